@@ -1,0 +1,62 @@
+// The errors a user of the library can meet. The library throws and never prints.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parsimony {
+
+/// Root of everything the library throws for a fault that is not its own.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A configuration, plan or option says something that cannot be meant.
+class ConfigError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The request is sound, but this version does not do it.
+class UnsupportedError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The model file contradicts itself or its specification.
+class ModelError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A file cannot be read or written.
+class IoError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The small model does not compute what it should.
+class VerificationError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// " Did you mean "a" or "b"?" for the candidates closest to `wanted`; empty if none is near.
+std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates);
+
+namespace errors {
+
+ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view wanted,
+                          std::string_view found);
+ModelError bad_dimension(std::string_view tensor, std::string_view dims);
+ModelError missing_tensor(std::string_view node, std::string_view tensor);
+ModelError cycle(std::string_view node);
+ModelError nan_weight(std::string_view tensor, int64_t index);
+ModelError bad_attribute(std::string_view node, std::string_view attribute, std::string_view why);
+
+}  // namespace errors
+}  // namespace parsimony

@@ -1,0 +1,61 @@
+// How one node sees its operands: dimensions as products of letters, and maps between indices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony {
+
+/// One axis local to a node. Nothing outside the node knows it.
+struct Letter {
+  std::string name;
+  int64_t size = 1;
+  bool mixes = false;      ///< what remains depends on what was removed: a softmax, a mean
+  bool contracted = false; ///< summed over: stands in no output
+  std::string pin;         ///< reason why it may not shrink; empty if it may
+};
+
+/// Dimension `dim` of `value` is the product of `letters`, outermost first.
+struct Term {
+  ValueId value = kNone;
+  int dim = 0;
+  std::vector<int> letters;
+};
+
+/// Indices [a_begin, a_begin + count) of one dimension are those from b_begin on of another.
+struct Run {
+  int64_t a_begin = 0;
+  int64_t b_begin = 0;
+  int64_t count = 0;
+};
+
+/// Where a dimension is not a product but a sum of pieces: Concat, Split, Slice, Pad, Gather.
+/// `a` is the node's input, `b` its output.
+struct Map {
+  ValueId a = kNone;
+  int a_dim = 0;
+  ValueId b = kNone;
+  int b_dim = 0;
+  std::vector<Run> runs;
+};
+
+/// Dimension `dim` of `value` may not shrink within [begin, end).
+struct Pin {
+  ValueId value = kNone;
+  int dim = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  std::string reason;
+};
+
+struct Factors {
+  std::vector<Letter> letters;
+  std::vector<Term> terms;
+  std::vector<Map> maps;
+  std::vector<Pin> pins;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,106 @@
+// The network as the analysis sees it: values, nodes and views of weights. A Graph copies no
+// tensor; a front end keeps the file or module alive for as long as the Graph is used.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "parsimony/graph/host_tensor.h"
+#include "parsimony/graph/types.h"
+
+namespace parsimony {
+
+/// A tensor of the original model. `data` points at element 0; consecutive elements lie
+/// `stride` bytes apart, which exceeds the element's size where a file stores small types in wider
+/// fields (float16 in int32_data). Values are little-endian, row-major.
+struct Weight {
+  std::string name;
+  DType dtype = DType::kUnknown;
+  Shape dims;
+  const std::byte* data = nullptr;
+  int64_t stride = 0;
+
+  int64_t count() const { return element_count(dims); }
+};
+
+using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
+                               std::vector<double>, std::vector<std::string>>;
+
+struct Node {
+  std::string name;             ///< may be empty; `outputs` identify a node
+  std::string op;               ///< canonical operator name: "Conv"
+  std::string domain;           ///< "" is ai.onnx
+  int opset = 0;                ///< the version of `domain` that the model imports
+  std::vector<ValueId> inputs;  ///< kNone where an optional input is absent
+  std::vector<ValueId> outputs;
+  std::vector<std::pair<std::string, Attribute>> attributes;
+  bool has_subgraph = false;  ///< If, Loop, Scan: pins what it touches
+};
+
+struct Use {
+  NodeId node;
+  int input;
+  bool operator==(const Use&) const = default;
+};
+
+/// An edge of the graph: a graph input, the output of a node, or a weight as one or several nodes
+/// read it. Two values may show the same weight: vectors that an exporter merged are separated per
+/// use (see separate_shared_vectors).
+struct Value {
+  std::string name;
+  DType dtype = DType::kUnknown;
+  std::optional<Shape> declared;  ///< from the file; -1 marks a symbolic dimension
+  std::vector<std::string> symbols;  ///< name per declared dimension, "" where none
+  NodeId producer = kNone;
+  WeightId weight = kNone;
+  bool is_input = false;
+  bool is_output = false;
+  bool captured = false;  ///< read inside a subgraph
+  bool shared_copy = false;  ///< one of several uses of a vector that was separated
+  std::vector<Use> uses;
+};
+
+struct Graph {
+  std::string format = "onnx";
+  std::vector<Weight> weights;
+  std::vector<Value> values;
+  std::vector<Node> nodes;  ///< in topological order
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  /// Tells the owner of the memory that a weight will not be read for a while, so that a mapped
+  /// file need not stay resident. May be empty.
+  std::function<void(const Weight&)> release;
+
+  ValueId find(std::string_view value_name) const;  ///< kNone if there is none; linear
+
+  const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
+  Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
+  const Node& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
+  const Weight& weight(WeightId id) const { return weights[static_cast<size_t>(id)]; }
+};
+
+/// First non-empty output: the name by which plans refer to a node.
+const std::string& key_of(const Graph& graph, const Node& node);
+
+/// What people call the node: its name, or its key where it has none.
+const std::string& label_of(const Graph& graph, const Node& node);
+
+/// Sorts `nodes` topologically and fills producers and uses. Front ends call it last.
+/// @throws ModelError if the graph has a cycle.
+void finish(Graph& graph);
+
+/// Gives every regular use (bias, normalisation, elementwise operand) of a shared vector its own
+/// Value, so that an exporter's merging of equal constants does not couple layers.
+void separate_shared_vectors(Graph& graph);
+
+/// Values of a weight as HostTensor. @throws UnsupportedError for strings.
+HostTensor to_host(const Weight& weight);
+
+}  // namespace parsimony

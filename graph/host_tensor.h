@@ -1,0 +1,34 @@
+// Small tensors whose values are known when the graph is read: shapes, axes, indices, scales.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parsimony/graph/types.h"
+
+namespace parsimony {
+
+/// A constant that the analysis computes with. Integers and booleans stand in `ints`, floating
+/// point numbers in `floats`; the other vector is empty. Elements are in row-major order.
+struct HostTensor {
+  DType dtype = DType::kInt64;
+  Shape dims;
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+
+  static HostTensor scalar(int64_t value, DType dtype = DType::kInt64);
+  static HostTensor vector(std::vector<int64_t> values, DType dtype = DType::kInt64);
+
+  bool floating() const { return is_floating(dtype); }
+  int64_t count() const {
+    return static_cast<int64_t>(floating() ? floats.size() : ints.size());
+  }
+  double number(int64_t i) const {
+    return floating() ? floats[static_cast<size_t>(i)]
+                      : static_cast<double>(ints[static_cast<size_t>(i)]);
+  }
+
+  bool operator==(const HostTensor&) const = default;
+};
+
+}  // namespace parsimony

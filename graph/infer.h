@@ -1,0 +1,45 @@
+// Shapes of every value, and the elements of those that are computed from shapes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/rule.h"
+
+namespace parsimony {
+
+/// Shape and, for a scalar that steers the network, value of one graph input.
+struct InputSpec {
+  Shape dims;
+  std::optional<int64_t> value;
+};
+
+/// Reads "1x3x32x32", "2x8:int64" or ":int64=16000" (a scalar with its value).
+/// @throws ConfigError
+InputSpec parse_input_spec(std::string_view text);
+
+/// Sizes for what the file leaves open.
+struct Probe {
+  std::vector<InputSpec> inputs;        ///< in order of the graph's inputs; may be shorter
+  int64_t first = 2;                    ///< a symbolic first dimension
+  int64_t other = 32;                   ///< every other symbolic dimension
+};
+
+/// Infers from the graph's inputs downwards.
+/// @throws ModelError if operands contradict each other: "wrong dims"
+Facts infer(const Graph& graph, const Probe& probe = {});
+
+/// The probe among the usual sizes for which most shapes come out; what `infer` should be given.
+Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs = {});
+
+/// Evaluates the computed values again, for other shapes.
+std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,
+                                                  const std::vector<std::optional<Shape>>& shapes);
+
+/// One node of shape arithmetic on known elements: Shape, Gather, Concat, Mul, …. Empty if the
+/// operator is not arithmetic or an operand is not known. Does not look at `view`'s outputs.
+std::optional<std::vector<HostTensor>> evaluate(const NodeView& view);
+
+}  // namespace parsimony

@@ -1,0 +1,45 @@
+// What a front end must be able to change in the original model. A Plan is replayed through it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/graph/host_tensor.h"
+
+namespace parsimony {
+
+/// The indices that stay along one axis; ascending, counted along the tensor's full length.
+struct AxisKeep {
+  int axis = 0;
+  int64_t size = 0;
+  std::vector<int64_t> keep;
+};
+
+/// Edits one model in place. Nodes are named by their first non-empty output, tensors as the user
+/// knows them. Every call throws ModelError if what it names is not there or does not fit.
+class ModelEditor {
+ public:
+  virtual ~ModelEditor() = default;
+
+  /// Adds tensor `name`, equal to `of`, and makes input `input` of `consumer` read it.
+  virtual void copy(const std::string& name, const std::string& of, const std::string& consumer,
+                    int input) = 0;
+
+  /// Keeps the named indices of each axis; axes not named stay whole.
+  virtual void slice(const std::string& tensor, std::span<const AxisKeep> axes) = 0;
+
+  /// Sets to zero the `count` elements of smallest magnitude; ties fall to the lower index.
+  virtual void zero_smallest(const std::string& tensor, int64_t count) = 0;
+
+  /// Replaces an integer attribute; one value for a scalar attribute.
+  virtual void set_attribute(const std::string& node, const std::string& attribute,
+                             std::span<const int64_t> values) = 0;
+
+  /// Makes input `input` of `node` read a fresh constant.
+  virtual void set_input(const std::string& node, int input, const HostTensor& constant) = 0;
+};
+
+}  // namespace parsimony

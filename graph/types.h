@@ -1,0 +1,53 @@
+// Element types, shapes and identifiers that every room shares.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parsimony {
+
+using Shape = std::vector<int64_t>;
+
+using ValueId = int32_t;
+using NodeId = int32_t;
+using WeightId = int32_t;
+inline constexpr int32_t kNone = -1;
+
+/// Element type of a tensor. Names follow the ONNX specification.
+enum class DType : uint8_t {
+  kUnknown,
+  kFloat32,
+  kFloat64,
+  kFloat16,
+  kBFloat16,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUInt8,
+  kUInt16,
+  kUInt32,
+  kUInt64,
+  kBool,
+  kString,
+};
+
+/// Bytes of one element; 0 for unknown and string.
+int64_t size_of(DType type);
+
+/// Lower-case name as the tool prints it: "float32", "bfloat16", ….
+std::string_view name_of(DType type);
+
+bool is_floating(DType type);
+
+/// Product of the dimensions; 1 for a scalar.
+/// @throws ModelError if a dimension is negative or the product exceeds 2^48.
+int64_t element_count(const Shape& shape);
+
+/// "[1, 3, 32, 32]"
+std::string to_string(const Shape& shape);
+
+}  // namespace parsimony

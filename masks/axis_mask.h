@@ -1,0 +1,36 @@
+// Masks over whole channels: what a pruner decides and the speedup removes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parsimony/masks/coupling.h"
+
+namespace parsimony {
+
+/// Which channels of each group stay. keep[g] has groups[g].size elements; 1 keeps.
+struct AxisMasks {
+  std::vector<std::vector<uint8_t>> keep;
+
+  static AxisMasks all_kept(const Coupling& coupling);
+  int kept(int group) const;
+  bool keeps(ChannelId channel) const {
+    return channel.group == kNone || keep[static_cast<size_t>(channel.group)]
+                                         [static_cast<size_t>(channel.channel)] != 0;
+  }
+};
+
+/// Gives back the best removed channel (by `score`, one vector per group) of every dimension of
+/// every value that would otherwise be empty. Returns how many came back.
+int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
+                      AxisMasks& masks);
+
+/// Shapes after removal, for every value whose shape is known.
+std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupling& coupling,
+                                                 const AxisMasks& masks);
+
+/// Ascending kept indices of one line; empty if the whole line stays.
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, int line);
+
+}  // namespace parsimony

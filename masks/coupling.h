@@ -1,0 +1,102 @@
+// Which channels can only be removed together, and which cannot be removed at all.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/rule.h"
+
+namespace parsimony {
+
+/// What a weight's slice has to do with its channel. kOut produces it (rows of a weight, its bias,
+/// its normalisation), kIn consumes it (the contracted axis), kWith belongs to it but is not zero
+/// when the channel is absent (a divisor).
+enum class Role : uint8_t { kOut = 1, kIn = 2, kWith = 4 };
+
+std::string_view name_of(Role role);
+
+/// A dimension of a weight in which a group has slices.
+struct Member {
+  ValueId value = kNone;  ///< the weight as read at one place; its Weight is value.weight
+  NodeId node = kNone;    ///< the node that reads it
+  int axis = 0;
+  Role role = Role::kOut;
+  int64_t size = 0;                ///< full length of the axis
+  std::vector<int64_t> indices;    ///< of all channels, channel by channel
+  std::vector<int32_t> offsets;    ///< channel c owns indices[offsets[c] .. offsets[c+1])
+
+  std::span<const int64_t> of(int channel) const {
+    const auto first = static_cast<size_t>(offsets[static_cast<size_t>(channel)]);
+    const auto last = static_cast<size_t>(offsets[static_cast<size_t>(channel) + 1]);
+    return std::span(indices).subspan(first, last - first);
+  }
+};
+
+/// Channels with the same members. Any one of them can be removed; it goes from every member.
+struct Group {
+  std::string id;  ///< "g0", in order of first appearance in the graph
+  int size = 0;    ///< number of channels
+  bool mixes = false;
+  std::string mixes_at;     ///< label of the operator that mixes
+  std::string granularity;  ///< "channel", "head", "head_dim" or "group"
+  std::vector<Member> members;
+};
+
+/// Why a dimension cannot shrink, or only in part.
+struct Obstacle {
+  ValueId value = kNone;
+  int dim = 0;
+  int64_t pinned = 0;  ///< how many of its indices
+  NodeId node = kNone; ///< the node that caused it; kNone: the graph's own ends
+  std::string reason;
+};
+
+enum class Granularity : uint8_t { kChannel, kHead, kHeadDim, kGroup };
+
+struct CouplingOptions {
+  Granularity granularity = Granularity::kChannel;
+  std::vector<NodeId> keep_whole;  ///< nodes whose operands may not shrink
+  /// Test only: order in which competing axes are chosen, and which are refused. Any is sound.
+  unsigned shuffle_seed = 0;
+};
+
+/// One channel of one group.
+struct ChannelId {
+  int group = kNone;
+  int channel = 0;
+  bool operator==(const ChannelId&) const = default;
+};
+
+class Coupling {
+ public:
+  std::vector<Group> groups;
+  std::vector<Obstacle> obstacles;  ///< for every weight dimension that keeps pinned indices
+
+  /// Lines: classes of dimensions that are wholly the same. kNone for a dimension of size 1.
+  int line_of(ValueId value, int dim) const;
+  int lines() const { return static_cast<int>(line_begin.size()) - 1; }
+  /// The channel at each index of a line; group kNone where it may not be removed.
+  std::span<const ChannelId> channels(int line) const {
+    return std::span(element_channel)
+        .subspan(static_cast<size_t>(line_begin[static_cast<size_t>(line)]),
+                 static_cast<size_t>(line_begin[static_cast<size_t>(line) + 1] -
+                                     line_begin[static_cast<size_t>(line)]));
+  }
+
+  /// Nodes that tie the members of a group together, in graph order.
+  std::vector<NodeId> ties(int group) const;
+
+  std::vector<std::vector<int>> value_lines;  ///< per value and dimension; empty: no part in it
+  std::vector<int64_t> line_begin;            ///< per line, into element_channel; one past the end
+  std::vector<ChannelId> element_channel;
+  std::vector<std::vector<NodeId>> group_nodes;
+};
+
+/// Solves for the groups of a graph.
+Coupling couple(const Graph& graph, const Facts& facts, const CouplingOptions& options = {});
+
+}  // namespace parsimony

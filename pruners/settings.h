@@ -1,0 +1,44 @@
+// What the user asked of each layer, resolved from a config list or from the command line.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony {
+
+enum class Scope : uint8_t { kLocal, kGlobal };
+enum class Budget : uint8_t { kChannels, kParams, kMacs };
+
+/// How channels are chosen where a layer is to be pruned.
+struct Request {
+  std::string criterion = "l1";
+  double ratio = 0;  ///< share to remove, 0 <= ratio < 1, of what `budget` counts
+  Scope scope = Scope::kLocal;
+  Budget budget = Budget::kChannels;
+  double min_ratio = 0;    ///< per group: at least this share of channels goes
+  double max_ratio = 1;    ///< per group: at most this share of channels goes
+  int round_to = 1;        ///< kept channels are a multiple of this, where the group is that large
+  int entry = kNone;       ///< index of the config entry it came from
+};
+
+/// One layer's setting.
+struct LayerSetting {
+  enum class State : uint8_t { kUnnamed, kExcluded, kPruned };
+  State state = State::kUnnamed;
+  int request = kNone;  ///< index into Settings::requests; layers that share one share its budget
+};
+
+struct Settings {
+  std::vector<Request> requests;
+  std::vector<LayerSetting> layers;  ///< per node of the graph
+};
+
+/// Operators whose weights are pruned: Conv, ConvTranspose, Gemm, MatMul, LSTM, GRU, RNN, Gather
+/// of a weight; every node for which this holds is a layer.
+bool is_layer(const Graph& graph, const Node& node);
+
+}  // namespace parsimony

@@ -1,0 +1,83 @@
+// The pruned architecture as data: what stays of each tensor, which integers change.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/model_editor.h"
+
+namespace parsimony {
+
+struct PlanSlice {
+  std::string tensor;
+  int axis = 0;
+  std::string role;  ///< "out", "in" or "with"
+  int64_t size = 0;
+  std::vector<int64_t> keep;
+};
+
+struct PlanGroup {
+  std::string id;
+  int size = 0;
+  int kept = 0;
+  std::string granularity = "channel";
+  bool mixes = false;
+  std::vector<PlanSlice> slices;
+};
+
+struct PlanInteger {
+  std::string node;  ///< first output of the node
+  std::string what;  ///< operand or attribute
+  int input = -1;    ///< operand index; -1 for an attribute
+  HostTensor from;
+  HostTensor to;
+};
+
+struct PlanCopy {
+  std::string tensor;
+  std::string of;
+  std::string consumer;  ///< first output of the reading node
+  int input = 0;
+};
+
+struct PlanFold {
+  std::string tensor;
+  std::string reason;
+};
+
+/// A tensor whose smallest elements become zero (level pruning).
+struct PlanZeros {
+  std::string tensor;
+  int64_t smallest = 0;
+};
+
+struct KeptWhole {
+  std::string axis;  ///< "TENSOR[DIM]"
+  std::string reason;
+};
+
+struct Plan {
+  std::string format = "onnx";
+  std::string sha256;  ///< of the source file; empty if unknown
+  std::vector<PlanGroup> groups;
+  std::vector<PlanInteger> integers;
+  std::vector<PlanCopy> copies;
+  std::vector<PlanZeros> zeros;
+  std::vector<PlanFold> folds;
+  std::vector<KeptWhole> kept_whole;
+
+  /// Nothing to change: the model comes out byte for byte as it went in.
+  bool empty() const;
+
+  std::string to_json() const;
+  /// @throws ConfigError, naming the place, if the text is not a plan.
+  static Plan from_json(std::string_view text, std::string_view file_name);
+  void save(const std::string& path) const;   ///< @throws IoError
+  static Plan load(const std::string& path);  ///< @throws IoError, ConfigError
+};
+
+/// Makes the changes of the plan through the front end's editor.
+void replay(const Plan& plan, ModelEditor& editor);
+
+}  // namespace parsimony

@@ -1,0 +1,174 @@
+// The plan, and what it says about the original: which slices are to be zero, and what is to remain.
+
+import { readFileSync } from 'node:fs';
+
+import { maskAxis, takeAxis } from './tensor.mjs';
+
+/** Reads and checks a plan. @throws Error naming the faulty entry. */
+export function readPlan(path) {
+  let plan;
+  try {
+    plan = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new Error(`${path}: ${error.message}`);
+  }
+  const fault = planFault(plan);
+  if (fault) throw new Error(`${path}: ${fault}`);
+  return plan;
+}
+
+export const slicesOf = (plan) => plan.groups.flatMap((group) => group.slices);
+export const planMixes = (plan) => plan.groups.some((group) => group.mixes);
+
+function planFault(plan) {
+  if (plan?.parsimony_plan !== 1) return 'parsimony_plan: wanted 1: is this a plan?';
+  if (!Array.isArray(plan.groups)) return 'groups: wanted a list';
+  for (const [g, group] of plan.groups.entries()) {
+    if (!Array.isArray(group.slices)) return `groups[${g}].slices: wanted a list`;
+    for (const [s, slice] of group.slices.entries()) {
+      const fault = sliceFault(slice);
+      if (fault) return `groups[${g}].slices[${s}].${fault}`;
+    }
+  }
+  for (const [c, copy] of (plan.copies ?? []).entries()) {
+    const named = [copy.tensor, copy.of, copy.consumer].every((name) => typeof name === 'string');
+    if (!named || !Number.isInteger(copy.input)) return `copies[${c}]: wanted tensor, of, consumer and input`;
+  }
+  return undefined;
+}
+
+function sliceFault({ tensor, axis, role, size, keep }) {
+  if (typeof tensor !== 'string') return 'tensor: wanted a name';
+  if (!Number.isInteger(axis) || axis < 0) return `axis: found ${axis}, wanted 0 or more`;
+  if (role !== 'in' && role !== 'out') return `role: found "${role}", wanted "in" or "out"`;
+  if (!Number.isInteger(size) || size < 1) return `size: found ${size}, wanted 1 or more`;
+  if (!Array.isArray(keep)) return 'keep: wanted a list';
+  const ascending = keep.every((k, i) => Number.isInteger(k) && k >= 0 && k < size && !(k <= keep[i - 1]));
+  return ascending ? undefined : `keep: wanted ascending indices below ${size}`;
+}
+
+/** Turns the original into the proof's reference: every slice that the plan removes becomes zero. */
+export function maskModel(model, plan) {
+  separateCopies(model, plan.copies ?? []);
+  for (const slice of slicesOf(plan)) {
+    const tensor = slicedTensor(model, slice);
+    const bytes = tensor.bytes();
+    maskAxis(bytes, tensor.dims, tensor.width, slice.axis, slice.keep, zeroOf(model, slice.tensor, tensor));
+    tensor.setBytes(bytes);
+  }
+}
+
+/** Gives each use of a shared vector that the plan treats by itself an initializer of its own. */
+function separateCopies(model, copies) {
+  const made = new Map();
+  for (const { tensor, of, consumer, input } of copies) {
+    const where = `copy "${tensor}"`;
+    const node = model.producers.get(consumer);
+    const read = node?.inputs[input];
+    if (!read) throw new Error(`${where}: the original has no node with output "${consumer}" and input ${input}`);
+    if (model.origin(read) !== model.origin(of)) {
+      throw new Error(`${where}: input ${input} of the node of "${consumer}" reads "${read}", not "${of}"`);
+    }
+    if (!made.has(tensor)) {
+      if (model.tensor(tensor) || model.knows(tensor)) throw new Error(`${where}: the name is taken`);
+      model.addCopy(tensor, requireTensor(model, model.origin(of)));
+      made.set(tensor, of);
+    } else if (made.get(tensor) !== of) {
+      throw new Error(`${where}: of "${of}" and of "${made.get(tensor)}"`);
+    }
+    node.setInput(input, tensor);
+  }
+}
+
+function requireTensor(model, name) {
+  const tensor = model.tensor(name);
+  if (!tensor) throw new Error(`the original has no initializer or Constant named "${name}"`);
+  return tensor;
+}
+
+function slicedTensor(model, { tensor: name, axis, size }) {
+  const tensor = requireTensor(model, name);
+  if (tensor.dims[axis] !== size) {
+    throw new Error(`tensor "${name}" of shape [${tensor.dims}]: found ${tensor.dims[axis]} along ` +
+      `axis ${axis}, the plan says ${size}`);
+  }
+  return tensor;
+}
+
+// For each operator that reads quantized values: input that holds them -> input that holds their zero point.
+const ZERO_POINTS = {
+  DequantizeLinear: { 0: 2 },
+  ConvInteger: { 0: 2, 1: 3 },
+  MatMulInteger: { 0: 2, 1: 3 },
+  QLinearConv: { 0: 2, 3: 5 },
+  QLinearMatMul: { 0: 2, 3: 5 },
+};
+
+/** The bytes of the element that means zero to whoever reads this tensor. */
+function zeroOf(model, name, { width, type }) {
+  const zero = Buffer.alloc(width);
+  if (type !== 'int8' && type !== 'uint8') return zero;
+  for (const { node, index } of model.consumers(name)) {
+    const pointName = node.inputs[ZERO_POINTS[node.opType]?.[index]];
+    if (!pointName) continue;
+    const points = model.tensor(model.origin(pointName))?.bytes();
+    if (!points) throw new Error(`tensor "${name}": its zero point "${pointName}" is computed`);
+    if (points.some((point) => point !== points[0])) {
+      throw new Error(`tensor "${name}": zero points that differ by channel are not handled`);
+    }
+    return points.subarray(0, 1);
+  }
+  return zero;
+}
+
+/**
+ * Holds the small model's tensors against the plan: without it, the masked original itself would pass
+ * for a small model. A tensor may be gone (merged with an equal one); one that is there has the planned
+ * shape, and the original's values unless it stands in `folds`.
+ */
+export function checkTensors(original, small, plan) {
+  const copied = new Map((plan.copies ?? []).map(({ tensor, of }) => [tensor, of]));
+  const folded = new Set((plan.folds ?? []).map(({ tensor }) => tensor));
+  const result = { sliced: 0, as_planned: 0, absent: [], wrong: [] };
+  for (const [name, slices] of slicesByTensor(plan)) {
+    result.sliced += 1;
+    const found = small.tensor(name);
+    if (!found) {
+      result.absent.push(name);
+      continue;
+    }
+    const source = requireTensor(original, original.origin(copied.get(name) ?? name));
+    const wanted = sliceTensor(source, slices);
+    if (`${found.dims}` !== `${wanted.dims}`) {
+      result.wrong.push(`"${name}" has shape [${found.dims}], the plan leaves [${wanted.dims}]`);
+    } else if (!folded.has(name) && !found.bytes().equals(wanted.bytes)) {
+      result.wrong.push(`"${name}" has other values than the original's kept ones, and is not in folds`);
+    } else {
+      result.as_planned += 1;
+    }
+  }
+  return result;
+}
+
+function slicesByTensor(plan) {
+  const byTensor = new Map();
+  for (const slice of slicesOf(plan)) {
+    if (!byTensor.has(slice.tensor)) byTensor.set(slice.tensor, []);
+    byTensor.get(slice.tensor).push(slice);
+  }
+  return byTensor;
+}
+
+function sliceTensor(tensor, slices) {
+  const keeps = new Map(); // axis -> what all of its slices keep
+  for (const { axis, keep } of slices) {
+    keeps.set(axis, keeps.has(axis) ? keeps.get(axis).filter((k) => keep.includes(k)) : keep);
+  }
+  let bytes = tensor.bytes();
+  const dims = [...tensor.dims];
+  for (const [axis, keep] of keeps) {
+    bytes = takeAxis(bytes, dims, tensor.width, axis, keep);
+    dims[axis] = keep.length;
+  }
+  return { dims, bytes };
+}
