@@ -1,34 +1,74 @@
 // The config list: JSON in, settings per layer out.
+//
+//   [ {"op_types": ["Conv2d", "Linear"], "sparse_ratio": 0.5},
+//     {"op_names": ["fc"], "exclude": true} ]
+//
+// or, with defaults for all entries:
+//
+//   {"criterion": "l2", "scope": "global", "budget": "macs", "config_list": [ … ]}
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/settings.h"
 
 namespace parsimony {
 
-/// One entry of the list, read but not yet matched with a network.
+/// One entry of the list, read but not yet matched with a network. It selects the layers that have
+/// one of `op_types` and one of the names (listed or matched by a pattern), except those that an
+/// `exclude_…` key matches; a key that is not given does not restrict.
 struct ConfigEntry {
   std::vector<std::string> op_types, op_names, op_names_re;
   std::vector<std::string> exclude_op_types, exclude_op_names, exclude_op_names_re;
-  bool exclude = false;  ///< legacy: the entry's layers are left whole
+  bool exclude = false;  ///< the selected layers are left whole
   Request request;
-  bool has_ratio = false;
   std::string place;  ///< "configs/cnn.json: config_list[2]", for messages
+  bool from_command_line = false;
 };
 
-using ConfigList = std::vector<ConfigEntry>;
+struct ConfigList {
+  std::vector<ConfigEntry> entries;
+  std::optional<Granularity> granularity;  ///< empty where the file does not say
+};
 
-/// @throws IoError, ConfigError
+/// @throws IoError, ConfigError, UnsupportedError
 ConfigList read_config(const std::string& path);
-/// @throws ConfigError naming file, entry and key
+
+/// Reads the text of a configuration; `file_name` is for messages.
+/// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for what later
+/// versions will do
 ConfigList parse_config(std::string_view json, std::string_view file_name);
 
-/// Matches the list with a network's layers. A later entry overrides an earlier one.
-/// @throws ConfigError for a name or type that matches nothing, with near candidates
+/// "channel", "head", "head_dim" or "group". @throws ConfigError
+Granularity parse_granularity(std::string_view text, std::string_view place);
+
+/// A configuration of one entry, as the command line spells it.
+struct Shorthand {
+  std::string criterion = "l1";
+  double ratio = 0;
+  std::vector<std::string> op_types;  ///< all layers if empty
+  std::vector<std::string> exclude;   ///< names of layers
+  std::string scope = "local";        ///< "local" or "global"
+  std::string budget = "channels";    ///< "channels", "params" or "macs"
+  int round_to = 1;
+};
+
+/// @throws ConfigError naming the option
+ConfigList from_shorthand(const Shorthand& shorthand);
+
+/// Matches the list with a network's layers. A later entry overrides an earlier one. A layer that
+/// only `exclude_…` keys match is excluded.
+///
+/// A layer goes by the name of its node, of the node's first output, of its weight tensor, and by
+/// its torch module's name: the tensor's without ".weight", or the path that torch's exporter wrote
+/// into the node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). Patterns are ECMAScript
+/// without back-references and match from the start of a name, as Python's re.match does.
+/// @throws ConfigError for a name, type or pattern that matches nothing, with near candidates
 Settings resolve(const ConfigList& config, const Graph& graph);
 
 }  // namespace parsimony

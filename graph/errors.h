@@ -1,6 +1,7 @@
 // The errors a user of the library can meet. The library throws and never prints.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -55,8 +56,13 @@ ModelError shape_mismatch(std::string_view node, std::string_view what, std::str
 ModelError bad_dimension(std::string_view tensor, std::string_view dims);
 ModelError missing_tensor(std::string_view node, std::string_view tensor);
 ModelError cycle(std::string_view node);
+ModelError produced_twice(std::string_view node, std::string_view tensor);
 ModelError nan_weight(std::string_view tensor, int64_t index);
 ModelError bad_attribute(std::string_view node, std::string_view attribute, std::string_view why);
+UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype);
+/// `cause` is an errno.
+IoError cannot_read(std::string_view path, int cause);
+IoError cannot_write(std::string_view path, int cause);
 
 }  // namespace errors
 }  // namespace parsimony

@@ -56,6 +56,7 @@ struct Factors {
   std::vector<Term> terms;
   std::vector<Map> maps;
   std::vector<Pin> pins;
+  std::vector<ValueId> divisors;  ///< operands that must not become zero
 };
 
 }  // namespace parsimony

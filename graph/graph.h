@@ -97,7 +97,7 @@ const std::string& label_of(const Graph& graph, const Node& node);
 void finish(Graph& graph);
 
 /// Gives every regular use (bias, normalisation, elementwise operand) of a shared vector its own
-/// Value, so that an exporter's merging of equal constants does not couple layers.
+/// Value, so that an exporter's merging of equal constants does not couple layers. Follows finish.
 void separate_shared_vectors(Graph& graph);
 
 /// Values of a weight as HostTensor. @throws UnsupportedError for strings.

@@ -34,7 +34,8 @@ class ModelEditor {
   /// Sets to zero the `count` elements of smallest magnitude; ties fall to the lower index.
   virtual void zero_smallest(const std::string& tensor, int64_t count) = 0;
 
-  /// Replaces an integer attribute; one value for a scalar attribute.
+  /// Replaces an integer attribute, keeping its form (one integer or a list); an absent one is
+  /// added as one integer if there is one value, else as a list. No values: the attribute goes.
   virtual void set_attribute(const std::string& node, const std::string& attribute,
                              std::span<const int64_t> values) = 0;
 

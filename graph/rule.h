@@ -29,6 +29,9 @@ class NodeView {
   NodeView(const Graph& graph, const Node& node, const Facts& facts)
       : graph_(graph), node_(node), facts_(facts) {}
 
+  /// The same knowledge, about another node of the graph.
+  NodeView beside(NodeId other) const { return {graph_, graph_.node(other), facts_}; }
+
   const Graph& graph() const { return graph_; }
   const Node& node() const { return node_; }
   int opset() const { return node_.opset; }
@@ -44,6 +47,7 @@ class NodeView {
   const Shape* in_shape(int i) const { return shape(input(i)); }
   const Shape* out_shape(int i) const { return shape(output(i)); }
   const HostTensor* constant(int i) const;
+  bool computed(ValueId value) const;
 
   const Attribute* find(std::string_view name) const;
   int64_t attr(std::string_view name, int64_t fallback) const;
@@ -76,7 +80,7 @@ enum class Effect : uint8_t {
 struct Patch {
   NodeId node = kNone;
   int input = -1;    ///< operand to replace; -1: the attribute `what`
-  std::string what;  ///< operand or attribute name, with [index] where one element changes
+  std::string what;  ///< operand or attribute name
   HostTensor from;
   HostTensor to;
 };
@@ -84,23 +88,26 @@ struct Patch {
 /// What a patch function sees: the node before and after, and which indices stay.
 class PatchView {
  public:
-  PatchView(NodeView before, NodeView after,
+  PatchView(const NodeView& node_before, const NodeView& node_after,
             const std::function<const std::vector<int64_t>*(ValueId, int)>& kept,
             std::vector<Patch>& patches)
-      : before(before), after(after), kept_(kept), patches_(patches) {}
+      : before(node_before), after(node_after), kept_(kept), patches_(patches) {}
 
-  NodeView before;
-  NodeView after;
+  const NodeView& before;
+  const NodeView& after;
 
   /// Ascending kept indices of a dimension; null if it stays whole.
   const std::vector<int64_t>* kept(ValueId value, int dim) const { return kept_(value, dim); }
 
-  void set_attribute(std::string_view name, const HostTensor& from, const HostTensor& to);
-  void set_input(int input, std::string_view name, const HostTensor& from, const HostTensor& to);
+  /// Asks for other integers in attribute `name`; an empty `to` removes the attribute.
+  void set_attribute(std::string_view name, const std::vector<int64_t>& from,
+                     const std::vector<int64_t>& to);
+  void set_input(int input, std::string_view name, const HostTensor& to);
   /// Replaces an operand of another node, behind the same integers: a piece of a Concat.
   void set_input_of(NodeId node, int input, std::string_view name, const HostTensor& from,
                     const HostTensor& to);
-  /// Sets the integers that stand in attribute `name` or in operand `input`, whichever there is.
+  /// Sets the integers that stand in attribute `name` or in operand `input`, whichever there is;
+  /// does nothing if they already do.
   void set_attr_or_input(std::string_view name, int input, const std::vector<int64_t>& to);
 
  private:
@@ -117,10 +124,11 @@ struct Rule {
   InferFn infer = nullptr;        ///< by default the line's
   FactorFn factor = nullptr;      ///< by default the line's
   PatchFn patch = nullptr;        ///< beside the attributes that the line binds
+  Effect (*effect_of)(const NodeView&) = nullptr;  ///< where it depends on operands: Clip
   std::string_view domain = {};
 };
 
-/// Every operator known, in alphabetical order.
+/// Every operator known; sorted by domain and name.
 std::span<const Rule> rule_table();
 
 /// Null for an unknown operator.
@@ -132,7 +140,27 @@ const notation::Line* compiled(const Rule& rule);
 /// Factors of any node. Unknown operators pin what they touch, and so does a rule that fails.
 Factors factor(const NodeView& view);
 
-/// Multiply-adds of one node; 0 where the operator has none. Reads shapes from `view`.
+Effect effect_of(const NodeView& view);
+
+/// The axes whose product is the node's multiply-adds.
+struct MacsFormula {
+  /// Kept coordinates of one letter: of dimension `dim`, those of (index / stride) % size.
+  struct Factor {
+    ValueId value = kNone;
+    int dim = 0;
+    int64_t stride = 1;
+    int64_t size = 1;
+  };
+  std::vector<Factor> factors;
+};
+
+/// Empty where the operator has no multiply-adds.
+std::optional<MacsFormula> macs_formula(const NodeView& view);
+
+/// Multiply-adds of one node; 0 where the operator has none.
 int64_t macs(const NodeView& view);
+
+/// Attributes that the line binds to the size of a letter, changed if the letter shrank.
+void patch_bindings(PatchView& view);
 
 }  // namespace parsimony

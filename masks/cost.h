@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "parsimony/graph/rule.h"
@@ -14,6 +16,9 @@ struct Cost {
   int64_t macs = 0;    ///< multiply-adds for the probed input shapes
 };
 
+/// Counts as a parameter: floating-point and 8-bit weights do, index tensors do not.
+bool is_parameter(const Weight& weight);
+
 /// Cost as a function of masks; prepared once, evaluated often.
 class CostModel {
  public:
@@ -22,15 +27,28 @@ class CostModel {
   Cost under(const AxisMasks& masks) const;
 
  private:
-  struct Product {           // constant * product of kept counts of lines
-    int64_t constant = 1;
-    std::vector<int> lines;
+  /// Kept coordinates of one axis: of a line's indices, those of (index / stride) % size.
+  struct Factor {
+    int line = kNone;
+    int64_t stride = 1;
+    int64_t size = 1;
   };
-  Cost evaluate(const std::vector<int64_t>& kept) const;
+  /// constant times the product of the factors' kept coordinates
+  struct Product {
+    int64_t constant = 1;
+    std::vector<int> factors;
+  };
+
+  int factor_id(const Factor& factor);
+  void add(std::vector<Product>& products, const std::vector<Factor>& factors);
+  int64_t sum(const std::vector<Product>& products, const std::vector<int64_t>& kept) const;
+  int64_t kept_coordinates(const Factor& factor, const AxisMasks& masks) const;
 
   const Coupling& coupling_;
+  std::vector<Factor> factors_;
   std::vector<Product> params_;
   std::vector<Product> macs_;
+  std::map<std::tuple<int, int64_t, int64_t>, int> ids_;
   Cost dense_;
 };
 

@@ -52,6 +52,7 @@ struct Obstacle {
   int dim = 0;
   int64_t pinned = 0;  ///< how many of its indices
   NodeId node = kNone; ///< the node that caused it; kNone: the graph's own ends
+  bool structural = false;  ///< the operator's own extent: a kernel, a window
   std::string reason;
 };
 
@@ -79,7 +80,8 @@ class Coupling {
   /// Lines: classes of dimensions that are wholly the same. kNone for a dimension of size 1.
   int line_of(ValueId value, int dim) const;
   int lines() const { return static_cast<int>(line_begin.size()) - 1; }
-  /// The channel at each index of a line; group kNone where it may not be removed.
+  /// The channel at each index of a line; group kNone where it may not be removed. Empty where the
+  /// whole line may not shrink.
   std::span<const ChannelId> channels(int line) const {
     return std::span(element_channel)
         .subspan(static_cast<size_t>(line_begin[static_cast<size_t>(line)]),
@@ -93,7 +95,9 @@ class Coupling {
   std::vector<std::vector<int>> value_lines;  ///< per value and dimension; empty: no part in it
   std::vector<int64_t> line_begin;            ///< per line, into element_channel; one past the end
   std::vector<ChannelId> element_channel;
-  std::vector<std::vector<NodeId>> group_nodes;
+  std::vector<std::vector<NodeId>> line_nodes;  ///< per line: the nodes that name it
+  /// Per value and dimension: a removed channel is zero there in the masked original.
+  std::vector<std::vector<bool>> zero;
 };
 
 /// Solves for the groups of a graph.

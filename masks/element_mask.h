@@ -15,12 +15,17 @@ struct ElementMask {
   std::string tensor;
   Shape dims;
   std::vector<uint8_t> keep;
+
+  bool operator==(const ElementMask&) const = default;
 };
 
 /// Zeroes the `count` elements of smallest magnitude; ties fall to the lower index.
+/// @throws ModelError for a NaN, UnsupportedError for a type that has no magnitude
 ElementMask mask_smallest(const Weight& weight, int64_t count);
 
 /// The axis masks as masks over the weights they slice, one per tensor with a removed index.
+/// Divisors (Role::kWith) are left out: they may not become zero. A vector that several layers
+/// share keeps what any of them keeps.
 std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& coupling,
                                           const AxisMasks& masks);
 

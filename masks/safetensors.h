@@ -1,7 +1,11 @@
 // Mask files: the safetensors layout (JSON header + raw data), so that Python reads them too.
+//
+//   uint64 n (little-endian) | n bytes of JSON, padded with spaces | data
+//   {"conv.weight": {"dtype": "BOOL", "shape": [8, 3, 3, 3], "data_offsets": [0, 216]}, …}
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsimony/masks/element_mask.h"
@@ -9,11 +13,17 @@
 namespace parsimony {
 
 /// Writes BOOL tensors named as the weights they mask. Written beside the target, then renamed.
-/// @throws IoError
+/// @throws IoError if the file cannot be written, ModelError if two masks have one name or a name
+/// is not UTF-8
 void write_masks(const std::string& path, const std::vector<ElementMask>& masks);
 
-/// Reads BOOL and U8 tensors (1 keeps), and floating-point ones where 0 removes.
-/// @throws IoError if the file cannot be read, ModelError if it is not well formed
+/// Reads tensors of any integer or floating-point type; 0 removes, everything else keeps. The
+/// masks are sorted by name.
+/// @throws IoError if the file cannot be read, ModelError if it is not well formed,
+/// UnsupportedError for other types
 std::vector<ElementMask> read_masks(const std::string& path);
+
+/// The same from memory; `file_name` is for messages.
+std::vector<ElementMask> parse_masks(std::string_view bytes, std::string_view file_name);
 
 }  // namespace parsimony

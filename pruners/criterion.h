@@ -1,4 +1,7 @@
 // A criterion judges channels: a pure function from a group to one score per channel.
+//
+// To add one: write pruners/criteria/NAME.cc with one function of the signature below, declare it in
+// pruners/criteria/criteria.h and give it a row in the table of pruners/criterion.cc.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +24,17 @@ using Scores = std::vector<double>;
 
 struct Criterion {
   std::string_view name;  ///< as the command line and the config list spell it
+  /// Null for criteria that judge single elements instead (see level.h).
   Scores (*score)(const Graph& graph, const Group& group, const CriterionOptions& options);
 };
 
-/// Every criterion, one row each.
+/// Every criterion, one row each, in alphabetical order.
 std::span<const Criterion> criterion_table();
 
-/// @throws ConfigError with near candidates
+/// @throws ConfigError that names those there are
 const Criterion& find_criterion(std::string_view name);
+
+/// Names of the table, for messages.
+std::vector<std::string> criterion_names();
 
 }  // namespace parsimony

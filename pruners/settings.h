@@ -15,7 +15,7 @@ enum class Budget : uint8_t { kChannels, kParams, kMacs };
 
 /// How channels are chosen where a layer is to be pruned.
 struct Request {
-  std::string criterion = "l1";
+  std::string criterion = "l1";  ///< a name of the criterion table
   double ratio = 0;  ///< share to remove, 0 <= ratio < 1, of what `budget` counts
   Scope scope = Scope::kLocal;
   Budget budget = Budget::kChannels;
@@ -25,7 +25,7 @@ struct Request {
   int entry = kNone;       ///< index of the config entry it came from
 };
 
-/// One layer's setting.
+/// One layer's setting. A group is pruned only if all of its layers are kPruned.
 struct LayerSetting {
   enum class State : uint8_t { kUnnamed, kExcluded, kPruned };
   State state = State::kUnnamed;
@@ -34,11 +34,7 @@ struct LayerSetting {
 
 struct Settings {
   std::vector<Request> requests;
-  std::vector<LayerSetting> layers;  ///< per node of the graph
+  std::vector<LayerSetting> layers;  ///< per node of the graph; see Layers for which are layers
 };
-
-/// Operators whose weights are pruned: Conv, ConvTranspose, Gemm, MatMul, LSTM, GRU, RNN, Gather
-/// of a weight; every node for which this holds is a layer.
-bool is_layer(const Graph& graph, const Node& node);
 
 }  // namespace parsimony

@@ -15,6 +15,8 @@ struct PlanSlice {
   std::string role;  ///< "out", "in" or "with"
   int64_t size = 0;
   std::vector<int64_t> keep;
+
+  bool operator==(const PlanSlice&) const = default;
 };
 
 struct PlanGroup {
@@ -24,6 +26,8 @@ struct PlanGroup {
   std::string granularity = "channel";
   bool mixes = false;
   std::vector<PlanSlice> slices;
+
+  bool operator==(const PlanGroup&) const = default;
 };
 
 struct PlanInteger {
@@ -32,6 +36,8 @@ struct PlanInteger {
   int input = -1;    ///< operand index; -1 for an attribute
   HostTensor from;
   HostTensor to;
+
+  bool operator==(const PlanInteger&) const = default;
 };
 
 struct PlanCopy {
@@ -39,22 +45,30 @@ struct PlanCopy {
   std::string of;
   std::string consumer;  ///< first output of the reading node
   int input = 0;
+
+  bool operator==(const PlanCopy&) const = default;
 };
 
 struct PlanFold {
   std::string tensor;
   std::string reason;
+
+  bool operator==(const PlanFold&) const = default;
 };
 
 /// A tensor whose smallest elements become zero (level pruning).
 struct PlanZeros {
   std::string tensor;
   int64_t smallest = 0;
+
+  bool operator==(const PlanZeros&) const = default;
 };
 
 struct KeptWhole {
   std::string axis;  ///< "TENSOR[DIM]"
   std::string reason;
+
+  bool operator==(const KeptWhole&) const = default;
 };
 
 struct Plan {
@@ -66,6 +80,8 @@ struct Plan {
   std::vector<PlanZeros> zeros;
   std::vector<PlanFold> folds;
   std::vector<KeptWhole> kept_whole;
+
+  bool operator==(const Plan&) const = default;
 
   /// Nothing to change: the model comes out byte for byte as it went in.
   bool empty() const;

@@ -11,7 +11,12 @@ const ModelField = { graph: 7 };
 const GraphField = { node: 1, initializer: 5, input: 11, output: 12 };
 const NodeField = { input: 1, output: 2, opType: 4, attribute: 5 };
 const AttributeField = {
-  name: 1, int: 3, tensor: 5, floats: 7, ints: 8, type: 20, // the values a Constant may have
+  name: 1,
+  int: 3,
+  tensor: 5,
+  floats: 7,
+  ints: 8,
+  type: 20, // the values a Constant may have
 };
 const ATTRIBUTE_IS_TENSOR = 4;
 const ValueField = { name: 1, type: 2 };
@@ -37,7 +42,9 @@ class Node {
   }
 
   attribute(name) {
-    return this.message.messages(NodeField.attribute).find((a) => a.text(AttributeField.name) === name);
+    return this.message
+      .messages(NodeField.attribute)
+      .find((a) => a.text(AttributeField.name) === name);
   }
 
   setInput(index, name) {
@@ -80,7 +87,9 @@ export class Model {
 
   /** What the caller must feed: the graph's inputs that no initializer gives a value. */
   get inputs() {
-    return this.graph.messages(GraphField.input).map(readArgument)
+    return this.graph
+      .messages(GraphField.input)
+      .map(readArgument)
       .filter(({ name }) => !this.initializers.has(name));
   }
 
@@ -116,7 +125,8 @@ export class Model {
   /** Every (node, input index) that reads a value. */
   consumers(name) {
     return this.nodes.flatMap((node) =>
-      node.inputs.flatMap((input, index) => (input === name ? [{ node, index }] : [])));
+      node.inputs.flatMap((input, index) => (input === name ? [{ node, index }] : [])),
+    );
   }
 
   /** Adds an initializer with the type, shape and values of another tensor. */
@@ -139,7 +149,7 @@ export class Model {
   }
 }
 
-/** A Constant's tensor; a list of floats or integers is first turned into one, so that it can be masked. */
+/** A Constant's tensor; a list of numbers is first turned into one, so that it can be masked. */
 function constantTensor(node) {
   const value = node.attribute('value');
   if (value) return value.message(AttributeField.tensor);
@@ -155,13 +165,14 @@ function listToTensor(node, attributeName, type) {
   const count = type === 'float32' ? floats.length / 4 : ints.length;
   attribute.fields = [];
   attribute.addText(AttributeField.name, 'value').addInt(AttributeField.type, ATTRIBUTE_IS_TENSOR);
-  return attribute.addMessage(AttributeField.tensor)
+  return attribute
+    .addMessage(AttributeField.tensor)
     .addInt(TensorField.dims, count)
     .addInt(TensorField.dataType, typeNumber(type))
     .addBytes(TensorField.rawData, bytes);
 }
 
-/** dims: a number, or the name of a symbolic dimension ('' where it has none); undefined: not a tensor. */
+/** dims: numbers, or names of symbolic dimensions ('' for none); undefined where not a tensor. */
 function readArgument(message) {
   const tensorType = message.message(ValueField.type)?.message(TypeField.tensor);
   const dims = tensorType?.message(TensorTypeField.shape)?.messages(1) ?? [];

@@ -1,4 +1,4 @@
-// The plan, and what it says about the original: which slices are to be zero, and what is to remain.
+// The plan, and what it says about the original: what is to be zero, and what remains.
 
 import { readFileSync } from 'node:fs';
 
@@ -32,7 +32,8 @@ function planFault(plan) {
   }
   for (const [c, copy] of (plan.copies ?? []).entries()) {
     const named = [copy.tensor, copy.of, copy.consumer].every((name) => typeof name === 'string');
-    if (!named || !Number.isInteger(copy.input)) return `copies[${c}]: wanted tensor, of, consumer and input`;
+    if (!named || !Number.isInteger(copy.input))
+      return `copies[${c}]: wanted tensor, of, consumer and input`;
   }
   return undefined;
 }
@@ -43,17 +44,28 @@ function sliceFault({ tensor, axis, role, size, keep }) {
   if (role !== 'in' && role !== 'out') return `role: found "${role}", wanted "in" or "out"`;
   if (!Number.isInteger(size) || size < 1) return `size: found ${size}, wanted 1 or more`;
   if (!Array.isArray(keep)) return 'keep: wanted a list';
-  const ascending = keep.every((k, i) => Number.isInteger(k) && k >= 0 && k < size && !(k <= keep[i - 1]));
+  const ascending = keep.every(
+    (k, i) => Number.isInteger(k) && k >= 0 && k < size && !(k <= keep[i - 1]),
+  );
   return ascending ? undefined : `keep: wanted ascending indices below ${size}`;
 }
 
-/** Turns the original into the proof's reference: every slice that the plan removes becomes zero. */
+/**
+ * Turns the original into the proof's reference: every slice that the plan removes becomes zero.
+ */
 export function maskModel(model, plan) {
   separateCopies(model, plan.copies ?? []);
   for (const slice of slicesOf(plan)) {
     const tensor = slicedTensor(model, slice);
     const bytes = tensor.bytes();
-    maskAxis(bytes, tensor.dims, tensor.width, slice.axis, slice.keep, zeroOf(model, slice.tensor, tensor));
+    maskAxis(
+      bytes,
+      tensor.dims,
+      tensor.width,
+      slice.axis,
+      slice.keep,
+      zeroOf(model, slice.tensor, tensor),
+    );
     tensor.setBytes(bytes);
   }
 }
@@ -65,12 +77,18 @@ function separateCopies(model, copies) {
     const where = `copy "${tensor}"`;
     const node = model.producers.get(consumer);
     const read = node?.inputs[input];
-    if (!read) throw new Error(`${where}: the original has no node with output "${consumer}" and input ${input}`);
+    if (!read)
+      throw new Error(
+        `${where}: the original has no node with output "${consumer}" and input ${input}`,
+      );
     if (model.origin(read) !== model.origin(of)) {
-      throw new Error(`${where}: input ${input} of the node of "${consumer}" reads "${read}", not "${of}"`);
+      throw new Error(
+        `${where}: input ${input} of the node of "${consumer}" reads "${read}", not "${of}"`,
+      );
     }
     if (!made.has(tensor)) {
-      if (model.tensor(tensor) || model.knows(tensor)) throw new Error(`${where}: the name is taken`);
+      if (model.tensor(tensor) || model.knows(tensor))
+        throw new Error(`${where}: the name is taken`);
       model.addCopy(tensor, requireTensor(model, model.origin(of)));
       made.set(tensor, of);
     } else if (made.get(tensor) !== of) {
@@ -89,13 +107,15 @@ function requireTensor(model, name) {
 function slicedTensor(model, { tensor: name, axis, size }) {
   const tensor = requireTensor(model, name);
   if (tensor.dims[axis] !== size) {
-    throw new Error(`tensor "${name}" of shape [${tensor.dims}]: found ${tensor.dims[axis]} along ` +
-      `axis ${axis}, the plan says ${size}`);
+    throw new Error(
+      `tensor "${name}" of shape [${tensor.dims}]: found ${tensor.dims[axis]} along ` +
+        `axis ${axis}, the plan says ${size}`,
+    );
   }
   return tensor;
 }
 
-// For each operator that reads quantized values: input that holds them -> input that holds their zero point.
+// Operators that read quantized values: the input with the values -> the one with their zero point.
 const ZERO_POINTS = {
   DequantizeLinear: { 0: 2 },
   ConvInteger: { 0: 2, 1: 3 },
@@ -122,9 +142,9 @@ function zeroOf(model, name, { width, type }) {
 }
 
 /**
- * Holds the small model's tensors against the plan: without it, the masked original itself would pass
- * for a small model. A tensor may be gone (merged with an equal one); one that is there has the planned
- * shape, and the original's values unless it stands in `folds`.
+ * Holds the small model's tensors against the plan: without it, the masked original itself would
+ * pass for a small model. A tensor may be gone (merged with an equal one); one that is there has
+ * the planned shape, and the original's values unless it stands in `folds`.
  */
 export function checkTensors(original, small, plan) {
   const copied = new Map((plan.copies ?? []).map(({ tensor, of }) => [tensor, of]));
@@ -142,7 +162,9 @@ export function checkTensors(original, small, plan) {
     if (`${found.dims}` !== `${wanted.dims}`) {
       result.wrong.push(`"${name}" has shape [${found.dims}], the plan leaves [${wanted.dims}]`);
     } else if (!folded.has(name) && !found.bytes().equals(wanted.bytes)) {
-      result.wrong.push(`"${name}" has other values than the original's kept ones, and is not in folds`);
+      result.wrong.push(
+        `"${name}" has other values than the original's kept ones, and is not in folds`,
+      );
     } else {
       result.as_planned += 1;
     }

@@ -18,5 +18,8 @@ export function normal(next) {
 
 /** One seed out of several numbers: neighbouring probes must not share a stream. */
 export function mixSeeds(...seeds) {
-  return seeds.reduce((hash, seed) => Math.imul(hash ^ seed, 0x9e3779b1) ^ (hash >>> 15), 0x811c9dc5) >>> 0;
+  return (
+    seeds.reduce((hash, seed) => Math.imul(hash ^ seed, 0x9e3779b1) ^ (hash >>> 15), 0x811c9dc5) >>>
+    0
+  );
 }

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+import { RuntimeRefusal } from './errors.mjs';
 import { fromHalf } from './float16.mjs';
 
 /** The same folder as in install.sh. */
@@ -25,9 +26,6 @@ function loadRuntime() {
   return runtime;
 }
 
-/** Tells a model that ONNX Runtime refuses from a fault of ours. */
-export class RuntimeRefusal extends Error {}
-
 /** A loaded model. */
 export class Session {
   /**
@@ -37,18 +35,24 @@ export class Session {
   static async open(model, level, threads = 1) {
     const { InferenceSession } = loadRuntime();
     const options = {
-      executionProviders: ['cpu'], graphOptimizationLevel: level,
-      intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 4,
+      executionProviders: ['cpu'],
+      graphOptimizationLevel: level,
+      intraOpNumThreads: threads,
+      interOpNumThreads: 1,
+      logSeverityLevel: 4,
     };
     const session = new Session();
     session.inner = await refusing(InferenceSession.create(model, options));
     return session;
   }
 
-  /** Feeds arrays as drawn by inputs.mjs; returns [{name, type, shape, data}], numbers as plain numbers. */
+  /** Feeds arrays as drawn by inputs.mjs; returns [{name, type, shape, data}], data as numbers. */
   async run(feeds) {
     const { Tensor } = loadRuntime();
-    const tensors = feeds.map(({ name, type, shape, data }) => [name, new Tensor(type, data, shape)]);
+    const tensors = feeds.map(({ name, type, shape, data }) => [
+      name,
+      new Tensor(type, data, shape),
+    ]);
     const results = await refusing(this.inner.run(Object.fromEntries(tensors)));
     return this.inner.outputNames.map((name) => {
       const { type, dims, data } = results[name];
@@ -77,7 +81,11 @@ async function refusing(promise) {
   try {
     return await promise;
   } catch (error) {
-    throw new RuntimeRefusal(String(error.message ?? error).trim().split('\n')[0]);
+    throw new RuntimeRefusal(
+      String(error.message ?? error)
+        .trim()
+        .split('\n')[0],
+    );
   }
 }
 

@@ -5,8 +5,18 @@ import { join } from 'node:path';
 
 /** The numbers of TensorProto's fields. */
 export const TensorField = {
-  dims: 1, dataType: 2, floatData: 4, int32Data: 5, stringData: 6, int64Data: 7, name: 8,
-  rawData: 9, doubleData: 10, uint64Data: 11, externalData: 13, dataLocation: 14,
+  dims: 1,
+  dataType: 2,
+  floatData: 4,
+  int32Data: 5,
+  stringData: 6,
+  int64Data: 7,
+  name: 8,
+  rawData: 9,
+  doubleData: 10,
+  uint64Data: 11,
+  externalData: 13,
+  dataLocation: 14,
 };
 
 const EXTERNAL = 1;
@@ -14,14 +24,26 @@ const EXTERNAL = 1;
 // [name, bytes per element, typed field that holds it where raw_data does not]
 const F = TensorField;
 const ELEMENT_TYPES = {
-  1: ['float32', 4, F.floatData], 2: ['uint8', 1, F.int32Data], 3: ['int8', 1, F.int32Data],
-  4: ['uint16', 2, F.int32Data], 5: ['int16', 2, F.int32Data], 6: ['int32', 4, F.int32Data],
-  7: ['int64', 8, F.int64Data], 8: ['string', 0, F.stringData], 9: ['bool', 1, F.int32Data],
-  10: ['float16', 2, F.int32Data], 11: ['float64', 8, F.doubleData], 12: ['uint32', 4, F.uint64Data],
-  13: ['uint64', 8, F.uint64Data], 14: ['complex64', 8, F.floatData],
-  15: ['complex128', 16, F.doubleData], 16: ['bfloat16', 2, F.int32Data],
-  17: ['float8e4m3fn', 1, F.int32Data], 18: ['float8e4m3fnuz', 1, F.int32Data],
-  19: ['float8e5m2', 1, F.int32Data], 20: ['float8e5m2fnuz', 1, F.int32Data],
+  1: ['float32', 4, F.floatData],
+  2: ['uint8', 1, F.int32Data],
+  3: ['int8', 1, F.int32Data],
+  4: ['uint16', 2, F.int32Data],
+  5: ['int16', 2, F.int32Data],
+  6: ['int32', 4, F.int32Data],
+  7: ['int64', 8, F.int64Data],
+  8: ['string', 0, F.stringData],
+  9: ['bool', 1, F.int32Data],
+  10: ['float16', 2, F.int32Data],
+  11: ['float64', 8, F.doubleData],
+  12: ['uint32', 4, F.uint64Data],
+  13: ['uint64', 8, F.uint64Data],
+  14: ['complex64', 8, F.floatData],
+  15: ['complex128', 16, F.doubleData],
+  16: ['bfloat16', 2, F.int32Data],
+  17: ['float8e4m3fn', 1, F.int32Data],
+  18: ['float8e4m3fnuz', 1, F.int32Data],
+  19: ['float8e5m2', 1, F.int32Data],
+  20: ['float8e5m2fnuz', 1, F.int32Data],
 };
 
 export const typeName = (dataType) => ELEMENT_TYPES[dataType]?.[0] ?? `type ${dataType}`;
@@ -58,16 +80,26 @@ export class Tensor {
     const bytes = Buffer.from(this.#stored());
     const wanted = this.count * this.width;
     if (bytes.length !== wanted) {
-      throw new Error(`tensor "${this.name}": found ${bytes.length} bytes of data, its shape ` +
-        `[${this.dims}] of ${this.type} wants ${wanted}`);
+      throw new Error(
+        `tensor "${this.name}": found ${bytes.length} bytes of data, its shape ` +
+          `[${this.dims}] of ${this.type} wants ${wanted}`,
+      );
     }
     return bytes;
   }
 
   /** Stores values as raw_data, wherever they stood before. */
   setBytes(bytes) {
-    this.message.remove(F.floatData, F.int32Data, F.int64Data, F.doubleData, F.uint64Data, F.rawData,
-      F.externalData, F.dataLocation);
+    this.message.remove(
+      F.floatData,
+      F.int32Data,
+      F.int64Data,
+      F.doubleData,
+      F.uint64Data,
+      F.rawData,
+      F.externalData,
+      F.dataLocation,
+    );
     this.message.addBytes(F.rawData, bytes);
   }
 
@@ -89,7 +121,9 @@ export class Tensor {
   }
 
   #external() {
-    const entries = this.message.messages(F.externalData).map((entry) => [entry.text(1), entry.text(2)]);
+    const entries = this.message
+      .messages(F.externalData)
+      .map((entry) => [entry.text(1), entry.text(2)]);
     const { location, offset = 0, length } = Object.fromEntries(entries);
     const file = readFileSync(join(this.folder, location));
     const start = Number(offset);
@@ -115,7 +149,8 @@ export function takeAxis(bytes, dims, width, axis, keep) {
   const { outer, size, run } = axisStrides(dims, width, axis);
   const parts = [];
   for (let o = 0; o < outer; ++o) {
-    for (const i of keep) parts.push(bytes.subarray((o * size + i) * run, (o * size + i + 1) * run));
+    for (const i of keep)
+      parts.push(bytes.subarray((o * size + i) * run, (o * size + i + 1) * run));
   }
   return Buffer.concat(parts);
 }

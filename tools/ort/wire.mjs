@@ -93,7 +93,7 @@ export class Message {
   ints(number) {
     const values = [];
     for (const { payload } of this.all(number)) {
-      for (let at = 0; at < payload.length; ) {
+      for (let at = 0; at < payload.length;) {
         const [value, next] = readVarint(payload, at);
         values.push(signed(value));
         at = next;
@@ -102,7 +102,9 @@ export class Message {
     return values;
   }
 
-  /** All payloads of a repeated field in one run: the values of fixed-width numbers, packed or not. */
+  /**
+   * All payloads of a repeated field in one run: the values of fixed-width numbers, packed or not.
+   */
   run(number) {
     return Buffer.concat(this.all(number).map((field) => field.payload));
   }
@@ -117,7 +119,9 @@ export class Message {
   }
 
   addInt(number, value) {
-    this.fields.push(new Field(number, Wire.VARINT, encodeVarint(BigInt.asUintN(64, BigInt(value)))));
+    this.fields.push(
+      new Field(number, Wire.VARINT, encodeVarint(BigInt.asUintN(64, BigInt(value)))),
+    );
     return this;
   }
 

@@ -1,0 +1,42 @@
+# What a user can choose, and the language settings that follow.
+
+option(PARSIMONY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PARSIMONY_BENCH "Build the benchmarks" OFF)
+option(PARSIMONY_FUZZ "Build the fuzzers (needs clang)" OFF)
+option(PARSIMONY_TORCH "Build the libtorch front end" OFF)
+option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
+option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
+option(PARSIMONY_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+
+if(PARSIMONY_TORCH)
+  message(FATAL_ERROR "PARSIMONY_TORCH=ON: this version has no libtorch front end yet")
+endif()
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# A test's or a user's own flags come after these.
+if(PARSIMONY_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+if(PARSIMONY_NATIVE)
+  add_compile_options(-march=native)
+endif()
+
+# ccache must be told that it may reuse objects built with a precompiled header, and that another
+# build folder or clone of the same sources is no difference.
+find_program(PARSIMONY_CCACHE ccache)
+mark_as_advanced(PARSIMONY_CCACHE)
+if(PARSIMONY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${PARSIMONY_CCACHE}")
+endif()

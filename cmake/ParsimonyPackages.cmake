@@ -1,0 +1,17 @@
+# The libraries we stand on; all of them are Debian packages (tools/setup.sh installs them).
+
+find_package(Threads REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Protobuf REQUIRED)  # before ONNX, whose targets name it
+find_package(ONNX REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+
+if(PARSIMONY_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+endif()
+if(PARSIMONY_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

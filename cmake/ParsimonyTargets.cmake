@@ -1,0 +1,109 @@
+# How rooms, the command, benchmarks and fuzzers become targets.
+
+set(PARSIMONY_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
+
+# Warnings stay private: they must not reach a user who links us. The three that are silenced are
+# wrong about std::string with optimisation on (GCC bugs 105329 and 105651).
+function(parsimony_warnings target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wshadow -Wconversion
+    "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>"
+    $<$<BOOL:${PARSIMONY_WERROR}>:-Werror>)
+endfunction()
+
+# parsimony_room(NAME n [DEPENDS room...] [PACKAGES target...] [PRECOMPILE header...])
+#
+# A room is a folder and a library of everything in it. DEPENDS are rooms whose headers ours
+# include; PACKAGES are third-party libraries that only our .cc files know.
+function(parsimony_room)
+  cmake_parse_arguments(room "" "NAME" "DEPENDS;PACKAGES;PRECOMPILE" ${ARGN})
+  set(folder "${PROJECT_SOURCE_DIR}/${room_NAME}")
+  set(target parsimony_${room_NAME})
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc" "${folder}/*/*.cc")
+
+  # `#include "parsimony/graph/graph.h"` reads the same here and where we are installed.
+  file(MAKE_DIRECTORY "${PARSIMONY_INCLUDE_ROOT}/parsimony")
+  file(CREATE_LINK "${folder}" "${PARSIMONY_INCLUDE_ROOT}/parsimony/${room_NAME}" SYMBOLIC)
+
+  if(sources)
+    add_library(${target} ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE ${room_PACKAGES})
+    if(room_PRECOMPILE)
+      target_precompile_headers(${target} PRIVATE ${room_PRECOMPILE})
+    endif()
+    parsimony_warnings(${target})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  list(TRANSFORM room_DEPENDS PREPEND parsimony_)
+  target_link_libraries(${target} ${scope} ${room_DEPENDS})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PARSIMONY_INCLUDE_ROOT}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${room_NAME})
+  add_library(parsimony::${room_NAME} ALIAS ${target})
+  set_property(GLOBAL APPEND PROPERTY PARSIMONY_ROOMS ${room_NAME})
+endfunction()
+
+# The `parsimony` command from everything in a folder; lands in <build>/bin.
+function(parsimony_command folder)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
+       "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}"
+       "${PARSIMONY_INCLUDE_ROOT}/parsimony/${folder}" SYMBOLIC)
+  if(NOT sources)
+    return()
+  endif()
+  get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
+  list(TRANSFORM rooms PREPEND parsimony::)
+  add_executable(parsimony ${sources})
+  target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
+    Threads::Threads)
+  target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}")
+  set_target_properties(parsimony PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  parsimony_warnings(parsimony)
+endfunction()
+
+# One executable per .cc file of a folder, linked with every room.
+function(parsimony_programs folder)
+  cmake_parse_arguments(arg "" "PREFIX" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
+  list(TRANSFORM rooms PREPEND parsimony::)
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME_WE)
+    add_executable(${arg_PREFIX}${name} "${source}")
+    target_include_directories(${arg_PREFIX}${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${arg_PREFIX}${name} PRIVATE ${rooms} ${arg_LINK})
+    set_target_properties(${arg_PREFIX}${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+    parsimony_warnings(${arg_PREFIX}${name})
+  endforeach()
+endfunction()
+
+function(parsimony_benchmarks folder)
+  parsimony_programs(${folder} PREFIX bench_
+    LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
+endfunction()
+
+# The rooms need coverage counters too, or the fuzzer would be blind inside them.
+function(parsimony_fuzzers folder)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "PARSIMONY_FUZZ=ON needs clang: -DCMAKE_CXX_COMPILER=clang++-14")
+  endif()
+  get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
+  foreach(room IN LISTS rooms)
+    get_target_property(kind parsimony_${room} TYPE)
+    if(NOT kind STREQUAL "INTERFACE_LIBRARY")
+      target_compile_options(parsimony_${room} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+  endforeach()
+  add_library(parsimony_fuzzing INTERFACE)
+  target_compile_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
+  target_link_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
+  parsimony_programs(${folder} PREFIX fuzz_ LINK parsimony_fuzzing)
+endfunction()

@@ -1,0 +1,81 @@
+# How the folders of tests/ become test programs.
+
+include(GoogleTest)
+
+set(PARSIMONY_TEST_DATA "$ENV{PARSIMONY_TEST_DATA}" CACHE PATH
+    "Folder with real models and data sets; empty: tests that need it are skipped")
+if(NOT PARSIMONY_TEST_DATA AND EXISTS "${PROJECT_SOURCE_DIR}/../shared/models")
+  get_filename_component(PARSIMONY_TEST_DATA "${PROJECT_SOURCE_DIR}/../shared" ABSOLUTE)
+endif()
+if(PARSIMONY_TEST_DATA)
+  set(PARSIMONY_TEST_ENVIRONMENT "PARSIMONY_TEST_DATA=${PARSIMONY_TEST_DATA}")
+else()
+  message(STATUS "No test data (PARSIMONY_TEST_DATA): tests over real models will be skipped")
+  set(PARSIMONY_TEST_ENVIRONMENT "PARSIMONY_TEST_DATA=")
+endif()
+
+# tests/support/ is a library that every test may use: "tests/support/fixture.h". It knows graph/
+# and onnx_io/, which read the fixtures, so that a room's tests build without the rooms above it.
+function(parsimony_test_support)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/support/*.cc")
+  set(scope INTERFACE)
+  if(sources)
+    add_library(parsimony_test_support STATIC ${sources})
+    set(scope PUBLIC)
+    parsimony_warnings(parsimony_test_support)
+  else()
+    add_library(parsimony_test_support INTERFACE)
+  endif()
+  target_include_directories(parsimony_test_support ${scope} "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(parsimony_test_support ${scope}
+    parsimony::graph parsimony::onnx_io onnx onnx_proto protobuf::libprotobuf nlohmann_json::nlohmann_json Eigen3::Eigen
+    GTest::gtest rapidcheck Threads::Threads)
+endfunction()
+
+function(parsimony_test_program name label rooms)
+  add_executable(${name} ${ARGN})
+  list(TRANSFORM rooms PREPEND parsimony::)
+  target_link_libraries(${name} PRIVATE ${rooms} parsimony_test_support GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    PARSIMONY_BINARY="${PROJECT_BINARY_DIR}/bin/parsimony"
+    PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  parsimony_warnings(${name})
+  if(TARGET parsimony AND name MATCHES "^test_cli")
+    add_dependencies(${name} parsimony)
+  endif()
+  gtest_discover_tests(${name}
+    DISCOVERY_MODE PRE_TEST
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    PROPERTIES LABELS ${label} ENVIRONMENT "${PARSIMONY_TEST_ENVIRONMENT}")
+endfunction()
+
+# parsimony_tests(FOLDER): the programs test_FOLDER from tests/FOLDER/*.cc, labelled `fast`, and
+# test_FOLDER_slow from the files that end in _slow_test.cc. Files that do not end in _test.cc
+# are helpers of both. A folder named as a room is linked with that room, any other with all.
+function(parsimony_tests room)
+  get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
+  if(room IN_LIST rooms)
+    set(rooms ${room})
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cc")
+  set(slow ${sources})
+  set(fast ${sources})
+  set(helpers ${sources})
+  list(FILTER helpers EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER slow INCLUDE REGEX "_slow_test\\.cc$")
+  list(FILTER fast INCLUDE REGEX "_test\\.cc$")
+  list(FILTER fast EXCLUDE REGEX "_slow_test\\.cc$")
+  if(fast)
+    parsimony_test_program(test_${room} fast "${rooms}" ${fast} ${helpers})
+  endif()
+  if(slow)
+    parsimony_test_program(test_${room}_slow slow "${rooms}" ${slow} ${helpers})
+  endif()
+endfunction()
+
+# A test that is a script: it passes by exit code 0. Tools that it needs were found at configure time.
+function(parsimony_script_test name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS fast ENVIRONMENT "${PARSIMONY_TEST_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,107 @@
+#include "parsimony/configs/errors.h"
+
+namespace parsimony::errors {
+
+namespace {
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::string at(std::string_view place) { return std::string(place) + ": "; }
+
+/// "a", "b" or "c"
+std::string enumerate(std::span<const std::string> words, std::string_view last) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? ' ' + std::string(last) + ' ' : ", ";
+    text += quoted(words[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+ConfigError config_syntax(std::string_view file, size_t line, size_t column, std::string_view why) {
+  return ConfigError(std::string(file) + ':' + std::to_string(line) + ':' + std::to_string(column) +
+                     ": not JSON: " + std::string(why));
+}
+
+ConfigError wrong_type(std::string_view place, std::string_view found, std::string_view wanted) {
+  return ConfigError(at(place) + "found " + std::string(found) + ", wanted " + std::string(wanted));
+}
+
+ConfigError empty_list(std::string_view place) {
+  return ConfigError(at(place) + "the list is empty; leave the key out to select every layer");
+}
+
+ConfigError duplicate_key(std::string_view file, std::string_view key) {
+  return ConfigError(at(file) + "key " + quoted(key) + " stands twice in one object");
+}
+
+ConfigError unknown_key(std::string_view place, std::string_view key,
+                        std::span<const std::string> known) {
+  return ConfigError(at(place) + "unknown key " + quoted(key) + "." + did_you_mean(key, known));
+}
+
+UnsupportedError later_key(std::string_view place, std::string_view key) {
+  return UnsupportedError(at(place) + "key " + quoted(key) +
+                          " is known but this version does not do it");
+}
+
+UnsupportedError later_value(std::string_view place, std::string_view value) {
+  return UnsupportedError(at(place) + std::string(value) +
+                          " is known but this version does not do it");
+}
+
+ConfigError unknown_word(std::string_view place, std::string_view word,
+                         std::span<const std::string> known) {
+  return ConfigError(at(place) + "found " + quoted(word) + ", wanted " + enumerate(known, "or"));
+}
+
+ConfigError out_of_range(std::string_view place, std::string_view value, std::string_view range) {
+  return ConfigError(at(place) + std::string(value) + " is not in " + std::string(range));
+}
+
+ConfigError contradiction(std::string_view place, std::string_view why) {
+  return ConfigError(at(place) + std::string(why));
+}
+
+ConfigError unknown_type(std::string_view place, std::string_view type,
+                         std::span<const std::string> known) {
+  const std::string hint = did_you_mean(type, known);
+  return ConfigError(at(place) + "unknown op type " + quoted(type) +
+                     (hint.empty() ? "; known are " + enumerate(known, "and") : "." + hint));
+}
+
+ConfigError absent_type(std::string_view place, std::string_view type,
+                        std::span<const std::string> present) {
+  return ConfigError(at(place) + "this network has no layer of type " + quoted(type) +
+                     (present.empty() ? ", nor any other layer that can be pruned"
+                                      : "; it has " + enumerate(present, "and")));
+}
+
+ConfigError unknown_name(std::string_view place, std::string_view name,
+                         std::span<const std::string> known) {
+  return ConfigError(at(place) + "this network has no layer " + quoted(name) + "." +
+                     did_you_mean(name, known));
+}
+
+ConfigError not_a_layer(std::string_view place, std::string_view name, std::string_view op) {
+  return ConfigError(at(place) + quoted(name) + " is a " + std::string(op) +
+                     ", which is not pruned by itself; name the layers around it");
+}
+
+ConfigError bad_pattern(std::string_view place, std::string_view pattern, std::string_view why) {
+  return ConfigError(at(place) + "pattern " + quoted(pattern) + ": " + std::string(why));
+}
+
+ConfigError unmatched_pattern(std::string_view place, std::string_view pattern) {
+  return ConfigError(at(place) + "pattern " + quoted(pattern) +
+                     " matches no layer of this network");
+}
+
+ConfigError selects_nothing(std::string_view place) {
+  return ConfigError(at(place) +
+                     "no layer is selected; types and names must hold for the same layer");
+}
+
+}  // namespace parsimony::errors

@@ -1,0 +1,37 @@
+// Error texts of the configs room. `place` is file, entry and key: "cnn.json: config_list[2].op_types".
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::errors {
+
+ConfigError config_syntax(std::string_view file, size_t line, size_t column, std::string_view why);
+ConfigError wrong_type(std::string_view place, std::string_view found, std::string_view wanted);
+ConfigError empty_list(std::string_view place);
+ConfigError duplicate_key(std::string_view file, std::string_view key);
+ConfigError unknown_key(std::string_view place, std::string_view key,
+                        std::span<const std::string> known);
+UnsupportedError later_key(std::string_view place, std::string_view key);
+UnsupportedError later_value(std::string_view place, std::string_view value);
+/// A word that is none of the few allowed.
+ConfigError unknown_word(std::string_view place, std::string_view word,
+                         std::span<const std::string> known);
+ConfigError out_of_range(std::string_view place, std::string_view value, std::string_view range);
+ConfigError contradiction(std::string_view place, std::string_view why);
+
+ConfigError unknown_type(std::string_view place, std::string_view type,
+                         std::span<const std::string> known);
+ConfigError absent_type(std::string_view place, std::string_view type,
+                        std::span<const std::string> present);
+ConfigError unknown_name(std::string_view place, std::string_view name,
+                         std::span<const std::string> known);
+ConfigError not_a_layer(std::string_view place, std::string_view name, std::string_view op);
+ConfigError bad_pattern(std::string_view place, std::string_view pattern, std::string_view why);
+ConfigError unmatched_pattern(std::string_view place, std::string_view pattern);
+ConfigError selects_nothing(std::string_view place);
+
+}  // namespace parsimony::errors

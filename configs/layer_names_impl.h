@@ -1,0 +1,51 @@
+// The layers of a network as a configuration names them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/pruners/layers.h"
+
+namespace parsimony {
+
+class LayerNames {
+ public:
+  explicit LayerNames(const Graph& graph);
+
+  /// In graph order.
+  const std::vector<NodeId>& layers() const { return layers_; }
+
+  /// Whether a word is an op type at all: "Conv", "Conv2d", "Linear", "default".
+  static bool is_type(std::string_view type);
+  static std::vector<std::string> types();
+
+  std::vector<NodeId> of_type(std::string_view type) const;
+  std::vector<NodeId> of_name(const std::string& name) const;
+  /// @throws ConfigError if the pattern is not well formed or too large
+  std::vector<NodeId> matching(const std::string& pattern, std::string_view place) const;
+
+  /// Operators of the layers, sorted, each once.
+  std::vector<std::string> present_types() const;
+  /// Every name of every layer.
+  std::vector<std::string> names() const;
+  /// The node of that name that is no layer; null if there is none.
+  const Node* other_node(std::string_view name) const;
+
+ private:
+  bool has_type(NodeId layer, std::string_view type) const;
+
+  const Graph& graph_;
+  Layers index_;
+  std::vector<NodeId> layers_;
+  std::vector<std::vector<std::string>> names_;  ///< parallel to layers_
+  std::unordered_map<std::string, std::vector<NodeId>> by_name_;
+};
+
+/// "/layer1/layer1.0/conv1/Conv", as torch's exporter names nodes, is module "layer1.0.conv1"; empty
+/// for other names.
+std::string module_of_node_name(std::string_view name);
+
+}  // namespace parsimony

@@ -1,0 +1,141 @@
+// Config entries meet the layers of a network.
+#include <algorithm>
+
+#include "parsimony/configs/config.h"
+#include "parsimony/configs/errors.h"
+#include "parsimony/configs/layer_names_impl.h"
+
+namespace parsimony {
+
+namespace {
+
+using State = LayerSetting::State;
+using Selection = std::vector<bool>;  // per node
+
+std::string place_of(const ConfigEntry& entry, std::string_view key, size_t index) {
+  if (!entry.from_command_line) {
+    return entry.place + '.' + std::string(key) + '[' + std::to_string(index) + ']';
+  }
+  return key == "op_types" ? "--op-types" : "--exclude";
+}
+
+/// Finds what one entry selects.
+class Selector {
+ public:
+  Selector(const Graph& graph, const LayerNames& names, const ConfigEntry& entry)
+      : graph_(graph), names_(names), entry_(entry) {}
+
+  Selection included() const {
+    const bool any_name = entry_.op_names.empty() && entry_.op_names_re.empty();
+    Selection by_name(graph_.nodes.size(), any_name);
+    add_names(entry_.op_names, "op_names", by_name);
+    add_patterns(entry_.op_names_re, "op_names_re", by_name);
+    Selection by_type(graph_.nodes.size(), entry_.op_types.empty());
+    add_types(entry_.op_types, "op_types", by_type);
+    Selection both(graph_.nodes.size());
+    for (NodeId layer : names_.layers()) {
+      const auto n = static_cast<size_t>(layer);
+      both[n] = by_name[n] && by_type[n];
+    }
+    return both;
+  }
+
+  Selection excluded() const {
+    Selection selection(graph_.nodes.size());
+    add_types(entry_.exclude_op_types, "exclude_op_types", selection);
+    add_names(entry_.exclude_op_names, "exclude_op_names", selection);
+    add_patterns(entry_.exclude_op_names_re, "exclude_op_names_re", selection);
+    return selection;
+  }
+
+ private:
+  static void add(const std::vector<NodeId>& nodes, Selection& selection) {
+    for (NodeId node : nodes) selection[static_cast<size_t>(node)] = true;
+  }
+
+  void add_types(const std::vector<std::string>& types, std::string_view key,
+                 Selection& selection) const {
+    for (size_t i = 0; i < types.size(); ++i) {
+      const std::string place = place_of(entry_, key, i);
+      if (!LayerNames::is_type(types[i])) {
+        throw errors::unknown_type(place, types[i], LayerNames::types());
+      }
+      const std::vector<NodeId> found = names_.of_type(types[i]);
+      if (found.empty()) throw errors::absent_type(place, types[i], names_.present_types());
+      add(found, selection);
+    }
+  }
+
+  void add_names(const std::vector<std::string>& names, std::string_view key,
+                 Selection& selection) const {
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::vector<NodeId> found = names_.of_name(names[i]);
+      add(found, selection);
+      if (!found.empty()) continue;
+      const std::string place = place_of(entry_, key, i);
+      if (const Node* node = names_.other_node(names[i]); node != nullptr) {
+        throw errors::not_a_layer(place, names[i], node->op);
+      }
+      throw errors::unknown_name(place, names[i], names_.names());
+    }
+  }
+
+  void add_patterns(const std::vector<std::string>& patterns, std::string_view key,
+                    Selection& selection) const {
+    for (size_t i = 0; i < patterns.size(); ++i) {
+      const std::string place = place_of(entry_, key, i);
+      const std::vector<NodeId> found = names_.matching(patterns[i], place);
+      if (found.empty()) throw errors::unmatched_pattern(place, patterns[i]);
+      add(found, selection);
+    }
+  }
+
+  const Graph& graph_;
+  const LayerNames& names_;
+  const ConfigEntry& entry_;
+};
+
+/// An entry that selects everything may meet a network that has no layers.
+bool has_selector(const ConfigEntry& entry) {
+  const auto lists = {&entry.op_types,         &entry.op_names,         &entry.op_names_re,
+                      &entry.exclude_op_types, &entry.exclude_op_names, &entry.exclude_op_names_re};
+  return std::any_of(lists.begin(), lists.end(), [](const auto* list) { return !list->empty(); });
+}
+
+/// Request of the entry in `settings`; kNone for an entry that excludes.
+int add_request(const ConfigEntry& entry, size_t index, Settings& settings) {
+  if (entry.exclude) return kNone;
+  settings.requests.push_back(entry.request);
+  settings.requests.back().entry = static_cast<int>(index);
+  return static_cast<int>(settings.requests.size()) - 1;
+}
+
+}  // namespace
+
+Settings resolve(const ConfigList& config, const Graph& graph) {
+  const LayerNames names(graph);
+  Settings settings;
+  settings.layers.resize(graph.nodes.size());
+  for (size_t i = 0; i < config.entries.size(); ++i) {
+    const ConfigEntry& entry = config.entries[i];
+    const Selector selector(graph, names, entry);
+    const Selection included = selector.included();
+    const Selection excluded = selector.excluded();
+    const int request = add_request(entry, i, settings);
+    bool selects = false;
+    for (NodeId layer : names.layers()) {
+      const auto n = static_cast<size_t>(layer);
+      LayerSetting& setting = settings.layers[n];
+      if (included[n] && !excluded[n]) {
+        setting = {entry.exclude ? State::kExcluded : State::kPruned, request};
+        selects = true;
+      } else if (excluded[n] && setting.state == State::kUnnamed) {
+        setting = {State::kExcluded, kNone};
+      }
+    }
+    if (!selects && has_selector(entry)) throw errors::selects_nothing(entry.place);
+  }
+  return settings;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,37 @@
+#include <cstdio>
+
+#include "parsimony/configs/config.h"
+#include "parsimony/configs/errors.h"
+#include "parsimony/configs/request_impl.h"
+
+namespace parsimony {
+
+ConfigList from_shorthand(const Shorthand& shorthand) {
+  if (!(shorthand.ratio >= 0 && shorthand.ratio < 1)) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%g", shorthand.ratio);
+    throw errors::out_of_range("--ratio", number, "[0, 1)");
+  }
+  if (shorthand.round_to < 1) {
+    throw errors::out_of_range("--round-to", std::to_string(shorthand.round_to), "1, 2, …");
+  }
+  GivenRequest given;
+  given.request.ratio = shorthand.ratio;
+  given.request.criterion = parse_criterion(shorthand.criterion, "--criterion");
+  given.request.scope = parse_scope(shorthand.scope, "--scope");
+  given.request.budget = parse_budget(shorthand.budget, "--budget");
+  given.request.round_to = shorthand.round_to;
+  if (given.request.budget != Budget::kChannels) given.keys.insert("budget");
+  if (given.request.round_to != 1) given.keys.insert("round_to");
+  check_request(given, "command line");
+
+  ConfigEntry entry;
+  entry.op_types = shorthand.op_types;
+  entry.exclude_op_names = shorthand.exclude;
+  entry.request = given.request;
+  entry.place = "command line";
+  entry.from_command_line = true;
+  return {{entry}, std::nullopt};
+}
+
+}  // namespace parsimony

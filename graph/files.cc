@@ -1,0 +1,91 @@
+#include "parsimony/graph/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+constexpr int kMaxTries = 100;  // names left behind by crashed processes are stepped over
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  ~Descriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) throw errors::cannot_read(path, errno);
+  if (S_ISDIR(status.st_mode)) throw errors::cannot_read(path, EISDIR);
+  std::string content(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  for (;;) {
+    if (filled == content.size()) content.resize(content.size() + 4096);  // pipes have no size
+    const ssize_t got = read(file.get(), content.data() + filled, content.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw errors::cannot_read(path, errno);
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+NewFile::NewFile(std::string path) : path_(std::move(path)) {
+  for (int i = 0; i < kMaxTries; ++i) {
+    temporary_ = path_ + ".tmp" + std::to_string(getpid()) + "-" + std::to_string(i);
+    descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0) return;
+    if (errno != EEXIST) break;
+  }
+  throw errors::cannot_write(path_, errno);
+}
+
+NewFile::~NewFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(temporary_.c_str());
+}
+
+void NewFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw errors::cannot_write(path_, errno);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void NewFile::commit() {
+  if (fsync(descriptor_) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
+    throw errors::cannot_write(path_, errno);
+  }
+  close(std::exchange(descriptor_, -1));
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  NewFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace parsimony

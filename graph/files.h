@@ -1,0 +1,43 @@
+// Files on disk: read whole, and written so that the old one stays whole until the new one is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace parsimony {
+
+/// Content of a file. @throws IoError
+std::string read_file(const std::string& path);
+
+/// A file that appears under its name only once it is complete. It grows under a temporary name
+/// beside the target; commit() renames it, and without commit() nothing remains.
+///
+///     NewFile file("small.onnx");
+///     file.write(bytes);
+///     file.commit();
+class NewFile {
+ public:
+  /// @throws IoError if the folder takes no file
+  explicit NewFile(std::string path);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  /// Appends. @throws IoError
+  void write(std::string_view bytes);
+  /// Flushes to the disk and takes the target's place. @throws IoError
+  void commit();
+
+  /// Descriptor of the open file, for those who write by other means.
+  int descriptor() const { return descriptor_; }
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+/// Writes a whole file by way of NewFile. @throws IoError
+void write_file(const std::string& path, std::string_view bytes);
+
+}  // namespace parsimony

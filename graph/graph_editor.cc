@@ -1,0 +1,119 @@
+#include "parsimony/graph/graph_editor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/slice.h"
+
+namespace parsimony {
+namespace {
+
+// Inference reads the elements of tensors up to this length.
+constexpr int64_t kMostRead = 65536;
+
+template <typename T>
+void append(std::vector<std::byte>& bytes, T value) {
+  const size_t at = bytes.size();
+  bytes.resize(at + sizeof(T));
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+}
+
+/// Integers as int64, numbers as float64: only the graph's own analysis reads them.
+std::vector<std::byte> to_bytes(const HostTensor& tensor) {
+  std::vector<std::byte> bytes;
+  for (const int64_t value : tensor.ints) append(bytes, value);
+  for (const double value : tensor.floats) append(bytes, value);
+  return bytes;
+}
+
+}  // namespace
+
+GraphEditor::GraphEditor(const Graph& original) : graph_(original) {
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    nodes_.emplace(key_of(graph_, graph_.nodes[n]), static_cast<NodeId>(n));
+  }
+  for (size_t w = 0; w < graph_.weights.size(); ++w) {
+    weights_.emplace(graph_.weights[w].name, static_cast<WeightId>(w));
+  }
+}
+
+Node& GraphEditor::node(const std::string& key) {
+  const auto it = nodes_.find(key);
+  if (it == nodes_.end()) throw errors::missing_tensor("the plan", key);
+  return graph_.nodes[static_cast<size_t>(it->second)];
+}
+
+WeightId GraphEditor::weight(const std::string& name) const {
+  const auto it = weights_.find(name);
+  if (it == weights_.end()) throw errors::missing_tensor("the plan", name);
+  return it->second;
+}
+
+ValueId GraphEditor::add_value(const std::string& name, WeightId weight) {
+  Value value;
+  value.name = name;
+  value.weight = weight;
+  value.dtype = graph_.weight(weight).dtype;
+  graph_.values.push_back(std::move(value));
+  return static_cast<ValueId>(graph_.values.size()) - 1;
+}
+
+void GraphEditor::connect(Node& node, int input, ValueId value) {
+  if (node.inputs.size() <= static_cast<size_t>(input)) {
+    node.inputs.resize(static_cast<size_t>(input) + 1, kNone);
+  }
+  node.inputs[static_cast<size_t>(input)] = value;
+}
+
+void GraphEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
+                       int input) {
+  const WeightId source = weight(of);
+  const auto [it, fresh] = weights_.try_emplace(name, static_cast<WeightId>(graph_.weights.size()));
+  if (fresh) {
+    Weight copied = graph_.weight(source);
+    copied.name = name;
+    graph_.weights.push_back(std::move(copied));
+  }
+  connect(node(consumer), input, add_value(name, it->second));
+}
+
+void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axes) {
+  Weight& w = graph_.weights[static_cast<size_t>(weight(tensor))];
+  check_slices(tensor, w.dims, axes);
+  const Shape dims = sliced(w.dims, axes);
+  if (element_count(dims) <= kMostRead && w.data != nullptr) {
+    auto& bytes = storage_.emplace_back(static_cast<size_t>(element_count(dims) * w.stride));
+    parsimony::slice(w.data, w.dims, w.stride, axes, bytes.data());
+    w.data = bytes.data();
+  }
+  w.dims = dims;
+}
+
+void GraphEditor::set_attribute(const std::string& key, const std::string& attribute,
+                                std::span<const int64_t> values) {
+  auto& attributes = node(key).attributes;
+  const auto it = std::find_if(attributes.begin(), attributes.end(),
+                               [&](const auto& a) { return a.first == attribute; });
+  if (values.empty()) {
+    if (it != attributes.end()) attributes.erase(it);
+    return;
+  }
+  const bool scalar = it != attributes.end() ? std::holds_alternative<int64_t>(it->second) : values.size() == 1;
+  Attribute value = scalar ? Attribute(values[0]) : Attribute(std::vector<int64_t>(values.begin(), values.end()));
+  if (it != attributes.end()) {
+    it->second = std::move(value);
+  } else {
+    attributes.emplace_back(attribute, std::move(value));
+  }
+}
+
+void GraphEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
+  const auto& bytes = storage_.emplace_back(to_bytes(constant));
+  const DType type = constant.floating() ? DType::kFloat64 : DType::kInt64;
+  const auto id = static_cast<WeightId>(graph_.weights.size());
+  graph_.weights.push_back({key + ".constant", type, constant.dims, bytes.data(), size_of(type)});
+  connect(node(key), input, add_value(graph_.weight(id).name, id));
+}
+
+}  // namespace parsimony

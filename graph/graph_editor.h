@@ -1,0 +1,44 @@
+// Makes a plan's changes on a Graph alone, so that they can be checked before a model is touched.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/model_editor.h"
+
+namespace parsimony {
+
+/// Edits a copy of a graph. Large weights change their dims only; what inference reads (shapes,
+/// indices, scalars) changes its elements as well.
+class GraphEditor : public ModelEditor {
+ public:
+  explicit GraphEditor(const Graph& original);
+
+  /// The changed graph; valid as long as the editor.
+  const Graph& graph() const { return graph_; }
+
+  void copy(const std::string& name, const std::string& of, const std::string& consumer,
+            int input) override;
+  void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
+  void zero_smallest(const std::string&, int64_t) override {}  // shapes stay
+  void set_attribute(const std::string& node, const std::string& attribute,
+                     std::span<const int64_t> values) override;
+  void set_input(const std::string& node, int input, const HostTensor& constant) override;
+
+ private:
+  Node& node(const std::string& key);
+  WeightId weight(const std::string& name) const;
+  void connect(Node& node, int input, ValueId value);
+  ValueId add_value(const std::string& name, WeightId weight);
+
+  Graph graph_;
+  std::unordered_map<std::string, NodeId> nodes_;
+  std::unordered_map<std::string, WeightId> weights_;
+  std::deque<std::vector<std::byte>> storage_;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,258 @@
+#include "parsimony/graph/infer.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/match.h"
+
+namespace parsimony {
+namespace {
+
+// Literal tensors that shape arithmetic may read: integers of moderate length, a handful of floats.
+constexpr int64_t kMostIntegers = 65536;
+constexpr int64_t kMostFloats = 32;
+
+bool is_index_type(DType type) {
+  return type == DType::kInt64 || type == DType::kInt32 || type == DType::kBool;
+}
+
+bool is_literal(const Weight& weight) {
+  if (weight.dtype == DType::kString || weight.dtype == DType::kUnknown) return false;
+  const int64_t count = weight.count();
+  return is_index_type(weight.dtype) ? count <= kMostIntegers : count <= kMostFloats;
+}
+
+/// Fixes symbolic dimensions: the first of an input by one size, the others by another; the same
+/// name has the same size everywhere.
+class Symbols {
+ public:
+  explicit Symbols(const Probe& probe) : probe_(probe) {}
+
+  Shape fix_input(const Value& value) {
+    Shape shape = *value.declared;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] >= 0) continue;
+      const int64_t fallback = d == 0 ? probe_.first : probe_.other;
+      if (value.symbols[d].empty()) {
+        shape[d] = fallback;
+      } else {
+        shape[d] = sizes_.try_emplace(value.symbols[d], fallback).first->second;
+      }
+    }
+    return shape;
+  }
+
+  void learn(const Value& value, const Shape& actual) {
+    if (!value.declared || value.declared->size() != actual.size()) return;
+    for (size_t d = 0; d < actual.size(); ++d) {
+      if (!value.symbols[d].empty()) sizes_.insert_or_assign(value.symbols[d], actual[d]);
+    }
+  }
+
+  /// The declared shape, if all of it is known.
+  std::optional<Shape> resolve(const Value& value) const {
+    if (!value.declared) return std::nullopt;
+    Shape shape = *value.declared;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] >= 0) continue;
+      const auto it = sizes_.find(value.symbols[d]);
+      if (value.symbols[d].empty() || it == sizes_.end()) return std::nullopt;
+      shape[d] = it->second;
+    }
+    return shape;
+  }
+
+ private:
+  const Probe& probe_;
+  std::map<std::string, int64_t> sizes_;
+};
+
+class Inference {
+ public:
+  Inference(const Graph& graph, const Probe& probe) : graph_(graph), probe_(probe), symbols_(probe) {
+    facts_.shapes.resize(graph.values.size());
+    facts_.constants.resize(graph.values.size());
+    facts_.computed.resize(graph.values.size(), false);
+  }
+
+  Facts run() {
+    for (size_t v = 0; v < graph_.values.size(); ++v) read_weight(v);
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) read_input(i);
+    for (const Node& node : graph_.nodes) visit(node);
+    return std::move(facts_);
+  }
+
+ private:
+  void read_weight(size_t v) {
+    const Value& value = graph_.values[v];
+    if (value.weight == kNone) return;
+    const Weight& weight = graph_.weight(value.weight);
+    facts_.shapes[v] = weight.dims;
+    if (is_literal(weight)) facts_.constants[v] = to_host(weight);
+  }
+
+  void read_input(size_t i) {
+    const auto v = static_cast<size_t>(graph_.inputs[i]);
+    const Value& value = graph_.values[v];
+    if (i < probe_.inputs.size()) {
+      const InputSpec& spec = probe_.inputs[i];
+      if (value.declared && value.declared->size() != spec.dims.size()) {
+        throw ConfigError("input \"" + value.name + "\" has shape " + to_string(*value.declared) +
+                          ", but " + to_string(spec.dims) + " was given for it");
+      }
+      facts_.shapes[v] = spec.dims;
+      symbols_.learn(value, spec.dims);
+    } else if (value.declared) {
+      facts_.shapes[v] = symbols_.fix_input(value);
+    }
+    if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
+  }
+
+  void visit(const Node& node) {
+    const NodeView view(graph_, node, facts_);
+    if (folds(view) && fold(view)) return;
+    const Rule* rule = node.has_subgraph ? nullptr : find_rule(node.domain, node.op);
+    Shapes shapes(node.outputs.size());
+    if (rule != nullptr && rule->infer != nullptr) {
+      shapes = rule->infer(view);
+    } else if (rule != nullptr && !rule->line.empty()) {
+      shapes = infer_line(*compiled(*rule), view);
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kNone) continue;
+      const auto v = static_cast<size_t>(node.outputs[i]);
+      facts_.shapes[v] = i < shapes.size() && shapes[i] ? shapes[i] : symbols_.resolve(graph_.values[v]);
+      if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
+    }
+  }
+
+  /// Arithmetic on shapes and integers, but not on weights: those must stay prunable.
+  bool folds(const NodeView& view) const {
+    if (view.node().op == "Shape" || view.node().op == "Size") return true;
+    if (view.node().op == "ConstantOfShape" && view.constant(0) != nullptr) return makes_integers(view);
+    bool any_computed = false;
+    bool all_plain = true;
+    for (int i = 0; i < view.inputs(); ++i) {
+      if (!view.has_input(i)) continue;
+      const HostTensor* constant = view.constant(i);
+      if (constant == nullptr) return false;
+      any_computed = any_computed || view.computed(view.input(i));
+      all_plain = all_plain && (!constant->floating() || constant->count() == 1);
+    }
+    return any_computed || (all_plain && view.inputs() > 0);
+  }
+
+  static bool makes_integers(const NodeView& view) {
+    return std::holds_alternative<std::vector<int64_t>>(
+        view.find("value") == nullptr ? Attribute(std::vector<double>{}) : *view.find("value"));
+  }
+
+  bool fold(const NodeView& view) {
+    auto results = evaluate(view);
+    if (!results) return false;
+    for (size_t i = 0; i < results->size() && i < view.node().outputs.size(); ++i) {
+      if (view.node().outputs[i] == kNone) continue;
+      const auto v = static_cast<size_t>(view.node().outputs[i]);
+      facts_.shapes[v] = (*results)[i].dims;
+      facts_.constants[v] = std::move((*results)[i]);
+      facts_.computed[v] = true;
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  const Probe& probe_;
+  Symbols symbols_;
+  Facts facts_;
+};
+
+ConfigError bad_spec(std::string_view text, const std::string& why) {
+  return ConfigError("--input " + std::string(text) + ": " + why +
+                     "; wanted for example 1x3x32x32, 2x8:int64 or :int64=16000");
+}
+
+int64_t parse_number(std::string_view text, std::string_view whole) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw bad_spec(whole, "\"" + std::string(text) + "\" is not a number");
+  }
+  return value;
+}
+
+bool has_symbols(const Graph& graph) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](ValueId id) {
+    const auto& declared = graph.value(id).declared;
+    return declared && std::any_of(declared->begin(), declared->end(), [](int64_t d) { return d < 0; });
+  });
+}
+
+int64_t known_shapes(const Facts& facts) {
+  return std::count_if(facts.shapes.begin(), facts.shapes.end(), [](const auto& s) { return s.has_value(); });
+}
+
+}  // namespace
+
+InputSpec parse_input_spec(std::string_view text) {
+  InputSpec spec;
+  std::string_view dims = text.substr(0, text.find_first_of(":="));
+  while (!dims.empty()) {
+    const size_t x = dims.find('x');
+    const int64_t size = parse_number(dims.substr(0, x), text);
+    if (size < 1) throw bad_spec(text, "sizes must be positive");
+    spec.dims.push_back(size);
+    dims = x == std::string_view::npos ? std::string_view{} : dims.substr(x + 1);
+  }
+  if (const size_t equals = text.find('='); equals != std::string_view::npos) {
+    spec.value = parse_number(text.substr(equals + 1), text);
+  }
+  element_count(spec.dims);
+  return spec;
+}
+
+Facts infer(const Graph& graph, const Probe& probe) { return Inference(graph, probe).run(); }
+
+Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {
+  Probe best{inputs, 2, 32};
+  if (!has_symbols(graph) || inputs.size() >= graph.inputs.size()) return best;
+  int64_t most = -1;
+  for (const int64_t first : {2, 1}) {
+    for (const int64_t other : {32, 64, 224, 320, 512, 640, 128, 16}) {
+      const Probe probe{inputs, first, other};
+      try {
+        const int64_t known = known_shapes(infer(graph, probe));
+        if (known > most) {
+          most = known;
+          best = probe;
+        }
+        if (known == static_cast<int64_t>(graph.values.size())) return best;
+      } catch (const ModelError&) {
+        // These sizes do not suit the network; the caller meets the error if none does.
+      }
+    }
+  }
+  return best;
+}
+
+std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,
+                                                  const std::vector<std::optional<Shape>>& shapes) {
+  Facts after{shapes, facts.constants, facts.computed};
+  for (const Node& node : graph.nodes) {
+    if (node.outputs.empty()) continue;
+    const bool computed = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+      return v != kNone && facts.computed[static_cast<size_t>(v)];
+    });
+    if (!computed) continue;
+    const auto results = evaluate(NodeView(graph, node, after));
+    if (!results) continue;
+    for (size_t i = 0; i < results->size() && i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kNone) continue;
+      after.constants[static_cast<size_t>(node.outputs[i])] = (*results)[i];
+      after.shapes[static_cast<size_t>(node.outputs[i])] = (*results)[i].dims;
+    }
+  }
+  return std::move(after.constants);
+}
+
+}  // namespace parsimony

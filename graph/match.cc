@@ -1,0 +1,345 @@
+#include "parsimony/graph/match.h"
+
+#include <algorithm>
+#include <map>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+using notation::Alternative;
+using notation::Dim;
+using notation::Operand;
+
+bool is_number(const std::string& letter) { return letter[0] >= '0' && letter[0] <= '9'; }
+
+bool holds(const Alternative& alternative, const NodeView& view) {
+  if (view.opset() < alternative.since || view.opset() > alternative.until) return false;
+  return std::all_of(alternative.conditions.begin(), alternative.conditions.end(),
+                     [&](const notation::Condition& condition) {
+                       const Attribute* found = view.find(condition.attribute);
+                       if (found == nullptr) return false;
+                       const auto* number = std::get_if<int64_t>(found);
+                       return number != nullptr
+                                  ? std::to_string(*number) == condition.value
+                                  : view.attr(condition.attribute, std::string_view{}) ==
+                                        condition.value;
+                     });
+}
+
+/// Works out one match; a fresh one per alternative.
+class Matcher {
+ public:
+  Matcher(const Alternative& alternative, const NodeView& view, bool with_outputs)
+      : alternative_(alternative), view_(view), with_outputs_(with_outputs) {
+    match_.alternative = &alternative;
+  }
+
+  std::optional<Match> run() {
+    if (!bind_operands() || !bind_counts()) return std::nullopt;
+    for (size_t i = 0; i < match_.operands.size(); ++i) {
+      if (!expand(match_.operands[i])) return std::nullopt;
+    }
+    bind_sizes();
+    solve();
+    return std::move(match_);
+  }
+
+ private:
+  bool bind_operands() {
+    if (!bind_side(alternative_.inputs, false, view_.inputs())) return false;
+    return bind_side(alternative_.outputs, true, view_.outputs());
+  }
+
+  bool bind_side(const std::vector<Operand>& patterns, bool output, int available) {
+    for (int i = 0; i < available || i < static_cast<int>(patterns.size()); ++i) {
+      const bool beyond = i >= static_cast<int>(patterns.size());
+      if (beyond && (patterns.empty() || !patterns.back().variadic)) break;
+      const Operand& pattern = beyond ? patterns.back() : patterns[static_cast<size_t>(i)];
+      const ValueId value = output ? view_.output(i) : view_.input(i);
+      if (value == kNone) {
+        if (output || pattern.optional) continue;
+        return false;
+      }
+      if (!output && view_.shape(value) == nullptr) return false;
+      match_.operands.push_back({value, &pattern, output, {}});
+    }
+    return true;
+  }
+
+  /// `|..a| = attr axis`: the axis counts in the first operand that has the ellipsis.
+  bool bind_counts() {
+    for (const notation::Binding& binding : alternative_.bindings) {
+      if (!binding.counts_dims) continue;
+      const MatchedOperand& first = match_.operands.front();
+      const auto rank = static_cast<int64_t>(view_.shape(first.value)->size());
+      int64_t axis = view_.attr(binding.attribute, binding.fallback);
+      if (axis < 0) axis += rank;
+      if (axis < 0 || axis > rank) return false;
+      counts_[binding.letter] = axis;
+    }
+    return true;
+  }
+
+  int64_t rank_of(const MatchedOperand& operand, bool& known) const {
+    const Shape* shape = view_.shape(operand.value);
+    known = shape != nullptr && (!operand.output || with_outputs_);
+    return known ? static_cast<int64_t>(shape->size()) : 0;
+  }
+
+  /// Lays the pattern's dimensions over the operand's, right-aligned where it broadcasts.
+  bool expand(MatchedOperand& operand) {
+    bool known = false;
+    int64_t rank = rank_of(operand, known);
+    std::vector<Dim> pattern = operand.pattern->dims;
+    for (const notation::Swap& swap : alternative_.swaps) {
+      if (swap.operand == operand.pattern->name && view_.attr(swap.attribute, 0) == 1) {
+        std::reverse(pattern.begin(), pattern.end());
+      }
+    }
+    int64_t fixed = 0;
+    const std::string* open = nullptr;
+    for (const Dim& dim : pattern) {
+      if (!dim.ellipsis) {
+        ++fixed;
+      } else if (const auto it = counts_.find(dim.letters[0]); it != counts_.end()) {
+        fixed += it->second;
+      } else {
+        open = &dim.letters[0];
+      }
+    }
+    if (!known) {
+      rank = fixed + (open != nullptr ? longest_[*open] : 0);
+    } else if (open == nullptr ? (operand.pattern->broadcast ? rank > fixed : rank != fixed)
+                               : rank < fixed && !operand.pattern->broadcast) {
+      return false;
+    }
+    const int64_t open_length = std::max<int64_t>(0, rank - fixed);
+    if (open != nullptr) longest_[*open] = std::max(longest_[*open], open_length);
+    lay(pattern, open_length, rank, operand);
+    return true;
+  }
+
+  void lay(const std::vector<Dim>& pattern, int64_t open_length, int64_t rank,
+           MatchedOperand& operand) {
+    for (const Dim& dim : pattern) {
+      if (!dim.ellipsis) {
+        MatchedDim matched;
+        for (const std::string& letter : dim.letters) matched.letters.push_back(id_of(letter));
+        operand.dims.push_back(std::move(matched));
+        continue;
+      }
+      const auto it = counts_.find(dim.letters[0]);
+      const int64_t length = it != counts_.end() ? it->second : open_length;
+      for (int64_t from_right = length; from_right-- > 0;) {
+        const int id = id_of(dim.letters[0] + std::to_string(from_right));
+        match_.letters[static_cast<size_t>(id)].ellipsis = true;
+        operand.dims.push_back({{id}});
+      }
+    }
+    while (static_cast<int64_t>(operand.dims.size()) > rank) operand.dims.erase(operand.dims.begin());
+  }
+
+  int id_of(const std::string& letter) {
+    const auto [it, fresh] = ids_.try_emplace(letter, static_cast<int>(match_.letters.size()));
+    if (fresh) {
+      const bool number = is_number(letter);
+      match_.letters.push_back({letter, number ? std::stol(letter) : 0, false, number});
+    }
+    return it->second;
+  }
+
+  void bind_sizes() {
+    for (const notation::Binding& binding : alternative_.bindings) {
+      if (binding.counts_dims) continue;
+      const auto it = ids_.find(binding.letter);
+      if (it == ids_.end()) continue;
+      const int64_t size = view_.attr(binding.attribute, binding.fallback);
+      if (size > 0) match_.letters[static_cast<size_t>(it->second)].size = size;
+      if (size < 0 || (size == 0 && view_.find(binding.attribute) != nullptr)) {
+        throw errors::bad_attribute(label_of(view_.graph(), view_.node()), binding.attribute,
+                                    "must be positive");
+      }
+    }
+  }
+
+  /// Repeats until no dimension tells a further letter; then checks every dimension.
+  void solve() {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for_each_dim([&](MatchedOperand& operand, size_t d, int64_t size) {
+        changed |= deduce(operand, d, size);
+      });
+    }
+    for_each_dim([&](MatchedOperand& operand, size_t d, int64_t size) { check(operand, d, size); });
+  }
+
+  template <typename Visit>
+  void for_each_dim(Visit&& visit) {
+    for (MatchedOperand& operand : match_.operands) {
+      bool known = false;
+      rank_of(operand, known);
+      if (!known) continue;
+      const Shape& shape = *view_.shape(operand.value);
+      for (size_t d = 0; d < shape.size(); ++d) visit(operand, d, shape[d]);
+    }
+  }
+
+  bool may_broadcast(const MatchedOperand& operand, const MatchedDim& dim) const {
+    if (operand.output) return false;
+    return operand.pattern->broadcast ||
+           (dim.letters.size() == 1 && match_.letters[static_cast<size_t>(dim.letters[0])].ellipsis);
+  }
+
+  bool deduce(MatchedOperand& operand, size_t d, int64_t size) {
+    MatchedDim& dim = operand.dims[d];
+    if (size == 1 && may_broadcast(operand, dim)) {
+      const bool changed = !dim.letters.empty();
+      dim.letters.clear();
+      return changed;
+    }
+    int unknown = kNone;
+    int64_t product = 1;
+    for (const int letter : dim.letters) {
+      const int64_t known = match_.letters[static_cast<size_t>(letter)].size;
+      if (known != 0) {
+        product *= known;
+      } else if (unknown != kNone) {
+        return false;
+      } else {
+        unknown = letter;
+      }
+    }
+    if (unknown == kNone || size % product != 0) return false;
+    match_.letters[static_cast<size_t>(unknown)].size = size / product;
+    return size != 0;
+  }
+
+  void check(const MatchedOperand& operand, size_t d, int64_t size) const {
+    const MatchedDim& dim = operand.dims[d];
+    if (dim.letters.empty()) return;
+    int64_t product = 1;
+    for (const int letter : dim.letters) {
+      const int64_t known = match_.letters[static_cast<size_t>(letter)].size;
+      if (known == 0 && size % product == 0) return;
+      product *= known;
+    }
+    if (product == size) return;
+    throw errors::shape_mismatch(
+        label_of(view_.graph(), view_.node()),
+        operand.pattern->name + "[" + std::to_string(d) + "] of \"" +
+            view_.graph().value(operand.value).name + "\"",
+        std::to_string(product), std::to_string(size));
+  }
+
+  const Alternative& alternative_;
+  const NodeView& view_;
+  const bool with_outputs_;
+  Match match_;
+  std::map<std::string, int> ids_;
+  std::map<std::string, int64_t> counts_;   // ellipses whose length an attribute tells
+  std::map<std::string, int64_t> longest_;  // the others, as far as seen
+};
+
+std::optional<Match> match_side(const notation::Line& line, const NodeView& view,
+                                bool with_outputs) {
+  for (const Alternative& alternative : line.alternatives) {
+    if (!holds(alternative, view)) continue;
+    if (auto result = Matcher(alternative, view, with_outputs).run()) return result;
+  }
+  return std::nullopt;
+}
+
+bool contains(const std::vector<std::string>& list, const MatchedLetter& letter) {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& name) {
+    // An ellipsis' letters carry their position behind its name.
+    return letter.name == name ||
+           (letter.ellipsis && letter.name.size() > name.size() && letter.name.starts_with(name) &&
+            is_number(letter.name.substr(name.size())));
+  });
+}
+
+/// Marks letters that stand in one operand only: data flows along them.
+void pin_lonely(const Match& match, Factors& factors) {
+  const size_t count = factors.letters.size();
+  std::vector<int> seen(count, 0);
+  std::vector<bool> produced(count, false);
+  for (const MatchedOperand& operand : match.operands) {
+    std::vector<bool> here(count, false);
+    for (const MatchedDim& dim : operand.dims) {
+      for (const int letter : dim.letters) here[static_cast<size_t>(letter)] = true;
+    }
+    for (size_t l = 0; l < count; ++l) {
+      seen[l] += here[l] ? 1 : 0;
+      produced[l] = produced[l] || (here[l] && operand.output);
+    }
+  }
+  for (size_t l = 0; l < count; ++l) {
+    factors.letters[l].contracted = !produced[l];
+    if (seen[l] < 2 && factors.letters[l].pin.empty()) {
+      factors.letters[l].pin = "axis '" + factors.letters[l].name + "' stands in one operand only";
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Match> match(const notation::Line& line, const NodeView& view) {
+  return match_side(line, view, true);
+}
+
+Shapes infer_line(const notation::Line& line, const NodeView& view) {
+  Shapes shapes(static_cast<size_t>(view.outputs()));
+  const auto found = match_side(line, view, false);
+  if (!found) return shapes;
+  for (const MatchedOperand& operand : found->operands) {
+    if (!operand.output) continue;
+    Shape shape;
+    bool known = true;
+    for (const MatchedDim& dim : operand.dims) {
+      int64_t size = 1;
+      for (const int letter : dim.letters) {
+        const MatchedLetter& l = found->letters[static_cast<size_t>(letter)];
+        // A letter that only met broadcast ones has size 1.
+        known = known && (l.size != 0 || l.ellipsis);
+        size *= l.size == 0 ? 1 : l.size;
+      }
+      shape.push_back(size);
+    }
+    if (!known) continue;
+    for (int i = 0; i < view.outputs(); ++i) {
+      if (view.output(i) == operand.value) shapes[static_cast<size_t>(i)] = shape;
+    }
+  }
+  return shapes;
+}
+
+Factors factor_line(const notation::Line& line, const NodeView& view) {
+  Factors factors;
+  const auto found = match(line, view);
+  if (!found) throw UnsupportedError("the operands' ranks fit no form of the operator");
+  for (const MatchedLetter& l : found->letters) {
+    Letter letter{l.name, std::max<int64_t>(1, l.size), false, false, {}};
+    if (l.fixed || contains(found->alternative->pins, l)) {
+      letter.pin = "axis '" + l.name + "' belongs to the operator";
+    }
+    letter.mixes = contains(found->alternative->mixes, l);
+    factors.letters.push_back(std::move(letter));
+  }
+  pin_lonely(*found, factors);
+  for (const MatchedOperand& operand : found->operands) {
+    if (operand.pattern->divisor) factors.divisors.push_back(operand.value);
+    for (size_t d = 0; d < operand.dims.size(); ++d) {
+      Term term{operand.value, static_cast<int>(d), {}};
+      for (const int letter : operand.dims[d].letters) {
+        if (factors.letters[static_cast<size_t>(letter)].size > 1) term.letters.push_back(letter);
+      }
+      if (!term.letters.empty()) factors.terms.push_back(std::move(term));
+    }
+  }
+  return factors;
+}
+
+}  // namespace parsimony

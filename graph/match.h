@@ -1,0 +1,49 @@
+// Fits an operator's line to the operands of one node: which alternative holds, how long its
+// ellipses are and what sizes its letters have.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/notation.h"
+#include "parsimony/graph/rule.h"
+
+namespace parsimony {
+
+/// A dimension of an operand as letters of the match; empty where a broadcast 1 stands.
+struct MatchedDim {
+  std::vector<int> letters;
+};
+
+struct MatchedOperand {
+  ValueId value = kNone;
+  const notation::Operand* pattern = nullptr;
+  bool output = false;
+  std::vector<MatchedDim> dims;
+};
+
+struct MatchedLetter {
+  std::string name;
+  int64_t size = 0;  ///< 0: no operand with a known shape tells
+  bool ellipsis = false;
+  bool fixed = false;  ///< a number in the line
+};
+
+struct Match {
+  const notation::Alternative* alternative = nullptr;
+  std::vector<MatchedLetter> letters;
+  std::vector<MatchedOperand> operands;  ///< present ones, inputs first
+};
+
+/// The first alternative that fits; empty if none does or a needed shape is unknown.
+/// @throws ModelError if the sizes of the operands contradict each other
+std::optional<Match> match(const notation::Line& line, const NodeView& view);
+
+/// Output shapes from the letters, as far as the inputs determine them.
+Shapes infer_line(const notation::Line& line, const NodeView& view);
+
+/// Letters and terms of the line; pins what it does not name.
+Factors factor_line(const notation::Line& line, const NodeView& view);
+
+}  // namespace parsimony

@@ -1,0 +1,202 @@
+// Every operator the analysis knows. A regular operator is one line (see notation.h); what zero
+// becomes stands beside it. Sorted by name: a test checks it.
+#include <array>
+
+#include "parsimony/graph/rule.h"
+#include "parsimony/graph/rules/rules.h"
+
+namespace parsimony {
+namespace {
+
+using namespace rules;
+using enum Effect;
+
+constexpr std::string_view kUnary = "x[..x] -> y[..x]";
+constexpr std::string_view kBinary = "a[..x] b[..x] -> y[..x]";
+constexpr std::string_view kDivision = "a[..x] b![..x] -> y[..x]";
+constexpr std::string_view kVariadic = "a*[..x] -> y[..x]";
+constexpr std::string_view kPool = "x[n c ..s] -> y[n c ..t]";
+constexpr std::string_view kSoftmax =
+    "x[..a c ..b] -> y[..a c ..b] ; |..a| = attr axis -1 ; mixes c ; since 13"
+    "| x[..a ..c] -> y[..a ..c] ; |..a| = attr axis 1 ; mixes c ; until 12";
+constexpr std::string_view kQuantize =
+    "x[..a c ..b] s~![c] z~[c]? -> y[..a c ..b] ; |..a| = attr axis 1"
+    "| x[..x] s~![] z~[]? -> y[..x]";
+constexpr std::string_view kDequantize =
+    "x[..a c ..b] s~[c] z~[c]? -> y[..a c ..b] ; |..a| = attr axis 1"
+    "| x[..x] s~[] z~[]? -> y[..x]";
+
+// clang-format off
+constexpr auto kRules = std::to_array<Rule>({
+    {.op = "Abs", .line = kUnary},
+    {.op = "Acos", .line = kUnary, .effect = kConstant},
+    {.op = "Acosh", .line = kUnary, .effect = kUndefined},
+    {.op = "Add", .line = kBinary},
+    {.op = "Affine", .line = kUnary, .effect = kConstant},
+    {.op = "And", .line = kBinary, .effect = kProduct},
+    {.op = "ArgMax", .infer = infer_arg, .factor = factor_along_axis},
+    {.op = "ArgMin", .infer = infer_arg, .factor = factor_along_axis},
+    {.op = "Asin", .line = kUnary},
+    {.op = "Asinh", .line = kUnary},
+    {.op = "Atan", .line = kUnary},
+    {.op = "Atanh", .line = kUnary},
+    {.op = "AveragePool", .line = kPool, .infer = infer_pool},
+    {.op = "BatchNormalization",
+     .line = "x[n c ..s] gamma[c] beta[c] mean[c] var[c] -> y[n c ..s]"},
+    {.op = "Cast", .line = kUnary},
+    {.op = "Ceil", .line = kUnary},
+    {.op = "Celu", .line = kUnary},
+    {.op = "Clip", .line = "x[..x] min[..a]? max[..b]? -> y[..x]", .effect_of = effect_of_clip},
+    {.op = "Concat", .infer = infer_concat, .factor = factor_concat},
+    {.op = "ConstantOfShape", .effect = kConstant, .infer = infer_constant_of_shape,
+     .factor = factor_constant_of_shape, .patch = patch_constant_of_shape},
+    {.op = "Conv",
+     .line = "x[n (g i) ..s] w[(g o) i ..k] b[(g o)]? -> y[n (g o) ..t]"
+             "; g = attr group 1 ; macs w y",
+     .effect = kProduct, .infer = infer_conv},
+    {.op = "ConvTranspose",
+     .line = "x[n (g i) ..s] w[(g i) o ..k] b[(g o)]? -> y[n (g o) ..t]"
+             "; g = attr group 1 ; macs w x",
+     .effect = kProduct, .infer = infer_conv_transpose},
+    {.op = "Cos", .line = kUnary, .effect = kConstant},
+    {.op = "Cosh", .line = kUnary, .effect = kConstant},
+    {.op = "Crop", .line = "x[n c ..s] -> y[n c ..t]", .infer = infer_crop},
+    {.op = "DepthToSpace",
+     .line = "x[n (c r s) h w] -> y[n c (h r) (w s)]"
+             "; r = attr blocksize 1 ; s = attr blocksize 1 ; pin r s ; if mode = CRD"
+             "| x[n (r s c) h w] -> y[n c (h r) (w s)]"
+             "; r = attr blocksize 1 ; s = attr blocksize 1 ; pin r s"},
+    {.op = "DequantizeLinear", .line = kDequantize, .effect = kProduct},
+    {.op = "Div", .line = kDivision, .effect = kQuotient},
+    {.op = "Dropout", .line = "x[..x] ratio[]? mode[]? -> y[..x] mask[..x]?", .effect = kQuotient},
+    {.op = "Einsum", .effect = kProduct, .infer = infer_einsum, .factor = factor_einsum},
+    {.op = "Elu", .line = kUnary},
+    {.op = "Equal", .line = kBinary, .effect = kConstant},
+    {.op = "Erf", .line = kUnary},
+    {.op = "Exp", .line = kUnary, .effect = kConstant},
+    {.op = "Expand", .infer = infer_expand, .factor = factor_expand, .patch = patch_expand},
+    {.op = "Flatten", .infer = infer_flatten, .factor = factor_reshape},
+    {.op = "Floor", .line = kUnary},
+    {.op = "GRU",
+     .line = "x[n t i] w[d (3 h) i] r[d (3 h) h] b[d (6 h)]? l[n]? h0[n d h]? -> y[n t d h] yh[n d h]"
+             "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
+             "| x[t n i] w[d (3 h) i] r[d (3 h) h] b[d (6 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
+             "; h = attr hidden_size 0 ; pin d ; macs x w"},
+    {.op = "Gather", .infer = infer_gather, .factor = factor_gather, .patch = patch_gather},
+    {.op = "Gelu", .line = kUnary},
+    {.op = "Gemm",
+     .line = "a[m k] b[k n] c~[m n]? -> y[m n] ; swap a transA ; swap b transB ; macs b y",
+     .effect = kProduct},
+    {.op = "GlobalAveragePool", .line = kPool, .infer = infer_global_pool},
+    {.op = "GlobalLpPool", .line = kPool, .infer = infer_global_pool},
+    {.op = "GlobalMaxPool", .line = kPool, .infer = infer_global_pool},
+    {.op = "Greater", .line = kBinary, .effect = kConstant},
+    {.op = "GreaterOrEqual", .line = kBinary, .effect = kConstant},
+    {.op = "GroupNormalization",
+     .line = "x[n (g c) ..s] gamma[(g c)] beta[(g c)] -> y[n (g c) ..s]"
+             "; g = attr num_groups 1 ; mixes c s ; since 21"
+             "| x[n (g c) ..s] gamma[g] beta[g] -> y[n (g c) ..s]"
+             "; g = attr num_groups 1 ; mixes c s"},
+    {.op = "HardSigmoid", .line = kUnary, .effect = kConstant},
+    {.op = "HardSwish", .line = kUnary},
+    {.op = "Hardmax", .line = kSoftmax, .effect = kConstant},
+    {.op = "Identity", .line = kUnary},
+    {.op = "ImageScaler", .line = "x[n c ..s] -> y[n c ..s] ; pin c", .effect = kConstant},
+    {.op = "InstanceNormalization",
+     .line = "x[n c ..s] gamma[c] beta[c] -> y[n c ..s] ; mixes s"},
+    {.op = "IsInf", .line = kUnary, .effect = kConstant},
+    {.op = "IsNaN", .line = kUnary, .effect = kConstant},
+    {.op = "LRN", .line = "x[n c ..s] -> y[n c ..s] ; mixes c"},
+    {.op = "LSTM",
+     .line = "x[n t i] w[d (4 h) i] r[d (4 h) h] b[d (8 h)]? l[n]? h0[n d h]? c0[n d h]? p[d (3 h)]?"
+             "-> y[n t d h] yh[n d h] yc[n d h]"
+             "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
+             "| x[t n i] w[d (4 h) i] r[d (4 h) h] b[d (8 h)]? l[n]? h0[d n h]? c0[d n h]? p[d (3 h)]?"
+             "-> y[t d n h] yh[d n h] yc[d n h]"
+             "; h = attr hidden_size 0 ; pin d ; macs x w"},
+    {.op = "LayerNormalization",
+     .line = "x[..a ..c] gamma~[..c] beta~[..c]? -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c"},
+    {.op = "LeakyRelu", .line = kUnary},
+    {.op = "Less", .line = kBinary, .effect = kConstant},
+    {.op = "LessOrEqual", .line = kBinary, .effect = kConstant},
+    {.op = "Log", .line = kUnary, .effect = kUndefined},
+    {.op = "LogSoftmax", .line = kSoftmax},
+    {.op = "LpNormalization",
+     .line = "x[..a c ..b] -> y[..a c ..b] ; |..a| = attr axis -1 ; mixes c"},
+    {.op = "LpPool", .line = kPool, .infer = infer_pool},
+    {.op = "MatMul",
+     .line = "a[k] b[k] -> y[] ; macs b y"
+             "| a[k] b[..b k n] -> y[..b n] ; macs b y"
+             "| a[..b m k] b[k] -> y[..b m] ; macs b y"
+             "| a[..b m k] b[..b k n] -> y[..b m n] ; macs b y",
+     .effect = kProduct},
+    {.op = "Max", .line = kVariadic},
+    {.op = "MaxPool", .line = kPool, .infer = infer_pool},
+    {.op = "Mean", .line = kVariadic},
+    {.op = "Min", .line = kVariadic},
+    {.op = "Mish", .line = kUnary},
+    {.op = "Mod", .line = kDivision, .effect = kQuotient},
+    {.op = "Mul", .line = kBinary, .effect = kProduct},
+    {.op = "Neg", .line = kUnary},
+    {.op = "Not", .line = kUnary, .effect = kConstant},
+    {.op = "Or", .line = kBinary},
+    {.op = "PRelu", .line = "x[..x] slope~[..x] -> y[..x]", .effect = kQuotient},
+    {.op = "Pad", .infer = infer_pad, .factor = factor_pad, .patch = patch_pad},
+    {.op = "Pow", .line = kDivision, .effect_of = effect_of_pow},
+    {.op = "QuantizeLinear", .line = kQuantize, .effect = kQuotient},
+    {.op = "RNN",
+     .line = "x[n t i] w[d h i] r[d h h] b[d (2 h)]? l[n]? h0[n d h]? -> y[n t d h] yh[n d h]"
+             "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
+             "| x[t n i] w[d h i] r[d h h] b[d (2 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
+             "; h = attr hidden_size 0 ; pin d ; macs x w"},
+    {.op = "Reciprocal", .line = kUnary, .effect = kUndefined},
+    {.op = "ReduceL1", .infer = infer_reduce, .factor = factor_sum},
+    {.op = "ReduceL2", .infer = infer_reduce, .factor = factor_sum},
+    {.op = "ReduceLogSum", .infer = infer_reduce, .factor = factor_sum},
+    {.op = "ReduceLogSumExp", .infer = infer_reduce, .factor = factor_mean},
+    {.op = "ReduceMax", .infer = infer_reduce, .factor = factor_mean},
+    {.op = "ReduceMean", .infer = infer_reduce, .factor = factor_mean},
+    {.op = "ReduceMin", .infer = infer_reduce, .factor = factor_mean},
+    {.op = "ReduceProd", .infer = infer_reduce, .factor = factor_mean},
+    {.op = "ReduceSum", .infer = infer_reduce, .factor = factor_sum},
+    {.op = "ReduceSumSquare", .infer = infer_reduce, .factor = factor_sum},
+    {.op = "Relu", .line = kUnary},
+    {.op = "Reshape", .infer = infer_reshape, .factor = factor_reshape, .patch = patch_reshape},
+    {.op = "Resize", .infer = infer_resize, .factor = factor_resize, .patch = patch_resize},
+    {.op = "Round", .line = kUnary},
+    {.op = "Selu", .line = kUnary},
+    {.op = "Shrink", .line = kUnary, .effect = kConstant},
+    {.op = "Sigmoid", .line = kUnary, .effect = kConstant},
+    {.op = "Sign", .line = kUnary},
+    {.op = "Sin", .line = kUnary},
+    {.op = "Sinh", .line = kUnary},
+    {.op = "Slice", .infer = infer_slice, .factor = factor_slice, .patch = patch_slice},
+    {.op = "Softmax", .line = kSoftmax, .effect = kConstant},
+    {.op = "Softplus", .line = kUnary, .effect = kConstant},
+    {.op = "Softsign", .line = kUnary},
+    {.op = "SpaceToDepth",
+     .line = "x[n c (h r) (w s)] -> y[n (r s c) h w]"
+             "; r = attr blocksize 1 ; s = attr blocksize 1 ; pin r s"},
+    {.op = "Split", .infer = infer_split, .factor = factor_split, .patch = patch_split},
+    {.op = "Sqrt", .line = kUnary},
+    {.op = "Squeeze", .infer = infer_squeeze, .factor = factor_reshape, .patch = patch_squeeze},
+    {.op = "Sub", .line = kBinary},
+    {.op = "Sum", .line = kVariadic},
+    {.op = "Tan", .line = kUnary},
+    {.op = "Tanh", .line = kUnary},
+    {.op = "ThresholdedRelu", .line = kUnary},
+    {.op = "Tile", .infer = infer_tile, .factor = factor_tile},
+    {.op = "TopK", .infer = infer_top_k, .factor = factor_along_axis},
+    {.op = "Transpose", .infer = infer_transpose, .factor = factor_transpose},
+    {.op = "Unsqueeze", .infer = infer_unsqueeze, .factor = factor_reshape},
+    {.op = "Upsample", .infer = infer_resize, .factor = factor_resize},
+    {.op = "Where", .line = "c[..x] a[..x] b[..x] -> y[..x]"},
+    {.op = "Xor", .line = kBinary},
+});
+// clang-format on
+
+}  // namespace
+
+std::span<const Rule> rule_table() { return kRules; }
+
+}  // namespace parsimony

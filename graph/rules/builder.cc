@@ -1,0 +1,110 @@
+#include "parsimony/graph/rules/builder.h"
+
+#include <algorithm>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::rules {
+
+int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
+  return (*view_.shape(value))[static_cast<size_t>(dim)];
+}
+
+int FactorBuilder::letter(int64_t size, std::string name) {
+  factors_.letters.push_back({std::move(name), size, false, false, {}});
+  return static_cast<int>(factors_.letters.size()) - 1;
+}
+
+void FactorBuilder::term(ValueId value, int dim, std::vector<int> letters) {
+  std::erase_if(letters, [&](int l) { return factors_.letters[static_cast<size_t>(l)].size == 1; });
+  if (!letters.empty()) factors_.terms.push_back({value, dim, std::move(letters)});
+}
+
+void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
+  const int l = letter(size_of_dim(a, a_dim));
+  term(a, a_dim, {l});
+  term(b, b_dim, {l});
+}
+
+void FactorBuilder::pin(ValueId value, int dim, const std::string& reason) {
+  const int64_t size = size_of_dim(value, dim);
+  if (size > 1) factors_.pins.push_back({value, dim, 0, size, reason});
+}
+
+void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Run> runs) {
+  factors_.maps.push_back({a, a_dim, b, b_dim, std::move(runs)});
+}
+
+int normal_axis(const NodeView& view, int64_t axis, size_t rank) {
+  const auto r = static_cast<int64_t>(rank);
+  const int64_t normal = axis < 0 ? axis + r : axis;
+  if (normal < 0 || normal >= r) {
+    throw errors::bad_attribute(label_of(view.graph(), view.node()), "axis",
+                                std::to_string(axis) + " lies outside rank " + std::to_string(r));
+  }
+  return static_cast<int>(normal);
+}
+
+const Shape& known_shape(const NodeView& view, int i) {
+  const Shape* shape = view.in_shape(i);
+  if (shape == nullptr) throw UnsupportedError("the shape of operand " + std::to_string(i) + " is not known");
+  return *shape;
+}
+
+namespace {
+
+/// Replaces the elements from `begin` on of one piece of a Concat.
+void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begin,
+                 const HostTensor& now, const Shape& wanted, const std::vector<bool>& already_right,
+                 std::string_view name) {
+  HostTensor to = now;
+  bool change = false;
+  for (size_t i = 0; i < now.ints.size(); ++i) {
+    if (already_right[begin + i]) continue;
+    to.ints[i] = wanted[begin + i];
+    change = true;
+  }
+  if (!change) return;
+  const auto id = static_cast<NodeId>(&concat.node() - concat.graph().nodes.data());
+  view.set_input_of(id, piece, name, now, to);
+}
+
+/// Index of the Concat that puts the value together, seen through Cast and Identity.
+NodeId concat_behind(const Graph& graph, ValueId value) {
+  while (value != kNone && graph.value(value).producer != kNone) {
+    const NodeId id = graph.value(value).producer;
+    const Node& node = graph.node(id);
+    if (node.op == "Concat") return id;
+    if (node.op != "Cast" && node.op != "Identity") return kNone;
+    value = node.inputs[0];
+  }
+  return kNone;
+}
+
+}  // namespace
+
+void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& wanted,
+                         const std::vector<bool>& already_right) {
+  if (std::all_of(already_right.begin(), already_right.end(), [](bool b) { return b; })) return;
+  const HostTensor* now = view.after.constant(input);
+  if (now == nullptr) throw UnsupportedError("the integers of operand " + std::string(name) + " are not known");
+  const NodeId concat = concat_behind(view.before.graph(), view.before.input(input));
+  if (concat != kNone) {
+    const NodeView pieces = view.after.beside(concat);
+    size_t begin = 0;
+    for (int i = 0; i < pieces.inputs(); ++i) {
+      const HostTensor* piece = pieces.constant(i);
+      if (piece == nullptr) throw UnsupportedError("a piece of operand " + std::string(name) + " is not known");
+      patch_piece(view, pieces, i, begin, *piece, wanted, already_right, name);
+      begin += piece->ints.size();
+    }
+    return;
+  }
+  HostTensor to = *now;
+  for (size_t i = 0; i < to.ints.size(); ++i) {
+    if (!already_right[i]) to.ints[i] = wanted[i];
+  }
+  view.set_input(input, name, to);
+}
+
+}  // namespace parsimony::rules

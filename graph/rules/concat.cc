@@ -1,0 +1,50 @@
+// Concat: y[begin_j + i] = x_j[i] along one axis; the other dimensions are the same everywhere.
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/rules/builder.h"
+#include "parsimony/graph/rules/rules.h"
+
+namespace parsimony::rules {
+
+Shapes infer_concat(const NodeView& view) {
+  std::optional<Shape> y;
+  for (int i = 0; i < view.inputs(); ++i) {
+    const Shape* x = view.in_shape(i);
+    if (x == nullptr) return Shapes(1);
+    if (!y) {
+      y = *x;
+      continue;
+    }
+    const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 1), y->size()));
+    Shape expected = *y;
+    if (x->size() == y->size()) expected[axis] = (*x)[axis];
+    if (*x != expected) {
+      throw errors::shape_mismatch(label_of(view.graph(), view.node()),
+                                   "operand " + std::to_string(i) + " of the concatenation",
+                                   to_string(expected), to_string(*x));
+    }
+    (*y)[axis] += (*x)[axis];
+  }
+  return {y};
+}
+
+Factors factor_concat(const NodeView& view) {
+  FactorBuilder builder(view);
+  const ValueId y = view.output(0);
+  const size_t rank = known_shape(view, 0).size();
+  const int axis = normal_axis(view, view.attr("axis", 1), rank);
+  for (size_t d = 0; d < rank; ++d) {
+    if (static_cast<int>(d) == axis) continue;
+    const int letter = builder.letter(known_shape(view, 0)[d]);
+    builder.term(y, static_cast<int>(d), {letter});
+    for (int i = 0; i < view.inputs(); ++i) builder.term(view.input(i), static_cast<int>(d), {letter});
+  }
+  int64_t begin = 0;
+  for (int i = 0; i < view.inputs(); ++i) {
+    const int64_t size = known_shape(view, i)[static_cast<size_t>(axis)];
+    builder.map(view.input(i), axis, y, axis, {{0, begin, size}});
+    begin += size;
+  }
+  return builder.take();
+}
+
+}  // namespace parsimony::rules

@@ -1,0 +1,79 @@
+// Equal constants that an exporter merged (zero biases above all) look like a coupling of layers
+// that have nothing to do with each other. In densenet121 un-sharing them turns 31 groups into 120.
+//
+//   bn1(x, w, zeros), bn2(y, v, zeros)   =>   bn1(x, w, zeros'), bn2(y, v, zeros'')
+//
+// Matrices stay tied, for their sharing is meant; so do uses by irregular operators: gate biases
+// below a Slice would fall apart.
+#include <algorithm>
+#include <utility>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/rule.h"
+
+namespace parsimony {
+namespace {
+
+bool is_vector(const Shape& dims) {
+  const auto longer = [](int64_t dim) { return dim > 1; };
+  const auto empty = [](int64_t dim) { return dim < 1; };
+  return std::none_of(dims.begin(), dims.end(), empty) &&
+         std::count_if(dims.begin(), dims.end(), longer) == 1;
+}
+
+bool is_data(DType dtype) {
+  return is_floating(dtype) || dtype == DType::kInt8 || dtype == DType::kUInt8;
+}
+
+bool is_regular(const Graph& graph, const Use& use) {
+  const Node& node = graph.node(use.node);
+  const Rule* rule = find_rule(node.domain, node.op);
+  return rule != nullptr && !rule->line.empty();
+}
+
+void separate(Graph& graph, ValueId id) {
+  const std::vector<Use> uses = graph.value(id).uses;
+  std::vector<Use> regular;
+  std::vector<Use> irregular;
+  for (const Use& use : uses) (is_regular(graph, use) ? regular : irregular).push_back(use);
+  if (regular.empty()) return;
+
+  bool original_is_free =
+      irregular.empty() && !graph.value(id).is_output && !graph.value(id).captured;
+  graph.value(id).uses = std::move(irregular);
+  for (const Use& use : regular) {
+    if (original_is_free) {
+      original_is_free = false;
+      graph.value(id).shared_copy = true;
+      graph.value(id).uses = {use};
+      continue;
+    }
+    Value copy = graph.value(id);
+    copy.is_output = false;
+    copy.captured = false;
+    copy.shared_copy = true;
+    copy.uses = {use};
+    const auto copy_id = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back(std::move(copy));
+    graph.nodes[static_cast<size_t>(use.node)].inputs[static_cast<size_t>(use.input)] = copy_id;
+  }
+}
+
+}  // namespace
+
+void separate_shared_vectors(Graph& graph) {
+  // Counted per weight: several values may show the same one, for instance behind an Identity.
+  std::vector<size_t> uses(graph.weights.size(), 0);
+  for (const Value& value : graph.values) {
+    if (value.weight != kNone) uses[static_cast<size_t>(value.weight)] += value.uses.size();
+  }
+  const size_t originals = graph.values.size();
+  for (size_t i = 0; i < originals; ++i) {
+    const WeightId id = graph.values[i].weight;
+    if (id == kNone || uses[static_cast<size_t>(id)] < 2) continue;
+    const Weight& weight = graph.weight(id);
+    if (is_vector(weight.dims) && is_data(weight.dtype)) separate(graph, static_cast<ValueId>(i));
+  }
+}
+
+}  // namespace parsimony

@@ -1,0 +1,40 @@
+// Keeps some indices of some axes of a tensor in memory, whatever its elements are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "parsimony/graph/model_editor.h"
+#include "parsimony/graph/types.h"
+
+namespace parsimony {
+
+/// Where several entries name the same axis, what all of them keep stays.
+/// @throws ModelError, naming `tensor`, if an axis is not there, its size differs, or the kept
+/// indices are not ascending, not within the axis, or none.
+void check_slices(std::string_view tensor, const Shape& dims, std::span<const AxisKeep> axes);
+
+/// Dimensions of what stays. `axes` must have passed `check_slices`.
+Shape sliced(const Shape& dims, std::span<const AxisKeep> axes);
+
+/// Takes consecutive bytes of the kept elements, in row-major order.
+using RunSink = std::function<void(const std::byte* run, int64_t bytes)>;
+
+/// Hands the kept elements of a row-major tensor to `sink` in runs as long as they come: neighbours
+/// that stay together are one run. `element_bytes` is the distance between elements.
+void for_each_run(const std::byte* data, const Shape& dims, int64_t element_bytes,
+                  std::span<const AxisKeep> axes, const RunSink& sink);
+
+/// Writes the kept elements one after the other to `out`, which holds
+/// element_count(sliced(dims, axes)) * element_bytes bytes and may be `data` itself.
+///
+///     Shape dims{64, 3, 3, 3};
+///     AxisKeep rows{0, 64, {0, 2, 3}};
+///     slice(weight, dims, sizeof(float), {&rows, 1}, out);  // out: [3, 3, 3, 3]
+void slice(const std::byte* data, const Shape& dims, int64_t element_bytes,
+           std::span<const AxisKeep> axes, std::byte* out);
+
+}  // namespace parsimony

@@ -1,0 +1,170 @@
+#include "parsimony/masks/axes_impl.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <tuple>
+
+namespace parsimony {
+namespace {
+
+using Key = std::tuple<int, int64_t, int64_t>;  // line, stride, size
+
+struct Interval {
+  int64_t low;
+  int64_t high;
+};
+
+bool disjoint(const Interval& a, const Interval& b) { return a.high <= b.low || b.high <= a.low; }
+
+bool is_activation(const Graph& graph, ValueId value) {
+  return value != kNone && graph.value(value).weight == kNone;
+}
+
+/// How much a policy wants one letter of one node to be free.
+int priority_of(const Graph& graph, const Node& node, const Factors& factors, int letter,
+                Granularity granularity) {
+  if (granularity == Granularity::kChannel) return 0;
+  const Letter& l = factors.letters[static_cast<size_t>(letter)];
+  if (granularity == Granularity::kGroup) {
+    return (node.op == "Conv" || node.op == "ConvTranspose") && l.name == "g" ? 1 : 0;
+  }
+  const bool attention = node.op == "MatMul" && node.inputs.size() == 2 &&
+                         is_activation(graph, node.inputs[0]) && is_activation(graph, node.inputs[1]);
+  if (!attention) return 0;
+  const bool batch = l.name.size() > 1 && l.name[0] == 'b';
+  return (granularity == Granularity::kHead ? batch : l.name == "k" || l.name == "n") ? 1 : 0;
+}
+
+/// The axes that a policy may choose among, numbered in order of first appearance.
+class Collector {
+ public:
+  Collector(const Graph& graph, const Lines& lines, Granularity granularity)
+      : graph_(graph), lines_(lines), granularity_(granularity), of_letter_(static_cast<size_t>(lines.letters()), kNone) {}
+
+  void visit(NodeId node) {
+    const Factors& factors = lines_.factors()[static_cast<size_t>(node)];
+    const bool has_product = std::any_of(factors.terms.begin(), factors.terms.end(),
+                                         [](const Term& t) { return t.letters.size() > 1; });
+    if (!has_product) return;
+    for (const Term& term : factors.terms) {
+      const int line = lines_.of(term.value, term.dim);
+      if (line == kNone || lines_.dead(line)) continue;
+      int64_t stride = 1;
+      for (size_t i = term.letters.size(); i-- > 0;) {
+        const int64_t size = factors.letters[static_cast<size_t>(term.letters[i])].size;
+        name(node, factors, term.letters[i], {line, stride, size});
+        stride *= size;
+      }
+    }
+  }
+
+  std::vector<Axis> take(std::vector<int>& axis_of_letter) {
+    std::vector<Axis> axes;
+    std::vector<int> number(sets_.count(), kNone);
+    const auto axis_of = [&](int set) -> Axis& {
+      int& n = number[static_cast<size_t>(sets_.find(set))];
+      if (n == kNone) {
+        n = static_cast<int>(axes.size());
+        axes.emplace_back();
+      }
+      return axes[static_cast<size_t>(n)];
+    };
+    for (size_t k = 0; k < keys_.size(); ++k) {
+      Axis& axis = axis_of(set_of_key_.at(keys_[k]));
+      axis.size = std::get<2>(keys_[k]);
+      axis.places.push_back({std::get<0>(keys_[k]), std::get<1>(keys_[k])});
+    }
+    axis_of_letter.assign(of_letter_.size(), kNone);
+    for (size_t l = 0; l < of_letter_.size(); ++l) {
+      if (of_letter_[l] == kNone) continue;
+      Axis& axis = axis_of(of_letter_[l]);
+      axis.letters.push_back(static_cast<int>(l));
+      axis.priority = std::max(axis.priority, priority_[static_cast<size_t>(of_letter_[l])]);
+      axis_of_letter[l] = static_cast<int>(&axis - axes.data());
+    }
+    return axes;
+  }
+
+ private:
+  void name(NodeId node, const Factors& factors, int own, const Key& key) {
+    const int letter = lines_.letter_id(node, own);
+    if (lines_.letter_dead(letter)) return;
+    const auto [it, fresh] = set_of_key_.try_emplace(key, 0);
+    if (fresh) {
+      it->second = add_set();
+      keys_.push_back(key);
+    }
+    int& set = of_letter_[static_cast<size_t>(letter)];
+    if (set == kNone) {
+      set = add_set();
+      priority_[static_cast<size_t>(set)] =
+          priority_of(graph_, graph_.node(node), factors, own, granularity_);
+    }
+    sets_.unite(set, it->second);
+  }
+
+  int add_set() {
+    priority_.push_back(0);
+    return sets_.add();
+  }
+
+  const Graph& graph_;
+  const Lines& lines_;
+  const Granularity granularity_;
+  UnionFind sets_;
+  std::map<Key, int> set_of_key_;
+  std::vector<Key> keys_;
+  std::vector<int> of_letter_;
+  std::vector<int> priority_;
+};
+
+std::vector<size_t> policy_order(const std::vector<Axis>& axes, unsigned shuffle_seed) {
+  std::vector<size_t> order(axes.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(axes[a].priority, axes[a].size) > std::pair(axes[b].priority, axes[b].size);
+  });
+  if (shuffle_seed != 0) std::shuffle(order.begin(), order.end(), std::mt19937(shuffle_seed));
+  return order;
+}
+
+}  // namespace
+
+Axes::Axes(const Graph& graph, const Lines& lines, const CouplingOptions& options) : lines_(lines) {
+  collect(graph, options.granularity);
+  choose(options.shuffle_seed);
+}
+
+void Axes::collect(const Graph& graph, Granularity granularity) {
+  Collector collector(graph, lines_, granularity);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) collector.visit(static_cast<NodeId>(n));
+  axes_ = collector.take(axis_of_letter_);
+}
+
+/// In order of the policy an axis becomes free unless one of its intervals is disjoint from one
+/// that is already taken on the same line, or from another of its own.
+void Axes::choose(unsigned shuffle_seed) {
+  std::vector<std::vector<Interval>> taken(static_cast<size_t>(lines_.count()));
+  std::mt19937 refuse(shuffle_seed + 1);
+  for (const size_t a : policy_order(axes_, shuffle_seed)) {
+    Axis& axis = axes_[a];
+    bool conflict = shuffle_seed != 0 && refuse() % 5 == 0;
+    std::vector<std::pair<int, Interval>> own;
+    for (const Axis::Place& place : axis.places) {
+      const Interval interval{place.stride, place.stride * axis.size};
+      for (const Interval& other : taken[static_cast<size_t>(place.line)]) {
+        conflict = conflict || disjoint(interval, other);
+      }
+      for (const auto& [line, other] : own) {
+        conflict = conflict || (line == place.line && disjoint(interval, other));
+      }
+      own.emplace_back(place.line, interval);
+    }
+    if (conflict) continue;
+    axis.free = true;
+    for (const auto& [line, interval] : own) taken[static_cast<size_t>(line)].push_back(interval);
+  }
+}
+
+}  // namespace parsimony

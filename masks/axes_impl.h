@@ -1,0 +1,48 @@
+// Second half of the solver: which axes are free, and the classes of indices that follow. Private
+// to masks/.
+#pragma once
+
+#include <vector>
+
+#include "parsimony/masks/lines_impl.h"
+#include "parsimony/masks/union_find.h"
+
+namespace parsimony {
+
+/// What shares a size and a stride on one line, and the letters that name it.
+struct Axis {
+  struct Place {
+    int line = kNone;
+    int64_t stride = 1;
+  };
+  int64_t size = 1;
+  int priority = 0;
+  std::vector<Place> places;
+  std::vector<int> letters;
+  bool free = false;
+};
+
+/// Axes of all products, chosen free or pinned by the policy. A letter that only ever stands alone
+/// has no axis and is free unless it is dead.
+class Axes {
+ public:
+  Axes(const Graph& graph, const Lines& lines, const CouplingOptions& options);
+
+  const std::vector<Axis>& all() const { return axes_; }
+  /// May the letter's coordinates be removed?
+  bool free(int letter) const {
+    const int axis = axis_of_letter_[static_cast<size_t>(letter)];
+    return !lines_.letter_dead(letter) && (axis == kNone || axes_[static_cast<size_t>(axis)].free);
+  }
+  int axis_of(int letter) const { return axis_of_letter_[static_cast<size_t>(letter)]; }
+
+ private:
+  void collect(const Graph& graph, Granularity granularity);
+  void choose(unsigned shuffle_seed);
+
+  const Lines& lines_;
+  std::vector<Axis> axes_;
+  std::vector<int> axis_of_letter_;
+};
+
+}  // namespace parsimony

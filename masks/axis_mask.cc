@@ -1,0 +1,74 @@
+#include "parsimony/masks/axis_mask.h"
+
+#include <algorithm>
+
+namespace parsimony {
+
+AxisMasks AxisMasks::all_kept(const Coupling& coupling) {
+  AxisMasks masks;
+  for (const Group& group : coupling.groups) {
+    masks.keep.emplace_back(static_cast<size_t>(group.size), uint8_t{1});
+  }
+  return masks;
+}
+
+int AxisMasks::kept(int group) const {
+  const auto& mask = keep[static_cast<size_t>(group)];
+  return static_cast<int>(std::count_if(mask.begin(), mask.end(), [](uint8_t k) { return k != 0; }));
+}
+
+int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
+                      AxisMasks& masks) {
+  int given_back = 0;
+  for (int line = 0; line < coupling.lines(); ++line) {
+    const std::span<const ChannelId> channels = coupling.channels(line);
+    ChannelId best;
+    double best_score = 0;
+    bool any_kept = channels.empty();
+    for (const ChannelId& channel : channels) {
+      any_kept = any_kept || masks.keeps(channel);
+      if (any_kept) break;
+      const auto& scores = score[static_cast<size_t>(channel.group)];
+      const double s = scores.empty() ? 0 : scores[static_cast<size_t>(channel.channel)];
+      if (best.group == kNone || s > best_score) {
+        best = channel;
+        best_score = s;
+      }
+    }
+    if (any_kept || best.group == kNone) continue;
+    masks.keep[static_cast<size_t>(best.group)][static_cast<size_t>(best.channel)] = 1;
+    ++given_back;
+  }
+  return given_back;
+}
+
+std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupling& coupling,
+                                                 const AxisMasks& masks) {
+  std::vector<int64_t> removed(static_cast<size_t>(coupling.lines()), 0);
+  for (int line = 0; line < coupling.lines(); ++line) {
+    const auto channels = coupling.channels(line);
+    removed[static_cast<size_t>(line)] =
+        std::count_if(channels.begin(), channels.end(), [&](const ChannelId& c) { return !masks.keeps(c); });
+  }
+  std::vector<std::optional<Shape>> shapes = facts.shapes;
+  for (size_t v = 0; v < shapes.size(); ++v) {
+    if (!shapes[v]) continue;
+    for (size_t d = 0; d < shapes[v]->size(); ++d) {
+      const int line = coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d));
+      if (line != kNone) (*shapes[v])[d] -= removed[static_cast<size_t>(line)];
+    }
+  }
+  return shapes;
+}
+
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, int line) {
+  const auto channels = coupling.channels(line);
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < channels.size(); ++i) {
+    if (masks.keeps(channels[i])) kept.push_back(static_cast<int64_t>(i));
+  }
+  if (kept.size() == channels.size()) kept.clear();
+  return kept;
+}
+
+}  // namespace parsimony

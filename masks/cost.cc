@@ -1,0 +1,85 @@
+#include "parsimony/masks/cost.h"
+
+#include <algorithm>
+
+namespace parsimony {
+
+CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
+    : coupling_(coupling) {
+  std::vector<bool> counted(graph.weights.size(), false);
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const WeightId w = graph.values[v].weight;
+    if (w == kNone || counted[static_cast<size_t>(w)] || !is_parameter(graph.weight(w))) continue;
+    counted[static_cast<size_t>(w)] = true;
+    std::vector<Factor> factors;
+    const Shape& dims = graph.weight(w).dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      factors.push_back({coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d)), 1, dims[d]});
+    }
+    add(params_, factors);
+  }
+  for (const Node& node : graph.nodes) {
+    const auto formula = macs_formula(NodeView(graph, node, facts));
+    if (!formula) continue;
+    std::vector<Factor> factors;
+    for (const auto& f : formula->factors) {
+      factors.push_back({coupling.line_of(f.value, f.dim), f.stride, f.size});
+    }
+    add(macs_, factors);
+  }
+  dense_ = under(AxisMasks::all_kept(coupling));
+}
+
+bool is_parameter(const Weight& weight) {
+  return is_floating(weight.dtype) || weight.dtype == DType::kInt8 || weight.dtype == DType::kUInt8;
+}
+
+int CostModel::factor_id(const Factor& factor) {
+  const auto [it, fresh] =
+      ids_.try_emplace({factor.line, factor.stride, factor.size}, static_cast<int>(factors_.size()));
+  if (fresh) factors_.push_back(factor);
+  return it->second;
+}
+
+void CostModel::add(std::vector<Product>& products, const std::vector<Factor>& factors) {
+  Product product;
+  for (const Factor& factor : factors) {
+    if (factor.line == kNone || coupling_.channels(factor.line).empty()) {
+      product.constant *= factor.size;
+    } else {
+      product.factors.push_back(factor_id(factor));
+    }
+  }
+  products.push_back(std::move(product));
+}
+
+int64_t CostModel::kept_coordinates(const Factor& factor, const AxisMasks& masks) const {
+  const auto channels = coupling_.channels(factor.line);
+  if (factor.stride == 1 && factor.size == static_cast<int64_t>(channels.size())) {
+    return std::count_if(channels.begin(), channels.end(), [&](const ChannelId& c) { return masks.keeps(c); });
+  }
+  std::vector<bool> seen(static_cast<size_t>(factor.size), false);
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const int64_t coordinate = (static_cast<int64_t>(i) / factor.stride) % factor.size;
+    if (masks.keeps(channels[i])) seen[static_cast<size_t>(coordinate)] = true;
+  }
+  return std::count(seen.begin(), seen.end(), true);
+}
+
+int64_t CostModel::sum(const std::vector<Product>& products, const std::vector<int64_t>& kept) const {
+  int64_t total = 0;
+  for (const Product& product : products) {
+    int64_t value = product.constant;
+    for (const int f : product.factors) value *= kept[static_cast<size_t>(f)];
+    total += value;
+  }
+  return total;
+}
+
+Cost CostModel::under(const AxisMasks& masks) const {
+  std::vector<int64_t> kept(factors_.size());
+  for (size_t f = 0; f < factors_.size(); ++f) kept[f] = kept_coordinates(factors_[f], masks);
+  return {sum(params_, kept), sum(macs_, kept)};
+}
+
+}  // namespace parsimony

@@ -1,0 +1,225 @@
+#include "parsimony/masks/effects_impl.h"
+
+#include <algorithm>
+
+namespace parsimony {
+namespace {
+
+constexpr uint8_t bit(Role role) { return static_cast<uint8_t>(role); }
+
+class Tracer {
+ public:
+  Tracer(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes)
+      : graph_(graph), facts_(facts), lines_(lines), axes_(axes) {
+    effects_.roles.resize(graph.values.size());
+    effects_.zero.resize(graph.values.size());
+    for (size_t v = 0; v < graph.values.size(); ++v) {
+      const size_t rank = facts.shapes[v] ? facts.shapes[v]->size() : 0;
+      effects_.roles[v].assign(rank, 0);
+      effects_.zero[v].assign(rank, false);
+    }
+  }
+
+  Effects run() {
+    find_weight_arithmetic();
+    for (size_t n = graph_.nodes.size(); n-- > 0;) push_roles(static_cast<NodeId>(n));
+    start_from_weights();
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) push_zeros(static_cast<NodeId>(n));
+    return std::move(effects_);
+  }
+
+ private:
+  bool living(ValueId value, int dim) const {
+    const int line = lines_.of(value, dim);
+    return line != kNone && !lines_.dead(line);
+  }
+
+  /// Values that depend on weights alone: a transposed weight is still a weight.
+  void find_weight_arithmetic() {
+    from_weights_.assign(graph_.values.size(), false);
+    for (size_t v = 0; v < graph_.values.size(); ++v) from_weights_[v] = graph_.values[v].weight != kNone;
+    for (const Node& node : graph_.nodes) {
+      const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+        return v == kNone || from_weights_[static_cast<size_t>(v)];
+      });
+      for (const ValueId out : node.outputs) {
+        if (out != kNone) from_weights_[static_cast<size_t>(out)] = all && !node.inputs.empty();
+      }
+    }
+  }
+
+  /// A letter that stands in an output produces (out), another consumes (in); in weight arithmetic
+  /// the role is that of the result.
+  void push_roles(NodeId id) {
+    const Node& node = graph_.node(id);
+    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const auto is_output = [&](ValueId v) {
+      return std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
+    };
+    std::vector<uint8_t> produced(factors.letters.size(), 0);
+    for (const Term& term : factors.terms) {
+      if (!is_output(term.value)) continue;
+      const bool arithmetic = from_weights_[static_cast<size_t>(term.value)];
+      const uint8_t role = arithmetic ? roles(term.value)[static_cast<size_t>(term.dim)] : bit(Role::kOut);
+      for (const int l : term.letters) produced[static_cast<size_t>(l)] |= role;
+    }
+    std::vector<ValueId> met(factors.letters.size(), kNone);
+    for (const Term& term : factors.terms) {
+      if (is_output(term.value) || !from_weights_[static_cast<size_t>(term.value)]) continue;
+      for (const int l : term.letters) {
+        if (!axes_.free(lines_.letter_id(id, l))) continue;
+        ValueId& before = met[static_cast<size_t>(l)];
+        const bool second = before == term.value;  // a recurrence consumes what it produces
+        before = term.value;
+        uint8_t role = second ? 0 : produced[static_cast<size_t>(l)];
+        if (role == 0) role = bit(Role::kIn);
+        const auto& divisors = factors.divisors;
+        const bool divides = std::find(divisors.begin(), divisors.end(), term.value) != divisors.end();
+        roles(term.value)[static_cast<size_t>(term.dim)] |= divides ? bit(Role::kWith) : role;
+      }
+    }
+    for (const Map& map : factors.maps) {
+      if (!from_weights_[static_cast<size_t>(map.a)]) continue;
+      const uint8_t role = from_weights_[static_cast<size_t>(map.b)]
+                               ? roles(map.b)[static_cast<size_t>(map.b_dim)]
+                               : bit(Role::kOut);
+      roles(map.a)[static_cast<size_t>(map.a_dim)] |= role;
+    }
+  }
+
+  void start_from_weights() {
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (graph_.values[v].weight == kNone) continue;
+      for (size_t d = 0; d < effects_.roles[v].size(); ++d) {
+        effects_.zero[v][d] = (effects_.roles[v][d] & (bit(Role::kOut) | bit(Role::kIn))) != 0;
+      }
+    }
+  }
+
+  /// Where does each letter stand, and is it zero there?
+  struct Standing {
+    int operands = 0;       // inputs that have the letter
+    int zeros = 0;          // of them, those that are zero along it
+    bool first_zero = false;  // the first operand is
+    bool divisor = false;   // a divisor has it and is zero
+    bool later_nonzero = false;  // a bias has it and is not zero, or lacks it
+  };
+
+  Standing stand(NodeId id, int letter) const {
+    const Node& node = graph_.node(id);
+    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    Standing result;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId value = node.inputs[i];
+      if (value == kNone) continue;
+      bool has = false;
+      bool zero = false;
+      for (const Term& term : factors.terms) {
+        if (term.value != value) continue;
+        if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end()) continue;
+        has = true;
+        zero = zero || zero_at(term.value, term.dim);
+      }
+      result.operands += has ? 1 : 0;
+      result.zeros += has && zero ? 1 : 0;
+      if (i == 0) result.first_zero = has && zero;
+      const auto& divisors = factors.divisors;
+      const bool divides = std::find(divisors.begin(), divisors.end(), value) != divisors.end();
+      result.divisor = result.divisor || (divides && zero);
+      if (i >= 2) result.later_nonzero = result.later_nonzero || !zero;
+    }
+    return result;
+  }
+
+  void push_zeros(NodeId id) {
+    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Effect effect = effect_of(NodeView(graph_, graph_.node(id), facts_));
+    for (size_t l = 0; l < factors.letters.size(); ++l) {
+      const int letter = lines_.letter_id(id, static_cast<int>(l));
+      if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
+      const Standing at = stand(id, static_cast<int>(l));
+      if (factors.letters[l].mixes || spoils(factors.letters[l], effect, at)) {
+        effects_.mixing.push_back({line_of_letter(factors, static_cast<int>(l)), letter, id});
+      }
+      set_outputs(id, static_cast<int>(l), comes_out_zero(graph_.node(id), effect, at));
+    }
+    push_maps(id, factors);
+  }
+
+  /// Summed without being zero, or made infinite: the masked original does not tell.
+  static bool spoils(const Letter& letter, Effect effect, const Standing& at) {
+    if (letter.contracted) return effect == Effect::kProduct ? at.zeros == 0 : at.zeros < at.operands;
+    return at.divisor || (effect == Effect::kUndefined && at.zeros > 0);
+  }
+
+  /// A sum is zero if all its terms are, also those that lack the axis; where elements only move,
+  /// the operands that do not have it steer.
+  static bool comes_out_zero(const Node& node, Effect effect, const Standing& at) {
+    const Rule* rule = find_rule(node.domain, node.op);
+    const bool moves = rule == nullptr || rule->line.empty();
+    switch (effect) {
+      case Effect::kZero:
+        return at.zeros == (moves ? at.operands : static_cast<int>(node.inputs.size())) && at.zeros > 0;
+      case Effect::kProduct:
+        return at.zeros > 0 && !at.later_nonzero;
+      case Effect::kQuotient:
+        return at.first_zero && !at.divisor;
+      case Effect::kConstant:
+      case Effect::kUndefined:
+        return false;
+    }
+    return false;
+  }
+
+  int line_of_letter(const Factors& factors, int letter) const {
+    for (const Term& term : factors.terms) {
+      if (term.letters.size() == 1 && term.letters[0] == letter) return lines_.of(term.value, term.dim);
+    }
+    return kNone;
+  }
+
+  void set_outputs(NodeId id, int letter, bool zero) {
+    const Node& node = graph_.node(id);
+    for (const Term& term : lines_.factors()[static_cast<size_t>(id)].terms) {
+      if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end()) continue;
+      if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end()) continue;
+      effects_.zero[static_cast<size_t>(term.value)][static_cast<size_t>(term.dim)] = zero;
+    }
+  }
+
+  /// A dimension made of pieces is zero where all its pieces are; padding is as its value.
+  void push_maps(NodeId id, const Factors& factors) {
+    const Node& node = graph_.node(id);
+    for (const Map& map : factors.maps) {
+      bool zero = true;
+      for (const Map& other : factors.maps) {
+        if (other.b == map.b && other.b_dim == map.b_dim) zero = zero && zero_at(other.a, other.a_dim);
+      }
+      if (node.op == "Pad" && node.inputs.size() > 2 && node.inputs[2] != kNone) {
+        const auto& value = facts_.constants[static_cast<size_t>(node.inputs[2])];
+        zero = zero && value && value->count() == 1 && value->number(0) == 0;
+      }
+      effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero;
+    }
+  }
+
+  bool zero_at(ValueId value, int dim) const {
+    return effects_.zero[static_cast<size_t>(value)][static_cast<size_t>(dim)];
+  }
+  std::vector<uint8_t>& roles(ValueId value) { return effects_.roles[static_cast<size_t>(value)]; }
+
+  const Graph& graph_;
+  const Facts& facts_;
+  const Lines& lines_;
+  const Axes& axes_;
+  std::vector<bool> from_weights_;
+  Effects effects_;
+};
+
+}  // namespace
+
+Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes) {
+  return Tracer(graph, facts, lines, axes).run();
+}
+
+}  // namespace parsimony

@@ -1,0 +1,26 @@
+// What becomes of removed channels on their way: the roles of weights, where a removed channel is
+// zero, and where that matters. Private to masks/.
+#pragma once
+
+#include <vector>
+
+#include "parsimony/masks/axes_impl.h"
+
+namespace parsimony {
+
+/// A line on which what remains depends on what was removed.
+struct Mixing {
+  int line = kNone;     ///< either a whole line
+  int letter = kNone;   ///< or the coordinates of a letter
+  NodeId node = kNone;
+};
+
+struct Effects {
+  std::vector<std::vector<uint8_t>> roles;  ///< per value and dimension: bits of Role
+  std::vector<std::vector<bool>> zero;      ///< per value and dimension
+  std::vector<Mixing> mixing;
+};
+
+Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes);
+
+}  // namespace parsimony

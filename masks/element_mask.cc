@@ -1,0 +1,106 @@
+#include "parsimony/masks/element_mask.h"
+
+#include <algorithm>
+#include <map>
+
+#include "parsimony/masks/magnitude.h"
+#include "parsimony/masks/smallest.h"
+
+namespace parsimony {
+
+namespace {
+
+// Per axis of a value: which of its indices go. Empty where the axis stays whole.
+using Removed = std::vector<std::vector<uint8_t>>;
+
+void mark(const Graph& graph, const Member& member, const std::vector<uint8_t>& keep,
+          std::map<ValueId, Removed>& removed) {
+  const Weight& weight = graph.weight(graph.value(member.value).weight);
+  Removed& axes = removed[member.value];
+  axes.resize(weight.dims.size());
+  auto& indices = axes[static_cast<size_t>(member.axis)];
+  indices.resize(static_cast<size_t>(member.size));
+  for (size_t channel = 0; channel < keep.size(); ++channel) {
+    if (keep[channel] != 0) continue;
+    for (int64_t i : member.of(static_cast<int>(channel))) indices[static_cast<size_t>(i)] = 1;
+  }
+}
+
+// Sets to zero the elements that lie in a removed slice of any axis.
+void clear_slices(const Shape& dims, const Removed& removed, std::vector<uint8_t>& keep) {
+  int64_t inner = static_cast<int64_t>(keep.size());
+  for (size_t axis = 0; axis < removed.size(); ++axis) {
+    if (dims[axis] == 0) return;
+    const int64_t outer = static_cast<int64_t>(keep.size()) / inner;
+    inner /= dims[axis];
+    const auto& indices = removed[axis];
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (indices[i] == 0) continue;
+      for (int64_t o = 0; o < outer; ++o) {
+        const int64_t begin = (o * dims[axis] + static_cast<int64_t>(i)) * inner;
+        std::fill_n(keep.begin() + begin, inner, uint8_t{0});
+      }
+    }
+  }
+}
+
+ElementMask masked(const Weight& weight, const Removed& removed) {
+  ElementMask mask{weight.name, weight.dims, {}};
+  mask.keep.assign(static_cast<size_t>(weight.count()), 1);
+  clear_slices(weight.dims, removed, mask.keep);
+  return mask;
+}
+
+// What either of two uses of a tensor keeps.
+void merge(ElementMask& mask, const ElementMask& other) {
+  for (size_t i = 0; i < mask.keep.size(); ++i) mask.keep[i] |= other.keep[i];
+}
+
+}  // namespace
+
+ElementMask mask_smallest(const Weight& weight, int64_t count) {
+  const auto size = static_cast<size_t>(weight.count());
+  ElementMask mask{weight.name, weight.dims, std::vector<uint8_t>(size, 1)};
+  if (count <= 0) return mask;
+  const Weight* const weights[] = {&weight};
+  Cut cut = find_cut(weights, std::min<int64_t>(count, weight.count()));
+  visit_magnitude(weight, [&]<typename Source>(Source) {
+    for (size_t i = 0; i < size; ++i) {
+      const double x = Source::at(weight.data + static_cast<int64_t>(i) * weight.stride);
+      const bool goes = x < cut.magnitude || (x == cut.magnitude && cut.equal-- > 0);
+      mask.keep[i] = goes ? 0 : 1;
+    }
+  });
+  return mask;
+}
+
+std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& coupling,
+                                          const AxisMasks& masks) {
+  std::map<ValueId, Removed> removed;
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    const auto& keep = masks.keep[g];
+    if (std::find(keep.begin(), keep.end(), 0) == keep.end()) continue;
+    for (const Member& member : coupling.groups[g].members) {
+      if (member.role != Role::kWith) mark(graph, member, keep, removed);
+    }
+  }
+  // A vector that several layers share goes only where every one of them lets it go.
+  std::map<WeightId, ElementMask> by_weight;
+  for (const auto& [value, axes] : removed) {
+    const WeightId id = graph.value(value).weight;
+    ElementMask mask = masked(graph.weight(id), axes);
+    const auto [place, is_new] = by_weight.try_emplace(id, std::move(mask));
+    if (!is_new) merge(place->second, mask);
+  }
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const Value& value = graph.values[v];
+    const bool is_read = !value.uses.empty() || value.is_output;
+    if (is_read && !removed.contains(static_cast<ValueId>(v))) by_weight.erase(value.weight);
+  }
+  std::vector<ElementMask> result;
+  result.reserve(by_weight.size());
+  for (auto& [id, mask] : by_weight) result.push_back(std::move(mask));
+  return result;
+}
+
+}  // namespace parsimony

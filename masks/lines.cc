@@ -1,0 +1,255 @@
+#include <algorithm>
+
+#include "parsimony/masks/lines_impl.h"
+#include "parsimony/masks/union_find.h"
+
+namespace parsimony {
+namespace {
+
+// A dimension beyond this is data, not channels; it would only cost memory.
+constexpr int64_t kLongestLine = int64_t{1} << 24;
+
+bool takes_part(const Facts& facts, const Node& node) {
+  return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+    return v == kNone || facts.computed[static_cast<size_t>(v)];
+  });
+}
+
+}  // namespace
+
+Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole)
+    : graph_(graph), facts_(facts) {
+  collect_factors(keep_whole);
+  unite_dims();
+  place_terms_and_maps();
+  pin_ends();
+  pin_letters_and_parts();
+  flood();
+}
+
+int Lines::add_reason(Reason reason) {
+  reasons_.push_back(std::move(reason));
+  return static_cast<int>(reasons_.size()) - 1;
+}
+
+void Lines::collect_factors(std::span<const NodeId> keep_whole) {
+  factors_.resize(graph_.nodes.size());
+  letter_begin_.reserve(graph_.nodes.size());
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const Node& node = graph_.nodes[n];
+    if (takes_part(facts_, node)) factors_[n] = factor(NodeView(graph_, node, facts_));
+    if (std::find(keep_whole.begin(), keep_whole.end(), static_cast<NodeId>(n)) != keep_whole.end()) {
+      for (Letter& letter : factors_[n].letters) {
+        if (letter.pin.empty()) letter.pin = "the smaller shapes did not fit here";
+      }
+    }
+    letter_begin_.push_back(static_cast<int>(letter_node_.size()));
+    letter_node_.insert(letter_node_.end(), factors_[n].letters.size(), static_cast<NodeId>(n));
+  }
+  letter_dead_.assign(letter_node_.size(), kNone);
+}
+
+/// Dimensions in which a letter stands alone are wholly the same.
+void Lines::unite_dims() {
+  std::vector<int32_t> begin(graph_.values.size() + 1, 0);
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    begin[v + 1] = begin[v] + static_cast<int32_t>(facts_.shapes[v] ? facts_.shapes[v]->size() : 0);
+  }
+  UnionFind dims(static_cast<size_t>(begin.back()));
+  std::vector<int32_t> alone;
+  for (const Factors& factors : factors_) {
+    alone.assign(factors.letters.size(), kNone);
+    for (const Term& term : factors.terms) {
+      if (term.letters.size() != 1) continue;
+      const int32_t dim = begin[static_cast<size_t>(term.value)] + term.dim;
+      int32_t& first = alone[static_cast<size_t>(term.letters[0])];
+      if (first == kNone) {
+        first = dim;
+      } else {
+        dims.unite(first, dim);
+      }
+    }
+  }
+  std::vector<int> line_of_root(dims.count(), kNone);
+  value_lines_.resize(graph_.values.size());
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    if (!facts_.shapes[v]) continue;
+    for (size_t d = 0; d < facts_.shapes[v]->size(); ++d) {
+      const int64_t size = (*facts_.shapes[v])[d];
+      int line = kNone;
+      if (size > 1) {
+        int& of_root = line_of_root[static_cast<size_t>(dims.find(begin[v] + static_cast<int32_t>(d)))];
+        if (of_root == kNone) {
+          of_root = static_cast<int>(size_.size());
+          size_.push_back(size);
+        }
+        line = of_root;
+      }
+      value_lines_[v].push_back(line);
+    }
+  }
+}
+
+void Lines::place_terms_and_maps() {
+  terms_.resize(size_.size());
+  runs_.resize(size_.size());
+  longest_run_.assign(size_.size(), 0);
+  for (size_t n = 0; n < factors_.size(); ++n) {
+    for (const Term& term : factors_[n].terms) {
+      const int line = of(term.value, term.dim);
+      if (line != kNone) terms_[static_cast<size_t>(line)].push_back({static_cast<NodeId>(n), &term});
+    }
+    for (const Map& map : factors_[n].maps) {
+      const int a = of(map.a, map.a_dim);
+      const int b = of(map.b, map.b_dim);
+      for (const Run& run : map.runs) {
+        if (run.count <= 0) continue;
+        if (a != kNone) runs_[static_cast<size_t>(a)].push_back({run.a_begin, run.count, b, run.b_begin});
+        if (b != kNone) runs_[static_cast<size_t>(b)].push_back({run.b_begin, run.count, a, run.a_begin});
+      }
+    }
+  }
+  for (size_t line = 0; line < runs_.size(); ++line) {
+    std::stable_sort(runs_[line].begin(), runs_[line].end(),
+                     [](const LineRun& x, const LineRun& y) { return x.begin < y.begin; });
+    for (const LineRun& run : runs_[line]) {
+      longest_run_[line] = std::max(longest_run_[line], run.count);
+    }
+  }
+  dead_.assign(size_.size(), kNone);
+  pinned_.resize(size_.size());
+  pinned_count_.assign(size_.size(), 0);
+}
+
+void Lines::pin_whole(ValueId value, const Reason& reason) {
+  int id = kNone;
+  for (const int line : value_lines_[static_cast<size_t>(value)]) {
+    if (line == kNone || dead(line)) continue;
+    if (id == kNone) id = add_reason(reason);
+    pin_line(line, id);
+  }
+}
+
+void Lines::pin_ends() {
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    const Value& value = graph_.values[v];
+    const auto id = static_cast<ValueId>(v);
+    if (value.is_input) pin_whole(id, {kNone, false, "graph input \"" + value.name + "\""});
+    if (value.is_output) pin_whole(id, {kNone, false, "graph output \"" + value.name + "\""});
+    if (value.captured) pin_whole(id, {kNone, false, "\"" + value.name + "\" is read inside a subgraph"});
+    if (facts_.computed[v]) pin_whole(id, {value.producer, false, "computed from shapes"});
+  }
+  for (size_t line = 0; line < size_.size(); ++line) {
+    if (size_[line] <= kLongestLine || dead(static_cast<int>(line))) continue;
+    pin_line(static_cast<int>(line), add_reason({kNone, false, "longer than any channel axis"}));
+  }
+}
+
+void Lines::pin_letters_and_parts() {
+  for (size_t n = 0; n < factors_.size(); ++n) {
+    const auto node = static_cast<NodeId>(n);
+    for (size_t l = 0; l < factors_[n].letters.size(); ++l) {
+      const Letter& letter = factors_[n].letters[l];
+      if (letter.pin.empty() || letter.size <= 1) continue;
+      kill_letter(letter_id(node, static_cast<int>(l)), add_reason({node, true, letter.pin}));
+    }
+    for (const Pin& pin : factors_[n].pins) {
+      const int line = of(pin.value, pin.dim);
+      if (line == kNone || dead(line)) continue;
+      const int reason = add_reason({node, false, pin.reason});
+      if (pin.begin == 0 && pin.end == size(line)) {
+        pin_line(line, reason);
+      } else {
+        for (int64_t i = pin.begin; i < pin.end; ++i) pin_index(line, i, reason);
+      }
+    }
+  }
+}
+
+void Lines::pin_line(int line, int reason) {
+  int& dead = dead_[static_cast<size_t>(line)];
+  if (dead != kNone) return;
+  dead = reason;
+  line_queue_.push_back(line);
+}
+
+void Lines::pin_index(int line, int64_t i, int reason) {
+  if (dead(line)) return;
+  auto& pins = pinned_[static_cast<size_t>(line)];
+  if (pins.empty()) pins.assign(static_cast<size_t>(size(line)), kNone);
+  int& pin = pins[static_cast<size_t>(i)];
+  if (pin != kNone) return;
+  pin = reason;
+  index_queue_.emplace_back(line, i);
+  if (++pinned_count_[static_cast<size_t>(line)] == size(line)) pin_line(line, reason);
+}
+
+void Lines::kill_letter(int letter, int reason) {
+  int& dead = letter_dead_[static_cast<size_t>(letter)];
+  if (dead != kNone) return;
+  dead = reason;
+  letter_queue_.push_back(letter);
+}
+
+void Lines::flood() {
+  while (!line_queue_.empty() || !letter_queue_.empty() || !index_queue_.empty()) {
+    if (!line_queue_.empty()) {
+      const int line = line_queue_.back();
+      line_queue_.pop_back();
+      flood_line(line);
+    } else if (!letter_queue_.empty()) {
+      const int letter = letter_queue_.back();
+      letter_queue_.pop_back();
+      flood_letter(letter);
+    } else {
+      const auto [line, i] = index_queue_.back();
+      index_queue_.pop_back();
+      flood_index(line, i);
+    }
+  }
+}
+
+/// A dead dimension kills its letters and whatever its indices are mapped to.
+void Lines::flood_line(int line) {
+  const int reason = dead_[static_cast<size_t>(line)];
+  for (const PlacedTerm& placed : terms(line)) {
+    for (const int letter : placed.term->letters) kill_letter(letter_id(placed.node, letter), reason);
+  }
+  for (const LineRun& run : runs(line)) {
+    if (run.other == kNone || dead(run.other)) continue;
+    if (run.other_begin == 0 && run.count == size(run.other)) {
+      pin_line(run.other, reason);
+      continue;
+    }
+    for (int64_t i = 0; i < run.count; ++i) pin_index(run.other, run.other_begin + i, reason);
+  }
+}
+
+void Lines::flood_index(int line, int64_t i) {
+  if (dead(line)) return;  // its whole flood does more
+  const int reason = pinned(line, i);
+  const auto& all = runs(line);
+  auto it = std::lower_bound(all.begin(), all.end(), i - longest_run_[static_cast<size_t>(line)] + 1,
+                             [](const LineRun& run, int64_t at) { return run.begin < at; });
+  for (; it != all.end() && it->begin <= i; ++it) {
+    if (it->other == kNone || i >= it->begin + it->count) continue;
+    pin_index(it->other, it->other_begin + i - it->begin, reason);
+  }
+}
+
+/// A product of dead letters is dead, and so is a dimension where a dead letter stands alone.
+void Lines::flood_letter(int letter) {
+  const NodeId node = letter_node_[static_cast<size_t>(letter)];
+  const int reason = letter_dead_[static_cast<size_t>(letter)];
+  const int own = letter - letter_begin_[static_cast<size_t>(node)];
+  for (const Term& term : factors_[static_cast<size_t>(node)].terms) {
+    if (std::find(term.letters.begin(), term.letters.end(), own) == term.letters.end()) continue;
+    const bool all_dead = std::all_of(term.letters.begin(), term.letters.end(), [&](int l) {
+      return letter_dead(letter_id(node, l));
+    });
+    const int line = of(term.value, term.dim);
+    if (all_dead && line != kNone) pin_line(line, reason);
+  }
+}
+
+}  // namespace parsimony

@@ -1,0 +1,20 @@
+#include "parsimony/masks/magnitude.h"
+
+namespace parsimony {
+
+bool has_magnitude(DType type) {
+  return is_floating(type) || type == DType::kInt8 || type == DType::kUInt8;
+}
+
+void reject_nan(const Weight& weight) {
+  visit_magnitude(weight, [&]<typename Source>(Source) {
+    const int64_t count = weight.count();
+    for (int64_t i = 0; i < count; ++i) {
+      if (std::isnan(Source::at(weight.data + i * weight.stride))) {
+        throw errors::nan_weight(weight.name, i);
+      }
+    }
+  });
+}
+
+}  // namespace parsimony

@@ -1,0 +1,97 @@
+// |x| of the elements of a weight, whatever their type. Kernels are templates over these readers, so
+// that each type gets a loop the compiler can vectorise.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/masks/errors.h"
+
+namespace parsimony {
+
+namespace magnitude {
+
+/// Weights need not be aligned: they lie in a file.
+template <typename T>
+T load(const std::byte* p) {
+  T value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
+struct Float32 {
+  static constexpr int64_t kBytes = 4;
+  static double at(const std::byte* p) { return std::fabs(static_cast<double>(load<float>(p))); }
+};
+
+struct Float64 {
+  static constexpr int64_t kBytes = 8;
+  static double at(const std::byte* p) { return std::fabs(load<double>(p)); }
+};
+
+struct Float16 {
+  static constexpr int64_t kBytes = 2;
+  static double at(const std::byte* p) {
+    // Shifting exponent and mantissa into place leaves a factor of 2^112; the multiplication also
+    // normalises what was subnormal. Branch-free, unlike Eigen::half.
+    const uint32_t bits = static_cast<uint32_t>(load<uint16_t>(p)) & 0x7fffU;
+    const float scaled = std::bit_cast<float>(bits << 13) * 0x1p112F;
+    const uint32_t special = bits >= 0x7c00U ? 0x7f800000U : 0U;
+    return static_cast<double>(std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special));
+  }
+};
+
+struct BFloat16 {
+  static constexpr int64_t kBytes = 2;
+  static double at(const std::byte* p) {
+    const uint32_t bits = static_cast<uint32_t>(load<uint16_t>(p)) & 0x7fffU;
+    return static_cast<double>(std::bit_cast<float>(bits << 16));
+  }
+};
+
+struct Int8 {
+  static constexpr int64_t kBytes = 1;
+  static double at(const std::byte* p) { return std::fabs(static_cast<double>(load<int8_t>(p))); }
+};
+
+struct UInt8 {
+  static constexpr int64_t kBytes = 1;
+  static double at(const std::byte* p) { return static_cast<double>(load<uint8_t>(p)); }
+};
+
+}  // namespace magnitude
+
+/// Whether weights of this type are scored: floating point and 8-bit integers.
+bool has_magnitude(DType type);
+
+/// Calls `use` with the reader of the weight's type: `use(magnitude::Float32{})`.
+/// @throws UnsupportedError if the type has no magnitude
+template <typename Use>
+auto visit_magnitude(const Weight& weight, Use&& use) {
+  switch (weight.dtype) {
+    case DType::kFloat32:
+      return use(magnitude::Float32{});
+    case DType::kFloat64:
+      return use(magnitude::Float64{});
+    case DType::kFloat16:
+      return use(magnitude::Float16{});
+    case DType::kBFloat16:
+      return use(magnitude::BFloat16{});
+    case DType::kInt8:
+      return use(magnitude::Int8{});
+    case DType::kUInt8:
+      return use(magnitude::UInt8{});
+    default:
+      throw errors::no_magnitude(weight.name, name_of(weight.dtype));
+  }
+}
+
+/// @throws ModelError naming the first element that is not a number, if there is one
+void reject_nan(const Weight& weight);
+
+}  // namespace parsimony

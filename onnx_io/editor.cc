@@ -1,0 +1,280 @@
+#include "parsimony/onnx_io/editor.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "parsimony/graph/slice.h"
+#include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/host_impl.h"
+#include "parsimony/onnx_io/model_file_impl.h"
+#include "parsimony/onnx_io/tensor_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+using onnx::AttributeProto;
+
+/// Attributes that are lists even when they hold one number.
+constexpr std::array<std::string_view, 14> kListAttributes = {
+    "axes", "dilations", "ends",  "kernel_shape", "output_padding", "output_shape", "pads",
+    "perm", "repeats",   "shape", "split",        "starts",         "steps",        "strides"};
+
+/// A constant as one that can be sliced: its numbers, their type and dims.
+struct Dense {
+  Field field;
+  DType dtype = DType::kUnknown;
+  Shape dims;
+};
+
+/// @throws ModelError for scalars in attributes, strings and sparse tensors
+Dense dense(const std::string& name, const Constant& constant) {
+  if (constant.tensor != nullptr) {
+    const DType dtype = dtype_of(constant.tensor->data_type());
+    if (size_of(dtype) == 0) throw errors::not_dense(name);
+    return {field_of(*constant.tensor), dtype, dims_of(*constant.tensor)};
+  }
+  AttributeProto& attribute = *constant.attribute;
+  if (attribute.name() == "value_ints") {
+    return {attribute.mutable_ints(), DType::kInt64, {attribute.ints_size()}};
+  }
+  if (attribute.name() == "value_floats") {
+    return {attribute.mutable_floats(), DType::kFloat32, {attribute.floats_size()}};
+  }
+  throw errors::not_dense(name);
+}
+
+void set_dims(onnx::TensorProto& tensor, const Shape& dims) {
+  for (size_t d = 0; d < dims.size(); ++d) tensor.set_dims(static_cast<int>(d), dims[d]);
+}
+
+/// Adds `axes`, which count in what `edit` leaves, so that all count in the file's tensor.
+void compose(ExternalEdit& edit, std::span<const AxisKeep> axes) {
+  for (const AxisKeep& axis : axes) {
+    const auto known = std::find_if(edit.axes.begin(), edit.axes.end(),
+                                    [&](const AxisKeep& a) { return a.axis == axis.axis; });
+    if (known == edit.axes.end()) {
+      edit.axes.push_back(axis);
+      continue;
+    }
+    std::vector<int64_t> keep;
+    for (const int64_t index : axis.keep) keep.push_back(known->keep[static_cast<size_t>(index)]);
+    known->keep = std::move(keep);
+  }
+}
+
+/// `axes` with each axis once: where two entries name one, what both keep.
+std::vector<AxisKeep> merged(std::span<const AxisKeep> axes) {
+  std::vector<AxisKeep> result;
+  for (const AxisKeep& axis : axes) {
+    const auto known = std::find_if(result.begin(), result.end(),
+                                    [&](const AxisKeep& a) { return a.axis == axis.axis; });
+    if (known == result.end()) {
+      result.push_back(axis);
+      continue;
+    }
+    std::vector<int64_t> both;
+    std::set_intersection(known->keep.begin(), known->keep.end(), axis.keep.begin(),
+                          axis.keep.end(), std::back_inserter(both));
+    known->keep = std::move(both);
+  }
+  return result;
+}
+
+ExternalEdit& external_edit(ModelFile::Impl& impl, const onnx::TensorProto& tensor) {
+  const auto known = impl.external_edits.find(&tensor);
+  if (known != impl.external_edits.end()) return known->second;
+  return impl.external_edits[&tensor] = {
+             external_range(tensor, impl.external), dims_of(tensor), {}, {}};
+}
+
+SmallestElements smallest_of(const ExternalEdit& edit, DType dtype, int64_t count,
+                             const ExternalData& external) {
+  const int64_t size = size_of(dtype);
+  return smallest(dtype, size, count, edit.zeros, [&](const ElementRun& run) {
+    for_each_kept_run(edit, size, external, [&](const std::byte* data, int64_t bytes) {
+      run(data, bytes / size, (data - edit.source.data) / size);
+    });
+  });
+}
+
+onnx::TensorProto tensor_from(const Constant& constant) {
+  if (constant.tensor != nullptr) return *constant.tensor;
+  onnx::TensorProto tensor;
+  const AttributeProto& attribute = *constant.attribute;
+  if (attribute.has_f() || attribute.floats_size() > 0) {
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    *tensor.mutable_float_data() = attribute.floats();
+    if (attribute.has_f()) tensor.add_float_data(attribute.f());
+  } else {
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    *tensor.mutable_int64_data() = attribute.ints();
+    if (attribute.has_i()) tensor.add_int64_data(attribute.i());
+  }
+  if (attribute.name().ends_with('s')) {
+    tensor.add_dims(std::max(attribute.floats_size(), attribute.ints_size()));
+  }
+  return tensor;
+}
+
+bool is_list(const AttributeProto& attribute, size_t values) {
+  if (attribute.type() != AttributeProto::UNDEFINED) {
+    return attribute.type() == AttributeProto::INTS;
+  }
+  const auto& lists = kListAttributes;
+  return attribute.ints_size() > 0 || values != 1 ||
+         std::find(lists.begin(), lists.end(), attribute.name()) != lists.end();
+}
+
+}  // namespace
+
+OnnxEditor::OnnxEditor(ModelFile& file) : impl_(file.impl()) {
+  if (!impl_.index) impl_.index = std::make_unique<ModelIndex>(impl_.model);
+}
+
+void OnnxEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
+                      int input) {
+  ModelIndex& index = *impl_.index;
+  onnx::NodeProto& node = index.node(consumer);
+  const Constant& original = index.constant(of);
+  if (input < 0 || input >= node.input_size()) {
+    throw errors::no_such_input(consumer, input, node.input_size());
+  }
+  const auto known = impl_.copies.find(name);
+  if (known == impl_.copies.end()) {
+    if (index.is_used(name)) throw errors::name_taken(name);
+    onnx::TensorProto tensor = tensor_from(original);
+    tensor.set_name(name);
+    const auto edit = impl_.external_edits.find(original.tensor);
+    onnx::TensorProto& added = index.add(std::move(tensor));
+    if (edit != impl_.external_edits.end()) {
+      impl_.external_edits[&added] = ExternalEdit(edit->second);
+    }
+    impl_.copies[name] = of;
+  } else if (known->second != of) {
+    throw errors::name_taken(name);
+  }
+  index.set_input(node, input, name);
+  impl_.edited = true;
+}
+
+void OnnxEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
+  const Constant& constant = impl_.index->constant(name);
+  if (constant.tensor != nullptr && is_external(*constant.tensor)) {
+    onnx::TensorProto& tensor = *constant.tensor;
+    const Shape dims = dims_of(tensor);
+    check_slices(name, dims, axes);
+    compose(external_edit(impl_, tensor), merged(axes));
+    set_dims(tensor, sliced(dims, axes));
+  } else {
+    const Dense whole = dense(name, constant);
+    check_slices(name, whole.dims, axes);
+    slice_field(whole.field, whole.dims, element_count(whole.dims), axes);
+    if (constant.tensor != nullptr) set_dims(*constant.tensor, sliced(whole.dims, axes));
+  }
+  if (constant.is_initializer) impl_.index->declare(name, dims_of(*constant.tensor));
+  impl_.edited = true;
+}
+
+void OnnxEditor::zero_smallest(const std::string& name, int64_t count) {
+  const Constant& constant = impl_.index->constant(name);
+  const bool external = constant.tensor != nullptr && is_external(*constant.tensor);
+  if (external && size_of(dtype_of(constant.tensor->data_type())) == 0) {
+    throw errors::not_dense(name);
+  }
+  const Dense whole = external ? Dense{} : dense(name, constant);
+  const Shape dims = external ? dims_of(*constant.tensor) : whole.dims;
+  const int64_t elements = element_count(dims);
+  if (count < 0 || count > elements) throw errors::too_many_zeros(name, count, elements);
+  if (count == 0) return;
+  if (external) {
+    ExternalEdit& edit = external_edit(impl_, *constant.tensor);
+    const DType dtype = dtype_of(constant.tensor->data_type());
+    edit.zeros = smallest_of(edit, dtype, count, impl_.external);
+  } else {
+    std::byte* data = mutable_data(whole.field);
+    const int64_t stride = stride_of(whole.field, whole.dtype);
+    const SmallestElements chosen =
+        smallest(whole.dtype, stride, count, std::nullopt,
+                 [&](const ElementRun& run) { run(data, elements, 0); });
+    set_zero(data, elements, 0, whole.dtype, stride, chosen);
+  }
+  impl_.edited = true;
+}
+
+void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
+                               std::span<const int64_t> values) {
+  onnx::NodeProto& node = impl_.index->node(key);
+  AttributeProto* attribute = nullptr;
+  for (AttributeProto& known : *node.mutable_attribute()) {
+    if (known.name() == name) attribute = &known;
+  }
+  if (attribute != nullptr && attribute->type() != AttributeProto::UNDEFINED &&
+      attribute->type() != AttributeProto::INT && attribute->type() != AttributeProto::INTS) {
+    throw errors::bad_attribute(key, name, "does not hold integers");
+  }
+  AttributeProto fresh;
+  fresh.set_name(name);
+  const bool list = is_list(attribute == nullptr ? fresh : *attribute, values.size());
+  if (!list && values.size() != 1) {
+    throw errors::bad_attribute(key, name,
+                                "wanted one integer, found " + std::to_string(values.size()));
+  }
+  if (attribute == nullptr) {
+    attribute = node.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(list ? AttributeProto::INTS : AttributeProto::INT);
+  }
+  if (list) {
+    attribute->mutable_ints()->Assign(values.begin(), values.end());
+  } else {
+    attribute->set_i(values.front());
+  }
+  impl_.edited = true;
+}
+
+void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
+  ModelIndex& index = *impl_.index;
+  onnx::NodeProto& node = index.node(key);
+  if (input < 0) throw errors::no_such_input(key, input, node.input_size());
+  const std::string wanted = key + "_input" + std::to_string(input);
+  const std::string old = input < node.input_size() ? node.input(input) : std::string();
+  // Pruning again replaces what pruning added, rather than adding to it.
+  const bool ours = old == wanted && index.is_initializer(old) && index.readers(old) == 1;
+  const std::string name = ours ? old : index.fresh_name(wanted);
+  onnx::TensorProto tensor = tensor_of(name, constant);
+  if (ours) {
+    *index.constant(old).tensor = std::move(tensor);
+    index.declare(old, constant.dims);
+  } else {
+    index.add(std::move(tensor));
+    index.set_input(node, input, name);
+  }
+  impl_.edited = true;
+}
+
+void OnnxEditor::update_value_info(
+    const std::function<std::optional<ShapeChange>(std::string_view name)>& change) {
+  const auto update = [&](onnx::ValueInfoProto& info) {
+    if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) return;
+    const std::optional<ShapeChange> shapes = change(impl_.index->root_of(info.name()));
+    const int rank = info.type().tensor_type().shape().dim_size();
+    if (!shapes || static_cast<int>(shapes->before.size()) != rank ||
+        shapes->after.size() != shapes->before.size()) {
+      return;
+    }
+    for (int d = 0; d < rank; ++d) {
+      const auto at = static_cast<size_t>(d);
+      if (shapes->before[at] == shapes->after[at]) continue;
+      auto& dim = *info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(d);
+      if (!dim.has_dim_value() || dim.dim_value() == shapes->after[at]) continue;
+      dim.set_dim_value(shapes->after[at]);
+      impl_.edited = true;
+    }
+  };
+  onnx::GraphProto& graph = *impl_.model.mutable_graph();
+  for (onnx::ValueInfoProto& info : *graph.mutable_value_info()) update(info);
+  for (onnx::ValueInfoProto& info : *graph.mutable_output()) update(info);
+}
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,54 @@
+// Changes an ONNX model in place: whatever is not named stays as it was.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "parsimony/graph/model_editor.h"
+#include "parsimony/graph/types.h"
+#include "parsimony/onnx_io/model_file.h"
+
+namespace parsimony::onnx_io {
+
+/// What a value's shape was and has become.
+struct ShapeChange {
+  Shape before;
+  Shape after;
+};
+
+/// A tensor keeps the form in which the file stores it: raw bytes, a typed field, a Constant node's
+/// attribute, an external file. External tensors are not touched until the model is written.
+/// A constant, or an Identity of one, that loses its last reader is removed when the model is
+/// written. Views of an edited tensor, in a Graph read before, are no longer valid.
+class OnnxEditor : public ModelEditor {
+ public:
+  /// `file` must outlive the editor.
+  explicit OnnxEditor(ModelFile& file);
+
+  /// Takes the values that `of` has now: copies come before slices.
+  void copy(const std::string& name, const std::string& of, const std::string& consumer,
+            int input) override;
+
+  void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
+  void zero_smallest(const std::string& tensor, int64_t count) override;
+
+  /// An attribute that the file leaves at its default is added.
+  void set_attribute(const std::string& node, const std::string& attribute,
+                     std::span<const int64_t> values) override;
+
+  /// An input beyond those that the node has is appended, with absent ones between.
+  void set_input(const std::string& node, int input, const HostTensor& constant) override;
+
+  /// Brings the shapes that the file declares for graph outputs and inner values up to
+  /// date; `slice` does so for initializers. `change` is asked for each declared name; dimensions
+  /// whose size did not change, and symbolic ones, stay as they are.
+  void update_value_info(
+      const std::function<std::optional<ShapeChange>(std::string_view name)>& change);
+
+ private:
+  ModelFile::Impl& impl_;
+};
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,137 @@
+#include "parsimony/onnx_io/errors.h"
+
+namespace parsimony::onnx_io::errors {
+namespace {
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::string at(std::string_view path) { return std::string(path) + ": "; }
+
+std::string of_tensor(std::string_view tensor) { return "tensor " + quoted(tensor) + ": "; }
+
+std::string between(int64_t lowest, int64_t highest) {
+  return "wanted " + std::to_string(lowest) + " to " + std::to_string(highest);
+}
+
+}  // namespace
+
+IoError cannot_read(std::string_view path, std::string_view why) {
+  return IoError(at(path) + "cannot be read: " + std::string(why));
+}
+
+IoError cannot_write(std::string_view path, std::string_view why) {
+  return IoError(at(path) + "cannot be written: " + std::string(why));
+}
+
+ModelError not_onnx(std::string_view path) { return ModelError(at(path) + "not an ONNX model"); }
+
+ModelError truncated(std::string_view path, int64_t stopped_at, int64_t size) {
+  return ModelError(at(path) + "truncated or damaged: reading stopped at byte " +
+                    std::to_string(stopped_at) + " of " + std::to_string(size));
+}
+
+ModelError no_graph(std::string_view path) {
+  return ModelError(at(path) + "not an ONNX model: it has no graph");
+}
+
+ModelError no_nodes(std::string_view path) {
+  return ModelError(at(path) + "the graph is empty: it has no nodes");
+}
+
+ModelError no_opset(std::string_view path) {
+  return ModelError(at(path) +
+                    "the model does not say which opset it uses (opset_import); the file may be "
+                    "truncated");
+}
+
+ModelError too_large(std::string_view path, int64_t bytes) {
+  return ModelError(at(path) + std::to_string(bytes) +
+                    " bytes exceed the 2 GB that one ONNX file can hold; save the model with "
+                    "external data");
+}
+
+UnsupportedError bad_ir_version(std::string_view path, int64_t found, int64_t lowest,
+                                int64_t highest) {
+  return UnsupportedError(at(path) + "IR version " + std::to_string(found) + ": " +
+                          between(lowest, highest) + "; export the model with another version");
+}
+
+UnsupportedError bad_opset(std::string_view path, int64_t found, int64_t lowest, int64_t highest) {
+  return UnsupportedError(at(path) + "opset " + std::to_string(found) + ": " +
+                          between(lowest, highest) +
+                          "; convert the model with onnx.version_converter or export it again");
+}
+
+ModelError defined_twice(std::string_view what, std::string_view name) {
+  return ModelError(std::string(what) + " " + quoted(name) +
+                    " is defined twice: names of values must be unique");
+}
+
+ModelError missing_output(std::string_view name) {
+  return ModelError("graph output " + quoted(name) +
+                    " is neither a graph input, nor an initializer, nor the output of a node");
+}
+
+ModelError wrong_data_size(std::string_view tensor, std::string_view dims, std::string_view dtype,
+                           int64_t wanted_bytes, int64_t found_bytes) {
+  return ModelError(of_tensor(tensor) + "wrong dims: " + std::string(dims) + " of " +
+                    std::string(dtype) + " need " + std::to_string(wanted_bytes) +
+                    " bytes of data, found " + std::to_string(found_bytes));
+}
+
+ModelError bad_location(std::string_view tensor, std::string_view location, std::string_view why) {
+  return ModelError(of_tensor(tensor) + "external data location " + quoted(location) + " " +
+                    std::string(why));
+}
+
+ModelError bad_range(std::string_view tensor, std::string_view location, int64_t offset,
+                     int64_t bytes, int64_t file_bytes) {
+  return ModelError(of_tensor(tensor) + "external data: wanted " + std::to_string(bytes) +
+                    " bytes from offset " + std::to_string(offset) + " of " + quoted(location) +
+                    ", found a file of " + std::to_string(file_bytes) + " bytes");
+}
+
+ModelError bad_entry(std::string_view tensor, std::string_view key, std::string_view value) {
+  return ModelError(of_tensor(tensor) + "external data: " + std::string(key) + " " + quoted(value) +
+                    " is not a number of bytes");
+}
+
+ModelError in_file(std::string_view path, const ModelError& error) {
+  return ModelError(at(path) + error.what());
+}
+
+UnsupportedError unwritten(std::string_view path) {
+  return UnsupportedError(at(path) +
+                          "tensors in external files were edited; write the model and read what "
+                          "was written");
+}
+
+ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates) {
+  return ModelError("the model has no tensor " + quoted(name) + "." +
+                    did_you_mean(name, candidates));
+}
+
+ModelError unknown_node(std::string_view key, std::span<const std::string> candidates) {
+  return ModelError("the model has no node whose first output is " + quoted(key) + "." +
+                    did_you_mean(key, candidates));
+}
+
+ModelError no_such_input(std::string_view node, int input, int inputs) {
+  return ModelError("node " + quoted(node) + ": no input " + std::to_string(input) + ", it has " +
+                    std::to_string(inputs));
+}
+
+ModelError name_taken(std::string_view tensor) {
+  return ModelError(of_tensor(tensor) + "cannot be added: the name is taken");
+}
+
+ModelError not_dense(std::string_view tensor) {
+  return ModelError(of_tensor(tensor) + "cannot be edited: it is not a dense tensor of numbers");
+}
+
+ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements) {
+  return ModelError(of_tensor(tensor) + "cannot set " + std::to_string(wanted) +
+                    " elements to zero: it has " + std::to_string(elements));
+}
+
+}  // namespace parsimony::onnx_io::errors

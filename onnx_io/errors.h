@@ -1,0 +1,48 @@
+// What can be wrong with an ONNX file, in words.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::onnx_io::errors {
+
+using namespace parsimony::errors;  // NOLINT(google-build-using-namespace): one name for both
+
+IoError cannot_read(std::string_view path, std::string_view why);
+IoError cannot_write(std::string_view path, std::string_view why);
+
+ModelError not_onnx(std::string_view path);
+ModelError truncated(std::string_view path, int64_t stopped_at, int64_t size);
+ModelError no_graph(std::string_view path);
+ModelError no_nodes(std::string_view path);
+ModelError no_opset(std::string_view path);
+ModelError too_large(std::string_view path, int64_t bytes);
+UnsupportedError bad_ir_version(std::string_view path, int64_t found, int64_t lowest,
+                                int64_t highest);
+UnsupportedError bad_opset(std::string_view path, int64_t found, int64_t lowest, int64_t highest);
+
+/// `what` is "initializer" or "graph input".
+ModelError defined_twice(std::string_view what, std::string_view name);
+ModelError missing_output(std::string_view name);
+ModelError wrong_data_size(std::string_view tensor, std::string_view dims, std::string_view dtype,
+                           int64_t wanted_bytes, int64_t found_bytes);
+ModelError bad_location(std::string_view tensor, std::string_view location, std::string_view why);
+ModelError bad_range(std::string_view tensor, std::string_view location, int64_t offset,
+                     int64_t bytes, int64_t file_bytes);
+ModelError bad_entry(std::string_view tensor, std::string_view key, std::string_view value);
+
+ModelError in_file(std::string_view path, const ModelError& error);
+UnsupportedError unwritten(std::string_view path);
+
+ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates);
+ModelError unknown_node(std::string_view key, std::span<const std::string> candidates);
+ModelError no_such_input(std::string_view node, int input, int inputs);
+ModelError name_taken(std::string_view tensor);
+ModelError not_dense(std::string_view tensor);
+ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
+
+}  // namespace parsimony::onnx_io::errors

@@ -1,0 +1,131 @@
+#include "parsimony/onnx_io/external_data.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <system_error>
+
+#include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/file_impl.h"
+
+namespace parsimony::onnx_io {
+namespace fs = std::filesystem;
+
+struct ExternalData::Mapping {
+  File file;
+
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (file.data != nullptr) {
+      ::munmap(const_cast<std::byte*>(file.data), static_cast<size_t>(file.bytes));
+    }
+  }
+};
+
+namespace {
+
+/// A model is data from strangers: it must not make us read, say, a user's keys.
+/// @throws ModelError
+fs::path checked_path(std::string_view tensor, const std::string& folder,
+                      const std::string& location) {
+  const fs::path relative(location);
+  if (location.empty()) throw errors::bad_location(tensor, location, "is missing");
+  if (location.find('\0') != std::string::npos) {
+    throw errors::bad_location(tensor, location, "is not a file name");
+  }
+  if (relative.is_absolute()) {
+    throw errors::bad_location(tensor, location, "is absolute; it must lie in the model's folder");
+  }
+  for (const fs::path& part : relative) {
+    if (part == "..") {
+      throw errors::bad_location(tensor, location, "leaves the model's folder (\"..\")");
+    }
+  }
+  const fs::path wanted = fs::path(folder) / relative;
+  std::error_code error;
+  const fs::path real = fs::canonical(wanted, error);
+  if (error) throw errors::cannot_read(wanted.string(), error.message());
+  const fs::path real_folder = fs::canonical(folder, error);
+  if (error) throw errors::cannot_read(folder, error.message());
+  const auto [end, ignored] =
+      std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
+  if (end != real_folder.end()) {
+    throw errors::bad_location(tensor, location,
+                               "is a link that leaves the model's folder; put the file there");
+  }
+  return real;
+}
+
+}  // namespace
+
+ExternalData::ExternalData(const std::string& model_path)
+    : folder_(fs::path(model_path).parent_path().string()) {
+  if (folder_.empty()) folder_ = ".";
+}
+
+ExternalData::~ExternalData() = default;
+ExternalData::ExternalData(ExternalData&&) noexcept = default;
+ExternalData& ExternalData::operator=(ExternalData&&) noexcept = default;
+
+ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std::string& location) {
+  for (const auto& known : mappings_) {
+    if (known->file.location == location) return *known;
+  }
+  const std::string path = checked_path(tensor, folder_, location).string();
+  const OpenFile opened = open_for_reading(path);
+  auto fresh = std::make_unique<Mapping>();
+  fresh->file.location = location;
+  fresh->file.path = path;
+  fresh->file.device = opened.device;
+  fresh->file.inode = opened.inode;
+  if (opened.size > 0) {
+    const auto size = static_cast<size_t>(opened.size);
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened.fd.get(), 0);
+    if (data == MAP_FAILED) {
+      throw errors::cannot_read(path, std::generic_category().message(errno));
+    }
+    ::madvise(data, size, MADV_SEQUENTIAL);
+    fresh->file.data = static_cast<const std::byte*>(data);
+    fresh->file.bytes = opened.size;
+  }
+  return *mappings_.emplace_back(std::move(fresh));
+}
+
+ExternalData::Range ExternalData::locate(std::string_view tensor, const std::string& location,
+                                         int64_t offset, int64_t bytes) {
+  const File& file = mapping(tensor, location).file;
+  if (bytes < 0) bytes = std::max<int64_t>(file.bytes - offset, 0);
+  if (offset < 0 || offset > file.bytes || bytes > file.bytes - offset) {
+    throw errors::bad_range(tensor, location, offset, bytes, file.bytes);
+  }
+  return {file.data + offset, bytes};
+}
+
+void ExternalData::release(const std::byte* data, int64_t bytes) const {
+  if (bytes <= 0) return;
+  static const int64_t page = ::sysconf(_SC_PAGESIZE);
+  for (const auto& known : mappings_) {
+    const File& file = known->file;
+    if (std::less<>()(data, file.data) || !std::less<>()(data, file.data + file.bytes)) continue;
+    const int64_t begin = (data - file.data) / page * page;
+    const int64_t end = std::min(data - file.data + bytes, file.bytes);
+    ::madvise(const_cast<std::byte*>(file.data + begin), static_cast<size_t>(end - begin),
+              MADV_DONTNEED);
+    return;
+  }
+}
+
+std::vector<ExternalData::File> ExternalData::files() const {
+  std::vector<File> files;
+  files.reserve(mappings_.size());
+  for (const auto& known : mappings_) files.push_back(known->file);
+  return files;
+}
+
+}  // namespace parsimony::onnx_io

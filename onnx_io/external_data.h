@@ -1,0 +1,56 @@
+// Tensors that an ONNX model keeps in files of their own. They are mapped, never read whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parsimony::onnx_io {
+
+/// The files beside one model. Files are mapped when they are first asked for.
+class ExternalData {
+ public:
+  struct Range {
+    const std::byte* data = nullptr;
+    int64_t bytes = 0;
+  };
+
+  /// One mapped file. `device` and `inode` tell whether another path is the same file.
+  struct File {
+    std::string location;  ///< as the model writes it: relative to the model's folder
+    std::string path;
+    const std::byte* data = nullptr;
+    int64_t bytes = 0;
+    uint64_t device = 0;
+    uint64_t inode = 0;
+  };
+
+  /// `model_path` is the model whose folder the files must not leave.
+  explicit ExternalData(const std::string& model_path);
+  ~ExternalData();
+  ExternalData(ExternalData&&) noexcept;
+  ExternalData& operator=(ExternalData&&) noexcept;
+
+  /// The bytes of one tensor; `bytes` < 0 is everything from `offset` on.
+  /// @throws ModelError if the location is absolute, leaves the folder or is too short;
+  /// IoError if it cannot be read.
+  Range locate(std::string_view tensor, const std::string& location, int64_t offset, int64_t bytes);
+
+  /// Gives the pages of the range back to the system; they are read again when needed. Does
+  /// nothing for memory that is not ours.
+  void release(const std::byte* data, int64_t bytes) const;
+
+  std::vector<File> files() const;
+
+ private:
+  struct Mapping;
+  Mapping& mapping(std::string_view tensor, const std::string& location);
+
+  std::string folder_;
+  std::vector<std::unique_ptr<Mapping>> mappings_;
+};
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,82 @@
+#include "parsimony/onnx_io/model_file.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "parsimony/onnx_io/checksum_impl.h"
+#include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/model_file_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+constexpr int kReadBlock = 1 << 18;
+
+/// @throws ModelError, IoError
+void parse(const OpenFile& source, const std::string& path, onnx::ModelProto& model) {
+  if (source.size > std::numeric_limits<int32_t>::max()) throw errors::too_large(path, source.size);
+  google::protobuf::io::FileInputStream stream(source.fd.get(), kReadBlock);
+  if (model.ParseFromZeroCopyStream(&stream)) return;
+  if (stream.GetErrno() != 0) {
+    throw errors::cannot_read(path, std::generic_category().message(stream.GetErrno()));
+  }
+  // A model begins with its version and producer; what else fails to parse was never one.
+  if (model.ir_version() > 0 && model.has_graph()) {
+    throw errors::truncated(path, stream.ByteCount(), source.size);
+  }
+  throw errors::not_onnx(path);
+}
+
+int64_t opset_of(const onnx::ModelProto& model) {
+  for (const auto& import : model.opset_import()) {
+    if (import.domain().empty() || import.domain() == "ai.onnx") return import.version();
+  }
+  return 0;
+}
+
+void check_versions(const std::string& path, const onnx::ModelProto& model) {
+  const int64_t ir = model.ir_version();
+  if (ir < kLowestIrVersion || ir > kHighestIrVersion) {
+    throw errors::bad_ir_version(path, ir, kLowestIrVersion, kHighestIrVersion);
+  }
+  if (model.opset_import().empty()) throw errors::no_opset(path);
+  const int64_t opset = opset_of(model);
+  if (opset != 0 && (opset < kLowestOpset || opset > kHighestOpset)) {
+    throw errors::bad_opset(path, opset, kLowestOpset, kHighestOpset);
+  }
+}
+
+}  // namespace
+
+ModelFile::Impl::Impl(const std::string& model_path)
+    : path(model_path), source(open_for_reading(model_path)), external(model_path) {
+  if (source.size == 0) throw errors::not_onnx(path);
+  checksum = std::async(std::launch::async, [this] { return sha256_of(source, path); });
+  parse(source, path, model);
+  if (!model.has_graph()) throw errors::no_graph(path);
+  check_versions(path, model);
+  if (model.graph().node().empty()) throw errors::no_nodes(path);
+}
+
+ModelFile::ModelFile(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}
+ModelFile::~ModelFile() = default;
+ModelFile::ModelFile(ModelFile&&) noexcept = default;
+ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;
+
+const std::string& ModelFile::path() const { return impl_->path; }
+
+std::string ModelFile::sha256() const { return impl_->checksum.get(); }
+
+int ModelFile::opset() const { return static_cast<int>(opset_of(impl_->model)); }
+
+bool ModelFile::edited() const { return impl_->edited; }
+
+void ModelFile::write(const std::string& path) {
+  if (!impl_->edited && copy_unedited(*impl_, path)) return;
+  write_edited(*impl_, path);
+}
+
+}  // namespace parsimony::onnx_io

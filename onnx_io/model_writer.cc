@@ -1,0 +1,266 @@
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/model_file_impl.h"
+#include "parsimony/onnx_io/tensor_impl.h"
+
+namespace parsimony::onnx_io {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kWriteBlock = 1 << 18;
+constexpr int64_t kChunk = int64_t{4} << 20;
+constexpr int64_t kAlignment = 64;
+
+/// One tensor on its way from the old data file to the new one.
+struct Move {
+  onnx::TensorProto* tensor = nullptr;
+  ExternalData::Range from;
+  const ExternalEdit* edit = nullptr;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+std::vector<Move> moves_of(ModelFile::Impl& impl) {
+  std::vector<Move> moves;
+  for_each_tensor(impl.model, [&](onnx::TensorProto& tensor) {
+    if (!is_external(tensor)) return;
+    const auto edit = impl.external_edits.find(&tensor);
+    if (edit == impl.external_edits.end()) {
+      moves.push_back({&tensor, external_range(tensor, impl.external), nullptr, 0, 0});
+    } else {
+      moves.push_back({&tensor, edit->second.source, &edit->second, 0, 0});
+    }
+  });
+  return moves;
+}
+
+/// Collects small runs, so that each does not cost a call of the system.
+class BufferedOutput {
+ public:
+  explicit BufferedOutput(OutputFile& output) : output_(output) { buffer_.reserve(kChunk); }
+
+  void add(const std::byte* data, int64_t bytes) {
+    while (bytes > 0) {
+      const int64_t room = kChunk - static_cast<int64_t>(buffer_.size());
+      const int64_t part = std::min(room, bytes);
+      buffer_.insert(buffer_.end(), data, data + part);
+      data += part;
+      bytes -= part;
+      if (part == room) flush();
+    }
+  }
+  /// The last `bytes` that were added, where no flush came between.
+  std::byte* tail(int64_t bytes) { return buffer_.data() + buffer_.size() - bytes; }
+  int64_t room() const { return kChunk - static_cast<int64_t>(buffer_.size()); }
+  void flush() {
+    output_.write(buffer_.data(), static_cast<int64_t>(buffer_.size()));
+    buffer_.clear();
+  }
+
+ private:
+  OutputFile& output_;
+  std::vector<std::byte> buffer_;
+};
+
+void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& external,
+                OutputFile& output) {
+  BufferedOutput buffer(output);
+  const int64_t size = size_of(dtype);
+  for_each_kept_run(edit, size, external, [&](const std::byte* run, int64_t bytes) {
+    while (bytes > 0) {
+      if (buffer.room() <= size) buffer.flush();
+      const int64_t part = std::min(bytes, (buffer.room() - 1) / size * size);
+      buffer.add(run, part);
+      if (edit.zeros) {
+        const int64_t index = (run - edit.source.data) / size;
+        set_zero(buffer.tail(part), part / size, index, dtype, size, *edit.zeros);
+      }
+      run += part;
+      bytes -= part;
+    }
+  });
+  buffer.flush();
+}
+
+void write_moves(std::vector<Move>& moves, const ExternalData& external, OutputFile& output) {
+  std::map<std::pair<const std::byte*, int64_t>, int64_t> written;  // tied tensors stay tied
+  for (Move& move : moves) {
+    if (move.edit == nullptr) {
+      const auto [known, fresh] = written.try_emplace({move.from.data, move.from.bytes}, 0);
+      move.bytes = move.from.bytes;
+      if (fresh) {
+        output.align(kAlignment);
+        known->second = output.position();
+        for (int64_t at = 0; at < move.bytes; at += kChunk) {
+          const int64_t part = std::min(kChunk, move.bytes - at);
+          output.write(move.from.data + at, part);
+          external.release(move.from.data + at, part);
+        }
+      }
+      move.offset = known->second;
+      continue;
+    }
+    output.align(kAlignment);
+    move.offset = output.position();
+    write_edit(*move.edit, dtype_of(move.tensor->data_type()), external, output);
+    move.bytes = output.position() - move.offset;
+  }
+}
+
+using Entries = google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>;
+
+/// Makes the tensors point into the new file for as long as this lives: the model in memory keeps
+/// reading the old one.
+class Relocation {
+ public:
+  Relocation(std::vector<Move>& moves, const std::string& location) : moves_(moves) {
+    for (const Move& move : moves) {
+      Entries fresh;
+      for (const auto& entry : move.tensor->external_data()) {
+        const std::string& key = entry.key();
+        if (key == "location" || key == "offset" || key == "length" || key == "checksum") continue;
+        *fresh.Add() = entry;
+      }
+      add(fresh, "location", location);
+      add(fresh, "offset", std::to_string(move.offset));
+      add(fresh, "length", std::to_string(move.bytes));
+      move.tensor->mutable_external_data()->Swap(&fresh);
+      old_.push_back(std::move(fresh));
+    }
+  }
+  ~Relocation() {
+    for (size_t i = 0; i < old_.size(); ++i) {
+      moves_[i].tensor->mutable_external_data()->Swap(&old_[i]);
+    }
+  }
+  Relocation(const Relocation&) = delete;
+  Relocation& operator=(const Relocation&) = delete;
+
+ private:
+  static void add(Entries& entries, const std::string& key, const std::string& value) {
+    onnx::StringStringEntryProto& entry = *entries.Add();
+    entry.set_key(key);
+    entry.set_value(value);
+  }
+
+  std::vector<Move>& moves_;
+  std::vector<Entries> old_;
+};
+
+void serialise(const onnx::ModelProto& model, const std::string& path, OutputFile& output) {
+  const size_t bytes = model.ByteSizeLong();
+  if (bytes > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    throw errors::too_large(path, static_cast<int64_t>(bytes));
+  }
+  google::protobuf::io::FileOutputStream stream(output.fd(), kWriteBlock);
+  const bool good = model.SerializeToZeroCopyStream(&stream) && stream.Flush();
+  if (!good) output.fail(stream.GetErrno() == 0 ? EIO : stream.GetErrno());
+}
+
+bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
+  std::error_code ignored;
+  for (const ExternalData::File& file : impl.external.files()) {
+    if (fs::equivalent(file.path, path, ignored)) return true;
+  }
+  return false;
+}
+
+std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
+  std::string wanted = path + ".data";
+  for (int i = 1; is_own_file(impl, wanted); ++i) {
+    wanted = path + "." + std::to_string(i) + ".data";
+  }
+  return wanted;
+}
+
+bool same_bytes(const ExternalData::File& file, const std::string& path) {
+  const OpenFile other = open_for_reading(path);
+  if (other.size != file.bytes) return false;
+  if (other.inode == file.inode && other.device == file.device) return true;
+  std::vector<std::byte> buffer(kChunk);
+  int64_t at = 0;
+  while (const size_t got = read_at(other, path, at, buffer)) {
+    if (std::memcmp(buffer.data(), file.data + at, got) != 0) return false;
+    at += static_cast<int64_t>(got);
+  }
+  return at == file.bytes;
+}
+
+}  // namespace
+
+void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
+                       const ExternalData& external, const RunSink& run) {
+  const std::byte* resident = edit.source.data;
+  const auto give_back = [&](const std::byte* upto) {
+    external.release(resident, upto - resident);
+    resident = upto;
+  };
+  for_each_run(edit.source.data, edit.dims, element_bytes, edit.axes,
+               [&](const std::byte* data, int64_t bytes) {
+                 for (int64_t at = 0; at < bytes; at += kChunk) {
+                   const int64_t part = std::min(kChunk, bytes - at);
+                   run(data + at, part);
+                   if (data + at + part - resident >= kChunk) give_back(data + at + part);
+                 }
+               });
+  give_back(edit.source.data + edit.source.bytes);
+}
+
+void write_edited(ModelFile::Impl& impl, const std::string& path) {
+  if (impl.index) impl.index->purge();
+  std::vector<Move> moves = moves_of(impl);
+  std::optional<OutputFile> data;
+  std::string location;
+  if (!moves.empty()) {
+    const std::string name = data_path(impl, path);
+    location = fs::path(name).filename().string();
+    data.emplace(name);
+    write_moves(moves, impl.external, *data);
+    data->close();
+  }
+  const Relocation relocation(moves, location);
+  OutputFile output(path);
+  serialise(impl.model, path, output);
+  output.close();
+  if (data) data->commit();
+  output.commit();
+}
+
+bool copy_unedited(ModelFile::Impl& impl, const std::string& path) {
+  moves_of(impl);  // maps every file that the model names
+  const fs::path folder = fs::path(path).parent_path();
+  std::vector<std::pair<std::string, ExternalData::File>> missing;
+  for (const ExternalData::File& file : impl.external.files()) {
+    const fs::path target = folder / file.location;
+    std::error_code ignored;  // an error shows when the file is created
+    if (!fs::exists(target, ignored)) {
+      missing.emplace_back(target.string(), file);
+    } else if (!same_bytes(file, target.string())) {
+      return false;
+    }
+  }
+  for (const auto& [target, file] : missing) {
+    std::error_code ignored;
+    if (fs::path(target).has_parent_path()) {
+      fs::create_directories(fs::path(target).parent_path(), ignored);
+    }
+    OutputFile copy(target);
+    copy.copy_from(open_for_reading(file.path), file.path);
+    copy.commit();
+  }
+  OutputFile output(path);
+  output.copy_from(impl.source, impl.path);
+  output.commit();
+  return true;
+}
+
+}  // namespace parsimony::onnx_io

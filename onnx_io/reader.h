@@ -1,0 +1,25 @@
+// From an ONNX model to the Graph that the analysis works on.
+#pragma once
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/onnx_io/model_file.h"
+
+namespace parsimony::onnx_io {
+
+/// Views of the model; `file` must outlive the Graph. Weights that an editor changes afterwards
+/// are no longer valid in it; read again after editing.
+///
+/// - Initializers and Constant nodes become values with a weight; the Constant nodes are left out.
+/// - An Identity of such a value is left out too: who reads it reads the weight. Only the node
+///   that makes a graph output stays.
+/// - Sparse, string, complex, float8 and int4 tensors are values without a weight, marked
+///   `captured` so that nothing shrinks there.
+/// - Names that subgraphs read are marked `captured`.
+/// - A tensor attribute NAME stands as a list under NAME, its element type under "NAME.dtype".
+///
+/// @throws ModelError, beginning with the file's path: names without an origin or with two, dims
+/// that contradict the data, a cycle, external data outside of the model's folder.
+/// @throws UnsupportedError if external tensors were edited: write the model first.
+Graph to_graph(const ModelFile& file);
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,43 @@
+// The n elements of smallest magnitude of a tensor, found without a copy of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "parsimony/graph/types.h"
+
+namespace parsimony::onnx_io {
+
+/// The elements whose (magnitude, index) is at most this pair. `magnitude` orders as |x| does; its
+/// value means nothing else. Indices keep their order when a tensor is sliced, so two such sets
+/// are one: the larger.
+struct SmallestElements {
+  uint64_t magnitude = 0;
+  int64_t index = -1;
+
+  bool contains(uint64_t of, int64_t at) const {
+    return of < magnitude || (of == magnitude && at <= index);
+  }
+  auto operator<=>(const SmallestElements&) const = default;
+};
+
+/// Grows with the absolute value; NaN is larger than every number.
+uint64_t magnitude_of(DType dtype, const std::byte* element);
+
+/// Calls `run(first, count, index)` for runs of neighbouring elements in ascending order; `index`
+/// is that of `first`.
+using ElementRun = std::function<void(const std::byte* first, int64_t count, int64_t index)>;
+using ForEachElementRun = std::function<void(const ElementRun& run)>;
+
+/// `count` is from 1 to the number of elements. What is in `zeros` already counts as zero.
+SmallestElements smallest(DType dtype, int64_t stride, int64_t count,
+                          const std::optional<SmallestElements>& zeros,
+                          const ForEachElementRun& for_each);
+
+/// Sets the elements of a run to zero that are in `chosen`. `index` is that of the first.
+void set_zero(std::byte* first, int64_t count, int64_t index, DType dtype, int64_t stride,
+              const SmallestElements& chosen);
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,58 @@
+// Where a TensorProto keeps its numbers, and how to change them without changing that place.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/model_editor.h"
+#include "parsimony/onnx_io/external_data.h"
+
+namespace parsimony::onnx_io {
+
+/// kUnknown for what no weight can be: strings, complex numbers, float8, int4.
+DType dtype_of(int32_t data_type);
+int32_t data_type_of(DType dtype);
+
+Shape dims_of(const onnx::TensorProto& tensor);
+
+/// Numbers in a message. `stride` is their distance in bytes.
+struct Numbers {
+  const std::byte* data = nullptr;
+  int64_t stride = 0;
+  int64_t bytes = 0;
+};
+
+/// The field that holds the numbers of a tensor or of a Constant's list attribute.
+using Field = std::variant<
+    std::string*, google::protobuf::RepeatedField<float>*,
+    google::protobuf::RepeatedField<int32_t>*, google::protobuf::RepeatedField<int64_t>*,
+    google::protobuf::RepeatedField<double>*, google::protobuf::RepeatedField<uint64_t>*>;
+
+/// `tensor` must hold numbers within the message.
+Field field_of(onnx::TensorProto& tensor);
+Numbers numbers_of(const onnx::TensorProto& tensor);
+
+/// Keeps what `axes` say, in the same field; the old memory is freed at once.
+void slice_field(const Field& field, const Shape& dims, int64_t count,
+                 std::span<const AxisKeep> axes);
+std::byte* mutable_data(const Field& field);
+int64_t stride_of(const Field& field, DType dtype);
+
+bool is_external(const onnx::TensorProto& tensor);
+
+/// The bytes of an external tensor; of a type that we know, exactly those that its dims need.
+/// @throws ModelError, IoError
+ExternalData::Range external_range(const onnx::TensorProto& tensor, ExternalData& files);
+
+/// A view of the tensor, under `name`. @throws ModelError if dims and data disagree.
+Weight view_of(const onnx::TensorProto& tensor, const std::string& name, ExternalData& files);
+
+/// Visits every tensor of the model: initializers, attributes, subgraphs, functions.
+void for_each_tensor(onnx::ModelProto& model, const std::function<void(onnx::TensorProto&)>& visit);
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,19 @@
+#include "parsimony/pruners/errors.h"
+
+#include <string>
+
+#include "parsimony/pruners/criterion.h"
+
+namespace parsimony::errors {
+
+ConfigError unknown_criterion(std::string_view name) {
+  std::string text = "unknown criterion \"" + std::string(name) + "\"; this version has ";
+  const std::vector<std::string> known = criterion_names();
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (i > 0) text += i + 1 == known.size() ? " and " : ", ";
+    text += '"' + known[i] + '"';
+  }
+  return ConfigError(text);
+}
+
+}  // namespace parsimony::errors

@@ -1,0 +1,12 @@
+// Error texts of the pruners room.
+#pragma once
+
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::errors {
+
+ConfigError unknown_criterion(std::string_view name);
+
+}  // namespace parsimony::errors

@@ -1,0 +1,111 @@
+#include "parsimony/pruners/layers.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "parsimony/masks/magnitude.h"
+
+namespace parsimony {
+
+namespace {
+
+/// Bounds the search through computed weights; real ones are a few nodes deep.
+constexpr size_t kMaxNodes = 64;
+
+struct Operator {
+  std::string_view op;
+  int first_weight;
+  int last_weight;
+};
+
+constexpr std::array<Operator, 9> kOperators = {{{"Conv", 1, 1},
+                                                 {"ConvTranspose", 1, 1},
+                                                 {"Einsum", 0, 1},
+                                                 {"GRU", 1, 2},
+                                                 {"Gather", 0, 0},
+                                                 {"Gemm", 0, 1},
+                                                 {"LSTM", 1, 2},
+                                                 {"MatMul", 0, 1},
+                                                 {"RNN", 1, 2}}};
+
+const Operator* find_operator(const Node& node) {
+  if (!node.domain.empty()) return nullptr;
+  const auto fits = [&](const Operator& row) { return row.op == node.op; };
+  const auto* row = std::find_if(kOperators.begin(), kOperators.end(), fits);
+  return row == kOperators.end() ? nullptr : row;
+}
+
+bool is_matrix(const Weight& weight) {
+  return weight.dims.size() >= 2 && has_magnitude(weight.dtype);
+}
+
+}  // namespace
+
+Layers::Layers(const Graph& graph)
+    : graph_(graph), constant_(graph.values.size()), is_layer_(graph.nodes.size()) {
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    constant_[v] = graph.values[v].weight != kNone;
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (is_constant(node)) {
+      for (ValueId output : node.outputs) {
+        if (output != kNone) constant_[static_cast<size_t>(output)] = true;
+      }
+    } else {
+      is_layer_[n] = !weights(static_cast<NodeId>(n)).empty();
+    }
+  }
+}
+
+bool Layers::is_constant(const Node& node) const {
+  const auto is_known = [&](ValueId v) { return v == kNone || constant_[static_cast<size_t>(v)]; };
+  return !node.inputs.empty() && !node.has_subgraph &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), is_known);
+}
+
+std::vector<ValueId> Layers::weights(NodeId layer) const {
+  const Node& node = graph_.node(layer);
+  const Operator* row = find_operator(node);
+  if (row == nullptr) return {};
+  std::vector<ValueId> open;
+  for (int i = row->first_weight; i <= row->last_weight; ++i) {
+    if (i < static_cast<int>(node.inputs.size())) open.push_back(node.inputs[static_cast<size_t>(i)]);
+  }
+  std::vector<ValueId> found;
+  std::set<ValueId> seen;
+  for (size_t i = 0; i < open.size() && seen.size() < kMaxNodes; ++i) {
+    if (open[i] == kNone || !constant_[static_cast<size_t>(open[i])]) continue;
+    if (!seen.insert(open[i]).second) continue;
+    const Value& value = graph_.value(open[i]);
+    if (value.weight != kNone) {
+      if (is_matrix(graph_.weight(value.weight))) found.push_back(open[i]);
+    } else if (value.producer != kNone) {
+      const auto& inputs = graph_.node(value.producer).inputs;
+      open.insert(open.end(), inputs.begin(), inputs.end());
+    }
+  }
+  return found;
+}
+
+std::vector<NodeId> Layers::using_weight_of(NodeId reader) const {
+  std::vector<NodeId> open = {reader};
+  std::vector<NodeId> found;
+  std::set<NodeId> seen;
+  for (size_t i = 0; i < open.size() && seen.size() < kMaxNodes; ++i) {
+    if (!seen.insert(open[i]).second) continue;
+    if (contains(open[i])) {
+      found.push_back(open[i]);
+      continue;
+    }
+    for (ValueId output : graph_.node(open[i]).outputs) {
+      if (output == kNone || !constant_[static_cast<size_t>(output)]) continue;
+      for (const Use& use : graph_.value(output).uses) open.push_back(use.node);
+    }
+  }
+  return found;
+}
+
+}  // namespace parsimony

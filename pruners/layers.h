@@ -1,0 +1,34 @@
+// Which nodes are layers: those whose weight matrices are pruned, and that a configuration names.
+#pragma once
+
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony {
+
+/// The layers of a graph: Conv, ConvTranspose, Einsum, Gather, Gemm, GRU, LSTM, MatMul and RNN
+/// nodes that apply a weight matrix to data. The weight may reach the node by way of others that
+/// compute on weights alone: DequantizeLinear, Transpose, Reshape, weight normalisation.
+class Layers {
+ public:
+  explicit Layers(const Graph& graph);
+
+  bool contains(NodeId node) const { return is_layer_[static_cast<size_t>(node)]; }
+
+  /// The weight matrices (rank ≥ 2) of a layer, as the model stores them.
+  std::vector<ValueId> weights(NodeId layer) const;
+
+  /// The layers that a weight belongs to which `reader` reads: `reader` itself, or those that use
+  /// what it makes of the weight.
+  std::vector<NodeId> using_weight_of(NodeId reader) const;
+
+ private:
+  bool is_constant(const Node& node) const;
+
+  const Graph& graph_;
+  std::vector<bool> constant_;  ///< per value: computed from weights alone
+  std::vector<bool> is_layer_;  ///< per node
+};
+
+}  // namespace parsimony

@@ -1,0 +1,18 @@
+// Error texts of speedup/.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::errors {
+
+/// `place` is a path within the plan: "groups[3].slices[1].keep[7]"; empty for the whole.
+ConfigError bad_plan(std::string_view file, std::string_view place, std::string_view what);
+ConfigError plan_sizes_differ(std::string_view tensor, int axis, int64_t first, int64_t second);
+ConfigError plan_keeps_nothing(std::string_view tensor, int axis);
+UnsupportedError plan_folds(std::string_view tensor);
+UnsupportedError plan_cannot_say(std::string_view what, std::string_view why);
+
+}  // namespace parsimony::errors

@@ -1,0 +1,168 @@
+#include "parsimony/speedup/make_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/infer.h"
+#include "parsimony/speedup/patches_impl.h"
+
+namespace parsimony {
+namespace {
+
+/// What stays of each dimension of a value; empty lists where all does.
+using Signature = std::vector<std::vector<int64_t>>;
+
+Signature signature_of(const Coupling& coupling, const AxisMasks& masks, ValueId value) {
+  Signature signature;
+  for (const int line : coupling.value_lines[static_cast<size_t>(value)]) {
+    signature.push_back(line == kNone ? std::vector<int64_t>{} : kept_indices(coupling, masks, line));
+  }
+  return signature;
+}
+
+/// Names the tensor that each reader of a weight reads: the weight itself, or a copy where readers
+/// of a vector keep different indices.
+class Naming {
+ public:
+  Naming(const Graph& graph, const Coupling& coupling, const AxisMasks& masks, Plan& plan)
+      : graph_(graph), coupling_(coupling), masks_(masks), plan_(plan) {
+    std::map<WeightId, std::vector<ValueId>> shared;
+    for (size_t v = 0; v < graph.values.size(); ++v) {
+      const Value& value = graph.values[v];
+      if (value.weight == kNone || value.uses.empty()) continue;
+      shared[value.weight].push_back(static_cast<ValueId>(v));
+    }
+    for (const auto& [weight, values] : shared) {
+      if (values.size() > 1) separate(graph.weight(weight).name, values);
+    }
+  }
+
+  const std::string& name_of(ValueId value) const {
+    const auto it = names_.find(value);
+    return it != names_.end() ? it->second
+                              : graph_.weight(graph_.value(value).weight).name;
+  }
+
+ private:
+  void separate(const std::string& name, std::vector<ValueId> values) {
+    // The reader that could not be separated keeps the original.
+    std::stable_partition(values.begin(), values.end(),
+                          [&](ValueId v) { return !graph_.value(v).shared_copy; });
+    std::map<Signature, std::string> name_of_signature;
+    name_of_signature.emplace(signature_of(coupling_, masks_, values[0]), name);
+    for (const ValueId v : values) {
+      const auto [it, fresh] = name_of_signature.try_emplace(signature_of(coupling_, masks_, v));
+      if (fresh) it->second = unused(name);
+      if (it->second == name) continue;
+      names_.emplace(v, it->second);
+      for (const Use& use : graph_.value(v).uses) {
+        plan_.copies.push_back({it->second, name, key_of(graph_, graph_.node(use.node)), use.input});
+      }
+    }
+  }
+
+  std::string unused(const std::string& name) {
+    if (taken_.empty()) {
+      for (const Value& value : graph_.values) taken_.insert(value.name);
+      for (const Weight& weight : graph_.weights) taken_.insert(weight.name);
+    }
+    for (int i = 2;; ++i) {
+      std::string candidate = name + "_" + std::to_string(i);
+      if (taken_.insert(candidate).second) return candidate;
+    }
+  }
+
+  const Graph& graph_;
+  const Coupling& coupling_;
+  const AxisMasks& masks_;
+  Plan& plan_;
+  std::unordered_map<ValueId, std::string> names_;
+  std::unordered_set<std::string> taken_;
+};
+
+PlanSlice slice_of(const Member& member, const std::string& tensor, const std::vector<uint8_t>& keep) {
+  PlanSlice slice{tensor, member.axis, std::string(name_of(member.role)), member.size, {}};
+  std::vector<bool> stays(static_cast<size_t>(member.size), true);
+  for (size_t channel = 0; channel < keep.size(); ++channel) {
+    if (keep[channel] != 0) continue;
+    for (const int64_t i : member.of(static_cast<int>(channel))) stays[static_cast<size_t>(i)] = false;
+  }
+  for (int64_t i = 0; i < member.size; ++i) {
+    if (stays[static_cast<size_t>(i)]) slice.keep.push_back(i);
+  }
+  return slice;
+}
+
+std::vector<NodeId> compare(const Graph& graph, const Facts& small, const std::vector<std::optional<Shape>>& predicted) {
+  std::vector<NodeId> nodes;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ValueId v : graph.nodes[n].outputs) {
+      if (v == kNone || small.computed[static_cast<size_t>(v)]) continue;
+      if (small.shapes[static_cast<size_t>(v)] == predicted[static_cast<size_t>(v)]) continue;
+      nodes.push_back(static_cast<NodeId>(n));
+      return nodes;  // what follows may only be its consequence
+    }
+  }
+  return nodes;
+}
+
+}  // namespace
+
+Plan make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
+               const AxisMasks& masks) {
+  Plan plan;
+  plan.format = graph.format;
+  const Naming naming(graph, coupling, masks, plan);
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    const Group& group = coupling.groups[g];
+    const int kept = masks.kept(static_cast<int>(g));
+    if (kept == group.size) continue;
+    PlanGroup entry{group.id, group.size, kept, group.granularity, group.mixes, {}};
+    std::set<std::tuple<std::string, int, Role>> seen;
+    for (const Member& member : group.members) {
+      const std::string& tensor = naming.name_of(member.value);
+      if (!seen.emplace(tensor, member.axis, member.role).second) continue;
+      entry.slices.push_back(slice_of(member, tensor, masks.keep[g]));
+    }
+    plan.groups.push_back(std::move(entry));
+  }
+  if (plan.groups.empty()) return plan;
+  for (Patch& patch : find_patches(graph, facts, coupling, masks)) {
+    plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what), patch.input,
+                             std::move(patch.from), std::move(patch.to)});
+  }
+  return plan;
+}
+
+std::vector<NodeId> disagreements(const Graph& graph, const Facts& facts, const Probe& probe,
+                                  const Coupling& coupling, const AxisMasks& masks,
+                                  const Plan& plan) {
+  GraphEditor editor(graph);
+  replay(plan, editor);
+  return compare(graph, infer(editor.graph(), probe), predict_shapes(facts, coupling, masks));
+}
+
+std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling) {
+  std::vector<KeptWhole> result;
+  for (const Obstacle& obstacle : coupling.obstacles) {
+    const Value& value = graph.value(obstacle.value);
+    const Shape& dims = graph.weight(value.weight).dims;
+    const auto wide = std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; });
+    if (obstacle.structural || wide < 2) continue;
+    std::string reason = obstacle.reason;
+    if (obstacle.node != kNone) reason += " (" + label_of(graph, graph.node(obstacle.node)) + ")";
+    const int64_t size = dims[static_cast<size_t>(obstacle.dim)];
+    if (obstacle.pinned < size) {
+      reason = std::to_string(obstacle.pinned) + " of " + std::to_string(size) + ": " + reason;
+    }
+    result.push_back({value.name + "[" + std::to_string(obstacle.dim) + "]", std::move(reason)});
+  }
+  return result;
+}
+
+}  // namespace parsimony

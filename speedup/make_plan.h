@@ -1,0 +1,29 @@
+// From masks over channels to the plan that removes them.
+#pragma once
+
+#include <vector>
+
+#include "parsimony/graph/infer.h"
+#include "parsimony/graph/rule.h"
+#include "parsimony/masks/axis_mask.h"
+#include "parsimony/masks/coupling.h"
+#include "parsimony/speedup/plan.h"
+
+namespace parsimony {
+
+/// Slices, copies and integers for the masks; the source's fingerprint and the reasons for what
+/// stays whole are the caller's to add.
+Plan make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
+               const AxisMasks& masks);
+
+/// Makes the plan's changes on the graph alone, infers every shape again and compares it with the
+/// prediction. Returns the nodes at which they disagree, or whose operands no longer fit: empty if
+/// the plan is sound.
+std::vector<NodeId> disagreements(const Graph& graph, const Facts& facts, const Probe& probe,
+                                  const Coupling& coupling, const AxisMasks& masks,
+                                  const Plan& plan);
+
+/// Dimensions of weight matrices and kernels that stay whole, each with its reason.
+std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling);
+
+}  // namespace parsimony

@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "parsimony/graph/infer.h"
+#include "parsimony/speedup/patches_impl.h"
+
+namespace parsimony {
+namespace {
+
+/// Numbers that were computed from a shape and enter a network's arithmetic as data: a scale such as
+/// 1/sqrt(channels) keeps its old value. Only the N of a sum over the pruned axis follows.
+class Freezer {
+ public:
+  Freezer(const Graph& graph, const Facts& before, const Facts& after)
+      : graph_(graph), before_(before), after_(after) {}
+
+  void freeze(PatchView& view) const {
+    const Node& node = view.before.node();
+    const Rule* rule = find_rule(node.domain, node.op);
+    if (rule != nullptr && rule->line.empty()) return;  // its operands are shapes, and follow
+    for (int i = 0; i < view.before.inputs(); ++i) {
+      const ValueId value = view.before.input(i);
+      if (value == kNone || !before_.computed[static_cast<size_t>(value)]) continue;
+      const auto& was = before_.constants[static_cast<size_t>(value)];
+      const auto& is = after_.constants[static_cast<size_t>(value)];
+      if (!was || !is || *was == *is || counts_a_sum(view, i)) continue;
+      view.set_input(i, "operand " + std::to_string(i), *was);
+    }
+  }
+
+ private:
+  /// Is the node's other operand a sum over an axis that shrank?
+  bool counts_a_sum(const PatchView& view, int operand) const {
+    for (int i = 0; i < view.before.inputs(); ++i) {
+      if (i == operand || view.before.input(i) == kNone) continue;
+      const NodeId producer = graph_.value(view.before.input(i)).producer;
+      if (producer == kNone || !graph_.node(producer).op.starts_with("Reduce")) continue;
+      const auto in = static_cast<size_t>(graph_.node(producer).inputs[0]);
+      if (before_.shapes[in] != after_.shapes[in]) return true;
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  const Facts& before_;
+  const Facts& after_;
+};
+
+}  // namespace
+
+std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                                const AxisMasks& masks) {
+  Facts after{predict_shapes(facts, coupling, masks), {}, facts.computed};
+  after.constants = reevaluate(graph, facts, after.shapes);
+
+  std::vector<std::vector<int64_t>> kept_of_line;
+  for (int line = 0; line < coupling.lines(); ++line) {
+    kept_of_line.push_back(kept_indices(coupling, masks, line));
+  }
+  const std::function<const std::vector<int64_t>*(ValueId, int)> kept =
+      [&](ValueId value, int dim) -> const std::vector<int64_t>* {
+    const int line = coupling.line_of(value, dim);
+    if (line == kNone || kept_of_line[static_cast<size_t>(line)].empty()) return nullptr;
+    return &kept_of_line[static_cast<size_t>(line)];
+  };
+
+  const Freezer freezer(graph, facts, after);
+  std::vector<Patch> patches;
+  for (const Node& node : graph.nodes) {
+    const bool computed = !node.outputs.empty() && node.outputs[0] != kNone &&
+                          facts.computed[static_cast<size_t>(node.outputs[0])];
+    const Rule* rule = node.has_subgraph ? nullptr : find_rule(node.domain, node.op);
+    if (computed || rule == nullptr) continue;
+    const NodeView was(graph, node, facts);
+    const NodeView is(graph, node, after);
+    PatchView view(was, is, kept, patches);
+    if (rule->patch != nullptr) rule->patch(view);
+    patch_bindings(view);
+    freezer.freeze(view);
+  }
+  return patches;
+}
+
+}  // namespace parsimony

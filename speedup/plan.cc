@@ -1,0 +1,31 @@
+#include "parsimony/speedup/plan.h"
+
+#include <algorithm>
+
+#include "parsimony/graph/files.h"
+
+namespace parsimony {
+namespace {
+
+bool whole(const PlanSlice& slice) { return static_cast<int64_t>(slice.keep.size()) == slice.size; }
+
+bool whole(const PlanGroup& group) {
+  return std::all_of(group.slices.begin(), group.slices.end(),
+                     [](const PlanSlice& slice) { return whole(slice); });
+}
+
+}  // namespace
+
+bool Plan::empty() const {
+  const bool nothing_sliced = std::all_of(groups.begin(), groups.end(),
+                                          [](const PlanGroup& group) { return whole(group); });
+  const bool nothing_zeroed = std::all_of(
+      zeros.begin(), zeros.end(), [](const PlanZeros& entry) { return entry.smallest == 0; });
+  return nothing_sliced && nothing_zeroed && integers.empty() && copies.empty() && folds.empty();
+}
+
+void Plan::save(const std::string& path) const { write_file(path, to_json()); }
+
+Plan Plan::load(const std::string& path) { return from_json(read_file(path), path); }
+
+}  // namespace parsimony

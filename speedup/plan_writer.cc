@@ -1,0 +1,148 @@
+// The plan as text: laid out by hand, one entry per line, so that two plans can be compared by
+// diff.
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "parsimony/speedup/errors.h"
+#include "parsimony/speedup/plan.h"
+
+namespace parsimony {
+namespace {
+
+std::string text(const std::string& value) {
+  try {
+    return nlohmann::json(value).dump();
+  } catch (const nlohmann::json::type_error&) {
+    throw errors::plan_cannot_say(value, "the name is not UTF-8");
+  }
+}
+
+std::string text(int64_t value) { return std::to_string(value); }
+std::string text(int value) { return std::to_string(value); }
+std::string text(bool value) { return value ? "true" : "false"; }
+
+/// The shortest spelling that reads back as the same number; never that of an integer.
+std::string text(double value) {
+  if (!std::isfinite(value)) throw errors::plan_cannot_say(std::to_string(value), "not finite");
+  std::array<char, 32> buffer{};
+  const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  const std::string digits(buffer.data(), static_cast<size_t>(end - buffer.data()));
+  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
+}
+
+template <typename Number>
+std::string text(const std::vector<Number>& values) {
+  std::string out = "[";
+  for (const Number value : values) {
+    if (out.size() > 1) out += ", ";
+    out += text(value);
+  }
+  return out + "]";
+}
+
+using Field = std::pair<std::string_view, std::string>;
+
+std::string object(std::initializer_list<Field> fields) {
+  std::string out = "{";
+  for (const auto& [key, value] : fields) {
+    if (value.empty()) continue;  // a key that this entry does without
+    if (out.size() > 1) out += ", ";
+    out.append("\"").append(key).append("\": ").append(value);
+  }
+  return out + "}";
+}
+
+/// A number for an int64 scalar, a list for an int64 vector, all there is to know for the rest.
+std::string text(const HostTensor& tensor) {
+  std::string values = tensor.floating() ? text(tensor.floats) : text(tensor.ints);
+  if (tensor.dtype == DType::kInt64 && tensor.dims.empty() && tensor.count() == 1) {
+    return text(tensor.ints[0]);
+  }
+  if (tensor.dtype == DType::kInt64 && tensor.dims == Shape{tensor.count()}) return values;
+  return object({{"dtype", text(std::string(name_of(tensor.dtype)))},
+                 {"dims", text(tensor.dims)},
+                 {"values", values}});
+}
+
+std::string line_of(const PlanSlice& slice) {
+  return object({{"tensor", text(slice.tensor)},
+                 {"axis", text(slice.axis)},
+                 {"role", text(slice.role)},
+                 {"size", text(slice.size)},
+                 {"keep", text(slice.keep)}});
+}
+
+std::string line_of(const PlanInteger& entry) {
+  return object({{"node", text(entry.node)},
+                 {"what", text(entry.what)},
+                 {"input", entry.input < 0 ? std::string() : text(entry.input)},
+                 {"from", text(entry.from)},
+                 {"to", text(entry.to)}});
+}
+
+std::string line_of(const PlanCopy& copy) {
+  return object({{"tensor", text(copy.tensor)},
+                 {"of", text(copy.of)},
+                 {"consumer", text(copy.consumer)},
+                 {"input", text(copy.input)}});
+}
+
+std::string line_of(const PlanZeros& entry) {
+  return object({{"tensor", text(entry.tensor)}, {"smallest", text(entry.smallest)}});
+}
+
+std::string line_of(const PlanFold& fold) {
+  return object({{"tensor", text(fold.tensor)}, {"reason", text(fold.reason)}});
+}
+
+std::string line_of(const KeptWhole& kept) {
+  return object({{"axis", text(kept.axis)}, {"reason", text(kept.reason)}});
+}
+
+std::string line_of(const PlanGroup& group);
+
+/// `[` entries, one per line at `indent`, `]`.
+template <typename Entry>
+std::string block(const std::vector<Entry>& entries, size_t indent) {
+  if (entries.empty()) return "[]";
+  std::string out = "[";
+  for (const Entry& entry : entries) {
+    out.append(out.size() == 1 ? "\n" : ",\n").append(indent, ' ').append(line_of(entry));
+  }
+  return out.append("\n").append(indent - 2, ' ').append("]");
+}
+
+std::string line_of(const PlanGroup& group) {
+  return object({{"id", text(group.id)},
+                 {"size", text(group.size)},
+                 {"kept", text(group.kept)},
+                 {"granularity", text(group.granularity)},
+                 {"mixes", text(group.mixes)},
+                 {"slices", block(group.slices, 6)}});
+}
+
+}  // namespace
+
+std::string Plan::to_json() const {
+  std::string out = "{\n  \"parsimony_plan\": 1";
+  const auto section = [&out](std::string_view key, const std::string& value) {
+    out.append(",\n  \"").append(key).append("\": ").append(value);
+  };
+  section("source", object({{"format", text(format)},
+                            {"sha256", sha256.empty() ? std::string() : text(sha256)}}));
+  section("groups", block(groups, 4));
+  section("integers", block(integers, 4));
+  section("copies", block(copies, 4));
+  section("zeros", block(zeros, 4));
+  section("folds", block(folds, 4));
+  section("kept_whole", block(kept_whole, 4));
+  return out + "\n}\n";
+}
+
+}  // namespace parsimony

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "parsimony/speedup/errors.h"
+#include "parsimony/speedup/plan.h"
+
+namespace parsimony {
+namespace {
+
+struct TensorCut {
+  std::string_view tensor;
+  std::vector<AxisKeep> axes;
+};
+
+std::vector<int64_t> common(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  std::vector<int64_t> both;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
+
+/// Adds a slice to what is cut of its tensor; of one axis, what both keep stays.
+void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
+  const auto same = std::find_if(axes.begin(), axes.end(),
+                                 [&](const AxisKeep& other) { return other.axis == slice.axis; });
+  if (same == axes.end()) {
+    axes.push_back({slice.axis, slice.size, slice.keep});
+    return;
+  }
+  if (same->size != slice.size) {
+    throw errors::plan_sizes_differ(slice.tensor, slice.axis, same->size, slice.size);
+  }
+  same->keep = common(same->keep, slice.keep);
+  if (same->keep.empty()) throw errors::plan_keeps_nothing(slice.tensor, slice.axis);
+}
+
+/// All cuts, one per tensor, in order of first mention; none that leaves a tensor as it is.
+std::vector<TensorCut> gather_cuts(const Plan& plan) {
+  std::vector<TensorCut> cuts;
+  std::unordered_map<std::string_view, size_t> index;
+  for (const PlanGroup& group : plan.groups) {
+    for (const PlanSlice& slice : group.slices) {
+      const auto [found, is_new] = index.emplace(slice.tensor, cuts.size());
+      if (is_new) cuts.push_back({slice.tensor, {}});
+      add(slice, cuts[found->second].axes);
+    }
+  }
+  for (TensorCut& cut : cuts) {
+    std::erase_if(cut.axes, [](const AxisKeep& axis) {
+      return static_cast<int64_t>(axis.keep.size()) == axis.size;
+    });
+    std::sort(cut.axes.begin(), cut.axes.end(),
+              [](const AxisKeep& a, const AxisKeep& b) { return a.axis < b.axis; });
+  }
+  std::erase_if(cuts, [](const TensorCut& cut) { return cut.axes.empty(); });
+  return cuts;
+}
+
+/// Level pruning also changes values and is replayed; other folds are not.
+void refuse_folds(const Plan& plan) {
+  for (const PlanFold& fold : plan.folds) {
+    const bool zeroed = std::any_of(plan.zeros.begin(), plan.zeros.end(),
+                                    [&](const PlanZeros& z) { return z.tensor == fold.tensor; });
+    if (!zeroed) throw errors::plan_folds(fold.tensor);
+  }
+}
+
+}  // namespace
+
+void replay(const Plan& plan, ModelEditor& editor) {
+  // Whatever can be found wrong without the model is found before the model is touched.
+  refuse_folds(plan);
+  const std::vector<TensorCut> cuts = gather_cuts(plan);
+
+  for (const PlanCopy& copy : plan.copies) {
+    editor.copy(copy.tensor, copy.of, copy.consumer, copy.input);
+  }
+  // Zeros count the elements of the whole tensor, hence before it is cut.
+  for (const PlanZeros& entry : plan.zeros) {
+    if (entry.smallest > 0) editor.zero_smallest(entry.tensor, entry.smallest);
+  }
+  for (const TensorCut& cut : cuts) editor.slice(std::string(cut.tensor), cut.axes);
+  for (const PlanInteger& entry : plan.integers) {
+    if (entry.input < 0) {
+      editor.set_attribute(entry.node, entry.what, entry.to.ints);
+    } else {
+      editor.set_input(entry.node, entry.input, entry.to);
+    }
+  }
+}
+
+}  // namespace parsimony

@@ -1,0 +1,44 @@
+#!/bin/sh
+# The include check must find what it is there to find: each line below is one violation.
+set -eu
+tools=$(cd "$(dirname "$0")/../../tools" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failures=0
+
+# expect WANTED FILE LINE: WANTED is "fine" or a part of the complaint.
+expect() {
+  rm -rf "${tree:?}"/*
+  mkdir -p "$tree/$(dirname "$2")"
+  echo "$3" >"$tree/$2"
+  found=$("$tools/check_includes.sh" "$tree" 2>&1) && found=fine
+  case "$found" in
+    *"$1"*) ;;
+    *)
+      echo "$2: $3: wanted \"$1\", found \"$found\""
+      failures=$((failures + 1))
+      ;;
+  esac
+}
+
+expect fine graph/a.cc '#include "parsimony/graph/graph.h"'
+expect fine pruners/criteria/a.cc '#include "parsimony/masks/coupling.h"'
+expect fine onnx_io/a.cc '#include <onnx/onnx_pb.h>'
+expect fine onnx_io/a_impl.h '#include <onnx/onnx_pb.h>'
+expect fine onnx_io/a.cc '#include <sys/mman.h>'
+expect fine speedup/a.cc '#include <nlohmann/json.hpp>'
+expect fine graph/a.h '#include <vector>'
+expect 'graph/ may not include masks/' graph/a.cc '#include "parsimony/masks/coupling.h"'
+expect 'masks/ may not include pruners/' masks/a.h '#include "parsimony/pruners/settings.h"'
+expect 'onnx_io/ may not include speedup/' onnx_io/a.cc '#include "parsimony/speedup/plan.h"'
+expect 'graph/ may not include cli/' graph/rules/a.cc '  #  include "parsimony/cli/main.h"'
+expect 'graph/ may not use onnx' graph/a.cc '#include <onnx/onnx_pb.h>'
+expect 'pruners/ may not use nlohmann' pruners/a.cc '#include <nlohmann/json.hpp>'
+expect 'masks/ may not use torch' masks/a.cc '#include <torch/torch.h>'
+expect 'third-party code in a public header' speedup/a.h '#include <nlohmann/json.hpp>'
+expect 'a private header of another room' masks/a.cc '#include "parsimony/graph/a_impl.h"'
+expect 'a private header in a public one' graph/a.h '#include "parsimony/graph/a_impl.h"'
+expect 'write "parsimony/ROOM/FILE"' graph/a.cc '#include "graph.h"'
+expect 'write "parsimony/ROOM/FILE"' graph/rules/a.cc '#include "../graph.h"'
+
+[ "$failures" -eq 0 ]

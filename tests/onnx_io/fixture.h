@@ -1,0 +1,60 @@
+// Models from text, files in a folder that goes away.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony::onnx_io::test {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+  /// Names of what lies in the folder, sorted.
+  std::vector<std::string> names() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A model in the notation of OnnxParser; the header is IR 8, opset 13 if `text` has none.
+onnx::ModelProto model_of(const std::string& text);
+
+void save(const onnx::ModelProto& model, const std::string& path);
+onnx::ModelProto load(const std::string& path);
+std::string bytes_of(const std::string& path);
+void write_bytes(const std::string& path, std::string_view bytes);
+
+onnx::TensorProto& initializer(onnx::ModelProto& model, const std::string& name);
+const Weight& weight_of(const Graph& graph, const std::string& value);
+const Node& node_of(const Graph& graph, const std::string& output);
+
+/// 1, 2, 3, … in the given type, with a sign that alternates where there is one.
+onnx::TensorProto counting(const std::string& name, int32_t data_type, const Shape& dims, bool raw);
+
+/// Moves the raw data of `tensor` to `file`, behind what it holds. `location` is relative.
+void make_external(onnx::TensorProto& tensor, const std::string& file, const std::string& location);
+
+/// The message of the E that `action` throws; "" if it throws none.
+template <typename E, typename Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace parsimony::onnx_io::test

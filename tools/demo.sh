@@ -1,0 +1,38 @@
+#!/bin/sh
+# Prunes a trained network end to end: a small CNN for MNIST loses half of every layer's channels.
+# Prints the report, the accuracy before and after, and the proof by ONNX Runtime.
+#
+#   tools/demo.sh [RATIO]     share of channels to remove (default 0.5)
+set -eu
+cd "$(dirname "$0")/.."
+ratio="${1:-0.5}"
+
+tools/setup.sh
+tools/ort/install.sh
+cmake --preset release -DPARSIMONY_TESTS=OFF -DPARSIMONY_BENCH=OFF -B build/demo >/dev/null
+cmake --build build/demo --parallel 2 -- --quiet
+
+model=examples/models/mnist_cnn.onnx
+images=examples/models/mnist_test_images.idx3.gz
+labels=examples/models/mnist_test_labels.idx1.gz
+out=build/demo/out
+mkdir -p "$out"
+
+say() {
+  printf '\n\033[1m$ %s\033[0m\n' "$*"
+  "$@"
+}
+
+say build/demo/bin/parsimony prune "$model" -o "$out/small.onnx" --criterion l1 --ratio "$ratio" \
+  --plan "$out/plan.json" --report "$out/report.json"
+
+printf '\nSize      '
+wc -c <"$model" | tr -d '\n'
+printf ' bytes -> '
+wc -c <"$out/small.onnx" | tr -d '\n'
+printf ' bytes\nAccuracy  %s' "$(node tools/ort_accuracy.mjs "$model" "$images" "$labels" --scale 1/255)"
+printf ' -> %s, without any fine-tuning\n' \
+  "$(node tools/ort_accuracy.mjs "$out/small.onnx" "$images" "$labels" --scale 1/255)"
+
+say node tools/ort_compare.mjs "$model" "$out/small.onnx" "$out/plan.json"
+printf '\nThe small model, its plan and the report are in %s.\n' "$out"

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Installs the packages, builds, and runs every test. The last thing printed is ctest's summary.
+#
+#   PARSIMONY_TEST_DATA   folder with real models and data (default: ../shared where that exists)
+set -eu
+cd "$(dirname "$0")/.."
+
+tools/setup.sh
+tools/ort/install.sh
+
+if [ -z "${PARSIMONY_TEST_DATA:-}" ] && [ -d ../shared/models ]; then
+  PARSIMONY_TEST_DATA=$(cd ../shared && pwd)
+fi
+export PARSIMONY_TEST_DATA="${PARSIMONY_TEST_DATA:-}"
+
+build=build/release
+log="$build/ctest.log"
+cmake --preset release -DPARSIMONY_TEST_DATA="$PARSIMONY_TEST_DATA" >/dev/null
+cmake --build --preset release -- --quiet
+
+status=0
+ctest --preset release --no-label-summary --output-log "$log" || status=$?
+
+if [ -n "$PARSIMONY_TEST_DATA" ]; then
+  if [ -x tools/oracle.sh ]; then
+    tools/oracle.sh "$build/bin/parsimony" "$PARSIMONY_TEST_DATA" || {
+      oracle=$?
+      echo "test.sh: the oracle found a difference (exit code $oracle)" >&2
+      [ "$status" -ne 0 ] || status=$oracle
+    }
+  fi
+else
+  echo "No real models: ../shared is absent and PARSIMONY_TEST_DATA is not set."
+  echo "The tests over them were skipped; everything else ran."
+fi
+
+# Again, so that it stands at the end whatever came between.
+sed -n '/tests passed,/,$p' "$log"
+exit "$status"
