@@ -1,0 +1,64 @@
+// The way from a graph and a config list to a plan; the same for every front end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsimony/configs/config.h"
+#include "parsimony/graph/infer.h"
+#include "parsimony/masks/cost.h"
+#include "parsimony/masks/coupling.h"
+#include "parsimony/pruners/allocate.h"
+#include "parsimony/speedup/plan.h"
+
+namespace parsimony {
+
+struct PruneOptions {
+  std::vector<InputSpec> inputs;                         ///< sizes that the model leaves open
+  Granularity granularity = Granularity::kChannel;       ///< the config's wins, if it names one
+  uint64_t seed = 0;                                     ///< for criteria that draw at random
+  bool exact_only = false;                               ///< leave groups that mix whole
+  std::function<void(std::string_view stage)> progress;  ///< told what begins; may be empty
+};
+
+/// Seconds that one stage took.
+struct StageTime {
+  std::string stage;
+  double seconds = 0;
+};
+
+/// What is known about a network before anything is decided.
+struct Analysis {
+  Probe probe;
+  Facts facts;
+  Coupling coupling;
+};
+
+/// Infers shapes and solves for groups. Separates shared vectors in `graph`.
+/// @throws ModelError
+Analysis analyse(Graph& graph, const PruneOptions& options = {});
+
+struct Pruning {
+  Analysis analysis;
+  Allocation allocation;
+  Plan plan;    ///< complete but for the source's fingerprint
+  Cost dense;
+  Cost small;
+  std::vector<std::string> notes;  ///< compromises, layers left whole because they did not fit
+  std::vector<StageTime> times;
+};
+
+/// Decides what to remove and checks on the graph alone that what remains fits together. The model
+/// itself is not touched: replay the plan through its editor.
+///
+///     auto graph = onnx_io::to_graph(file);
+///     Pruning pruning = plan_pruning(graph, read_config("l1.json"), {});
+///     replay(pruning.plan, editor);
+///
+/// @throws ConfigError, ModelError, UnsupportedError
+Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options = {});
+
+}  // namespace parsimony
