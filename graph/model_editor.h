@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,12 @@ struct AxisKeep {
   int axis = 0;
   int64_t size = 0;
   std::vector<int64_t> keep;
+};
+
+/// What a value's shape was and has become.
+struct ShapeChange {
+  Shape before;
+  Shape after;
 };
 
 /// Edits one model in place. Nodes are named by their first non-empty output, tensors as the user
@@ -41,6 +49,11 @@ class ModelEditor {
 
   /// Makes input `input` of `node` read a fresh constant.
   virtual void set_input(const std::string& node, int input, const HostTensor& constant) = 0;
+
+  /// Brings the shapes that the model declares for its values up to date. `change` is asked for each
+  /// declared name; sizes that did not change, and symbolic ones, stay as they are.
+  using ChangeOf = std::function<std::optional<ShapeChange>(std::string_view name)>;
+  virtual void update_shapes(const ChangeOf& change) { (void)change; }
 };
 
 }  // namespace parsimony

@@ -253,8 +253,7 @@ void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& 
   impl_.edited = true;
 }
 
-void OnnxEditor::update_value_info(
-    const std::function<std::optional<ShapeChange>(std::string_view name)>& change) {
+void OnnxEditor::update_shapes(const ChangeOf& change) {
   const auto update = [&](onnx::ValueInfoProto& info) {
     if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) return;
     const std::optional<ShapeChange> shapes = change(impl_.index->root_of(info.name()));

@@ -12,12 +12,6 @@
 
 namespace parsimony::onnx_io {
 
-/// What a value's shape was and has become.
-struct ShapeChange {
-  Shape before;
-  Shape after;
-};
-
 /// A tensor keeps the form in which the file stores it: raw bytes, a typed field, a Constant node's
 /// attribute, an external file. External tensors are not touched until the model is written.
 /// A constant, or an Identity of one, that loses its last reader is removed when the model is
@@ -44,8 +38,7 @@ class OnnxEditor : public ModelEditor {
   /// Brings the shapes that the file declares for graph outputs and inner values up to
   /// date; `slice` does so for initializers. `change` is asked for each declared name; dimensions
   /// whose size did not change, and symbolic ones, stay as they are.
-  void update_value_info(
-      const std::function<std::optional<ShapeChange>(std::string_view name)>& change);
+  void update_shapes(const ChangeOf& change) override;
 
  private:
   ModelFile::Impl& impl_;

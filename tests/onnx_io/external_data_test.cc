@@ -1,0 +1,165 @@
+#include "parsimony/onnx_io/external_data.h"
+
+#include <gtest/gtest.h>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/reader.h"
+#include "tests/onnx_io/fixture.h"
+
+namespace parsimony::onnx_io::test {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx::TensorProto;
+
+/// m.onnx with u, v and w in m.onnx.data; v and w are one and the same range.
+struct External {
+  TemporaryFolder folder;
+  std::string path = folder / "m.onnx";
+  std::string data = folder / "m.onnx.data";
+
+  External() {
+    onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Op(x, u, v, w) }");
+    onnx::GraphProto& graph = *model.mutable_graph();
+    write_bytes(data, "odd");  // so that nothing is aligned
+    TensorProto& u = *graph.add_initializer();
+    u = counting("u", TensorProto::FLOAT, {400, 3}, true);
+    make_external(u, data, "m.onnx.data");
+    TensorProto& v = *graph.add_initializer();
+    v = counting("v", TensorProto::INT64, {5}, true);
+    make_external(v, data, "m.onnx.data");
+    TensorProto& w = *graph.add_initializer();
+    w = v;
+    w.set_name("w");
+    save(model, path);
+  }
+};
+
+std::vector<double> numbers(const Graph& graph, const std::string& name) {
+  const HostTensor host = to_host(weight_of(graph, name));
+  std::vector<double> result;
+  for (int64_t i = 0; i < host.count(); ++i) result.push_back(host.number(i));
+  return result;
+}
+
+TEST(ExternalData, IsMapped) {
+  const External model;
+  const ModelFile file(model.path);
+  const Graph graph = to_graph(file);
+  EXPECT_EQ(numbers(graph, "v"), (std::vector<double>{1, -2, 3, -4, 5}));
+  EXPECT_EQ(numbers(graph, "w"), (std::vector<double>{1, -2, 3, -4, 5}));
+  graph.release(weight_of(graph, "u"));
+  EXPECT_EQ(numbers(graph, "u")[1], -2) << "readable after release";
+}
+
+TEST(ExternalData, UneditedModelKeepsItsBytes) {
+  const External model;
+  const std::string model_bytes = bytes_of(model.path);
+  const std::string data_bytes = bytes_of(model.data);
+  ModelFile file(model.path);
+  file.write(model.folder / "same.onnx");
+  EXPECT_EQ(bytes_of(model.folder / "same.onnx"), model_bytes);
+  fs::create_directory(model.folder / "other");
+  file.write(model.folder / "other/m.onnx");
+  EXPECT_EQ(bytes_of(model.folder / "other/m.onnx"), model_bytes);
+  EXPECT_EQ(bytes_of(model.folder / "other/m.onnx.data"), data_bytes);
+  file.write(model.folder / "other/m.onnx");
+  EXPECT_EQ(bytes_of(model.folder / "other/m.onnx"), model_bytes) << "and again";
+}
+
+TEST(ExternalData, UneditedModelDoesNotOverwriteSomebodyElsesData) {
+  const External model;
+  ModelFile file(model.path);
+  fs::create_directory(model.folder / "other");
+  write_bytes(model.folder / "other/m.onnx.data", "somebody else's");
+  file.write(model.folder / "other/copy.onnx");
+  EXPECT_EQ(bytes_of(model.folder / "other/m.onnx.data"), "somebody else's");
+  const ModelFile copy(model.folder / "other/copy.onnx");
+  EXPECT_EQ(numbers(to_graph(copy), "v"), (std::vector<double>{1, -2, 3, -4, 5}));
+}
+
+TEST(ExternalData, EditsAreWrittenToANewFile) {
+  const External model;
+  const std::string data_bytes = bytes_of(model.data);
+  ModelFile file(model.path);
+  OnnxEditor editor(file);
+  editor.slice("u", std::vector<AxisKeep>{{0, 400, {3, 399}}, {1, 3, {0, 2}}});
+  EXPECT_NE(error_of<UnsupportedError>([&] { to_graph(file); }), "");
+  const std::string out = model.folder / "small.onnx";
+  file.write(out);
+  EXPECT_EQ(bytes_of(model.data), data_bytes);
+  const ModelFile small(out);
+  const Graph graph = to_graph(small);
+  EXPECT_EQ(numbers(graph, "u"), (std::vector<double>{-10, -12, -1198, -1200}));
+  EXPECT_EQ(numbers(graph, "v"), (std::vector<double>{1, -2, 3, -4, 5}));
+  EXPECT_EQ(weight_of(graph, "v").data, weight_of(graph, "w").data) << "still one range";
+  EXPECT_EQ(bytes_of(model.folder / "small.onnx.data").size(), 64u + 5 * 8);
+  const std::string first = bytes_of(out);
+  file.write(out);
+  EXPECT_EQ(bytes_of(out), first) << "writing does not disturb the model";
+}
+
+TEST(ExternalData, SlicesAndZerosInAnyOrder) {
+  const External model;
+  const std::vector<AxisKeep> even = {{0, 5, {0, 2, 4}}};
+  ModelFile file(model.path);
+  OnnxEditor editor(file);
+  editor.copy("v_2", "v", "y", 0);
+  editor.zero_smallest("v", 2);
+  editor.slice("v", even);
+  editor.slice("v", std::vector<AxisKeep>{{0, 3, {1, 2}}});
+  editor.slice("w", even);
+  editor.zero_smallest("w", 1);
+  editor.zero_smallest("w", 2);
+  file.write(model.folder / "small.onnx");
+  const ModelFile small(model.folder / "small.onnx");
+  const Graph graph = to_graph(small);
+  EXPECT_EQ(numbers(graph, "v"), (std::vector<double>{3, 5}));
+  EXPECT_EQ(numbers(graph, "w"), (std::vector<double>{0, 0, 5}));
+  EXPECT_EQ(numbers(graph, "v_2"), (std::vector<double>{1, -2, 3, -4, 5}));
+}
+
+TEST(ExternalData, LargerThanTheBuffers) {
+  const External model;
+  onnx::ModelProto proto = load(model.path);
+  TensorProto& big = *proto.mutable_graph()->add_initializer();
+  big = counting("big", TensorProto::INT32, {3, 1 << 20}, true);
+  make_external(big, model.data, "m.onnx.data");
+  save(proto, model.path);
+  ModelFile file(model.path);
+  OnnxEditor editor(file);
+  AxisKeep axis{1, 1 << 20, {}};
+  for (int64_t i = 1; i < axis.size; ++i) axis.keep.push_back(i);
+  editor.slice("big", {&axis, 1});
+  editor.zero_smallest("big", 1'500'000);
+  file.write(model.folder / "small.onnx");
+  const ModelFile small(model.folder / "small.onnx");
+  const std::vector<double> kept = numbers(to_graph(small), "big");
+  ASSERT_EQ(kept.size(), 3u * ((1 << 20) - 1));
+  int64_t wrong = 0;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const size_t original = i + i / ((1 << 20) - 1) + 1;
+    const double number =
+        original % 2 == 1 ? -static_cast<double>(original) - 1 : static_cast<double>(original) + 1;
+    wrong += kept[i] != (i < 1'500'000 ? 0 : number) ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(ExternalData, TheModelItselfCanBeTheTarget) {
+  const External model;
+  const std::string data_bytes = bytes_of(model.data);
+  ModelFile file(model.path);
+  OnnxEditor editor(file);
+  editor.slice("v", std::vector<AxisKeep>{{0, 5, {1}}});
+  file.write(model.path);
+  EXPECT_EQ(bytes_of(model.data), data_bytes) << "what the old model reads is not overwritten";
+  const ModelFile small(model.path);
+  EXPECT_EQ(numbers(to_graph(small), "v"), std::vector<double>{-2});
+  EXPECT_EQ(model.folder.names(),
+            (std::vector<std::string>{"m.onnx", "m.onnx.1.data", "m.onnx.data"}));
+}
+
+}  // namespace
+}  // namespace parsimony::onnx_io::test

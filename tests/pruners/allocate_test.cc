@@ -1,0 +1,107 @@
+#include "parsimony/pruners/allocate.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/pruners/network.h"
+
+namespace parsimony {
+namespace {
+
+using State = LayerSetting::State;
+using Keep = std::vector<uint8_t>;
+
+struct TwoLayers : testing::Chain {
+  Settings settings;
+
+  TwoLayers() {
+    add({4, 1, 3, 2}, 4);
+    add({100, 300, 200, 200, 100, 0, 0, 200}, 2);
+    finish();
+    settings.requests.resize(1);
+    settings.requests[0].ratio = 0.5;
+    settings.layers = {{State::kPruned, 0}, {State::kPruned, 0}};
+  }
+
+  Allocation run() const {
+    return allocate(b.graph, testing::no_facts(b.graph), coupling, settings, {});
+  }
+};
+
+TEST(Allocate, LocallyRemovesTheLowestOfEveryGroup) {
+  const Allocation found = TwoLayers().run();
+  EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
+  EXPECT_TRUE(found.compromises.empty());
+  EXPECT_EQ(found.given_back, 0);
+}
+
+TEST(Allocate, GloballyComparesGroupsOfDifferentScale) {
+  TwoLayers net;
+  net.settings.requests[0].scope = Scope::kGlobal;
+  // Relative to the mean: 1.6 0.4 1.2 0.8 and 1.45 0.55
+  const Allocation found = net.run();
+  EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
+}
+
+TEST(Allocate, RequestsHaveTheirOwnBudgets) {
+  TwoLayers net;
+  net.settings.requests.push_back(net.settings.requests[0]);
+  net.settings.requests[1].ratio = 0.25;
+  net.settings.layers[1].request = 1;
+  const Allocation found = net.run();
+  EXPECT_EQ(found.masks.kept(0), 2);
+  EXPECT_EQ(found.masks.kept(1), 2);
+}
+
+TEST(Allocate, LeavesExcludedGroupsWhole) {
+  TwoLayers net;
+  net.settings.layers[0].state = State::kExcluded;
+  const Allocation found = net.run();
+  EXPECT_EQ(found.masks.kept(0), 4);
+  EXPECT_EQ(found.masks.kept(1), 1);
+}
+
+TEST(Allocate, SaysWhatCannotBeReached) {
+  TwoLayers net;
+  net.settings.requests[0].scope = Scope::kGlobal;
+  net.settings.requests[0].ratio = 0.9;
+  net.settings.requests[0].max_ratio = 0.5;
+  const Allocation found = net.run();
+  ASSERT_EQ(found.compromises.size(), 1U);
+  EXPECT_EQ(found.compromises[0].group, kNone);
+  EXPECT_EQ(found.compromises[0].reason,
+            "asked to remove 90% of the channels: no more than 50.0% can go");
+}
+
+TEST(Allocate, GivesBackTheBestChannelOfAnEmptyDimension) {
+  TwoLayers net;
+  // A line of its own that only the channels 1 and 3 of the first group reach.
+  net.coupling.element_channel.insert(net.coupling.element_channel.end(), {{0, 1}, {0, 3}});
+  net.coupling.line_begin.push_back(static_cast<int64_t>(net.coupling.element_channel.size()));
+  const Allocation found = net.run();
+  EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 1}));
+  EXPECT_EQ(found.given_back, 1);
+}
+
+TEST(Allocate, AHigherRatioRemovesASuperset) {
+  for (Scope scope : {Scope::kLocal, Scope::kGlobal}) {
+    TwoLayers net;
+    net.settings.requests[0].scope = scope;
+    net.settings.requests[0].ratio = 0;
+    AxisMasks before = net.run().masks;
+    EXPECT_EQ(before.kept(0) + before.kept(1), 6);
+    for (int percent = 5; percent < 100; percent += 5) {
+      net.settings.requests[0].ratio = percent / 100.0;
+      const AxisMasks now = net.run().masks;
+      for (size_t g = 0; g < now.keep.size(); ++g) {
+        for (size_t c = 0; c < now.keep[g].size(); ++c) EXPECT_LE(now.keep[g][c], before.keep[g][c]);
+      }
+      before = now;
+    }
+    EXPECT_EQ(before.kept(0), 1);
+  }
+}
+
+}  // namespace
+}  // namespace parsimony

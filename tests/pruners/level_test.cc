@@ -1,0 +1,69 @@
+#include "parsimony/pruners/level.h"
+
+#include <gtest/gtest.h>
+
+#include "parsimony/masks/element_mask.h"
+#include "tests/pruners/network.h"
+
+namespace parsimony {
+namespace {
+
+using State = LayerSetting::State;
+using Zeros = std::vector<TensorZeros>;
+
+struct TwoLayers : testing::Chain {
+  Settings settings;
+
+  TwoLayers() {
+    add({1, 2, 3, 4, 5}, 5);
+    add({0.1F, 0.2F, 0.3F, 0.4F, 9, 9, 9, 9, 9, 9}, 2);
+    finish();
+    settings.requests.resize(1);
+    settings.requests[0].criterion = "level";
+    settings.requests[0].ratio = 0.5;
+    settings.layers = {{State::kPruned, 0}, {State::kPruned, 0}};
+  }
+};
+
+TEST(PruneElements, LocallyTakesTheRatioOfEach) {
+  const TwoLayers net;
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings),
+            (Zeros{{"conv0.weight", 2}, {"conv1.weight", 5}}));
+}
+
+TEST(PruneElements, GloballyHasOneThreshold) {
+  TwoLayers net;
+  net.settings.requests[0].scope = Scope::kGlobal;
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings),
+            (Zeros{{"conv0.weight", 3}, {"conv1.weight", 4}}));
+}
+
+TEST(PruneElements, CountsSayWhichElements) {
+  TwoLayers net;
+  net.settings.requests[0].scope = Scope::kGlobal;
+  const Zeros zeros = prune_elements(net.b.graph, net.settings);
+  const ElementMask mask = mask_smallest(net.b.graph.weights[0], zeros[0].smallest);
+  EXPECT_EQ(mask.keep, (std::vector<uint8_t>{0, 0, 0, 1, 1}));
+}
+
+TEST(PruneElements, LeavesOtherLayersAndCriteriaAlone) {
+  TwoLayers net;
+  net.settings.layers[0].state = State::kExcluded;
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings), (Zeros{{"conv1.weight", 5}}));
+  net.settings.requests[0].criterion = "l1";
+  EXPECT_TRUE(prune_elements(net.b.graph, net.settings).empty());
+}
+
+TEST(PruneElements, ASharedMatrixFollowsItsMostCarefulLayer) {
+  TwoLayers net;
+  net.b.graph.nodes[1].inputs[1] = net.weights[0];
+  net.settings.requests.push_back(net.settings.requests[0]);
+  net.settings.requests[1].ratio = 0.2;
+  net.settings.layers[1].request = 1;
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings), (Zeros{{"conv0.weight", 1}}));
+  net.settings.layers[1].state = State::kUnnamed;
+  EXPECT_TRUE(prune_elements(net.b.graph, net.settings).empty());
+}
+
+}  // namespace
+}  // namespace parsimony

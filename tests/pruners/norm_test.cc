@@ -1,0 +1,154 @@
+#include "parsimony/pruners/norm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "parsimony/graph/errors.h"
+#include "tests/pruners/network.h"
+
+namespace parsimony {
+namespace {
+
+using testing::Builder;
+using testing::group_of;
+using testing::member;
+
+const Weight& weight_of(const Builder& b, ValueId value) {
+  return b.graph.weight(b.graph.value(value).weight);
+}
+
+float element(int64_t i) { return static_cast<float>((i * 37 + 11) % 101) / 8.0F - 6.0F; }
+
+std::vector<float> elements(int64_t count) {
+  std::vector<float> result;
+  for (int64_t i = 0; i < count; ++i) result.push_back(element(i));
+  return result;
+}
+
+/// The definition, element by element.
+std::vector<double> reference(const Shape& dims, const Window& window, Power power) {
+  int64_t inner = 1;
+  for (size_t i = static_cast<size_t>(window.axis) + 1; i < dims.size(); ++i) inner *= dims[i];
+  std::vector<double> sums(static_cast<size_t>(window.end - window.begin));
+  for (int64_t i = 0; i < element_count(dims); ++i) {
+    const int64_t k = i / inner % dims[static_cast<size_t>(window.axis)];
+    if (k < window.begin || k >= window.end) continue;
+    const double x = std::fabs(static_cast<double>(element(i)));
+    sums[static_cast<size_t>(k - window.begin)] += power == Power::kOne ? x : x * x;
+  }
+  return sums;
+}
+
+TEST(SliceNorms, EqualTheDefinitionForEveryLayout) {
+  const std::vector<Shape> shapes = {{7, 3, 3, 3}, {5, 40}, {40, 5}, {2, 3, 50}, {3, 1500}, {1, 4}};
+  for (const Shape& dims : shapes) {
+    Builder b;
+    const ValueId w = b.weight("w", elements(element_count(dims)), dims, DType::kFloat32);
+    for (int axis = 0; axis < static_cast<int>(dims.size()); ++axis) {
+      const int64_t size = dims[static_cast<size_t>(axis)];
+      for (const Window& window : {Window{axis, 0, size}, Window{axis, size / 3, size}}) {
+        for (Power power : {Power::kOne, Power::kTwo}) {
+          const std::vector<double> found = slice_norms(weight_of(b, w), window, power);
+          const std::vector<double> wanted = reference(dims, window, power);
+          ASSERT_EQ(found.size(), wanted.size());
+          for (size_t i = 0; i < found.size(); ++i) {
+            EXPECT_NEAR(found[i], wanted[i], 1e-9 * wanted[i]) << to_string(dims) << ' ' << axis;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SliceNorms, ReadEveryType) {
+  Builder b;
+  const Window all{0, 0, 2};
+  using Norms = std::vector<double>;
+  const auto norms = [&](ValueId w) { return slice_norms(weight_of(b, w), all, Power::kTwo); };
+  EXPECT_EQ(norms(b.weight<double>("d", {-3, 4}, {2, 1}, DType::kFloat64)), (Norms{9, 16}));
+  EXPECT_EQ(norms(b.weight<uint16_t>("h", {0xc200, 0x0001}, {2, 1}, DType::kFloat16)),
+            (Norms{9, 0x1p-48}));
+  EXPECT_EQ(norms(b.weight<uint16_t>("b", {0xc040, 0x4080}, {2, 1}, DType::kBFloat16)),
+            (Norms{9, 16}));
+  EXPECT_EQ(norms(b.weight<int8_t>("i", {-128, 4}, {2, 1}, DType::kInt8)), (Norms{16384, 16}));
+  EXPECT_EQ(norms(b.weight<uint8_t>("u", {255, 4}, {2, 1}, DType::kUInt8)), (Norms{65025, 16}));
+  EXPECT_EQ(norms(b.weight<int32_t>("s", {0x4200, 0x4400}, {2, 1}, DType::kFloat16)),
+            (Norms{9, 16}));
+  EXPECT_THROW(norms(b.weight<int64_t>("n", {1, 2}, {2, 1}, DType::kInt64)), UnsupportedError);
+}
+
+TEST(SliceNorms, KeepSmallAndLargeNumbersApart) {
+  Builder b;
+  const ValueId w = b.weight<float>("w", {1e-30F, 2e-30F, 1e30F, 2e30F}, {4, 1}, DType::kFloat32);
+  const std::vector<double> found = slice_norms(weight_of(b, w), {0, 0, 4}, Power::kTwo);
+  EXPECT_LT(0, found[0]);
+  EXPECT_LT(found[0], found[1]);
+  EXPECT_LT(found[2], found[3]);
+  EXPECT_FALSE(std::isinf(found[3]));
+}
+
+TEST(SumMembers, TakesProducingMatricesOnly) {
+  Builder b;
+  const ValueId w = b.weight<float>("w", {1, -1, 2, 2}, {2, 2}, DType::kFloat32);
+  const ValueId bias = b.weight<float>("bias", {50, 0}, {2}, DType::kFloat32);
+  const ValueId next = b.weight<float>("next", {9, 0}, {1, 2}, DType::kFloat32);
+  b.node("Gemm", {b.input("x", {1, 2}), w, bias}, "y");
+  const Group group = group_of(
+      {member(w, 0, 0, 2), member(bias, 0, 0, 2), member(next, 0, 1, 2, Role::kIn)}, 2);
+  EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{2, 4}));
+  EXPECT_EQ(sum_members(b.graph, group, Power::kTwo), (Scores{2, 8}));
+  const Group rest = group_of({group.members[1], group.members[2]}, 2);
+  EXPECT_EQ(sum_members(b.graph, rest, Power::kOne), (Scores{59, 0}));
+}
+
+TEST(SumMembers, AddsAllIndicesOfAChannelOverAllMembers) {
+  Builder b;
+  const ValueId w = b.weight<float>("w", {1, 2, 4, 8, 16, 32}, {6, 1}, DType::kFloat32);
+  const ValueId v = b.weight<float>("v", {100, 200}, {1, 2}, DType::kFloat32);
+  b.node("Gemm", {b.input("x", {1, 1}), w}, "y");
+  // Channels {0, 3} and {1, 4}; the indices 2 and 5 belong to others.
+  Member strided{w, 0, 0, Role::kOut, 6, {0, 3, 1, 4}, {0, 2, 4}};
+  const Group group = group_of({strided, strided, member(v, 0, 1, 2)}, 2);
+  EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{109, 218}));
+}
+
+TEST(SumMembers, ReadsQuantisedWeightsAsTheyAreMeant) {
+  Builder b;
+  const ValueId w = b.weight<uint8_t>("w", {130, 126, 129, 128}, {2, 2}, DType::kUInt8);
+  const ValueId scale = b.weight<float>("scale", {0.5F, 10}, {2}, DType::kFloat32);
+  const ValueId zero = b.weight<uint8_t>("zero", {128, 128}, {2}, DType::kUInt8);
+  b.node("DequantizeLinear", {w, scale, zero}, "y", {{"axis", int64_t{0}}});
+  const Group group = group_of({member(w, 0, 0, 2)}, 2);
+  EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{2, 10}));
+}
+
+TEST(SumMembers, NamesTheNaN) {
+  Builder b;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const ValueId w = b.weight<float>("w", {1, 2, nan, 4}, {2, 2}, DType::kFloat32);
+  b.node("Gemm", {b.input("x", {1, 2}), w}, "y");
+  const Group group = group_of({member(w, 0, 0, 2)}, 2);
+  try {
+    sum_members(b.graph, group, Power::kOne);
+    FAIL();
+  } catch (const ModelError& error) {
+    EXPECT_STREQ(error.what(),
+                 "tensor \"w\": element 2 is not a number; channels with such weights cannot be "
+                 "ranked");
+  }
+}
+
+TEST(SumMembers, ReleasesWhatItHasRead) {
+  Builder b;
+  const ValueId w = b.floats("w", {2, 2});
+  b.node("Gemm", {b.input("x", {1, 2}), w}, "y");
+  std::vector<std::string> released;
+  b.graph.release = [&](const Weight& weight) { released.push_back(weight.name); };
+  sum_members(b.graph, group_of({member(w, 0, 0, 2)}, 2), Power::kOne);
+  EXPECT_EQ(released, (std::vector<std::string>{"w"}));
+}
+
+}  // namespace
+}  // namespace parsimony
