@@ -40,10 +40,6 @@ class Stopwatch {
   const PruneOptions& options_;
 };
 
-Granularity granularity_of(const ConfigList& config, const PruneOptions& options) {
-  return config.granularity.value_or(options.granularity);
-}
-
 void note_compromises(const Coupling& coupling, Pruning& pruning) {
   for (const Compromise& compromise : pruning.allocation.compromises) {
     const std::string who = compromise.group == kNone
@@ -77,51 +73,98 @@ Analysis analyse(Graph& graph, const PruneOptions& options) {
   return analysis;
 }
 
+namespace {
+
+/// One run of plan_pruning.
+class Planner {
+ public:
+  Planner(Graph& graph, const ConfigList& config, const PruneOptions& options)
+      : graph_(graph), config_(config), options_(options), timed_(pruning_.times, options) {}
+
+  Pruning run() {
+    settings_ = timed_("config", [&] { return resolve(config_, graph_); });
+    coupling_options_.granularity = config_.granularity.value_or(options_.granularity);
+    infer_shapes();
+    while (!attempt()) {
+    }
+    finish();
+    return std::move(pruning_);
+  }
+
+ private:
+  void infer_shapes() {
+    Analysis& analysis = pruning_.analysis;
+    analysis.facts = timed_("infer", [&] {
+      separate_shared_vectors(graph_);
+      analysis.probe = choose_probe(graph_, options_.inputs);
+      other_sizes_ = second_probe(graph_, analysis.probe);
+      return infer(graph_, analysis.probe);
+    });
+  }
+
+  /// Couples, scores and plans; false if some node must stay whole for the parts to fit.
+  bool attempt() {
+    const Facts& facts = pruning_.analysis.facts;
+    Coupling& coupling = pruning_.analysis.coupling;
+    AxisMasks& masks = pruning_.allocation.masks;
+    coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
+    pruning_.allocation = timed_("score", [&] {
+      return allocate(graph_, facts, coupling, settings_, {options_.seed});
+    });
+    if (options_.exact_only) leave_mixing_whole(coupling, masks);
+    PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
+    pruning_.plan = std::move(made.plan);
+    if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
+    for (const NodeId node : made.refused) refuse(node);
+    return made.refused.empty();
+  }
+
+  std::vector<NodeId> check() const {
+    const Analysis& analysis = pruning_.analysis;
+    const AxisMasks& masks = pruning_.allocation.masks;
+    auto nodes = disagreements(graph_, analysis.probe, analysis.coupling, masks, pruning_.plan);
+    if (nodes.empty() && other_sizes_) {
+      nodes = disagreements(graph_, *other_sizes_, analysis.coupling, masks, pruning_.plan);
+    }
+    return nodes;
+  }
+
+  void refuse(NodeId node) {
+    const std::string label = label_of(graph_, graph_.node(node));
+    auto& whole = coupling_options_.keep_whole;
+    if (whole.size() >= kMostRefusals || std::find(whole.begin(), whole.end(), node) != whole.end()) {
+      throw UnsupportedError("the smaller shapes do not fit together at node \"" + label + "\"");
+    }
+    whole.push_back(node);
+    pruning_.notes.push_back("node \"" + label + "\" stays whole: the smaller shapes did not fit there");
+  }
+
+  void finish() {
+    const Analysis& analysis = pruning_.analysis;
+    for (const TensorZeros& zeros : prune_elements(graph_, settings_)) {
+      pruning_.plan.zeros.push_back({zeros.tensor, zeros.smallest});
+    }
+    pruning_.plan.kept_whole = kept_whole(graph_, analysis.coupling);
+    const CostModel cost(graph_, analysis.facts, analysis.coupling);
+    pruning_.dense = cost.dense();
+    pruning_.small = cost.under(pruning_.allocation.masks);
+    note_compromises(analysis.coupling, pruning_);
+  }
+
+  Graph& graph_;
+  const ConfigList& config_;
+  const PruneOptions& options_;
+  Pruning pruning_;
+  Stopwatch timed_;
+  Settings settings_;
+  CouplingOptions coupling_options_;
+  std::optional<Probe> other_sizes_;
+};
+
+}  // namespace
+
 Pruning plan_pruning(Graph& graph, const ConfigList& config, const PruneOptions& options) {
-  Pruning pruning;
-  Stopwatch timed(pruning.times, options);
-  const Settings settings = timed("config", [&] { return resolve(config, graph); });
-  CouplingOptions coupling_options;
-  coupling_options.granularity = granularity_of(config, options);
-  pruning.analysis.facts = timed("infer", [&] {
-    separate_shared_vectors(graph);
-    pruning.analysis.probe = choose_probe(graph, options.inputs);
-    return infer(graph, pruning.analysis.probe);
-  });
-  const Facts& facts = pruning.analysis.facts;
-  for (;;) {
-    pruning.analysis.coupling = timed("couple", [&] { return couple(graph, facts, coupling_options); });
-    const Coupling& coupling = pruning.analysis.coupling;
-    pruning.allocation = timed("score", [&] {
-      return allocate(graph, facts, coupling, settings, {options.seed});
-    });
-    AxisMasks& masks = pruning.allocation.masks;
-    if (options.exact_only) leave_mixing_whole(coupling, masks);
-    pruning.plan = timed("plan", [&] { return make_plan(graph, facts, coupling, masks); });
-    const std::vector<NodeId> refused = timed("check", [&] {
-      return disagreements(graph, facts, pruning.analysis.probe, coupling, masks, pruning.plan);
-    });
-    if (refused.empty()) break;
-    if (coupling_options.keep_whole.size() >= kMostRefusals) {
-      throw UnsupportedError("the smaller shapes do not fit together at node \"" +
-                             label_of(graph, graph.node(refused[0])) + "\"");
-    }
-    for (const NodeId node : refused) {
-      coupling_options.keep_whole.push_back(node);
-      pruning.notes.push_back("node \"" + label_of(graph, graph.node(node)) +
-                              "\" stays whole: the smaller shapes did not fit there");
-    }
-  }
-  const Coupling& coupling = pruning.analysis.coupling;
-  for (const TensorZeros& zeros : prune_elements(graph, settings)) {
-    pruning.plan.zeros.push_back({zeros.tensor, zeros.smallest});
-  }
-  pruning.plan.kept_whole = kept_whole(graph, coupling);
-  const CostModel cost(graph, facts, coupling);
-  pruning.dense = cost.dense();
-  pruning.small = cost.under(pruning.allocation.masks);
-  note_compromises(coupling, pruning);
-  return pruning;
+  return Planner(graph, config, options).run();
 }
 
 }  // namespace parsimony

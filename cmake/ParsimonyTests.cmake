@@ -22,6 +22,8 @@ function(parsimony_test_support)
   if(sources)
     add_library(parsimony_test_support STATIC ${sources})
     set(scope PUBLIC)
+    target_compile_definitions(parsimony_test_support PRIVATE
+      PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     parsimony_warnings(parsimony_test_support)
   else()
     add_library(parsimony_test_support INTERFACE)

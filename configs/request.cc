@@ -11,7 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxRoundTo = 65536;
 constexpr std::array<std::string_view, 3> kRatioKeys = {"sparse_ratio", "sparsity",
                                                         "sparsity_per_layer"};
 /// Keys about channels: "level" judges single elements.

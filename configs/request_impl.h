@@ -11,6 +11,8 @@
 
 namespace parsimony {
 
+inline constexpr int kMaxRoundTo = 65536;
+
 /// A request together with the keys that were given for it.
 struct GivenRequest {
   Request request;

@@ -12,8 +12,8 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
     std::snprintf(number, sizeof number, "%g", shorthand.ratio);
     throw errors::out_of_range("--ratio", number, "[0, 1)");
   }
-  if (shorthand.round_to < 1) {
-    throw errors::out_of_range("--round-to", std::to_string(shorthand.round_to), "1, 2, …");
+  if (shorthand.round_to < 1 || shorthand.round_to > kMaxRoundTo) {
+    throw errors::out_of_range("--round-to", std::to_string(shorthand.round_to), "[1, 65536]");
   }
   GivenRequest given;
   given.request.ratio = shorthand.ratio;

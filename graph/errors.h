@@ -34,6 +34,17 @@ class ModelError : public Error {
   using Error::Error;
 };
 
+/// The operands of one node contradict each other.
+class ShapeError : public ModelError {
+ public:
+  ShapeError(int32_t node, const std::string& what) : ModelError(what), node_(node) {}
+
+  int32_t node() const { return node_; }  ///< index in Graph::nodes
+
+ private:
+  int32_t node_;
+};
+
 /// A file cannot be read or written.
 class IoError : public Error {
  public:

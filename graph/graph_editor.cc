@@ -4,13 +4,12 @@
 #include <cstring>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/infer.h"
 #include "parsimony/graph/slice.h"
 
 namespace parsimony {
 namespace {
 
-// Inference reads the elements of tensors up to this length.
-constexpr int64_t kMostRead = 65536;
 
 template <typename T>
 void append(std::vector<std::byte>& bytes, T value) {
@@ -82,7 +81,7 @@ void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axe
   Weight& w = graph_.weights[static_cast<size_t>(weight(tensor))];
   check_slices(tensor, w.dims, axes);
   const Shape dims = sliced(w.dims, axes);
-  if (element_count(dims) <= kMostRead && w.data != nullptr) {
+  if (is_literal(w.dtype, element_count(dims))) {
     auto& bytes = storage_.emplace_back(static_cast<size_t>(element_count(dims) * w.stride));
     parsimony::slice(w.data, w.dims, w.stride, axes, bytes.data());
     w.data = bytes.data();

@@ -9,18 +9,11 @@
 namespace parsimony {
 namespace {
 
-// Literal tensors that shape arithmetic may read: integers of moderate length, a handful of floats.
 constexpr int64_t kMostIntegers = 65536;
 constexpr int64_t kMostFloats = 32;
 
 bool is_index_type(DType type) {
   return type == DType::kInt64 || type == DType::kInt32 || type == DType::kBool;
-}
-
-bool is_literal(const Weight& weight) {
-  if (weight.dtype == DType::kString || weight.dtype == DType::kUnknown) return false;
-  const int64_t count = weight.count();
-  return is_index_type(weight.dtype) ? count <= kMostIntegers : count <= kMostFloats;
 }
 
 /// Fixes symbolic dimensions: the first of an input by one size, the others by another; the same
@@ -79,7 +72,13 @@ class Inference {
   Facts run() {
     for (size_t v = 0; v < graph_.values.size(); ++v) read_weight(v);
     for (size_t i = 0; i < graph_.inputs.size(); ++i) read_input(i);
-    for (const Node& node : graph_.nodes) visit(node);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      try {
+        visit(graph_.nodes[n]);
+      } catch (const ModelError& error) {
+        throw ShapeError(static_cast<NodeId>(n), error.what());
+      }
+    }
     return std::move(facts_);
   }
 
@@ -89,7 +88,7 @@ class Inference {
     if (value.weight == kNone) return;
     const Weight& weight = graph_.weight(value.weight);
     facts_.shapes[v] = weight.dims;
-    if (is_literal(weight)) facts_.constants[v] = to_host(weight);
+    if (is_literal(weight.dtype, weight.count())) facts_.constants[v] = to_host(weight);
   }
 
   void read_input(size_t i) {
@@ -211,6 +210,11 @@ InputSpec parse_input_spec(std::string_view text) {
   return spec;
 }
 
+bool is_literal(DType type, int64_t count) {
+  if (type == DType::kString || type == DType::kUnknown) return false;
+  return count <= (is_index_type(type) ? kMostIntegers : kMostFloats);
+}
+
 Facts infer(const Graph& graph, const Probe& probe) { return Inference(graph, probe).run(); }
 
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {
@@ -235,6 +239,22 @@ Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {
   return best;
 }
 
+std::optional<Probe> second_probe(const Graph& graph, const Probe& probe) {
+  if (!has_symbols(graph) || probe.inputs.size() >= graph.inputs.size()) return std::nullopt;
+  Probe second = probe;
+  second.first += 1;
+  second.other *= 2;
+  try {
+    const Facts here = infer(graph, probe);
+    if (known_shapes(infer(graph, second)) == known_shapes(here)) return second;
+    second.other = probe.other;
+    if (known_shapes(infer(graph, second)) == known_shapes(here)) return second;
+  } catch (const ModelError&) {
+    // A network that takes only one size.
+  }
+  return std::nullopt;
+}
+
 std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,
                                                   const std::vector<std::optional<Shape>>& shapes) {
   Facts after{shapes, facts.constants, facts.computed};
@@ -245,8 +265,7 @@ std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Fact
     });
     if (!computed) continue;
     const auto results = evaluate(NodeView(graph, node, after));
-    if (!results) continue;
-    for (size_t i = 0; i < results->size() && i < node.outputs.size(); ++i) {
+    for (size_t i = 0; results && i < results->size() && i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       after.constants[static_cast<size_t>(node.outputs[i])] = (*results)[i];
       after.shapes[static_cast<size_t>(node.outputs[i])] = (*results)[i].dims;

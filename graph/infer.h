@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,12 +28,19 @@ struct Probe {
   int64_t other = 32;                   ///< every other symbolic dimension
 };
 
+/// Literal tensors whose elements inference reads: integers of moderate length, a handful of floats.
+bool is_literal(DType type, int64_t count);
+
 /// Infers from the graph's inputs downwards.
-/// @throws ModelError if operands contradict each other: "wrong dims"
+/// @throws ShapeError if operands contradict each other
 Facts infer(const Graph& graph, const Probe& probe = {});
 
 /// The probe among the usual sizes for which most shapes come out; what `infer` should be given.
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs = {});
+
+/// Other sizes for what the file leaves open, to see that nothing depends on the first ones; empty if
+/// the file leaves nothing open or the network does not take them.
+std::optional<Probe> second_probe(const Graph& graph, const Probe& probe);
 
 /// Evaluates the computed values again, for other shapes.
 std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,

@@ -65,9 +65,7 @@ fs::path checked_path(std::string_view tensor, const std::string& folder,
 }  // namespace
 
 ExternalData::ExternalData(const std::string& model_path)
-    : folder_(fs::path(model_path).parent_path().string()) {
-  if (folder_.empty()) folder_ = ".";
-}
+    : folder_((fs::path(model_path).parent_path() / ".").string()) {}
 
 ExternalData::~ExternalData() = default;
 ExternalData::ExternalData(ExternalData&&) noexcept = default;

@@ -113,9 +113,10 @@ std::vector<NodeId> compare(const Graph& graph, const Facts& small, const std::v
 
 }  // namespace
 
-Plan make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
-               const AxisMasks& masks) {
-  Plan plan;
+PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                      const AxisMasks& masks) {
+  PlanAttempt attempt;
+  Plan& plan = attempt.plan;
   plan.format = graph.format;
   const Naming naming(graph, coupling, masks, plan);
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
@@ -131,20 +132,26 @@ Plan make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
     }
     plan.groups.push_back(std::move(entry));
   }
-  if (plan.groups.empty()) return plan;
-  for (Patch& patch : find_patches(graph, facts, coupling, masks)) {
+  if (plan.groups.empty()) return attempt;
+  for (Patch& patch : find_patches(graph, facts, coupling, masks, attempt.refused)) {
     plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what), patch.input,
                              std::move(patch.from), std::move(patch.to)});
   }
-  return plan;
+  return attempt;
 }
 
-std::vector<NodeId> disagreements(const Graph& graph, const Facts& facts, const Probe& probe,
-                                  const Coupling& coupling, const AxisMasks& masks,
-                                  const Plan& plan) {
+std::vector<NodeId> disagreements(const Graph& graph, const Probe& probe, const Coupling& coupling,
+                                  const AxisMasks& masks, const Plan& plan) {
+  if (plan.groups.empty()) return {};
   GraphEditor editor(graph);
   replay(plan, editor);
-  return compare(graph, infer(editor.graph(), probe), predict_shapes(facts, coupling, masks));
+  const Facts before = infer(graph, probe);
+  const auto predicted = predict_shapes(before, coupling, masks);
+  try {
+    return compare(graph, infer(editor.graph(), probe), predicted);
+  } catch (const ShapeError& error) {
+    return {error.node()};
+  }
 }
 
 std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling) {

@@ -11,17 +11,23 @@
 
 namespace parsimony {
 
+/// A plan, and the nodes that cannot take part in it: they must stay whole, and the coupling be
+/// solved again.
+struct PlanAttempt {
+  Plan plan;
+  std::vector<NodeId> refused;
+};
+
 /// Slices, copies and integers for the masks; the source's fingerprint and the reasons for what
 /// stays whole are the caller's to add.
-Plan make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
+PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
                const AxisMasks& masks);
 
-/// Makes the plan's changes on the graph alone, infers every shape again and compares it with the
-/// prediction. Returns the nodes at which they disagree, or whose operands no longer fit: empty if
+/// Makes the plan's changes on the graph alone, infers every shape again for the sizes of `probe` and
+/// compares it with the prediction. Returns the nodes at which they disagree, or whose operands no longer fit: empty if
 /// the plan is sound.
-std::vector<NodeId> disagreements(const Graph& graph, const Facts& facts, const Probe& probe,
-                                  const Coupling& coupling, const AxisMasks& masks,
-                                  const Plan& plan);
+std::vector<NodeId> disagreements(const Graph& graph, const Probe& probe, const Coupling& coupling,
+                                  const AxisMasks& masks, const Plan& plan);
 
 /// Dimensions of weight matrices and kernels that stay whole, each with its reason.
 std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/speedup/patches_impl.h"
 
@@ -48,7 +49,7 @@ class Freezer {
 }  // namespace
 
 std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                                const AxisMasks& masks) {
+                                const AxisMasks& masks, std::vector<NodeId>& refused) {
   Facts after{predict_shapes(facts, coupling, masks), {}, facts.computed};
   after.constants = reevaluate(graph, facts, after.shapes);
 
@@ -65,7 +66,8 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
 
   const Freezer freezer(graph, facts, after);
   std::vector<Patch> patches;
-  for (const Node& node : graph.nodes) {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
     const bool computed = !node.outputs.empty() && node.outputs[0] != kNone &&
                           facts.computed[static_cast<size_t>(node.outputs[0])];
     const Rule* rule = node.has_subgraph ? nullptr : find_rule(node.domain, node.op);
@@ -73,9 +75,13 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
     const NodeView was(graph, node, facts);
     const NodeView is(graph, node, after);
     PatchView view(was, is, kept, patches);
-    if (rule->patch != nullptr) rule->patch(view);
-    patch_bindings(view);
-    freezer.freeze(view);
+    try {
+      if (rule->patch != nullptr) rule->patch(view);
+      patch_bindings(view);
+      freezer.freeze(view);
+    } catch (const Error&) {
+      refused.push_back(static_cast<NodeId>(n));
+    }
   }
   return patches;
 }

@@ -8,7 +8,8 @@
 
 namespace parsimony {
 
+/// Nodes whose integers cannot be made to fit are added to `refused`.
 std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                                const AxisMasks& masks);
+                                const AxisMasks& masks, std::vector<NodeId>& refused);
 
 }  // namespace parsimony

@@ -1,0 +1,50 @@
+// What the subcommands share: the options that hold everywhere, and how a subcommand is added.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/infer.h"
+
+namespace parsimony::cli {
+
+/// Exit codes; `kBug` is everything that is no parsimony::Error.
+enum class Exit : int {
+  kDone = 0,
+  kVerification = 1,
+  kUsage = 2,
+  kUnsupported = 3,
+  kFile = 4,
+  kBug = 70,
+};
+
+struct Session {
+  bool quiet = false;
+  int verbosity = 0;
+  std::string command_line;   ///< as it was typed
+  std::function<void()> run;  ///< set by the subcommand that was named
+};
+
+/// Each adds one subcommand. It only reads options; the work is left to `session.run`.
+void add_prune(CLI::App& app, Session& session);
+void add_inspect(CLI::App& app, Session& session);
+void add_explain(CLI::App& app, Session& session);
+void add_apply(CLI::App& app, Session& session);
+void add_verify(CLI::App& app, Session& session);
+
+/// A subcommand with its example, which takes the options of all commands too.
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
+                      const std::string& example);
+
+/// The option --input, which several commands have.
+void add_input_option(CLI::App& command, std::vector<std::string>& specs);
+
+/// Reads the --input options. @throws ConfigError if there are more than the graph has inputs
+std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph);
+
+/// Prints to standard output. @throws IoError if that takes no more
+void print(const std::string& text);
+
+}  // namespace parsimony::cli

@@ -1,0 +1,78 @@
+#include "parsimony/cli/errors.h"
+
+namespace parsimony::cli::errors {
+namespace {
+
+std::string help_hint(std::string_view command) {
+  const std::string name = command.empty() ? std::string() : " " + std::string(command);
+  return "See `parsimony" + name + " --help`.";
+}
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+}  // namespace
+
+ConfigError usage(std::string_view command, std::string_view message) {
+  std::string text(message);
+  while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  return ConfigError(text + ". " + help_hint(command));
+}
+
+ConfigError unknown_command(std::string_view name, std::span<const std::string> known) {
+  return ConfigError("unknown command " + quoted(name) + "." + did_you_mean(name, known) + " " +
+                     help_hint({}));
+}
+
+ConfigError unexpected(std::string_view command, std::string_view argument,
+                       std::span<const std::string> known) {
+  const char* what = argument.starts_with('-') ? "unknown option " : "unexpected argument ";
+  return ConfigError(what + quoted(argument) + "." + did_you_mean(argument, known) + " " +
+                     help_hint(command));
+}
+
+ConfigError nothing_asked() {
+  return ConfigError(
+      "prune: nothing says how much to remove; give --config CFG.json or --ratio, for example "
+      "--ratio 0.5");
+}
+
+ConfigError too_many_inputs(size_t given, size_t wanted) {
+  return ConfigError("--input was given " + std::to_string(given) + " times, but the model has " +
+                     std::to_string(wanted) + (wanted == 1 ? " input" : " inputs"));
+}
+
+ConfigError same_file(std::string_view path, std::string_view one, std::string_view other) {
+  return ConfigError(std::string(one) + " and " + std::string(other) + " are the same file: " +
+                     std::string(path));
+}
+
+IoError not_a_file(std::string_view path) {
+  return IoError(std::string(path) + ": cannot be written: it is there and no regular file");
+}
+
+UnsupportedError no_node() {
+  return UnsupportedError(
+      "verify runs ONNX Runtime by way of Node.js, and there is no `node` on the PATH; "
+      "tools/setup.sh installs it");
+}
+
+UnsupportedError no_oracle(std::string_view searched) {
+  return UnsupportedError("verify needs ort_compare.mjs, which is not at " + std::string(searched) +
+                          "; set PARSIMONY_ORT_COMPARE to where it is");
+}
+
+UnsupportedError no_onnx_runtime() {
+  return UnsupportedError("verify needs ONNX Runtime; tools/ort/install.sh installs it");
+}
+
+UnsupportedError not_runnable(std::string_view message) {
+  return UnsupportedError("verify: the original cannot be run: " + std::string(message));
+}
+
+IoError oracle_failed(std::string_view message) { return IoError("verify: " + std::string(message)); }
+
+VerificationError differs(std::string_view what) {
+  return VerificationError("verification failed: " + std::string(what));
+}
+
+}  // namespace parsimony::cli::errors

@@ -1,0 +1,32 @@
+// Error texts of the command.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::cli::errors {
+
+/// `message` is CLI11's; `command` may be empty.
+ConfigError usage(std::string_view command, std::string_view message);
+ConfigError unknown_command(std::string_view name, std::span<const std::string> known);
+ConfigError unexpected(std::string_view command, std::string_view argument,
+                       std::span<const std::string> known);
+
+ConfigError nothing_asked();
+ConfigError too_many_inputs(size_t given, size_t wanted);
+ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);
+IoError not_a_file(std::string_view path);
+
+UnsupportedError no_node();
+UnsupportedError no_oracle(std::string_view searched);
+UnsupportedError no_onnx_runtime();
+/// The oracle could not compare; `message` is its own.
+UnsupportedError not_runnable(std::string_view message);
+IoError oracle_failed(std::string_view message);
+VerificationError differs(std::string_view what);
+
+}  // namespace parsimony::cli::errors

@@ -1,0 +1,121 @@
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "parsimony/report/explain.h"
+#include "parsimony/report/groups_impl.h"
+
+namespace parsimony {
+namespace {
+
+constexpr std::string_view kWholeColour = "#e8e8e8";
+constexpr size_t kMostStripes = 6;
+
+/// Pale colours that differ the more, the closer two groups are: hues a golden ratio apart.
+std::string colour_of(int group) {
+  constexpr double kGolden = 0.618033988749895;
+  constexpr double kPale = 0.55;  // of 1; the darkest of the three channels
+  const double hue = std::fmod(group * kGolden, 1.0);
+  std::array<unsigned, 3> rgb{};
+  for (size_t c = 0; c < rgb.size(); ++c) {
+    const double distance = std::fabs(std::fmod(hue * 6 + 6 - 2 * static_cast<double>(c), 6.0) - 3) - 1;
+    const double level = distance < 0 ? 0 : distance > 1 ? 1 : distance;
+    rgb[c] = static_cast<unsigned>(std::lround(255 * (kPale + (1 - kPale) * level)));
+  }
+  char text[16];
+  std::snprintf(text, sizeof text, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+  return text;
+}
+
+/// A quoted DOT string. Backslashes are doubled, so that \N and its like in names stay as they are.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + '"';
+}
+
+/// The same with parts below each other.
+std::string quoted_lines(const std::vector<std::string>& parts) {
+  std::string out = "\"";
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    const std::string inner = quoted(part);
+    if (out.size() > 1) out += "\\n";
+    out.append(inner, 1, inner.size() - 2);
+  }
+  return out + '"';
+}
+
+std::string fill_of(const std::vector<int>& groups) {
+  if (groups.empty()) return "style=filled, fillcolor=" + quoted(kWholeColour);
+  std::string colours;
+  for (size_t i = 0; i < groups.size() && i < kMostStripes; ++i) {
+    if (i > 0) colours += ':';
+    colours += colour_of(groups[i]);
+  }
+  return (groups.size() == 1 ? "style=filled, fillcolor=" : "style=striped, fillcolor=") +
+         quoted(colours);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+std::string shape_of(const Facts& facts, ValueId value) {
+  const auto& shape = facts.shapes[static_cast<size_t>(value)];
+  return shape ? to_string(*shape) : std::string();
+}
+
+bool is_computed(const Facts& facts, ValueId value) {
+  return facts.computed[static_cast<size_t>(value)];
+}
+
+void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
+               const LineGroups& groups, size_t n, std::string& out) {
+  const Node& node = graph.nodes[n];
+  ValueId first = kNone;
+  for (const ValueId v : node.outputs) {
+    if (v != kNone && first == kNone) first = v;
+  }
+  if (first != kNone && is_computed(facts, first)) return;
+  const std::vector<int> here = groups.of_outputs(node);
+  out += "  n" + std::to_string(n) + " [label=" +
+         quoted_lines({label_of(graph, node), node.op,
+                       first == kNone ? std::string() : shape_of(facts, first),
+                       joined(ids_of(coupling, here))}) +
+         ", " + fill_of(here) + "];\n";
+  for (const ValueId v : node.inputs) {
+    if (v == kNone || is_computed(facts, v)) continue;
+    const Value& value = graph.value(v);
+    const std::string to = " -> n" + std::to_string(n) + ";\n";
+    if (value.producer != kNone) out += "  n" + std::to_string(value.producer) + to;
+    if (value.is_input) out += "  v" + std::to_string(v) + to;
+  }
+}
+
+}  // namespace
+
+std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupling) {
+  const LineGroups groups(coupling);
+  std::string out = "digraph network {\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  const auto draw_end = [&](ValueId v) {
+    out += "  v" + std::to_string(v) + " [shape=ellipse, label=" +
+           quoted_lines({graph.value(v).name, shape_of(facts, v)}) + "];\n";
+  };
+  for (const ValueId v : graph.inputs) draw_end(v);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) draw_node(graph, facts, coupling, groups, n, out);
+  for (const ValueId v : graph.outputs) {
+    const Value& value = graph.value(v);
+    if (value.producer == kNone || is_computed(facts, v)) continue;
+    if (!value.is_input) draw_end(v);
+    out += "  n" + std::to_string(value.producer) + " -> v" + std::to_string(v) + ";\n";
+  }
+  return out + "}\n";
+}
+
+}  // namespace parsimony

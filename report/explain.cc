@@ -1,0 +1,191 @@
+#include "parsimony/report/explain.h"
+
+#include <algorithm>
+#include <set>
+
+#include "parsimony/report/errors.h"
+#include "parsimony/report/groups_impl.h"
+#include "parsimony/report/json_impl.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony {
+namespace {
+
+constexpr size_t kMostTies = 12;
+
+bool reads(const Graph& graph, const Node& node, std::string_view tensor) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+    return v != kNone && graph.value(v).weight != kNone &&
+           graph.weight(graph.value(v).weight).name == tensor;
+  });
+}
+
+ConfigError unknown_node(const Graph& graph, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Node& node : graph.nodes) {
+    known.push_back(label_of(graph, node));
+    known.push_back(key_of(graph, node));
+  }
+  for (const Weight& weight : graph.weights) known.push_back(weight.name);
+  return errors::report_unknown_node(name, known);
+}
+
+std::set<NodeId> find_nodes(const Graph& graph, const std::string& name) {
+  std::set<NodeId> found;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.name == name || key_of(graph, node) == name || reads(graph, node, name)) {
+      found.insert(static_cast<NodeId>(n));
+    }
+  }
+  if (found.empty()) throw unknown_node(graph, name);
+  return found;
+}
+
+void check_group(const Coupling& coupling, const std::string& id) {
+  std::vector<std::string> known;
+  for (const Group& group : coupling.groups) known.push_back(group.id);
+  if (std::find(known.begin(), known.end(), id) == known.end()) {
+    throw errors::report_unknown_group(id, known);
+  }
+}
+
+const Weight& weight_of(const Graph& graph, ValueId value) {
+  return graph.weight(graph.value(value).weight);
+}
+
+GroupRow row_of(const Graph& graph, const Group& group, const std::vector<NodeId>& ties) {
+  GroupRow row{group.id, group.size, group.granularity, group.mixes, group.mixes_at, {}, {}};
+  for (const Member& member : group.members) {
+    row.members.push_back({weight_of(graph, member.value).name, member.axis,
+                           std::string(name_of(member.role)), member.size,
+                           static_cast<int64_t>(member.indices.size()),
+                           label_of(graph, graph.node(member.node))});
+  }
+  for (const NodeId n : ties) {
+    const Node& node = graph.node(n);
+    row.ties.push_back(label_of(graph, node) + " (" + node.op + ")");
+  }
+  return row;
+}
+
+/// A kernel's extent is no axis that anybody would prune; a vector follows its layer.
+bool speaks_for_itself(const Graph& graph, const Obstacle& obstacle) {
+  const Shape& dims = weight_of(graph, obstacle.value).dims;
+  return obstacle.structural ||
+         std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; }) < 2;
+}
+
+bool is_read_by(const Graph& graph, ValueId value, const std::set<NodeId>& nodes) {
+  const auto& uses = graph.value(value).uses;
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const Use& use) { return nodes.contains(use.node); });
+}
+
+ObstacleRow row_of(const Graph& graph, const Obstacle& obstacle) {
+  const Weight& weight = weight_of(graph, obstacle.value);
+  return {weight.name,
+          obstacle.dim,
+          weight.dims[static_cast<size_t>(obstacle.dim)],
+          obstacle.pinned,
+          obstacle.node == kNone ? std::string() : label_of(graph, graph.node(obstacle.node)),
+          obstacle.reason};
+}
+
+std::string axis_text(const std::string& tensor, int axis) {
+  return printable(tensor) + "[" + std::to_string(axis) + "]";
+}
+
+std::string group_text(const GroupRow& group, bool all) {
+  std::string text = group.id + ": " + counted(group.size, group.granularity == "channel" ? "channel" : "slice");
+  if (group.granularity != "channel") text += ", by " + group.granularity;
+  if (group.mixes) text += ", mixes at " + printable(group.mixes_at);
+  using enum Table::Align;
+  Table table({"weight", "role", "indices", "read by"}, {kLeft, kLeft, kRight, kLeft});
+  for (const MemberRow& member : group.members) {
+    table.add({axis_text(member.tensor, member.axis), member.role,
+               std::to_string(member.indices) + " of " + std::to_string(member.size),
+               printable(member.node)});
+  }
+  text += "\n" + table.text(2);
+  const std::string ties = listed(group.ties, all ? group.ties.size() : kMostTies);
+  return text + "  tied by: " + printable(ties) + "\n\n";
+}
+
+}  // namespace
+
+Explanation explain(const Graph& graph, const Coupling& coupling, const ExplainFilter& filter) {
+  if (!filter.group.empty()) check_group(coupling, filter.group);
+  std::set<NodeId> nodes;
+  if (!filter.node.empty()) nodes = find_nodes(graph, filter.node);
+
+  const auto ties = LineGroups(coupling).ties();
+  Explanation result;
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    const Group& group = coupling.groups[g];
+    if (!filter.group.empty() && group.id != filter.group) continue;
+    const bool meets = std::any_of(ties[g].begin(), ties[g].end(),
+                                   [&](NodeId n) { return nodes.contains(n); });
+    if (!nodes.empty() && !meets) continue;
+    result.groups.push_back(row_of(graph, group, ties[g]));
+  }
+  for (const Obstacle& obstacle : coupling.obstacles) {
+    if (!filter.group.empty()) break;  // what cannot shrink is in no group
+    if (!nodes.empty() && !is_read_by(graph, obstacle.value, nodes)) continue;
+    if (!filter.all && speaks_for_itself(graph, obstacle)) continue;
+    result.kept_whole.push_back(row_of(graph, obstacle));
+  }
+  return result;
+}
+
+std::string to_text(const Explanation& explanation, bool all) {
+  std::string text;
+  for (const GroupRow& group : explanation.groups) text += group_text(group, all);
+  if (explanation.kept_whole.empty()) return text;
+  using enum Table::Align;
+  Table table({"cannot shrink", "size", "why", "node"}, {kLeft, kRight, kLeft, kLeft});
+  for (const ObstacleRow& row : explanation.kept_whole) {
+    const std::string part =
+        row.pinned < row.size ? std::to_string(row.pinned) + " of them: " : std::string();
+    table.add({axis_text(row.tensor, row.axis), std::to_string(row.size),
+               part + printable(row.reason), printable(row.node)});
+  }
+  return text + table.text();
+}
+
+std::string to_json(const Explanation& explanation) {
+  Json groups = Json::array();
+  for (const GroupRow& group : explanation.groups) {
+    Json members = Json::array();
+    for (const MemberRow& member : group.members) {
+      members.push_back({{"tensor", member.tensor},
+                         {"axis", member.axis},
+                         {"role", member.role},
+                         {"size", member.size},
+                         {"indices", member.indices},
+                         {"node", member.node}});
+    }
+    Json row = {{"id", group.id},
+                {"size", group.size},
+                {"granularity", group.granularity},
+                {"mixes", group.mixes}};
+    if (group.mixes) row["mixes_at"] = group.mixes_at;
+    row["members"] = std::move(members);
+    row["ties"] = group.ties;
+    groups.push_back(std::move(row));
+  }
+  Json kept = Json::array();
+  for (const ObstacleRow& row : explanation.kept_whole) {
+    kept.push_back({{"tensor", row.tensor},
+                    {"axis", row.axis},
+                    {"size", row.size},
+                    {"pinned", row.pinned},
+                    {"node", row.node.empty() ? Json(nullptr) : Json(row.node)},
+                    {"reason", row.reason}});
+  }
+  return dumped(Json{{"parsimony_explain", 1},
+                      {"groups", std::move(groups)},
+                      {"kept_whole", std::move(kept)}});
+}
+
+}  // namespace parsimony

@@ -1,0 +1,67 @@
+// Why channels go together and why axes stay whole, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parsimony/masks/coupling.h"
+
+namespace parsimony {
+
+/// Slices of a weight that go with a group.
+struct MemberRow {
+  std::string tensor;
+  int axis = 0;
+  std::string role;       ///< "out", "in" or "with"
+  int64_t size = 0;       ///< of the axis
+  int64_t indices = 0;    ///< how many of them belong to the group
+  std::string node;       ///< that reads it
+};
+
+struct GroupRow {
+  std::string id;
+  int size = 0;
+  std::string granularity;
+  bool mixes = false;
+  std::string mixes_at;  ///< the node that mixes
+  std::vector<MemberRow> members;
+  std::vector<std::string> ties;  ///< nodes along which the group runs, "NODE (OPERATOR)"
+};
+
+/// An axis of a weight that cannot shrink, or only in part.
+struct ObstacleRow {
+  std::string tensor;
+  int axis = 0;
+  int64_t size = 0;
+  int64_t pinned = 0;  ///< how many indices have to stay
+  std::string node;    ///< that is the reason; empty: the network's own ends
+  std::string reason;
+};
+
+struct Explanation {
+  std::vector<GroupRow> groups;
+  std::vector<ObstacleRow> kept_whole;
+};
+
+/// What to explain; everything by default.
+struct ExplainFilter {
+  std::string node;   ///< name of a node, of its first output or of a weight that it reads
+  std::string group;  ///< id
+  bool all = false;   ///< also extents of kernels, and vectors
+};
+
+/// @throws ConfigError, with near candidates, if the filter names nothing
+Explanation explain(const Graph& graph, const Coupling& coupling, const ExplainFilter& filter = {});
+
+/// `all` lists every tie; otherwise long lists are cut.
+std::string to_text(const Explanation& explanation, bool all = false);
+
+/// One object: {"parsimony_explain": 1, "groups": […], "kept_whole": […]}.
+std::string to_json(const Explanation& explanation);
+
+/// The network as a directed graph for Graphviz. Nodes have the colours of the groups whose
+/// channels they make; grey ones cannot shrink.
+std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupling);
+
+}  // namespace parsimony

@@ -1,0 +1,176 @@
+#include "parsimony/report/inspect.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "parsimony/masks/cost.h"
+#include "parsimony/report/groups_impl.h"
+#include "parsimony/report/json_impl.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony {
+namespace {
+
+std::string shape_text(const std::optional<Shape>& shape) {
+  return shape ? to_string(*shape) : std::string("?");
+}
+
+/// Adds the parameters that the node reads; `counted` holds the weights that earlier nodes read.
+void add_weights(const Graph& graph, const Node& node, std::vector<bool>& counted, NodeRow& row) {
+  for (const ValueId v : node.inputs) {
+    if (v == kNone || graph.value(v).weight == kNone) continue;
+    const WeightId id = graph.value(v).weight;
+    const Weight& weight = graph.weight(id);
+    if (!is_parameter(weight)) continue;
+    row.weights.emplace_back(weight.name, weight.dims);
+    if (counted[static_cast<size_t>(id)]) continue;
+    counted[static_cast<size_t>(id)] = true;
+    row.params += weight.count();
+  }
+}
+
+bool is_shape_arithmetic(const Facts& facts, const Node& node) {
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+    return v == kNone || facts.computed[static_cast<size_t>(v)];
+  });
+}
+
+/// "[64, 3, 7, 7] +2": the largest weight and how many more there are.
+std::string weights_text(const NodeRow& row) {
+  if (row.weights.empty()) return "";
+  const auto largest = std::max_element(
+      row.weights.begin(), row.weights.end(),
+      [](const auto& a, const auto& b) { return element_count(a.second) < element_count(b.second); });
+  const std::string text = to_string(largest->second);
+  return row.weights.size() == 1 ? text : text + " +" + std::to_string(row.weights.size() - 1);
+}
+
+/// "g0 -> g1"; one side alone where both are the same or the other is empty.
+std::string groups_text(const NodeRow& row) {
+  constexpr size_t kMost = 3;
+  const std::string in = listed(row.groups_in, kMost);
+  const std::string out = listed(row.groups_out, kMost);
+  if (row.groups_in == row.groups_out) return out;
+  return (in.empty() ? "-" : in) + " -> " + (out.empty() ? "-" : out);
+}
+
+std::string outputs_text(const NodeRow& row) {
+  if (row.outputs.empty()) return "";
+  const std::string first = shape_text(row.outputs[0]);
+  return row.outputs.size() == 1 ? first : first + " +" + std::to_string(row.outputs.size() - 1);
+}
+
+/// "" for 0: most nodes have neither parameters nor multiply-adds.
+std::string count_text(int64_t count) { return count == 0 ? "" : with_thousands(count); }
+
+}  // namespace
+
+std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts) {
+  std::vector<InputRow> rows;
+  for (const ValueId v : graph.inputs) {
+    const Value& value = graph.value(v);
+    const bool open = !value.declared || std::any_of(value.declared->begin(), value.declared->end(),
+                                                     [](int64_t d) { return d < 0; });
+    rows.push_back({value.name, facts.shapes[static_cast<size_t>(v)], open});
+  }
+  return rows;
+}
+
+std::string to_text(const std::vector<InputRow>& inputs) {
+  std::string text;
+  for (const InputRow& input : inputs) {
+    if (!text.empty()) text += ", ";
+    text += printable(input.name) + shape_text(input.shape);
+    if (input.assumed) text += " (assumed)";
+  }
+  return text;
+}
+
+Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling) {
+  Inspection result;
+  result.inputs = input_rows(graph, facts);
+  const LineGroups groups(coupling);
+  std::vector<bool> counted(graph.weights.size(), false);
+  for (const Node& node : graph.nodes) {
+    NodeRow row;
+    row.node = label_of(graph, node);
+    row.op = node.op;
+    add_weights(graph, node, counted, row);
+    for (const ValueId v : node.outputs) {
+      if (v != kNone) row.outputs.push_back(facts.shapes[static_cast<size_t>(v)]);
+    }
+    row.macs = macs(NodeView(graph, node, facts));
+    row.groups_in = ids_of(coupling, groups.of_inputs(graph, node));
+    row.groups_out = ids_of(coupling, groups.of_outputs(node));
+    row.shape_arithmetic = is_shape_arithmetic(facts, node);
+    result.macs += row.macs;
+    result.nodes.push_back(std::move(row));
+  }
+  for (const Weight& weight : graph.weights) {
+    if (is_parameter(weight)) result.params += weight.count();
+  }
+  result.groups = static_cast<int>(coupling.groups.size());
+  for (const Group& group : coupling.groups) result.channels += group.size;
+  return result;
+}
+
+std::string to_text(const Inspection& inspection, bool all) {
+  using enum Table::Align;
+  Table table({"node", "operator", "weights", "output", "params", "MACs", "groups"},
+              {kLeft, kLeft, kLeft, kLeft, kRight, kRight, kLeft});
+  int64_t left_out = 0;
+  int64_t params = 0;
+  for (const NodeRow& row : inspection.nodes) {
+    params += row.params;
+    if (row.shape_arithmetic && !all) {
+      ++left_out;
+      continue;
+    }
+    table.add({printable(row.node), printable(row.op), weights_text(row), outputs_text(row),
+               count_text(row.params), count_text(row.macs), groups_text(row)});
+  }
+  table.rule();
+  table.add({"total", "", "", "", with_thousands(inspection.params),
+             with_thousands(inspection.macs), counted(inspection.groups, "group")});
+  std::string text = table.text();
+  text += "\nMACs are counted for " + to_text(inspection.inputs) + ".\n";
+  if (left_out > 0) text += counted(left_out, "node") + " of shape arithmetic not shown (-v).\n";
+  if (params < inspection.params) {
+    text += counted(inspection.params - params, "parameter") + " in weights that no node reads.\n";
+  }
+  return text;
+}
+
+std::string to_json(const Inspection& inspection) {
+  Json inputs = Json::array();
+  for (const InputRow& input : inspection.inputs) {
+    inputs.push_back({{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
+  }
+  Json nodes = Json::array();
+  for (const NodeRow& row : inspection.nodes) {
+    Json weights = Json::array();
+    for (const auto& [name, dims] : row.weights) weights.push_back({{"name", name}, {"shape", dims}});
+    Json outputs = Json::array();
+    for (const auto& shape : row.outputs) outputs.push_back(shape_json(shape));
+    nodes.push_back({{"node", row.node},
+                     {"op", row.op},
+                     {"weights", std::move(weights)},
+                     {"outputs", std::move(outputs)},
+                     {"params", row.params},
+                     {"macs", row.macs},
+                     {"groups_in", row.groups_in},
+                     {"groups_out", row.groups_out},
+                     {"shape_arithmetic", row.shape_arithmetic}});
+  }
+  const Json document = {{"parsimony_inspect", 1},
+                         {"inputs", std::move(inputs)},
+                         {"nodes", std::move(nodes)},
+                         {"totals",
+                          {{"params", inspection.params},
+                           {"macs", inspection.macs},
+                           {"groups", inspection.groups},
+                           {"channels", inspection.channels}}}};
+  return dumped(document);
+}
+
+}  // namespace parsimony

@@ -1,0 +1,56 @@
+// What a network consists of: one row per node, with its weights, its cost and its groups.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsimony/masks/coupling.h"
+
+namespace parsimony {
+
+/// A graph input with the shape for which the costs are counted.
+struct InputRow {
+  std::string name;
+  std::optional<Shape> shape;
+  bool assumed = false;  ///< the file leaves some of it open
+};
+
+struct NodeRow {
+  std::string node;
+  std::string op;
+  std::vector<std::pair<std::string, Shape>> weights;  ///< the parameters that it reads
+  std::vector<std::optional<Shape>> outputs;
+  int64_t params = 0;  ///< elements; a shared weight counts where it is first read
+  int64_t macs = 0;    ///< multiply-adds
+  std::vector<std::string> groups_in;   ///< ids of the groups of the data that it reads
+  std::vector<std::string> groups_out;  ///< and of those that it makes
+  bool shape_arithmetic = false;        ///< its result is known when the model is read
+};
+
+struct Inspection {
+  std::vector<InputRow> inputs;
+  std::vector<NodeRow> nodes;
+  int64_t params = 0;  ///< of the whole network, also of weights that no node reads
+  int64_t macs = 0;
+  int groups = 0;
+  int64_t channels = 0;  ///< that can be removed, in all groups together
+};
+
+std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts);
+
+/// "image[2, 1, 28, 28]"; one after the other, with "(assumed)" where the file leaves sizes open.
+std::string to_text(const std::vector<InputRow>& inputs);
+
+/// Counts parameters and multiply-adds for the shapes in `facts`.
+Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling);
+
+/// A table. Nodes of shape arithmetic are left out and counted, unless `all`.
+std::string to_text(const Inspection& inspection, bool all = false);
+
+/// One object: {"parsimony_inspect": 1, "inputs": […], "nodes": […], "totals": {…}}.
+std::string to_json(const Inspection& inspection);
+
+}  // namespace parsimony

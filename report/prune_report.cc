@@ -1,0 +1,151 @@
+#include "parsimony/report/prune_report.h"
+
+#include <algorithm>
+
+#include "parsimony/report/json_impl.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony {
+namespace {
+
+constexpr size_t kMostLayers = 4;
+
+std::string group_counts(const PruneReport& report) {
+  int64_t pruned = 0;
+  int64_t mixing = 0;
+  int64_t size = 0;
+  int64_t kept = 0;
+  for (const GroupOutcome& group : report.groups) {
+    size += group.size;
+    kept += group.kept;
+    if (group.kept == group.size) continue;
+    ++pruned;
+    mixing += group.mixes ? 1 : 0;
+  }
+  std::string text = std::to_string(pruned) + " of " +
+                     counted(static_cast<int64_t>(report.groups.size()), "group") + " pruned, " +
+                     with_thousands(kept) + " of " + counted(size, "channel") + " kept";
+  if (pruned > 0) {
+    text += mixing == 0 ? "; all exact"
+                        : "; " + std::to_string(mixing) +
+                              " pass a mixing operator: there the proof is masked execution";
+  }
+  return text + ".\n";
+}
+
+std::string group_table(const PruneReport& report) {
+  using enum Table::Align;
+  Table table({"group", "size", "kept", "", "layers"}, {kLeft, kRight, kRight, kLeft, kLeft});
+  for (const GroupOutcome& group : report.groups) {
+    table.add({group.id, std::to_string(group.size), std::to_string(group.kept),
+               group.mixes ? "mixes" : "", printable(listed(group.layers, kMostLayers))});
+  }
+  return "\n" + table.text();
+}
+
+std::string kept_whole_table(const PruneReport& report) {
+  using enum Table::Align;
+  Table table({"stays whole", "why"}, {kLeft, kLeft});
+  for (const KeptWhole& kept : report.kept_whole) {
+    table.add({printable(kept.axis), printable(kept.reason)});
+  }
+  return "\n" + table.text();
+}
+
+Json to_object(const ReportedFile& file) {
+  Json object = {{"path", file.path}};
+  if (!file.sha256.empty()) object["sha256"] = file.sha256;
+  object["bytes"] = file.bytes;
+  return object;
+}
+
+Json groups_json(const PruneReport& report) {
+  Json groups = Json::array();
+  for (const GroupOutcome& group : report.groups) {
+    groups.push_back({{"id", group.id},
+                      {"size", group.size},
+                      {"kept", group.kept},
+                      {"mixes", group.mixes},
+                      {"granularity", group.granularity},
+                      {"layers", group.layers}});
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
+                                   const AxisMasks& masks) {
+  std::vector<GroupOutcome> result;
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    const Group& group = coupling.groups[g];
+    GroupOutcome outcome{group.id, group.size, masks.kept(static_cast<int>(g)), group.mixes,
+                         group.granularity, {}};
+    for (const Member& member : group.members) {
+      const Shape& dims = graph.weight(graph.value(member.value).weight).dims;
+      if (member.role != Role::kOut || dims.size() < 2) continue;
+      const std::string& layer = label_of(graph, graph.node(member.node));
+      auto& layers = outcome.layers;
+      if (std::find(layers.begin(), layers.end(), layer) == layers.end()) layers.push_back(layer);
+    }
+    result.push_back(std::move(outcome));
+  }
+  return result;
+}
+
+std::string to_json(const PruneReport& report) {
+  Json inputs = Json::array();
+  for (const InputRow& input : report.inputs) {
+    inputs.push_back({{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
+  }
+  Json kept = Json::array();
+  for (const KeptWhole& whole : report.kept_whole) {
+    kept.push_back({{"axis", whole.axis}, {"reason", whole.reason}});
+  }
+  Json timings = Json::object();
+  for (const auto& [stage, seconds] : report.timings) timings[stage] = seconds;
+  return dumped(Json{{"parsimony_report", 1},
+                      {"command", report.command},
+                      {"source", to_object(report.source)},
+                      {"result", to_object(report.result)},
+                      {"inputs", std::move(inputs)},
+                      {"params", {{"before", report.before.params}, {"after", report.after.params}}},
+                      {"macs", {{"before", report.before.macs}, {"after", report.after.macs}}},
+                      {"zeroed", report.zeroed},
+                      {"groups", groups_json(report)},
+                      {"kept_whole", std::move(kept)},
+                      {"notes", report.notes},
+                      {"timings", std::move(timings)}});
+}
+
+std::string to_text(const PruneReport& report, bool all) {
+  using enum Table::Align;
+  Table table({"", "before", "after", ""}, {kLeft, kRight, kRight, kRight});
+  const auto add = [&](const char* what, int64_t before, int64_t after) {
+    table.add({what, with_thousands(before), with_thousands(after), percent(after, before)});
+  };
+  add("parameters", report.before.params, report.after.params);
+  add("MACs", report.before.macs, report.after.macs);
+  add("file, bytes", report.source.bytes, report.result.bytes);
+  std::string text = table.text();
+  text += "MACs are counted for " + to_text(report.inputs) + ".\n" + group_counts(report);
+  if (report.zeroed > 0) text += counted(report.zeroed, "element") + " set to zero.\n";
+  if (all && !report.groups.empty()) text += group_table(report);
+  if (all && !report.kept_whole.empty()) text += kept_whole_table(report);
+  return text;
+}
+
+std::string timings_text(const PruneReport& report) {
+  using enum Table::Align;
+  Table table({"stage", "time"}, {kLeft, kRight});
+  double total = 0;
+  for (const auto& [stage, seconds] : report.timings) {
+    table.add({stage, duration(seconds)});
+    total += seconds;
+  }
+  table.rule();
+  table.add({"total", duration(total)});
+  return table.text();
+}
+
+}  // namespace parsimony

@@ -1,0 +1,86 @@
+#include "parsimony/report/text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace parsimony {
+namespace {
+
+constexpr std::string_view kGap = "  ";
+
+std::string formatted(const char* format, double number) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, format, number);
+  return buffer;
+}
+
+}  // namespace
+
+std::string with_thousands(int64_t number) {
+  std::string digits = std::to_string(number);
+  const size_t first = number < 0 ? 1 : 0;
+  for (size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string percent(int64_t part, int64_t whole) {
+  if (whole == 0) return "-";
+  return formatted("%.1f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string counted(int64_t number, std::string_view word) {
+  return with_thousands(number) + " " + std::string(word) + (number == 1 ? "" : "s");
+}
+
+std::string duration(double seconds) {
+  if (seconds >= 1) return formatted("%.2f s", seconds);
+  return formatted(seconds >= 0.01 ? "%.0f ms" : "%.2f ms", seconds * 1e3);
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return out;
+}
+
+std::string listed(const std::vector<std::string>& words, size_t most) {
+  std::string out;
+  for (size_t i = 0; i < std::min(most, words.size()); ++i) {
+    if (i > 0) out += ", ";
+    out += words[i];
+  }
+  if (words.size() > most) out += " and " + std::to_string(words.size() - most) + " more";
+  return out;
+}
+
+Table::Table(std::vector<std::string> head, std::vector<Align> align) : align_(std::move(align)) {
+  rows_.push_back(std::move(head));
+}
+
+void Table::add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+void Table::rule() { rows_.emplace_back(); }
+
+std::string Table::text(size_t indent) const {
+  std::vector<size_t> width(align_.size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    std::string line(indent, ' ');
+    for (size_t c = 0; c < width.size(); ++c) {
+      const std::string cell = row.empty() ? std::string(width[c], '-') : row[c];
+      const std::string fill(width[c] - cell.size(), ' ');
+      if (c > 0) line += kGap;
+      line += align_[c] == Align::kRight ? fill + cell : cell + fill;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace parsimony

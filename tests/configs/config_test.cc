@@ -1,0 +1,186 @@
+#include "parsimony/configs/config.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string error_of(std::string_view text) {
+  try {
+    parse_config(text, "c.json");
+  } catch (const ConfigError& error) {
+    return error.what();
+  } catch (const UnsupportedError& error) {
+    return std::string("unsupported: ") + error.what();
+  }
+  return "no error";
+}
+
+TEST(ParseConfig, ReadsAnArray) {
+  const ConfigList config = parse_config(R"([
+      {"op_types": ["Conv2d"], "sparse_ratio": 0.5, "criterion": "l2", "scope": "global",
+       "budget": "macs", "round_to": 8, "min_sparse_ratio": 0.1, "max_sparse_ratio": 0.9},
+      {"op_names": ["fc"], "op_names_re": ["a.*"], "exclude": true}])",
+                                         "c.json");
+  ASSERT_EQ(config.entries.size(), 2U);
+  const ConfigEntry& first = config.entries[0];
+  EXPECT_EQ(first.op_types, (Names{"Conv2d"}));
+  EXPECT_EQ(first.request.ratio, 0.5);
+  EXPECT_EQ(first.request.criterion, "l2");
+  EXPECT_EQ(first.request.scope, Scope::kGlobal);
+  EXPECT_EQ(first.request.budget, Budget::kMacs);
+  EXPECT_EQ(first.request.round_to, 8);
+  EXPECT_EQ(first.request.min_ratio, 0.1);
+  EXPECT_EQ(first.request.max_ratio, 0.9);
+  EXPECT_EQ(first.place, "c.json: config_list[0]");
+  EXPECT_TRUE(config.entries[1].exclude);
+  EXPECT_EQ(config.entries[1].op_names, (Names{"fc"}));
+  EXPECT_EQ(config.entries[1].op_names_re, (Names{"a.*"}));
+  EXPECT_FALSE(config.granularity.has_value());
+}
+
+TEST(ParseConfig, ReadsAnObjectWithDefaults) {
+  const ConfigList config = parse_config(R"({
+      "$schema": "schema.json", "granularity": "head", "criterion": "l2", "sparse_ratio": 0.3,
+      "round_to": 4, "config_list": [{}, {"criterion": "random", "sparse_ratio": 0.6},
+                                     {"op_names": ["fc"], "exclude": true}]})",
+                                         "c.json");
+  EXPECT_EQ(config.granularity, Granularity::kHead);
+  EXPECT_EQ(config.entries.at(0).request.criterion, "l2");
+  EXPECT_EQ(config.entries[0].request.ratio, 0.3);
+  EXPECT_EQ(config.entries[1].request.criterion, "random");
+  EXPECT_EQ(config.entries[1].request.ratio, 0.6);
+  EXPECT_EQ(config.entries[1].request.round_to, 4);
+}
+
+TEST(ParseConfig, ReadsOlderSpellings) {
+  const ConfigList config = parse_config(
+      R"({"scope": "global", "config_list": [{"sparsity": 0.2}, {"sparsity_per_layer": 0.4}]})",
+      "c.json");
+  EXPECT_EQ(config.entries.at(0).request.ratio, 0.2);
+  EXPECT_EQ(config.entries[0].request.scope, Scope::kGlobal);
+  EXPECT_EQ(config.entries.at(1).request.ratio, 0.4);
+  EXPECT_EQ(config.entries[1].request.scope, Scope::kLocal);
+}
+
+TEST(ParseConfig, PlacesSyntaxErrors) {
+  EXPECT_EQ(error_of("[\n  {\"sparse_ratio\": 0.5},,\n]"),
+            "c.json:2:24: not JSON: syntax error while parsing value - unexpected ','; expected "
+            "'[', '{', or a literal");
+  EXPECT_EQ(error_of(""), "c.json:1:1: not JSON: syntax error while parsing value - unexpected end "
+                          "of input; expected '[', '{', or a literal");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparse_ratio": 0.6}])"),
+            "c.json: key \"sparse_ratio\" stands twice in one object");
+  EXPECT_EQ(error_of(std::string(100000, '[')).substr(0, 25), "c.json:1:100001: not JSON");
+}
+
+TEST(ParseConfig, NamesUnknownKeys) {
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "op_type": ["Conv"]}])"),
+            "c.json: config_list[0]: unknown key \"op_type\". Did you mean \"op_types\"?");
+  EXPECT_EQ(error_of(R"({"config_lists": []})"),
+            "c.json: unknown key \"config_lists\". Did you mean \"config_list\"?");
+  EXPECT_EQ(error_of(R"([{"zzz": 1}])"), "c.json: config_list[0]: unknown key \"zzz\".");
+}
+
+TEST(ParseConfig, SaysWhatLaterVersionsDo) {
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "target_names": ["weight"]}])"),
+            "unsupported: c.json: config_list[0]: key \"target_names\" is known but this version "
+            "does not do it");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "granularity": [1, 4]}])"),
+            "unsupported: c.json: config_list[0].granularity: a granularity per entry, not for the "
+            "whole file, is known but this version does not do it");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "scope": "isomorphic"}])"),
+            "unsupported: c.json: config_list[0].scope: \"isomorphic\" is known but this version "
+            "does not do it");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "budget": {"latency_ms": 3}}])"),
+            "unsupported: c.json: config_list[0].budget: a budget with its amount is known but this "
+            "version does not do it");
+  EXPECT_EQ(error_of(R"({"schedule": "agp", "config_list": [{"sparse_ratio": 0.5}]})"),
+            "unsupported: c.json: key \"schedule\" is known but this version does not do it");
+}
+
+TEST(ParseConfig, NamesWrongTypes) {
+  EXPECT_EQ(error_of("3"), "c.json: found number, wanted array of entries, or object");
+  EXPECT_EQ(error_of(R"([{"op_types": "Conv", "sparse_ratio": 0.5}])"),
+            "c.json: config_list[0].op_types: found string, wanted array of strings");
+  EXPECT_EQ(error_of(R"([{"op_types": ["Conv", 2], "sparse_ratio": 0.5}])"),
+            "c.json: config_list[0].op_types[1]: found number, wanted string");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": "half"}])"),
+            "c.json: config_list[0].sparse_ratio: found string, wanted number in [0, 1)");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 2.5}])"),
+            "c.json: config_list[0].round_to: found number, wanted integer");
+  EXPECT_EQ(error_of(R"([{"exclude": 1}])"),
+            "c.json: config_list[0].exclude: found number, wanted true or false");
+  EXPECT_EQ(error_of("[3]"), "c.json: config_list[0]: found number, wanted object");
+  EXPECT_EQ(error_of(R"({"config_list": {}})"),
+            "c.json: config_list: found object, wanted array of objects");
+}
+
+TEST(ParseConfig, NamesValuesOutOfRange) {
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 1.0}])"),
+            "c.json: config_list[0].sparse_ratio: 1.0 is not in [0, 1)");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": -0.1}])"),
+            "c.json: config_list[0].sparse_ratio: -0.1 is not in [0, 1)");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "max_sparse_ratio": 1.5}])"),
+            "c.json: config_list[0].max_sparse_ratio: 1.5 is not in [0, 1]");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 0}])"),
+            "c.json: config_list[0].round_to: 0 is not in [1, 65536]");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 18446744073709551615}])"),
+            "c.json: config_list[0].round_to: 18446744073709551615 is not in [1, 65536]");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "scope": "locale"}])"),
+            "c.json: config_list[0].scope: found \"locale\", wanted \"local\" or \"global\"");
+  EXPECT_EQ(error_of(R"({"budget": "flops", "config_list": [{"sparse_ratio": 0.5}]})"),
+            "c.json: budget: found \"flops\", wanted \"channels\", \"params\" or \"macs\"");
+  EXPECT_EQ(error_of(R"({"granularity": "filter", "config_list": [{"sparse_ratio": 0.5}]})"),
+            "c.json: granularity: found \"filter\", wanted \"channel\", \"head\", \"head_dim\" or "
+            "\"group\"");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "criterion": "l3"}])"),
+            "c.json: config_list[0].criterion: unknown criterion \"l3\"; this version has \"l1\", "
+            "\"l2\", \"level\" and \"random\"");
+}
+
+TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {
+  EXPECT_EQ(error_of("[]"), "c.json: config_list: the list is empty; nothing would be pruned");
+  EXPECT_EQ(error_of("{}"), "c.json: no \"config_list\"");
+  EXPECT_EQ(error_of(R"([{"op_types": [], "sparse_ratio": 0.5}])"),
+            "c.json: config_list[0].op_types: the list is empty; leave the key out to select every "
+            "layer");
+  EXPECT_EQ(error_of(R"([{"op_types": ["Conv"]}])"),
+            "c.json: config_list[0]: no \"sparse_ratio\"; give one, or \"exclude\": true");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparsity": 0.5}])"),
+            "c.json: config_list[0]: \"sparse_ratio\" and \"sparsity\" are two names for one thing; "
+            "give one of them");
+  EXPECT_EQ(error_of(R"([{"sparsity_per_layer": 0.5, "scope": "global"}])"),
+            "c.json: config_list[0]: \"sparsity_per_layer\" and \"scope\": \"global\" contradict "
+            "each other");
+  EXPECT_EQ(error_of(R"([{"op_names": ["a"], "exclude": true, "sparse_ratio": 0.5}])"),
+            "c.json: config_list[0]: \"exclude\": true and \"sparse_ratio\" contradict each other");
+  EXPECT_EQ(error_of(R"([{"exclude": true}])"),
+            "c.json: config_list[0]: \"exclude\": true without op_types, op_names or op_names_re "
+            "excludes all");
+  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "min_sparse_ratio": 0.6, "max_sparse_ratio": 0.5}])"),
+            "c.json: config_list[0]: \"min_sparse_ratio\" is above \"max_sparse_ratio\"");
+  EXPECT_EQ(error_of(R"({"round_to": 8, "config_list": [{"sparse_ratio": 0.5, "criterion": "level"}]})"),
+            "c.json: config_list[0]: criterion \"level\" zeroes single elements, but \"round_to\" is "
+            "about channels");
+}
+
+TEST(ReadConfig, ReadsEverySample) {
+  const std::filesystem::path samples = std::string(PARSIMONY_SOURCE_DIR) + "/configs/samples";
+  int read = 0;
+  for (const auto& file : std::filesystem::directory_iterator(samples)) {
+    EXPECT_FALSE(read_config(file.path().string()).entries.empty()) << file.path();
+    ++read;
+  }
+  EXPECT_GE(read, 4);
+  EXPECT_THROW(read_config("/no/such/config.json"), IoError);
+}
+
+}  // namespace
+}  // namespace parsimony

@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include "parsimony/configs/config.h"
+#include "parsimony/graph/errors.h"
+#include "tests/graph/builder.h"
+
+namespace parsimony {
+namespace {
+
+using State = LayerSetting::State;
+using testing::Builder;
+
+/// Two convolutions, an activation and two linear layers, named as torch's exporter does.
+struct Network {
+  Builder b;
+
+  Network() {
+    const ValueId x = b.input("x", {1, 3, 8, 8});
+    ValueId y = b.node("Conv", {x, b.floats("layer1.0.conv1.weight", {4, 3, 3, 3})}, "y1");
+    y = b.node("Relu", {y}, "relu");
+    y = b.node("Conv", {y, b.floats("onnx::Conv_7", {4, 4, 3})}, "y2");
+    y = b.node("Gemm", {y, b.floats("fc.weight", {10, 4})}, "y3");
+    b.node("MatMul", {y, b.floats("onnx::MatMul_9", {10, 2})}, "y4");
+    b.graph.nodes[0].name = "/layer1/layer1.0/conv1/Conv";
+    b.graph.nodes[2].name = "/layer1/layer1.0/conv2/Conv";
+    b.graph.nodes[3].name = "";
+    b.graph.nodes[4].name = "/head/MatMul";
+    finish(b.graph);
+  }
+
+  Settings resolve(std::string_view json) const {
+    return parsimony::resolve(parse_config(json, "c.json"), b.graph);
+  }
+
+  /// One letter per node: p(runed), x (excluded), - (unnamed).
+  std::string states(std::string_view json) const {
+    std::string text;
+    for (const LayerSetting& layer : resolve(json).layers) {
+      text += layer.state == State::kPruned ? 'p' : layer.state == State::kExcluded ? 'x' : '-';
+    }
+    return text;
+  }
+
+  std::string error_of(std::string_view json) const {
+    try {
+      resolve(json);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+std::string entry(const std::string& selectors) {
+  return "[{" + selectors + ", \"sparse_ratio\": 0.5}]";
+}
+
+TEST(Resolve, SelectsAllLayersByDefault) {
+  EXPECT_EQ(Network().states(R"([{"sparse_ratio": 0.5}])"), "p-ppp");
+  EXPECT_EQ(Network().states(entry(R"("op_types": ["default"])")), "p-ppp");
+}
+
+TEST(Resolve, KnowsBothFamiliesOfTypes) {
+  const Network net;
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Conv"])")), "p-p--");
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Conv2d"])")), "p----");
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Conv1d"])")), "--p--");
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Linear"])")), "---pp");
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Gemm"])")), "---p-");
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Conv2d", "MatMul"])")), "p---p");
+}
+
+TEST(Resolve, KnowsALayerByEachOfItsNames) {
+  const Network net;
+  for (const char* name : {"/layer1/layer1.0/conv1/Conv", "y1", "layer1.0.conv1",
+                           "layer1.0.conv1.weight"}) {
+    EXPECT_EQ(net.states(entry("\"op_names\": [\"" + std::string(name) + "\"]")), "p----") << name;
+  }
+  EXPECT_EQ(net.states(entry(R"("op_names": ["layer1.0.conv2", "fc", "head"])")), "--ppp");
+}
+
+TEST(Resolve, MatchesPatternsFromTheStart) {
+  const Network net;
+  EXPECT_EQ(net.states(entry(R"("op_names_re": ["layer1\\.[0-9]+\\.conv"])")), "p-p--");
+  EXPECT_EQ(net.states(entry(R"("op_names_re": ["conv|fc"])")), "---p-");
+  EXPECT_EQ(net.states(entry(R"("op_names_re": [".*conv2"])")), "--p--");
+}
+
+TEST(Resolve, IntersectsTypesWithNamesOrPatterns) {
+  const Network net;
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Conv"], "op_names": ["layer1.0.conv1", "fc"])")),
+            "p----");
+  EXPECT_EQ(net.states(entry(R"("op_names": ["fc"], "op_names_re": ["head"])")), "---pp");
+}
+
+TEST(Resolve, ExcludesSubtract) {
+  const Network net;
+  EXPECT_EQ(net.states(entry(R"("exclude_op_types": ["Linear"])")), "p-pxx");
+  EXPECT_EQ(net.states(entry(R"("op_types": ["Conv"], "exclude_op_names": ["layer1.0.conv2"])")),
+            "p-x--");
+  EXPECT_EQ(net.states(entry(R"("exclude_op_names_re": ["layer1"])")), "x-xpp");
+}
+
+TEST(Resolve, LaterEntriesOverride) {
+  const Network net;
+  EXPECT_EQ(net.states(R"([{"sparse_ratio": 0.5}, {"op_names": ["fc"], "exclude": true}])"),
+            "p-pxp");
+  EXPECT_EQ(net.states(R"([{"op_names": ["fc"], "exclude": true}, {"sparse_ratio": 0.5}])"),
+            "p-ppp");
+  const Settings settings = net.resolve(
+      R"([{"op_types": ["Conv"], "exclude": true}, {"op_types": ["Linear"], "sparse_ratio": 0.5},
+          {"op_names": ["fc"], "sparse_ratio": 0.2}])");
+  ASSERT_EQ(settings.requests.size(), 2U);
+  EXPECT_EQ(settings.requests[1].entry, 2);
+  EXPECT_EQ(settings.layers[3].request, 1);
+  EXPECT_EQ(settings.layers[4].request, 0);
+}
+
+TEST(Resolve, AnotherEntryMaySelectWhatOneExcludes) {
+  EXPECT_EQ(Network().states(R"([{"op_names": ["fc"], "sparse_ratio": 0.5},
+                                 {"exclude_op_names": ["fc"], "sparse_ratio": 0.5}])"),
+            "p-ppp");
+}
+
+TEST(Resolve, NamesTypesThatMatchNothing) {
+  const Network net;
+  EXPECT_EQ(net.error_of(R"([{"sparse_ratio": 0.1}, {"op_types": ["Conv", "Conv2D"], "exclude": true}])"),
+            "c.json: config_list[1].op_types[1]: unknown op type \"Conv2D\". Did you mean "
+            "\"Conv2d\"?");
+  EXPECT_EQ(net.error_of(entry(R"("exclude_op_types": ["LSTM"])")),
+            "c.json: config_list[0].exclude_op_types[0]: this network has no layer of type "
+            "\"LSTM\"; it has \"Conv\", \"Gemm\" and \"MatMul\"");
+}
+
+TEST(Resolve, NamesNamesThatMatchNothing) {
+  const Network net;
+  EXPECT_EQ(net.error_of(entry(R"("op_names": ["layer1.0.conv3"])")),
+            "c.json: config_list[0].op_names[0]: this network has no layer \"layer1.0.conv3\". Did "
+            "you mean \"layer1.0.conv1\" or \"layer1.0.conv2\"?");
+  EXPECT_EQ(net.error_of(entry(R"("exclude_op_names": ["relu"])")),
+            "c.json: config_list[0].exclude_op_names[0]: \"relu\" is a Relu, which is not pruned by "
+            "itself; name the layers around it");
+  EXPECT_EQ(net.error_of(entry(R"("op_names_re": ["conv"])")),
+            "c.json: config_list[0].op_names_re[0]: pattern \"conv\" matches no layer of this "
+            "network");
+  EXPECT_EQ(net.error_of(entry(R"("op_types": ["Conv"], "op_names": ["fc"])")),
+            "c.json: config_list[0]: no layer is selected; types and names must hold for the same "
+            "layer");
+}
+
+TEST(Resolve, NamesPatternsThatAreNone) {
+  const Network net;
+  const auto of = [&](const std::string& pattern) {
+    return net.error_of(entry("\"op_names_re\": [\"" + pattern + "\"]"));
+  };
+  EXPECT_EQ(of("(a"), "c.json: config_list[0].op_names_re[0]: pattern \"(a\": parentheses do not match");
+  EXPECT_EQ(of("[a"), "c.json: config_list[0].op_names_re[0]: pattern \"[a\": brackets do not match");
+  EXPECT_EQ(of("*a"), "c.json: config_list[0].op_names_re[0]: pattern \"*a\": there is nothing to "
+                      "repeat");
+  EXPECT_EQ(of("(a)\\\\1"), "c.json: config_list[0].op_names_re[0]: pattern \"(a)\\1\": "
+                            "back-references are not supported");
+  const std::string too_large = "c.json: config_list[0].op_names_re[0]: pattern \"";
+  EXPECT_EQ(of(std::string(1001, 'a')), too_large + std::string(40, 'a') + "…\": it is too large");
+  EXPECT_EQ(of("((a?){300}){300}"), too_large + "((a?){300}){300}…\": it is too large");
+}
+
+TEST(Resolve, HostilePatternsEnd) {
+  Network net;
+  net.b.graph.nodes[0].name = std::string(2000, 'a');
+  EXPECT_EQ(net.states(entry(R"("op_names_re": ["(a+)+$"])")), "p----");
+  EXPECT_EQ(net.states(entry(R"("op_names_re": ["((a+)+b|f)"])")), "---p-");
+  net.states(entry("\"op_names_re\": [\"" + std::string(400, '(') + "f" + std::string(400, ')') + "\"]"));
+  net.states(entry(R"("op_names_re": ["((a?b?c?d?){100}f)"])"));
+}
+
+TEST(Resolve, NamesOptionsOfTheCommandLine) {
+  const Network net;
+  const auto error_of = [&](const Shorthand& shorthand) -> std::string {
+    try {
+      resolve(from_shorthand(shorthand), net.b.graph);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_of({.ratio = 0.5}), "no error");
+  EXPECT_EQ(error_of({.op_types = {"conv2d"}}),
+            "--op-types: unknown op type \"conv2d\". Did you mean \"Conv2d\"?");
+  EXPECT_EQ(error_of({.exclude = {"fd"}}),
+            "--exclude: this network has no layer \"fd\". Did you mean \"fc\"?");
+}
+
+TEST(Resolve, ANetworkWithoutLayersHasNothingToPrune) {
+  Builder b;
+  b.node("Relu", {b.input("x", {1})}, "y");
+  finish(b.graph);
+  const Settings settings = resolve(from_shorthand({.ratio = 0.5}), b.graph);
+  EXPECT_EQ(settings.layers.at(0).state, State::kUnnamed);
+}
+
+}  // namespace
+}  // namespace parsimony

@@ -1,0 +1,65 @@
+// configs/schema.json and the reader know the same keys and words.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "parsimony/configs/config.h"
+#include "parsimony/configs/keys_impl.h"
+#include "parsimony/configs/layer_names_impl.h"
+#include "parsimony/pruners/criterion.h"
+
+namespace parsimony {
+namespace {
+
+using Json = nlohmann::json;
+using Names = std::vector<std::string>;
+
+Json definitions() {
+  std::ifstream file(std::string(PARSIMONY_SOURCE_DIR) + "/configs/schema.json");
+  return Json::parse(file).at("$defs");
+}
+
+Names keys_of(const Json& object) {
+  Names result;
+  for (const auto& [key, value] : object.items()) result.push_back(key);
+  return result;
+}
+
+TEST(Schema, HasTheKeysOfTheReader) {
+  const Json defs = definitions();
+  EXPECT_EQ(keys_of(defs.at("entry").at("properties")), keys::of_entry());
+  EXPECT_EQ(keys_of(defs.at("file").at("properties")), keys::of_file());
+  EXPECT_EQ(keys_of(defs.at("request").at("properties")), keys::joined(keys::kRequest));
+  for (std::string_view key : keys::kLater) EXPECT_EQ(defs.dump().find(key), std::string::npos) << key;
+}
+
+TEST(Schema, HasTheWordsOfTheReader) {
+  const Json defs = definitions();
+  EXPECT_EQ(defs.at("op_type").at("enum").get<Names>(), LayerNames::types());
+  const Json& request = defs.at("request").at("properties");
+  EXPECT_EQ(request.at("criterion").at("enum").get<Names>(), criterion_names());
+  const auto parse = [](const char* key, const std::string& word) {
+    const Json document = {{key, word}, {"config_list", {{{"sparse_ratio", 0.5}}}}};
+    parse_config(document.dump(), "c.json");
+  };
+  for (const char* key : {"scope", "budget"}) {
+    for (const Json& word : request.at(key).at("enum")) EXPECT_NO_THROW(parse(key, word));
+  }
+  for (const Json& word : defs.at("file").at("properties").at("granularity").at("enum")) {
+    EXPECT_NO_THROW(parse("granularity", word));
+  }
+}
+
+TEST(Schema, DescribesEveryKey) {
+  const Json defs = definitions();
+  for (const char* part : {"request", "entry", "file"}) {
+    for (const auto& [key, value] : defs.at(part).at("properties").items()) {
+      EXPECT_TRUE(value.contains("description") || value.contains("$ref")) << key;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace parsimony

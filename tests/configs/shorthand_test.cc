@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "parsimony/configs/config.h"
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+std::string error_of(const Shorthand& shorthand) {
+  try {
+    from_shorthand(shorthand);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Shorthand, IsOneEntry) {
+  const ConfigList config = from_shorthand({.criterion = "l2",
+                                            .ratio = 0.4,
+                                            .op_types = {"Conv"},
+                                            .exclude = {"fc"},
+                                            .scope = "global",
+                                            .budget = "params",
+                                            .round_to = 8});
+  ASSERT_EQ(config.entries.size(), 1U);
+  const ConfigEntry& entry = config.entries[0];
+  EXPECT_EQ(entry.op_types, (std::vector<std::string>{"Conv"}));
+  EXPECT_EQ(entry.exclude_op_names, (std::vector<std::string>{"fc"}));
+  EXPECT_EQ(entry.request.criterion, "l2");
+  EXPECT_EQ(entry.request.ratio, 0.4);
+  EXPECT_EQ(entry.request.scope, Scope::kGlobal);
+  EXPECT_EQ(entry.request.budget, Budget::kParams);
+  EXPECT_EQ(entry.request.round_to, 8);
+}
+
+TEST(Shorthand, NamesTheOption) {
+  EXPECT_EQ(error_of({.ratio = 1.5}), "--ratio: 1.5 is not in [0, 1)");
+  EXPECT_EQ(error_of({.ratio = std::numeric_limits<double>::quiet_NaN()}),
+            "--ratio: nan is not in [0, 1)");
+  EXPECT_EQ(error_of({.scope = "all"}), "--scope: found \"all\", wanted \"local\" or \"global\"");
+  EXPECT_EQ(error_of({.budget = "time"}),
+            "--budget: found \"time\", wanted \"channels\", \"params\" or \"macs\"");
+  EXPECT_EQ(error_of({.round_to = 0}), "--round-to: 0 is not in [1, 65536]");
+  EXPECT_EQ(error_of({.criterion = "l"}),
+            "--criterion: unknown criterion \"l\"; this version has \"l1\", \"l2\", \"level\" and "
+            "\"random\"");
+  EXPECT_EQ(error_of({.criterion = "level", .ratio = 0.5, .round_to = 8}),
+            "command line: criterion \"level\" zeroes single elements, but \"round_to\" is about "
+            "channels");
+}
+
+}  // namespace
+}  // namespace parsimony

@@ -1,0 +1,109 @@
+// Judges of a model that was made: our own rules, and libonnx's shape inference in strict mode.
+#include <onnx/checker.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <map>
+
+#include "parsimony/graph/errors.h"
+#include "tests/properties/workbench.h"
+
+namespace parsimony::test {
+namespace {
+
+using Shapes = std::map<std::string, Shape>;  // -1: not known
+
+onnx::ModelProto parse(const std::string& bytes) {
+  onnx::ModelProto model;
+  if (!model.ParseFromString(bytes)) throw std::runtime_error("not a model");
+  return model;
+}
+
+/// libonnx trusts declared shapes; without them it has to find its own.
+void forget_inner_shapes(onnx::ModelProto& model) { model.mutable_graph()->clear_value_info(); }
+
+void note_shape(const onnx::ValueInfoProto& info, Shapes& shapes) {
+  if (!info.type().tensor_type().has_shape()) return;
+  Shape& shape = shapes[info.name()];
+  for (const auto& dim : info.type().tensor_type().shape().dim()) {
+    shape.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+  }
+}
+
+/// @throws whatever libonnx throws
+Shapes inferred_by_libonnx(const std::string& bytes) {
+  onnx::ModelProto model = parse(bytes);
+  forget_inner_shapes(model);
+  onnx::ShapeInferenceOptions options{true, 1, true};
+  onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
+  Shapes shapes;
+  for (const auto& info : model.graph().value_info()) note_shape(info, shapes);
+  for (const auto& info : model.graph().output()) note_shape(info, shapes);
+  return shapes;
+}
+
+bool agrees(const Shape& a, const Shape& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (a[d] >= 0 && b[d] >= 0 && a[d] != b[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string misfit(const Graph& graph, const Facts& facts) {
+  for (const Node& node : graph.nodes) {
+    const Factors factors = factor(NodeView(graph, node, facts));
+    for (const Pin& pin : factors.pins) {
+      if (pin.reason.find("does not fit") != std::string::npos) {
+        return label_of(graph, node) + ": " + pin.reason;
+      }
+    }
+  }
+  return "";
+}
+
+std::string misfit(const std::string& bytes, const PruneOptions& options, bool judge) {
+  try {
+    const Workbench bench(bytes, options);
+    if (std::string text = misfit(bench.graph(), bench.facts()); !text.empty()) return text;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  if (!judge) return "";
+  try {
+    onnx::checker::check_model(parse(bytes));
+    inferred_by_libonnx(bytes);
+  } catch (const std::exception& error) {
+    return std::string("libonnx: ") + error.what();
+  }
+  return "";
+}
+
+std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
+                             const std::string& small, bool judge) {
+  const auto predicted = predict_shapes(bench.facts(), bench.coupling(), masks);
+  const Workbench after(small, bench.options());
+  std::map<std::string, std::optional<Shape>> ours;
+  for (size_t v = 0; v < after.graph().values.size(); ++v) {
+    ours[after.graph().values[v].name] = after.facts().shapes[v];
+  }
+  const Shapes theirs = judge ? inferred_by_libonnx(small) : Shapes{};
+  for (size_t v = 0; v < bench.graph().values.size(); ++v) {
+    const Value& value = bench.graph().values[v];
+    if (!predicted[v] || value.weight != kNone) continue;
+    if (bench.facts().computed[v]) continue;  // follows from the others
+    const auto found = ours.find(value.name);
+    const std::string wanted = value.name + ": predicted " + to_string(*predicted[v]);
+    if (found == ours.end()) return wanted + ", gone";
+    if (found->second != predicted[v]) {
+      return wanted + ", inferred " + (found->second ? to_string(*found->second) : "nothing");
+    }
+    const auto it = theirs.find(value.name);
+    if (it == theirs.end() || agrees(it->second, *predicted[v])) continue;
+    return wanted + ", libonnx finds " + to_string(it->second);
+  }
+  return "";
+}
+
+}  // namespace parsimony::test

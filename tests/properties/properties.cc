@@ -1,0 +1,125 @@
+#include "tests/properties/properties.h"
+
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/reader.h"
+
+namespace parsimony::test {
+namespace {
+
+/// A field that no version of the format knows: number 2000, three bytes.
+constexpr char kUnknownField[] = "\x82\x7d\x03xyz";
+
+std::string named(const Workbench& bench, const ChannelId& channel) {
+  const Group& group = bench.coupling().groups[static_cast<size_t>(channel.group)];
+  return group.id + " without channel " + std::to_string(channel.channel) + ": ";
+}
+
+ConfigList request(double ratio, const std::string& scope) {
+  Shorthand shorthand;
+  shorthand.ratio = ratio;
+  shorthand.scope = scope;
+  return from_shorthand(shorthand);
+}
+
+Pruning prune_at(const Workbench& bench, double ratio, const std::string& scope) {
+  Workbench fresh(bench.bytes(), bench.options());
+  return plan_pruning(fresh.graph(), request(ratio, scope), bench.options());
+}
+
+}  // namespace
+
+std::string pruning_nothing(const Workbench& bench, bool) {
+  const Plan plan = bench.plan(AxisMasks::all_kept(bench.coupling()));
+  if (!plan.empty()) return "the plan is not empty";
+  if (bench.apply(plan) != bench.bytes()) return "other bytes";
+  if (!prune_at(bench, 0, "local").plan.empty()) return "the plan of ratio 0 is not empty";
+  return "";
+}
+
+std::string prediction(const Workbench& bench, const AxisMasks& masks, bool judge) {
+  const std::string small = bench.prune(masks);
+  if (std::string text = shape_difference(bench, masks, small, judge); !text.empty()) return text;
+  return misfit(small, bench.options(), judge);
+}
+
+std::string any_one_channel(const Workbench& bench, bool judge) {
+  for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+    for (int c = 0; c < bench.coupling().groups[g].size; ++c) {
+      const ChannelId channel{static_cast<int>(g), c};
+      const AxisMasks masks = without(bench.coupling(), {channel});
+      if (!removes(masks)) continue;
+      const std::string failure = prediction(bench, masks, judge);
+      if (!failure.empty()) return named(bench, channel) + failure;
+    }
+  }
+  return "";
+}
+
+std::string slicing_twice(const Workbench& bench, bool) {
+  std::vector<ChannelId> first;
+  std::vector<ChannelId> both;
+  std::vector<ChannelId> second;  // numbered as the groups are after the first
+  for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+    if (bench.coupling().groups[g].size < 4) continue;
+    const int group = static_cast<int>(g);
+    first.push_back({group, 1});
+    second.push_back({group, 1});
+    both.push_back({group, 1});
+    both.push_back({group, 2});
+  }
+  const Workbench half(bench.prune(without(bench.coupling(), first)), bench.options());
+  if (half.coupling().groups.size() != bench.coupling().groups.size()) {
+    return std::to_string(bench.coupling().groups.size()) + " groups became " +
+           std::to_string(half.coupling().groups.size());
+  }
+  const std::string twice = half.prune(without(half.coupling(), second));
+  const std::string once = bench.prune(without(bench.coupling(), both));
+  return twice == once ? "" : "other bytes";
+}
+
+std::string monotone_cost(const Workbench& bench, bool) {
+  for (const std::string scope : {"local", "global"}) {
+    Cost before = prune_at(bench, 0, scope).dense;
+    for (const double ratio : {0.1, 0.3, 0.5, 0.7, 0.9}) {
+      const Cost now = prune_at(bench, ratio, scope).small;
+      if (now.params > before.params || now.macs > before.macs) {
+        return scope + " " + std::to_string(ratio) + " costs more";
+      }
+      before = now;
+    }
+  }
+  return "";
+}
+
+std::string lossless(const Workbench& bench, bool) {
+  const TemporaryFolder folder;
+  const std::string bytes = bench.bytes() + kUnknownField;
+  write_file(folder / "a.onnx", bytes);
+  onnx_io::ModelFile file(folder / "a.onnx");
+  const Graph graph = onnx_io::to_graph(file);
+  onnx_io::OnnxEditor editor(file);
+  file.write(folder / "b.onnx");
+  return read_file(folder / "b.onnx") == bytes ? "" : "other bytes";
+}
+
+std::string replayed(const Workbench& bench, bool) {
+  const Pruning pruning = prune_at(bench, 0.5, "local");
+  const std::string json = pruning.plan.to_json();
+  const Plan again = Plan::from_json(json, "plan.json");
+  if (again.to_json() != json) return "the plan reads differently";
+  if (!(again == pruning.plan)) return "the plan is another one after reading";
+  return bench.apply(pruning.plan) == bench.apply(again) ? "" : "other bytes";
+}
+
+std::string shuffled(const Workbench& bench, unsigned seed, bool judge) {
+  CouplingOptions options;
+  options.shuffle_seed = seed;
+  const Workbench other(bench.bytes(), bench.options(), options);
+  const std::string failure =
+      prediction(other, random_masks(other.coupling(), 0.5, seed), judge);
+  if (!failure.empty()) return "order " + std::to_string(seed) + ": " + failure;
+  return seed > 2 ? "" : any_one_channel(other, judge);
+}
+
+}  // namespace parsimony::test

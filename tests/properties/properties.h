@@ -1,0 +1,37 @@
+// The invariants of docs/design.md as functions: each returns what is wrong, or nothing.
+#pragma once
+
+#include <string>
+
+#include "tests/properties/workbench.h"
+
+namespace parsimony::test {
+
+/// P1: prune nothing, and the bytes are the same.
+std::string pruning_nothing(const Workbench& bench, bool judge);
+
+/// P3: what is predicted for these masks is what comes out.
+std::string prediction(const Workbench& bench, const AxisMasks& masks, bool judge);
+
+/// P4: any one channel of any one group can be removed alone, and the graph stays valid.
+std::string any_one_channel(const Workbench& bench, bool judge);
+
+/// P5: no proper part of a channel could be removed alone.
+std::string maximality(const Workbench& bench, bool judge);
+
+/// P6: slice A, then B, is slice A∪B.
+std::string slicing_twice(const Workbench& bench, bool judge);
+
+/// P8: more sparsity never costs more.
+std::string monotone_cost(const Workbench& bench, bool judge);
+
+/// P9: the file is written as it was read, unknown fields too.
+std::string lossless(const Workbench& bench, bool judge);
+
+/// P10: a plan that went through JSON gives the same bytes.
+std::string replayed(const Workbench& bench, bool judge);
+
+/// P3 and P4 where competing axes are chosen in another order, and some refused.
+std::string shuffled(const Workbench& bench, unsigned seed, bool judge);
+
+}  // namespace parsimony::test

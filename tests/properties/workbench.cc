@@ -1,0 +1,90 @@
+#include "tests/properties/workbench.h"
+
+#include <random>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/speedup/make_plan.h"
+
+namespace parsimony::test {
+namespace {
+
+PruneOptions options_of(const Fixture& fixture) {
+  PruneOptions options;
+  options.granularity = parse_granularity(fixture.granularity, fixture.name);
+  for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
+  return options;
+}
+
+std::string write(const TemporaryFolder& folder, const std::string& bytes) {
+  std::string path = folder / "model.onnx";
+  write_file(path, bytes);
+  return path;
+}
+
+}  // namespace
+
+Workbench::Workbench(std::string bytes, const PruneOptions& options)
+    : bytes_(std::move(bytes)),
+      options_(options),
+      file_(write(folder_, bytes_)),
+      graph_(onnx_io::to_graph(file_)),
+      analysis_(analyse(graph_, options)) {}
+
+Workbench::Workbench(std::string bytes, const PruneOptions& options,
+                     const CouplingOptions& coupling)
+    : Workbench(std::move(bytes), options) {
+  analysis_.coupling = couple(graph_, facts(), coupling);
+}
+
+Workbench::Workbench(const onnx::ModelProto& model, const PruneOptions& options)
+    : Workbench(model.SerializeAsString(), options) {}
+
+Workbench::Workbench(const Fixture& fixture) : Workbench(fixture.model, options_of(fixture)) {}
+
+Plan Workbench::plan(const AxisMasks& masks) const {
+  return make_plan(graph_, facts(), coupling(), masks);
+}
+
+std::string Workbench::apply(const Plan& plan) const {
+  onnx_io::ModelFile file(folder_ / "model.onnx");
+  onnx_io::OnnxEditor editor(file);
+  apply_plan(plan, graph_, probe(), editor);
+  file.write(folder_ / "small.onnx");
+  return read_file(folder_ / "small.onnx");
+}
+
+AxisMasks without(const Coupling& coupling, const std::vector<ChannelId>& channels) {
+  AxisMasks masks = AxisMasks::all_kept(coupling);
+  for (const ChannelId& channel : channels) {
+    masks.keep[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)] = 0;
+  }
+  keep_at_least_one(coupling, std::vector<std::vector<double>>(coupling.groups.size()), masks);
+  return masks;
+}
+
+AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<ChannelId> channels;
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    for (int c = 0; c < coupling.groups[g].size; ++c) {
+      const bool goes = static_cast<double>(random() % 1000) < ratio * 1000;
+      if (goes) channels.push_back({static_cast<int>(g), c});
+    }
+  }
+  return without(coupling, channels);
+}
+
+bool removes(const AxisMasks& masks) {
+  for (const auto& keep : masks.keep) {
+    for (const uint8_t k : keep) {
+      if (k == 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace parsimony::test

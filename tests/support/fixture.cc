@@ -1,0 +1,213 @@
+#include "tests/support/fixture.h"
+
+#include <onnx/defs/parser.h>
+#include <stdlib.h>  // mkdtemp
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+
+namespace parsimony::test {
+namespace fs = std::filesystem;
+namespace {
+
+template <typename T>
+void append(std::string& data, T value) {
+  char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  data.append(bytes, sizeof(T));
+}
+
+struct Type {
+  const char* name;
+  int32_t code;
+  void (*append)(std::string&, double);
+};
+
+template <typename T>
+void append_real(std::string& data, double value) {
+  append(data, static_cast<T>(static_cast<float>(value)));
+}
+
+template <typename T>
+void append_integer(std::string& data, double value) {
+  append(data, static_cast<T>(value < 0 && std::is_unsigned_v<T> ? -100 * value : 100 * value));
+}
+
+constexpr Type kTypes[] = {
+    {"float", onnx::TensorProto::FLOAT, append_real<float>},
+    {"double", onnx::TensorProto::DOUBLE, [](std::string& d, double v) { append(d, v); }},
+    {"float16", onnx::TensorProto::FLOAT16, append_real<Eigen::half>},
+    {"bfloat16", onnx::TensorProto::BFLOAT16, append_real<Eigen::bfloat16>},
+    {"int8", onnx::TensorProto::INT8, append_integer<int8_t>},
+    {"uint8", onnx::TensorProto::UINT8, append_integer<uint8_t>},
+    {"int32", onnx::TensorProto::INT32, append_integer<int32_t>},
+};
+
+const Type& type_of(const std::string& name) {
+  for (const Type& type : kTypes) {
+    if (name == type.name) return type;
+  }
+  throw std::runtime_error("no type " + name);
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+void list_as_input(onnx::ModelProto& model, const onnx::TensorProto& tensor) {
+  onnx::ValueInfoProto& info = *model.mutable_graph()->add_input();
+  info.set_name(tensor.name());
+  auto& type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(tensor.data_type());
+  for (const int64_t dim : tensor.dims()) type.mutable_shape()->add_dim()->set_dim_value(dim);
+}
+
+void read_weight(const std::vector<std::string>& words, Fixture& fixture) {
+  if (words.size() < 2) throw std::runtime_error("wanted a name and dims");
+  std::string type = "float";
+  std::string kind;
+  bool input = false;
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (words[i] == "input") {
+      input = true;
+    } else if (words[i] == "ones" || words[i] == "zeros" || words[i] == "positive") {
+      kind = words[i];
+    } else {
+      type = words[i];
+    }
+  }
+  add_weight(fixture.model, words[0], words[1] == "scalar" ? "" : words[1], type, kind);
+  const auto& initializers = fixture.model.graph().initializer();
+  if (input) list_as_input(fixture.model, initializers[initializers.size() - 1]);
+}
+
+void read_whole(const std::string& text, Fixture& fixture) {
+  const size_t space = text.find(' ');
+  if (space == std::string::npos) throw std::runtime_error("wanted an axis and a reason");
+  fixture.whole.push_back({text.substr(0, space), text.substr(space + 1)});
+}
+
+/// What stands behind "# KEY" or "# KEY:".
+void read_expectation(const std::string& key, const std::string& text, Fixture& fixture) {
+  if (key == "weight") {
+    read_weight(words_of(text), fixture);
+  } else if (key == "groups:") {
+    fixture.groups.emplace();
+    for (const std::string& word : words_of(text)) fixture.groups->push_back(std::stoi(word));
+  } else if (key == "mixes:") {
+    fixture.mixes = words_of(text);
+  } else if (key == "whole:") {
+    read_whole(text, fixture);
+  } else if (key == "input:") {
+    fixture.inputs.push_back(text);
+  } else if (key == "granularity:") {
+    fixture.granularity = text;
+  } else if (key == "oracle:") {
+    fixture.oracle = false;
+  } else if (key == "judge:") {
+    fixture.judge = false;
+  }
+}
+
+std::string content_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<Fixture> read_all() {
+  const char* only = std::getenv("PARSIMONY_FIXTURE");
+  std::vector<Fixture> fixtures;
+  for (const auto& entry : fs::directory_iterator(PARSIMONY_SOURCE_DIR "/tests/operators")) {
+    if (entry.path().extension() != ".txt") continue;
+    if (only != nullptr && *only != '\0' && entry.path().stem() != only) continue;
+    fixtures.push_back(read_fixture(entry.path()));
+  }
+  std::sort(fixtures.begin(), fixtures.end(),
+            [](const Fixture& a, const Fixture& b) { return a.name < b.name; });
+  return fixtures;
+}
+
+}  // namespace
+
+onnx::ModelProto model_of(const std::string& text) {
+  const bool has_header = text.starts_with('<') || text.find("\n<ir_version") != std::string::npos;
+  const std::string header = has_header ? "" : "<ir_version: 8, opset_import: [\"\" : 13]>\n";
+  const std::string whole = header + text;
+  onnx::ModelProto model;
+  const auto status = onnx::OnnxParser::Parse(model, whole.c_str());
+  if (!status.IsOK()) throw std::runtime_error(status.ErrorMessage());
+  return model;
+}
+
+void add_weight(onnx::ModelProto& model, const std::string& name, const std::string& dims,
+                const std::string& type_name, const std::string& kind) {
+  const Type& type = type_of(type_name);
+  onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(type.code);
+  int64_t count = 1;
+  std::istringstream in(dims);
+  for (std::string dim; std::getline(in, dim, 'x');) {
+    tensor.add_dims(std::stoll(dim));
+    count *= std::stoll(dim);
+  }
+  std::seed_seq seed(name.begin(), name.end());
+  std::mt19937 random(seed);
+  std::string data;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = (static_cast<double>(random() % 20001) - 10000) / 10000;
+    if (kind == "positive") value = std::abs(value) + 0.5;
+    if (kind == "ones") value = 1;
+    if (kind == "zeros") value = 0;
+    type.append(data, value);
+  }
+  tensor.set_raw_data(data);
+}
+
+Fixture read_fixture(const fs::path& path) {
+  const std::string text = content_of(path);
+  Fixture fixture;
+  fixture.name = path.stem().string();
+  std::istringstream in(text);
+  int number = 0;
+  try {
+    fixture.model = model_of(text);
+    for (std::string line; std::getline(in, line);) {
+      ++number;
+      if (!line.starts_with("# ")) continue;
+      const size_t space = line.find(' ', 2);
+      const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
+      read_expectation(line.substr(2, space - 2), rest, fixture);
+    }
+  } catch (const std::exception& error) {
+    throw std::runtime_error(path.filename().string() + ":" + std::to_string(number) + ": " +
+                             error.what());
+  }
+  return fixture;
+}
+
+const std::vector<Fixture>& all_fixtures() {
+  static const std::vector<Fixture> fixtures = read_all();
+  return fixtures;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "parsimony_test_XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace parsimony::test
