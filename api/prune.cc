@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
+#include <unordered_map>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/finite.h"
+#include "parsimony/masks/propagate.h"
 #include "parsimony/pruners/level.h"
 #include "parsimony/speedup/make_plan.h"
 
@@ -83,6 +87,10 @@ class Planner {
 
   Pruning run() {
     settings_ = timed_("config", [&] { return resolve(config_, graph_); });
+    timed_("weights", [&] {
+      check_weights(graph_);
+      return true;
+    });
     coupling_options_.granularity = config_.granularity.value_or(options_.granularity);
     infer_shapes();
     while (!attempt()) {
@@ -111,12 +119,25 @@ class Planner {
     pruning_.allocation = timed_("score", [&] {
       return allocate(graph_, facts, coupling, settings_, {options_.seed});
     });
+    zeros_ = timed_("score", [&] { return prune_elements(graph_, settings_); });
+    if (!zeros_.empty()) dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
     if (options_.exact_only) leave_mixing_whole(coupling, masks);
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
     pruning_.plan = std::move(made.plan);
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
     for (const NodeId node : made.refused) refuse(node);
     return made.refused.empty();
+  }
+
+  /// Channels that the zeroed elements leave behind.
+  int remove_dead(const Coupling& coupling, AxisMasks& masks) const {
+    std::unordered_map<std::string_view, const Weight*> weights;
+    for (const Weight& weight : graph_.weights) weights.emplace(weight.name, &weight);
+    std::vector<ElementMask> element_masks;
+    for (const TensorZeros& zeros : zeros_) {
+      element_masks.push_back(mask_smallest(*weights.at(zeros.tensor), zeros.smallest));
+    }
+    return remove_dead_channels(graph_, coupling, element_masks, masks);
   }
 
   std::vector<NodeId> check() const {
@@ -141,8 +162,11 @@ class Planner {
 
   void finish() {
     const Analysis& analysis = pruning_.analysis;
-    for (const TensorZeros& zeros : prune_elements(graph_, settings_)) {
+    for (const TensorZeros& zeros : zeros_) {
       pruning_.plan.zeros.push_back({zeros.tensor, zeros.smallest});
+    }
+    if (dead_ > 0) {
+      pruning_.notes.push_back(std::to_string(dead_) + " channels were dead after zeroing and are removed");
     }
     pruning_.plan.kept_whole = kept_whole(graph_, analysis.coupling);
     const CostModel cost(graph_, analysis.facts, analysis.coupling);
@@ -159,6 +183,8 @@ class Planner {
   Settings settings_;
   CouplingOptions coupling_options_;
   std::optional<Probe> other_sizes_;
+  std::vector<TensorZeros> zeros_;
+  int dead_ = 0;
 };
 
 }  // namespace

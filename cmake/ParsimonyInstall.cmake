@@ -11,6 +11,10 @@ foreach(room IN LISTS PARSIMONY_ROOMS)
 endforeach()
 if(TARGET parsimony)
   install(TARGETS parsimony)
+  install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/ort_compare.mjs"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/parsimony/tools")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/ort"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/parsimony/tools" USE_SOURCE_PERMISSIONS)
 endif()
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/parsimony")

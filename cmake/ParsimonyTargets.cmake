@@ -62,7 +62,13 @@ function(parsimony_command folder)
   add_executable(parsimony ${sources})
   target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
     Threads::Threads)
-  target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}")
+  # `verify` runs a script: the installed one, or that of the source tree.
+  file(RELATIVE_PATH share_from_bin
+    "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/parsimony/tools")
+  target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}"
+    PARSIMONY_SHARE_FROM_BIN="${share_from_bin}"
+    PARSIMONY_TOOLS_DIR="${PROJECT_SOURCE_DIR}/tools")
+  target_precompile_headers(parsimony PRIVATE <CLI/CLI.hpp>)
   set_target_properties(parsimony PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   parsimony_warnings(parsimony)

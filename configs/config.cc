@@ -36,8 +36,8 @@ void read_selectors(const Json& object, ConfigEntry& entry) {
 void check_exclusion(const Json& object, const ConfigEntry& entry) {
   for (std::string_view key : keys::kRequest) {
     if (object.contains(key)) {
-      throw errors::contradiction(entry.place, "\"exclude\": true and \"" + std::string(key) +
-                                                   "\" contradict each other");
+      throw errors::contradiction(
+          entry.place, "\"exclude\": true and \"" + std::string(key) + "\" contradict each other");
     }
   }
   if (entry.op_types.empty() && entry.op_names.empty() && entry.op_names_re.empty()) {
@@ -67,8 +67,7 @@ ConfigEntry read_entry(const Json& object, const GivenRequest& defaults, std::st
   read_request(object, entry.place, given);
   check_request(given, entry.place);
   if (!given.has_ratio()) {
-    throw errors::contradiction(entry.place,
-                                "no \"sparse_ratio\"; give one, or \"exclude\": true");
+    throw errors::contradiction(entry.place, "no \"sparse_ratio\"; give one, or \"exclude\": true");
   }
   entry.request = given.request;
   return entry;
@@ -78,7 +77,8 @@ std::vector<ConfigEntry> read_entries(const Json& list, const GivenRequest& defa
                                       std::string_view file) {
   const std::string place = std::string(file) + ": config_list";
   if (!list.is_array()) throw errors::wrong_type(place, type_name(list), "array of objects");
-  if (list.empty()) throw errors::contradiction(place, "the list is empty; nothing would be pruned");
+  if (list.empty())
+    throw errors::contradiction(place, "the list is empty; nothing would be pruned");
   std::vector<ConfigEntry> entries;
   for (const Json& item : list) {
     const std::string index = std::to_string(entries.size());

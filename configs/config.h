@@ -40,8 +40,8 @@ struct ConfigList {
 ConfigList read_config(const std::string& path);
 
 /// Reads the text of a configuration; `file_name` is for messages.
-/// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for what later
-/// versions will do
+/// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for what
+/// later versions will do
 ConfigList parse_config(std::string_view json, std::string_view file_name);
 
 /// "channel", "head", "head_dim" or "group". @throws ConfigError
@@ -51,10 +51,10 @@ Granularity parse_granularity(std::string_view text, std::string_view place);
 struct Shorthand {
   std::string criterion = "l1";
   double ratio = 0;
-  std::vector<std::string> op_types;  ///< all layers if empty
-  std::vector<std::string> exclude;   ///< names of layers
-  std::string scope = "local";        ///< "local" or "global"
-  std::string budget = "channels";    ///< "channels", "params" or "macs"
+  std::vector<std::string> op_types = {};  ///< all layers if empty
+  std::vector<std::string> exclude = {};   ///< names of layers
+  std::string scope = "local";             ///< "local" or "global"
+  std::string budget = "channels";         ///< "channels", "params" or "macs"
   int round_to = 1;
 };
 
@@ -66,8 +66,9 @@ ConfigList from_shorthand(const Shorthand& shorthand);
 ///
 /// A layer goes by the name of its node, of the node's first output, of its weight tensor, and by
 /// its torch module's name: the tensor's without ".weight", or the path that torch's exporter wrote
-/// into the node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). Patterns are ECMAScript
-/// without back-references and match from the start of a name, as Python's re.match does.
+/// into the node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). Patterns are
+/// ECMAScript without back-references and match from the start of a name, as Python's re.match
+/// does.
 /// @throws ConfigError for a name, type or pattern that matches nothing, with near candidates
 Settings resolve(const ConfigList& config, const Graph& graph);
 

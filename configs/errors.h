@@ -1,4 +1,5 @@
-// Error texts of the configs room. `place` is file, entry and key: "cnn.json: config_list[2].op_types".
+// Error texts of the configs room. `place` is file, entry and key: "cnn.json:
+// config_list[2].op_types".
 #pragma once
 
 #include <span>

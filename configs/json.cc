@@ -32,7 +32,8 @@ Json parse_json(std::string_view text, std::string_view file_name) {
   const auto reject_duplicates = [&](int /*depth*/, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
+    if (event == Json::parse_event_t::key &&
+        !keys.back().insert(parsed.get<std::string>()).second) {
       throw errors::duplicate_key(file_name, parsed.get<std::string>());
     }
     return true;
@@ -87,8 +88,9 @@ double read_ratio(const Json& value, std::string_view place, bool one_allowed) {
 
 int read_int(const Json& value, std::string_view place, int least, int most) {
   if (!value.is_number_integer()) throw errors::wrong_type(place, type_name(value), "integer");
-  const bool fits = value.is_number_unsigned() ? value.get<uint64_t>() <= static_cast<uint64_t>(most)
-                                               : value.get<int64_t>() <= most;
+  const bool fits = value.is_number_unsigned()
+                        ? value.get<uint64_t>() <= static_cast<uint64_t>(most)
+                        : value.get<int64_t>() <= most;
   if (!fits || value.get<int64_t>() < least) {
     const std::string range = '[' + std::to_string(least) + ", " + std::to_string(most) + ']';
     throw errors::out_of_range(place, value.dump(), range);

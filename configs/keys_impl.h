@@ -16,21 +16,30 @@ inline constexpr std::array<std::string_view, 6> kSelectors = {
 
 /// Keys that say how much goes, and how: of an entry, or of the whole file as a default.
 inline constexpr std::array<std::string_view, 9> kRequest = {
-    "sparse_ratio", "sparsity", "sparsity_per_layer", "criterion",        "scope",
+    "sparse_ratio", "sparsity", "sparsity_per_layer", "criterion",       "scope",
     "budget",       "round_to", "min_sparse_ratio",   "max_sparse_ratio"};
 
 inline constexpr std::array<std::string_view, 1> kOnlyEntry = {"exclude"};
 inline constexpr std::array<std::string_view, 3> kOnlyFile = {"config_list", "granularity",
                                                               "$schema"};
 
-/// Keys of NNI, and ours, that later versions will read. To add one of them, move it to a list above,
-/// read it in configs/config.cc and describe it in configs/schema.json.
-inline constexpr std::array<std::string_view, 15> kLater = {
-    "align",           "apply_method",       "calibration",
-    "dependency_group_id", "global_group_id", "internal_metric_block",
-    "keep_at_least",   "max_sparsity_per_layer", "op_partial_names",
-    "recover",         "schedule",           "sparse_threshold",
-    "target_names",    "target_settings",    "total_sparsity"};
+/// Keys of NNI, and ours, that later versions will read. To add one of them, move it to a list
+/// above, read it in configs/config.cc and describe it in configs/schema.json.
+inline constexpr std::array<std::string_view, 15> kLater = {"align",
+                                                            "apply_method",
+                                                            "calibration",
+                                                            "dependency_group_id",
+                                                            "global_group_id",
+                                                            "internal_metric_block",
+                                                            "keep_at_least",
+                                                            "max_sparsity_per_layer",
+                                                            "op_partial_names",
+                                                            "recover",
+                                                            "schedule",
+                                                            "sparse_threshold",
+                                                            "target_names",
+                                                            "target_settings",
+                                                            "total_sparsity"};
 
 template <size_t N>
 bool contains(const std::array<std::string_view, N>& list, std::string_view key) {

@@ -135,8 +135,7 @@ std::vector<NodeId> LayerNames::of_name(const std::string& name) const {
   return found == by_name_.end() ? std::vector<NodeId>() : found->second;
 }
 
-std::vector<NodeId> LayerNames::matching(const std::string& pattern,
-                                         std::string_view place) const {
+std::vector<NodeId> LayerNames::matching(const std::string& pattern, std::string_view place) const {
   const Pattern compiled(pattern, place);
   std::vector<NodeId> result;
   for (size_t i = 0; i < layers_.size(); ++i) {

@@ -21,8 +21,8 @@ uint64_t states(std::string_view text) {
     uint64_t number = 0;
     for (++i; i < text.size() && text[i] != '}'; ++i) {
       const bool is_digit = text[i] >= '0' && text[i] <= '9';
-      number = is_digit ? std::min(number * 10 + static_cast<uint64_t>(text[i] - '0'), kMaxStates)
-                        : 0;
+      number =
+          is_digit ? std::min(number * 10 + static_cast<uint64_t>(text[i] - '0'), kMaxStates) : 0;
       largest = std::max(largest, number);
     }
     count = std::min(count * largest, 2 * kMaxStates);

@@ -42,8 +42,9 @@ void read_ratio_key(const Json& object, std::string_view base, GivenRequest& giv
   }
   if (found != "sparsity_per_layer") return;
   if (object.contains("scope") && object.at("scope") == "global") {
-    throw errors::contradiction(base, "\"sparsity_per_layer\" and \"scope\": \"global\" contradict "
-                                      "each other");
+    throw errors::contradiction(base,
+                                "\"sparsity_per_layer\" and \"scope\": \"global\" contradict "
+                                "each other");
   }
   given.request.scope = Scope::kLocal;
 }

@@ -28,16 +28,6 @@ void pin_whole(const NodeView& view, ValueId value, const std::string& reason, F
   }
 }
 
-Factors pin_all(const NodeView& view, const std::string& reason) {
-  Factors factors;
-  for (const auto* side : {&view.node().inputs, &view.node().outputs}) {
-    for (const ValueId value : *side) {
-      if (value != kNone) pin_whole(view, value, reason, factors);
-    }
-  }
-  return factors;
-}
-
 /// Pins every dimension the rule said nothing about.
 void pin_unnamed(const NodeView& view, Factors& factors) {
   std::set<std::pair<ValueId, int>> named;
@@ -211,19 +201,29 @@ const notation::Line* compiled(const Rule& rule) {
   return &compiled_lines()[static_cast<size_t>(&rule - rule_table().data())];
 }
 
+Factors pin_operands(const NodeView& view, const std::string& reason) {
+  Factors factors;
+  for (const auto* side : {&view.node().inputs, &view.node().outputs}) {
+    for (const ValueId value : *side) {
+      if (value != kNone) pin_whole(view, value, reason, factors);
+    }
+  }
+  return factors;
+}
+
 Factors factor(const NodeView& view) {
   const Node& node = view.node();
   const Rule* rule = find_rule(node.domain, node.op);
-  if (node.has_subgraph) return pin_all(view, "control flow (" + node.op + ") is not followed");
-  if (rule == nullptr) return pin_all(view, "unknown operator " + node.op);
-  if (has_unknown_shape(view)) return pin_all(view, "the shape of an operand is not known");
+  if (node.has_subgraph) return pin_operands(view, "control flow (" + node.op + ") is not followed");
+  if (rule == nullptr) return pin_operands(view, "unknown operator " + node.op);
+  if (has_unknown_shape(view)) return pin_operands(view, "the shape of an operand is not known");
   try {
     Factors factors =
         rule->factor != nullptr ? rule->factor(view) : factor_line(*compiled(*rule), view);
     pin_unnamed(view, factors);
     return factors;
   } catch (const Error& error) {
-    return pin_all(view, std::string("the rule of ") + node.op + " does not fit: " + error.what());
+    return pin_operands(view, std::string("the rule of ") + node.op + " does not fit: " + error.what());
   }
 }
 

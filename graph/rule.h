@@ -140,6 +140,9 @@ const notation::Line* compiled(const Rule& rule);
 /// Factors of any node. Unknown operators pin what they touch, and so does a rule that fails.
 Factors factor(const NodeView& view);
 
+/// Factors that let no operand and no result of the node shrink.
+Factors pin_operands(const NodeView& view, const std::string& reason);
+
 Effect effect_of(const NodeView& view);
 
 /// The axes whose product is the node's multiply-adds.

@@ -44,10 +44,12 @@ class Grouper {
     unite_products();
     unite_maps();
     mark_pins();
-    mark_mixing();
+    mixes_ = befallen(effects_.mixing);
+    unweighted_ = befallen(effects_.unweighted);
     attach_weights();
     find_classes();
     make_groups();
+    find_nonzero();
     fill_members();
     note_obstacles();
     result_.value_lines = lines_.value_lines();
@@ -141,23 +143,24 @@ class Grouper {
     return id <= kRefused ? extra_reasons_[static_cast<size_t>(kRefused - id)] : lines_.reason(id);
   }
 
-  void mark_mixing() {
-    mixes_.assign(sets_.count(), kNone);
-    for (const Mixing& mixing : effects_.mixing) {
-      const int axis = axes_.axis_of(mixing.letter);
-      if (mixing.line != kNone) {
-        for (int64_t i = 0; i < length(mixing.line); ++i) mark(element(mixing.line, i), mixing.node);
+  /// Per class root, the first node at which one of the events befalls it.
+  std::vector<NodeId> befallen(const std::vector<Event>& events) {
+    std::vector<NodeId> nodes(sets_.count(), kNone);
+    const auto mark = [&](int32_t e, NodeId node) {
+      NodeId& at = nodes[static_cast<size_t>(sets_.find(e))];
+      if (at == kNone) at = node;
+    };
+    for (const Event& event : events) {
+      const int axis = axes_.axis_of(event.letter);
+      if (event.line != kNone) {
+        for (int64_t i = 0; i < length(event.line); ++i) mark(element(event.line, i), event.node);
       } else if (axis != kNone) {
         for (int64_t c = 0; c < axes_.all()[static_cast<size_t>(axis)].size; ++c) {
-          mark(static_cast<int32_t>(coordinate_begin_[static_cast<size_t>(axis)] + c), mixing.node);
+          mark(static_cast<int32_t>(coordinate_begin_[static_cast<size_t>(axis)] + c), event.node);
         }
       }
     }
-  }
-
-  void mark(int32_t e, NodeId node) {
-    int& at = mixes_[static_cast<size_t>(sets_.find(e))];
-    if (at == kNone) at = node;
+    return nodes;
   }
 
   /// Weights in the order in which nodes read them: it names the groups.
@@ -216,12 +219,27 @@ class Grouper {
           group.mixes = true;
           group.mixes_at = label_of(graph_, graph_.node(node));
         }
+        group.weighted = group.weighted && unweighted_[static_cast<size_t>(root)] == kNone;
       }
     }
     result_.element_channel.assign(static_cast<size_t>(line_elements_), {});
     for (int64_t e = 0; e < line_elements_; ++e) {
       const int32_t root = sets_.find(static_cast<int32_t>(e));
       result_.element_channel[static_cast<size_t>(e)] = classes_[static_cast<size_t>(root)].channel;
+    }
+  }
+
+  /// A channel that is not zero at some activation is not gone when its weights are.
+  void find_nonzero() {
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (graph_.values[v].weight != kNone) continue;
+      const auto& dims = lines_.value_lines()[v];
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (dims[d] == kNone || effects_.zero[v][d]) continue;
+        for (const ChannelId& c : result_.channels(dims[d])) {
+          if (c.group != kNone) result_.groups[static_cast<size_t>(c.group)].zero = false;
+        }
+      }
     }
   }
 
@@ -297,6 +315,22 @@ class Grouper {
       obstacle.reason = why->text;
       result_.obstacles.push_back(std::move(obstacle));
     }
+    note_unread_weights();
+  }
+
+  /// Weights that only a subgraph reads, or nobody.
+  void note_unread_weights() {
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      const Value& value = graph_.values[v];
+      if (!is_prunable(graph_, value) || !value.uses.empty()) continue;
+      const Shape& dims = graph_.weight(value.weight).dims;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (dims[d] <= 1) continue;
+        const std::string reason = value.captured ? "is read inside a subgraph (If, Loop, Scan), which is not followed"
+                                                  : "is read by no node";
+        result_.obstacles.push_back({static_cast<ValueId>(v), static_cast<int>(d), dims[d], kNone, false, reason});
+      }
+    }
   }
 
   void collect_nodes() {
@@ -323,7 +357,8 @@ class Grouper {
   std::vector<int64_t> coordinate_begin_;
   std::vector<int> pin_;         // per class root: reason
   std::vector<Reason> extra_reasons_;
-  std::vector<NodeId> mixes_;    // per class root
+  std::vector<NodeId> mixes_;       // per class root
+  std::vector<NodeId> unweighted_;  // per class root
   std::vector<Read> reads_;
   std::vector<std::vector<size_t>> weights_on_line_;
   std::vector<int> line_order_;  // lines with weights, in order of first use

@@ -43,6 +43,8 @@ struct Group {
   bool mixes = false;
   std::string mixes_at;     ///< label of the operator that mixes
   std::string granularity;  ///< "channel", "head", "head_dim" or "group"
+  bool zero = true;         ///< a channel whose `out` slices are zero is zero wherever it flows
+  bool weighted = true;     ///< wherever a channel is summed over, an `in` slice multiplies it
   std::vector<Member> members;
 };
 

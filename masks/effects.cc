@@ -103,6 +103,7 @@ class Tracer {
     bool first_zero = false;  // the first operand is
     bool divisor = false;   // a divisor has it and is zero
     bool later_nonzero = false;  // a bias has it and is not zero, or lacks it
+    bool weighted = false;       // a weight has it
   };
 
   Standing stand(NodeId id, int letter) const {
@@ -123,6 +124,7 @@ class Tracer {
       result.operands += has ? 1 : 0;
       result.zeros += has && zero ? 1 : 0;
       if (i == 0) result.first_zero = has && zero;
+      result.weighted = result.weighted || (has && from_weights_[static_cast<size_t>(value)]);
       const auto& divisors = factors.divisors;
       const bool divides = std::find(divisors.begin(), divisors.end(), value) != divisors.end();
       result.divisor = result.divisor || (divides && zero);
@@ -138,8 +140,12 @@ class Tracer {
       const int letter = lines_.letter_id(id, static_cast<int>(l));
       if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
       const Standing at = stand(id, static_cast<int>(l));
+      const Event event{line_of_letter(factors, static_cast<int>(l)), letter, id};
       if (factors.letters[l].mixes || spoils(factors.letters[l], effect, at)) {
-        effects_.mixing.push_back({line_of_letter(factors, static_cast<int>(l)), letter, id});
+        effects_.mixing.push_back(event);
+      }
+      if (factors.letters[l].mixes || (factors.letters[l].contracted && !at.weighted)) {
+        effects_.unweighted.push_back(event);
       }
       set_outputs(id, static_cast<int>(l), comes_out_zero(graph_.node(id), effect, at));
     }

@@ -25,14 +25,14 @@ ModelError bad_mask(std::string_view file, std::string_view tensor, std::string_
 
 UnsupportedError mask_dtype(std::string_view file, std::string_view tensor,
                             std::string_view dtype) {
-  return UnsupportedError(std::string(file) + ": tensor " + quoted(tensor) +
-                          ": masks of type " + quoted(dtype) +
+  return UnsupportedError(std::string(file) + ": tensor " + quoted(tensor) + ": masks of type " +
+                          quoted(dtype) +
                           " are not read; wanted BOOL, an integer type, F16, BF16, F32 or F64");
 }
 
 ModelError unwritable_mask(std::string_view tensor, std::string_view why) {
-  return ModelError("the mask of tensor " + quoted(tensor) + " cannot be written: " +
-                    std::string(why));
+  return ModelError("the mask of tensor " + quoted(tensor) +
+                    " cannot be written: " + std::string(why));
 }
 
 }  // namespace parsimony::errors

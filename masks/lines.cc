@@ -39,9 +39,7 @@ void Lines::collect_factors(std::span<const NodeId> keep_whole) {
     const Node& node = graph_.nodes[n];
     if (takes_part(facts_, node)) factors_[n] = factor(NodeView(graph_, node, facts_));
     if (std::find(keep_whole.begin(), keep_whole.end(), static_cast<NodeId>(n)) != keep_whole.end()) {
-      for (Letter& letter : factors_[n].letters) {
-        if (letter.pin.empty()) letter.pin = "the smaller shapes did not fit here";
-      }
+      factors_[n] = pin_operands(NodeView(graph_, node, facts_), "the smaller shapes did not fit here");
     }
     letter_begin_.push_back(static_cast<int>(letter_node_.size()));
     letter_node_.insert(letter_node_.end(), factors_[n].letters.size(), static_cast<NodeId>(n));

@@ -1,5 +1,5 @@
-// |x| of the elements of a weight, whatever their type. Kernels are templates over these readers, so
-// that each type gets a loop the compiler can vectorise.
+// |x| of the elements of a weight, whatever their type. Kernels are templates over these readers,
+// so that each type gets a loop the compiler can vectorise.
 #pragma once
 
 #include <bit>

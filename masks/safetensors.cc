@@ -107,7 +107,8 @@ Json parse_header(std::string_view text, std::string_view file) {
   const auto reject_duplicates = [&](int /*depth*/, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
+    if (event == Json::parse_event_t::key &&
+        !keys.back().insert(parsed.get<std::string>()).second) {
       throw errors::bad_mask(file, parsed.get<std::string>(), "stands twice in the header");
     }
     return true;
@@ -188,7 +189,8 @@ void fill(Entry& entry, std::string_view data) {
   const auto count = static_cast<size_t>(entry.end - entry.begin) / width;
   entry.mask.keep.resize(count);
   for (size_t i = 0; i < count; ++i) {
-    const std::string_view element = data.substr(static_cast<size_t>(entry.begin) + i * width, width);
+    const std::string_view element =
+        data.substr(static_cast<size_t>(entry.begin) + i * width, width);
     unsigned any = 0;
     for (char byte : element.substr(0, width - 1)) any |= static_cast<unsigned char>(byte);
     const unsigned top = static_cast<unsigned char>(element.back());

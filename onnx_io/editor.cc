@@ -27,12 +27,22 @@ struct Dense {
   Shape dims;
 };
 
-/// @throws ModelError for scalars in attributes, strings and sparse tensors
+/// The tensor if it lies in an external file, else null.
+/// @throws ModelError for strings and the like, and where dims and data disagree
+onnx::TensorProto* external_tensor(ModelFile::Impl& impl, const std::string& name,
+                                   const Constant& constant) {
+  if (constant.tensor == nullptr) return nullptr;
+  onnx::TensorProto& tensor = *constant.tensor;
+  if (size_of(dtype_of(tensor.data_type())) == 0) throw errors::not_dense(name);
+  if (!impl.external_edits.contains(&tensor)) view_of(tensor, name, impl.external);
+  return is_external(tensor) ? &tensor : nullptr;
+}
+
+/// @throws ModelError for scalars in attributes
 Dense dense(const std::string& name, const Constant& constant) {
   if (constant.tensor != nullptr) {
-    const DType dtype = dtype_of(constant.tensor->data_type());
-    if (size_of(dtype) == 0) throw errors::not_dense(name);
-    return {field_of(*constant.tensor), dtype, dims_of(*constant.tensor)};
+    return {field_of(*constant.tensor), dtype_of(constant.tensor->data_type()),
+            dims_of(*constant.tensor)};
   }
   AttributeProto& attribute = *constant.attribute;
   if (attribute.name() == "value_ints") {
@@ -160,37 +170,34 @@ void OnnxEditor::copy(const std::string& name, const std::string& of, const std:
 
 void OnnxEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
   const Constant& constant = impl_.index->constant(name);
-  if (constant.tensor != nullptr && is_external(*constant.tensor)) {
-    onnx::TensorProto& tensor = *constant.tensor;
-    const Shape dims = dims_of(tensor);
+  if (onnx::TensorProto* tensor = external_tensor(impl_, name, constant)) {
+    const Shape dims = dims_of(*tensor);
     check_slices(name, dims, axes);
-    compose(external_edit(impl_, tensor), merged(axes));
-    set_dims(tensor, sliced(dims, axes));
+    compose(external_edit(impl_, *tensor), merged(axes));
+    set_dims(*tensor, sliced(dims, axes));
   } else {
     const Dense whole = dense(name, constant);
     check_slices(name, whole.dims, axes);
     slice_field(whole.field, whole.dims, element_count(whole.dims), axes);
     if (constant.tensor != nullptr) set_dims(*constant.tensor, sliced(whole.dims, axes));
   }
-  if (constant.is_initializer) impl_.index->declare(name, dims_of(*constant.tensor));
+  if (constant.is_initializer && constant.tensor != nullptr) {
+    impl_.index->declare(name, dims_of(*constant.tensor));
+  }
   impl_.edited = true;
 }
 
 void OnnxEditor::zero_smallest(const std::string& name, int64_t count) {
   const Constant& constant = impl_.index->constant(name);
-  const bool external = constant.tensor != nullptr && is_external(*constant.tensor);
-  if (external && size_of(dtype_of(constant.tensor->data_type())) == 0) {
-    throw errors::not_dense(name);
-  }
-  const Dense whole = external ? Dense{} : dense(name, constant);
-  const Shape dims = external ? dims_of(*constant.tensor) : whole.dims;
+  onnx::TensorProto* external = external_tensor(impl_, name, constant);
+  const Dense whole = external != nullptr ? Dense{} : dense(name, constant);
+  const Shape dims = external != nullptr ? dims_of(*external) : whole.dims;
   const int64_t elements = element_count(dims);
   if (count < 0 || count > elements) throw errors::too_many_zeros(name, count, elements);
   if (count == 0) return;
-  if (external) {
-    ExternalEdit& edit = external_edit(impl_, *constant.tensor);
-    const DType dtype = dtype_of(constant.tensor->data_type());
-    edit.zeros = smallest_of(edit, dtype, count, impl_.external);
+  if (external != nullptr) {
+    ExternalEdit& edit = external_edit(impl_, *external);
+    edit.zeros = smallest_of(edit, dtype_of(external->data_type()), count, impl_.external);
   } else {
     std::byte* data = mutable_data(whole.field);
     const int64_t stride = stride_of(whole.field, whole.dtype);

@@ -49,7 +49,7 @@ fs::path checked_path(std::string_view tensor, const std::string& folder,
   }
   const fs::path wanted = fs::path(folder) / relative;
   std::error_code error;
-  const fs::path real = fs::canonical(wanted, error);
+  fs::path real = fs::canonical(wanted, error);
   if (error) throw errors::cannot_read(wanted.string(), error.message());
   const fs::path real_folder = fs::canonical(folder, error);
   if (error) throw errors::cannot_read(folder, error.message());

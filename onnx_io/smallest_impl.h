@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <tuple>
 
 #include "parsimony/graph/types.h"
 
@@ -20,7 +21,9 @@ struct SmallestElements {
   bool contains(uint64_t of, int64_t at) const {
     return of < magnitude || (of == magnitude && at <= index);
   }
-  auto operator<=>(const SmallestElements&) const = default;
+  bool operator<(const SmallestElements& other) const {
+    return std::tie(magnitude, index) < std::tie(other.magnitude, other.index);
+  }
 };
 
 /// Grows with the absolute value; NaN is larger than every number.

@@ -27,8 +27,8 @@ std::vector<Pool> make_pools(const Graph& graph, const Coupling& coupling, const
     const Scores scores =
         find_criterion(settings.requests[r].criterion).score(graph, group, options);
     pools[r].groups.push_back(static_cast<int>(g));
-    pools[r].candidates.push_back({limits_of(settings.requests[r], group.size), normalised(scores),
-                                   removal_order(scores)});
+    pools[r].candidates.push_back(
+        {limits_of(settings.requests[r], group.size), normalised(scores), removal_order(scores)});
   }
   return pools;
 }

@@ -1,5 +1,5 @@
-// How many channels of each group go, so that a request's budget is met. Counts only: a group always
-// loses its lowest channels, so that a higher ratio removes a superset.
+// How many channels of each group go, so that a request's budget is met. Counts only: a group
+// always loses its lowest channels, so that a higher ratio removes a superset.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Limits {
   int most = 0;      ///< channels that may go; less than size
   int round_to = 1;  ///< what stays is a multiple of this, or everything
 
-  /// Channels that go where `wanted` should; grows with `wanted`. Of the bounds that contradict each
-  /// other the more careful one holds: round_to (rounds up what stays) before max_ratio before
+  /// Channels that go where `wanted` should; grows with `wanted`. Of the bounds that contradict
+  /// each other the more careful one holds: round_to (rounds up what stays) before max_ratio before
   /// min_ratio.
   int removed(int wanted) const;
 };

@@ -101,8 +101,7 @@ Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupli
   Followed result;
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     std::string reason;
-    result.request.push_back(
-        follower.decide(layers_of(graph, layers, coupling.groups[g]), reason));
+    result.request.push_back(follower.decide(layers_of(graph, layers, coupling.groups[g]), reason));
     if (!reason.empty()) {
       result.compromises.push_back({static_cast<int>(g), std::move(reason)});
     }

@@ -1,4 +1,5 @@
-// A group is one thing, its layers may have been asked for different ones: which request it follows.
+// A group is one thing, its layers may have been asked for different ones: which request it
+// follows.
 #pragma once
 
 #include <string>

@@ -72,7 +72,8 @@ std::vector<ValueId> Layers::weights(NodeId layer) const {
   if (row == nullptr) return {};
   std::vector<ValueId> open;
   for (int i = row->first_weight; i <= row->last_weight; ++i) {
-    if (i < static_cast<int>(node.inputs.size())) open.push_back(node.inputs[static_cast<size_t>(i)]);
+    if (i < static_cast<int>(node.inputs.size()))
+      open.push_back(node.inputs[static_cast<size_t>(i)]);
   }
   std::vector<ValueId> found;
   std::set<ValueId> seen;

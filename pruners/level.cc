@@ -43,9 +43,7 @@ class Requests {
   }
 
  private:
-  const Request& of(int request) const {
-    return settings_.requests[static_cast<size_t>(request)];
-  }
+  const Request& of(int request) const { return settings_.requests[static_cast<size_t>(request)]; }
   bool by_element(const LayerSetting& setting) const {
     return setting.state == LayerSetting::State::kPruned &&
            of(setting.request).criterion == "level";

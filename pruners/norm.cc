@@ -11,9 +11,9 @@ namespace parsimony {
 
 namespace {
 
-constexpr int kLanes = 16;          // independent sums that the compiler turns into vectors
-constexpr int64_t kTile = 1024;     // columns summed at a time: 8 KB of the first-level cache
-constexpr int64_t kShortRun = 32;   // shorter slices are summed side by side
+constexpr int kLanes = 16;         // independent sums that the compiler turns into vectors
+constexpr int64_t kTile = 1024;    // columns summed at a time: 8 KB of the first-level cache
+constexpr int64_t kShortRun = 32;  // shorter slices are summed side by side
 
 struct Layout {
   int64_t outer = 1;
@@ -56,7 +56,8 @@ class Elements {
     return total;
   }
 
-  /// Adds `count` columns of `rows` rows that lie `pitch` elements apart. `sums` stays in the cache.
+  /// Adds `count` columns of `rows` rows that lie `pitch` elements apart. `sums` stays in the
+  /// cache.
   void add_columns(int64_t begin, int64_t rows, int64_t pitch, int64_t count, double* sums) const {
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4) {
@@ -95,8 +96,8 @@ std::vector<double> reduce(const View& view, const Layout& layout, const Window&
   for (int64_t first = 0; first < columns; first += kTile) {
     const int64_t count = std::min(kTile, columns - first);
     tile.fill(0);
-    view.add_columns(window.begin * layout.inner + first, layout.outer,
-                     layout.size * layout.inner, count, tile.data());
+    view.add_columns(window.begin * layout.inner + first, layout.outer, layout.size * layout.inner,
+                     count, tile.data());
     for (int64_t j = 0; j < count; ++j) {
       sums[static_cast<size_t>((first + j) / layout.inner)] += tile[static_cast<size_t>(j)];
     }

@@ -20,8 +20,8 @@ struct Window {
   int64_t end = 0;
 };
 
-/// Σ |w|^power over each slice in the window. Seen from the axis the weight is [outer, size, inner];
-/// the result has `end - begin` elements. Sums are in double.
+/// Σ |w|^power over each slice in the window. Seen from the axis the weight is [outer, size,
+/// inner]; the result has `end - begin` elements. Sums are in double.
 /// @throws UnsupportedError for a type that has no magnitude
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power);
 

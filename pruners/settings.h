@@ -16,13 +16,13 @@ enum class Budget : uint8_t { kChannels, kParams, kMacs };
 /// How channels are chosen where a layer is to be pruned.
 struct Request {
   std::string criterion = "l1";  ///< a name of the criterion table
-  double ratio = 0;  ///< share to remove, 0 <= ratio < 1, of what `budget` counts
+  double ratio = 0;              ///< share to remove, 0 <= ratio < 1, of what `budget` counts
   Scope scope = Scope::kLocal;
   Budget budget = Budget::kChannels;
-  double min_ratio = 0;    ///< per group: at least this share of channels goes
-  double max_ratio = 1;    ///< per group: at most this share of channels goes
-  int round_to = 1;        ///< kept channels are a multiple of this, where the group is that large
-  int entry = kNone;       ///< index of the config entry it came from
+  double min_ratio = 0;  ///< per group: at least this share of channels goes
+  double max_ratio = 1;  ///< per group: at most this share of channels goes
+  int round_to = 1;      ///< kept channels are a multiple of this, where the group is that large
+  int entry = kNone;     ///< index of the config entry it came from
 };
 
 /// One layer's setting. A group is pruned only if all of its layers are kPruned.

@@ -7,7 +7,7 @@ set -eu
 root="${1:-$(dirname "$0")/..}"
 cd "$root"
 
-rooms="graph masks pruners speedup configs onnx_io torch_io training report cli"
+rooms="graph masks pruners speedup configs api onnx_io torch_io training report cli"
 existing=
 for room in $rooms; do
   [ ! -d "$room" ] || existing="$existing $room"
@@ -21,11 +21,12 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
     allow("pruners",  "graph masks",                              "Eigen")
     allow("speedup",  "graph masks",                              "Eigen nlohmann")
     allow("configs",  "graph masks pruners",                      "nlohmann")
+    allow("api",      "graph masks pruners speedup configs",      "")
     allow("onnx_io",  "graph",                                    "onnx google openssl")
     allow("torch_io", "graph speedup",                            "torch ATen c10")
     allow("training", "torch_io pruners masks speedup configs graph", "torch ATen c10")
-    allow("report",   "graph speedup",                            "nlohmann")
-    allow("cli",      "graph masks pruners speedup configs onnx_io torch_io training report",
+    allow("report",   "graph masks speedup",                      "nlohmann")
+    allow("cli",      "graph masks pruners speedup configs api onnx_io torch_io training report",
                       "CLI nlohmann")
     split("Eigen torch ATen c10", names, " ")
     for (i in names) may_show[names[i]] = 1

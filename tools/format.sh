@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sources() {
-  find graph masks pruners speedup configs onnx_io report cli bench fuzz tests examples \
+  find graph masks pruners speedup configs api onnx_io report cli bench fuzz tests examples \
     \( -name '*.h' -o -name '*.cc' \) -type f 2>/dev/null | sort
 }
 

@@ -5,11 +5,14 @@
 
 namespace parsimony::criteria {
 
-/// Sum of magnitudes: score[c] = Σ |w| over the slices of channel c, in the matrices that produce it.
-/// @source Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017, https://arxiv.org/abs/1608.08710
+/// Sum of magnitudes: score[c] = Σ |w| over the slices of channel c, in the matrices that produce
+/// it.
+/// @source Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017,
+/// https://arxiv.org/abs/1608.08710
 Scores l1(const Graph& graph, const Group& group, const CriterionOptions& options);
 
-/// Euclidean norm: score[c] = √(Σ w²) over the slices of channel c, in the matrices that produce it.
+/// Euclidean norm: score[c] = √(Σ w²) over the slices of channel c, in the matrices that produce
+/// it.
 /// @source NNI 3.0, L2NormPruner
 Scores l2(const Graph& graph, const Group& group, const CriterionOptions& options);
 

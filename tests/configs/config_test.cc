@@ -71,10 +71,11 @@ TEST(ParseConfig, ReadsOlderSpellings) {
 
 TEST(ParseConfig, PlacesSyntaxErrors) {
   EXPECT_EQ(error_of("[\n  {\"sparse_ratio\": 0.5},,\n]"),
-            "c.json:2:24: not JSON: syntax error while parsing value - unexpected ','; expected "
+            "c.json:2:25: not JSON: syntax error while parsing value - unexpected ','; expected "
             "'[', '{', or a literal");
-  EXPECT_EQ(error_of(""), "c.json:1:1: not JSON: syntax error while parsing value - unexpected end "
-                          "of input; expected '[', '{', or a literal");
+  EXPECT_EQ(error_of(""),
+            "c.json:1:1: not JSON: syntax error while parsing value - unexpected end "
+            "of input; expected '[', '{', or a literal");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparse_ratio": 0.6}])"),
             "c.json: key \"sparse_ratio\" stands twice in one object");
   EXPECT_EQ(error_of(std::string(100000, '[')).substr(0, 25), "c.json:1:100001: not JSON");
@@ -98,9 +99,10 @@ TEST(ParseConfig, SaysWhatLaterVersionsDo) {
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "scope": "isomorphic"}])"),
             "unsupported: c.json: config_list[0].scope: \"isomorphic\" is known but this version "
             "does not do it");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "budget": {"latency_ms": 3}}])"),
-            "unsupported: c.json: config_list[0].budget: a budget with its amount is known but this "
-            "version does not do it");
+  EXPECT_EQ(
+      error_of(R"([{"sparse_ratio": 0.5, "budget": {"latency_ms": 3}}])"),
+      "unsupported: c.json: config_list[0].budget: a budget with its amount is known but this "
+      "version does not do it");
   EXPECT_EQ(error_of(R"({"schedule": "agp", "config_list": [{"sparse_ratio": 0.5}]})"),
             "unsupported: c.json: key \"schedule\" is known but this version does not do it");
 }
@@ -153,9 +155,10 @@ TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {
             "layer");
   EXPECT_EQ(error_of(R"([{"op_types": ["Conv"]}])"),
             "c.json: config_list[0]: no \"sparse_ratio\"; give one, or \"exclude\": true");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparsity": 0.5}])"),
-            "c.json: config_list[0]: \"sparse_ratio\" and \"sparsity\" are two names for one thing; "
-            "give one of them");
+  EXPECT_EQ(
+      error_of(R"([{"sparse_ratio": 0.5, "sparsity": 0.5}])"),
+      "c.json: config_list[0]: \"sparse_ratio\" and \"sparsity\" are two names for one thing; "
+      "give one of them");
   EXPECT_EQ(error_of(R"([{"sparsity_per_layer": 0.5, "scope": "global"}])"),
             "c.json: config_list[0]: \"sparsity_per_layer\" and \"scope\": \"global\" contradict "
             "each other");
@@ -164,11 +167,13 @@ TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(error_of(R"([{"exclude": true}])"),
             "c.json: config_list[0]: \"exclude\": true without op_types, op_names or op_names_re "
             "excludes all");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "min_sparse_ratio": 0.6, "max_sparse_ratio": 0.5}])"),
-            "c.json: config_list[0]: \"min_sparse_ratio\" is above \"max_sparse_ratio\"");
-  EXPECT_EQ(error_of(R"({"round_to": 8, "config_list": [{"sparse_ratio": 0.5, "criterion": "level"}]})"),
-            "c.json: config_list[0]: criterion \"level\" zeroes single elements, but \"round_to\" is "
-            "about channels");
+  EXPECT_EQ(
+      error_of(R"([{"sparse_ratio": 0.5, "min_sparse_ratio": 0.6, "max_sparse_ratio": 0.5}])"),
+      "c.json: config_list[0]: \"min_sparse_ratio\" is above \"max_sparse_ratio\"");
+  EXPECT_EQ(
+      error_of(R"({"round_to": 8, "config_list": [{"sparse_ratio": 0.5, "criterion": "level"}]})"),
+      "c.json: config_list[0]: criterion \"level\" zeroes single elements, but \"round_to\" is "
+      "about channels");
 }
 
 TEST(ReadConfig, ReadsEverySample) {

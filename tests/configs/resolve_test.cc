@@ -72,8 +72,8 @@ TEST(Resolve, KnowsBothFamiliesOfTypes) {
 
 TEST(Resolve, KnowsALayerByEachOfItsNames) {
   const Network net;
-  for (const char* name : {"/layer1/layer1.0/conv1/Conv", "y1", "layer1.0.conv1",
-                           "layer1.0.conv1.weight"}) {
+  for (const char* name :
+       {"/layer1/layer1.0/conv1/Conv", "y1", "layer1.0.conv1", "layer1.0.conv1.weight"}) {
     EXPECT_EQ(net.states(entry("\"op_names\": [\"" + std::string(name) + "\"]")), "p----") << name;
   }
   EXPECT_EQ(net.states(entry(R"("op_names": ["layer1.0.conv2", "fc", "head"])")), "--ppp");
@@ -124,9 +124,10 @@ TEST(Resolve, AnotherEntryMaySelectWhatOneExcludes) {
 
 TEST(Resolve, NamesTypesThatMatchNothing) {
   const Network net;
-  EXPECT_EQ(net.error_of(R"([{"sparse_ratio": 0.1}, {"op_types": ["Conv", "Conv2D"], "exclude": true}])"),
-            "c.json: config_list[1].op_types[1]: unknown op type \"Conv2D\". Did you mean "
-            "\"Conv2d\"?");
+  EXPECT_EQ(
+      net.error_of(R"([{"sparse_ratio": 0.1}, {"op_types": ["Conv", "Conv2D"], "exclude": true}])"),
+      "c.json: config_list[1].op_types[1]: unknown op type \"Conv2D\". Did you mean "
+      "\"Conv2d\"?");
   EXPECT_EQ(net.error_of(entry(R"("exclude_op_types": ["LSTM"])")),
             "c.json: config_list[0].exclude_op_types[0]: this network has no layer of type "
             "\"LSTM\"; it has \"Conv\", \"Gemm\" and \"MatMul\"");
@@ -137,9 +138,10 @@ TEST(Resolve, NamesNamesThatMatchNothing) {
   EXPECT_EQ(net.error_of(entry(R"("op_names": ["layer1.0.conv3"])")),
             "c.json: config_list[0].op_names[0]: this network has no layer \"layer1.0.conv3\". Did "
             "you mean \"layer1.0.conv1\" or \"layer1.0.conv2\"?");
-  EXPECT_EQ(net.error_of(entry(R"("exclude_op_names": ["relu"])")),
-            "c.json: config_list[0].exclude_op_names[0]: \"relu\" is a Relu, which is not pruned by "
-            "itself; name the layers around it");
+  EXPECT_EQ(
+      net.error_of(entry(R"("exclude_op_names": ["relu"])")),
+      "c.json: config_list[0].exclude_op_names[0]: \"relu\" is a Relu, which is not pruned by "
+      "itself; name the layers around it");
   EXPECT_EQ(net.error_of(entry(R"("op_names_re": ["conv"])")),
             "c.json: config_list[0].op_names_re[0]: pattern \"conv\" matches no layer of this "
             "network");
@@ -153,12 +155,16 @@ TEST(Resolve, NamesPatternsThatAreNone) {
   const auto of = [&](const std::string& pattern) {
     return net.error_of(entry("\"op_names_re\": [\"" + pattern + "\"]"));
   };
-  EXPECT_EQ(of("(a"), "c.json: config_list[0].op_names_re[0]: pattern \"(a\": parentheses do not match");
-  EXPECT_EQ(of("[a"), "c.json: config_list[0].op_names_re[0]: pattern \"[a\": brackets do not match");
-  EXPECT_EQ(of("*a"), "c.json: config_list[0].op_names_re[0]: pattern \"*a\": there is nothing to "
-                      "repeat");
-  EXPECT_EQ(of("(a)\\\\1"), "c.json: config_list[0].op_names_re[0]: pattern \"(a)\\1\": "
-                            "back-references are not supported");
+  EXPECT_EQ(of("(a"),
+            "c.json: config_list[0].op_names_re[0]: pattern \"(a\": parentheses do not match");
+  EXPECT_EQ(of("[a"),
+            "c.json: config_list[0].op_names_re[0]: pattern \"[a\": brackets do not match");
+  EXPECT_EQ(of("*a"),
+            "c.json: config_list[0].op_names_re[0]: pattern \"*a\": there is nothing to "
+            "repeat");
+  EXPECT_EQ(of("(a)\\\\1"),
+            "c.json: config_list[0].op_names_re[0]: pattern \"(a)\\1\": "
+            "back-references are not supported");
   const std::string too_large = "c.json: config_list[0].op_names_re[0]: pattern \"";
   EXPECT_EQ(of(std::string(1001, 'a')), too_large + std::string(40, 'a') + "…\": it is too large");
   EXPECT_EQ(of("((a?){300}){300}"), too_large + "((a?){300}){300}…\": it is too large");
@@ -168,9 +174,10 @@ TEST(Resolve, HostilePatternsEnd) {
   Network net;
   net.b.graph.nodes[0].name = std::string(2000, 'a');
   EXPECT_EQ(net.states(entry(R"("op_names_re": ["(a+)+$"])")), "p----");
-  EXPECT_EQ(net.states(entry(R"("op_names_re": ["((a+)+b|f)"])")), "---p-");
-  net.states(entry("\"op_names_re\": [\"" + std::string(400, '(') + "f" + std::string(400, ')') + "\"]"));
-  net.states(entry(R"("op_names_re": ["((a?b?c?d?){100}f)"])"));
+  EXPECT_EQ(net.states(entry(R"-("op_names_re": ["((a+)+b|f)"])-")), "---p-");
+  net.states(
+      entry("\"op_names_re\": [\"" + std::string(400, '(') + "f" + std::string(400, ')') + "\"]"));
+  net.states(entry(R"-("op_names_re": ["((a?b?c?d?){100}f)"])-"));
 }
 
 TEST(Resolve, NamesOptionsOfTheCommandLine) {

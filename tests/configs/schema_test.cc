@@ -32,7 +32,8 @@ TEST(Schema, HasTheKeysOfTheReader) {
   EXPECT_EQ(keys_of(defs.at("entry").at("properties")), keys::of_entry());
   EXPECT_EQ(keys_of(defs.at("file").at("properties")), keys::of_file());
   EXPECT_EQ(keys_of(defs.at("request").at("properties")), keys::joined(keys::kRequest));
-  for (std::string_view key : keys::kLater) EXPECT_EQ(defs.dump().find(key), std::string::npos) << key;
+  for (std::string_view key : keys::kLater)
+    EXPECT_EQ(defs.dump().find(key), std::string::npos) << key;
 }
 
 TEST(Schema, HasTheWordsOfTheReader) {

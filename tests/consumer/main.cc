@@ -1,22 +1,40 @@
-// Uses the installed headers and libraries as a stranger would: reads a model, writes it back.
+// Uses the installed headers and libraries as a stranger would: prunes a model, writes it twice.
 #include <exception>
 #include <iostream>
+#include <string>
 
-#include "parsimony/graph/graph.h"
+#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 
+namespace {
+
+/// Writes the model without half of its channels. Returns what remains of its parameters, 0..1.
+double prune(const std::string& in, const std::string& out) {
+  using namespace parsimony;
+  onnx_io::ModelFile file(in);
+  Graph graph = onnx_io::to_graph(file);
+  const Pruning pruning = plan_pruning(graph, from_shorthand({.criterion = "l1", .ratio = 0.5}));
+  onnx_io::OnnxEditor editor(file);
+  apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
+  file.write(out);
+  return static_cast<double>(pruning.small.params) / static_cast<double>(pruning.dense.params);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: consumer IN.onnx OUT.onnx\n";
+  if (argc != 4) {
+    std::cerr << "usage: consumer IN.onnx SAME.onnx SMALL.onnx\n";
     return 2;
   }
   try {
-    parsimony::onnx_io::ModelFile file(argv[1]);
-    const parsimony::Graph graph = parsimony::onnx_io::to_graph(file);
-    file.write(argv[2]);
-    std::cout << graph.nodes.size() << " nodes, " << graph.weights.size() << " weights\n";
-    return graph.nodes.empty() ? 1 : 0;
+    parsimony::onnx_io::ModelFile(argv[1]).write(argv[2]);
+    const double left = prune(argv[1], argv[3]);
+    std::cout << "parameters left: " << 100 * left << "%\n";
+    return left > 0 && left < 0.5 ? 0 : 1;
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;

@@ -24,10 +24,15 @@ step(configure "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}" -B "${WORK}/b
      "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
      -DCMAKE_BUILD_TYPE=Release)
 step(build "${CMAKE_COMMAND}" --build "${WORK}/build")
-step(run "${WORK}/build/consumer" "${MODEL}" "${WORK}/out.onnx")
+step(run "${WORK}/build/consumer" "${MODEL}" "${WORK}/same.onnx" "${WORK}/small.onnx")
 
 file(SHA256 "${MODEL}" before)
-file(SHA256 "${WORK}/out.onnx" after)
+file(SHA256 "${WORK}/same.onnx" after)
 if(NOT before STREQUAL after)
   message(FATAL_ERROR "an unchanged model did not come out byte for byte")
+endif()
+file(SIZE "${MODEL}" before)
+file(SIZE "${WORK}/small.onnx" after)
+if(NOT after LESS before)
+  message(FATAL_ERROR "the pruned model has ${after} bytes, the original ${before}")
 endif()

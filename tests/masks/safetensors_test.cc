@@ -34,10 +34,9 @@ TEST(Safetensors, WritesTheDocumentedBytes) {
   write_masks(path, {{"b", {2}, {1, 0}}, {"a", {1, 1}, {1}}});
   const std::string bytes = read_file(path);
   std::filesystem::remove(path);
-  const std::string header =
-      R"({"__metadata__":{"format":"parsimony"},)"
-      R"("a":{"data_offsets":[0,1],"dtype":"BOOL","shape":[1,1]},)"
-      R"("b":{"data_offsets":[1,3],"dtype":"BOOL","shape":[2]}})";
+  const std::string header = R"({"__metadata__":{"format":"parsimony"},)"
+                             R"("a":{"data_offsets":[0,1],"dtype":"BOOL","shape":[1,1]},)"
+                             R"("b":{"data_offsets":[1,3],"dtype":"BOOL","shape":[2]}})";
   EXPECT_EQ(bytes.substr(8, header.size()), header);
   EXPECT_EQ((bytes.size() - 3) % 8, 0U);
   EXPECT_EQ(bytes.substr(bytes.size() - 3), std::string("\1\1\0", 3));
@@ -53,11 +52,14 @@ TEST(Safetensors, ReadsWhatItWrote) {
 }
 
 TEST(Safetensors, ReadsOtherTypes) {
-  const std::string header =
-      R"({"f":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-      R"("h":{"dtype":"F16","shape":[2],"data_offsets":[8,12]},)"
-      R"("i":{"dtype":"I16","shape":[2],"data_offsets":[12,16]}})";
-  const std::string data("\0\0\0\x80\0\0\x80\x3f" "\0\0\1\0" "\0\x80\0\0", 16);
+  const std::string header = R"({"f":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                             R"("h":{"dtype":"F16","shape":[2],"data_offsets":[8,12]},)"
+                             R"("i":{"dtype":"I16","shape":[2],"data_offsets":[12,16]}})";
+  const std::string data(
+      "\0\0\0\x80\0\0\x80\x3f"
+      "\0\0\1\0"
+      "\0\x80\0\0",
+      16);
   const std::vector<ElementMask> masks = parse_masks(file_of(header, data), "m");
   ASSERT_EQ(masks.size(), 3U);
   EXPECT_EQ(masks[0].keep, (std::vector<uint8_t>{0, 1}));  // -0.0, 1.0

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/onnx_io/fixture.h"
 
@@ -207,6 +208,25 @@ TEST_F(BadInput, ExternalDataThatIsTooShort) {
   w.set_dims(0, 3);
   EXPECT_NE(complaint(model).find("[3, 2] of float32 need 24 bytes of data, found 16"),
             std::string::npos);
+}
+
+TEST_F(BadInput, EditorRefusesWhatHasNoNumbers) {
+  onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Op(x, w, v) }");
+  TensorProto& w = *model.mutable_graph()->add_initializer();
+  w = counting("w", TensorProto::UINT8, {4}, true);
+  w.set_data_type(17);  // FLOAT8E4M3FN
+  TensorProto& v = *model.mutable_graph()->add_initializer();
+  v = counting("v", TensorProto::FLOAT, {4}, true);
+  v.set_dims(0, 400);
+  save(model, path());
+  ModelFile file(path());
+  OnnxEditor editor(file);
+  EXPECT_EQ(error_of<ModelError>([&] { editor.zero_smallest("w", 1); }),
+            "tensor \"w\": cannot be edited: it is not a dense tensor of numbers");
+  EXPECT_EQ(error_of<ModelError>([&] {
+              editor.slice("v", std::vector<AxisKeep>{{0, 400, {399}}});
+            }),
+            "tensor \"v\": wrong dims: [400] of float32 need 1600 bytes of data, found 16");
 }
 
 }  // namespace

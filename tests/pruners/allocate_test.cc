@@ -95,7 +95,8 @@ TEST(Allocate, AHigherRatioRemovesASuperset) {
       net.settings.requests[0].ratio = percent / 100.0;
       const AxisMasks now = net.run().masks;
       for (size_t g = 0; g < now.keep.size(); ++g) {
-        for (size_t c = 0; c < now.keep[g].size(); ++c) EXPECT_LE(now.keep[g][c], before.keep[g][c]);
+        for (size_t c = 0; c < now.keep[g].size(); ++c)
+          EXPECT_LE(now.keep[g][c], before.keep[g][c]);
       }
       before = now;
     }

@@ -27,14 +27,17 @@ struct Residual {
     const ValueId y2 = b.node("Conv", {x, w2}, "conv2");
     b.node("Add", {y1, y2}, "sum");
     finish(b.graph);
-    coupling.groups = {group_of({member(w1, 0, 0, 2), member(bias, 0, 0, 2), member(w2, 1, 0, 2)}, 2)};
+    coupling.groups = {
+        group_of({member(w1, 0, 0, 2), member(bias, 0, 0, 2), member(w2, 1, 0, 2)}, 2)};
     settings.requests.resize(2);
     settings.requests[0].ratio = 0.5;
     settings.requests[1].ratio = 0.25;
     settings.layers.resize(3);
   }
 
-  void set(size_t node, State state, int request = kNone) { settings.layers[node] = {state, request}; }
+  void set(size_t node, State state, int request = kNone) {
+    settings.layers[node] = {state, request};
+  }
 
   Followed run() const { return follow(b.graph, Layers(b.graph), coupling, settings); }
 };

@@ -95,8 +95,8 @@ TEST(SumMembers, TakesProducingMatricesOnly) {
   const ValueId bias = b.weight<float>("bias", {50, 0}, {2}, DType::kFloat32);
   const ValueId next = b.weight<float>("next", {9, 0}, {1, 2}, DType::kFloat32);
   b.node("Gemm", {b.input("x", {1, 2}), w, bias}, "y");
-  const Group group = group_of(
-      {member(w, 0, 0, 2), member(bias, 0, 0, 2), member(next, 0, 1, 2, Role::kIn)}, 2);
+  const Group group =
+      group_of({member(w, 0, 0, 2), member(bias, 0, 0, 2), member(next, 0, 1, 2, Role::kIn)}, 2);
   EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{2, 4}));
   EXPECT_EQ(sum_members(b.graph, group, Power::kTwo), (Scores{2, 8}));
   const Group rest = group_of({group.members[1], group.members[2]}, 2);

@@ -1,0 +1,95 @@
+#include "parsimony/cli/app.h"
+
+#include <algorithm>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+
+namespace parsimony::cli {
+namespace {
+
+void add_options(CLI::App& app, Session& session) {
+  app.set_version_flag("--version", "parsimony " PARSIMONY_VERSION);
+  app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
+  app.add_flag("-v,--verbose", session.verbosity, "Print more");
+  app.require_subcommand(0, 1);  // our own message names candidates
+  app.footer("Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
+             "3 unsupported, 4 file or I/O, 70 a bug of ours.");
+  add_prune(app, session);
+  add_inspect(app, session);
+  add_explain(app, session);
+  add_apply(app, session);
+  add_verify(app, session);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// The first word that no option of ours begins: it must be a command.
+void check_command(const CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> known = command_names(app);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with('-')) continue;
+    if (std::find(known.begin(), known.end(), word) != known.end()) return;
+    throw errors::unknown_command(word, known);
+  }
+}
+
+/// CLI11's error in our words.
+ConfigError usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto named = app.get_subcommands();
+  const std::string command = named.empty() ? std::string() : named[0]->get_name();
+  const std::vector<std::string> left = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || left.empty()) {
+    return errors::usage(command, error.what());
+  }
+  std::vector<std::string> known = option_names(app);
+  if (!named.empty()) {
+    const std::vector<std::string> own = option_names(*named[0]);
+    known.insert(known.end(), own.begin(), own.end());
+  }
+  return errors::unexpected(command, left[0], known);
+}
+
+std::string command_line(int argc, char** argv) {
+  std::string text = "parsimony";
+  for (int i = 1; i < argc; ++i) text += std::string(" ") + argv[i];
+  return text;
+}
+
+}  // namespace
+
+void run(int argc, char** argv) {
+  CLI::App app("Makes trained neural networks smaller and proves the result.", "parsimony");
+  Session session;
+  session.command_line = command_line(argc, argv);
+  add_options(app, session);
+  check_command(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw usage_error(app, error);
+    app.exit(error);  // prints the help or the version that was asked for
+    print("");
+    return;
+  }
+  if (!session.run) {
+    print(app.help());
+    throw errors::usage({}, "a command is missing");
+  }
+  session.run();
+}
+
+}  // namespace parsimony::cli

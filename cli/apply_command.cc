@@ -1,0 +1,68 @@
+#include <cstdio>
+#include <memory>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/progress.h"
+#include "parsimony/cli/terminal.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct ApplyOptions {
+  std::string model;
+  std::string plan;
+  std::string output;
+  std::vector<std::string> inputs;
+};
+
+void run(const ApplyOptions& options, const Session& session) {
+  check_outputs({{"--output", options.output}},
+                {{"the model", options.model}, {"--plan", options.plan}});
+  const Plan plan = Plan::load(options.plan);
+  Progress progress({"read", "edit", "write"}, !session.quiet);
+  progress.begin("read");
+  onnx_io::ModelFile file(options.model);
+  const Graph graph = onnx_io::to_graph(file);
+  const Probe probe = choose_probe(graph, input_specs(options.inputs, graph));
+  progress.begin("edit");
+  onnx_io::OnnxEditor editor(file);
+  apply_plan(plan, graph, probe, editor);
+  progress.begin("write");
+  file.write(options.output);
+  progress.finish();
+  if (session.quiet) return;
+  if (!plan.sha256.empty() && plan.sha256 != file.sha256()) {
+    std::fprintf(stderr, "%s%s was made for another file than %s, but fits it\n",
+                 coloured("note: ", Colour::kYellow, Stream::kErr).c_str(),
+                 printable(options.plan).c_str(), printable(options.model).c_str());
+  }
+  print(printable(options.model) + " -> " + printable(options.output) + ", " +
+        counted(static_cast<int64_t>(plan.groups.size()), "group") + " pruned\n");
+}
+
+}  // namespace
+
+void add_apply(CLI::App& app, Session& session) {
+  auto options = std::make_shared<ApplyOptions>();
+  CLI::App* command =
+      add_command(app, "apply", "Replays a plan: gives the same bytes as the run that made it",
+                  "parsimony apply resnet.onnx --plan p.json -o small.onnx");
+  command->add_option("IN.onnx", options->model, "The model")->required()->type_name("");
+  command->add_option("--plan", options->plan, "The plan that `prune --plan` wrote")
+      ->required()
+      ->type_name("P.json");
+  command->add_option("-o,--output", options->output, "Where the smaller model goes")
+      ->required()
+      ->type_name("OUT.onnx");
+  add_input_option(*command, options->inputs);
+  command->callback([options, &session] {
+    session.run = [options, &session] { run(*options, session); };
+  });
+}
+
+}  // namespace parsimony::cli

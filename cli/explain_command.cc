@@ -1,0 +1,61 @@
+#include <memory>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/model.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/report/explain.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct ExplainOptions {
+  std::string model;
+  ExplainFilter filter;
+  std::string dot;
+  std::string granularity;
+  std::vector<std::string> inputs;
+  bool json = false;
+};
+
+void run(ExplainOptions& options, const Session& session) {
+  check_outputs({{"the model", {}}, {"--dot", options.dot}}, {{"the model", options.model}});
+  const AnalysedModel model =
+      read_and_analyse(options.model, options.inputs, options.granularity, session.quiet);
+  const auto& [probe, facts, coupling] = model.analysis;
+  options.filter.all = session.verbosity > 0;
+  const Explanation explanation = explain(model.graph, coupling, options.filter);
+  if (!options.dot.empty()) write_file(options.dot, to_dot(model.graph, facts, coupling));
+  print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Session& session) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command =
+      add_command(app, "explain", "Says which channels go together and what cannot shrink, and why",
+                  "parsimony explain resnet.onnx --node conv1 --dot resnet.dot");
+  command->add_option("IN.onnx", options->model, "The model")->required()->type_name("");
+  CLI::Option* node =
+      command
+          ->add_option("--node", options->filter.node,
+                       "Only what meets this node: its name, its output or a weight of it")
+          ->type_name("NAME");
+  command->add_option("--group", options->filter.group, "Only this group")
+      ->type_name("ID")
+      ->excludes(node);
+  command->add_option("--dot", options->dot, "Write the network as a picture for Graphviz")
+      ->type_name("F.dot");
+  command->add_flag("--json", options->json, "Print one JSON object instead of text");
+  command
+      ->add_option("--granularity", options->granularity,
+                   "What is removed as one: channel, head, head_dim or group")
+      ->type_name("WHAT");
+  add_input_option(*command, options->inputs);
+  command->callback([options, &session] {
+    session.run = [options, &session] { run(*options, session); };
+  });
+}
+
+}  // namespace parsimony::cli

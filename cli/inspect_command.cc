@@ -1,0 +1,38 @@
+#include <memory>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/model.h"
+#include "parsimony/report/inspect.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct InspectOptions {
+  std::string model;
+  std::vector<std::string> inputs;
+  bool json = false;
+};
+
+void run(const InspectOptions& options, const Session& session) {
+  const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
+  const auto& [probe, facts, coupling] = model.analysis;
+  const Inspection inspection = inspect(model.graph, facts, coupling);
+  print(options.json ? to_json(inspection) : to_text(inspection, session.verbosity > 0));
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Session& session) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command =
+      add_command(app, "inspect", "Lists a model's nodes with shapes, parameters, MACs and groups",
+                  "parsimony inspect resnet.onnx --input 1x3x224x224");
+  command->add_option("IN.onnx", options->model, "The model")->required()->type_name("");
+  command->add_flag("--json", options->json, "Print one JSON object instead of a table");
+  add_input_option(*command, options->inputs);
+  command->callback([options, &session] {
+    session.run = [options, &session] { run(*options, session); };
+  });
+}
+
+}  // namespace parsimony::cli

@@ -1,0 +1,174 @@
+#include <filesystem>
+#include <memory>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/progress.h"
+#include "parsimony/cli/prune_options.h"
+#include "parsimony/cli/terminal.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/safetensors.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/report/prune_report.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+const std::vector<std::string> kStages = {"read", "config", "infer", "couple", "score",
+                                          "plan", "check",  "edit",  "write"};
+
+/// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
+std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
+  auto masks = to_element_masks(graph, pruning.analysis.coupling, pruning.allocation.masks);
+  for (const PlanZeros& zeros : pruning.plan.zeros) {
+    for (const Weight& weight : graph.weights) {
+      if (weight.name != zeros.tensor) continue;
+      ElementMask mask = mask_smallest(weight, zeros.smallest);
+      const auto same = [&](const ElementMask& other) { return other.tensor == mask.tensor; };
+      const auto it = std::find_if(masks.begin(), masks.end(), same);
+      if (it == masks.end()) {
+        masks.push_back(std::move(mask));
+        break;
+      }
+      for (size_t i = 0; i < mask.keep.size(); ++i) it->keep[i] &= mask.keep[i];
+      break;
+    }
+  }
+  return masks;
+}
+
+/// Why the plan is empty.
+std::string reason_for_nothing(const Pruning& pruning) {
+  if (pruning.analysis.coupling.groups.empty()) {
+    return "no axis of this network can shrink; `parsimony explain` says why";
+  }
+  for (const auto& keep : pruning.allocation.masks.keep) {
+    if (std::find(keep.begin(), keep.end(), 0) != keep.end()) return "the plan is empty";
+  }
+  if (!pruning.notes.empty()) return "every group stays whole, see the notes";
+  return "what was asked for removes no channel";
+}
+
+class PruneRun {
+ public:
+  PruneRun(const PruneCommandOptions& options, const Session& session)
+      : options_(options), session_(session), progress_(kStages, !session.quiet) {}
+
+  void run() {
+    check_outputs({{"--output", options_.output},
+                   {"--plan", options_.plan},
+                   {"--report", options_.report},
+                   {"--masks-out", options_.masks}},
+                  {{"the model", options_.model}, {"--config", options_.config}});
+    const ConfigList config = config_of(options_);
+    read();
+    PruneOptions prune_options = prune_options_of(options_, graph_);
+    prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };
+    pruning_ = plan_pruning(graph_, config, prune_options);
+    for (const StageTime& time : pruning_.times) report_.timings.emplace_back(time.stage, time.seconds);
+    describe();
+    write();
+    progress_.finish();
+    if (!session_.quiet) print_summary();
+  }
+
+ private:
+  void read() {
+    progress_.begin("read");
+    timed(report_.timings, "read", [&] {
+      file_.emplace(options_.model);
+      graph_ = onnx_io::to_graph(*file_);
+    });
+  }
+
+  /// Fills the report with all that is known before the model is edited: then weights are gone.
+  void describe() {
+    const Analysis& analysis = pruning_.analysis;
+    report_.command = session_.command_line;
+    report_.source = {options_.model, {}, size_of_file(options_.model)};
+    report_.inputs = input_rows(graph_, analysis.facts);
+    report_.before = pruning_.dense;
+    report_.after = pruning_.small;
+    for (const PlanZeros& zeros : pruning_.plan.zeros) report_.zeroed += zeros.smallest;
+    report_.groups = outcomes(graph_, analysis.coupling, pruning_.allocation.masks);
+    report_.kept_whole = pruning_.plan.kept_whole;
+    report_.notes = pruning_.notes;
+    if (pruning_.plan.empty()) {
+      report_.notes.insert(report_.notes.begin(),
+                           "nothing was pruned: " + reason_for_nothing(pruning_));
+    }
+    if (!options_.masks.empty()) masks_ = masks_of(graph_, pruning_);
+  }
+
+  /// The model first: what describes it must not appear without it.
+  void write() {
+    progress_.begin("edit");
+    timed(report_.timings, "edit", [&] {
+      onnx_io::OnnxEditor editor(*file_);
+      apply_plan(pruning_.plan, graph_, pruning_.analysis.probe, editor);
+    });
+    pruning_.plan.sha256 = file_->sha256();
+    report_.source.sha256 = pruning_.plan.sha256;
+    const std::string plan = options_.plan.empty() ? std::string() : pruning_.plan.to_json();
+    progress_.begin("write");
+    timed(report_.timings, "write", [&] { file_->write(options_.output); });
+    report_.result = {options_.output, {}, size_of_file(options_.output)};
+    if (!options_.plan.empty()) write_file(options_.plan, plan);
+    if (!options_.masks.empty()) write_masks(options_.masks, masks_);
+    if (!options_.report.empty()) write_file(options_.report, to_json(report_));
+  }
+
+  static int64_t size_of_file(const std::string& path) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(path, error);
+    return error ? 0 : static_cast<int64_t>(bytes);
+  }
+
+  void print_summary() const {
+    std::string text = coloured(printable(options_.model) + " -> " + printable(options_.output),
+                                Colour::kBold, Stream::kOut) +
+                       "\n" + to_text(report_, session_.verbosity > 0);
+    for (const std::string& note : report_.notes) {
+      text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
+    }
+    if (options_.timings) text += "\n" + timings_text(report_);
+    if (!pruning_.plan.empty()) text += proof_hint();
+    print(text);
+  }
+
+  std::string proof_hint() const {
+    if (options_.plan.empty()) return "Give --plan P.json, and `parsimony verify` proves the result.\n";
+    return "Proof: parsimony verify " + options_.model + " " + options_.output + " --plan " +
+           options_.plan + "\n";
+  }
+
+  const PruneCommandOptions& options_;
+  const Session& session_;
+  Progress progress_;
+  std::optional<onnx_io::ModelFile> file_;  // before graph_, which points into it
+  Graph graph_;
+  Pruning pruning_;
+  PruneReport report_;
+  std::vector<ElementMask> masks_;
+};
+
+}  // namespace
+
+void add_prune(CLI::App& app, Session& session) {
+  auto options = std::make_shared<PruneCommandOptions>();
+  CLI::App* command =
+      add_command(app, "prune", "Makes a model smaller by removing channels",
+                  "parsimony prune resnet.onnx -o small.onnx --ratio 0.5 --exclude fc --plan p.json");
+  add_options(*command, *options);
+  command->callback([options, &session] {
+    session.run = [options, &session] { PruneRun(*options, session).run(); };
+  });
+}
+
+}  // namespace parsimony::cli

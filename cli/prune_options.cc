@@ -1,0 +1,82 @@
+#include "parsimony/cli/prune_options.h"
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/pruners/criterion.h"
+
+namespace parsimony::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void add_shorthand(CLI::App& command, CLI::Option* config, PruneCommandOptions& options) {
+  Shorthand& shorthand = options.shorthand;
+  const std::string group = "Without a config file";
+  const auto add = [&](const std::string& name, auto& variable, const std::string& text,
+                       const char* type) {
+    return command.add_option(name, variable, text)->type_name(type)->group(group)->excludes(config);
+  };
+  add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO")
+      ->each([&options](const std::string&) { options.has_ratio = true; });
+  add("--criterion", shorthand.criterion,
+      "What ranks channels: " + joined(criterion_names()) + " (l1)", "NAME");
+  add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE,...")
+      ->delimiter(',');
+  add("--exclude", shorthand.exclude, "Layers to leave whole, up to the next option", "NAME ...");
+  add("--scope", shorthand.scope,
+      "The ratio holds for each layer (local, the default) or for all together (global)", "SCOPE");
+  add("--budget", shorthand.budget,
+      "What the ratio is a share of: channels (the default), params or macs", "WHAT");
+  add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, PruneCommandOptions& options) {
+  command.add_option("IN.onnx", options.model, "The model")->required()->type_name("");
+  command.add_option("-o,--output", options.output, "Where the smaller model goes")
+      ->required()
+      ->type_name("OUT.onnx");
+  CLI::Option* config =
+      command.add_option("--config", options.config, "Config list: what to prune, and how much")
+          ->type_name("CFG.json");
+  add_shorthand(command, config, options);
+  command
+      .add_option("--granularity", options.granularity,
+                  "What is removed as one: channel, head, head_dim or group")
+      ->type_name("WHAT");
+  command.add_flag("--exact-only", options.exact_only,
+                   "Leave groups whole whose removal changes what remains (LayerNorm, softmax)");
+  add_input_option(command, options.inputs);
+  command.add_option("--seed", options.seed, "For criteria that draw at random (0)")->type_name("N");
+  command.add_option("--plan", options.plan, "Write what was removed: for apply and verify")
+      ->type_name("P.json");
+  command.add_option("--report", options.report, "Write costs, groups, notes and times as JSON")
+      ->type_name("R.json");
+  command.add_option("--masks-out", options.masks, "Write the masks over the original's weights")
+      ->type_name("M.safetensors");
+  command.add_flag("--timings", options.timings, "Print how long each stage took");
+}
+
+ConfigList config_of(const PruneCommandOptions& options) {
+  if (!options.config.empty()) return read_config(options.config);
+  if (!options.has_ratio) throw errors::nothing_asked();
+  return from_shorthand(options.shorthand);
+}
+
+PruneOptions prune_options_of(const PruneCommandOptions& options, const Graph& graph) {
+  PruneOptions result;
+  result.inputs = input_specs(options.inputs, graph);
+  if (!options.granularity.empty()) {
+    result.granularity = parse_granularity(options.granularity, "--granularity");
+  }
+  result.seed = options.seed;
+  result.exact_only = options.exact_only;
+  return result;
+}
+
+}  // namespace parsimony::cli

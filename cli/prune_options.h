@@ -1,0 +1,37 @@
+// The options of `prune`, apart from what it does.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/prune.h"
+
+namespace parsimony::cli {
+
+struct PruneCommandOptions {
+  std::string model;
+  std::string output;
+  std::string config;
+  Shorthand shorthand;
+  bool has_ratio = false;
+  std::string granularity;  ///< empty: the config's, or channels
+  bool exact_only = false;
+  std::vector<std::string> inputs;
+  std::string plan;
+  std::string report;
+  std::string masks;
+  bool timings = false;
+  uint64_t seed = 0;
+};
+
+void add_options(CLI::App& command, PruneCommandOptions& options);
+
+/// The config file, or the shorthand. @throws ConfigError if neither says how much, IoError
+ConfigList config_of(const PruneCommandOptions& options);
+
+/// @throws ConfigError
+PruneOptions prune_options_of(const PruneCommandOptions& options, const Graph& graph);
+
+}  // namespace parsimony::cli
