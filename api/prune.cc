@@ -164,6 +164,7 @@ class Planner {
     const Analysis& analysis = pruning_.analysis;
     for (const TensorZeros& zeros : zeros_) {
       pruning_.plan.zeros.push_back({zeros.tensor, zeros.smallest});
+      pruning_.plan.folds.push_back({zeros.tensor, "its smallest elements are zero"});
     }
     if (dead_ > 0) {
       pruning_.notes.push_back(std::to_string(dead_) + " channels were dead after zeroing and are removed");

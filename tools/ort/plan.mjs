@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 
-import { maskAxis, takeAxis } from './tensor.mjs';
+import { maskAxis, takeAxis, zeroSmallest } from './tensor.mjs';
 
 /** Reads and checks a plan. @throws Error naming the faulty entry. */
 export function readPlan(path) {
@@ -41,7 +41,8 @@ function planFault(plan) {
 function sliceFault({ tensor, axis, role, size, keep }) {
   if (typeof tensor !== 'string') return 'tensor: wanted a name';
   if (!Number.isInteger(axis) || axis < 0) return `axis: found ${axis}, wanted 0 or more`;
-  if (role !== 'in' && role !== 'out') return `role: found "${role}", wanted "in" or "out"`;
+  if (!['in', 'out', 'with'].includes(role))
+    return `role: found "${role}", wanted "in", "out" or "with"`;
   if (!Number.isInteger(size) || size < 1) return `size: found ${size}, wanted 1 or more`;
   if (!Array.isArray(keep)) return 'keep: wanted a list';
   const ascending = keep.every(
@@ -51,12 +52,21 @@ function sliceFault({ tensor, axis, role, size, keep }) {
 }
 
 /**
- * Turns the original into the proof's reference: every slice that the plan removes becomes zero.
+ * Turns the original into the proof's reference: every slice that the plan removes becomes zero,
+ * and so do the single elements that it names. A divisor (role "with") belongs to its channel but
+ * is not zeroed: 0/0 would say nothing.
  */
 export function maskModel(model, plan) {
   separateCopies(model, plan.copies ?? []);
+  for (const { tensor: name, smallest } of plan.zeros ?? []) {
+    const tensor = requireTensor(model, name);
+    const bytes = tensor.bytes();
+    zeroSmallest(bytes, tensor.type, tensor.width, smallest);
+    tensor.setBytes(bytes);
+  }
   for (const slice of slicesOf(plan)) {
     const tensor = slicedTensor(model, slice);
+    if (slice.role === 'with') continue;
     const bytes = tensor.bytes();
     maskAxis(
       bytes,

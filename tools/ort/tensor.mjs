@@ -155,6 +155,25 @@ export function takeAxis(bytes, dims, width, axis, keep) {
   return Buffer.concat(parts);
 }
 
+// How to read |value| of one element; the magnitudes of 16-bit floats are ordered as their bits.
+const MAGNITUDES = {
+  float32: (bytes, at) => Math.abs(bytes.readFloatLE(at)),
+  float64: (bytes, at) => Math.abs(bytes.readDoubleLE(at)),
+  float16: (bytes, at) => bytes.readUInt16LE(at) & 0x7fff,
+  bfloat16: (bytes, at) => bytes.readUInt16LE(at) & 0x7fff,
+  int8: (bytes, at) => Math.abs(bytes.readInt8(at)),
+};
+
+/** Zeroes the `count` elements of least magnitude, in place; ties fall to the lower index. */
+export function zeroSmallest(bytes, type, width, count) {
+  const magnitude = MAGNITUDES[type];
+  if (!magnitude) throw new Error(`${type} elements have no magnitude`);
+  const order = Array.from({ length: bytes.length / width }, (_, i) => i);
+  const keys = order.map((i) => magnitude(bytes, i * width));
+  order.sort((a, b) => keys[a] - keys[b] || a - b);
+  for (const i of order.slice(0, count)) bytes.fill(0, i * width, (i + 1) * width);
+}
+
 function axisStrides(dims, width, axis) {
   const product = (part) => part.reduce((a, b) => a * b, 1);
   return {
