@@ -13,8 +13,9 @@ void add_options(CLI::App& app, Session& session) {
   app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
   app.add_flag("-v,--verbose", session.verbosity, "Print more");
   app.require_subcommand(0, 1);  // our own message names candidates
-  app.footer("Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
-             "3 unsupported, 4 file or I/O, 70 a bug of ours.");
+  app.footer(
+      "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
+      "3 unsupported, 4 file or I/O, 70 a bug of ours.");
   add_prune(app, session);
   add_inspect(app, session);
   add_explain(app, session);

@@ -60,9 +60,8 @@ void add_apply(CLI::App& app, Session& session) {
       ->required()
       ->type_name("OUT.onnx");
   add_input_option(*command, options->inputs);
-  command->callback([options, &session] {
-    session.run = [options, &session] { run(*options, session); };
-  });
+  command->callback(
+      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
 }
 
 }  // namespace parsimony::cli

@@ -36,14 +36,19 @@ ConfigError nothing_asked() {
       "--ratio 0.5");
 }
 
+ConfigError both_asked(std::string_view option) {
+  return ConfigError("prune: " + std::string(option) +
+                     " is for pruning without a config file; with --config, write it there");
+}
+
 ConfigError too_many_inputs(size_t given, size_t wanted) {
   return ConfigError("--input was given " + std::to_string(given) + " times, but the model has " +
                      std::to_string(wanted) + (wanted == 1 ? " input" : " inputs"));
 }
 
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other) {
-  return ConfigError(std::string(one) + " and " + std::string(other) + " are the same file: " +
-                     std::string(path));
+  return ConfigError(std::string(one) + " and " + std::string(other) +
+                     " are the same file: " + std::string(path));
 }
 
 IoError not_a_file(std::string_view path) {
@@ -69,7 +74,9 @@ UnsupportedError not_runnable(std::string_view message) {
   return UnsupportedError("verify: the original cannot be run: " + std::string(message));
 }
 
-IoError oracle_failed(std::string_view message) { return IoError("verify: " + std::string(message)); }
+IoError oracle_failed(std::string_view message) {
+  return IoError("verify: " + std::string(message));
+}
 
 VerificationError differs(std::string_view what) {
   return VerificationError("verification failed: " + std::string(what));

@@ -17,6 +17,7 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
 ConfigError nothing_asked();
+ConfigError both_asked(std::string_view option);
 ConfigError too_many_inputs(size_t given, size_t wanted);
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);
 IoError not_a_file(std::string_view path);

@@ -53,9 +53,8 @@ void add_explain(CLI::App& app, Session& session) {
                    "What is removed as one: channel, head, head_dim or group")
       ->type_name("WHAT");
   add_input_option(*command, options->inputs);
-  command->callback([options, &session] {
-    session.run = [options, &session] { run(*options, session); };
-  });
+  command->callback(
+      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
 }
 
 }  // namespace parsimony::cli

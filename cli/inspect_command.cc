@@ -30,9 +30,8 @@ void add_inspect(CLI::App& app, Session& session) {
   command->add_option("IN.onnx", options->model, "The model")->required()->type_name("");
   command->add_flag("--json", options->json, "Print one JSON object instead of a table");
   add_input_option(*command, options->inputs);
-  command->callback([options, &session] {
-    session.run = [options, &session] { run(*options, session); };
-  });
+  command->callback(
+      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
 }
 
 }  // namespace parsimony::cli

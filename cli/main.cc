@@ -17,7 +17,8 @@ int failed(const std::exception& error, Exit code) {
   const std::string name = coloured("parsimony:", Colour::kRed, Stream::kErr);
   std::fprintf(stderr, "%s %s\n", name.c_str(), error.what());
   if (code == Exit::kBug) {
-    std::fputs("This is a bug of ours. Please report it, with the command and the model.\n", stderr);
+    std::fputs("This is a bug of ours. Please report it, with the command and the model.\n",
+               stderr);
   }
   return static_cast<int>(code);
 }

@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+constexpr size_t kMostNotes = 5;
+
 /// Where the environment says, beside the installed command, or in the source tree.
 std::string find_script() {
   if (const char* path = std::getenv("PARSIMONY_ORT_COMPARE"); path != nullptr && *path != '\0') {
@@ -35,7 +37,8 @@ std::string find_script() {
 std::vector<std::string> arguments_of(const OracleJob& job) {
   const auto node = find_program("node");
   if (!node) throw errors::no_node();
-  std::vector<std::string> arguments{*node, find_script(), "--json", "--seed", std::to_string(job.seed)};
+  std::vector<std::string> arguments{*node, find_script(), "--json", "--seed",
+                                     std::to_string(job.seed)};
   if (job.inputs > 0) arguments.insert(arguments.end(), {"--inputs", std::to_string(job.inputs)});
   for (const std::string& spec : job.specs) arguments.insert(arguments.end(), {"--input", spec});
   // Behind --, so that a file whose name begins with a dash is no option.
@@ -87,20 +90,25 @@ std::string describe_worst(const Json& result, const OracleVerdict& verdict) {
     return number(output, "difference") / number(output, "tolerance");
   };
   const auto& outputs = result.at("outputs");
-  const auto worst = std::max_element(outputs.begin(), outputs.end(), [&](const Json& a, const Json& b) {
-    return beyond(a) < beyond(b);
-  });
+  const auto worst =
+      std::max_element(outputs.begin(), outputs.end(),
+                       [&](const Json& a, const Json& b) { return beyond(a) < beyond(b); });
   std::string text;
   if (worst != outputs.end() && beyond(*worst) > 1) {
     text = "output \"" + worst->at("name").get<std::string>() + "\" differs by " +
            brief(number(*worst, "difference")) + " of its largest value, tolerance " +
            brief(number(*worst, "tolerance"));
     if (worst->contains("at") && worst->at("at").is_number()) {
-      text += "; element " + worst->at("at").dump() + ": found " + worst->value("found", Json()).dump() +
-              ", wanted " + worst->value("wanted", Json()).dump();
+      text += "; element " + worst->at("at").dump() + ": found " +
+              worst->value("found", Json()).dump() + ", wanted " +
+              worst->value("wanted", Json()).dump();
     }
   }
-  for (const std::string& note : verdict.notes) text += (text.empty() ? "" : "\n  ") + note;
+  const size_t shown = std::min(verdict.notes.size(), kMostNotes);
+  for (size_t i = 0; i < shown; ++i) text += (text.empty() ? "" : "\n  ") + verdict.notes[i];
+  if (shown < verdict.notes.size()) {
+    text += "\n  and " + std::to_string(verdict.notes.size() - shown) + " more";
+  }
   return text.empty() ? "the verdict is " + result.at("verdict").get<std::string>() : text;
 }
 

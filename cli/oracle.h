@@ -24,8 +24,8 @@ struct OracleOutput {
 
 struct OracleVerdict {
   bool fine = false;
-  bool mixes = false;       ///< only run and found finite: a group passes a mixing operator
-  double difference = 0;    ///< of the worst output; infinite if it is not finite
+  bool mixes = false;     ///< only run and found finite: a group passes a mixing operator
+  double difference = 0;  ///< of the worst output; infinite if it is not finite
   double tolerance = 0;
   int64_t probes = 0;
   std::vector<OracleOutput> outputs;

@@ -20,7 +20,8 @@ namespace parsimony::cli {
 namespace {
 
 IoError cannot_run(const std::string& program, int cause) {
-  return errors::oracle_failed(program + " cannot be run: " + std::generic_category().message(cause));
+  return errors::oracle_failed(program +
+                               " cannot be run: " + std::generic_category().message(cause));
 }
 
 /// Both ends of a pipe, closed at the end.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -20,8 +21,8 @@
 namespace parsimony::cli {
 namespace {
 
-const std::vector<std::string> kStages = {"read", "config", "infer", "couple", "score",
-                                          "plan", "check",  "edit",  "write"};
+const std::vector<std::string> kStages = {"read",  "config", "weights", "infer", "couple",
+                                          "score", "plan",   "check",   "edit",  "write"};
 
 /// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
 std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
@@ -71,7 +72,8 @@ class PruneRun {
     PruneOptions prune_options = prune_options_of(options_, graph_);
     prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };
     pruning_ = plan_pruning(graph_, config, prune_options);
-    for (const StageTime& time : pruning_.times) report_.timings.emplace_back(time.stage, time.seconds);
+    for (const StageTime& time : pruning_.times)
+      report_.timings.emplace_back(time.stage, time.seconds);
     describe();
     write();
     progress_.finish();
@@ -137,13 +139,14 @@ class PruneRun {
     for (const std::string& note : report_.notes) {
       text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
     }
-    if (options_.timings) text += "\n" + timings_text(report_);
     if (!pruning_.plan.empty()) text += proof_hint();
+    if (options_.timings) text += "\n" + timings_text(report_);
     print(text);
   }
 
   std::string proof_hint() const {
-    if (options_.plan.empty()) return "Give --plan P.json, and `parsimony verify` proves the result.\n";
+    if (options_.plan.empty())
+      return "Give --plan P.json, and `parsimony verify` proves the result.\n";
     return "Proof: parsimony verify " + options_.model + " " + options_.output + " --plan " +
            options_.plan + "\n";
   }
@@ -162,9 +165,9 @@ class PruneRun {
 
 void add_prune(CLI::App& app, Session& session) {
   auto options = std::make_shared<PruneCommandOptions>();
-  CLI::App* command =
-      add_command(app, "prune", "Makes a model smaller by removing channels",
-                  "parsimony prune resnet.onnx -o small.onnx --ratio 0.5 --exclude fc --plan p.json");
+  CLI::App* command = add_command(
+      app, "prune", "Makes a model smaller by removing channels",
+      "parsimony prune resnet.onnx -o small.onnx --ratio 0.5 --exclude fc --plan p.json");
   add_options(*command, *options);
   command->callback([options, &session] {
     session.run = [options, &session] { PruneRun(*options, session).run(); };

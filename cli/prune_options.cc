@@ -13,20 +13,21 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-void add_shorthand(CLI::App& command, CLI::Option* config, PruneCommandOptions& options) {
+void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
   Shorthand& shorthand = options.shorthand;
   const std::string group = "Without a config file";
   const auto add = [&](const std::string& name, auto& variable, const std::string& text,
                        const char* type) {
-    return command.add_option(name, variable, text)->type_name(type)->group(group)->excludes(config);
+    CLI::Option* option = command.add_option(name, variable, text)->type_name(type)->group(group);
+    options.shorthand_options.push_back(option);
+    return option;
   };
-  add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO")
-      ->each([&options](const std::string&) { options.has_ratio = true; });
+  add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO");
   add("--criterion", shorthand.criterion,
       "What ranks channels: " + joined(criterion_names()) + " (l1)", "NAME");
-  add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE,...")
+  add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
       ->delimiter(',');
-  add("--exclude", shorthand.exclude, "Layers to leave whole, up to the next option", "NAME ...");
+  add("--exclude", shorthand.exclude, "Layers to leave whole, up to the next option", "NAME");
   add("--scope", shorthand.scope,
       "The ratio holds for each layer (local, the default) or for all together (global)", "SCOPE");
   add("--budget", shorthand.budget,
@@ -41,10 +42,9 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   command.add_option("-o,--output", options.output, "Where the smaller model goes")
       ->required()
       ->type_name("OUT.onnx");
-  CLI::Option* config =
-      command.add_option("--config", options.config, "Config list: what to prune, and how much")
-          ->type_name("CFG.json");
-  add_shorthand(command, config, options);
+  command.add_option("--config", options.config, "Config list: what to prune, and how much")
+      ->type_name("CFG.json");
+  add_shorthand(command, options);
   command
       .add_option("--granularity", options.granularity,
                   "What is removed as one: channel, head, head_dim or group")
@@ -52,7 +52,8 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   command.add_flag("--exact-only", options.exact_only,
                    "Leave groups whole whose removal changes what remains (LayerNorm, softmax)");
   add_input_option(command, options.inputs);
-  command.add_option("--seed", options.seed, "For criteria that draw at random (0)")->type_name("N");
+  command.add_option("--seed", options.seed, "For criteria that draw at random (0)")
+      ->type_name("N");
   command.add_option("--plan", options.plan, "Write what was removed: for apply and verify")
       ->type_name("P.json");
   command.add_option("--report", options.report, "Write costs, groups, notes and times as JSON")
@@ -63,8 +64,14 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
 }
 
 ConfigList config_of(const PruneCommandOptions& options) {
+  for (const CLI::Option* option : options.shorthand_options) {
+    const bool given = option->count() > 0;
+    if (given && !options.config.empty()) throw errors::both_asked(option->get_name());
+    if (!given && options.config.empty() && option->get_name() == "--ratio") {
+      throw errors::nothing_asked();
+    }
+  }
   if (!options.config.empty()) return read_config(options.config);
-  if (!options.has_ratio) throw errors::nothing_asked();
   return from_shorthand(options.shorthand);
 }
 

@@ -15,8 +15,8 @@ struct PruneCommandOptions {
   std::string output;
   std::string config;
   Shorthand shorthand;
-  bool has_ratio = false;
-  std::string granularity;  ///< empty: the config's, or channels
+  std::vector<const CLI::Option*> shorthand_options;  ///< those that a config file replaces
+  std::string granularity;                            ///< empty: the config's, or channels
   bool exact_only = false;
   std::vector<std::string> inputs;
   std::string plan;

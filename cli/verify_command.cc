@@ -55,7 +55,9 @@ void add_verify(CLI::App& app, Session& session) {
                   "parsimony verify resnet.onnx small.onnx --plan p.json --inputs 8");
   command->add_option("IN.onnx", job->original, "The original")->required()->type_name("");
   command->add_option("OUT.onnx", job->small, "The smaller model")->required()->type_name("");
-  command->add_option("--plan", job->plan, "The plan that made it")->required()->type_name("P.json");
+  command->add_option("--plan", job->plan, "The plan that made it")
+      ->required()
+      ->type_name("P.json");
   command->add_option("--inputs", job->inputs, "How many random inputs to try")
       ->type_name("N")
       ->check(CLI::PositiveNumber);

@@ -31,12 +31,12 @@ if(PARSIMONY_NATIVE)
   add_compile_options(-march=native)
 endif()
 
-# ccache must be told that it may reuse objects built with a precompiled header, and that another
-# build folder or clone of the same sources is no difference.
+# Another build folder or clone of the same sources is no difference to the cache. There are no
+# precompiled headers: GCC 12 writes 100 MB for onnx_pb.h, now and then a broken file, and a broken
+# one in the cache breaks every later build; the gain is half a second per file, once.
 find_program(PARSIMONY_CCACHE ccache)
 mark_as_advanced(PARSIMONY_CCACHE)
 if(PARSIMONY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_NOHASHDIR=1
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${PARSIMONY_CCACHE}")
 endif()

@@ -11,12 +11,12 @@ function(parsimony_warnings target)
     $<$<BOOL:${PARSIMONY_WERROR}>:-Werror>)
 endfunction()
 
-# parsimony_room(NAME n [DEPENDS room...] [PACKAGES target...] [PRECOMPILE header...])
+# parsimony_room(NAME n [DEPENDS room...] [PACKAGES target...])
 #
 # A room is a folder and a library of everything in it. DEPENDS are rooms whose headers ours
 # include; PACKAGES are third-party libraries that only our .cc files know.
 function(parsimony_room)
-  cmake_parse_arguments(room "" "NAME" "DEPENDS;PACKAGES;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(room "" "NAME" "DEPENDS;PACKAGES" ${ARGN})
   set(folder "${PROJECT_SOURCE_DIR}/${room_NAME}")
   set(target parsimony_${room_NAME})
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc" "${folder}/*/*.cc")
@@ -29,9 +29,6 @@ function(parsimony_room)
     add_library(${target} ${sources})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE ${room_PACKAGES})
-    if(room_PRECOMPILE)
-      target_precompile_headers(${target} PRIVATE ${room_PRECOMPILE})
-    endif()
     parsimony_warnings(${target})
   else()
     add_library(${target} INTERFACE)
@@ -68,7 +65,6 @@ function(parsimony_command folder)
   target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}"
     PARSIMONY_SHARE_FROM_BIN="${share_from_bin}"
     PARSIMONY_TOOLS_DIR="${PROJECT_SOURCE_DIR}/tools")
-  target_precompile_headers(parsimony PRIVATE <CLI/CLI.hpp>)
   set_target_properties(parsimony PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   parsimony_warnings(parsimony)

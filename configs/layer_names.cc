@@ -80,11 +80,8 @@ std::string module_of_node_name(std::string_view name) {
     const std::string_view part = name.substr(0, slash);
     const bool repeats = !last.empty() && part.starts_with(last) && part.size() > last.size() &&
                          part[last.size()] == '.';
-    if (repeats) {
-      path += part.substr(last.size());
-    } else {
-      path += (path.empty() ? "" : ".") + std::string(part);
-    }
+    if (!repeats && !path.empty()) path += '.';
+    path += repeats ? part.substr(last.size()) : part;
     last = part;
     name.remove_prefix(slash);
   }

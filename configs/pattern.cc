@@ -1,3 +1,8 @@
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC bug 105562: std::regex looks uninitialised to it under the sanitizers.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 #include <algorithm>
 #include <cstdint>
 
@@ -40,7 +45,8 @@ std::regex compile(const std::string& text) {
 }
 
 std::string_view explain(std::regex_constants::error_type code) {
-  if (code == std::regex_constants::error_paren) return "parentheses do not match";
+  if (code == std::regex_constants::error_paren)
+    return "parentheses do not match, or there is nothing to repeat";
   if (code == std::regex_constants::error_brack) return "brackets do not match";
   if (code == std::regex_constants::error_brace) return "braces do not match";
   if (code == std::regex_constants::error_badbrace) return "found no number in braces";

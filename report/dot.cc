@@ -18,7 +18,8 @@ std::string colour_of(int group) {
   const double hue = std::fmod(group * kGolden, 1.0);
   std::array<unsigned, 3> rgb{};
   for (size_t c = 0; c < rgb.size(); ++c) {
-    const double distance = std::fabs(std::fmod(hue * 6 + 6 - 2 * static_cast<double>(c), 6.0) - 3) - 1;
+    const double distance =
+        std::fabs(std::fmod(hue * 6 + 6 - 2 * static_cast<double>(c), 6.0) - 3) - 1;
     const double level = distance < 0 ? 0 : distance > 1 ? 1 : distance;
     rgb[c] = static_cast<unsigned>(std::lround(255 * (kPale + (1 - kPale) * level)));
   }
@@ -104,8 +105,9 @@ std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupl
   const LineGroups groups(coupling);
   std::string out = "digraph network {\n  node [shape=box, fontname=\"sans-serif\"];\n";
   const auto draw_end = [&](ValueId v) {
-    out += "  v" + std::to_string(v) + " [shape=ellipse, label=" +
-           quoted_lines({graph.value(v).name, shape_of(facts, v)}) + "];\n";
+    out += "  v" + std::to_string(v) +
+           " [shape=ellipse, label=" + quoted_lines({graph.value(v).name, shape_of(facts, v)}) +
+           "];\n";
   };
   for (const ValueId v : graph.inputs) draw_end(v);
   for (size_t n = 0; n < graph.nodes.size(); ++n) draw_node(graph, facts, coupling, groups, n, out);

@@ -97,7 +97,8 @@ std::string axis_text(const std::string& tensor, int axis) {
 }
 
 std::string group_text(const GroupRow& group, bool all) {
-  std::string text = group.id + ": " + counted(group.size, group.granularity == "channel" ? "channel" : "slice");
+  std::string text =
+      group.id + ": " + counted(group.size, group.granularity == "channel" ? "channel" : "slice");
   if (group.granularity != "channel") text += ", by " + group.granularity;
   if (group.mixes) text += ", mixes at " + printable(group.mixes_at);
   using enum Table::Align;
@@ -108,8 +109,15 @@ std::string group_text(const GroupRow& group, bool all) {
                printable(member.node)});
   }
   text += "\n" + table.text(2);
-  const std::string ties = listed(group.ties, all ? group.ties.size() : kMostTies);
-  return text + "  tied by: " + printable(ties) + "\n\n";
+  std::vector<std::string> ties;
+  for (const std::string& tie : group.ties) ties.push_back(printable(tie));
+  if (!all && ties.size() > kMostTies) {
+    const size_t more = ties.size() - kMostTies;
+    ties.resize(kMostTies);
+    ties.push_back("and " + std::to_string(more) + " more (-v)");
+  }
+  constexpr std::string_view kTied = "  tied by: ";
+  return text + std::string(kTied) + wrapped(ties, kTied.size(), kTied.size()) + "\n\n";
 }
 
 }  // namespace
@@ -124,8 +132,8 @@ Explanation explain(const Graph& graph, const Coupling& coupling, const ExplainF
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     const Group& group = coupling.groups[g];
     if (!filter.group.empty() && group.id != filter.group) continue;
-    const bool meets = std::any_of(ties[g].begin(), ties[g].end(),
-                                   [&](NodeId n) { return nodes.contains(n); });
+    const bool meets =
+        std::any_of(ties[g].begin(), ties[g].end(), [&](NodeId n) { return nodes.contains(n); });
     if (!nodes.empty() && !meets) continue;
     result.groups.push_back(row_of(graph, group, ties[g]));
   }
@@ -183,9 +191,8 @@ std::string to_json(const Explanation& explanation) {
                     {"node", row.node.empty() ? Json(nullptr) : Json(row.node)},
                     {"reason", row.reason}});
   }
-  return dumped(Json{{"parsimony_explain", 1},
-                      {"groups", std::move(groups)},
-                      {"kept_whole", std::move(kept)}});
+  return dumped(Json{
+      {"parsimony_explain", 1}, {"groups", std::move(groups)}, {"kept_whole", std::move(kept)}});
 }
 
 }  // namespace parsimony

@@ -13,10 +13,10 @@ namespace parsimony {
 struct MemberRow {
   std::string tensor;
   int axis = 0;
-  std::string role;       ///< "out", "in" or "with"
-  int64_t size = 0;       ///< of the axis
-  int64_t indices = 0;    ///< how many of them belong to the group
-  std::string node;       ///< that reads it
+  std::string role;     ///< "out", "in" or "with"
+  int64_t size = 0;     ///< of the axis
+  int64_t indices = 0;  ///< how many of them belong to the group
+  std::string node;     ///< that reads it
 };
 
 struct GroupRow {

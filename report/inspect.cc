@@ -38,9 +38,10 @@ bool is_shape_arithmetic(const Facts& facts, const Node& node) {
 /// "[64, 3, 7, 7] +2": the largest weight and how many more there are.
 std::string weights_text(const NodeRow& row) {
   if (row.weights.empty()) return "";
-  const auto largest = std::max_element(
-      row.weights.begin(), row.weights.end(),
-      [](const auto& a, const auto& b) { return element_count(a.second) < element_count(b.second); });
+  const auto largest =
+      std::max_element(row.weights.begin(), row.weights.end(), [](const auto& a, const auto& b) {
+        return element_count(a.second) < element_count(b.second);
+      });
   const std::string text = to_string(largest->second);
   return row.weights.size() == 1 ? text : text + " +" + std::to_string(row.weights.size() - 1);
 }
@@ -144,12 +145,14 @@ std::string to_text(const Inspection& inspection, bool all) {
 std::string to_json(const Inspection& inspection) {
   Json inputs = Json::array();
   for (const InputRow& input : inspection.inputs) {
-    inputs.push_back({{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
+    inputs.push_back(
+        {{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
   }
   Json nodes = Json::array();
   for (const NodeRow& row : inspection.nodes) {
     Json weights = Json::array();
-    for (const auto& [name, dims] : row.weights) weights.push_back({{"name", name}, {"shape", dims}});
+    for (const auto& [name, dims] : row.weights)
+      weights.push_back({{"name", name}, {"shape", dims}});
     Json outputs = Json::array();
     for (const auto& shape : row.outputs) outputs.push_back(shape_json(shape));
     nodes.push_back({{"node", row.node},

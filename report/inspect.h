@@ -23,8 +23,8 @@ struct NodeRow {
   std::string op;
   std::vector<std::pair<std::string, Shape>> weights;  ///< the parameters that it reads
   std::vector<std::optional<Shape>> outputs;
-  int64_t params = 0;  ///< elements; a shared weight counts where it is first read
-  int64_t macs = 0;    ///< multiply-adds
+  int64_t params = 0;                   ///< elements; a shared weight counts where it is first read
+  int64_t macs = 0;                     ///< multiply-adds
   std::vector<std::string> groups_in;   ///< ids of the groups of the data that it reads
   std::vector<std::string> groups_out;  ///< and of those that it makes
   bool shape_arithmetic = false;        ///< its result is known when the model is read

@@ -79,8 +79,8 @@ std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
   std::vector<GroupOutcome> result;
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     const Group& group = coupling.groups[g];
-    GroupOutcome outcome{group.id, group.size, masks.kept(static_cast<int>(g)), group.mixes,
-                         group.granularity, {}};
+    GroupOutcome outcome{group.id,    group.size,        masks.kept(static_cast<int>(g)),
+                         group.mixes, group.granularity, {}};
     for (const Member& member : group.members) {
       const Shape& dims = graph.weight(graph.value(member.value).weight).dims;
       if (member.role != Role::kOut || dims.size() < 2) continue;
@@ -96,7 +96,8 @@ std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
 std::string to_json(const PruneReport& report) {
   Json inputs = Json::array();
   for (const InputRow& input : report.inputs) {
-    inputs.push_back({{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
+    inputs.push_back(
+        {{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
   }
   Json kept = Json::array();
   for (const KeptWhole& whole : report.kept_whole) {
@@ -105,22 +106,22 @@ std::string to_json(const PruneReport& report) {
   Json timings = Json::object();
   for (const auto& [stage, seconds] : report.timings) timings[stage] = seconds;
   return dumped(Json{{"parsimony_report", 1},
-                      {"command", report.command},
-                      {"source", to_object(report.source)},
-                      {"result", to_object(report.result)},
-                      {"inputs", std::move(inputs)},
-                      {"params", {{"before", report.before.params}, {"after", report.after.params}}},
-                      {"macs", {{"before", report.before.macs}, {"after", report.after.macs}}},
-                      {"zeroed", report.zeroed},
-                      {"groups", groups_json(report)},
-                      {"kept_whole", std::move(kept)},
-                      {"notes", report.notes},
-                      {"timings", std::move(timings)}});
+                     {"command", report.command},
+                     {"source", to_object(report.source)},
+                     {"result", to_object(report.result)},
+                     {"inputs", std::move(inputs)},
+                     {"params", {{"before", report.before.params}, {"after", report.after.params}}},
+                     {"macs", {{"before", report.before.macs}, {"after", report.after.macs}}},
+                     {"zeroed", report.zeroed},
+                     {"groups", groups_json(report)},
+                     {"kept_whole", std::move(kept)},
+                     {"notes", report.notes},
+                     {"timings", std::move(timings)}});
 }
 
 std::string to_text(const PruneReport& report, bool all) {
   using enum Table::Align;
-  Table table({"", "before", "after", ""}, {kLeft, kRight, kRight, kRight});
+  Table table({"", "before", "after", "left"}, {kLeft, kRight, kRight, kRight});
   const auto add = [&](const char* what, int64_t before, int64_t after) {
     table.add({what, with_thousands(before), with_thousands(after), percent(after, before)});
   };

@@ -55,6 +55,25 @@ std::string listed(const std::vector<std::string>& words, size_t most) {
   return out;
 }
 
+std::string wrapped(const std::vector<std::string>& words, size_t begin, size_t indent,
+                    size_t width) {
+  std::string out;
+  size_t column = begin;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string word = i + 1 < words.size() ? words[i] + "," : words[i];
+    if (i > 0 && column + 1 + word.size() > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (i > 0) {
+      out += " ";
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
 Table::Table(std::vector<std::string> head, std::vector<Align> align) : align_(std::move(align)) {
   rows_.push_back(std::move(head));
 }

@@ -27,6 +27,11 @@ std::string printable(std::string_view text);
 /// The words with ", " between them; of more than `most` the rest is counted: "a, b and 7 more".
 std::string listed(const std::vector<std::string>& words, size_t most);
 
+/// The words with ", " between them, in lines of at most `width`. The first begins
+/// in column `begin`, the others in column `indent`.
+std::string wrapped(const std::vector<std::string>& words, size_t begin, size_t indent,
+                    size_t width = 100);
+
 /// Columns as wide as their widest cell, two spaces apart.
 ///
 ///     Table table({"node", "params"}, {Table::Align::kLeft, Table::Align::kRight});

@@ -46,6 +46,18 @@ class Freezer {
   const Facts& after_;
 };
 
+/// Does anything that the node reads or makes look different now?
+bool touched(const Node& node, const Facts& before, const Facts& after) {
+  const auto changed = [&](ValueId id) {
+    if (id == kNone) return false;
+    const auto v = static_cast<size_t>(id);
+    return before.shapes[v] != after.shapes[v] ||
+           (before.computed[v] && before.constants[v] != after.constants[v]);
+  };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), changed) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), changed);
+}
+
 }  // namespace
 
 std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -71,7 +83,7 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
     const bool computed = !node.outputs.empty() && node.outputs[0] != kNone &&
                           facts.computed[static_cast<size_t>(node.outputs[0])];
     const Rule* rule = node.has_subgraph ? nullptr : find_rule(node.domain, node.op);
-    if (computed || rule == nullptr) continue;
+    if (computed || rule == nullptr || !touched(node, facts, after)) continue;
     const NodeView was(graph, node, facts);
     const NodeView is(graph, node, after);
     PatchView view(was, is, kept, patches);

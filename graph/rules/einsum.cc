@@ -1,5 +1,5 @@
 // Einsum: the equation is a line of the notation in other words: "bij,bjk->bik" is
-// x0[b i j] x1[b j k] -> y[b i k]. A letter summed within one operand may not shrink.
+// x0[b i j] x1[b j k] -> y[b i k].
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -65,6 +65,13 @@ notation::Line line_of(const NodeView& view) {
 
 Shapes infer_einsum(const NodeView& view) { return infer_line(line_of(view), view); }
 
-Factors factor_einsum(const NodeView& view) { return factor_line(line_of(view), view); }
+Factors factor_einsum(const NodeView& view) {
+  Factors factors = factor_line(line_of(view), view);
+  // What one operand alone has is summed, not a window that data flows along.
+  for (Letter& letter : factors.letters) {
+    if (letter.contracted) letter.pin.clear();
+  }
+  return factors;
+}
 
 }  // namespace parsimony::rules

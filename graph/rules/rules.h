@@ -60,6 +60,14 @@ Shapes infer_arg(const NodeView& view);
 Shapes infer_top_k(const NodeView& view);
 Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, the others pass
 
+// scatter.cc
+Shapes infer_same(const NodeView& view);
+Shapes infer_gather_elements(const NodeView& view);
+Factors factor_scatter_nd(const NodeView& view);
+Factors factor_cum_sum(const NodeView& view);
+Factors factor_trilu(const NodeView& view);
+Factors factor_positional(const NodeView& view);
+
 // resize.cc
 Shapes infer_resize(const NodeView& view);
 Factors factor_resize(const NodeView& view);
@@ -71,6 +79,7 @@ Factors factor_einsum(const NodeView& view);
 
 // effects.cc: what zero becomes, where operands decide
 Effect effect_of_clip(const NodeView& view);
+Effect effect_of_pad(const NodeView& view);
 Effect effect_of_pow(const NodeView& view);
 
 }  // namespace parsimony::rules

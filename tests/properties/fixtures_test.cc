@@ -1,9 +1,6 @@
 // P1, P3, P4, P6, P8, P9, P10 over every operator fixture.
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/onnx_io/editor.h"
-#include "parsimony/onnx_io/reader.h"
 #include "tests/properties/properties.h"
 
 namespace parsimony::test {
@@ -37,6 +34,8 @@ TEST(Fixtures, P3PredictedShapesAreTheInferredOnes) {
 }
 
 TEST(Fixtures, P4AnyOneChannelAloneCanBeRemoved) { over_fixtures(any_one_channel); }
+
+TEST(Fixtures, P5NoPartOfAChannelCouldBeRemovedAlone) { over_fixtures(maximality); }
 
 TEST(Fixtures, P6SlicingTwiceIsSlicingOnce) { over_fixtures(slicing_twice); }
 

@@ -46,7 +46,7 @@ Workbench::Workbench(const onnx::ModelProto& model, const PruneOptions& options)
 Workbench::Workbench(const Fixture& fixture) : Workbench(fixture.model, options_of(fixture)) {}
 
 Plan Workbench::plan(const AxisMasks& masks) const {
-  return make_plan(graph_, facts(), coupling(), masks);
+  return make_plan(graph_, facts(), coupling(), masks).plan;
 }
 
 std::string Workbench::apply(const Plan& plan) const {

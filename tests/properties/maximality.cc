@@ -1,0 +1,91 @@
+// P5: removes every proper part of a channel's slices and looks whether the graph still fits.
+#include <set>
+#include <utility>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/graph_editor.h"
+#include "tests/properties/properties.h"
+
+namespace parsimony::test {
+namespace {
+
+using Part = std::pair<std::string, int>;  // tensor and axis
+
+// All subsets of so many parts are tried; of more only single ones and what they leave.
+constexpr size_t kFewParts = 8;
+
+std::set<Part> parts_of(const Plan& plan) {
+  std::set<Part> parts;
+  for (const PlanGroup& group : plan.groups) {
+    for (const PlanSlice& slice : group.slices) parts.emplace(slice.tensor, slice.axis);
+  }
+  return parts;
+}
+
+Plan only(Plan plan, const std::set<Part>& parts, bool with_integers) {
+  for (PlanGroup& group : plan.groups) {
+    std::erase_if(group.slices, [&](const PlanSlice& s) { return !parts.contains({s.tensor, s.axis}); });
+  }
+  if (!with_integers) plan.integers.clear();
+  return plan;
+}
+
+/// Do all operators fit, and are the outputs as they were?
+bool is_sound(const Workbench& bench, const Plan& plan) {
+  try {
+    GraphEditor editor(bench.graph());
+    replay(plan, editor);
+    const Facts facts = infer(editor.graph(), bench.probe());
+    for (const ValueId output : bench.graph().outputs) {
+      const auto v = static_cast<size_t>(output);
+      if (facts.shapes[v] != bench.facts().shapes[v]) return false;
+    }
+    return misfit(editor.graph(), facts).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<std::set<Part>> proper_parts(const std::vector<Part>& all) {
+  std::vector<std::set<Part>> result;
+  if (all.size() <= kFewParts) {
+    for (unsigned bits = 1; bits + 1 < 1U << all.size(); ++bits) {
+      std::set<Part>& part = result.emplace_back();
+      for (size_t i = 0; i < all.size(); ++i) {
+        if ((bits >> i & 1U) != 0) part.insert(all[i]);
+      }
+    }
+    return result;
+  }
+  for (const Part& one : all) {
+    result.push_back({one});
+    std::set<Part>& rest = result.emplace_back(all.begin(), all.end());
+    rest.erase(one);
+  }
+  return result;
+}
+
+std::string describe(const Group& group, const std::set<Part>& parts) {
+  std::string text = group.id + ": could go without the rest:";
+  for (const auto& [tensor, axis] : parts) text += " " + tensor + "[" + std::to_string(axis) + "]";
+  return text;
+}
+
+}  // namespace
+
+std::string maximality(const Workbench& bench, bool) {
+  for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+    const Group& group = bench.coupling().groups[g];
+    if (group.size < 3) continue;  // what shrinks to 1 is broadcast
+    const Plan plan = bench.plan(without(bench.coupling(), {{static_cast<int>(g), 0}}));
+    const std::set<Part> parts = parts_of(plan);
+    for (const auto& part : proper_parts({parts.begin(), parts.end()})) {
+      for (const bool with_integers : {false, true}) {
+        if (is_sound(bench, only(plan, part, with_integers))) return describe(group, part);
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace parsimony::test
