@@ -70,12 +70,21 @@ function(parsimony_command folder)
   parsimony_warnings(parsimony)
 endfunction()
 
-# One executable per .cc file of a folder, linked with every room.
+# One executable per .cc file of a folder, linked with every room and with a library of the
+# folder's support/, if there is one.
 function(parsimony_programs folder)
   cmake_parse_arguments(arg "" "PREFIX" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/support/*.cc")
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
   list(TRANSFORM rooms PREPEND parsimony::)
+  if(support)
+    add_library(${arg_PREFIX}support STATIC ${support})
+    target_include_directories(${arg_PREFIX}support PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${arg_PREFIX}support PUBLIC ${rooms} ${arg_LINK})
+    parsimony_warnings(${arg_PREFIX}support)
+    set(arg_LINK ${arg_PREFIX}support)
+  endif()
   foreach(source IN LISTS sources)
     get_filename_component(name "${source}" NAME_WE)
     add_executable(${arg_PREFIX}${name} "${source}")
@@ -90,6 +99,9 @@ endfunction()
 function(parsimony_benchmarks folder)
   parsimony_programs(${folder} PREFIX bench_
     LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
+  if(TARGET parsimony)
+    add_dependencies(bench_support parsimony)
+  endif()
 endfunction()
 
 # The rooms need coverage counters too, or the fuzzer would be blind inside them.

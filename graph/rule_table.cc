@@ -42,7 +42,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Atanh", .line = kUnary},
     {.op = "AveragePool", .line = kPool, .infer = infer_pool},
     {.op = "BatchNormalization",
-     .line = "x[n c ..s] gamma[c] beta[c] mean[c] var[c] -> y[n c ..s]"},
+     .line = "x[n c ..s] gamma[c] beta[c] mean[c] var[c] -> y[n c ..s] a[c]? b[c]? d[c]? e[c]?"},
     {.op = "Cast", .line = kUnary},
     {.op = "Ceil", .line = kUnary},
     {.op = "Celu", .line = kUnary},
@@ -82,7 +82,8 @@ constexpr auto kRules = std::to_array<Rule>({
      .line = "x[n t i] w[d (3 h) i] r[d (3 h) h] b[d (6 h)]? l[n]? h0[n d h]? -> y[n t d h] yh[n d h]"
              "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
              "| x[t n i] w[d (3 h) i] r[d (3 h) h] b[d (6 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w"},
+             "; h = attr hidden_size 0 ; pin d ; macs x w",
+     .effect = kProduct},
     {.op = "Gather", .infer = infer_gather, .factor = factor_gather, .patch = patch_gather},
     {.op = "GatherElements", .infer = infer_gather_elements, .factor = factor_positional},
     {.op = "Gelu", .line = kUnary},
@@ -115,7 +116,8 @@ constexpr auto kRules = std::to_array<Rule>({
              "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
              "| x[t n i] w[d (4 h) i] r[d (4 h) h] b[d (8 h)]? l[n]? h0[d n h]? c0[d n h]? p[d (3 h)]?"
              "-> y[t d n h] yh[d n h] yc[d n h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w"},
+             "; h = attr hidden_size 0 ; pin d ; macs x w",
+     .effect = kProduct},
     {.op = "LayerNormalization",
      .line = "x[..a ..c] gamma~[..c] beta~[..c]? -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c"},
     {.op = "LeakyRelu", .line = kUnary},
@@ -133,7 +135,7 @@ constexpr auto kRules = std::to_array<Rule>({
              "| a[..b m k] b[..b k n] -> y[..b m n] ; macs b y",
      .effect = kProduct},
     {.op = "Max", .line = kVariadic},
-    {.op = "MaxPool", .line = kPool, .infer = infer_pool},
+    {.op = "MaxPool", .line = "x[n c ..s] -> y[n c ..t] indices[n c ..t]?", .infer = infer_pool},
     {.op = "Mean", .line = kVariadic},
     {.op = "Min", .line = kVariadic},
     {.op = "Mish", .line = kUnary},
@@ -151,7 +153,8 @@ constexpr auto kRules = std::to_array<Rule>({
      .line = "x[n t i] w[d h i] r[d h h] b[d (2 h)]? l[n]? h0[n d h]? -> y[n t d h] yh[n d h]"
              "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
              "| x[t n i] w[d h i] r[d h h] b[d (2 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w"},
+             "; h = attr hidden_size 0 ; pin d ; macs x w",
+     .effect = kProduct},
     {.op = "Reciprocal", .line = kUnary, .effect = kUndefined},
     {.op = "ReduceL1", .infer = infer_reduce, .factor = factor_sum},
     {.op = "ReduceL2", .infer = infer_reduce, .factor = factor_sum},

@@ -21,26 +21,55 @@ bool is_activation(const Graph& graph, ValueId value) {
   return value != kNone && graph.value(value).weight == kNone;
 }
 
-/// How much a policy wants one letter of one node to be free.
-int priority_of(const Graph& graph, const Node& node, const Factors& factors, int letter,
-                Granularity granularity) {
-  if (granularity == Granularity::kChannel) return 0;
-  const Letter& l = factors.letters[static_cast<size_t>(letter)];
+bool stands_in(const Factors& factors, ValueId value, int letter) {
+  return std::any_of(factors.terms.begin(), factors.terms.end(), [&](const Term& term) {
+    return term.value == value &&
+           std::find(term.letters.begin(), term.letters.end(), letter) != term.letters.end();
+  });
+}
+
+/// Does the policy want this letter of this node to be free? Heads are the axes that a product of
+/// two activations repeats, head dimensions those that it sums over or takes from its second operand.
+bool prefers(const Graph& graph, const Node& node, const Factors& factors, int letter,
+             Granularity granularity) {
+  if (granularity == Granularity::kChannel) return false;
   if (granularity == Granularity::kGroup) {
-    return (node.op == "Conv" || node.op == "ConvTranspose") && l.name == "g" ? 1 : 0;
+    return (node.op == "Conv" || node.op == "ConvTranspose") &&
+           factors.letters[static_cast<size_t>(letter)].name == "g";
   }
-  const bool attention = node.op == "MatMul" && node.inputs.size() == 2 &&
+  const bool attention = (node.op == "MatMul" || node.op == "Einsum") && node.inputs.size() == 2 &&
                          is_activation(graph, node.inputs[0]) && is_activation(graph, node.inputs[1]);
-  if (!attention) return 0;
-  const bool batch = l.name.size() > 1 && l.name[0] == 'b';
-  return (granularity == Granularity::kHead ? batch : l.name == "k" || l.name == "n") ? 1 : 0;
+  if (!attention || !stands_in(factors, node.inputs[1], letter)) return false;
+  const bool in_first = stands_in(factors, node.inputs[0], letter);
+  const bool in_result = stands_in(factors, node.outputs[0], letter);
+  return (granularity == Granularity::kHead) == (in_first && in_result);
+}
+
+/// Lines on which a preferred letter stands alone: an axis that has a place there is preferred.
+std::vector<bool> preferred_lines(const Graph& graph, const Lines& lines, Granularity granularity) {
+  std::vector<bool> preferred(static_cast<size_t>(lines.count()), false);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Factors& factors = lines.factors()[n];
+    for (const Term& term : factors.terms) {
+      const int line = lines.of(term.value, term.dim);
+      if (line == kNone || term.letters.size() != 1) continue;
+      if (prefers(graph, graph.nodes[n], factors, term.letters[0], granularity)) {
+        preferred[static_cast<size_t>(line)] = true;
+      }
+    }
+  }
+  return preferred;
 }
 
 /// The axes that a policy may choose among, numbered in order of first appearance.
 class Collector {
  public:
   Collector(const Graph& graph, const Lines& lines, Granularity granularity)
-      : graph_(graph), lines_(lines), granularity_(granularity), of_letter_(static_cast<size_t>(lines.letters()), kNone) {}
+      : graph_(graph),
+        lines_(lines),
+        granularity_(granularity),
+        preferred_(preferred_lines(graph, lines, granularity)),
+        of_letter_(static_cast<size_t>(lines.letters()), kNone) {}
 
   void visit(NodeId node) {
     const Factors& factors = lines_.factors()[static_cast<size_t>(node)];
@@ -73,14 +102,16 @@ class Collector {
     for (size_t k = 0; k < keys_.size(); ++k) {
       Axis& axis = axis_of(set_of_key_.at(keys_[k]));
       axis.size = std::get<2>(keys_[k]);
-      axis.places.push_back({std::get<0>(keys_[k]), std::get<1>(keys_[k])});
+      const int line = std::get<0>(keys_[k]);
+      axis.places.push_back({line, std::get<1>(keys_[k])});
+      if (preferred_[static_cast<size_t>(line)]) axis.priority = 1;
     }
     axis_of_letter.assign(of_letter_.size(), kNone);
     for (size_t l = 0; l < of_letter_.size(); ++l) {
       if (of_letter_[l] == kNone) continue;
       Axis& axis = axis_of(of_letter_[l]);
       axis.letters.push_back(static_cast<int>(l));
-      axis.priority = std::max(axis.priority, priority_[static_cast<size_t>(of_letter_[l])]);
+      if (wanted_[static_cast<size_t>(of_letter_[l])]) axis.priority = 1;
       axis_of_letter[l] = static_cast<int>(&axis - axes.data());
     }
     return axes;
@@ -98,25 +129,26 @@ class Collector {
     int& set = of_letter_[static_cast<size_t>(letter)];
     if (set == kNone) {
       set = add_set();
-      priority_[static_cast<size_t>(set)] =
-          priority_of(graph_, graph_.node(node), factors, own, granularity_);
+      wanted_[static_cast<size_t>(set)] =
+          prefers(graph_, graph_.node(node), factors, own, granularity_);
     }
     sets_.unite(set, it->second);
   }
 
   int add_set() {
-    priority_.push_back(0);
+    wanted_.push_back(false);
     return sets_.add();
   }
 
   const Graph& graph_;
   const Lines& lines_;
   const Granularity granularity_;
+  const std::vector<bool> preferred_;
   UnionFind sets_;
   std::map<Key, int> set_of_key_;
   std::vector<Key> keys_;
   std::vector<int> of_letter_;
-  std::vector<int> priority_;
+  std::vector<bool> wanted_;
 };
 
 std::vector<size_t> policy_order(const std::vector<Axis>& axes, unsigned shuffle_seed) {

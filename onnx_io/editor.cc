@@ -127,6 +127,13 @@ onnx::TensorProto tensor_from(const Constant& constant) {
   return tensor;
 }
 
+void remove_attribute(onnx::NodeProto& node, const std::string& name) {
+  auto& attributes = *node.mutable_attribute();
+  attributes.erase(std::remove_if(attributes.begin(), attributes.end(),
+                                  [&](const AttributeProto& a) { return a.name() == name; }),
+                   attributes.end());
+}
+
 bool is_list(const AttributeProto& attribute, size_t values) {
   if (attribute.type() != AttributeProto::UNDEFINED) {
     return attribute.type() == AttributeProto::INTS;
@@ -212,6 +219,11 @@ void OnnxEditor::zero_smallest(const std::string& name, int64_t count) {
 void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
                                std::span<const int64_t> values) {
   onnx::NodeProto& node = impl_.index->node(key);
+  if (values.empty()) {
+    remove_attribute(node, name);
+    impl_.edited = true;
+    return;
+  }
   AttributeProto* attribute = nullptr;
   for (AttributeProto& known : *node.mutable_attribute()) {
     if (known.name() == name) attribute = &known;

@@ -19,20 +19,16 @@ out=build/demo/out
 mkdir -p "$out"
 
 say() {
-  printf '\n\033[1m$ %s\033[0m\n' "$*"
+  printf '\n$ %s\n\n' "$*"
   "$@"
 }
 
 say build/demo/bin/parsimony prune "$model" -o "$out/small.onnx" --criterion l1 --ratio "$ratio" \
   --plan "$out/plan.json" --report "$out/report.json"
 
-printf '\nSize      '
-wc -c <"$model" | tr -d '\n'
-printf ' bytes -> '
-wc -c <"$out/small.onnx" | tr -d '\n'
-printf ' bytes\nAccuracy  %s' "$(node tools/ort_accuracy.mjs "$model" "$images" "$labels" --scale 1/255)"
+printf '\nAccuracy on %s: %s' "$(basename "$images")" "$(node tools/ort_accuracy.mjs "$model" "$images" "$labels" --scale 1/255)"
 printf ' -> %s, without any fine-tuning\n' \
   "$(node tools/ort_accuracy.mjs "$out/small.onnx" "$images" "$labels" --scale 1/255)"
 
-say node tools/ort_compare.mjs "$model" "$out/small.onnx" "$out/plan.json"
+say build/demo/bin/parsimony verify "$model" "$out/small.onnx" --plan "$out/plan.json"
 printf '\nThe small model, its plan and the report are in %s.\n' "$out"

@@ -10,6 +10,10 @@ namespace {
 std::vector<int64_t> sizes_of(const NodeView& view, int64_t total) {
   if (const auto sizes = view.attr_or_input("split", 1); sizes && !sizes->empty()) return *sizes;
   const auto parts = static_cast<int64_t>(view.outputs());
+  if (view.opset() < 18 && total % parts != 0) {  // since then the last part may be smaller
+    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "size to split",
+                                 "a multiple of " + std::to_string(parts), std::to_string(total));
+  }
   const int64_t size = (total + parts - 1) / parts;
   std::vector<int64_t> sizes(static_cast<size_t>(parts), size);
   sizes.back() = total - size * (parts - 1);

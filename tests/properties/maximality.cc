@@ -22,11 +22,10 @@ std::set<Part> parts_of(const Plan& plan) {
   return parts;
 }
 
-Plan only(Plan plan, const std::set<Part>& parts, bool with_integers) {
+Plan only(Plan plan, const std::set<Part>& parts) {
   for (PlanGroup& group : plan.groups) {
     std::erase_if(group.slices, [&](const PlanSlice& s) { return !parts.contains({s.tensor, s.axis}); });
   }
-  if (!with_integers) plan.integers.clear();
   return plan;
 }
 
@@ -80,9 +79,7 @@ std::string maximality(const Workbench& bench, bool) {
     const Plan plan = bench.plan(without(bench.coupling(), {{static_cast<int>(g), 0}}));
     const std::set<Part> parts = parts_of(plan);
     for (const auto& part : proper_parts({parts.begin(), parts.end()})) {
-      for (const bool with_integers : {false, true}) {
-        if (is_sound(bench, only(plan, part, with_integers))) return describe(group, part);
-      }
+      if (is_sound(bench, only(plan, part))) return describe(group, part);
     }
   }
   return "";

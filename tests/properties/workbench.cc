@@ -1,6 +1,7 @@
 #include "tests/properties/workbench.h"
 
 #include <random>
+#include <stdexcept>
 
 #include "parsimony/api/apply.h"
 #include "parsimony/graph/errors.h"
@@ -46,7 +47,11 @@ Workbench::Workbench(const onnx::ModelProto& model, const PruneOptions& options)
 Workbench::Workbench(const Fixture& fixture) : Workbench(fixture.model, options_of(fixture)) {}
 
 Plan Workbench::plan(const AxisMasks& masks) const {
-  return make_plan(graph_, facts(), coupling(), masks).plan;
+  PlanAttempt attempt = make_plan(graph_, facts(), coupling(), masks);
+  if (!attempt.refused.empty()) {
+    throw std::runtime_error("refused at " + label_of(graph_, graph_.node(attempt.refused[0])));
+  }
+  return std::move(attempt.plan);
 }
 
 std::string Workbench::apply(const Plan& plan) const {

@@ -200,7 +200,9 @@ const std::vector<Fixture>& all_fixtures() {
 }
 
 TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "parsimony_test_XXXXXX").string();
+  // In memory where that is possible: every model that is written is flushed to the disk.
+  const fs::path base = fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path();
+  std::string name = (base / "parsimony_test_XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
   path_ = name;
 }

@@ -1,0 +1,31 @@
+// Runs programs and functions in processes of their own, where time and memory can be told apart.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace parsimony::bench {
+
+struct Run {
+  double seconds = 0;      ///< wall clock
+  double cpu_seconds = 0;  ///< user and system, all threads
+  int64_t peak_bytes = 0;  ///< largest resident set, mapped files included
+};
+
+/// Runs a program; what it prints is dropped. The system counts this process's own peak as a lower
+/// bound of the child's, so use `in_child` for what needs memory.
+/// @throws std::runtime_error if it cannot be started or fails
+Run run(const std::vector<std::string>& arguments);
+
+/// Calls `work` in a forked process. @throws std::runtime_error if it fails
+void in_child(const std::function<void()>& work);
+
+/// The `parsimony` command that was built with this program.
+std::string parsimony_command();
+
+/// This program itself.
+std::string this_program();
+
+}  // namespace parsimony::bench

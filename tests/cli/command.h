@@ -1,0 +1,50 @@
+// Runs the real command in a folder that goes away.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+
+struct Outcome {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+/// A folder with two models: `cnn.onnx` (Conv c1 → Relu → Conv c2 → GlobalAveragePool → Gemm fc)
+/// and `whole.onnx`, of which nothing can shrink.
+class Workplace {
+ public:
+  Workplace();
+
+  std::string operator/(const std::string& name) const { return folder_ / name; }
+
+  /// Runs `parsimony ARGUMENTS` in the folder. Variables that are empty are unset.
+  Outcome run(const std::string& arguments,
+              const std::map<std::string, std::string>& environment = {}) const;
+  /// Runs a line of shell in the folder, with `parsimony` on its PATH.
+  Outcome shell(const std::string& line,
+                const std::map<std::string, std::string>& environment = {}) const;
+
+  bool has(const std::string& name) const;
+  std::string bytes(const std::string& name) const;
+  void write(const std::string& name, const std::string& bytes) const;
+
+  /// What lies in the folder besides the two models.
+  std::vector<std::string> results() const;
+
+ private:
+  TemporaryFolder folder_;
+};
+
+/// The model of the demo, in the source tree.
+std::string mnist();
+
+/// The lines of `text` that begin like this.
+std::string lines_with(const std::string& text, const std::string& beginning);
+
+}  // namespace parsimony::test

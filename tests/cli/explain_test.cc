@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(CliExplain, SaysWhatGoesTogetherAndWhatCannotShrink) {
+  const Outcome outcome = Workplace().run("explain cnn.onnx");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, R"(g0: 8 channels
+  weight  role  indices  read by
+  w1[0]   out    8 of 8  c1
+  b1[0]   out    8 of 8  c1
+  w2[1]   in     8 of 8  c2
+  tied by: c1 (Conv), relu (Relu), c2 (Conv)
+
+g1: 6 channels
+  weight  role  indices  read by
+  w2[0]   out    6 of 6  c2
+  w3[1]   in     6 of 6  fc
+  tied by: c2 (Conv), pool (GlobalAveragePool), flat (Flatten), fc (Gemm)
+
+cannot shrink  size  why               node
+w1[1]             3  graph input "x"
+w3[0]             5  graph output "y"
+)");
+}
+
+TEST(CliExplain, OneNodeByAnyOfItsNames) {
+  const Workplace place;
+  const Outcome named = place.run("explain cnn.onnx --node c1");
+  EXPECT_TRUE(named.out.starts_with("g0: 8 channels")) << named.out;
+  EXPECT_EQ(named.out.find("g1:"), std::string::npos);
+  EXPECT_NE(named.out.find("w1[1]"), std::string::npos);
+  EXPECT_EQ(named.out.find("w3[0]"), std::string::npos);
+  EXPECT_EQ(place.run("explain cnn.onnx --node a").out, named.out);
+  EXPECT_EQ(place.run("explain cnn.onnx --node w1").out, named.out);
+}
+
+TEST(CliExplain, OneGroup) {
+  const Outcome outcome = Workplace().run("explain cnn.onnx --group g1");
+  EXPECT_TRUE(outcome.out.starts_with("g1: 6 channels")) << outcome.out;
+  EXPECT_EQ(outcome.out.find("cannot shrink"), std::string::npos);
+}
+
+TEST(CliExplain, VerboseAlsoNamesKernels) {
+  const Workplace place;
+  EXPECT_EQ(lines_with(place.run("explain cnn.onnx").out, "w1[2]"), "");
+  EXPECT_NE(lines_with(place.run("explain -v cnn.onnx").out, "w1[2]"), "");
+}
+
+TEST(CliExplain, Json) {
+  const Json document = Json::parse(Workplace().run("explain cnn.onnx --json").out);
+  EXPECT_EQ(document.at("groups").size(), 2U);
+  EXPECT_EQ(document.at("groups").at(0).at("members").at(2), (Json{{"tensor", "w2"},
+                                                                   {"axis", 1},
+                                                                   {"role", "in"},
+                                                                   {"size", 8},
+                                                                   {"indices", 8},
+                                                                   {"node", "c2"}}));
+  EXPECT_EQ(document.at("kept_whole").at(1).at("reason"), "graph output \"y\"");
+}
+
+/// Every line is one statement that Graphviz knows; what edges join was declared.
+void expect_dot(const std::string& text) {
+  const std::string string = R"re("(?:[^"\\\n]|\\.)*")re";
+  const std::string value = "(?:[a-z-]+|" + string + ")";
+  const std::string attributes = R"( \[[a-z]+=)" + value + "(?:, [a-z]+=" + value + R"()*\];)";
+  const std::regex declared("  (node|[nv][0-9]+)" + attributes);
+  const std::regex edge("  ([nv][0-9]+) -> ([nv][0-9]+);");
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "digraph network {");
+  int edges = 0;
+  while (std::getline(lines, line) && line != "}") {
+    std::smatch found;
+    if (std::regex_match(line, found, edge)) {
+      ++edges;
+      for (const int end : {1, 2}) {
+        EXPECT_NE(text.find("  " + found[end].str() + " ["), std::string::npos) << line;
+      }
+      continue;
+    }
+    EXPECT_TRUE(std::regex_match(line, declared)) << line;
+  }
+  EXPECT_EQ(line, "}");
+  EXPECT_GT(edges, 0);
+}
+
+TEST(CliExplain, DrawsTheNetwork) {
+  const Workplace place;
+  ASSERT_EQ(place.run("explain cnn.onnx --dot n.dot").code, 0);
+  const std::string dot = place.bytes("n.dot");
+  expect_dot(dot);
+  const auto colour = [&](const std::string& label) {
+    std::smatch found;
+    const std::regex pattern("label=\"" + label + ".*fillcolor=\"([^\"]*)\"");
+    return std::regex_search(dot, found, pattern) ? found[1].str() : std::string();
+  };
+  EXPECT_EQ(colour("c1"), colour("relu"));
+  EXPECT_NE(colour("c1"), colour("c2"));
+  EXPECT_EQ(colour("c2"), colour("pool"));
+  EXPECT_EQ(colour("fc"), "#e8e8e8");
+}
+
+TEST(CliExplain, NamesAreEscapedInThePicture) {
+  const Workplace place;
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(place.bytes("cnn.onnx")));
+  model.mutable_graph()->mutable_node(0)->set_name("a\"]; b\\N\nc");
+  place.write("odd.onnx", model.SerializeAsString());
+  ASSERT_EQ(place.run("explain odd.onnx --dot n.dot").code, 0);
+  expect_dot(place.bytes("n.dot"));
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(CliInspect, PrintsATable) {
+  const Outcome outcome = Workplace().run("inspect cnn.onnx");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            R"(node   operator           weights          output        params    MACs  groups
+c1     Conv               [8, 3, 3, 3] +1  [2, 8, 8, 8]     224  27,648  - -> g0
+relu   Relu                                [2, 8, 8, 8]                  g0
+c2     Conv               [6, 8, 3, 3]     [2, 6, 8, 8]     432  55,296  g0 -> g1
+pool   GlobalAveragePool                   [2, 6, 1, 1]                  g1
+flat   Flatten                             [2, 6]                        g1
+fc     Gemm               [5, 6]           [2, 5]            30      60  g1 -> -
+-----  -----------------  ---------------  ------------  ------  ------  --------
+total                                                       686  83,004  2 groups
+
+MACs are counted for x[2, 3, 8, 8] (assumed).
+)");
+}
+
+TEST(CliInspect, MacsFollowTheInput) {
+  const Workplace place;
+  const auto macs = [&](const std::string& options) {
+    return Json::parse(place.run("inspect cnn.onnx --json" + options).out).at("totals").at("macs");
+  };
+  EXPECT_EQ(macs(" --input 1x3x8x8"), 83004 / 2);
+  EXPECT_EQ(macs(" --input 6x3x8x8"), 83004 * 3);
+}
+
+TEST(CliInspect, JsonHasEveryNode) {
+  const Outcome outcome = Workplace().run("inspect '" + mnist() + "' --json");
+  const Json document = Json::parse(outcome.out);
+  EXPECT_EQ(document.at("parsimony_inspect"), 1);
+  int64_t params = 0;
+  for (const Json& node : document.at("nodes")) params += node.at("params").get<int64_t>();
+  EXPECT_EQ(document.at("totals").at("params"), params);
+  EXPECT_EQ(document.at("totals").at("groups"), 4);
+  EXPECT_EQ(document.at("nodes").at(0).at("groups_out"), Json::array({"g0"}));
+}
+
+TEST(CliInspect, NamesThatAreNotTextDoNoHarm) {
+  const Workplace place;
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(place.bytes("cnn.onnx")));
+  model.mutable_graph()->mutable_node(0)->set_name("a\033[31m\n\xff");
+  place.write("odd.onnx", model.SerializeAsString());
+  const Outcome text = place.run("inspect odd.onnx");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(text.out.find('\033'), std::string::npos);
+  EXPECT_NO_THROW(Json::parse(place.run("inspect odd.onnx --json").out));
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,186 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "parsimony/masks/safetensors.h"
+#include "parsimony/speedup/plan.h"
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(CliPrune, PrintsWhatBecameSmaller) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --plan p.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  // 216+8+432+30 parameters before, 108+4+108+15 after.
+  EXPECT_EQ(lines_with(outcome.out, "parameters"), "parameters      686     235  34.3%\n")
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("2 of 2 groups pruned, 7 of 14 channels kept; all exact.\n"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(lines_with(outcome.out, "Proof"),
+            "Proof: parsimony verify cnn.onnx o.onnx --plan p.json\n");
+}
+
+TEST(CliPrune, QuietPrintsNothing) {
+  const Workplace place;
+  for (const std::string line : {"-q prune cnn.onnx", "prune cnn.onnx --quiet"}) {
+    const Outcome outcome = place.run(line + " -o o.onnx --ratio 0.5");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out + outcome.err, "");
+  }
+}
+
+TEST(CliPrune, VerboseListsGroupsAndWhatStaysWhole) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune -v cnn.onnx -o o.onnx --ratio 0.5");
+  EXPECT_EQ(lines_with(outcome.out, "g0"), "g0        8     4    c1\n") << outcome.out;
+  EXPECT_NE(outcome.out.find("graph output \"y\""), std::string::npos) << outcome.out;
+}
+
+TEST(CliPrune, NothingToRemoveGivesTheSameBytes) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(place.bytes("o.onnx"), place.bytes("cnn.onnx"));
+  EXPECT_EQ(lines_with(outcome.out, "note"),
+            "note: nothing was pruned: what was asked for removes no channel\n");
+}
+
+TEST(CliPrune, SaysWhyNothingCanShrink) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune whole.onnx -o o.onnx --ratio 0.5");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(place.bytes("o.onnx"), place.bytes("whole.onnx"));
+  EXPECT_EQ(lines_with(outcome.out, "note"),
+            "note: nothing was pruned: no axis of this network can shrink; `parsimony explain` "
+            "says why\n");
+}
+
+TEST(CliPrune, TheShorthandAndTheConfigFileAgree) {
+  const Workplace place;
+  place.write("c.json", R"([{"op_types": ["Conv2d"], "sparse_ratio": 0.5},
+                            {"op_names": ["c2"], "exclude": true}])");
+  ASSERT_EQ(place.run("prune cnn.onnx -o a.onnx --config c.json").code, 0);
+  ASSERT_EQ(place.run("prune cnn.onnx -o b.onnx --ratio 0.5 --op-types Conv --exclude c2").code, 0);
+  EXPECT_EQ(place.bytes("a.onnx"), place.bytes("b.onnx"));
+  EXPECT_NE(place.bytes("a.onnx"), place.bytes("cnn.onnx"));
+}
+
+TEST(CliPrune, OptionsReachTheAllocator) {
+  const Workplace place;
+  const Outcome outcome =
+      place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --round-to 3 -v --op-types Conv,Gemm");
+  EXPECT_EQ(lines_with(outcome.out, "g0"), "g0        8     6    c1\n") << outcome.err;
+}
+
+TEST(CliPrune, TheSeedDecidesWhatRandomRemoves) {
+  const Workplace place;
+  const std::string line = "prune cnn.onnx --ratio 0.5 --criterion random -o ";
+  ASSERT_EQ(place.run(line + "a.onnx --seed 1").code, 0);
+  ASSERT_EQ(place.run(line + "b.onnx --seed 1").code, 0);
+  ASSERT_EQ(place.run(line + "c.onnx --seed 2").code, 0);
+  EXPECT_EQ(place.bytes("a.onnx"), place.bytes("b.onnx"));
+  EXPECT_NE(place.bytes("a.onnx"), place.bytes("c.onnx"));
+}
+
+TEST(CliPrune, TheReportSaysWhatWasDone) {
+  const Workplace place;
+  ASSERT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --report r.json -q").code, 0);
+  const Json report = Json::parse(place.bytes("r.json"));
+  EXPECT_EQ(report.at("parsimony_report"), 1);
+  EXPECT_EQ(report.at("command"),
+            "parsimony prune cnn.onnx -o o.onnx --ratio 0.5 --report r.json -q");
+  EXPECT_EQ(report.at("source").at("sha256").get<std::string>().size(), 64U);
+  EXPECT_EQ(report.at("source").at("bytes"), place.bytes("cnn.onnx").size());
+  EXPECT_EQ(report.at("result").at("bytes"), place.bytes("o.onnx").size());
+  EXPECT_EQ(report.at("params"), (Json{{"before", 686}, {"after", 235}}));
+  EXPECT_LT(report.at("macs").at("after"), report.at("macs").at("before"));
+  EXPECT_EQ(report.at("groups").at(0).at("layers"), Json::array({"c1"}));
+  for (const char* stage : {"read", "couple", "plan", "edit", "write"}) {
+    EXPECT_TRUE(report.at("timings").at(stage).is_number()) << stage;
+  }
+}
+
+TEST(CliPrune, TimingsArePrinted) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --timings");
+  for (const char* stage : {"read ", "couple ", "write ", "total "}) {
+    EXPECT_NE(lines_with(outcome.out, stage), "") << outcome.out;
+  }
+}
+
+TEST(CliPrune, ThePlanNamesItsSource) {
+  const Workplace place;
+  ASSERT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --plan p.json -q").code, 0);
+  const Outcome sum = place.shell("sha256sum <cnn.onnx");
+  EXPECT_EQ(Plan::load(place / "p.json").sha256, sum.out.substr(0, 64));
+}
+
+TEST(CliPrune, MasksCoverChannelsAndElements) {
+  const Workplace place;
+  place.write("c.json", R"([{"op_names": ["c1"], "sparse_ratio": 0.5},
+                            {"op_names": ["fc"], "sparse_ratio": 0.5, "criterion": "level"}])");
+  const Outcome outcome =
+      place.run("prune cnn.onnx -o o.onnx --config c.json --masks-out m.safetensors");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto removed = [&](const std::string& tensor) -> int64_t {
+    for (const ElementMask& mask : read_masks(place / "m.safetensors")) {
+      if (mask.tensor == tensor) return std::count(mask.keep.begin(), mask.keep.end(), 0);
+    }
+    return -1;
+  };
+  EXPECT_EQ(removed("w1"), 4 * 27);
+  EXPECT_EQ(removed("b1"), 4);
+  EXPECT_EQ(removed("w2"), 6 * 4 * 9);
+  EXPECT_EQ(removed("w3"), 15);
+  EXPECT_EQ(lines_with(outcome.out, "15 elements"), "15 elements set to zero.\n") << outcome.out;
+}
+
+TEST(CliPrune, MayReplaceItsInput) {
+  const Workplace place;
+  ASSERT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5").code, 0);
+  ASSERT_EQ(place.run("prune cnn.onnx -o cnn.onnx --ratio 0.5").code, 0);
+  EXPECT_EQ(place.bytes("cnn.onnx"), place.bytes("o.onnx"));
+}
+
+TEST(CliPrune, AFailureLeavesAnOlderFileWhole) {
+  const Workplace place;
+  place.write("o.onnx", "older");
+  EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --exclude nobody").code, 2);
+  EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --plan none/p.json").code, 4);
+  place.write("broken.onnx", place.bytes("cnn.onnx").substr(0, 300));
+  EXPECT_EQ(place.run("prune broken.onnx -o o.onnx --ratio 0.5").code, 4);
+  EXPECT_EQ(place.bytes("o.onnx"), "older");
+  EXPECT_EQ(place.results(), (std::vector<std::string>{"broken.onnx", "o.onnx"}));
+}
+
+TEST(CliPrune, AnOpsetThatIsNotReadIsUnsupported) {
+  const Workplace place;
+  std::string bytes = place.bytes("cnn.onnx");
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(bytes));
+  model.mutable_opset_import(0)->set_version(99);
+  place.write("new.onnx", model.SerializeAsString());
+  const Outcome outcome = place.run("prune new.onnx -o o.onnx --ratio 0.5");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_TRUE(outcome.err.starts_with("parsimony: new.onnx")) << outcome.err;
+}
+
+TEST(CliPrune, TheDemoModelLosesThreeQuarters) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune '" + mnist() + "' -o o.onnx --ratio 0.5");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("4 of 4 groups pruned, 76 of 152 channels kept; all exact."),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_LT(place.bytes("o.onnx").size(), 50'000U);
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,123 @@
+// What is wrong with a command line, and what the command says to it.
+#include <gtest/gtest.h>
+
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+struct Fault {
+  const char* arguments;
+  int code;
+  const char* message;
+};
+
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.arguments; }
+
+class CliFault : public testing::TestWithParam<Fault> {};
+
+TEST_P(CliFault, HasItsCodeAndMessageAndWritesNothing) {
+  const Workplace place;
+  const Outcome outcome = place.run(GetParam().arguments);
+  EXPECT_EQ(outcome.code, GetParam().code);
+  EXPECT_EQ(outcome.err, std::string("parsimony: ") + GetParam().message + "\n");
+  EXPECT_EQ(place.results(), std::vector<std::string>{});
+}
+
+constexpr Fault kFaults[] = {
+    {"prun cnn.onnx", 2,
+     "unknown command \"prun\". Did you mean \"prune\"? See `parsimony --help`."},
+    {"prune", 2, "IN.onnx is required. See `parsimony prune --help`."},
+    {"prune cnn.onnx --ratio 0.5", 2, "--output is required. See `parsimony prune --help`."},
+    {"prune cnn.onnx -o o.onnx", 2,
+     "prune: nothing says how much to remove; give --config CFG.json or --ratio, for example "
+     "--ratio 0.5"},
+    {"prune cnn.onnx -o o.onnx --rato 0.5", 2,
+     "unknown option \"--rato\". Did you mean \"--ratio\"? See `parsimony prune --help`."},
+    {"prune cnn.onnx -o o.onnx --ratio 1.5", 2, "--ratio: 1.5 is not in [0, 1)"},
+    {"prune cnn.onnx -o o.onnx --ratio half", 2,
+     "Could not convert: --ratio = half. See `parsimony prune --help`."},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --config c.json", 2,
+     "prune: --ratio is for pruning without a config file; with --config, write it there"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --exclude fd", 2,
+     "--exclude: this network has no layer \"fd\". Did you mean \"fc\"?"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --criterion l3", 2,
+     "--criterion: unknown criterion \"l3\"; this version has \"l1\", \"l2\", \"level\" and "
+     "\"random\""},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --granularity chan", 2,
+     "--granularity: found \"chan\", wanted \"channel\", \"head\", \"head_dim\" or \"group\""},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8", 2,
+     "input \"x\" has shape [-1, 3, 8, 8], but [1, 3, 8] was given for it"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8 1", 2,
+     "--input was given 2 times, but the model has 1 input"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --input axb", 2,
+     "--input axb: \"a\" is not a number; wanted for example 1x3x32x32, 2x8:int64 or "
+     ":int64=16000"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --plan o.onnx", 2,
+     "--output and --plan are the same file: o.onnx"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --plan ./cnn.onnx", 2,
+     "the model and --plan are the same file: ./cnn.onnx"},
+    {"prune none.onnx -o o.onnx --ratio 0.5", 4,
+     "none.onnx: cannot be read: No such file or directory"},
+    {"prune cnn.onnx -o none/o.onnx --ratio 0.5", 4,
+     "none/o.onnx: cannot be written: No such file or directory"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --report none/r.json", 4,
+     "none/r.json: cannot be written: No such file or directory"},
+    {"prune cnn.onnx -o . --ratio 0.5", 4, ".: cannot be written: it is there and no regular file"},
+    {"prune cnn.onnx -o o.onnx --config none.json", 4,
+     "none.json: cannot be read: No such file or directory"},
+    {"inspect cnn.onnx more", 2, "unexpected argument \"more\". See `parsimony inspect --help`."},
+    {"inspect /dev/null", 4, "/dev/null: cannot be read: not a regular file"},
+    {"explain cnn.onnx --node c3", 2,
+     "no node or weight of the network is called \"c3\". Did you mean \"c1\", \"c2\" or \"c\"?"},
+    {"explain cnn.onnx --group g7", 2, "there is no group \"g7\"; there are g0, g1"},
+    {"explain whole.onnx --group g0", 2,
+     "there is no group \"g0\": no axis of this network can shrink"},
+    {"apply cnn.onnx -o o.onnx", 2, "--plan is required. See `parsimony apply --help`."},
+    {"apply cnn.onnx -o o.onnx --plan none.json", 4,
+     "none.json: cannot be read: No such file or directory"},
+    {"verify cnn.onnx cnn.onnx --plan none.json", 4,
+     "none.json: cannot be read: No such file or directory"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Usage, CliFault, testing::ValuesIn(kFaults));
+
+TEST(Cli, WithoutACommandPrintsTheHelp) {
+  const Outcome outcome = Workplace().run("");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.out.find("explain"), std::string::npos);
+  EXPECT_EQ(outcome.err, "parsimony: a command is missing. See `parsimony --help`.\n");
+}
+
+TEST(Cli, EveryCommandHasHelpWithAnExample) {
+  const Workplace place;
+  for (const std::string command : {"prune", "inspect", "explain", "apply", "verify"}) {
+    const Outcome outcome = place.run(command + " --help");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_NE(outcome.out.find("Example:\n  parsimony " + command + " "), std::string::npos)
+        << outcome.out;
+  }
+}
+
+TEST(Cli, TellsItsVersion) {
+  const Outcome outcome = Workplace().run("--version");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_TRUE(outcome.out.starts_with("parsimony ")) << outcome.out;
+}
+
+TEST(Cli, AFullDiskIsAnError) {
+  const Outcome outcome = Workplace().shell("parsimony inspect cnn.onnx >/dev/full");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.err,
+            "parsimony: standard output: cannot be written: No space left on device\n");
+}
+
+TEST(Cli, TextThatIsNotForATerminalHasNoColours) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5; parsimony nothing");
+  EXPECT_EQ((outcome.out + outcome.err).find('\033'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace parsimony::test
