@@ -7,6 +7,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/finite.h"
+#include "parsimony/graph/graph_editor.h"
 #include "parsimony/masks/propagate.h"
 #include "parsimony/pruners/level.h"
 #include "parsimony/speedup/make_plan.h"
@@ -69,8 +70,9 @@ void leave_mixing_whole(const Coupling& coupling, AxisMasks& masks) {
 Analysis analyse(Graph& graph, const PruneOptions& options) {
   separate_shared_vectors(graph);
   Analysis analysis;
-  analysis.probe = choose_probe(graph, options.inputs);
-  analysis.facts = infer(graph, analysis.probe);
+  Probed probed = infer_with_choice(graph, options.inputs);
+  analysis.probe = std::move(probed.probe);
+  analysis.facts = std::move(probed.facts);
   CouplingOptions coupling;
   coupling.granularity = options.granularity;
   analysis.coupling = couple(graph, analysis.facts, coupling);
@@ -102,11 +104,13 @@ class Planner {
  private:
   void infer_shapes() {
     Analysis& analysis = pruning_.analysis;
-    analysis.facts = timed_("infer", [&] {
+    other_sizes_ = timed_("infer", [&] {
       separate_shared_vectors(graph_);
-      analysis.probe = choose_probe(graph_, options_.inputs);
-      other_sizes_ = second_probe(graph_, analysis.probe);
-      return infer(graph_, analysis.probe);
+      Probed first = infer_with_choice(graph_, options_.inputs);
+      auto second = second_probe(graph_, first);
+      analysis.probe = std::move(first.probe);
+      analysis.facts = std::move(first.facts);
+      return second;
     });
   }
 
@@ -142,11 +146,15 @@ class Planner {
 
   std::vector<NodeId> check() const {
     const Analysis& analysis = pruning_.analysis;
-    const AxisMasks& masks = pruning_.allocation.masks;
-    auto nodes = disagreements(graph_, analysis.probe, analysis.coupling, masks, pruning_.plan);
-    if (nodes.empty() && other_sizes_) {
-      nodes = disagreements(graph_, *other_sizes_, analysis.coupling, masks, pruning_.plan);
-    }
+    if (pruning_.plan.groups.empty()) return {};
+    GraphEditor trial(graph_);
+    replay(pruning_.plan, trial);
+    const auto differ = [&](const Probe& probe, const Facts& facts) {
+      const AxisMasks& masks = pruning_.allocation.masks;
+      return disagreements(trial.graph(), probe, predict_shapes(facts, analysis.coupling, masks));
+    };
+    auto nodes = differ(analysis.probe, analysis.facts);
+    if (nodes.empty() && other_sizes_) nodes = differ(other_sizes_->probe, other_sizes_->facts);
     return nodes;
   }
 
@@ -183,7 +191,7 @@ class Planner {
   Stopwatch timed_;
   Settings settings_;
   CouplingOptions coupling_options_;
-  std::optional<Probe> other_sizes_;
+  std::optional<Probed> other_sizes_;
   std::vector<TensorZeros> zeros_;
   int dead_ = 0;
 };

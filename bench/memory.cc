@@ -1,4 +1,5 @@
 // Memory: the largest resident set of `parsimony prune`, mapped files included, against the file.
+#include <filesystem>
 #include <functional>
 
 #include "bench/support/limits.h"

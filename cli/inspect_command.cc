@@ -16,7 +16,7 @@ struct InspectOptions {
 void run(const InspectOptions& options, const Session& session) {
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const auto& [probe, facts, coupling] = model.analysis;
-  const Inspection inspection = inspect(model.graph, facts, coupling);
+  const Inspection inspection = inspect(model.graph, facts, coupling, probe);
   print(options.json ? to_json(inspection) : to_text(inspection, session.verbosity > 0));
 }
 

@@ -59,11 +59,15 @@ void Progress::draw_until_finished() {
 std::string Progress::line() const {
   const auto passed = std::chrono::steady_clock::now() - started_;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(passed).count();
-  // A stage counts once it is over.
-  const size_t over = reached_ == 0 ? 0 : reached_ - 1;
-  const size_t full = stages_.empty() ? 0 : kBarWidth * over / stages_.size();
-  return "[" + std::string(full, '#') + std::string(kBarWidth - full, '.') + "] " + stage_ + ", " +
-         std::to_string(seconds) + " s";
+  std::string bar(kBarWidth, '.');
+  if (stages_.empty()) {
+    bar[static_cast<size_t>(passed / kInterval) % kBarWidth] = '#';  // nobody knows how far it is
+  } else {
+    const size_t over = reached_ == 0 ? 0 : reached_ - 1;  // a stage counts once it is over
+    const size_t full = kBarWidth * over / stages_.size();
+    bar.replace(0, full, full, '#');
+  }
+  return "[" + bar + "] " + stage_ + ", " + std::to_string(seconds) + " s";
 }
 
 }  // namespace parsimony::cli

@@ -17,7 +17,7 @@ namespace parsimony::cli {
 /// standard error is no terminal; what appeared is wiped at the end.
 class Progress {
  public:
-  /// `stages` in the order in which they are expected; others may come between.
+  /// `stages` in the order in which they are expected, or none: then a mark only moves.
   Progress(std::vector<std::string> stages, bool visible);
   ~Progress();
   Progress(const Progress&) = delete;

@@ -191,6 +191,33 @@ int64_t known_shapes(const Facts& facts) {
   return std::count_if(facts.shapes.begin(), facts.shapes.end(), [](const auto& s) { return s.has_value(); });
 }
 
+struct Choice {
+  Probe probe;
+  std::optional<Facts> facts;  // empty if nothing was open to choose, or no choice suits
+};
+
+Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
+  Choice best{{inputs, 2, 32}, std::nullopt};
+  if (!has_symbols(graph) || inputs.size() >= graph.inputs.size()) return best;
+  int64_t most = -1;
+  for (const int64_t first : {2, 1}) {
+    for (const int64_t other : {32, 64, 224, 320, 512, 640, 128, 16}) {
+      const Probe probe{inputs, first, other};
+      try {
+        Facts facts = infer(graph, probe);
+        const int64_t known = known_shapes(facts);
+        if (known <= most) continue;
+        most = known;
+        best = {probe, std::move(facts)};
+        if (known == static_cast<int64_t>(graph.values.size())) return best;
+      } catch (const ModelError&) {
+        // These sizes do not suit the network; the caller meets the error if none does.
+      }
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 InputSpec parse_input_spec(std::string_view text) {
@@ -218,37 +245,26 @@ bool is_literal(DType type, int64_t count) {
 Facts infer(const Graph& graph, const Probe& probe) { return Inference(graph, probe).run(); }
 
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {
-  Probe best{inputs, 2, 32};
-  if (!has_symbols(graph) || inputs.size() >= graph.inputs.size()) return best;
-  int64_t most = -1;
-  for (const int64_t first : {2, 1}) {
-    for (const int64_t other : {32, 64, 224, 320, 512, 640, 128, 16}) {
-      const Probe probe{inputs, first, other};
-      try {
-        const int64_t known = known_shapes(infer(graph, probe));
-        if (known > most) {
-          most = known;
-          best = probe;
-        }
-        if (known == static_cast<int64_t>(graph.values.size())) return best;
-      } catch (const ModelError&) {
-        // These sizes do not suit the network; the caller meets the error if none does.
-      }
-    }
-  }
-  return best;
+  return choose(graph, inputs).probe;
 }
 
-std::optional<Probe> second_probe(const Graph& graph, const Probe& probe) {
-  if (!has_symbols(graph) || probe.inputs.size() >= graph.inputs.size()) return std::nullopt;
-  Probe second = probe;
-  second.first += 1;
-  second.other *= 2;
+Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& inputs) {
+  Choice choice = choose(graph, inputs);
+  if (!choice.facts) choice.facts = infer(graph, choice.probe);
+  return {std::move(choice.probe), std::move(*choice.facts)};
+}
+
+std::optional<Probed> second_probe(const Graph& graph, const Probed& first) {
+  if (!has_symbols(graph) || first.probe.inputs.size() >= graph.inputs.size()) return std::nullopt;
+  const int64_t known = known_shapes(first.facts);
+  Probed second{first.probe, {}};
+  second.probe.first += 1;
   try {
-    const Facts here = infer(graph, probe);
-    if (known_shapes(infer(graph, second)) == known_shapes(here)) return second;
-    second.other = probe.other;
-    if (known_shapes(infer(graph, second)) == known_shapes(here)) return second;
+    for (const int64_t other : {2 * first.probe.other, first.probe.other}) {
+      second.probe.other = other;
+      second.facts = infer(graph, second.probe);
+      if (known_shapes(second.facts) == known) return second;
+    }
   } catch (const ModelError&) {
     // A network that takes only one size.
   }

@@ -38,9 +38,18 @@ Facts infer(const Graph& graph, const Probe& probe = {});
 /// The probe among the usual sizes for which most shapes come out; what `infer` should be given.
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs = {});
 
+/// A probe and what inference knows with it.
+struct Probed {
+  Probe probe;
+  Facts facts;
+};
+
+/// `infer` with the probe that `choose_probe` chooses. @throws ShapeError
+Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& inputs = {});
+
 /// Other sizes for what the file leaves open, to see that nothing depends on the first ones; empty if
 /// the file leaves nothing open or the network does not take them.
-std::optional<Probe> second_probe(const Graph& graph, const Probe& probe);
+std::optional<Probed> second_probe(const Graph& graph, const Probed& first);
 
 /// Evaluates the computed values again, for other shapes.
 std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,

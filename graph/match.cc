@@ -92,12 +92,13 @@ class Matcher {
   bool expand(MatchedOperand& operand) {
     bool known = false;
     int64_t rank = rank_of(operand, known);
-    std::vector<Dim> pattern = operand.pattern->dims;
+    std::vector<Dim> reversed;
     for (const notation::Swap& swap : alternative_.swaps) {
       if (swap.operand == operand.pattern->name && view_.attr(swap.attribute, 0) == 1) {
-        std::reverse(pattern.begin(), pattern.end());
+        reversed.assign(operand.pattern->dims.rbegin(), operand.pattern->dims.rend());
       }
     }
+    const std::vector<Dim>& pattern = reversed.empty() ? operand.pattern->dims : reversed;
     int64_t fixed = 0;
     const std::string* open = nullptr;
     for (const Dim& dim : pattern) {
@@ -141,22 +142,28 @@ class Matcher {
     while (static_cast<int64_t>(operand.dims.size()) > rank) operand.dims.erase(operand.dims.begin());
   }
 
-  int id_of(const std::string& letter) {
-    const auto [it, fresh] = ids_.try_emplace(letter, static_cast<int>(match_.letters.size()));
-    if (fresh) {
-      const bool number = is_number(letter);
-      match_.letters.push_back({letter, number ? std::stol(letter) : 0, false, number});
+  /// kNone if the letter did not occur. A line has a handful of letters.
+  int find(const std::string& letter) const {
+    for (size_t l = 0; l < match_.letters.size(); ++l) {
+      if (match_.letters[l].name == letter) return static_cast<int>(l);
     }
-    return it->second;
+    return kNone;
+  }
+
+  int id_of(const std::string& letter) {
+    if (const int known = find(letter); known != kNone) return known;
+    const bool number = is_number(letter);
+    match_.letters.push_back({letter, number ? std::stol(letter) : 0, false, number});
+    return static_cast<int>(match_.letters.size()) - 1;
   }
 
   void bind_sizes() {
     for (const notation::Binding& binding : alternative_.bindings) {
       if (binding.counts_dims) continue;
-      const auto it = ids_.find(binding.letter);
-      if (it == ids_.end()) continue;
+      const int letter = find(binding.letter);
+      if (letter == kNone) continue;
       const int64_t size = view_.attr(binding.attribute, binding.fallback);
-      if (size > 0) match_.letters[static_cast<size_t>(it->second)].size = size;
+      if (size > 0) match_.letters[static_cast<size_t>(letter)].size = size;
       if (size < 0 || (size == 0 && view_.find(binding.attribute) != nullptr)) {
         throw errors::bad_attribute(label_of(view_.graph(), view_.node()), binding.attribute,
                                     "must be positive");
@@ -238,7 +245,6 @@ class Matcher {
   const NodeView& view_;
   const bool with_outputs_;
   Match match_;
-  std::map<std::string, int> ids_;
   std::map<std::string, int64_t> counts_;   // ellipses whose length an attribute tells
   std::map<std::string, int64_t> longest_;  // the others, as far as seen
 };
@@ -279,7 +285,8 @@ void pin_lonely(const Match& match, Factors& factors) {
   for (size_t l = 0; l < count; ++l) {
     factors.letters[l].contracted = !produced[l];
     if (seen[l] < 2 && factors.letters[l].pin.empty()) {
-      factors.letters[l].pin = "axis '" + factors.letters[l].name + "' stands in one operand only";
+      factors.letters[l].pin = "data flows along it (axis '" + factors.letters[l].name + "')";
+      factors.letters[l].window = true;
     }
   }
 }

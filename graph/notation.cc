@@ -1,5 +1,6 @@
 #include "parsimony/graph/notation.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <stdexcept>
@@ -161,11 +162,18 @@ bool letter_named(const Alternative& alternative, const std::string& name) {
   return false;
 }
 
+bool operand_named(const Alternative& alternative, const std::string& name) {
+  const auto has = [&](const std::vector<Operand>& side) {
+    return std::any_of(side.begin(), side.end(), [&](const Operand& o) { return o.name == name; });
+  };
+  return has(alternative.inputs) || has(alternative.outputs);
+}
+
 void check_names(const Alternative& alternative, std::string_view text) {
   const auto require = [&](bool known, const std::string& name) {
     if (!known) {
       throw std::invalid_argument("operator line \"" + std::string(text) + "\": '" + name +
-                                  "' stands in no operand");
+                                  "' is not there");
     }
   };
   for (const Binding& b : alternative.bindings) {
@@ -176,6 +184,8 @@ void check_names(const Alternative& alternative, std::string_view text) {
   for (const auto* list : {&alternative.pins, &alternative.mixes}) {
     for (const std::string& name : *list) require(letter_named(alternative, name), name);
   }
+  for (const std::string& name : alternative.macs) require(operand_named(alternative, name), name);
+  for (const Swap& swap : alternative.swaps) require(operand_named(alternative, swap.operand), swap.operand);
 }
 
 }  // namespace

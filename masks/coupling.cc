@@ -32,12 +32,6 @@ bool is_prunable(const Graph& graph, const Value& value) {
   return is_floating(type) || type == DType::kInt8 || type == DType::kUInt8;
 }
 
-/// Does the node compute on weights alone?
-bool only_weights(const Graph& graph, const Node& node) {
-  return std::all_of(node.inputs.begin(), node.inputs.end(),
-                     [&](ValueId v) { return v == kNone || graph.value(v).weight != kNone; });
-}
-
 /// Unites indices to classes and classes to groups.
 class Grouper {
  public:
@@ -317,9 +311,7 @@ class Grouper {
       }
       if (why == nullptr) continue;
       obstacle.node = why->node;
-      // A kernel explains itself; the extent of an operator further on does not.
-      obstacle.structural =
-          why->structural && (why->node == read.node || only_weights(graph_, graph_.node(read.node)));
+      obstacle.structural = why->structural;
       obstacle.reason = why->text;
       result_.obstacles.push_back(std::move(obstacle));
     }

@@ -10,7 +10,7 @@ constexpr uint8_t bit(Role role) { return static_cast<uint8_t>(role); }
 class Tracer {
  public:
   Tracer(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes)
-      : graph_(graph), facts_(facts), lines_(lines), axes_(axes) {
+      : graph_(graph), facts_(facts), lines_(lines), axes_(axes), from_weights_(made_of_weights(graph)) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
     for (size_t v = 0; v < graph.values.size(); ++v) {
@@ -21,7 +21,6 @@ class Tracer {
   }
 
   Effects run() {
-    find_weight_arithmetic();
     for (size_t n = graph_.nodes.size(); n-- > 0;) push_roles(static_cast<NodeId>(n));
     start_from_weights();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) push_zeros(static_cast<NodeId>(n));
@@ -32,20 +31,6 @@ class Tracer {
   bool living(ValueId value, int dim) const {
     const int line = lines_.of(value, dim);
     return line != kNone && !lines_.dead(line);
-  }
-
-  /// Values that depend on weights alone: a transposed weight is still a weight.
-  void find_weight_arithmetic() {
-    from_weights_.assign(graph_.values.size(), false);
-    for (size_t v = 0; v < graph_.values.size(); ++v) from_weights_[v] = graph_.values[v].weight != kNone;
-    for (const Node& node : graph_.nodes) {
-      const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
-        return v == kNone || from_weights_[static_cast<size_t>(v)];
-      });
-      for (const ValueId out : node.outputs) {
-        if (out != kNone) from_weights_[static_cast<size_t>(out)] = all && !node.inputs.empty();
-      }
-    }
   }
 
   /// A letter that stands in an output produces (out), another consumes (in); in weight arithmetic
@@ -218,7 +203,7 @@ class Tracer {
   const Facts& facts_;
   const Lines& lines_;
   const Axes& axes_;
-  std::vector<bool> from_weights_;
+  const std::vector<bool> from_weights_;
   Effects effects_;
 };
 

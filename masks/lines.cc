@@ -17,8 +17,22 @@ bool takes_part(const Facts& facts, const Node& node) {
 
 }  // namespace
 
+std::vector<bool> made_of_weights(const Graph& graph) {
+  std::vector<bool> result(graph.values.size(), false);
+  for (size_t v = 0; v < result.size(); ++v) result[v] = graph.values[v].weight != kNone;
+  for (const Node& node : graph.nodes) {
+    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+      return v == kNone || result[static_cast<size_t>(v)];
+    });
+    for (const ValueId out : node.outputs) {
+      if (out != kNone) result[static_cast<size_t>(out)] = all && !node.inputs.empty();
+    }
+  }
+  return result;
+}
+
 Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole)
-    : graph_(graph), facts_(facts) {
+    : graph_(graph), facts_(facts), from_weights_(made_of_weights(graph)) {
   collect_factors(keep_whole);
   unite_dims();
   place_terms_and_maps();
@@ -149,8 +163,9 @@ void Lines::pin_letters_and_parts() {
     for (size_t l = 0; l < factors_[n].letters.size(); ++l) {
       const Letter& letter = factors_[n].letters[l];
       if (letter.pin.empty() || letter.size <= 1) continue;
-      kill_letter(letter_id(node, static_cast<int>(l)), add_reason({node, true, letter.pin}));
+      kill_letter(letter_id(node, static_cast<int>(l)), add_reason({node, is_kernel(n, l), letter.pin}));
     }
+    for (const Map& map : factors_[n].maps) pin_single(node, map);
     for (const Pin& pin : factors_[n].pins) {
       const int line = of(pin.value, pin.dim);
       if (line == kNone || dead(line)) continue;
@@ -162,6 +177,33 @@ void Lines::pin_letters_and_parts() {
       }
     }
   }
+}
+
+/// An index that is a whole dimension of another value may not go: one has to stay.
+void Lines::pin_single(NodeId node, const Map& map) {
+  const int a = of(map.a, map.a_dim);
+  const int b = of(map.b, map.b_dim);
+  if ((a == kNone) == (b == kNone)) return;
+  const ValueId single = a == kNone ? map.a : map.b;
+  int reason = kNone;
+  for (const Run& run : map.runs) {
+    if (run.count <= 0) continue;
+    if (reason == kNone) {
+      reason = add_reason({node, false, "is all of \"" + graph_.value(single).name + "\""});
+    }
+    pin_index(a == kNone ? b : a, a == kNone ? run.b_begin : run.a_begin, reason);
+  }
+}
+
+/// Does the letter stand in a weight alone?
+bool Lines::is_kernel(size_t node, size_t letter) const {
+  const Factors& factors = factors_[node];
+  if (!factors.letters[letter].window) return false;
+  return std::any_of(factors.terms.begin(), factors.terms.end(), [&](const Term& term) {
+    const auto& letters = term.letters;
+    return std::find(letters.begin(), letters.end(), static_cast<int>(letter)) != letters.end() &&
+           from_weights_[static_cast<size_t>(term.value)];
+  });
 }
 
 void Lines::pin_line(int line, int reason) {

@@ -14,7 +14,7 @@ namespace parsimony {
 /// Why something is pinned.
 struct Reason {
   NodeId node = kNone;
-  bool structural = false;
+  bool structural = false;  ///< the extent of a kernel: nobody takes it for channels
   std::string text;
 };
 
@@ -30,6 +30,9 @@ struct PlacedTerm {
   NodeId node = kNone;
   const Term* term = nullptr;
 };
+
+/// Per value: it depends on weights alone. A transposed weight is still a weight.
+std::vector<bool> made_of_weights(const Graph& graph);
 
 class Lines {
  public:
@@ -69,6 +72,8 @@ class Lines {
   void place_terms_and_maps();
   void pin_ends();
   void pin_letters_and_parts();
+  void pin_single(NodeId node, const Map& map);
+  bool is_kernel(size_t node, size_t letter) const;
   void pin_line(int line, int reason);
   void pin_index(int line, int64_t i, int reason);
   void kill_letter(int letter, int reason);
@@ -80,6 +85,7 @@ class Lines {
 
   const Graph& graph_;
   const Facts& facts_;
+  const std::vector<bool> from_weights_;
   std::vector<Factors> factors_;  // per node; empty where the node is shape arithmetic
   std::vector<std::vector<int>> value_lines_;
   std::vector<int64_t> size_;

@@ -50,7 +50,7 @@ std::string weights_text(const NodeRow& row) {
 std::string groups_text(const NodeRow& row) {
   constexpr size_t kMost = 3;
   const std::string in = listed(row.groups_in, kMost);
-  const std::string out = listed(row.groups_out, kMost);
+  std::string out = listed(row.groups_out, kMost);
   if (row.groups_in == row.groups_out) return out;
   return (in.empty() ? "-" : in) + " -> " + (out.empty() ? "-" : out);
 }
@@ -66,13 +66,15 @@ std::string count_text(int64_t count) { return count == 0 ? "" : with_thousands(
 
 }  // namespace
 
-std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts) {
+std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const Probe& probe) {
   std::vector<InputRow> rows;
-  for (const ValueId v : graph.inputs) {
-    const Value& value = graph.value(v);
-    const bool open = !value.declared || std::any_of(value.declared->begin(), value.declared->end(),
-                                                     [](int64_t d) { return d < 0; });
-    rows.push_back({value.name, facts.shapes[static_cast<size_t>(v)], open});
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ValueId v = graph.inputs[i];
+    const auto& declared = graph.value(v).declared;
+    const bool open = !declared || std::any_of(declared->begin(), declared->end(),
+                                               [](int64_t d) { return d < 0; });
+    rows.push_back({graph.value(v).name, facts.shapes[static_cast<size_t>(v)],
+                    open && i >= probe.inputs.size()});
   }
   return rows;
 }
@@ -87,9 +89,10 @@ std::string to_text(const std::vector<InputRow>& inputs) {
   return text;
 }
 
-Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling) {
+Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                   const Probe& probe) {
   Inspection result;
-  result.inputs = input_rows(graph, facts);
+  result.inputs = input_rows(graph, facts, probe);
   const LineGroups groups(coupling);
   std::vector<bool> counted(graph.weights.size(), false);
   for (const Node& node : graph.nodes) {

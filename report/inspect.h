@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/graph/infer.h"
 #include "parsimony/masks/coupling.h"
 
 namespace parsimony {
@@ -15,7 +16,7 @@ namespace parsimony {
 struct InputRow {
   std::string name;
   std::optional<Shape> shape;
-  bool assumed = false;  ///< the file leaves some of it open
+  bool assumed = false;  ///< the file leaves some of it open and nobody gave it
 };
 
 struct NodeRow {
@@ -39,13 +40,14 @@ struct Inspection {
   int64_t channels = 0;  ///< that can be removed, in all groups together
 };
 
-std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts);
+std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const Probe& probe);
 
-/// "image[2, 1, 28, 28]"; one after the other, with "(assumed)" where the file leaves sizes open.
+/// "image[2, 1, 28, 28]"; one after the other, with "(assumed)" where sizes are.
 std::string to_text(const std::vector<InputRow>& inputs);
 
-/// Counts parameters and multiply-adds for the shapes in `facts`.
-Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling);
+/// Counts parameters and multiply-adds for the shapes in `facts`, which `probe` led to.
+Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                   const Probe& probe = {});
 
 /// A table. Nodes of shape arithmetic are left out and counted, unless `all`.
 std::string to_text(const Inspection& inspection, bool all = false);

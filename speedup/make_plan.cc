@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/speedup/patches_impl.h"
 
@@ -98,19 +97,6 @@ PlanSlice slice_of(const Member& member, const std::string& tensor, const std::v
   return slice;
 }
 
-std::vector<NodeId> compare(const Graph& graph, const Facts& small, const std::vector<std::optional<Shape>>& predicted) {
-  std::vector<NodeId> nodes;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const ValueId v : graph.nodes[n].outputs) {
-      if (v == kNone || small.computed[static_cast<size_t>(v)]) continue;
-      if (small.shapes[static_cast<size_t>(v)] == predicted[static_cast<size_t>(v)]) continue;
-      nodes.push_back(static_cast<NodeId>(n));
-      return nodes;  // what follows may only be its consequence
-    }
-  }
-  return nodes;
-}
-
 }  // namespace
 
 PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -140,18 +126,21 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   return attempt;
 }
 
-std::vector<NodeId> disagreements(const Graph& graph, const Probe& probe, const Coupling& coupling,
-                                  const AxisMasks& masks, const Plan& plan) {
-  if (plan.groups.empty()) return {};
-  GraphEditor editor(graph);
-  replay(plan, editor);
-  const Facts before = infer(graph, probe);
-  const auto predicted = predict_shapes(before, coupling, masks);
+std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
+                                  const std::vector<std::optional<Shape>>& predicted) {
   try {
-    return compare(graph, infer(editor.graph(), probe), predicted);
+    const Facts facts = infer(small, probe);
+    for (size_t n = 0; n < small.nodes.size(); ++n) {
+      for (const ValueId v : small.nodes[n].outputs) {
+        if (v == kNone || facts.computed[static_cast<size_t>(v)]) continue;
+        if (facts.shapes[static_cast<size_t>(v)] == predicted[static_cast<size_t>(v)]) continue;
+        return {static_cast<NodeId>(n)};  // what follows may only be its consequence
+      }
+    }
   } catch (const ShapeError& error) {
     return {error.node()};
   }
+  return {};
 }
 
 std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling) {

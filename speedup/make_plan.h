@@ -23,11 +23,11 @@ struct PlanAttempt {
 PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
                const AxisMasks& masks);
 
-/// Makes the plan's changes on the graph alone, infers every shape again for the sizes of `probe` and
-/// compares it with the prediction. Returns the nodes at which they disagree, or whose operands no longer fit: empty if
+/// Infers every shape of the graph that a plan made, for the sizes of `probe`, and compares it with
+/// the prediction. Returns the node at which they disagree, or whose operands no longer fit: empty if
 /// the plan is sound.
-std::vector<NodeId> disagreements(const Graph& graph, const Probe& probe, const Coupling& coupling,
-                                  const AxisMasks& masks, const Plan& plan);
+std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
+                                  const std::vector<std::optional<Shape>>& predicted);
 
 /// Dimensions of weight matrices and kernels that stay whole, each with its reason.
 std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling);

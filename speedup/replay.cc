@@ -2,6 +2,7 @@
 #include <iterator>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "parsimony/speedup/errors.h"
@@ -60,10 +61,10 @@ std::vector<TensorCut> gather_cuts(const Plan& plan) {
 
 /// Level pruning also changes values and is replayed; other folds are not.
 void refuse_folds(const Plan& plan) {
+  std::unordered_set<std::string_view> zeroed;
+  for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
   for (const PlanFold& fold : plan.folds) {
-    const bool zeroed = std::any_of(plan.zeros.begin(), plan.zeros.end(),
-                                    [&](const PlanZeros& z) { return z.tensor == fold.tensor; });
-    if (!zeroed) throw errors::plan_folds(fold.tensor);
+    if (!zeroed.contains(fold.tensor)) throw errors::plan_folds(fold.tensor);
   }
 }
 

@@ -21,6 +21,10 @@ void FactorBuilder::term(ValueId value, int dim, std::vector<int> letters) {
 }
 
 void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
+  if (size_of_dim(a, a_dim) != size_of_dim(b, b_dim)) {
+    throw UnsupportedError("axes of " + std::to_string(size_of_dim(a, a_dim)) + " and " +
+                           std::to_string(size_of_dim(b, b_dim)) + " should be the same");
+  }
   const int l = letter(size_of_dim(a, a_dim));
   term(a, a_dim, {l});
   term(b, b_dim, {l});
@@ -53,6 +57,35 @@ const Shape& known_shape(const NodeView& view, int i) {
 
 namespace {
 
+/// Where a single number is a product of a dynamic size and a literal (batch * heads), changes the
+/// literal, so that the dynamic size survives. False if it is not put together so.
+bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_view name) {
+  const Graph& graph = view.before.graph();
+  while (value != kNone && graph.value(value).producer != kNone) {
+    const NodeId id = graph.value(value).producer;
+    const NodeView node = view.after.beside(id);
+    const std::string& op = node.node().op;
+    if (op == "Unsqueeze" || op == "Squeeze" || op == "Cast" || op == "Identity") {
+      value = node.input(0);
+      continue;
+    }
+    if (op != "Mul") return false;
+    for (const int literal : {0, 1}) {
+      const HostTensor* factor = node.constant(literal);
+      const HostTensor* other = node.constant(1 - literal);
+      if (factor == nullptr || other == nullptr || node.computed(node.input(literal))) continue;
+      if (factor->ints.size() != 1 || other->ints.size() != 1 || other->ints[0] < 1) return false;
+      if (wanted % other->ints[0] != 0) return false;
+      HostTensor to = *factor;
+      to.ints[0] = wanted / other->ints[0];
+      view.set_input_of(id, literal, name, *factor, to);
+      return true;
+    }
+    return false;
+  }
+  return false;
+}
+
 /// Replaces the elements from `begin` on of one piece of a Concat.
 void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begin,
                  const HostTensor& now, const Shape& wanted, const std::vector<bool>& already_right,
@@ -65,6 +98,10 @@ void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begi
     change = true;
   }
   if (!change) return;
+  if (to.ints.size() == 1 && concat.computed(concat.input(piece)) &&
+      patch_factor(view, concat.input(piece), to.ints[0], name)) {
+    return;
+  }
   const auto id = static_cast<NodeId>(&concat.node() - concat.graph().nodes.data());
   view.set_input_of(id, piece, name, now, to);
 }

@@ -34,6 +34,8 @@ TEST(CliInspect, MacsFollowTheInput) {
   };
   EXPECT_EQ(macs(" --input 1x3x8x8"), 83004 / 2);
   EXPECT_EQ(macs(" --input 6x3x8x8"), 83004 * 3);
+  EXPECT_EQ(lines_with(place.run("inspect cnn.onnx --input 1x3x8x8").out, "MACs"),
+            "MACs are counted for x[1, 3, 8, 8].\n");
 }
 
 TEST(CliInspect, JsonHasEveryNode) {

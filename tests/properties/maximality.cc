@@ -77,6 +77,8 @@ std::string maximality(const Workbench& bench, bool) {
     const Group& group = bench.coupling().groups[g];
     if (group.size < 3) continue;  // what shrinks to 1 is broadcast
     const Plan plan = bench.plan(without(bench.coupling(), {{static_cast<int>(g), 0}}));
+    // A Slice or a list of indices that is patched, or is not, fits parts by accident.
+    if (!plan.integers.empty()) continue;
     const std::set<Part> parts = parts_of(plan);
     for (const auto& part : proper_parts({parts.begin(), parts.end()})) {
       if (is_sound(bench, only(plan, part))) return describe(group, part);

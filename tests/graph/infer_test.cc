@@ -1,0 +1,132 @@
+#include "parsimony/graph/infer.h"
+
+#include <gtest/gtest.h>
+
+#include "parsimony/graph/errors.h"
+#include "tests/graph/builder.h"
+
+namespace parsimony {
+namespace {
+
+using testing::Builder;
+
+const std::optional<Shape>& shape(const Facts& facts, ValueId id) {
+  return facts.shapes[static_cast<size_t>(id)];
+}
+
+ValueId integers(Builder& builder, const std::string& name, const std::vector<int64_t>& values) {
+  return builder.weight(name, values, {static_cast<int64_t>(values.size())}, DType::kInt64);
+}
+
+TEST(Infer, FollowsLinesAndIrregularRules) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3, 8, 8});
+  const ValueId c = b.node("Conv", {x, b.floats("w", {8, 3, 3, 3})}, "c",
+                           {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"strides", std::vector<int64_t>{2, 2}}});
+  const ValueId f = b.node("Flatten", {c}, "f");
+  const ValueId y = b.node("MatMul", {f, b.floats("v", {128, 5})}, "y");
+  b.output(y);
+  finish(b.graph);
+  const Facts facts = infer(b.graph);
+  EXPECT_EQ(shape(facts, c), (Shape{2, 8, 4, 4}));
+  EXPECT_EQ(shape(facts, f), (Shape{2, 128}));
+  EXPECT_EQ(shape(facts, y), (Shape{2, 5}));
+}
+
+TEST(Infer, EvaluatesShapesAndWhatIsMadeOfThem) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3, 4});
+  const ValueId s = b.node("Shape", {x}, "s");
+  const ValueId n = b.node("Gather", {s, integers(b, "zero", {0})}, "n");
+  const ValueId t = b.node("Concat", {n, integers(b, "rest", {-1})}, "t", {{"axis", int64_t{0}}});
+  const ValueId y = b.node("Reshape", {x, t}, "y");
+  b.output(y);
+  finish(b.graph);
+  const Facts facts = infer(b.graph);
+  EXPECT_EQ(shape(facts, y), (Shape{2, 12}));
+  EXPECT_TRUE(facts.computed[static_cast<size_t>(t)]);
+  EXPECT_EQ(facts.constants[static_cast<size_t>(t)]->ints, (std::vector<int64_t>{2, -1}));
+  EXPECT_FALSE(facts.computed[static_cast<size_t>(y)]);
+}
+
+TEST(Infer, ReevaluatesForOtherShapes) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3});
+  const ValueId s = b.node("Shape", {x}, "s");
+  b.output(b.node("Expand", {b.floats("w", {1, 1}), s}, "y"));
+  finish(b.graph);
+  const Facts facts = infer(b.graph);
+  auto shapes = facts.shapes;
+  shapes[static_cast<size_t>(x)] = Shape{2, 2};
+  const auto constants = reevaluate(b.graph, facts, shapes);
+  EXPECT_EQ(constants[static_cast<size_t>(s)]->ints, (std::vector<int64_t>{2, 2}));
+}
+
+TEST(Infer, ProbesWhatTheFileLeavesOpen) {
+  Builder b;
+  const ValueId x = b.input("x", {-1, 3, -1, -1});
+  b.graph.value(x).symbols = {"N", "", "H", "H"};
+  b.output(b.node("Relu", {x}, "y"));
+  finish(b.graph);
+  EXPECT_EQ(shape(infer(b.graph, {{}, 5, 7}), x), (Shape{5, 3, 7, 7}));
+  const Probe given{{parse_input_spec("1x3x9x9")}, 2, 32};
+  EXPECT_EQ(shape(infer(b.graph, given), x), (Shape{1, 3, 9, 9}));
+}
+
+/// A network whose sizes must be a multiple of 224 is still found out about.
+TEST(Infer, ChoosesSizesThatTheNetworkTakes) {
+  Builder b;
+  const ValueId x = b.input("x", {1, 3, -1, -1});
+  b.graph.value(x).symbols = {"", "", "H", "W"};
+  const ValueId f = b.node("Flatten", {x}, "f");
+  b.output(b.node("MatMul", {f, b.floats("w", {3 * 64 * 64, 2})}, "y"));
+  finish(b.graph);
+  const Probe probe = choose_probe(b.graph);
+  EXPECT_EQ(probe.other, 64);
+  EXPECT_EQ(shape(infer(b.graph, probe), x), (Shape{1, 3, 64, 64}));
+}
+
+TEST(Infer, LeavesUnknownWhatItCannotTell) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3});
+  const ValueId y = b.node("Mystery", {x}, "y");
+  const ValueId z = b.node("Relu", {y}, "z");
+  b.output(z);
+  finish(b.graph);
+  const Facts facts = infer(b.graph);
+  EXPECT_FALSE(shape(facts, y));
+  EXPECT_FALSE(shape(facts, z));
+}
+
+TEST(Infer, RefusesOperandsThatContradictEachOther) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3});
+  b.output(b.node("Add", {x, b.floats("w", {2, 5})}, "sum"));
+  finish(b.graph);
+  EXPECT_THROW(infer(b.graph), ModelError);
+}
+
+TEST(Infer, RefusesSizesBeyondReason) {
+  Builder b;
+  const ValueId x = b.input("x", {int64_t{1} << 40, int64_t{1} << 40});
+  b.output(b.node("Relu", {x}, "y"));
+  finish(b.graph);
+  EXPECT_THROW(infer(b.graph), ModelError);
+}
+
+TEST(InputSpec, ReadsEveryForm) {
+  EXPECT_EQ(parse_input_spec("1x3x32x32").dims, (Shape{1, 3, 32, 32}));
+  EXPECT_EQ(parse_input_spec("2x8:int64").dims, (Shape{2, 8}));
+  const InputSpec scalar = parse_input_spec(":int64=16000");
+  EXPECT_TRUE(scalar.dims.empty());
+  EXPECT_EQ(scalar.value, 16000);
+}
+
+TEST(InputSpec, RefusesWhatIsNone) {
+  for (const char* text : {"1x", "x3", "0x3", "-1x3", "1,3", "axb", "1x3:int64=many"}) {
+    EXPECT_THROW(parse_input_spec(text), ConfigError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace parsimony
