@@ -71,6 +71,7 @@ Analysis analyse(Graph& graph, const PruneOptions& options) {
   separate_shared_vectors(graph);
   Analysis analysis;
   Probed probed = infer_with_choice(graph, options.inputs);
+  analysis.sample = infer_sample(graph, probed);
   analysis.probe = std::move(probed.probe);
   analysis.facts = std::move(probed.facts);
   CouplingOptions coupling;
@@ -108,6 +109,7 @@ class Planner {
       separate_shared_vectors(graph_);
       Probed first = infer_with_choice(graph_, options_.inputs);
       auto second = second_probe(graph_, first);
+      analysis.sample = infer_sample(graph_, first);
       analysis.probe = std::move(first.probe);
       analysis.facts = std::move(first.facts);
       return second;
@@ -177,8 +179,9 @@ class Planner {
     if (dead_ > 0) {
       pruning_.notes.push_back(std::to_string(dead_) + " channels were dead after zeroing and are removed");
     }
+    for (const InputSpec& spec : options_.inputs) pruning_.plan.inputs.push_back(to_text(spec));
     pruning_.plan.kept_whole = kept_whole(graph_, analysis.coupling);
-    const CostModel cost(graph_, analysis.facts, analysis.coupling);
+    const CostModel cost(graph_, analysis.sample, analysis.coupling);
     pruning_.dense = cost.dense();
     pruning_.small = cost.under(pruning_.allocation.masks);
     note_compromises(analysis.coupling, pruning_);

@@ -35,6 +35,7 @@ struct Analysis {
   Probe probe;
   Facts facts;
   Coupling coupling;
+  Facts sample;  ///< as `facts`, for one sample where the batch is open: what costs are counted for
 };
 
 /// Infers shapes and solves for groups. Separates shared vectors in `graph`.

@@ -28,7 +28,8 @@ void run(const ApplyOptions& options, const Session& session) {
   progress.begin("read");
   onnx_io::ModelFile file(options.model);
   const Graph graph = onnx_io::to_graph(file);
-  const Probe probe = choose_probe(graph, input_specs(options.inputs, graph));
+  const auto& inputs = options.inputs.empty() ? plan.inputs : options.inputs;
+  const Probe probe = choose_probe(graph, input_specs(inputs, graph));
   progress.begin("edit");
   onnx_io::OnnxEditor editor(file);
   apply_plan(plan, graph, probe, editor);

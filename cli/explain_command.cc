@@ -22,10 +22,10 @@ void run(ExplainOptions& options, const Session& session) {
   check_outputs({{"the model", {}}, {"--dot", options.dot}}, {{"the model", options.model}});
   const AnalysedModel model =
       read_and_analyse(options.model, options.inputs, options.granularity, session.quiet);
-  const auto& [probe, facts, coupling] = model.analysis;
+  const Coupling& coupling = model.analysis.coupling;
   options.filter.all = session.verbosity > 0;
   const Explanation explanation = explain(model.graph, coupling, options.filter);
-  if (!options.dot.empty()) write_file(options.dot, to_dot(model.graph, facts, coupling));
+  if (!options.dot.empty()) write_file(options.dot, to_dot(model.graph, model.analysis.facts, coupling));
   print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
 }
 

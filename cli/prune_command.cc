@@ -94,7 +94,7 @@ class PruneRun {
     const Analysis& analysis = pruning_.analysis;
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
-    report_.inputs = input_rows(graph_, analysis.facts, analysis.probe);
+    report_.inputs = input_rows(graph_, analysis.sample, analysis.probe);
     report_.before = pruning_.dense;
     report_.after = pruning_.small;
     for (const PlanZeros& zeros : pruning_.plan.zeros) report_.zeroed += zeros.smallest;

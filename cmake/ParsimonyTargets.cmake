@@ -119,5 +119,17 @@ function(parsimony_fuzzers folder)
   add_library(parsimony_fuzzing INTERFACE)
   target_compile_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
   target_link_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
-  parsimony_programs(${folder} PREFIX fuzz_ LINK parsimony_fuzzing)
+  parsimony_programs(${folder} PREFIX fuzz_
+    LINK parsimony_fuzzing onnx onnx_proto protobuf::libprotobuf)
+
+  # What they start from is made of the tests' text fixtures.
+  add_executable(make_seeds "${PROJECT_SOURCE_DIR}/${folder}/tools/make_seeds.cc"
+    "${PROJECT_SOURCE_DIR}/tests/support/fixture.cc")
+  target_include_directories(make_seeds PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(make_seeds PRIVATE PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  list(TRANSFORM rooms PREPEND parsimony::)
+  target_link_libraries(make_seeds PRIVATE ${rooms} onnx onnx_proto protobuf::libprotobuf
+    Eigen3::Eigen)
+  add_custom_command(TARGET make_seeds POST_BUILD
+    COMMAND make_seeds "${PROJECT_BINARY_DIR}/${folder}/seeds")
 endfunction()

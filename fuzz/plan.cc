@@ -1,11 +1,12 @@
 // Any bytes are a plan or a ConfigError; what was read reads the same when written.
+#include "parsimony/speedup/plan.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/speedup/plan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

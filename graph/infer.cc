@@ -96,16 +96,23 @@ class Inference {
     const Value& value = graph_.values[v];
     if (i < probe_.inputs.size()) {
       const InputSpec& spec = probe_.inputs[i];
-      if (value.declared && value.declared->size() != spec.dims.size()) {
+      if (value.declared && !fits(*value.declared, spec.dims)) {
         throw ConfigError("input \"" + value.name + "\" has shape " + to_string(*value.declared) +
                           ", but " + to_string(spec.dims) + " was given for it");
       }
+      if (spec.value) facts_.constants[v] = HostTensor::scalar(*spec.value);
       facts_.shapes[v] = spec.dims;
       symbols_.learn(value, spec.dims);
     } else if (value.declared) {
       facts_.shapes[v] = symbols_.fix_input(value);
     }
     if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
+  }
+
+  /// -1 marks a size that the file leaves open.
+  static bool fits(const Shape& declared, const Shape& given) {
+    return std::equal(declared.begin(), declared.end(), given.begin(), given.end(),
+                      [](int64_t wanted, int64_t size) { return wanted < 0 || wanted == size; });
   }
 
   void visit(const Node& node) {
@@ -174,10 +181,19 @@ ConfigError bad_spec(std::string_view text, const std::string& why) {
 int64_t parse_number(std::string_view text, std::string_view whole) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
     throw bad_spec(whole, "\"" + std::string(text) + "\" is not a number");
   }
   return value;
+}
+
+void check_type(std::string_view name, std::string_view whole) {
+  std::vector<std::string> names;
+  for (int t = 1; t <= static_cast<int>(DType::kBool); ++t) {
+    names.emplace_back(name_of(static_cast<DType>(t)));
+    if (names.back() == name) return;
+  }
+  throw bad_spec(whole, "unknown element type \"" + std::string(name) + "\"." + did_you_mean(name, names));
 }
 
 bool has_symbols(const Graph& graph) {
@@ -222,19 +238,32 @@ Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
 
 InputSpec parse_input_spec(std::string_view text) {
   InputSpec spec;
-  std::string_view dims = text.substr(0, text.find_first_of(":="));
-  while (!dims.empty()) {
-    const size_t x = dims.find('x');
-    const int64_t size = parse_number(dims.substr(0, x), text);
+  std::string_view rest = text;
+  if (const size_t equals = rest.find('='); equals != std::string_view::npos) {
+    spec.value = parse_number(rest.substr(equals + 1), text);
+    rest = rest.substr(0, equals);
+  }
+  if (const size_t colon = rest.find(':'); colon != std::string_view::npos) {
+    check_type(rest.substr(colon + 1), text);
+    rest = rest.substr(0, colon);
+  }
+  for (size_t begin = 0; !rest.empty() && begin != std::string_view::npos;) {
+    const size_t x = rest.find('x', begin);
+    const int64_t size = parse_number(rest.substr(begin, x - begin), text);
     if (size < 1) throw bad_spec(text, "sizes must be positive");
     spec.dims.push_back(size);
-    dims = x == std::string_view::npos ? std::string_view{} : dims.substr(x + 1);
+    begin = x == std::string_view::npos ? x : x + 1;
   }
-  if (const size_t equals = text.find('='); equals != std::string_view::npos) {
-    spec.value = parse_number(text.substr(equals + 1), text);
-  }
+  if (spec.value && !spec.dims.empty()) throw bad_spec(text, "only a scalar can be given a value");
   element_count(spec.dims);
   return spec;
+}
+
+std::string to_text(const InputSpec& spec) {
+  if (spec.value) return ":int64=" + std::to_string(*spec.value);
+  std::string text;
+  for (const int64_t size : spec.dims) text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
 }
 
 bool is_literal(DType type, int64_t count) {
@@ -269,6 +298,19 @@ std::optional<Probed> second_probe(const Graph& graph, const Probed& first) {
     // A network that takes only one size.
   }
   return std::nullopt;
+}
+
+Facts infer_sample(const Graph& graph, const Probed& first) {
+  Probe one = first.probe;
+  one.first = 1;
+  if (!has_symbols(graph) || first.probe.first == 1) return first.facts;
+  try {
+    Facts facts = infer(graph, one);
+    if (known_shapes(facts) == known_shapes(first.facts)) return facts;
+  } catch (const ModelError&) {
+    // A network that takes no single sample.
+  }
+  return first.facts;
 }
 
 std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,

@@ -21,6 +21,9 @@ struct InputSpec {
 /// @throws ConfigError
 InputSpec parse_input_spec(std::string_view text);
 
+/// As `parse_input_spec` reads it, but for the element type.
+std::string to_text(const InputSpec& spec);
+
 /// Sizes for what the file leaves open.
 struct Probe {
   std::vector<InputSpec> inputs;        ///< in order of the graph's inputs; may be shorter
@@ -50,6 +53,9 @@ Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& input
 /// Other sizes for what the file leaves open, to see that nothing depends on the first ones; empty if
 /// the file leaves nothing open or the network does not take them.
 std::optional<Probed> second_probe(const Graph& graph, const Probed& first);
+
+/// The same for a batch of one, where the file leaves the batch open; `first.facts` elsewhere.
+Facts infer_sample(const Graph& graph, const Probed& first);
 
 /// Evaluates the computed values again, for other shapes.
 std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,

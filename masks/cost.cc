@@ -6,11 +6,11 @@ namespace parsimony {
 
 CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
     : coupling_(coupling) {
-  std::vector<bool> counted(graph.weights.size(), false);
+  std::vector<bool> to_count = parameters(graph);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const WeightId w = graph.values[v].weight;
-    if (w == kNone || counted[static_cast<size_t>(w)] || !is_parameter(graph.weight(w))) continue;
-    counted[static_cast<size_t>(w)] = true;
+    if (w == kNone || !to_count[static_cast<size_t>(w)]) continue;
+    to_count[static_cast<size_t>(w)] = false;
     std::vector<Factor> factors;
     const Shape& dims = graph.weight(w).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -30,8 +30,21 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
   dense_ = under(AxisMasks::all_kept(coupling));
 }
 
-bool is_parameter(const Weight& weight) {
-  return is_floating(weight.dtype) || weight.dtype == DType::kInt8 || weight.dtype == DType::kUInt8;
+std::vector<bool> parameters(const Graph& graph) {
+  constexpr int kMean = 3;  // operands of a BatchNormalization from here on are statistics
+  std::vector<bool> result;
+  for (const Weight& weight : graph.weights) {
+    result.push_back(is_floating(weight.dtype) || weight.dtype == DType::kInt8 ||
+                     weight.dtype == DType::kUInt8);
+  }
+  for (const Value& value : graph.values) {
+    if (value.weight == kNone || value.uses.empty()) continue;
+    const bool statistics = std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+      return use.input >= kMean && graph.node(use.node).op == "BatchNormalization";
+    });
+    if (statistics) result[static_cast<size_t>(value.weight)] = false;
+  }
+  return result;
 }
 
 int CostModel::factor_id(const Factor& factor) {

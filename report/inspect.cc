@@ -15,16 +15,17 @@ std::string shape_text(const std::optional<Shape>& shape) {
   return shape ? to_string(*shape) : std::string("?");
 }
 
-/// Adds the parameters that the node reads; `counted` holds the weights that earlier nodes read.
-void add_weights(const Graph& graph, const Node& node, std::vector<bool>& counted, NodeRow& row) {
+/// Adds the weights that the node reads, and to its parameters those of them that are still to count.
+void add_weights(const Graph& graph, const Node& node, std::vector<bool>& to_count, NodeRow& row) {
   for (const ValueId v : node.inputs) {
     if (v == kNone || graph.value(v).weight == kNone) continue;
     const WeightId id = graph.value(v).weight;
     const Weight& weight = graph.weight(id);
-    if (!is_parameter(weight)) continue;
-    row.weights.emplace_back(weight.name, weight.dims);
-    if (counted[static_cast<size_t>(id)]) continue;
-    counted[static_cast<size_t>(id)] = true;
+    if (is_floating(weight.dtype) || size_of(weight.dtype) == 1) {
+      row.weights.emplace_back(weight.name, weight.dims);
+    }
+    if (!to_count[static_cast<size_t>(id)]) continue;
+    to_count[static_cast<size_t>(id)] = false;
     row.params += weight.count();
   }
 }
@@ -94,12 +95,13 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
   Inspection result;
   result.inputs = input_rows(graph, facts, probe);
   const LineGroups groups(coupling);
-  std::vector<bool> counted(graph.weights.size(), false);
+  const std::vector<bool> is_parameter = parameters(graph);
+  std::vector<bool> to_count = is_parameter;
   for (const Node& node : graph.nodes) {
     NodeRow row;
     row.node = label_of(graph, node);
     row.op = node.op;
-    add_weights(graph, node, counted, row);
+    add_weights(graph, node, to_count, row);
     for (const ValueId v : node.outputs) {
       if (v != kNone) row.outputs.push_back(facts.shapes[static_cast<size_t>(v)]);
     }
@@ -110,8 +112,8 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
     result.macs += row.macs;
     result.nodes.push_back(std::move(row));
   }
-  for (const Weight& weight : graph.weights) {
-    if (is_parameter(weight)) result.params += weight.count();
+  for (size_t w = 0; w < graph.weights.size(); ++w) {
+    if (is_parameter[w]) result.params += graph.weights[w].count();
   }
   result.groups = static_cast<int>(coupling.groups.size());
   for (const Group& group : coupling.groups) result.channels += group.size;

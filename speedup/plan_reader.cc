@@ -275,8 +275,12 @@ KeptWhole read_kept_whole(const Cursor& at) {
 }
 
 void read_source(const Cursor& at, Plan& plan) {
-  at.only({"format", "sha256"});
+  at.only({"format", "sha256", "inputs"});
   plan.format = at.at("format").name();
+  if (at.has("inputs")) {
+    const Cursor inputs = at.at("inputs");
+    for (size_t i = 0; i < inputs.size(); ++i) plan.inputs.push_back(inputs[i].text());
+  }
   if (!at.has("sha256")) return;
   const Cursor digest = at.at("sha256");
   plan.sha256 = digest.text();

@@ -39,7 +39,7 @@ std::string text(double value) {
 template <typename Number>
 std::string text(const std::vector<Number>& values) {
   std::string out = "[";
-  for (const Number value : values) {
+  for (const Number& value : values) {
     if (out.size() > 1) out += ", ";
     out += text(value);
   }
@@ -135,7 +135,8 @@ std::string Plan::to_json() const {
     out.append(",\n  \"").append(key).append("\": ").append(value);
   };
   section("source", object({{"format", text(format)},
-                            {"sha256", sha256.empty() ? std::string() : text(sha256)}}));
+                            {"sha256", sha256.empty() ? std::string() : text(sha256)},
+                            {"inputs", inputs.empty() ? std::string() : text(inputs)}}));
   section("groups", block(groups, 4));
   section("integers", block(integers, 4));
   section("copies", block(copies, 4));

@@ -69,6 +69,20 @@ void want_rank(const NodeView& view, const Shape& x, const std::vector<int64_t>&
                                std::to_string(kernel.size() + 2), std::to_string(x.size()));
 }
 
+/// Channels of the input are those of the kernel, in equal groups on both sides.
+void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t parted) {
+  const int64_t group = view.attr("group", 1);
+  if (group < 1) throw errors::bad_attribute(label_of(view.graph(), view.node()), "group", "must be positive");
+  if (found != wanted) {
+    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "channels of the input",
+                                 std::to_string(wanted), std::to_string(found));
+  }
+  if (parted % group != 0) {
+    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "channels of the kernel",
+                                 "a multiple of group " + std::to_string(group), std::to_string(parted));
+  }
+}
+
 }  // namespace
 
 Shapes infer_conv(const NodeView& view) {
@@ -77,6 +91,7 @@ Shapes infer_conv(const NodeView& view) {
   if (x == nullptr || w == nullptr) return Shapes(1);
   const Window window = read_window(view, kernel_of(*w));
   want_rank(view, *x, window.kernel);
+  want_channels(view, (*x)[1], (*w)[1] * view.attr("group", 1), (*w)[0]);
   Shape y{(*x)[0], (*w)[0]};
   for (size_t i = 0; i < window.kernel.size(); ++i) y.push_back(slide(view, window, i, (*x)[i + 2]));
   return {y};
@@ -88,6 +103,7 @@ Shapes infer_conv_transpose(const NodeView& view) {
   if (x == nullptr || w == nullptr) return Shapes(1);
   const Window window = read_window(view, kernel_of(*w));
   want_rank(view, *x, window.kernel);
+  want_channels(view, (*x)[1], (*w)[0], (*w)[0]);
   const std::vector<int64_t> fixed = view.attrs("output_shape");
   std::vector<int64_t> extra;
   want_length(view, "output_padding", extra, window.kernel.size(), 0);

@@ -73,8 +73,8 @@ TEST(Golden, GroupsOfEveryFixture) {
     if (updating()) {
       write_file(path, found);
     } else {
-      EXPECT_TRUE(std::filesystem::exists(path)) << path;
-      if (std::filesystem::exists(path)) EXPECT_EQ(found, read_file(path)) << fixture.name;
+      ASSERT_TRUE(std::filesystem::exists(path)) << path;
+      EXPECT_EQ(found, read_file(path)) << fixture.name;
     }
   }
 }
