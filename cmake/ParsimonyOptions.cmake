@@ -26,6 +26,7 @@ if(PARSIMONY_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)  # an index beyond a vector's end, wherever it points
 endif()
 if(PARSIMONY_NATIVE)
   add_compile_options(-march=native)

@@ -1,6 +1,7 @@
 #include "parsimony/graph/match.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "parsimony/graph/errors.h"
@@ -21,11 +22,16 @@ bool holds(const Alternative& alternative, const NodeView& view) {
                        const Attribute* found = view.find(condition.attribute);
                        if (found == nullptr) return false;
                        const auto* number = std::get_if<int64_t>(found);
-                       return number != nullptr
-                                  ? std::to_string(*number) == condition.value
-                                  : view.attr(condition.attribute, std::string_view{}) ==
-                                        condition.value;
+                       return number != nullptr ? std::to_string(*number) == condition.value
+                                                : view.attr(condition.attribute,
+                                                            std::string_view{}) == condition.value;
                      });
+}
+
+/// A product that is too large to be a size stays too large.
+int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
 }
 
 /// Works out one match; a fresh one per alternative.
@@ -38,8 +44,8 @@ class Matcher {
 
   std::optional<Match> run() {
     if (!bind_operands() || !bind_counts()) return std::nullopt;
-    for (size_t i = 0; i < match_.operands.size(); ++i) {
-      if (!expand(match_.operands[i])) return std::nullopt;
+    for (MatchedOperand& operand : match_.operands) {
+      if (!expand(operand)) return std::nullopt;
     }
     bind_sizes();
     solve();
@@ -139,7 +145,8 @@ class Matcher {
         operand.dims.push_back({{id}});
       }
     }
-    while (static_cast<int64_t>(operand.dims.size()) > rank) operand.dims.erase(operand.dims.begin());
+    while (static_cast<int64_t>(operand.dims.size()) > rank)
+      operand.dims.erase(operand.dims.begin());
   }
 
   /// kNone if the letter did not occur. A line has a handful of letters.
@@ -197,7 +204,8 @@ class Matcher {
   bool may_broadcast(const MatchedOperand& operand, const MatchedDim& dim) const {
     if (operand.output) return false;
     return operand.pattern->broadcast ||
-           (dim.letters.size() == 1 && match_.letters[static_cast<size_t>(dim.letters[0])].ellipsis);
+           (dim.letters.size() == 1 &&
+            match_.letters[static_cast<size_t>(dim.letters[0])].ellipsis);
   }
 
   bool deduce(MatchedOperand& operand, size_t d, int64_t size) {
@@ -212,7 +220,7 @@ class Matcher {
     for (const int letter : dim.letters) {
       const int64_t known = match_.letters[static_cast<size_t>(letter)].size;
       if (known != 0) {
-        product *= known;
+        product = times(product, known);
       } else if (unknown != kNone) {
         return false;
       } else {
@@ -231,14 +239,13 @@ class Matcher {
     for (const int letter : dim.letters) {
       const int64_t known = match_.letters[static_cast<size_t>(letter)].size;
       if (known == 0 && size % product == 0) return;
-      product *= known;
+      product = times(product, known);
     }
     if (product == size) return;
-    throw errors::shape_mismatch(
-        label_of(view_.graph(), view_.node()),
-        operand.pattern->name + "[" + std::to_string(d) + "] of \"" +
-            view_.graph().value(operand.value).name + "\"",
-        std::to_string(product), std::to_string(size));
+    throw errors::shape_mismatch(label_of(view_.graph(), view_.node()),
+                                 operand.pattern->name + "[" + std::to_string(d) + "] of \"" +
+                                     view_.graph().value(operand.value).name + "\"",
+                                 std::to_string(product), std::to_string(size));
   }
 
   const Alternative& alternative_;
@@ -311,7 +318,7 @@ Shapes infer_line(const notation::Line& line, const NodeView& view) {
         const MatchedLetter& l = found->letters[static_cast<size_t>(letter)];
         // A letter that only met broadcast ones has size 1.
         known = known && (l.size != 0 || l.ellipsis);
-        size *= l.size == 0 ? 1 : l.size;
+        size = times(size, l.size == 0 ? 1 : l.size);
       }
       shape.push_back(size);
     }

@@ -106,7 +106,8 @@ class Parser {
   long number() {
     skip_space();
     long value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    const auto [end, error] =
+        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc()) fail("a number");
     at_ = static_cast<size_t>(end - text_.data());
     return value;
@@ -132,7 +133,9 @@ class Parser {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
   }
 
-  static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+  static bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  }
 
   std::string_view text_;
   size_t at_ = 0;
@@ -177,15 +180,16 @@ void check_names(const Alternative& alternative, std::string_view text) {
     }
   };
   for (const Binding& b : alternative.bindings) {
-    require(b.counts_dims ? ellipsis_named(alternative, b.letter)
-                          : letter_named(alternative, b.letter),
-            b.letter);
+    require(
+        b.counts_dims ? ellipsis_named(alternative, b.letter) : letter_named(alternative, b.letter),
+        b.letter);
   }
   for (const auto* list : {&alternative.pins, &alternative.mixes}) {
     for (const std::string& name : *list) require(letter_named(alternative, name), name);
   }
   for (const std::string& name : alternative.macs) require(operand_named(alternative, name), name);
-  for (const Swap& swap : alternative.swaps) require(operand_named(alternative, swap.operand), swap.operand);
+  for (const Swap& swap : alternative.swaps)
+    require(operand_named(alternative, swap.operand), swap.operand);
 }
 
 }  // namespace

@@ -60,6 +60,25 @@ bool has_unknown_shape(const NodeView& view) {
   return false;
 }
 
+/// Does the rule itself derive the shapes of the results? What a file only declares may be wrong, and
+/// rules that walk over dimensions trust what they are given.
+bool derives_results(const Rule& rule, const NodeView& view) {
+  if (rule.infer == nullptr) return true;
+  const Shapes derived = rule.infer(view);
+  for (int i = 0; i < view.outputs(); ++i) {
+    if (view.output(i) == kNone) continue;
+    const auto at = static_cast<size_t>(i);
+    if (at >= derived.size() || derived[at] != *view.out_shape(i)) return false;
+  }
+  return true;
+}
+
+bool makes_nothing(const NodeView& view) {
+  return std::any_of(view.node().outputs.begin(), view.node().outputs.end(), [&](ValueId value) {
+    return value != kNone && element_count(*view.shape(value)) == 0;
+  });
+}
+
 int64_t size_of_letter(const Match& match, int letter) {
   return std::max<int64_t>(1, match.letters[static_cast<size_t>(letter)].size);
 }
@@ -217,7 +236,11 @@ Factors factor(const NodeView& view) {
   if (node.has_subgraph) return pin_operands(view, "control flow (" + node.op + ") is not followed");
   if (rule == nullptr) return pin_operands(view, "unknown operator " + node.op);
   if (has_unknown_shape(view)) return pin_operands(view, "the shape of an operand is not known");
+  if (makes_nothing(view)) return pin_operands(view, "the result is empty");
   try {
+    if (rule->factor != nullptr && !derives_results(*rule, view)) {
+      return pin_operands(view, "the shape of a result does not follow from the operands");
+    }
     Factors factors =
         rule->factor != nullptr ? rule->factor(view) : factor_line(*compiled(*rule), view);
     pin_unnamed(view, factors);

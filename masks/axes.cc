@@ -99,11 +99,11 @@ class Collector {
       }
       return axes[static_cast<size_t>(n)];
     };
-    for (size_t k = 0; k < keys_.size(); ++k) {
-      Axis& axis = axis_of(set_of_key_.at(keys_[k]));
-      axis.size = std::get<2>(keys_[k]);
-      const int line = std::get<0>(keys_[k]);
-      axis.places.push_back({line, std::get<1>(keys_[k])});
+    for (const Key& key : keys_) {
+      const auto& [line, stride, size] = key;
+      Axis& axis = axis_of(set_of_key_.at(key));
+      axis.size = size;
+      axis.places.push_back({line, stride});
       if (preferred_[static_cast<size_t>(line)]) axis.priority = 1;
     }
     axis_of_letter.assign(of_letter_.size(), kNone);

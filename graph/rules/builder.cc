@@ -51,7 +51,8 @@ int normal_axis(const NodeView& view, int64_t axis, size_t rank) {
 
 const Shape& known_shape(const NodeView& view, int i) {
   const Shape* shape = view.in_shape(i);
-  if (shape == nullptr) throw UnsupportedError("the shape of operand " + std::to_string(i) + " is not known");
+  if (shape == nullptr)
+    throw UnsupportedError("the shape of operand " + std::to_string(i) + " is not known");
   return *shape;
 }
 
@@ -124,14 +125,16 @@ void patch_shape_operand(PatchView& view, int input, std::string_view name, cons
                          const std::vector<bool>& already_right) {
   if (std::all_of(already_right.begin(), already_right.end(), [](bool b) { return b; })) return;
   const HostTensor* now = view.after.constant(input);
-  if (now == nullptr) throw UnsupportedError("the integers of operand " + std::string(name) + " are not known");
+  if (now == nullptr)
+    throw UnsupportedError("the integers of operand " + std::string(name) + " are not known");
   const NodeId concat = concat_behind(view.before.graph(), view.before.input(input));
   if (concat != kNone) {
     const NodeView pieces = view.after.beside(concat);
     size_t begin = 0;
     for (int i = 0; i < pieces.inputs(); ++i) {
       const HostTensor* piece = pieces.constant(i);
-      if (piece == nullptr) throw UnsupportedError("a piece of operand " + std::string(name) + " is not known");
+      if (piece == nullptr)
+        throw UnsupportedError("a piece of operand " + std::string(name) + " is not known");
       patch_piece(view, pieces, i, begin, *piece, wanted, already_right, name);
       begin += piece->ints.size();
     }

@@ -8,7 +8,8 @@ namespace parsimony::rules {
 /// clip(0) is 0 where the bounds enclose 0.
 Effect effect_of_clip(const NodeView& view) {
   const auto bound = [&](std::string_view name, int input, double fallback) {
-    if (const HostTensor* tensor = view.constant(input); tensor != nullptr && tensor->count() == 1) {
+    if (const HostTensor* tensor = view.constant(input);
+        tensor != nullptr && tensor->count() == 1) {
       return tensor->number(0);
     }
     const Attribute* found = view.find(name);
@@ -18,7 +19,7 @@ Effect effect_of_clip(const NodeView& view) {
   const bool unknown = (view.has_input(1) && view.constant(1) == nullptr) ||
                        (view.has_input(2) && view.constant(2) == nullptr);
   return !unknown && bound("min", 1, -1) <= 0 && bound("max", 2, 1) >= 0 ? Effect::kQuotient
-                                                                        : Effect::kConstant;
+                                                                         : Effect::kConstant;
 }
 
 /// What stands around a channel is no zero if the padding is none.

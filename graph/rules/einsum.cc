@@ -42,7 +42,8 @@ notation::Line line_of(const NodeView& view) {
   std::erase_if(equation, [](unsigned char c) { return std::isspace(c) != 0; });
   const size_t arrow = equation.find("->");
   const std::string inputs = equation.substr(0, arrow);
-  const std::string result = arrow == std::string::npos ? implicit_result(inputs) : equation.substr(arrow + 2);
+  const std::string result =
+      arrow == std::string::npos ? implicit_result(inputs) : equation.substr(arrow + 2);
   std::string text;
   std::string names;
   size_t begin = 0;

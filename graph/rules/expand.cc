@@ -92,7 +92,7 @@ Shapes infer_tile(const NodeView& view) {
   const HostTensor* repeats = view.constant(1);
   if (x == nullptr || repeats == nullptr || repeats->ints.size() != x->size()) return Shapes(1);
   Shape y = *x;
-  for (size_t d = 0; d < y.size(); ++d) y[d] *= repeats->ints[d];
+  for (size_t d = 0; d < y.size(); ++d) y[d] = element_count({y[d], repeats->ints[d]});
   element_count(y);
   return {y};
 }

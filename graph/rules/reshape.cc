@@ -86,18 +86,17 @@ bool listed(const std::vector<int64_t>& axes, size_t axis) {
 Shape resolve(const NodeView& view, const Shape& x, const std::vector<int64_t>& asked) {
   Shape y = asked;
   const bool allow_zero = view.attr("allowzero", 0) != 0;
-  int64_t known = 1;
   std::optional<size_t> open;
   for (size_t i = 0; i < y.size(); ++i) {
     if (y[i] == 0 && !allow_zero && i < x.size()) y[i] = x[i];
-    if (y[i] == -1) {
+    if (y[i] == -1 && !open) {
       open = i;
-    } else {
-      known *= y[i];
+      y[i] = 1;
     }
   }
   const int64_t total = element_count(x);
-  if (open && known > 0 && total % known == 0) y[*open] = total / known;
+  const int64_t known = element_count(y);
+  if (open) y[*open] = known > 0 && total % known == 0 ? total / known : -1;
   return y;
 }
 

@@ -67,11 +67,13 @@ Factors factor_split(const NodeView& view) {
 void patch_split(PatchView& view) {
   const Shape& before = known_shape(view.before, 0);
   const Shape& after = known_shape(view.after, 0);
-  const auto axis = static_cast<size_t>(normal_axis(view.before, view.before.attr("axis", 0), before.size()));
+  const auto axis =
+      static_cast<size_t>(normal_axis(view.before, view.before.attr("axis", 0), before.size()));
   if (before[axis] == after[axis]) return;
   std::vector<int64_t> sizes;
   for (int i = 0; i < view.after.outputs(); ++i) {
-    if (view.after.out_shape(i) == nullptr) throw UnsupportedError("a part of the split is not read");
+    if (view.after.out_shape(i) == nullptr)
+      throw UnsupportedError("a part of the split is not read");
     sizes.push_back((*view.after.out_shape(i))[axis]);
   }
   if (view.before.opset() < 13) {

@@ -1,4 +1,5 @@
-// Conv, ConvTranspose and pooling: y = floor-or-ceil((s + pads - dilation (k - 1) - 1) / stride) + 1
+// Conv, ConvTranspose and pooling: y = floor-or-ceil((s + pads - dilation (k - 1) - 1) / stride) +
+// 1
 #include <algorithm>
 
 #include "parsimony/graph/errors.h"
@@ -17,9 +18,9 @@ void want_length(const NodeView& view, std::string_view name, std::vector<int64_
   list = view.attrs(name);
   if (list.empty()) list.assign(n, fallback);
   if (list.size() != n) {
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), name,
-                                "wanted " + std::to_string(n) + " numbers, found " +
-                                    std::to_string(list.size()));
+    throw errors::bad_attribute(
+        label_of(view.graph(), view.node()), name,
+        "wanted " + std::to_string(n) + " numbers, found " + std::to_string(list.size()));
   }
 }
 
@@ -59,8 +60,12 @@ int64_t slide(const NodeView& view, const Window& w, size_t i, int64_t size) {
   return out;
 }
 
-std::vector<int64_t> kernel_of(const Shape& weight) {
-  return {weight.begin() + std::min<std::ptrdiff_t>(2, std::ssize(weight)), weight.end()};
+std::vector<int64_t> kernel_of(const NodeView& view, const Shape& weight) {
+  if (weight.size() < 2) {
+    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "rank of the kernel",
+                                 "2 or more", std::to_string(weight.size()));
+  }
+  return {weight.begin() + 2, weight.end()};
 }
 
 void want_rank(const NodeView& view, const Shape& x, const std::vector<int64_t>& kernel) {
@@ -72,14 +77,16 @@ void want_rank(const NodeView& view, const Shape& x, const std::vector<int64_t>&
 /// Channels of the input are those of the kernel, in equal groups on both sides.
 void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t parted) {
   const int64_t group = view.attr("group", 1);
-  if (group < 1) throw errors::bad_attribute(label_of(view.graph(), view.node()), "group", "must be positive");
+  if (group < 1)
+    throw errors::bad_attribute(label_of(view.graph(), view.node()), "group", "must be positive");
   if (found != wanted) {
     throw errors::shape_mismatch(label_of(view.graph(), view.node()), "channels of the input",
                                  std::to_string(wanted), std::to_string(found));
   }
   if (parted % group != 0) {
     throw errors::shape_mismatch(label_of(view.graph(), view.node()), "channels of the kernel",
-                                 "a multiple of group " + std::to_string(group), std::to_string(parted));
+                                 "a multiple of group " + std::to_string(group),
+                                 std::to_string(parted));
   }
 }
 
@@ -89,11 +96,12 @@ Shapes infer_conv(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   const Shape* w = view.in_shape(1);
   if (x == nullptr || w == nullptr) return Shapes(1);
-  const Window window = read_window(view, kernel_of(*w));
+  const Window window = read_window(view, kernel_of(view, *w));
   want_rank(view, *x, window.kernel);
   want_channels(view, (*x)[1], (*w)[1] * view.attr("group", 1), (*w)[0]);
   Shape y{(*x)[0], (*w)[0]};
-  for (size_t i = 0; i < window.kernel.size(); ++i) y.push_back(slide(view, window, i, (*x)[i + 2]));
+  for (size_t i = 0; i < window.kernel.size(); ++i)
+    y.push_back(slide(view, window, i, (*x)[i + 2]));
   return {y};
 }
 
@@ -101,7 +109,7 @@ Shapes infer_conv_transpose(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   const Shape* w = view.in_shape(1);
   if (x == nullptr || w == nullptr) return Shapes(1);
-  const Window window = read_window(view, kernel_of(*w));
+  const Window window = read_window(view, kernel_of(view, *w));
   want_rank(view, *x, window.kernel);
   want_channels(view, (*x)[1], (*w)[0], (*w)[0]);
   const std::vector<int64_t> fixed = view.attrs("output_shape");
@@ -117,7 +125,8 @@ Shapes infer_conv_transpose(const NodeView& view) {
       y.push_back(s * window.strides[i]);
     } else {
       y.push_back(window.strides[i] * (s - 1) + extra[i] +
-                  window.dilations[i] * (window.kernel[i] - 1) + 1 - window.begins[i] - window.ends[i]);
+                  window.dilations[i] * (window.kernel[i] - 1) + 1 - window.begins[i] -
+                  window.ends[i]);
     }
   }
   return {y};
@@ -130,7 +139,8 @@ Shapes infer_pool(const NodeView& view) {
   const Window window = read_window(view, view.attrs("kernel_shape"));
   want_rank(view, *x, window.kernel);
   Shape y{(*x)[0], (*x)[1]};
-  for (size_t i = 0; i < window.kernel.size(); ++i) y.push_back(slide(view, window, i, (*x)[i + 2]));
+  for (size_t i = 0; i < window.kernel.size(); ++i)
+    y.push_back(slide(view, window, i, (*x)[i + 2]));
   std::fill(shapes.begin(), shapes.end(), y);
   return shapes;
 }
@@ -151,7 +161,8 @@ Shapes infer_crop(const NodeView& view) {
   if (x == nullptr || x->size() != 4 || border.size() != 4) return Shapes(1);
   const std::vector<int64_t> scale = view.attrs("scale");
   if (scale.size() == 2) return {Shape{(*x)[0], (*x)[1], scale[0], scale[1]}};
-  return {Shape{(*x)[0], (*x)[1], (*x)[2] - border[1] - border[3], (*x)[3] - border[0] - border[2]}};
+  return {
+      Shape{(*x)[0], (*x)[1], (*x)[2] - border[1] - border[3], (*x)[3] - border[0] - border[2]}};
 }
 
 }  // namespace parsimony::rules

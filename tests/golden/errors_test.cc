@@ -1,11 +1,12 @@
 // What the tool says of broken models, word for word: tests/golden/errors.txt.
+#include "parsimony/graph/errors.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <sstream>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
 #include "parsimony/graph/files.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
@@ -55,6 +56,12 @@ constexpr Broken kBroken[] = {
     {"a group of zero",
      "net (float[1,2,4,4] x, float[2,2,1,1] w) => (float[1,2,4,4] y)\n"
      "{ y = Conv<group=0>(x, w) }"},
+    {"a kernel of other channels",
+     "net (float[1,3,4,4] x, float[2,2,1,1] w) => (float[1,2,4,4] y)\n{ y = Conv(x, w) }"},
+    {"a kernel of rank 1", "net (float[1,3] x, float[3] w) => (float[1,3] y)\n{ y = Conv(x, w) }"},
+    {"groups that do not divide",
+     "net (float[1,4,4,4] x, float[3,2,1,1] w) => (float[1,3,4,4] y)\n"
+     "{ y = Conv<group=2>(x, w) }"},
     {"an equation that is none",
      "net (float[2,6] x) => (float[2] y)\n{ y = Einsum<equation=\"ij->(k\">(x) }"},
     {"a cycle", "net (float[2,6] x) => (float[2,6] y)\n{ a = Add(x, y)\n y = Relu(a) }"},
@@ -80,7 +87,8 @@ std::string message_of(const Broken& broken) {
 
 TEST(Golden, ErrorTexts) {
   std::ostringstream found;
-  for (const Broken& broken : kBroken) found << broken.about << "\n    " << message_of(broken) << '\n';
+  for (const Broken& broken : kBroken)
+    found << broken.about << "\n    " << message_of(broken) << '\n';
   if (std::getenv("PARSIMONY_UPDATE_GOLDEN") != nullptr) write_file(kFile, found.str());
   EXPECT_EQ(found.str(), read_file(kFile));
 }

@@ -21,8 +21,9 @@ ValueId integers(Builder& builder, const std::string& name, const std::vector<in
 TEST(Infer, FollowsLinesAndIrregularRules) {
   Builder b;
   const ValueId x = b.input("x", {2, 3, 8, 8});
-  const ValueId c = b.node("Conv", {x, b.floats("w", {8, 3, 3, 3})}, "c",
-                           {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"strides", std::vector<int64_t>{2, 2}}});
+  const ValueId c =
+      b.node("Conv", {x, b.floats("w", {8, 3, 3, 3})}, "c",
+             {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"strides", std::vector<int64_t>{2, 2}}});
   const ValueId f = b.node("Flatten", {c}, "f");
   const ValueId y = b.node("MatMul", {f, b.floats("v", {128, 5})}, "y");
   b.output(y);

@@ -84,10 +84,11 @@ TEST(Notation, SaysWhereALineIsMalformed) {
   EXPECT_EQ(error_of("x[n c -> y[n c]"),
             "operator line \"x[n c -> y[n c]\", column 7: wanted a name");
   for (const char* text :
-       {"", "x[n]", "x -> y[n]", "x[n] y[n]", "x[n] -> y[n", "x[(n] -> y[n]", "x[n] -> y[n] ; pin q",
-        "x[n] -> y[n] ; mixes q", "x[n] -> y[n] ; q = attr size 1", "x[n] -> y[n] ; n = size 1",
-        "x[n] -> y[n] ; n = attr size", "x[n] -> y[n] ; since soon", "x[n] -> y[n] ; |..a| = attr axis 1",
-        "x[n] -> y[n] |", "x[n] -> y[n] ; ", "x[..] -> y[n]", "x[n] -> y[n] ]"}) {
+       {"", "x[n]", "x -> y[n]", "x[n] y[n]", "x[n] -> y[n", "x[(n] -> y[n]",
+        "x[n] -> y[n] ; pin q", "x[n] -> y[n] ; mixes q", "x[n] -> y[n] ; q = attr size 1",
+        "x[n] -> y[n] ; n = size 1", "x[n] -> y[n] ; n = attr size", "x[n] -> y[n] ; since soon",
+        "x[n] -> y[n] ; |..a| = attr axis 1", "x[n] -> y[n] |", "x[n] -> y[n] ; ", "x[..] -> y[n]",
+        "x[n] -> y[n] ]"}) {
     EXPECT_NE(error_of(text), "") << text;
   }
 }

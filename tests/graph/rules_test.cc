@@ -12,7 +12,8 @@ namespace {
 TEST(RuleTable, IsSortedAndHasNoTwins) {
   const auto rules = rule_table();
   for (size_t i = 1; i < rules.size(); ++i) {
-    EXPECT_LT(std::pair(rules[i - 1].domain, rules[i - 1].op), std::pair(rules[i].domain, rules[i].op))
+    EXPECT_LT(std::pair(rules[i - 1].domain, rules[i - 1].op),
+              std::pair(rules[i].domain, rules[i].op))
         << rules[i].op;
   }
 }

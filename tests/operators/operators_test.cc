@@ -24,8 +24,8 @@ bool is_an_end(const std::string& reason) {
 std::string compare_whole(const Fixture& fixture, const std::vector<KeptWhole>& found) {
   std::string text;
   for (const KeptWhole& whole : found) {
-    const bool listed = std::any_of(
-        fixture.whole.begin(), fixture.whole.end(), [&](const Whole& w) {
+    const bool listed =
+        std::any_of(fixture.whole.begin(), fixture.whole.end(), [&](const Whole& w) {
           return w.axis == whole.axis && whole.reason.find(w.reason) != std::string::npos;
         });
     if (!listed && !is_an_end(whole.reason)) {
@@ -83,7 +83,8 @@ TEST(Operators, EveryRuleHasAFixture) {
   if (std::getenv("PARSIMONY_FIXTURE") != nullptr) GTEST_SKIP() << "one fixture is selected";
   std::set<std::pair<std::string, std::string>> used;
   for (const Fixture& fixture : all_fixtures()) {
-    for (const auto& node : fixture.model.graph().node()) used.emplace(node.domain(), node.op_type());
+    for (const auto& node : fixture.model.graph().node())
+      used.emplace(node.domain(), node.op_type());
   }
   for (const Rule& rule : rule_table()) {
     EXPECT_TRUE(used.contains({std::string(rule.domain), std::string(rule.op)})) << rule.op;

@@ -95,8 +95,8 @@ std::string specs_of(const std::string& table, const std::string& file) {
   return "";
 }
 
-void write_model(Set& set, const fs::path& path, const std::string& specs,
-                 const std::string& scope, double ratio) {
+void write_model(Set& set, const fs::path& path, const std::string& specs, const std::string& scope,
+                 double ratio) {
   onnx_io::ModelFile file(path.string());
   Graph graph = onnx_io::to_graph(file);
   PruneOptions options;
@@ -125,7 +125,8 @@ void write_models(Set& set, const fs::path& models, const std::string& table) {
 
 int run(const std::vector<std::string>& arguments) {
   const std::string what = arguments.empty() ? "" : arguments[0];
-  if (arguments.size() < 2) throw ConfigError("usage: write_models fixtures|random|models FOLDER …");
+  if (arguments.size() < 2)
+    throw ConfigError("usage: write_models fixtures|random|models FOLDER …");
   Set set(arguments[1]);
   if (what == "fixtures") {
     write_fixtures(set);

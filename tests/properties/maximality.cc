@@ -24,7 +24,9 @@ std::set<Part> parts_of(const Plan& plan) {
 
 Plan only(Plan plan, const std::set<Part>& parts) {
   for (PlanGroup& group : plan.groups) {
-    std::erase_if(group.slices, [&](const PlanSlice& s) { return !parts.contains({s.tensor, s.axis}); });
+    std::erase_if(group.slices, [&](const PlanSlice& s) {
+      return !parts.contains({s.tensor, s.axis});
+    });
   }
   return plan;
 }

@@ -32,7 +32,8 @@ class Builder {
     switch (choice % 20) {
       case 0:
       case 1:
-        return push(conv(x, std::vector<int64_t>{4, 6, 8, 12}[pick(4)], 1 + 2 * int64_t(pick(2)), 1));
+        return push(
+            conv(x, std::vector<int64_t>{4, 6, 8, 12}[pick(4)], 1 + 2 * int64_t(pick(2)), 1));
       case 2:
         return push(grouped(x, divisor(x.c)));
       case 3:
@@ -97,7 +98,8 @@ class Builder {
     return all[pick(all.size())];
   }
 
-  static void declare(onnx::ValueInfoProto& info, const std::string& name, const std::vector<int64_t>& dims) {
+  static void declare(onnx::ValueInfoProto& info, const std::string& name,
+                      const std::vector<int64_t>& dims) {
     info.set_name(name);
     auto& type = *info.mutable_type()->mutable_tensor_type();
     type.set_elem_type(onnx::TensorProto::FLOAT);
@@ -113,7 +115,8 @@ class Builder {
     return result;
   }
 
-  std::string node(const std::string& op, const std::vector<std::string>& inputs, std::string output = "") {
+  std::string node(const std::string& op, const std::vector<std::string>& inputs,
+                   std::string output = "") {
     if (output.empty()) output = fresh("v");
     add_node(op, inputs).add_output(output);
     return output;
@@ -153,7 +156,8 @@ class Builder {
   }
 
   void push(const Feature& feature) {
-    if (feature.c > 0 && feature.c <= 64 && feature.c * feature.h * feature.w <= 4096) features_.push_back(feature);
+    if (feature.c > 0 && feature.c <= 64 && feature.c * feature.h * feature.w <= 4096)
+      features_.push_back(feature);
   }
 
   Feature conv(const Feature& x, int64_t out, int64_t k, int64_t group) {
@@ -175,7 +179,8 @@ class Builder {
   }
 
   Feature unary(const Feature& x) {
-    static const std::vector<std::string> ops = {"Relu", "Sigmoid", "Tanh", "Softplus", "LeakyRelu"};
+    static const std::vector<std::string> ops = {"Relu", "Sigmoid", "Tanh", "Softplus",
+                                                 "LeakyRelu"};
     return {node(ops[pick(ops.size())], {x.name}), x.c, x.h, x.w};
   }
 
@@ -183,7 +188,8 @@ class Builder {
   Feature binary(const Feature& x, const std::string& op) {
     Feature other;
     for (const Feature& feature : features_) {
-      if (feature.name != x.name && feature.c == x.c && feature.h == x.h && feature.w == x.w) other = feature;
+      if (feature.name != x.name && feature.c == x.c && feature.h == x.h && feature.w == x.w)
+        other = feature;
     }
     if (other.c == 0 || pick(3) == 0) other = conv(x, x.c, 1, 1);
     return {node(op, {x.name, other.name}), x.c, x.h, x.w};

@@ -36,7 +36,8 @@ TEST(RandomNetworks, P4AnyOneChannelAloneCanBeRemoved) {
 }
 
 TEST(RandomNetworks, P5NoPartOfAChannelCouldBeRemovedAlone) {
-  EXPECT_TRUE(holds("parts", [](const Workbench& bench, unsigned) { return maximality(bench, true); }));
+  EXPECT_TRUE(
+      holds("parts", [](const Workbench& bench, unsigned) { return maximality(bench, true); }));
 }
 
 TEST(RandomNetworks, P6SlicingTwiceIsSlicingOnce) {
@@ -47,7 +48,8 @@ TEST(RandomNetworks, P6SlicingTwiceIsSlicingOnce) {
 }
 
 TEST(RandomNetworks, P8MoreSparsityNeverCostsMore) {
-  EXPECT_TRUE(holds("cost", [](const Workbench& bench, unsigned) { return monotone_cost(bench, true); }));
+  EXPECT_TRUE(
+      holds("cost", [](const Workbench& bench, unsigned) { return monotone_cost(bench, true); }));
 }
 
 TEST(RandomNetworks, P10AReplayedPlanGivesTheSameBytes) {
