@@ -7,18 +7,32 @@
 
 namespace parsimony {
 
-void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor) {
-  if (plan.empty()) return;
+namespace {
+
+using ShapeChanges = std::unordered_map<std::string_view, ShapeChange>;
+
+/// Makes the plan's changes on the graph alone: which shapes become others?
+ShapeChanges try_out(const Plan& plan, const Graph& graph, const Probe& probe) {
   GraphEditor trial(graph);
   replay(plan, trial);
-  const Facts before = infer(graph, probe);
-  const Facts after = infer(trial.graph(), probe);
-
-  std::unordered_map<std::string_view, ShapeChange> changes;
+  Facts before = infer(graph, probe);
+  Facts after = infer(trial.graph(), probe);
+  ShapeChanges changes;
+  changes.reserve(graph.values.size());
   for (size_t v = 0; v < graph.values.size(); ++v) {
-    if (!before.shapes[v] || !after.shapes[v] || before.shapes[v] == after.shapes[v]) continue;
-    changes.emplace(graph.values[v].name, ShapeChange{*before.shapes[v], *after.shapes[v]});
+    auto& was = before.shapes[v];
+    auto& is = after.shapes[v];
+    if (!was || !is || *was == *is) continue;
+    changes.emplace(graph.values[v].name, ShapeChange{std::move(*was), std::move(*is)});
   }
+  return changes;
+}
+
+}  // namespace
+
+void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor) {
+  if (plan.empty()) return;
+  const ShapeChanges changes = try_out(plan, graph, probe);
   replay(plan, editor);
   editor.update_shapes([&](std::string_view name) -> std::optional<ShapeChange> {
     const auto it = changes.find(name);

@@ -57,7 +57,7 @@ struct Value {
   std::string name;
   DType dtype = DType::kUnknown;
   std::optional<Shape> declared;  ///< from the file; -1 marks a symbolic dimension
-  std::vector<std::string> symbols;  ///< name per declared dimension, "" where none
+  std::vector<std::string> symbols;  ///< name per declared dimension, "" where none; or empty
   NodeId producer = kNone;
   WeightId weight = kNone;
   bool is_input = false;

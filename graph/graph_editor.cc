@@ -29,11 +29,13 @@ std::vector<std::byte> to_bytes(const HostTensor& tensor) {
 }  // namespace
 
 GraphEditor::GraphEditor(const Graph& original) : graph_(original) {
-  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-    nodes_.emplace(key_of(graph_, graph_.nodes[n]), static_cast<NodeId>(n));
+  nodes_.reserve(original.nodes.size());
+  for (size_t n = 0; n < original.nodes.size(); ++n) {
+    nodes_.emplace(key_of(original, original.nodes[n]), static_cast<NodeId>(n));
   }
-  for (size_t w = 0; w < graph_.weights.size(); ++w) {
-    weights_.emplace(graph_.weights[w].name, static_cast<WeightId>(w));
+  weights_.reserve(original.weights.size());
+  for (size_t w = 0; w < original.weights.size(); ++w) {
+    weights_.emplace(original.weights[w].name, static_cast<WeightId>(w));
   }
 }
 
@@ -68,8 +70,9 @@ void GraphEditor::connect(Node& node, int input, ValueId value) {
 void GraphEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
                        int input) {
   const WeightId source = weight(of);
-  const auto [it, fresh] = weights_.try_emplace(name, static_cast<WeightId>(graph_.weights.size()));
-  if (fresh) {
+  auto it = weights_.find(name);
+  if (it == weights_.end()) {
+    it = weights_.emplace(names_.emplace_back(name), static_cast<WeightId>(graph_.weights.size())).first;
     Weight copied = graph_.weight(source);
     copied.name = name;
     graph_.weights.push_back(std::move(copied));

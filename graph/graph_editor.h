@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace parsimony {
 /// indices, scalars) changes its elements as well.
 class GraphEditor : public ModelEditor {
  public:
+  /// `original` must outlive the editor.
   explicit GraphEditor(const Graph& original);
 
   /// The changed graph; valid as long as the editor.
@@ -36,8 +38,9 @@ class GraphEditor : public ModelEditor {
   ValueId add_value(const std::string& name, WeightId weight);
 
   Graph graph_;
-  std::unordered_map<std::string, NodeId> nodes_;
-  std::unordered_map<std::string, WeightId> weights_;
+  std::unordered_map<std::string_view, NodeId> nodes_;  // names are the original's, or in names_
+  std::unordered_map<std::string_view, WeightId> weights_;
+  std::deque<std::string> names_;
   std::deque<std::vector<std::byte>> storage_;
 };
 

@@ -63,6 +63,7 @@ bool has_unknown_shape(const NodeView& view) {
 /// Does the rule itself derive the shapes of the results? What a file only declares may be wrong, and
 /// rules that walk over dimensions trust what they are given.
 bool derives_results(const Rule& rule, const NodeView& view) {
+  if (view.output(0) == kNone) return false;
   if (rule.infer == nullptr) return true;
   const Shapes derived = rule.infer(view);
   for (int i = 0; i < view.outputs(); ++i) {

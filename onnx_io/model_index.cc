@@ -51,6 +51,7 @@ void ModelIndex::index_graph() {
   for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
     constants_[tensor.name()] = {&tensor, nullptr, true};
   }
+  for (onnx::ValueInfoProto& input : *graph.mutable_input()) inputs_[input.name()] = &input;
   for (onnx::NodeProto& node : *graph.mutable_node()) {
     const std::string& key = key_of(node);
     if (key.empty()) continue;
@@ -131,6 +132,7 @@ onnx::TensorProto& ModelIndex::add(onnx::TensorProto tensor) {
   if (model_.ir_version() < kFirstIrWithPlainInitializers) {
     onnx::ValueInfoProto& input = *graph.add_input();
     input.set_name(name);
+    inputs_[name] = &input;
     onnx::TypeProto_Tensor& type = *input.mutable_type()->mutable_tensor_type();
     type.set_elem_type(tensor.data_type());
     type.mutable_shape();
@@ -158,15 +160,15 @@ void ModelIndex::set_input(onnx::NodeProto& node, int input, const std::string& 
 }
 
 void ModelIndex::declare(const std::string& initializer, const Shape& dims) {
-  for (onnx::ValueInfoProto& input : *model_.mutable_graph()->mutable_input()) {
-    if (input.name() != initializer || !input.type().has_tensor_type()) continue;
-    onnx::TypeProto_Tensor& type = *input.mutable_type()->mutable_tensor_type();
-    if (!type.has_shape() || type.shape().dim_size() != static_cast<int>(dims.size())) continue;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      onnx::TensorShapeProto_Dimension& dim =
-          *type.mutable_shape()->mutable_dim(static_cast<int>(d));
-      if (dim.has_dim_value()) dim.set_dim_value(dims[d]);
-    }
+  const auto found = inputs_.find(initializer);
+  if (found == inputs_.end()) return;
+  onnx::ValueInfoProto& input = *found->second;
+  if (!input.type().has_tensor_type()) return;
+  onnx::TypeProto_Tensor& type = *input.mutable_type()->mutable_tensor_type();
+  if (!type.has_shape() || type.shape().dim_size() != static_cast<int>(dims.size())) return;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    onnx::TensorShapeProto_Dimension& dim = *type.mutable_shape()->mutable_dim(static_cast<int>(d));
+    if (dim.has_dim_value()) dim.set_dim_value(dims[d]);
   }
 }
 
@@ -192,6 +194,7 @@ void ModelIndex::purge() {
   if (gone.empty()) return;
   for (const std::string& name : gone) {
     constants_.erase(name);
+    inputs_.erase(name);
     nodes_.erase(name);
     names_.erase(name);
   }

@@ -57,6 +57,7 @@ class ModelIndex {
 
   onnx::ModelProto& model_;
   std::unordered_map<std::string, Constant> constants_;
+  std::unordered_map<std::string, onnx::ValueInfoProto*> inputs_;
   std::unordered_map<std::string, onnx::NodeProto*> nodes_;
   std::unordered_map<std::string, std::string> identities_;  // output -> input
   std::unordered_map<std::string, int> readers_;

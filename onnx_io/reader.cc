@@ -66,7 +66,6 @@ class Reader {
     value.weight = static_cast<WeightId>(graph_.weights.size());
     value.dtype = weight.dtype;
     value.declared = weight.dims;
-    value.symbols.resize(weight.dims.size());
     graph_.weights.push_back(std::move(weight));
   }
 
@@ -74,7 +73,6 @@ class Reader {
   void attach_opaque(ValueId id, DType dtype, Shape dims) {
     Value& value = graph_.value(id);
     value.dtype = dtype;
-    value.symbols.resize(dims.size());
     value.declared = std::move(dims);
     value.captured = true;
   }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the fuzzers of fuzz/ with clang and runs each for a while. A crash ends the run with the
-# input that caused it in build/fuzz/.
+# Builds the fuzzers of fuzz/ with clang and runs each for a while. A finding (a crash, an undefined
+# operation, more than 5 s or 2 GB for one input) ends the run with exit code 1 and the input that
+# caused it in build/fuzz/.
 #
 #   tools/fuzz.sh [SECONDS] [NAME...]     default: 60 seconds each, all of them
 set -eu
@@ -12,13 +13,23 @@ tools/setup.sh
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz -- --quiet
 
+export UBSAN_OPTIONS=print_stacktrace=1
 [ $# -gt 0 ] || set -- $(cd fuzz && ls -- *.cc | sed 's/\.cc$//')
 for name in "$@"; do
-  work="build/fuzz/corpus/$name"
-  mkdir -p "$work"
-  seeds="fuzz/seeds/$name"
-  [ -d "$seeds" ] || seeds=
+  found="build/fuzz/corpus/$name"
+  mkdir -p "$found"
+  folders="$found"
+  for seeds in "fuzz/seeds/$name" "build/fuzz/fuzz/seeds/$name"; do
+    [ ! -d "$seeds" ] || folders="$folders $seeds"
+  done
+  log="build/fuzz/$name.log"
   echo "== $name, $seconds s"
-  "build/fuzz/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-    -print_final_stats=1 -artifact_prefix="build/fuzz/$name-" "$work" $seeds
+  "build/fuzz/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
+    -malloc_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/$name-" $folders >"$log" 2>&1 || {
+    tail -n 60 "$log" >&2
+    echo "fuzz.sh: $name found something; the whole log is $log" >&2
+    exit 1
+  }
+  grep '^stat::' "$log"
 done

@@ -52,6 +52,13 @@ void Builder::output(const std::string& name) {
   info.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
 }
 
+void Builder::list_initializers() {
+  model_.set_ir_version(3);
+  for (const auto& tensor : model_.graph().initializer()) {
+    input(tensor.name(), {tensor.dims().begin(), tensor.dims().end()});
+  }
+}
+
 /// Between -1 and 1. A linear congruential generator: 25 M numbers should not take seconds.
 float Builder::random() {
   state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;

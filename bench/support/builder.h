@@ -18,6 +18,8 @@ class Builder {
 
   std::string input(const std::string& name, const Dims& dims);  ///< -1: a symbolic dimension
   void output(const std::string& name);
+  /// Declares every initializer as a graph input, as IR version 3 wants it.
+  void list_initializers();
 
   /// An initializer of numbers of variance 2 / `fan_in`, in raw_data.
   std::string weight(const std::string& name, const Dims& dims, int64_t fan_in);

@@ -178,9 +178,11 @@ std::string_view name_of(Family family) {
     case Family::kDense:
       return "dense";
     case Family::kAttention:
+      return "attention";
+    case Family::kListed:
       break;
   }
-  return "attention";
+  return "listed";
 }
 
 onnx::ModelProto network(Family family, int nodes) {
@@ -197,6 +199,10 @@ onnx::ModelProto network(Family family, int nodes) {
       break;
     case Family::kAttention:
       attention(b, nodes);
+      break;
+    case Family::kListed:
+      chain(b, nodes);
+      b.list_initializers();
       break;
   }
   return b.take();

@@ -19,6 +19,7 @@ enum class Family : uint8_t {
   kResidual,   ///< bottlenecks on one stream, which is one group with a member per block
   kDense,      ///< DenseNet: each layer of a block reads all layers before it
   kAttention,  ///< transformer blocks: heads by Reshape and Transpose, fused normalisation
+  kListed,     ///< a chain as before IR version 4: every initializer is a graph input as well
 };
 
 std::string_view name_of(Family family);

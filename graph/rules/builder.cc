@@ -7,7 +7,12 @@
 namespace parsimony::rules {
 
 int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
-  return (*view_.shape(value))[static_cast<size_t>(dim)];
+  const Shape* shape = view_.shape(value);
+  if (shape == nullptr) throw UnsupportedError("an operand is missing");
+  if (dim < 0 || static_cast<size_t>(dim) >= shape->size()) {
+    throw UnsupportedError("the operands' ranks do not belong together");
+  }
+  return (*shape)[static_cast<size_t>(dim)];
 }
 
 int FactorBuilder::letter(int64_t size, std::string name) {
@@ -16,6 +21,7 @@ int FactorBuilder::letter(int64_t size, std::string name) {
 }
 
 void FactorBuilder::term(ValueId value, int dim, std::vector<int> letters) {
+  size_of_dim(value, dim);  // there is one
   std::erase_if(letters, [&](int l) { return factors_.letters[static_cast<size_t>(l)].size == 1; });
   if (!letters.empty()) factors_.terms.push_back({value, dim, std::move(letters)});
 }
@@ -36,6 +42,14 @@ void FactorBuilder::pin(ValueId value, int dim, const std::string& reason) {
 }
 
 void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Run> runs) {
+  const int64_t a_size = size_of_dim(a, a_dim);
+  const int64_t b_size = size_of_dim(b, b_dim);
+  for (const Run& run : runs) {
+    if (run.a_begin < 0 || run.b_begin < 0 || run.count > a_size - run.a_begin ||
+        run.count > b_size - run.b_begin) {
+      throw UnsupportedError("indices lie outside of an axis");
+    }
+  }
   factors_.maps.push_back({a, a_dim, b, b_dim, std::move(runs)});
 }
 

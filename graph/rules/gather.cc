@@ -11,7 +11,10 @@ namespace {
 /// Indices that stay the same for every input: a literal list of one dimension.
 const HostTensor* fixed_indices(const NodeView& view) {
   const HostTensor* indices = view.constant(1);
-  if (indices == nullptr || view.computed(view.input(1)) || indices->dims.size() != 1) return nullptr;
+  if (indices == nullptr || view.computed(view.input(1)) || indices->dims.size() != 1 ||
+      indices->floating()) {
+    return nullptr;
+  }
   return indices;
 }
 

@@ -83,7 +83,7 @@ Shapes infer_top_k(const NodeView& view) {
   if (x == nullptr || (k == nullptr && view.find("k") == nullptr)) return shapes;
   Shape y = *x;
   const int axis = normal_axis(view, view.attr("axis", -1), x->size());
-  y[static_cast<size_t>(axis)] = k != nullptr && k->count() == 1 ? k->ints[0] : view.attr("k", 1);
+  y[static_cast<size_t>(axis)] = k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
   std::fill(shapes.begin(), shapes.end(), y);
   return shapes;
 }

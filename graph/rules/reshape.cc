@@ -121,7 +121,10 @@ Shapes infer_flatten(const NodeView& view) {
   int64_t axis = view.attr("axis", 1);
   if (axis < 0) axis += static_cast<int64_t>(x->size());
   Shape y{1, 1};
-  for (size_t d = 0; d < x->size(); ++d) y[static_cast<int64_t>(d) < axis ? 0 : 1] *= (*x)[d];
+  for (size_t d = 0; d < x->size(); ++d) {
+    int64_t& side = y[static_cast<int64_t>(d) < axis ? 0 : 1];
+    side = element_count({side, (*x)[d]});
+  }
   return {y};
 }
 

@@ -41,7 +41,7 @@ Factors factor_scatter_nd(const NodeView& view) {
   const size_t rank = known_shape(view, 0).size();
   const Shape& indices = known_shape(view, 1);
   const auto k = static_cast<size_t>(indices.empty() ? 0 : indices.back());
-  if (k > rank) throw UnsupportedError("an index is longer than the rank");
+  if (indices.empty() || k > rank) throw UnsupportedError("an index does not fit the rank");
   std::vector<bool> positional(rank, false);
   std::fill_n(positional.begin(), k, true);
   pass(view, positional, "written at given indices", builder);
@@ -56,8 +56,9 @@ Factors factor_cum_sum(const NodeView& view) {
   FactorBuilder builder(view);
   const size_t rank = known_shape(view, 0).size();
   const HostTensor* axis = view.constant(1);
-  std::vector<bool> positional(rank, axis == nullptr || axis->count() != 1);
-  if (axis != nullptr && axis->count() == 1) {
+  const bool known = axis != nullptr && axis->ints.size() == 1;
+  std::vector<bool> positional(rank, !known);
+  if (known) {
     positional[static_cast<size_t>(normal_axis(view, axis->ints[0], rank))] = true;
   }
   pass(view, positional, "summed in order", builder);

@@ -96,7 +96,7 @@ void patch_slice(PatchView& view) {
     };
     new_starts[i] = below(cut.start);
     // An end beyond the last index means "to the end", whatever is left.
-    const bool open_end = cut.start + cut.count == size && (*ends)[i] >= size;
+    const bool open_end = cut.start + cut.count == size && (*ends)[i] > size;
     if (!open_end) new_ends[i] = below(cut.start + cut.count);
   }
   view.set_attr_or_input("starts", 1, new_starts);

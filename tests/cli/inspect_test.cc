@@ -14,16 +14,16 @@ TEST(CliInspect, PrintsATable) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             R"(node   operator           weights          output        params    MACs  groups
-c1     Conv               [8, 3, 3, 3] +1  [2, 8, 8, 8]     224  27,648  - -> g0
-relu   Relu                                [2, 8, 8, 8]                  g0
-c2     Conv               [6, 8, 3, 3]     [2, 6, 8, 8]     432  55,296  g0 -> g1
-pool   GlobalAveragePool                   [2, 6, 1, 1]                  g1
-flat   Flatten                             [2, 6]                        g1
-fc     Gemm               [5, 6]           [2, 5]            30      60  g1 -> -
+c1     Conv               [8, 3, 3, 3] +1  [1, 8, 8, 8]     224  13,824  - -> g0
+relu   Relu                                [1, 8, 8, 8]                  g0
+c2     Conv               [6, 8, 3, 3]     [1, 6, 8, 8]     432  27,648  g0 -> g1
+pool   GlobalAveragePool                   [1, 6, 1, 1]                  g1
+flat   Flatten                             [1, 6]                        g1
+fc     Gemm               [5, 6]           [1, 5]            30      30  g1 -> -
 -----  -----------------  ---------------  ------------  ------  ------  --------
-total                                                       686  83,004  2 groups
+total                                                       686  41,502  2 groups
 
-MACs are counted for x[2, 3, 8, 8] (assumed).
+MACs are counted for x[1, 3, 8, 8] (assumed).
 )");
 }
 

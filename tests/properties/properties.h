@@ -19,7 +19,8 @@ std::string any_one_channel(const Workbench& bench, bool judge);
 /// P5: no proper part of a channel could be removed alone.
 std::string maximality(const Workbench& bench, bool judge);
 
-/// Where another axis is the largest after the first slicing, P6 has nothing to compare.
+/// Where another axis is the largest after the first slicing, or a channel came back because its
+/// dimension would have been empty, P6 has nothing to compare.
 inline constexpr char kOtherGroups[] = "other groups after slicing";
 
 /// P6: slice A, then B, is slice A∪B.

@@ -30,10 +30,6 @@ class Builder {
     choice_ = choice / 32;
     const Feature x = features_[features_.size() - 1 - pick(std::min<size_t>(3, features_.size()))];
     switch (choice % 20) {
-      case 0:
-      case 1:
-        return push(
-            conv(x, std::vector<int64_t>{4, 6, 8, 12}[pick(4)], 1 + 2 * int64_t(pick(2)), 1));
       case 2:
         return push(grouped(x, divisor(x.c)));
       case 3:
@@ -66,8 +62,11 @@ class Builder {
         return push(transposed(x));
       case 18:
         return push(to_space(x));
-      default:
+      case 19:
         return push(gathered(x));
+      default:
+        return push(
+            conv(x, std::vector<int64_t>{4, 6, 8, 12}[pick(4)], 1 + 2 * int64_t(pick(2)), 1));
     }
   }
 
@@ -122,19 +121,17 @@ class Builder {
     return output;
   }
 
-  onnx::NodeProto& last() {
-    return *model_.mutable_graph()->mutable_node(model_.graph().node_size() - 1);
-  }
-
   void set(const std::string& name, int64_t value) {
-    onnx::AttributeProto& attribute = *last().add_attribute();
+    onnx::AttributeProto& attribute =
+        *model_.mutable_graph()->mutable_node()->rbegin()->add_attribute();
     attribute.set_name(name);
     attribute.set_type(onnx::AttributeProto::INT);
     attribute.set_i(value);
   }
 
   void set(const std::string& name, const std::vector<int64_t>& values) {
-    onnx::AttributeProto& attribute = *last().add_attribute();
+    onnx::AttributeProto& attribute =
+        *model_.mutable_graph()->mutable_node()->rbegin()->add_attribute();
     attribute.set_name(name);
     attribute.set_type(onnx::AttributeProto::INTS);
     for (const int64_t value : values) attribute.add_ints(value);

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Builds the benchmarks and runs them. Each prints its measurements and a table of what was found
+# against what is allowed; the exit code is 1 if something missed.
+#
+#   tools/bench.sh [NAME...]     default: resnet50 memory growth
+set -eu
+cd "$(dirname "$0")/.."
+
+tools/setup.sh
+cmake --preset release -DPARSIMONY_TESTS=OFF -B build/bench >/dev/null
+cmake --build build/bench -- --quiet
+
+[ $# -gt 0 ] || set -- resnet50 memory growth
+status=0
+for name in "$@"; do
+  echo "== $name"
+  "build/bench/bench/bench_$name" --benchmark_counters_tabular=false || status=1
+done
+exit "$status"
