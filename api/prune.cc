@@ -47,9 +47,10 @@ class Stopwatch {
 
 void note_compromises(const Coupling& coupling, Pruning& pruning) {
   for (const Compromise& compromise : pruning.allocation.compromises) {
-    const std::string who = compromise.group == kNone
-                                ? std::string()
-                                : "group " + coupling.groups[static_cast<size_t>(compromise.group)].id + ": ";
+    const std::string who =
+        compromise.group == kNone
+            ? std::string()
+            : "group " + coupling.groups[static_cast<size_t>(compromise.group)].id + ": ";
     pruning.notes.push_back(who + compromise.reason);
   }
   if (pruning.allocation.given_back > 0) {
@@ -122,9 +123,8 @@ class Planner {
     Coupling& coupling = pruning_.analysis.coupling;
     AxisMasks& masks = pruning_.allocation.masks;
     coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
-    pruning_.allocation = timed_("score", [&] {
-      return allocate(graph_, facts, coupling, settings_, {options_.seed});
-    });
+    pruning_.allocation = timed_(
+        "score", [&] { return allocate(graph_, facts, coupling, settings_, {options_.seed}); });
     zeros_ = timed_("score", [&] { return prune_elements(graph_, settings_); });
     if (!zeros_.empty()) dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
     if (options_.exact_only) leave_mixing_whole(coupling, masks);
@@ -163,11 +163,13 @@ class Planner {
   void refuse(NodeId node) {
     const std::string label = label_of(graph_, graph_.node(node));
     auto& whole = coupling_options_.keep_whole;
-    if (whole.size() >= kMostRefusals || std::find(whole.begin(), whole.end(), node) != whole.end()) {
+    if (whole.size() >= kMostRefusals ||
+        std::find(whole.begin(), whole.end(), node) != whole.end()) {
       throw UnsupportedError("the smaller shapes do not fit together at node \"" + label + "\"");
     }
     whole.push_back(node);
-    pruning_.notes.push_back("node \"" + label + "\" stays whole: the smaller shapes did not fit there");
+    pruning_.notes.push_back("node \"" + label +
+                             "\" stays whole: the smaller shapes did not fit there");
   }
 
   void finish() {
@@ -177,7 +179,8 @@ class Planner {
       pruning_.plan.folds.push_back({zeros.tensor, "its smallest elements are zero"});
     }
     if (dead_ > 0) {
-      pruning_.notes.push_back(std::to_string(dead_) + " channels were dead after zeroing and are removed");
+      pruning_.notes.push_back(std::to_string(dead_) +
+                               " channels were dead after zeroing and are removed");
     }
     for (const InputSpec& spec : options_.inputs) pruning_.plan.inputs.push_back(to_text(spec));
     pruning_.plan.kept_whole = kept_whole(graph_, analysis.coupling);

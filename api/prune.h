@@ -45,7 +45,7 @@ Analysis analyse(Graph& graph, const PruneOptions& options = {});
 struct Pruning {
   Analysis analysis;
   Allocation allocation;
-  Plan plan;    ///< complete but for the source's fingerprint
+  Plan plan;  ///< complete but for the source's fingerprint
   Cost dense;
   Cost small;
   std::vector<std::string> notes;  ///< compromises, layers left whole because they did not fit

@@ -25,7 +25,8 @@ void run(ExplainOptions& options, const Session& session) {
   const Coupling& coupling = model.analysis.coupling;
   options.filter.all = session.verbosity > 0;
   const Explanation explanation = explain(model.graph, coupling, options.filter);
-  if (!options.dot.empty()) write_file(options.dot, to_dot(model.graph, model.analysis.facts, coupling));
+  if (!options.dot.empty())
+    write_file(options.dot, to_dot(model.graph, model.analysis.facts, coupling));
   print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
 }
 

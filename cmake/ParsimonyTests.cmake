@@ -13,6 +13,8 @@ else()
   message(STATUS "No test data (PARSIMONY_TEST_DATA): tests over real models will be skipped")
   set(PARSIMONY_TEST_ENVIRONMENT "PARSIMONY_TEST_DATA=")
 endif()
+# The same random networks in every run; run a test by hand for others, and it prints its seed.
+list(APPEND PARSIMONY_TEST_ENVIRONMENT "RC_PARAMS=seed=20261120")
 
 # tests/support/ is a library that every test may use: "tests/support/fixture.h". It knows graph/
 # and onnx_io/, which read the fixtures, so that a room's tests build without the rooms above it.

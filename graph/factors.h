@@ -13,10 +13,10 @@ namespace parsimony {
 struct Letter {
   std::string name;
   int64_t size = 1;
-  bool mixes = false;      ///< what remains depends on what was removed: a softmax, a mean
-  bool contracted = false; ///< summed over: stands in no output
-  std::string pin;         ///< reason why it may not shrink; empty if it may
-  bool window = false;     ///< pinned because it stands in one operand only: a kernel, space
+  bool mixes = false;       ///< what remains depends on what was removed: a softmax, a mean
+  bool contracted = false;  ///< summed over: stands in no output
+  std::string pin;          ///< reason why it may not shrink; empty if it may
+  bool window = false;      ///< pinned because it stands in one operand only: a kernel, space
 };
 
 /// Dimension `dim` of `value` is the product of `letters`, outermost first.

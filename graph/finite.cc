@@ -30,7 +30,8 @@ std::optional<int64_t> find(const Weight& weight, Bits infinity) {
     Bits exceeds = packed ? 0 : 1;
     for (int64_t i = 0; packed && i < end - begin; ++i) {
       exceeds = static_cast<Bits>(
-          exceeds | static_cast<Bits>(magnitude(data + i * static_cast<int64_t>(sizeof(Bits))) > infinity));
+          exceeds |
+          static_cast<Bits>(magnitude(data + i * static_cast<int64_t>(sizeof(Bits))) > infinity));
     }
     for (int64_t i = begin; exceeds != 0 && i < end; ++i) {
       if (magnitude(weight.data + i * weight.stride) > infinity) return i;

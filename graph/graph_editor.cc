@@ -10,7 +10,6 @@
 namespace parsimony {
 namespace {
 
-
 template <typename T>
 void append(std::vector<std::byte>& bytes, T value) {
   const size_t at = bytes.size();
@@ -72,7 +71,8 @@ void GraphEditor::copy(const std::string& name, const std::string& of, const std
   const WeightId source = weight(of);
   auto it = weights_.find(name);
   if (it == weights_.end()) {
-    it = weights_.emplace(names_.emplace_back(name), static_cast<WeightId>(graph_.weights.size())).first;
+    it = weights_.emplace(names_.emplace_back(name), static_cast<WeightId>(graph_.weights.size()))
+             .first;
     Weight copied = graph_.weight(source);
     copied.name = name;
     graph_.weights.push_back(std::move(copied));
@@ -101,8 +101,10 @@ void GraphEditor::set_attribute(const std::string& key, const std::string& attri
     if (it != attributes.end()) attributes.erase(it);
     return;
   }
-  const bool scalar = it != attributes.end() ? std::holds_alternative<int64_t>(it->second) : values.size() == 1;
-  Attribute value = scalar ? Attribute(values[0]) : Attribute(std::vector<int64_t>(values.begin(), values.end()));
+  const bool scalar =
+      it != attributes.end() ? std::holds_alternative<int64_t>(it->second) : values.size() == 1;
+  Attribute value =
+      scalar ? Attribute(values[0]) : Attribute(std::vector<int64_t>(values.begin(), values.end()));
   if (it != attributes.end()) {
     it->second = std::move(value);
   } else {

@@ -20,9 +20,7 @@ struct HostTensor {
   static HostTensor vector(std::vector<int64_t> values, DType dtype = DType::kInt64);
 
   bool floating() const { return is_floating(dtype); }
-  int64_t count() const {
-    return static_cast<int64_t>(floating() ? floats.size() : ints.size());
-  }
+  int64_t count() const { return static_cast<int64_t>(floating() ? floats.size() : ints.size()); }
   double number(int64_t i) const {
     return floating() ? floats[static_cast<size_t>(i)]
                       : static_cast<double>(ints[static_cast<size_t>(i)]);

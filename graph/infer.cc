@@ -63,7 +63,8 @@ class Symbols {
 
 class Inference {
  public:
-  Inference(const Graph& graph, const Probe& probe) : graph_(graph), probe_(probe), symbols_(probe) {
+  Inference(const Graph& graph, const Probe& probe)
+      : graph_(graph), probe_(probe), symbols_(probe) {
     facts_.shapes.resize(graph.values.size());
     facts_.constants.resize(graph.values.size());
     facts_.computed.resize(graph.values.size(), false);
@@ -106,7 +107,12 @@ class Inference {
     } else if (value.declared) {
       facts_.shapes[v] = symbols_.fix_input(value);
     }
-    if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
+    if (!facts_.shapes[v]) return;
+    try {
+      element_count(*facts_.shapes[v]);
+    } catch (const ModelError&) {
+      throw errors::bad_dimension(value.name, to_string(*facts_.shapes[v]));
+    }
   }
 
   /// -1 marks a size that the file leaves open.
@@ -128,7 +134,8 @@ class Inference {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       const auto v = static_cast<size_t>(node.outputs[i]);
-      facts_.shapes[v] = i < shapes.size() && shapes[i] ? shapes[i] : symbols_.resolve(graph_.values[v]);
+      facts_.shapes[v] =
+          i < shapes.size() && shapes[i] ? shapes[i] : symbols_.resolve(graph_.values[v]);
       if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
     }
   }
@@ -136,7 +143,8 @@ class Inference {
   /// Arithmetic on shapes and integers, but not on weights: those must stay prunable.
   bool folds(const NodeView& view) const {
     if (view.node().op == "Shape" || view.node().op == "Size") return true;
-    if (view.node().op == "ConstantOfShape" && view.constant(0) != nullptr) return makes_integers(view);
+    if (view.node().op == "ConstantOfShape" && view.constant(0) != nullptr)
+      return makes_integers(view);
     bool any_computed = false;
     bool all_plain = true;
     for (int i = 0; i < view.inputs(); ++i) {
@@ -193,18 +201,21 @@ void check_type(std::string_view name, std::string_view whole) {
     names.emplace_back(name_of(static_cast<DType>(t)));
     if (names.back() == name) return;
   }
-  throw bad_spec(whole, "unknown element type \"" + std::string(name) + "\"." + did_you_mean(name, names));
+  throw bad_spec(whole,
+                 "unknown element type \"" + std::string(name) + "\"." + did_you_mean(name, names));
 }
 
 bool has_symbols(const Graph& graph) {
   return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](ValueId id) {
     const auto& declared = graph.value(id).declared;
-    return declared && std::any_of(declared->begin(), declared->end(), [](int64_t d) { return d < 0; });
+    return declared &&
+           std::any_of(declared->begin(), declared->end(), [](int64_t d) { return d < 0; });
   });
 }
 
 int64_t known_shapes(const Facts& facts) {
-  return std::count_if(facts.shapes.begin(), facts.shapes.end(), [](const auto& s) { return s.has_value(); });
+  return std::count_if(facts.shapes.begin(), facts.shapes.end(),
+                       [](const auto& s) { return s.has_value(); });
 }
 
 struct Choice {

@@ -26,12 +26,13 @@ std::string to_text(const InputSpec& spec);
 
 /// Sizes for what the file leaves open.
 struct Probe {
-  std::vector<InputSpec> inputs;        ///< in order of the graph's inputs; may be shorter
-  int64_t first = 2;                    ///< a symbolic first dimension
-  int64_t other = 32;                   ///< every other symbolic dimension
+  std::vector<InputSpec> inputs;  ///< in order of the graph's inputs; may be shorter
+  int64_t first = 2;              ///< a symbolic first dimension
+  int64_t other = 32;             ///< every other symbolic dimension
 };
 
-/// Literal tensors whose elements inference reads: integers of moderate length, a handful of floats.
+/// Literal tensors whose elements inference reads: integers of moderate length, a handful of
+/// floats.
 bool is_literal(DType type, int64_t count);
 
 /// Infers from the graph's inputs downwards.
@@ -50,8 +51,8 @@ struct Probed {
 /// `infer` with the probe that `choose_probe` chooses. @throws ShapeError
 Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& inputs = {});
 
-/// Other sizes for what the file leaves open, to see that nothing depends on the first ones; empty if
-/// the file leaves nothing open or the network does not take them.
+/// Other sizes for what the file leaves open, to see that nothing depends on the first ones; empty
+/// if the file leaves nothing open or the network does not take them.
 std::optional<Probed> second_probe(const Graph& graph, const Probed& first);
 
 /// The same for a batch of one, where the file leaves the batch open; `first.facts` elsewhere.

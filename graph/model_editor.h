@@ -50,8 +50,8 @@ class ModelEditor {
   /// Makes input `input` of `node` read a fresh constant.
   virtual void set_input(const std::string& node, int input, const HostTensor& constant) = 0;
 
-  /// Brings the shapes that the model declares for its values up to date. `change` is asked for each
-  /// declared name; sizes that did not change, and symbolic ones, stay as they are.
+  /// Brings the shapes that the model declares for its values up to date. `change` is asked for
+  /// each declared name; sizes that did not change, and symbolic ones, stay as they are.
   using ChangeOf = std::function<std::optional<ShapeChange>(std::string_view name)>;
   virtual void update_shapes(const ChangeOf& change) { (void)change; }
 };

@@ -24,7 +24,8 @@ void pin_whole(const NodeView& view, ValueId value, const std::string& reason, F
   const Shape* shape = view.shape(value);
   if (shape == nullptr) return;
   for (size_t d = 0; d < shape->size(); ++d) {
-    if ((*shape)[d] > 1) factors.pins.push_back({value, static_cast<int>(d), 0, (*shape)[d], reason});
+    if ((*shape)[d] > 1)
+      factors.pins.push_back({value, static_cast<int>(d), 0, (*shape)[d], reason});
   }
 }
 
@@ -60,8 +61,8 @@ bool has_unknown_shape(const NodeView& view) {
   return false;
 }
 
-/// Does the rule itself derive the shapes of the results? What a file only declares may be wrong, and
-/// rules that walk over dimensions trust what they are given.
+/// Does the rule itself derive the shapes of the results? What a file only declares may be wrong,
+/// and rules that walk over dimensions trust what they are given.
 bool derives_results(const Rule& rule, const NodeView& view) {
   if (view.output(0) == kNone) return false;
   if (rule.infer == nullptr) return true;
@@ -146,7 +147,8 @@ int64_t NodeView::attr(std::string_view name, int64_t fallback) const {
   const Attribute* found = find(name);
   if (found == nullptr) return fallback;
   const auto* value = std::get_if<int64_t>(found);
-  if (value == nullptr) throw errors::bad_attribute(label_of(graph_, node_), name, "wanted an integer");
+  if (value == nullptr)
+    throw errors::bad_attribute(label_of(graph_, node_), name, "wanted an integer");
   return *value;
 }
 
@@ -195,7 +197,8 @@ void PatchView::set_input_of(NodeId node, int input, std::string_view name, cons
   patches_.push_back({node, input, std::string(name), from, to});
 }
 
-void PatchView::set_attr_or_input(std::string_view name, int input, const std::vector<int64_t>& to) {
+void PatchView::set_attr_or_input(std::string_view name, int input,
+                                  const std::vector<int64_t>& to) {
   if (before.find(name) != nullptr) {
     set_attribute(name, before.attrs(name), to);
     return;
@@ -210,9 +213,9 @@ void PatchView::set_attr_or_input(std::string_view name, int input, const std::v
 const Rule* find_rule(std::string_view domain, std::string_view op) {
   const std::span<const Rule> table = rule_table();
   const auto key = std::pair(domain, op);
-  const auto it = std::lower_bound(table.begin(), table.end(), key, [](const Rule& r, const auto& k) {
-    return std::pair(r.domain, r.op) < k;
-  });
+  const auto it =
+      std::lower_bound(table.begin(), table.end(), key,
+                       [](const Rule& r, const auto& k) { return std::pair(r.domain, r.op) < k; });
   return it != table.end() && it->op == op && it->domain == domain ? &*it : nullptr;
 }
 
@@ -234,7 +237,8 @@ Factors pin_operands(const NodeView& view, const std::string& reason) {
 Factors factor(const NodeView& view) {
   const Node& node = view.node();
   const Rule* rule = find_rule(node.domain, node.op);
-  if (node.has_subgraph) return pin_operands(view, "control flow (" + node.op + ") is not followed");
+  if (node.has_subgraph)
+    return pin_operands(view, "control flow (" + node.op + ") is not followed");
   if (rule == nullptr) return pin_operands(view, "unknown operator " + node.op);
   if (has_unknown_shape(view)) return pin_operands(view, "the shape of an operand is not known");
   if (makes_nothing(view)) return pin_operands(view, "the result is empty");
@@ -247,7 +251,8 @@ Factors factor(const NodeView& view) {
     pin_unnamed(view, factors);
     return factors;
   } catch (const Error& error) {
-    return pin_operands(view, std::string("the rule of ") + node.op + " does not fit: " + error.what());
+    return pin_operands(view,
+                        std::string("the rule of ") + node.op + " does not fit: " + error.what());
   }
 }
 
@@ -266,7 +271,8 @@ std::optional<MacsFormula> macs_formula(const NodeView& view) {
   for (const MatchedOperand& operand : found->operands) {
     const auto& names = found->alternative->macs;
     if (std::find(names.begin(), names.end(), operand.pattern->name) == names.end()) continue;
-    for (const MatchedDim& dim : operand.dims) letters.insert(dim.letters.begin(), dim.letters.end());
+    for (const MatchedDim& dim : operand.dims)
+      letters.insert(dim.letters.begin(), dim.letters.end());
   }
   MacsFormula formula;
   for (const int letter : letters) {

@@ -69,11 +69,11 @@ using FactorFn = Factors (*)(const NodeView&);
 
 /// What a removed slice of the inputs becomes in the output.
 enum class Effect : uint8_t {
-  kZero,      ///< zero if every operand that has the axis is zero there: ReLU, Add, Conv
-  kProduct,   ///< zero if any operand is zero there: Mul
-  kQuotient,  ///< zero if the numerator is; a removed divisor is not computable: Div
-  kConstant,  ///< some other constant: Sigmoid(0) = 0.5
-  kUndefined, ///< infinite or not a number: Log(0)
+  kZero,       ///< zero if every operand that has the axis is zero there: ReLU, Add, Conv
+  kProduct,    ///< zero if any operand is zero there: Mul
+  kQuotient,   ///< zero if the numerator is; a removed divisor is not computable: Div
+  kConstant,   ///< some other constant: Sigmoid(0) = 0.5
+  kUndefined,  ///< infinite or not a number: Log(0)
 };
 
 /// A change to one integer operand or attribute that the smaller shapes ask for.
@@ -119,11 +119,11 @@ using PatchFn = void (*)(PatchView&);
 
 struct Rule {
   std::string_view op;
-  std::string_view line = {};     ///< notation; several alternatives separated by '|'
+  std::string_view line = {};  ///< notation; several alternatives separated by '|'
   Effect effect = Effect::kZero;
-  InferFn infer = nullptr;        ///< by default the line's
-  FactorFn factor = nullptr;      ///< by default the line's
-  PatchFn patch = nullptr;        ///< beside the attributes that the line binds
+  InferFn infer = nullptr;                         ///< by default the line's
+  FactorFn factor = nullptr;                       ///< by default the line's
+  PatchFn patch = nullptr;                         ///< beside the attributes that the line binds
   Effect (*effect_of)(const NodeView&) = nullptr;  ///< where it depends on operands: Clip
   std::string_view domain = {};
 };

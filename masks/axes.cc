@@ -1,9 +1,9 @@
-#include "parsimony/masks/axes_impl.h"
-
 #include <algorithm>
 #include <map>
 #include <random>
 #include <tuple>
+
+#include "parsimony/masks/axes_impl.h"
 
 namespace parsimony {
 namespace {
@@ -29,7 +29,8 @@ bool stands_in(const Factors& factors, ValueId value, int letter) {
 }
 
 /// Does the policy want this letter of this node to be free? Heads are the axes that a product of
-/// two activations repeats, head dimensions those that it sums over or takes from its second operand.
+/// two activations repeats, head dimensions those that it sums over or takes from its second
+/// operand.
 bool prefers(const Graph& graph, const Node& node, const Factors& factors, int letter,
              Granularity granularity) {
   if (granularity == Granularity::kChannel) return false;
@@ -38,7 +39,8 @@ bool prefers(const Graph& graph, const Node& node, const Factors& factors, int l
            factors.letters[static_cast<size_t>(letter)].name == "g";
   }
   const bool attention = (node.op == "MatMul" || node.op == "Einsum") && node.inputs.size() == 2 &&
-                         is_activation(graph, node.inputs[0]) && is_activation(graph, node.inputs[1]);
+                         is_activation(graph, node.inputs[0]) &&
+                         is_activation(graph, node.inputs[1]);
   if (!attention || !stands_in(factors, node.inputs[1], letter)) return false;
   const bool in_first = stands_in(factors, node.inputs[0], letter);
   const bool in_result = stands_in(factors, node.outputs[0], letter);

@@ -14,7 +14,8 @@ AxisMasks AxisMasks::all_kept(const Coupling& coupling) {
 
 int AxisMasks::kept(int group) const {
   const auto& mask = keep[static_cast<size_t>(group)];
-  return static_cast<int>(std::count_if(mask.begin(), mask.end(), [](uint8_t k) { return k != 0; }));
+  return static_cast<int>(
+      std::count_if(mask.begin(), mask.end(), [](uint8_t k) { return k != 0; }));
 }
 
 int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
@@ -47,8 +48,8 @@ std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupl
   std::vector<int64_t> removed(static_cast<size_t>(coupling.lines()), 0);
   for (int line = 0; line < coupling.lines(); ++line) {
     const auto channels = coupling.channels(line);
-    removed[static_cast<size_t>(line)] =
-        std::count_if(channels.begin(), channels.end(), [&](const ChannelId& c) { return !masks.keeps(c); });
+    removed[static_cast<size_t>(line)] = std::count_if(
+        channels.begin(), channels.end(), [&](const ChannelId& c) { return !masks.keeps(c); });
   }
   std::vector<std::optional<Shape>> shapes = facts.shapes;
   for (size_t v = 0; v < shapes.size(); ++v) {

@@ -16,8 +16,8 @@ struct AxisMasks {
   static AxisMasks all_kept(const Coupling& coupling);
   int kept(int group) const;
   bool keeps(ChannelId channel) const {
-    return channel.group == kNone || keep[static_cast<size_t>(channel.group)]
-                                         [static_cast<size_t>(channel.channel)] != 0;
+    return channel.group == kNone ||
+           keep[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)] != 0;
   }
 };
 

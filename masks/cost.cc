@@ -14,7 +14,8 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
     std::vector<Factor> factors;
     const Shape& dims = graph.weight(w).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
-      factors.push_back({coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d)), 1, dims[d]});
+      factors.push_back(
+          {coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d)), 1, dims[d]});
     }
     add(params_, factors);
   }
@@ -48,8 +49,8 @@ std::vector<bool> parameters(const Graph& graph) {
 }
 
 int CostModel::factor_id(const Factor& factor) {
-  const auto [it, fresh] =
-      ids_.try_emplace({factor.line, factor.stride, factor.size}, static_cast<int>(factors_.size()));
+  const auto [it, fresh] = ids_.try_emplace({factor.line, factor.stride, factor.size},
+                                            static_cast<int>(factors_.size()));
   if (fresh) factors_.push_back(factor);
   return it->second;
 }
@@ -69,7 +70,8 @@ void CostModel::add(std::vector<Product>& products, const std::vector<Factor>& f
 int64_t CostModel::kept_coordinates(const Factor& factor, const AxisMasks& masks) const {
   const auto channels = coupling_.channels(factor.line);
   if (factor.stride == 1 && factor.size == static_cast<int64_t>(channels.size())) {
-    return std::count_if(channels.begin(), channels.end(), [&](const ChannelId& c) { return masks.keeps(c); });
+    return std::count_if(channels.begin(), channels.end(),
+                         [&](const ChannelId& c) { return masks.keeps(c); });
   }
   std::vector<bool> seen(static_cast<size_t>(factor.size), false);
   for (size_t i = 0; i < channels.size(); ++i) {
@@ -79,7 +81,8 @@ int64_t CostModel::kept_coordinates(const Factor& factor, const AxisMasks& masks
   return std::count(seen.begin(), seen.end(), true);
 }
 
-int64_t CostModel::sum(const std::vector<Product>& products, const std::vector<int64_t>& kept) const {
+int64_t CostModel::sum(const std::vector<Product>& products,
+                       const std::vector<int64_t>& kept) const {
   int64_t total = 0;
   for (const Product& product : products) {
     int64_t value = product.constant;

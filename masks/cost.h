@@ -16,8 +16,8 @@ struct Cost {
   int64_t macs = 0;    ///< multiply-adds for the probed input shapes
 };
 
-/// Per weight: is it a parameter? Floating-point and 8-bit weights are; index tensors are not, nor the
-/// running statistics of a BatchNormalization.
+/// Per weight: is it a parameter? Floating-point and 8-bit weights are; index tensors are not, nor
+/// the running statistics of a BatchNormalization.
 std::vector<bool> parameters(const Graph& graph);
 
 /// Cost as a function of masks; prepared once, evaluated often.

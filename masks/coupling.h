@@ -25,9 +25,9 @@ struct Member {
   NodeId node = kNone;    ///< the node that reads it
   int axis = 0;
   Role role = Role::kOut;
-  int64_t size = 0;                ///< full length of the axis
-  std::vector<int64_t> indices;    ///< of all channels, channel by channel
-  std::vector<int32_t> offsets;    ///< channel c owns indices[offsets[c] .. offsets[c+1])
+  int64_t size = 0;              ///< full length of the axis
+  std::vector<int64_t> indices;  ///< of all channels, channel by channel
+  std::vector<int32_t> offsets;  ///< channel c owns indices[offsets[c] .. offsets[c+1])
 
   std::span<const int64_t> of(int channel) const {
     const auto first = static_cast<size_t>(offsets[static_cast<size_t>(channel)]);
@@ -52,8 +52,8 @@ struct Group {
 struct Obstacle {
   ValueId value = kNone;
   int dim = 0;
-  int64_t pinned = 0;  ///< how many of its indices
-  NodeId node = kNone; ///< the node that caused it; kNone: the graph's own ends
+  int64_t pinned = 0;       ///< how many of its indices
+  NodeId node = kNone;      ///< the node that caused it; kNone: the graph's own ends
   bool structural = false;  ///< the operator's own extent: a kernel, a window
   std::string reason;
 };

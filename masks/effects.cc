@@ -1,6 +1,6 @@
-#include "parsimony/masks/effects_impl.h"
-
 #include <algorithm>
+
+#include "parsimony/masks/effects_impl.h"
 
 namespace parsimony {
 namespace {
@@ -10,7 +10,11 @@ constexpr uint8_t bit(Role role) { return static_cast<uint8_t>(role); }
 class Tracer {
  public:
   Tracer(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes)
-      : graph_(graph), facts_(facts), lines_(lines), axes_(axes), from_weights_(made_of_weights(graph)) {
+      : graph_(graph),
+        facts_(facts),
+        lines_(lines),
+        axes_(axes),
+        from_weights_(made_of_weights(graph)) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
     for (size_t v = 0; v < graph.values.size(); ++v) {
@@ -45,7 +49,8 @@ class Tracer {
     for (const Term& term : factors.terms) {
       if (!is_output(term.value)) continue;
       const bool arithmetic = from_weights_[static_cast<size_t>(term.value)];
-      const uint8_t role = arithmetic ? roles(term.value)[static_cast<size_t>(term.dim)] : bit(Role::kOut);
+      const uint8_t role =
+          arithmetic ? roles(term.value)[static_cast<size_t>(term.dim)] : bit(Role::kOut);
       for (const int l : term.letters) produced[static_cast<size_t>(l)] |= role;
     }
     std::vector<ValueId> met(factors.letters.size(), kNone);
@@ -59,7 +64,8 @@ class Tracer {
         uint8_t role = second ? 0 : produced[static_cast<size_t>(l)];
         if (role == 0) role = bit(Role::kIn);
         const auto& divisors = factors.divisors;
-        const bool divides = std::find(divisors.begin(), divisors.end(), term.value) != divisors.end();
+        const bool divides =
+            std::find(divisors.begin(), divisors.end(), term.value) != divisors.end();
         roles(term.value)[static_cast<size_t>(term.dim)] |= divides ? bit(Role::kWith) : role;
       }
     }
@@ -83,10 +89,10 @@ class Tracer {
 
   /// Where does each letter stand, and is it zero there?
   struct Standing {
-    int operands = 0;       // inputs that have the letter
-    int zeros = 0;          // of them, those that are zero along it
-    bool first_zero = false;  // the first operand is
-    bool divisor = false;   // a divisor has it and is zero
+    int operands = 0;            // inputs that have the letter
+    int zeros = 0;               // of them, those that are zero along it
+    bool first_zero = false;     // the first operand is
+    bool divisor = false;        // a divisor has it and is zero
     bool later_nonzero = false;  // a bias has it and is not zero, or lacks it
     bool weighted = false;       // a weight has it
   };
@@ -102,7 +108,8 @@ class Tracer {
       bool zero = false;
       for (const Term& term : factors.terms) {
         if (term.value != value) continue;
-        if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end()) continue;
+        if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
+          continue;
         has = true;
         zero = zero || zero_at(term.value, term.dim);
       }
@@ -139,7 +146,8 @@ class Tracer {
 
   /// Summed without being zero, or made infinite: the masked original does not tell.
   static bool spoils(const Letter& letter, Effect effect, const Standing& at) {
-    if (letter.contracted) return effect == Effect::kProduct ? at.zeros == 0 : at.zeros < at.operands;
+    if (letter.contracted)
+      return effect == Effect::kProduct ? at.zeros == 0 : at.zeros < at.operands;
     return at.divisor || (effect == Effect::kUndefined && at.zeros > 0);
   }
 
@@ -150,7 +158,8 @@ class Tracer {
     const bool moves = rule == nullptr || rule->line.empty();
     switch (effect) {
       case Effect::kZero:
-        return at.zeros == (moves ? at.operands : static_cast<int>(node.inputs.size())) && at.zeros > 0;
+        return at.zeros == (moves ? at.operands : static_cast<int>(node.inputs.size())) &&
+               at.zeros > 0;
       case Effect::kProduct:
         return at.zeros > 0 && !at.later_nonzero;
       case Effect::kQuotient:
@@ -164,7 +173,8 @@ class Tracer {
 
   int line_of_letter(const Factors& factors, int letter) const {
     for (const Term& term : factors.terms) {
-      if (term.letters.size() == 1 && term.letters[0] == letter) return lines_.of(term.value, term.dim);
+      if (term.letters.size() == 1 && term.letters[0] == letter)
+        return lines_.of(term.value, term.dim);
     }
     return kNone;
   }
@@ -172,8 +182,10 @@ class Tracer {
   void set_outputs(NodeId id, int letter, bool zero) {
     const Node& node = graph_.node(id);
     for (const Term& term : lines_.factors()[static_cast<size_t>(id)].terms) {
-      if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end()) continue;
-      if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end()) continue;
+      if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end())
+        continue;
+      if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
+        continue;
       effects_.zero[static_cast<size_t>(term.value)][static_cast<size_t>(term.dim)] = zero;
     }
   }
@@ -184,7 +196,8 @@ class Tracer {
     for (const Map& map : factors.maps) {
       bool zero = true;
       for (const Map& other : factors.maps) {
-        if (other.b == map.b && other.b_dim == map.b_dim) zero = zero && zero_at(other.a, other.a_dim);
+        if (other.b == map.b && other.b_dim == map.b_dim)
+          zero = zero && zero_at(other.a, other.a_dim);
       }
       if (node.op == "Pad" && node.inputs.size() > 2 && node.inputs[2] != kNone) {
         const auto& value = facts_.constants[static_cast<size_t>(node.inputs[2])];
@@ -209,7 +222,8 @@ class Tracer {
 
 }  // namespace
 
-Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes) {
+Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines,
+                      const Axes& axes) {
   return Tracer(graph, facts, lines, axes).run();
 }
 

@@ -10,16 +10,16 @@ namespace parsimony {
 
 /// Where something befalls the channels of a line at one node.
 struct Event {
-  int line = kNone;     ///< either a whole line
-  int letter = kNone;   ///< or the coordinates of a letter
+  int line = kNone;    ///< either a whole line
+  int letter = kNone;  ///< or the coordinates of a letter
   NodeId node = kNone;
 };
 
 struct Effects {
   std::vector<std::vector<uint8_t>> roles;  ///< per value and dimension: bits of Role
   std::vector<std::vector<bool>> zero;      ///< per value and dimension
-  std::vector<Event> mixing;      ///< what remains depends on what was removed
-  std::vector<Event> unweighted;  ///< summed over without a weight
+  std::vector<Event> mixing;                ///< what remains depends on what was removed
+  std::vector<Event> unweighted;            ///< summed over without a weight
 };
 
 Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes);

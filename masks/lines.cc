@@ -52,8 +52,10 @@ void Lines::collect_factors(std::span<const NodeId> keep_whole) {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     if (takes_part(facts_, node)) factors_[n] = factor(NodeView(graph_, node, facts_));
-    if (std::find(keep_whole.begin(), keep_whole.end(), static_cast<NodeId>(n)) != keep_whole.end()) {
-      factors_[n] = pin_operands(NodeView(graph_, node, facts_), "the smaller shapes did not fit here");
+    if (std::find(keep_whole.begin(), keep_whole.end(), static_cast<NodeId>(n)) !=
+        keep_whole.end()) {
+      factors_[n] =
+          pin_operands(NodeView(graph_, node, facts_), "the smaller shapes did not fit here");
     }
     letter_begin_.push_back(static_cast<int>(letter_node_.size()));
     letter_node_.insert(letter_node_.end(), factors_[n].letters.size(), static_cast<NodeId>(n));
@@ -90,7 +92,8 @@ void Lines::unite_dims() {
       const int64_t size = (*facts_.shapes[v])[d];
       int line = kNone;
       if (size > 1) {
-        int& of_root = line_of_root[static_cast<size_t>(dims.find(begin[v] + static_cast<int32_t>(d)))];
+        int& of_root =
+            line_of_root[static_cast<size_t>(dims.find(begin[v] + static_cast<int32_t>(d)))];
         if (of_root == kNone) {
           of_root = static_cast<int>(size_.size());
           size_.push_back(size);
@@ -109,15 +112,18 @@ void Lines::place_terms_and_maps() {
   for (size_t n = 0; n < factors_.size(); ++n) {
     for (const Term& term : factors_[n].terms) {
       const int line = of(term.value, term.dim);
-      if (line != kNone) terms_[static_cast<size_t>(line)].push_back({static_cast<NodeId>(n), &term});
+      if (line != kNone)
+        terms_[static_cast<size_t>(line)].push_back({static_cast<NodeId>(n), &term});
     }
     for (const Map& map : factors_[n].maps) {
       const int a = of(map.a, map.a_dim);
       const int b = of(map.b, map.b_dim);
       for (const Run& run : map.runs) {
         if (run.count <= 0) continue;
-        if (a != kNone) runs_[static_cast<size_t>(a)].push_back({run.a_begin, run.count, b, run.b_begin});
-        if (b != kNone) runs_[static_cast<size_t>(b)].push_back({run.b_begin, run.count, a, run.a_begin});
+        if (a != kNone)
+          runs_[static_cast<size_t>(a)].push_back({run.a_begin, run.count, b, run.b_begin});
+        if (b != kNone)
+          runs_[static_cast<size_t>(b)].push_back({run.b_begin, run.count, a, run.a_begin});
       }
     }
   }
@@ -148,7 +154,8 @@ void Lines::pin_ends() {
     const auto id = static_cast<ValueId>(v);
     if (value.is_input) pin_whole(id, {kNone, false, "graph input \"" + value.name + "\""});
     if (value.is_output) pin_whole(id, {kNone, false, "graph output \"" + value.name + "\""});
-    if (value.captured) pin_whole(id, {kNone, false, "\"" + value.name + "\" is read inside a subgraph"});
+    if (value.captured)
+      pin_whole(id, {kNone, false, "\"" + value.name + "\" is read inside a subgraph"});
     if (facts_.computed[v]) pin_whole(id, {value.producer, false, "computed from shapes"});
   }
   for (size_t line = 0; line < size_.size(); ++line) {
@@ -163,7 +170,8 @@ void Lines::pin_letters_and_parts() {
     for (size_t l = 0; l < factors_[n].letters.size(); ++l) {
       const Letter& letter = factors_[n].letters[l];
       if (letter.pin.empty() || letter.size <= 1) continue;
-      kill_letter(letter_id(node, static_cast<int>(l)), add_reason({node, is_kernel(n, l), letter.pin}));
+      kill_letter(letter_id(node, static_cast<int>(l)),
+                  add_reason({node, is_kernel(n, l), letter.pin}));
     }
     for (const Map& map : factors_[n].maps) pin_single(node, map);
     for (const Pin& pin : factors_[n].pins) {
@@ -253,7 +261,8 @@ void Lines::flood() {
 void Lines::flood_line(int line) {
   const int reason = dead_[static_cast<size_t>(line)];
   for (const PlacedTerm& placed : terms(line)) {
-    for (const int letter : placed.term->letters) kill_letter(letter_id(placed.node, letter), reason);
+    for (const int letter : placed.term->letters)
+      kill_letter(letter_id(placed.node, letter), reason);
   }
   for (const LineRun& run : runs(line)) {
     if (run.other == kNone || dead(run.other)) continue;
@@ -269,8 +278,9 @@ void Lines::flood_index(int line, int64_t i) {
   if (dead(line)) return;  // its whole flood does more
   const int reason = pinned(line, i);
   const auto& all = runs(line);
-  auto it = std::lower_bound(all.begin(), all.end(), i - longest_run_[static_cast<size_t>(line)] + 1,
-                             [](const LineRun& run, int64_t at) { return run.begin < at; });
+  auto it =
+      std::lower_bound(all.begin(), all.end(), i - longest_run_[static_cast<size_t>(line)] + 1,
+                       [](const LineRun& run, int64_t at) { return run.begin < at; });
   for (; it != all.end() && it->begin <= i; ++it) {
     if (it->other == kNone || i >= it->begin + it->count) continue;
     pin_index(it->other, it->other_begin + i - it->begin, reason);
@@ -284,9 +294,8 @@ void Lines::flood_letter(int letter) {
   const int own = letter - letter_begin_[static_cast<size_t>(node)];
   for (const Term& term : factors_[static_cast<size_t>(node)].terms) {
     if (std::find(term.letters.begin(), term.letters.end(), own) == term.letters.end()) continue;
-    const bool all_dead = std::all_of(term.letters.begin(), term.letters.end(), [&](int l) {
-      return letter_dead(letter_id(node, l));
-    });
+    const bool all_dead = std::all_of(term.letters.begin(), term.letters.end(),
+                                      [&](int l) { return letter_dead(letter_id(node, l)); });
     const int line = of(term.value, term.dim);
     if (all_dead && line != kNone) pin_line(line, reason);
   }

@@ -95,8 +95,8 @@ class Lines {
   std::vector<int> letter_begin_;
   std::vector<NodeId> letter_node_;
   std::vector<Reason> reasons_;
-  std::vector<int> dead_;         // per line: reason
-  std::vector<int> letter_dead_;  // per letter: reason
+  std::vector<int> dead_;                 // per line: reason
+  std::vector<int> letter_dead_;          // per letter: reason
   std::vector<std::vector<int>> pinned_;  // per line, where only parts are pinned
   std::vector<int64_t> pinned_count_;
   std::vector<int> line_queue_;

@@ -12,7 +12,8 @@ namespace {
 std::vector<bool> zero_slices(const Weight& weight, int axis, const ElementMask* mask) {
   const auto size = weight.dims[static_cast<size_t>(axis)];
   int64_t inner = 1;
-  for (size_t d = static_cast<size_t>(axis) + 1; d < weight.dims.size(); ++d) inner *= weight.dims[d];
+  for (size_t d = static_cast<size_t>(axis) + 1; d < weight.dims.size(); ++d)
+    inner *= weight.dims[d];
   std::vector<bool> zero(static_cast<size_t>(size), true);
   const int64_t count = weight.count();
   visit_magnitude(weight, [&]<typename Source>(Source) {
@@ -79,7 +80,8 @@ int remove_dead_channels(const Graph& graph, const Coupling& coupling,
                          const std::vector<ElementMask>& zeros, AxisMasks& masks) {
   const int found = DeadChannels(graph, coupling, zeros).remove(masks);
   // A dimension needs one index, be it dead.
-  return found - keep_at_least_one(coupling, std::vector<std::vector<double>>(coupling.groups.size()), masks);
+  return found - keep_at_least_one(coupling,
+                                   std::vector<std::vector<double>>(coupling.groups.size()), masks);
 }
 
 }  // namespace parsimony

@@ -9,10 +9,10 @@
 namespace parsimony {
 
 /// Marks for removal, in `masks`, the channels that contribute nothing once `zeros` are applied:
-/// those whose `out` slices are all zero and that stay zero wherever they flow (a ReLU keeps zero, a
-/// Sigmoid does not), and those whose `in` slices are all zero where nothing else sums them. Weights
-/// that are zero in the file count like masked ones. Removal changes no output. Returns how many
-/// channels were found.
+/// those whose `out` slices are all zero and that stay zero wherever they flow (a ReLU keeps zero,
+/// a Sigmoid does not), and those whose `in` slices are all zero where nothing else sums them.
+/// Weights that are zero in the file count like masked ones. Removal changes no output. Returns how
+/// many channels were found.
 int remove_dead_channels(const Graph& graph, const Coupling& coupling,
                          const std::vector<ElementMask>& zeros, AxisMasks& masks);
 

@@ -119,7 +119,7 @@ class Reader {
       for (const std::string& name : node.output()) {
         if (!name.empty()) define_output(node, name);
       }
-      if (is_standard(node, "Constant") && node.output_size() == 1) {
+      if (is_standard(node, "Constant") && node.output_size() == 1 && !node.output(0).empty()) {
         left_out_[static_cast<size_t>(n)] = true;
         attach_constant(node);
       }

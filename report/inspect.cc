@@ -15,7 +15,8 @@ std::string shape_text(const std::optional<Shape>& shape) {
   return shape ? to_string(*shape) : std::string("?");
 }
 
-/// Adds the weights that the node reads, and to its parameters those of them that are still to count.
+/// Adds the weights that the node reads, and to its parameters those of them that are still to
+/// count.
 void add_weights(const Graph& graph, const Node& node, std::vector<bool>& to_count, NodeRow& row) {
   for (const ValueId v : node.inputs) {
     if (v == kNone || graph.value(v).weight == kNone) continue;

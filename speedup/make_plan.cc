@@ -19,7 +19,8 @@ using Signature = std::vector<std::vector<int64_t>>;
 Signature signature_of(const Coupling& coupling, const AxisMasks& masks, ValueId value) {
   Signature signature;
   for (const int line : coupling.value_lines[static_cast<size_t>(value)]) {
-    signature.push_back(line == kNone ? std::vector<int64_t>{} : kept_indices(coupling, masks, line));
+    signature.push_back(line == kNone ? std::vector<int64_t>{}
+                                      : kept_indices(coupling, masks, line));
   }
   return signature;
 }
@@ -43,8 +44,7 @@ class Naming {
 
   const std::string& name_of(ValueId value) const {
     const auto it = names_.find(value);
-    return it != names_.end() ? it->second
-                              : graph_.weight(graph_.value(value).weight).name;
+    return it != names_.end() ? it->second : graph_.weight(graph_.value(value).weight).name;
   }
 
  private:
@@ -60,7 +60,8 @@ class Naming {
       if (it->second == name) continue;
       names_.emplace(v, it->second);
       for (const Use& use : graph_.value(v).uses) {
-        plan_.copies.push_back({it->second, name, key_of(graph_, graph_.node(use.node)), use.input});
+        plan_.copies.push_back(
+            {it->second, name, key_of(graph_, graph_.node(use.node)), use.input});
       }
     }
   }
@@ -84,12 +85,14 @@ class Naming {
   std::unordered_set<std::string> taken_;
 };
 
-PlanSlice slice_of(const Member& member, const std::string& tensor, const std::vector<uint8_t>& keep) {
+PlanSlice slice_of(const Member& member, const std::string& tensor,
+                   const std::vector<uint8_t>& keep) {
   PlanSlice slice{tensor, member.axis, std::string(name_of(member.role)), member.size, {}};
   std::vector<bool> stays(static_cast<size_t>(member.size), true);
   for (size_t channel = 0; channel < keep.size(); ++channel) {
     if (keep[channel] != 0) continue;
-    for (const int64_t i : member.of(static_cast<int>(channel))) stays[static_cast<size_t>(i)] = false;
+    for (const int64_t i : member.of(static_cast<int>(channel)))
+      stays[static_cast<size_t>(i)] = false;
   }
   for (int64_t i = 0; i < member.size; ++i) {
     if (stays[static_cast<size_t>(i)]) slice.keep.push_back(i);
@@ -120,8 +123,8 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   }
   if (plan.groups.empty()) return attempt;
   for (Patch& patch : find_patches(graph, facts, coupling, masks, attempt.refused)) {
-    plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what), patch.input,
-                             std::move(patch.from), std::move(patch.to)});
+    plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what),
+                             patch.input, std::move(patch.from), std::move(patch.to)});
   }
   return attempt;
 }

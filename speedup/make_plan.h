@@ -21,11 +21,11 @@ struct PlanAttempt {
 /// Slices, copies and integers for the masks; the source's fingerprint and the reasons for what
 /// stays whole are the caller's to add.
 PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
-               const AxisMasks& masks);
+                      const AxisMasks& masks);
 
 /// Infers every shape of the graph that a plan made, for the sizes of `probe`, and compares it with
-/// the prediction. Returns the node at which they disagree, or whose operands no longer fit: empty if
-/// the plan is sound.
+/// the prediction. Returns the node at which they disagree, or whose operands no longer fit: empty
+/// if the plan is sound.
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
                                   const std::vector<std::optional<Shape>>& predicted);
 

@@ -7,8 +7,8 @@
 namespace parsimony {
 namespace {
 
-/// Numbers that were computed from a shape and enter a network's arithmetic as data: a scale such as
-/// 1/sqrt(channels) keeps its old value. Only the N of a sum over the pruned axis follows.
+/// Numbers that were computed from a shape and enter a network's arithmetic as data: a scale such
+/// as 1/sqrt(channels) keeps its old value. Only the N of a sum over the pruned axis follows.
 class Freezer {
  public:
   Freezer(const Graph& graph, const Facts& before, const Facts& after)

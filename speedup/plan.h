@@ -73,7 +73,7 @@ struct KeptWhole {
 
 struct Plan {
   std::string format = "onnx";
-  std::string sha256;  ///< of the source file; empty if unknown
+  std::string sha256;               ///< of the source file; empty if unknown
   std::vector<std::string> inputs;  ///< sizes given for what the source leaves open: "1x3x32x32"
   std::vector<PlanGroup> groups;
   std::vector<PlanInteger> integers;

@@ -9,8 +9,8 @@
 
 namespace parsimony::rules {
 
-/// Collects the factors of one node, dimension by dimension. Dimensions of size 1 are left out. What
-/// names a dimension that is not there throws UnsupportedError.
+/// Collects the factors of one node, dimension by dimension. Dimensions of size 1 are left out.
+/// What names a dimension that is not there throws UnsupportedError.
 class FactorBuilder {
  public:
   explicit FactorBuilder(const NodeView& view) : view_(view) {}

@@ -36,7 +36,8 @@ Factors factor_concat(const NodeView& view) {
     if (static_cast<int>(d) == axis) continue;
     const int letter = builder.letter(known_shape(view, 0)[d]);
     builder.term(y, static_cast<int>(d), {letter});
-    for (int i = 0; i < view.inputs(); ++i) builder.term(view.input(i), static_cast<int>(d), {letter});
+    for (int i = 0; i < view.inputs(); ++i)
+      builder.term(view.input(i), static_cast<int>(d), {letter});
   }
   int64_t begin = 0;
   for (int i = 0; i < view.inputs(); ++i) {

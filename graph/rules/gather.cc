@@ -84,7 +84,8 @@ void patch_gather(PatchView& view) {
     if (kept_y != nullptr && !std::binary_search(kept_y->begin(), kept_y->end(), i)) continue;
     int64_t at = fixed->ints[static_cast<size_t>(i)];
     if (at < 0) at += size;
-    if (kept_x != nullptr) at = std::lower_bound(kept_x->begin(), kept_x->end(), at) - kept_x->begin();
+    if (kept_x != nullptr)
+      at = std::lower_bound(kept_x->begin(), kept_x->end(), at) - kept_x->begin();
     to.ints.push_back(at);
   }
   to.dims = {to.count()};

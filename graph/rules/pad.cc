@@ -9,6 +9,9 @@
 namespace parsimony::rules {
 namespace {
 
+// No tensor is longer.
+constexpr int64_t kMost = int64_t{1} << 48;
+
 /// Per dimension: how much is put before and after.
 struct Pads {
   std::vector<int64_t> before;
@@ -35,6 +38,11 @@ std::optional<Pads> pads_of(const NodeView& view, size_t rank) {
     throw errors::bad_attribute(label_of(view.graph(), view.node()), "pads",
                                 "wanted " + std::to_string(2 * axes->size()) + " numbers, found " +
                                     std::to_string(list->size()));
+  }
+  for (const int64_t pad : *list) {
+    if (pad >= -kMost && pad <= kMost) continue;
+    throw errors::bad_attribute(label_of(view.graph(), view.node()), "pads",
+                                std::to_string(pad) + " is more than any tensor has");
   }
   Pads pads{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
   for (size_t i = 0; i < axes->size(); ++i) {
@@ -76,7 +84,8 @@ Factors factor_pad(const NodeView& view) {
     } else if (constant) {
       const int64_t from = std::max<int64_t>(0, -pads->before[d]);
       const int64_t to = shape[d] - std::max<int64_t>(0, -pads->after[d]);
-      builder.map(x, dim, y, dim, {{from, from + pads->before[d], std::max<int64_t>(0, to - from)}});
+      builder.map(x, dim, y, dim,
+                  {{from, from + pads->before[d], std::max<int64_t>(0, to - from)}});
     } else {
       builder.pin(x, dim, "padded with its own elements");
       builder.pin(y, dim, "padded with its own elements");

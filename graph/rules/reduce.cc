@@ -16,7 +16,8 @@ std::optional<std::vector<bool>> reduced(const NodeView& view, size_t rank) {
     return std::vector<bool>(rank, view.attr("noop_with_empty_axes", 0) == 0);
   }
   std::vector<bool> result(rank, false);
-  for (const int64_t axis : *axes) result[static_cast<size_t>(normal_axis(view, axis, rank))] = true;
+  for (const int64_t axis : *axes)
+    result[static_cast<size_t>(normal_axis(view, axis, rank))] = true;
   return result;
 }
 
@@ -83,7 +84,8 @@ Shapes infer_top_k(const NodeView& view) {
   if (x == nullptr || (k == nullptr && view.find("k") == nullptr)) return shapes;
   Shape y = *x;
   const int axis = normal_axis(view, view.attr("axis", -1), x->size());
-  y[static_cast<size_t>(axis)] = k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
+  y[static_cast<size_t>(axis)] =
+      k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
   std::fill(shapes.begin(), shapes.end(), y);
   return shapes;
 }

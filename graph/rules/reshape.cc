@@ -1,6 +1,6 @@
-// Reshape, Flatten, Squeeze, Unsqueeze: one rule. Drop the 1s, cut both shapes into segments of equal
-// product, and each segment at the union of both sides' strides: [6, 4] -> [3, 8] has no common
-// strides and is pinned, [12] -> [3, 4] gives the letters 3 and 4.
+// Reshape, Flatten, Squeeze, Unsqueeze: one rule. Drop the 1s, cut both shapes into segments of
+// equal product, and each segment at the union of both sides' strides: [6, 4] -> [3, 8] has no
+// common strides and is pinned, [12] -> [3, 4] gives the letters 3 and 4.
 #include <algorithm>
 
 #include "parsimony/graph/errors.h"
@@ -12,8 +12,8 @@ namespace {
 
 struct Side {
   ValueId value;
-  std::vector<int> dims;        // positions of the dimensions that are not 1
-  std::vector<int64_t> sizes;   // their sizes
+  std::vector<int> dims;       // positions of the dimensions that are not 1
+  std::vector<int64_t> sizes;  // their sizes
 };
 
 Side without_ones(ValueId value, const Shape& shape) {

@@ -26,7 +26,8 @@ std::optional<std::vector<double>> scales_of(const NodeView& view) {
 /// The dimension of x that element `i` of scales or sizes is about.
 size_t dim_of(const NodeView& view, size_t i, size_t rank) {
   const std::vector<int64_t> axes = view.attrs("axes");
-  return static_cast<size_t>(normal_axis(view, i < axes.size() ? axes[i] : static_cast<int64_t>(i), rank));
+  return static_cast<size_t>(
+      normal_axis(view, i < axes.size() ? axes[i] : static_cast<int64_t>(i), rank));
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ Shapes infer_resize(const NodeView& view) {
       const size_t d = dim_of(view, i, y.size());
       const double size = std::floor(static_cast<double>((*x)[d]) * (*scales)[i]);
       if (!(size >= 0 && size < 1e12)) {
-        throw errors::bad_attribute(label_of(view.graph(), view.node()), "scales", "not a sane factor");
+        throw errors::bad_attribute(label_of(view.graph(), view.node()), "scales",
+                                    "not a sane factor");
       }
       y[d] = static_cast<int64_t>(size);
     }
@@ -74,7 +76,8 @@ Factors factor_resize(const NodeView& view) {
 void patch_resize(PatchView& view) {
   const HostTensor* sizes = view.after.constant(3);
   const Shape* wanted = view.after.out_shape(0);
-  if (sizes == nullptr || sizes->ints.empty() || wanted == nullptr || scales_of(view.before)) return;
+  if (sizes == nullptr || sizes->ints.empty() || wanted == nullptr || scales_of(view.before))
+    return;
   Shape to(sizes->ints.size());
   std::vector<bool> right(to.size());
   for (size_t i = 0; i < to.size(); ++i) {

@@ -54,8 +54,8 @@ Factors factor_tile(const NodeView& view);
 
 // reduce.cc
 Shapes infer_reduce(const NodeView& view);
-Factors factor_sum(const NodeView& view);      ///< zero adds nothing
-Factors factor_mean(const NodeView& view);     ///< depends on how many there are
+Factors factor_sum(const NodeView& view);   ///< zero adds nothing
+Factors factor_mean(const NodeView& view);  ///< depends on how many there are
 Shapes infer_arg(const NodeView& view);
 Shapes infer_top_k(const NodeView& view);
 Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, the others pass

@@ -68,7 +68,8 @@ Factors factor_cum_sum(const NodeView& view) {
 Factors factor_trilu(const NodeView& view) {
   FactorBuilder builder(view);
   std::vector<bool> positional(known_shape(view, 0).size(), false);
-  std::fill(positional.end() - std::min<std::ptrdiff_t>(2, std::ssize(positional)), positional.end(), true);
+  std::fill(positional.end() - std::min<std::ptrdiff_t>(2, std::ssize(positional)),
+            positional.end(), true);
   pass(view, positional, "a triangle is cut out", builder);
   return builder.take();
 }

@@ -1,5 +1,6 @@
 // Slice: y[i] = x[start + step * i] on the named axes. Only steps of 1 let a dimension shrink.
 #include <algorithm>
+#include <limits>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/rules/builder.h"
@@ -23,12 +24,20 @@ std::optional<std::vector<Cut>> cuts_of(const NodeView& view, const Shape& x) {
   if (view.has_input(4) && view.constant(4) == nullptr) return std::nullopt;
   const auto axes = view.attr_or_input("axes", 3);
   const auto steps = view.attr_or_input("steps", 4);
+  const size_t n = starts->size();
+  if (ends->size() != n || (axes && axes->size() != n) || (steps && steps->size() != n)) {
+    throw errors::bad_attribute(label_of(view.graph(), view.node()), "starts",
+                                "starts, ends, axes and steps differ in length");
+  }
   std::vector<Cut> cuts;
-  for (size_t i = 0; i < starts->size() && i < ends->size(); ++i) {
-    const int axis = normal_axis(view, axes ? axes->at(i) : static_cast<int64_t>(i), x.size());
+  for (size_t i = 0; i < n; ++i) {
+    const int axis = normal_axis(view, axes ? (*axes)[i] : static_cast<int64_t>(i), x.size());
     const int64_t size = x[static_cast<size_t>(axis)];
-    const int64_t step = steps ? steps->at(i) : 1;
-    if (step == 0) throw errors::bad_attribute(label_of(view.graph(), view.node()), "steps", "0");
+    const int64_t step = steps ? (*steps)[i] : 1;
+    if (step == 0 || step == std::numeric_limits<int64_t>::min()) {
+      throw errors::bad_attribute(label_of(view.graph(), view.node()), "steps",
+                                  std::to_string(step));
+    }
     const auto clamp = [&](int64_t at) {
       if (at < 0) at = at < -size ? -1 : at + size;
       return step > 0 ? std::clamp<int64_t>(at, 0, size) : std::clamp<int64_t>(at, -1, size - 1);

@@ -8,6 +8,9 @@
 namespace parsimony::rules {
 namespace {
 
+// No window is larger; products of what follows from it stay far from overflow.
+constexpr int64_t kMost = int64_t{1} << 24;
+
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, begins, ends;
   bool ceil_mode = false;
@@ -35,12 +38,18 @@ Window read_window(const NodeView& view, std::vector<int64_t> kernel) {
   w.begins.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n));
   w.ends.assign(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end());
   w.ceil_mode = view.attr("ceil_mode", 0) != 0;
-  for (size_t i = 0; i < n; ++i) {
-    if (w.strides[i] < 1 || w.dilations[i] < 1 || w.kernel[i] < 1) {
-      throw errors::bad_attribute(label_of(view.graph(), view.node()), "strides",
-                                  "strides, dilations and kernel sizes must be positive");
+  const auto check = [&](const std::vector<int64_t>& list, std::string_view name, int64_t least) {
+    for (const int64_t number : list) {
+      if (number >= least && number <= kMost) continue;
+      throw errors::bad_attribute(label_of(view.graph(), view.node()), name,
+                                  "wanted numbers from " + std::to_string(least) + " to " +
+                                      std::to_string(kMost) + ", found " + std::to_string(number));
     }
-  }
+  };
+  check(w.kernel, "kernel_shape", 1);
+  check(w.strides, "strides", 1);
+  check(w.dilations, "dilations", 1);
+  check(pads, "pads", -kMost);
   return w;
 }
 
@@ -68,20 +77,31 @@ std::vector<int64_t> kernel_of(const NodeView& view, const Shape& weight) {
   return {weight.begin() + 2, weight.end()};
 }
 
+std::string named_input(const NodeView& view) {
+  return "\"" + view.graph().value(view.input(0)).name + "\"";
+}
+
 void want_rank(const NodeView& view, const Shape& x, const std::vector<int64_t>& kernel) {
   if (x.size() == kernel.size() + 2) return;
-  throw errors::shape_mismatch(label_of(view.graph(), view.node()), "rank of the input",
+  throw errors::shape_mismatch(label_of(view.graph(), view.node()), "rank of " + named_input(view),
                                std::to_string(kernel.size() + 2), std::to_string(x.size()));
+}
+
+int64_t group_of(const NodeView& view) {
+  const int64_t group = view.attr("group", 1);
+  if (group < 1) {
+    throw errors::bad_attribute(label_of(view.graph(), view.node()), "group", "must be positive");
+  }
+  return group;
 }
 
 /// Channels of the input are those of the kernel, in equal groups on both sides.
 void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t parted) {
-  const int64_t group = view.attr("group", 1);
-  if (group < 1)
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), "group", "must be positive");
+  const int64_t group = group_of(view);
   if (found != wanted) {
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "channels of the input",
-                                 std::to_string(wanted), std::to_string(found));
+    throw errors::shape_mismatch(label_of(view.graph(), view.node()),
+                                 "channels of " + named_input(view), std::to_string(wanted),
+                                 std::to_string(found));
   }
   if (parted % group != 0) {
     throw errors::shape_mismatch(label_of(view.graph(), view.node()), "channels of the kernel",
@@ -98,7 +118,7 @@ Shapes infer_conv(const NodeView& view) {
   if (x == nullptr || w == nullptr) return Shapes(1);
   const Window window = read_window(view, kernel_of(view, *w));
   want_rank(view, *x, window.kernel);
-  want_channels(view, (*x)[1], (*w)[1] * view.attr("group", 1), (*w)[0]);
+  want_channels(view, (*x)[1], element_count({(*w)[1], group_of(view)}), (*w)[0]);
   Shape y{(*x)[0], (*w)[0]};
   for (size_t i = 0; i < window.kernel.size(); ++i)
     y.push_back(slide(view, window, i, (*x)[i + 2]));
@@ -115,16 +135,21 @@ Shapes infer_conv_transpose(const NodeView& view) {
   const std::vector<int64_t> fixed = view.attrs("output_shape");
   std::vector<int64_t> extra;
   want_length(view, "output_padding", extra, window.kernel.size(), 0);
+  if (!fixed.empty() && fixed.size() < window.kernel.size()) {
+    throw errors::bad_attribute(label_of(view.graph(), view.node()), "output_shape",
+                                "wanted a number per spatial axis");
+  }
   const bool same = view.attr("auto_pad", "NOTSET").starts_with("SAME");
-  Shape y{(*x)[0], (*w)[1] * view.attr("group", 1)};
+  Shape y{(*x)[0], element_count({(*w)[1], group_of(view)})};
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const int64_t s = (*x)[i + 2];
     if (!fixed.empty()) {
       y.push_back(fixed[fixed.size() - window.kernel.size() + i]);
     } else if (same) {
-      y.push_back(s * window.strides[i]);
+      y.push_back(element_count({s, window.strides[i]}));
     } else {
-      y.push_back(window.strides[i] * (s - 1) + extra[i] +
+      const int64_t spread = element_count({s, window.strides[i]}) - window.strides[i];
+      y.push_back(spread + std::clamp(extra[i], -kMost, kMost) +
                   window.dilations[i] * (window.kernel[i] - 1) + 1 - window.begins[i] -
                   window.ends[i]);
     }
@@ -159,6 +184,9 @@ Shapes infer_crop(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   const std::vector<int64_t> border = view.attrs("border");
   if (x == nullptr || x->size() != 4 || border.size() != 4) return Shapes(1);
+  for (const int64_t pixels : border) {
+    if (pixels < 0 || pixels > kMost) return Shapes(1);
+  }
   const std::vector<int64_t> scale = view.attrs("scale");
   if (scale.size() == 2) return {Shape{(*x)[0], (*x)[1], scale[0], scale[1]}};
   return {

@@ -1,0 +1,77 @@
+#include "parsimony/masks/obstacles_impl.h"
+
+namespace parsimony {
+namespace {
+
+/// A living line whose indices all hang together cannot lose one of them.
+bool is_one_class(const Lines& lines, Classes& classes, int line) {
+  for (int64_t i = 1; i < lines.size(line); ++i) {
+    if (classes.root(line, i) != classes.root(line, 0)) return false;
+  }
+  return true;
+}
+
+/// Empty if nothing is in the way.
+Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& read) {
+  const int line = lines.of(read.value, read.dim);
+  Obstacle obstacle{read.value, read.dim, 0, kNone, false, {}};
+  const Reason* why = nullptr;
+  if (lines.dead(line)) {
+    obstacle.pinned = lines.size(line);
+    why = &lines.why_dead(line);
+  } else {
+    for (int64_t i = 0; i < lines.size(line); ++i) {
+      const Reason* pin = classes.pinned(classes.root(line, i));
+      if (pin == nullptr) continue;
+      ++obstacle.pinned;
+      why = pin;
+    }
+  }
+  if (why != nullptr) {
+    obstacle.node = why->node;
+    obstacle.structural = why->structural;
+    obstacle.reason = why->text;
+  } else if (is_one_class(lines, classes, line)) {
+    obstacle.pinned = lines.size(line);
+    obstacle.reason = "all its indices hang together as one channel";
+  }
+  return obstacle;
+}
+
+/// Weights that only a subgraph reads, or nobody.
+void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const Value& value = graph.values[v];
+    if (!is_prunable(graph, value) || !value.uses.empty()) continue;
+    const Shape& dims = graph.weight(value.weight).dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] <= 1) continue;
+      const std::string reason =
+          value.captured ? "is read inside a subgraph (If, Loop, Scan), which is not followed"
+                         : "is read by no node";
+      obstacles.push_back(
+          {static_cast<ValueId>(v), static_cast<int>(d), dims[d], kNone, false, reason});
+    }
+  }
+}
+
+}  // namespace
+
+bool is_prunable(const Graph& graph, const Value& value) {
+  if (value.weight == kNone) return false;
+  const DType type = graph.weight(value.weight).dtype;
+  return is_floating(type) || type == DType::kInt8 || type == DType::kUInt8;
+}
+
+std::vector<Obstacle> find_obstacles(const Graph& graph, const Lines& lines, Classes& classes,
+                                     const std::vector<WeightRead>& reads) {
+  std::vector<Obstacle> obstacles;
+  for (const WeightRead& read : reads) {
+    Obstacle obstacle = obstacle_at(lines, classes, read);
+    if (!obstacle.reason.empty()) obstacles.push_back(std::move(obstacle));
+  }
+  add_unread(graph, obstacles);
+  return obstacles;
+}
+
+}  // namespace parsimony
