@@ -43,6 +43,8 @@ class Matcher {
   }
 
   std::optional<Match> run() {
+    match_.operands.reserve(static_cast<size_t>(view_.inputs() + view_.outputs()));
+    match_.letters.reserve(8);
     if (!bind_operands() || !bind_counts()) return std::nullopt;
     for (MatchedOperand& operand : match_.operands) {
       if (!expand(operand)) return std::nullopt;
@@ -130,6 +132,7 @@ class Matcher {
 
   void lay(const std::vector<Dim>& pattern, int64_t open_length, int64_t rank,
            MatchedOperand& operand) {
+    operand.dims.reserve(pattern.size() + static_cast<size_t>(open_length));
     for (const Dim& dim : pattern) {
       if (!dim.ellipsis) {
         MatchedDim matched;
@@ -142,7 +145,7 @@ class Matcher {
       for (int64_t from_right = length; from_right-- > 0;) {
         const int id = id_of(dim.letters[0] + std::to_string(from_right));
         match_.letters[static_cast<size_t>(id)].ellipsis = true;
-        operand.dims.push_back({{id}});
+        operand.dims.emplace_back().letters.push_back(id);
       }
     }
     while (static_cast<int64_t>(operand.dims.size()) > rank)
@@ -311,6 +314,7 @@ Shapes infer_line(const notation::Line& line, const NodeView& view) {
   for (const MatchedOperand& operand : found->operands) {
     if (!operand.output) continue;
     Shape shape;
+    shape.reserve(operand.dims.size());
     bool known = true;
     for (const MatchedDim& dim : operand.dims) {
       int64_t size = 1;

@@ -49,7 +49,10 @@ class Parser {
     if (accept("..")) return {true, {word()}};
     if (!accept("(")) return {false, {word()}};
     Dim product;
-    while (!accept(")")) product.letters.push_back(word());
+    while (!accept(")")) {
+      if (product.letters.size() == kMostLetters) fail("')'");
+      product.letters.push_back(word());
+    }
     return product;
   }
 

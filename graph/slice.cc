@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <optional>
+#include <list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,25 +19,32 @@ ModelError bad_slice(std::string_view tensor, const std::string& axis, const std
                     wanted + ", found " + found);
 }
 
-using Keep = std::optional<std::vector<int64_t>>;  // empty: the axis stays whole
-
-/// One entry per dimension.
-std::vector<Keep> per_dimension(const Shape& dims, std::span<const AxisKeep> axes) {
-  std::vector<Keep> keeps(dims.size());
-  for (const AxisKeep& axis : axes) {
-    if (static_cast<int64_t>(axis.keep.size()) == axis.size) continue;
-    Keep& keep = keeps[static_cast<size_t>(axis.axis)];
-    if (!keep) {
-      keep = axis.keep;
-      continue;
+/// What stays of each dimension.
+class Keeps {
+ public:
+  /// Views `axes`.
+  Keeps(const Shape& dims, std::span<const AxisKeep> axes) : of_(dims.size(), nullptr) {
+    for (const AxisKeep& axis : axes) {
+      if (static_cast<int64_t>(axis.keep.size()) == axis.size) continue;
+      const std::vector<int64_t>*& keep = of_[static_cast<size_t>(axis.axis)];
+      if (keep == nullptr) {
+        keep = &axis.keep;
+        continue;
+      }
+      std::vector<int64_t>& both = common_.emplace_back();
+      std::set_intersection(keep->begin(), keep->end(), axis.keep.begin(), axis.keep.end(),
+                            std::back_inserter(both));
+      keep = &both;
     }
-    std::vector<int64_t> both;
-    std::set_intersection(keep->begin(), keep->end(), axis.keep.begin(), axis.keep.end(),
-                          std::back_inserter(both));
-    keep = std::move(both);
   }
-  return keeps;
-}
+
+  /// Null: the dimension stays whole.
+  const std::vector<int64_t>* operator[](size_t dim) const { return of_[dim]; }
+
+ private:
+  std::vector<const std::vector<int64_t>*> of_;
+  std::list<std::vector<int64_t>> common_;  // where several slices name one axis
+};
 
 struct Run {
   int64_t begin;
@@ -48,7 +55,7 @@ struct Run {
 struct Loop {
   int64_t count;
   int64_t stride;
-  Keep keep;
+  const std::vector<int64_t>* keep;
 };
 
 /// The dimensions from the innermost sliced one inwards are runs, the others loops.
@@ -70,11 +77,11 @@ std::vector<Run> runs_of(const std::vector<int64_t>& keep, int64_t unit) {
   return runs;
 }
 
-Layout layout_of(const Shape& dims, int64_t element_bytes, std::vector<Keep> keeps) {
+Layout layout_of(const Shape& dims, int64_t element_bytes, const Keeps& keeps) {
   Layout layout;
   int64_t stride = element_bytes;
   size_t d = dims.size();
-  for (; d > 0 && !keeps[d - 1]; --d) stride *= dims[d - 1];
+  for (; d > 0 && keeps[d - 1] == nullptr; --d) stride *= dims[d - 1];
   if (d == 0) {
     layout.runs.push_back({0, stride});
     return layout;
@@ -83,12 +90,12 @@ Layout layout_of(const Shape& dims, int64_t element_bytes, std::vector<Keep> kee
   stride *= dims[d - 1];
   for (--d; d > 0; --d) {
     const int64_t size = dims[d - 1];
-    const bool whole = !keeps[d - 1];
-    if (whole && !layout.loops.empty() && !layout.loops.back().keep) {
+    const bool whole = keeps[d - 1] == nullptr;
+    if (whole && !layout.loops.empty() && layout.loops.back().keep == nullptr) {
       layout.loops.back().count *= size;
     } else {
       const int64_t count = whole ? size : static_cast<int64_t>(keeps[d - 1]->size());
-      layout.loops.push_back({count, stride, std::move(keeps[d - 1])});
+      layout.loops.push_back({count, stride, keeps[d - 1]});
     }
     stride *= size;
   }
@@ -103,7 +110,7 @@ void walk(const Layout& layout, size_t depth, const std::byte* data, Emit& emit)
   }
   const Loop& loop = layout.loops[depth - 1];
   for (int64_t i = 0; i < loop.count; ++i) {
-    const int64_t index = loop.keep ? (*loop.keep)[static_cast<size_t>(i)] : i;
+    const int64_t index = loop.keep != nullptr ? (*loop.keep)[static_cast<size_t>(i)] : i;
     walk(layout, depth - 1, data + index * loop.stride, emit);
   }
 }
@@ -112,7 +119,8 @@ template <typename Emit>
 void walk(const std::byte* data, const Shape& dims, int64_t element_bytes,
           std::span<const AxisKeep> axes, Emit emit) {
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
-  const Layout layout = layout_of(dims, element_bytes, per_dimension(dims, axes));
+  const Keeps keeps(dims, axes);
+  const Layout layout = layout_of(dims, element_bytes, keeps);
   walk(layout, layout.loops.size(), data, emit);
 }
 
@@ -142,9 +150,9 @@ void check_slices(std::string_view tensor, const Shape& dims, std::span<const Ax
       next = index + 1;
     }
   }
-  const std::vector<Keep> keeps = per_dimension(dims, axes);
-  for (size_t d = 0; d < keeps.size(); ++d) {
-    if (keeps[d] && keeps[d]->empty()) {
+  const Keeps keeps(dims, axes);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (keeps[d] != nullptr && keeps[d]->empty()) {
       throw bad_slice(tensor, "axis " + std::to_string(d), "at least one kept index",
                       "none that all slices keep");
     }
@@ -153,9 +161,9 @@ void check_slices(std::string_view tensor, const Shape& dims, std::span<const Ax
 
 Shape sliced(const Shape& dims, std::span<const AxisKeep> axes) {
   Shape kept = dims;
-  const std::vector<Keep> keeps = per_dimension(dims, axes);
+  const Keeps keeps(dims, axes);
   for (size_t d = 0; d < dims.size(); ++d) {
-    if (keeps[d]) kept[d] = static_cast<int64_t>(keeps[d]->size());
+    if (keeps[d] != nullptr) kept[d] = static_cast<int64_t>(keeps[d]->size());
   }
   return kept;
 }

@@ -8,6 +8,8 @@ namespace {
 
 // A dimension beyond this is data, not channels; it would only cost memory.
 constexpr int64_t kLongestLine = int64_t{1} << 24;
+// What the solver looks at index by index: about 50 bytes each.
+constexpr int64_t kMostIndices = int64_t{1} << 25;
 
 bool takes_part(const Facts& facts, const Node& node) {
   return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
@@ -37,7 +39,10 @@ Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> kee
   unite_dims();
   place_terms_and_maps();
   pin_ends();
-  pin_letters_and_parts();
+  pin_letters();
+  flood();
+  pin_longest();
+  pin_parts();
   flood();
 }
 
@@ -158,13 +163,26 @@ void Lines::pin_ends() {
       pin_whole(id, {kNone, false, "\"" + value.name + "\" is read inside a subgraph"});
     if (facts_.computed[v]) pin_whole(id, {value.producer, false, "computed from shapes"});
   }
-  for (size_t line = 0; line < size_.size(); ++line) {
-    if (size_[line] <= kLongestLine || dead(static_cast<int>(line))) continue;
-    pin_line(static_cast<int>(line), add_reason({kNone, false, "longer than any channel axis"}));
+}
+
+/// So that memory stays within bounds whatever sizes a file names.
+void Lines::pin_longest() {
+  std::vector<int> living;
+  int64_t indices = 0;
+  for (int line = 0; line < count(); ++line) {
+    if (dead(line)) continue;
+    living.push_back(line);
+    indices += size(line);
+  }
+  std::stable_sort(living.begin(), living.end(), [&](int a, int b) { return size(a) > size(b); });
+  for (const int line : living) {
+    if (size(line) <= kLongestLine && indices <= kMostIndices) break;
+    pin_line(line, add_reason({kNone, false, "longer than any channel axis"}));
+    indices -= size(line);
   }
 }
 
-void Lines::pin_letters_and_parts() {
+void Lines::pin_letters() {
   for (size_t n = 0; n < factors_.size(); ++n) {
     const auto node = static_cast<NodeId>(n);
     for (size_t l = 0; l < factors_[n].letters.size(); ++l) {
@@ -173,16 +191,27 @@ void Lines::pin_letters_and_parts() {
       kill_letter(letter_id(node, static_cast<int>(l)),
                   add_reason({node, is_kernel(n, l), letter.pin}));
     }
+    for (const Pin& pin : factors_[n].pins) {
+      const int line = of(pin.value, pin.dim);
+      if (line == kNone || dead(line) || !is_whole(pin)) continue;
+      pin_line(line, add_reason({node, false, pin.reason}));
+    }
+  }
+}
+
+bool Lines::is_whole(const Pin& pin) const {
+  return pin.begin == 0 && pin.end == size(of(pin.value, pin.dim));
+}
+
+void Lines::pin_parts() {
+  for (size_t n = 0; n < factors_.size(); ++n) {
+    const auto node = static_cast<NodeId>(n);
     for (const Map& map : factors_[n].maps) pin_single(node, map);
     for (const Pin& pin : factors_[n].pins) {
       const int line = of(pin.value, pin.dim);
       if (line == kNone || dead(line)) continue;
       const int reason = add_reason({node, false, pin.reason});
-      if (pin.begin == 0 && pin.end == size(line)) {
-        pin_line(line, reason);
-      } else {
-        for (int64_t i = pin.begin; i < pin.end; ++i) pin_index(line, i, reason);
-      }
+      for (int64_t i = pin.begin; i < pin.end; ++i) pin_index(line, i, reason);
     }
   }
 }

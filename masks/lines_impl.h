@@ -71,7 +71,10 @@ class Lines {
   void unite_dims();
   void place_terms_and_maps();
   void pin_ends();
-  void pin_letters_and_parts();
+  void pin_letters();
+  void pin_longest();
+  void pin_parts();
+  bool is_whole(const Pin& pin) const;
   void pin_single(NodeId node, const Map& map);
   bool is_kernel(size_t node, size_t letter) const;
   void pin_line(int line, int reason);

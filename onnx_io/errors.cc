@@ -38,6 +38,10 @@ ModelError no_nodes(std::string_view path) {
   return ModelError(at(path) + "the graph is empty: it has no nodes");
 }
 
+ModelError no_outputs(std::string_view path) {
+  return ModelError(at(path) + "the graph has no outputs: it computes nothing");
+}
+
 ModelError no_opset(std::string_view path) {
   return ModelError(at(path) +
                     "the model does not say which opset it uses (opset_import); the file may be "

@@ -19,6 +19,7 @@ ModelError not_onnx(std::string_view path);
 ModelError truncated(std::string_view path, int64_t stopped_at, int64_t size);
 ModelError no_graph(std::string_view path);
 ModelError no_nodes(std::string_view path);
+ModelError no_outputs(std::string_view path);
 ModelError no_opset(std::string_view path);
 ModelError too_large(std::string_view path, int64_t bytes);
 UnsupportedError bad_ir_version(std::string_view path, int64_t found, int64_t lowest,

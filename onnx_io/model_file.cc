@@ -59,6 +59,7 @@ ModelFile::Impl::Impl(const std::string& model_path)
   if (!model.has_graph()) throw errors::no_graph(path);
   check_versions(path, model);
   if (model.graph().node().empty()) throw errors::no_nodes(path);
+  if (model.graph().output().empty()) throw errors::no_outputs(path);
 }
 
 ModelFile::ModelFile(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}

@@ -43,6 +43,7 @@ ModelIndex::ModelIndex(onnx::ModelProto& model) : model_(model) {
   readers_.reserve(2 * nodes);
   constants_.reserve(nodes);
   index_graph();
+  find_roots();
   count_reads(graph);
 }
 
@@ -105,14 +106,29 @@ bool ModelIndex::is_initializer(const std::string& name) const {
 }
 
 const std::string& ModelIndex::root_of(const std::string& name) const {
-  const std::string* at = &name;
-  for (size_t steps = 0; steps <= identities_.size(); ++steps) {
-    if (constants_.contains(*at)) return *at;
-    const auto next = identities_.find(*at);
-    if (next == identities_.end()) break;
-    at = &next->second;
+  const auto found = roots_.find(name);
+  return found == roots_.end() ? name : found->second;
+}
+
+/// Every step is taken once, however long a chain of Identity nodes is.
+void ModelIndex::find_roots() {
+  for (const auto& [output, input] : identities_) {
+    std::vector<const std::string*> passed = {&output};
+    const std::string* at = &input;
+    while (passed.size() <= identities_.size()) {  // or else a circle
+      if (const auto known = roots_.find(*at); known != roots_.end()) {
+        at = &known->second;
+        break;
+      }
+      const auto next = identities_.find(*at);
+      if (next == identities_.end()) break;
+      passed.push_back(at);
+      at = &next->second;
+    }
+    const std::string root = *at;
+    for (const std::string* each : passed) roots_.insert_or_assign(*each, root);
   }
-  return name;
+  std::erase_if(roots_, [&](const auto& entry) { return !constants_.contains(entry.second); });
 }
 
 int ModelIndex::readers(const std::string& name) const {
@@ -188,6 +204,7 @@ void ModelIndex::purge() {
     }
     const std::string input = identity->second;
     if (--readers_[input] == 0) work.push_back(input);
+    roots_.erase(name);
     identities_.erase(identity);
   }
   unread_.clear();

@@ -54,12 +54,14 @@ class ModelIndex {
   void count_reads(const onnx::GraphProto& graph);
   void drop_reader(const std::string& name);
   void index_graph();
+  void find_roots();
 
   onnx::ModelProto& model_;
   std::unordered_map<std::string, Constant> constants_;
   std::unordered_map<std::string, onnx::ValueInfoProto*> inputs_;
   std::unordered_map<std::string, onnx::NodeProto*> nodes_;
   std::unordered_map<std::string, std::string> identities_;  // output -> input
+  std::unordered_map<std::string, std::string> roots_;  // output of an Identity -> its constant
   std::unordered_map<std::string, int> readers_;
   std::unordered_set<std::string> names_;
   std::unordered_set<std::string> unread_;

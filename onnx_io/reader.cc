@@ -151,7 +151,8 @@ class Reader {
 
   /// After `define_outputs`, since a file need not be sorted.
   void define_identities() {
-    std::unordered_map<std::string_view, std::string_view> sources;
+    Sources sources;
+    Roots roots;
     for (const auto& node : proto_.node()) {
       if (is_identity(node)) sources.emplace(node.output(0), node.input(0));
     }
@@ -162,7 +163,7 @@ class Reader {
       const onnx::NodeProto& node = proto_.node(n);
       if (!is_identity(node)) continue;
       const std::string& name = node.output(0);
-      const ValueId root = root_weight(node.input(0), sources);
+      const ValueId root = root_weight(node.input(0), sources, roots);
       if (root == kNone || outputs.contains(name)) {
         const ValueId own = define_output(node, name);
         if (root == kNone) continue;
@@ -175,17 +176,30 @@ class Reader {
     }
   }
 
-  /// The value with a weight that `name` shows through Identity nodes, or kNone.
-  ValueId root_weight(std::string_view name,
-                      const std::unordered_map<std::string_view, std::string_view>& sources) const {
-    for (size_t steps = 0; steps <= sources.size(); ++steps) {
-      const auto id = ids_.find(name);
-      if (id != ids_.end()) return graph_.value(id->second).weight == kNone ? kNone : id->second;
+  using Sources = std::unordered_map<std::string_view, std::string_view>;
+  using Roots = std::unordered_map<std::string_view, ValueId>;
+
+  /// The value with a weight that `name` shows through Identity nodes, or kNone. What it learns on
+  /// the way goes into `roots`: chains may be long.
+  ValueId root_weight(std::string_view name, const Sources& sources, Roots& roots) const {
+    std::vector<std::string_view> passed;
+    ValueId root = kNone;
+    while (passed.size() <= sources.size()) {  // or else a circle
+      if (const auto known = roots.find(name); known != roots.end()) {
+        root = known->second;
+        break;
+      }
+      if (const auto id = ids_.find(name); id != ids_.end()) {
+        root = graph_.value(id->second).weight == kNone ? kNone : id->second;
+        break;
+      }
       const auto source = sources.find(name);
-      if (source == sources.end()) return kNone;
+      if (source == sources.end()) break;
+      passed.push_back(name);
       name = source->second;
     }
-    return kNone;
+    for (const std::string_view each : passed) roots.emplace(each, root);
+    return root;
   }
 
   /// What reading `name` means; kNone if it is not there.

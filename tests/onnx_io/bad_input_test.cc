@@ -72,6 +72,9 @@ TEST_F(BadInput, NoGraphNoNodes) {
   EXPECT_EQ(complaint(model), path() + ": not an ONNX model: it has no graph");
   model.mutable_graph()->set_name("g");
   EXPECT_EQ(complaint(model), path() + ": the graph is empty: it has no nodes");
+  model = model_of(kGood);
+  model.mutable_graph()->clear_output();
+  EXPECT_EQ(complaint(model), path() + ": the graph has no outputs: it computes nothing");
 }
 
 TEST_F(BadInput, VersionsOutsideOfTheRange) {

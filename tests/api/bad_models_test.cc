@@ -1,0 +1,195 @@
+// Models that are wrong, and models that a stranger made to do harm: an error that says where, or a
+// plan; never a crash, and never a file.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/reader.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+namespace {
+
+class BadModels : public ::testing::Test {
+ protected:
+  /// Prunes half of `model`; the file appears only if all went well.
+  Pruning prune(const onnx::ModelProto& model) {
+    const std::string in = folder_ / "in.onnx";
+    std::ofstream(in, std::ios::binary) << model.SerializeAsString();
+    onnx_io::ModelFile file(in);
+    Graph graph = onnx_io::to_graph(file);
+    Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}));
+    onnx_io::OnnxEditor editor(file);
+    apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
+    file.write(out());
+    return pruning;
+  }
+
+  /// What is wrong with the model; "" if nothing is.
+  std::string complaint(const onnx::ModelProto& model) {
+    try {
+      prune(model);
+    } catch (const ModelError& error) {
+      EXPECT_FALSE(std::filesystem::exists(out()));
+      return error.what();
+    }
+    return "";
+  }
+
+  std::string out() const { return folder_ / "out.onnx"; }
+
+  TemporaryFolder folder_;
+};
+
+struct Weight {
+  std::string name, dims;
+};
+
+onnx::ModelProto model_with(const std::string& text, const std::vector<Weight>& weights) {
+  onnx::ModelProto model = model_of(text);
+  for (const Weight& weight : weights) add_weight(model, weight.name, weight.dims);
+  return model;
+}
+
+void add_integers(onnx::ModelProto& model, const std::string& name,
+                  const std::vector<int64_t>& values) {
+  onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(onnx::TensorProto::INT64);
+  tensor.add_dims(static_cast<int64_t>(values.size()));
+  for (const int64_t value : values) tensor.add_int64_data(value);
+}
+
+TEST_F(BadModels, WeightsThatDoNotFitNameNodeAndOperand) {
+  EXPECT_EQ(complaint(model_with("g (float[1,3,8,8] x) => (float[1,4,8,8] y) "
+                                 "{ a = Conv(x, w) y = Conv(a, v) }",
+                                 {{"w", "8x3x1x1"}, {"v", "4x7x1x1"}})),
+            "node \"y\": wrong dims: channels of \"a\": wanted 7, found 8");
+  EXPECT_EQ(complaint(model_with("g (float[1,3,8,8] x) => (float[1,4,8,8] y) { y = Conv(x, w) }",
+                                 {{"w", "4x3x1"}})),
+            "node \"y\": wrong dims: rank of \"x\": wanted 3, found 4");
+  EXPECT_EQ(complaint(model_with("g (float[1,12] x) => (float[1,4] y) "
+                                 "{ a = Gemm(x, w) y = Gemm(a, v) }",
+                                 {{"w", "12x8"}, {"v", "9x4"}})),
+            "node \"y\": wrong dims: b[0] of \"v\": wanted 8, found 9");
+  EXPECT_EQ(complaint(model_with("g (float[1,3,8,8] x) => (float[1,8,8,8] y) "
+                                 "{ a = Conv(x, w) y = BatchNormalization(a, s, s, s, s) }",
+                                 {{"w", "8x3x1x1"}, {"s", "7"}})),
+            "node \"y\": wrong dims: gamma[0] of \"s\": wanted 8, found 7");
+}
+
+TEST_F(BadModels, WeightsThatAreNotNumbers) {
+  onnx::ModelProto model =
+      model_with("g (float[1,3,8,8] x) => (float[1,4,8,8] y) { a = Conv(x, w) y = Conv(a, v) }",
+                 {{"w", "8x3x1x1"}, {"v", "4x8x1x1"}});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::string& raw = *model.mutable_graph()->mutable_initializer(0)->mutable_raw_data();
+  raw.replace(7 * sizeof(float), sizeof(float), reinterpret_cast<const char*>(&nan), sizeof(float));
+  EXPECT_EQ(complaint(model),
+            "tensor \"w\": element 7 is not a number; channels with such weights cannot be ranked");
+}
+
+TEST_F(BadModels, DimensionsBeyondAllMeasure) {
+  EXPECT_EQ(complaint(model_of("g (float[1099511627776,1099511627776] x) => (float[1] y) "
+                               "{ y = Relu(x) }")),
+            "tensor \"x\": wrong dims [1099511627776, 1099511627776]: dimensions are 0 or more and "
+            "have at most 2^48 elements together");
+  EXPECT_EQ(complaint(model_of("g (float[1,1099511627776] x) => (float[1] y) { y = Relu(x) }")),
+            "");
+}
+
+/// Each row of `a` is a line of 2^23 indices of its own; together they would not fit in memory.
+TEST_F(BadModels, ManyLongAxesCostNoMoreThanSome) {
+  std::string text = "g (float[1,4] x) => (float[1,4] y) { a = MatMul(x, w)";
+  const int kAxes = 100;
+  for (int i = 0; i < kAxes; ++i) {
+    const std::string n = std::to_string(i);
+    text += " b" + n + " = Unsqueeze(a, last) c" + n + " = Expand(b" + n + ", long) d" + n +
+            " = ReduceMean<axes=[2], keepdims=0>(c" + n + ")";
+  }
+  onnx::ModelProto model = model_with(text + " y = MatMul(d0, v) }", {{"w", "4x8"}, {"v", "8x4"}});
+  add_integers(model, "last", {2});
+  add_integers(model, "long", {1, 8, int64_t{1} << 23});
+  const Pruning pruning = prune(model);
+  ASSERT_EQ(pruning.analysis.coupling.groups.size(), 1U);
+  EXPECT_EQ(pruning.analysis.coupling.groups[0].size, 8);
+}
+
+/// A hostile or sloppy file; found by the fuzzer of fuzz/onnx_reader.cc.
+TEST_F(BadModels, OperandsThatAreMissing) {
+  EXPECT_NO_THROW(
+      prune(model_with("g (float[1,4] x) => (float[1,8] y) "
+                       "{ a = MatMul(x, w) y = ScatterND(a, i) }",
+                       {{"w", "4x8"}, {"i", "1x1"}})));
+  onnx::ModelProto nameless = model_of("g (float[1,4] x) => (float[1,4] y) { y = Relu(x) }");
+  onnx::NodeProto& constant = *nameless.mutable_graph()->add_node();
+  constant.set_op_type("Constant");
+  constant.add_output("");
+  onnx::AttributeProto& value = *constant.add_attribute();
+  value.set_name("value_int");
+  value.set_type(onnx::AttributeProto::INT);
+  EXPECT_NO_THROW(prune(nameless));
+}
+
+TEST_F(BadModels, EmptyTensors) {
+  onnx::ModelProto model =
+      model_with("g (float[0,4] x) => (float[0,2,4] y) { a = MatMul(x, w) y = Reshape(a, s) }",
+                 {{"w", "4x8"}});
+  add_integers(model, "s", {0, 2, 4});
+  EXPECT_NO_THROW(prune(model));
+}
+
+TEST_F(BadModels, SizesThatOverflow) {
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  const auto reshaped = [&](const std::vector<int64_t>& shape) {
+    onnx::ModelProto model =
+        model_with("g (float[1,4] x) => (float[1,8] y) { a = MatMul(x, w) y = Reshape(a, s) }",
+                   {{"w", "4x8"}});
+    add_integers(model, "s", shape);
+    return complaint(model);
+  };
+  EXPECT_NE(reshaped({least, 8}), "");
+  EXPECT_NE(reshaped({-1, -1}), "");
+  EXPECT_NE(reshaped({int64_t{1} << 40, int64_t{1} << 40, -1}), "");
+  const auto conv = [&](const std::string& attributes) {
+    return complaint(model_with(
+        "g (float[1,3,8,8] x) => (float[1,4,8,8] y) { y = Conv<" + attributes + ">(x, w) }",
+        {{"w", "4x3x1x1"}}));
+  };
+  const std::string most = std::to_string(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(conv("strides=[1," + most + "]"),
+            "node \"y\": attribute \"strides\": wanted numbers from 1 to 16777216, found " + most);
+  EXPECT_NE(conv("pads=[0,0," + most + "," + most + "]"), "");
+  EXPECT_NE(conv("dilations=[" + most + ",1]"), "");
+  EXPECT_NE(conv("group=" + most), "");
+}
+
+/// The file declares a result of another rank than the operator gives it.
+TEST_F(BadModels, DeclaredShapesThatAreNotTrue) {
+  onnx::ModelProto model =
+      model_with("g (float[1,4] x, int64[2] r) => (float[8] y) { a = MatMul(x, w) y = Tile(a, r) }",
+                 {{"w", "4x8"}});
+  EXPECT_NO_THROW(prune(model));
+}
+
+TEST_F(BadModels, ListsOfDifferentLength) {
+  onnx::ModelProto model = model_with(
+      "g (float[1,4] x) => (float[1,8] y) { a = MatMul(x, w) y = Slice(a, starts, ends, axes) }",
+      {{"w", "4x8"}});
+  add_integers(model, "starts", {0, 0});
+  add_integers(model, "ends", {1, 4});
+  add_integers(model, "axes", {0});
+  EXPECT_EQ(complaint(model),
+            "node \"y\": attribute \"starts\": starts, ends, axes and steps differ in length");
+}
+
+}  // namespace
+}  // namespace parsimony::test
