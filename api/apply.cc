@@ -1,7 +1,8 @@
 #include "parsimony/api/apply.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <string_view>
-#include <unordered_map>
 
 #include "parsimony/graph/graph_editor.h"
 
@@ -9,7 +10,7 @@ namespace parsimony {
 
 namespace {
 
-using ShapeChanges = std::unordered_map<std::string_view, ShapeChange>;
+using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
 /// Makes the plan's changes on the graph alone: which shapes become others?
 ShapeChanges try_out(const Plan& plan, const Graph& graph, const Probe& probe) {

@@ -5,6 +5,7 @@ option(PARSIMONY_BENCH "Build the benchmarks" OFF)
 option(PARSIMONY_FUZZ "Build the fuzzers (needs clang)" OFF)
 option(PARSIMONY_TORCH "Build the libtorch front end" OFF)
 option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
+option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed" ON)
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
 option(PARSIMONY_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 

@@ -2,11 +2,18 @@
 
 find_package(Threads REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
+find_package(absl REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Protobuf REQUIRED)  # before ONNX, whose targets name it
 find_package(ONNX REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+
+# Optional, and for programs only: a library does not choose its user's allocator. Sanitizers bring
+# their own.
+if(PARSIMONY_MIMALLOC AND NOT PARSIMONY_SANITIZE)
+  find_package(mimalloc QUIET)
+endif()
 
 if(PARSIMONY_TESTS)
   find_package(GTest REQUIRED)

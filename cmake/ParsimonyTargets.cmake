@@ -47,6 +47,14 @@ function(parsimony_room)
   set_property(GLOBAL APPEND PROPERTY PARSIMONY_ROOMS ${room_NAME})
 endfunction()
 
+# The analysis makes many small vectors that live long. The C library's allocator needs twice the
+# time for them, and more than its share when there are many: docs/performance.md has the numbers.
+function(parsimony_allocator program)
+  if(TARGET mimalloc)
+    target_link_libraries(${program} PRIVATE mimalloc)
+  endif()
+endfunction()
+
 # The `parsimony` command from everything in a folder; lands in <build>/bin.
 function(parsimony_command folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
@@ -61,6 +69,7 @@ function(parsimony_command folder)
   add_executable(parsimony ${sources})
   target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
     Threads::Threads)
+  parsimony_allocator(parsimony)
   # `verify` runs a script: the installed one, or that of the source tree.
   file(RELATIVE_PATH share_from_bin
     "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/parsimony/tools")
@@ -101,6 +110,9 @@ endfunction()
 function(parsimony_benchmarks folder)
   parsimony_programs(${folder} PREFIX bench_
     LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
+  # These measure in their own process.
+  parsimony_allocator(bench_resnet50)
+  parsimony_allocator(bench_growth)
   if(TARGET parsimony)
     add_dependencies(bench_support parsimony)
   endif()

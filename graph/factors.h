@@ -1,6 +1,8 @@
 // How one node sees its operands: dimensions as products of letters, and maps between indices.
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +10,10 @@
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {
+
+/// A number per dimension of a tensor, or per letter of a dimension: in place, for a network has
+/// many of them, and few are longer.
+using FewInts = absl::InlinedVector<int, 4>;
 
 /// One axis local to a node. Nothing outside the node knows it.
 struct Letter {
@@ -23,7 +29,7 @@ struct Letter {
 struct Term {
   ValueId value = kNone;
   int dim = 0;
-  std::vector<int> letters;
+  FewInts letters;
 };
 
 /// Indices [a_begin, a_begin + count) of one dimension are those from b_begin on of another.

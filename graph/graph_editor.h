@@ -1,11 +1,12 @@
 // Makes a plan's changes on a Graph alone, so that they can be checked before a model is touched.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstddef>
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
@@ -38,8 +39,8 @@ class GraphEditor : public ModelEditor {
   ValueId add_value(const std::string& name, WeightId weight);
 
   Graph graph_;
-  std::unordered_map<std::string_view, NodeId> nodes_;  // names are the original's, or in names_
-  std::unordered_map<std::string_view, WeightId> weights_;
+  absl::flat_hash_map<std::string_view, NodeId> nodes_;  // names are the original's, or in names_
+  absl::flat_hash_map<std::string_view, WeightId> weights_;
   std::deque<std::string> names_;
   std::deque<std::vector<std::byte>> storage_;
 };

@@ -2,36 +2,19 @@
 // ellipses are and what sizes its letters have.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "parsimony/graph/factors.h"
 #include "parsimony/graph/notation.h"
 #include "parsimony/graph/rule.h"
 
 namespace parsimony {
 
-/// The letters of one dimension, in place: a network has many dimensions, and matching is most of
-/// what inference does.
-class LetterList {
- public:
-  void push_back(int letter) { letters_.at(size_++) = letter; }
-  void clear() { size_ = 0; }
-  size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  int operator[](size_t i) const { return letters_[i]; }
-  const int* begin() const { return letters_.data(); }
-  const int* end() const { return letters_.data() + size_; }
-
- private:
-  std::array<int, notation::kMostLetters> letters_{};
-  size_t size_ = 0;
-};
-
 /// A dimension of an operand as letters of the match; empty where a broadcast 1 stands.
 struct MatchedDim {
-  LetterList letters;
+  FewInts letters;
 };
 
 struct MatchedOperand {

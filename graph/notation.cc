@@ -49,10 +49,7 @@ class Parser {
     if (accept("..")) return {true, {word()}};
     if (!accept("(")) return {false, {word()}};
     Dim product;
-    while (!accept(")")) {
-      if (product.letters.size() == kMostLetters) fail("')'");
-      product.letters.push_back(word());
-    }
+    while (!accept(")")) product.letters.push_back(word());
     return product;
   }
 

@@ -25,9 +25,6 @@
 
 namespace parsimony::notation {
 
-/// A dimension is a product of no more letters.
-inline constexpr size_t kMostLetters = 6;
-
 struct Dim {
   bool ellipsis = false;             ///< `letters` holds the one name of the group
   std::vector<std::string> letters;  ///< a digit string is a fixed size

@@ -90,7 +90,7 @@ std::optional<MacsFormula::Factor> locate(const Match& match, int letter) {
   for (const MatchedOperand& operand : match.operands) {
     for (size_t d = 0; d < operand.dims.size(); ++d) {
       int64_t stride = 1;
-      const LetterList& letters = operand.dims[d].letters;
+      const FewInts& letters = operand.dims[d].letters;
       for (size_t i = letters.size(); i-- > 0;) {
         if (letters[i] == letter) {
           return MacsFormula::Factor{operand.value, static_cast<int>(d), stride,

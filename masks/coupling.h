@@ -94,8 +94,8 @@ class Coupling {
   /// Nodes that tie the members of a group together, in graph order.
   std::vector<NodeId> ties(int group) const;
 
-  std::vector<std::vector<int>> value_lines;  ///< per value and dimension; empty: no part in it
-  std::vector<int64_t> line_begin;            ///< per line, into element_channel; one past the end
+  std::vector<FewInts> value_lines;  ///< per value and dimension; empty: no part in it
+  std::vector<int64_t> line_begin;   ///< per line, into element_channel; one past the end
   std::vector<ChannelId> element_channel;
   std::vector<std::vector<NodeId>> line_nodes;  ///< per line: the nodes that name it
   /// Per value and dimension: a removed channel is zero there in the masked original.

@@ -46,8 +46,8 @@ Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> kee
   flood();
 }
 
-int Lines::add_reason(Reason reason) {
-  reasons_.push_back(std::move(reason));
+int Lines::add_reason(const Reason& reason) {
+  reasons_.push_back(reason);
   return static_cast<int>(reasons_.size()) - 1;
 }
 
@@ -157,10 +157,12 @@ void Lines::pin_ends() {
   for (size_t v = 0; v < graph_.values.size(); ++v) {
     const Value& value = graph_.values[v];
     const auto id = static_cast<ValueId>(v);
-    if (value.is_input) pin_whole(id, {kNone, false, "graph input \"" + value.name + "\""});
-    if (value.is_output) pin_whole(id, {kNone, false, "graph output \"" + value.name + "\""});
+    if (value.is_input)
+      pin_whole(id, {kNone, false, keep_text("graph input \"" + value.name + "\"")});
+    if (value.is_output)
+      pin_whole(id, {kNone, false, keep_text("graph output \"" + value.name + "\"")});
     if (value.captured)
-      pin_whole(id, {kNone, false, "\"" + value.name + "\" is read inside a subgraph"});
+      pin_whole(id, {kNone, false, keep_text("\"" + value.name + "\" is read inside a subgraph")});
     if (facts_.computed[v]) pin_whole(id, {value.producer, false, "computed from shapes"});
   }
 }
@@ -226,7 +228,8 @@ void Lines::pin_single(NodeId node, const Map& map) {
   for (const Run& run : map.runs) {
     if (run.count <= 0) continue;
     if (reason == kNone) {
-      reason = add_reason({node, false, "is all of \"" + graph_.value(single).name + "\""});
+      reason =
+          add_reason({node, false, keep_text("is all of \"" + graph_.value(single).name + "\"")});
     }
     pin_index(a == kNone ? b : a, a == kNone ? run.b_begin : run.a_begin, reason);
   }

@@ -2,8 +2,11 @@
 // pins. Private to masks/.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "parsimony/graph/rule.h"
@@ -15,7 +18,7 @@ namespace parsimony {
 struct Reason {
   NodeId node = kNone;
   bool structural = false;  ///< the extent of a kernel: nobody takes it for channels
-  std::string text;
+  std::string_view text;    ///< of the factors, of `Lines::keep_text`, or a literal
 };
 
 /// A run of a map as one of its two lines sees it.
@@ -47,8 +50,8 @@ class Lines {
   bool dead(int line) const { return dead_[static_cast<size_t>(line)] != kNone; }
 
   const std::vector<Factors>& factors() const { return factors_; }
-  const std::vector<std::vector<int>>& value_lines() const { return value_lines_; }
-  const std::vector<PlacedTerm>& terms(int line) const { return terms_[static_cast<size_t>(line)]; }
+  const std::vector<FewInts>& value_lines() const { return value_lines_; }
+  std::span<const PlacedTerm> terms(int line) const { return terms_[static_cast<size_t>(line)]; }
   const std::vector<LineRun>& runs(int line) const { return runs_[static_cast<size_t>(line)]; }
 
   int letter_id(NodeId node, int letter) const {
@@ -64,7 +67,9 @@ class Lines {
   }
   const Reason& reason(int id) const { return reasons_[static_cast<size_t>(id)]; }
   const Reason& why_dead(int line) const { return reason(dead_[static_cast<size_t>(line)]); }
-  int add_reason(Reason reason);
+  int add_reason(const Reason& reason);
+  /// Holds a text as long as the lines live.
+  std::string_view keep_text(std::string text) { return texts_.emplace_back(std::move(text)); }
 
  private:
   void collect_factors(std::span<const NodeId> keep_whole);
@@ -90,14 +95,15 @@ class Lines {
   const Facts& facts_;
   const std::vector<bool> from_weights_;
   std::vector<Factors> factors_;  // per node; empty where the node is shape arithmetic
-  std::vector<std::vector<int>> value_lines_;
+  std::vector<FewInts> value_lines_;
   std::vector<int64_t> size_;
-  std::vector<std::vector<PlacedTerm>> terms_;
+  std::vector<absl::InlinedVector<PlacedTerm, 4>> terms_;
   std::vector<std::vector<LineRun>> runs_;
   std::vector<int64_t> longest_run_;
   std::vector<int> letter_begin_;
   std::vector<NodeId> letter_node_;
   std::vector<Reason> reasons_;
+  std::deque<std::string> texts_;
   std::vector<int> dead_;                 // per line: reason
   std::vector<int> letter_dead_;          // per letter: reason
   std::vector<std::vector<int>> pinned_;  // per line, where only parts are pinned

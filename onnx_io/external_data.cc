@@ -72,8 +72,8 @@ ExternalData::ExternalData(ExternalData&&) noexcept = default;
 ExternalData& ExternalData::operator=(ExternalData&&) noexcept = default;
 
 ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std::string& location) {
-  for (const auto& known : mappings_) {
-    if (known->file.location == location) return *known;
+  if (const auto known = by_location_.find(location); known != by_location_.end()) {
+    return *known->second;
   }
   const std::string path = checked_path(tensor, folder_, location).string();
   const OpenFile opened = open_for_reading(path);
@@ -91,7 +91,9 @@ ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std:
     ::madvise(data, size, MADV_SEQUENTIAL);
     fresh->file.data = static_cast<const std::byte*>(data);
     fresh->file.bytes = opened.size;
+    by_address_.emplace(fresh->file.data, fresh.get());
   }
+  by_location_.emplace(location, fresh.get());
   return *mappings_.emplace_back(std::move(fresh));
 }
 
@@ -108,15 +110,14 @@ ExternalData::Range ExternalData::locate(std::string_view tensor, const std::str
 void ExternalData::release(const std::byte* data, int64_t bytes) const {
   if (bytes <= 0) return;
   static const int64_t page = ::sysconf(_SC_PAGESIZE);
-  for (const auto& known : mappings_) {
-    const File& file = known->file;
-    if (std::less<>()(data, file.data) || !std::less<>()(data, file.data + file.bytes)) continue;
-    const int64_t begin = (data - file.data) / page * page;
-    const int64_t end = std::min(data - file.data + bytes, file.bytes);
-    ::madvise(const_cast<std::byte*>(file.data + begin), static_cast<size_t>(end - begin),
-              MADV_DONTNEED);
-    return;
-  }
+  const auto behind = by_address_.upper_bound(data);
+  if (behind == by_address_.begin()) return;
+  const File& file = std::prev(behind)->second->file;
+  if (!std::less<>()(data, file.data + file.bytes)) return;
+  const int64_t begin = (data - file.data) / page * page;
+  const int64_t end = std::min(data - file.data + bytes, file.bytes);
+  ::madvise(const_cast<std::byte*>(file.data + begin), static_cast<size_t>(end - begin),
+            MADV_DONTNEED);
 }
 
 std::vector<ExternalData::File> ExternalData::files() const {

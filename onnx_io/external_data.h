@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace parsimony::onnx_io {
@@ -51,6 +54,9 @@ class ExternalData {
 
   std::string folder_;
   std::vector<std::unique_ptr<Mapping>> mappings_;
+  // An exporter may make a file of every tensor.
+  std::unordered_map<std::string, Mapping*> by_location_;
+  std::map<const std::byte*, Mapping*, std::less<>> by_address_;
 };
 
 }  // namespace parsimony::onnx_io

@@ -1,6 +1,8 @@
 // Finds tensors and nodes of a model by name, and knows who reads what.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <onnx/onnx_pb.h>
 
 #include <string>
@@ -58,12 +60,12 @@ class ModelIndex {
 
   onnx::ModelProto& model_;
   std::unordered_map<std::string, Constant> constants_;
-  std::unordered_map<std::string, onnx::ValueInfoProto*> inputs_;
-  std::unordered_map<std::string, onnx::NodeProto*> nodes_;
+  absl::flat_hash_map<std::string, onnx::ValueInfoProto*> inputs_;
+  absl::flat_hash_map<std::string, onnx::NodeProto*> nodes_;
   std::unordered_map<std::string, std::string> identities_;  // output -> input
   std::unordered_map<std::string, std::string> roots_;  // output of an Identity -> its constant
-  std::unordered_map<std::string, int> readers_;
-  std::unordered_set<std::string> names_;
+  absl::flat_hash_map<std::string, int> readers_;
+  absl::flat_hash_set<std::string> names_;
   std::unordered_set<std::string> unread_;
 };
 

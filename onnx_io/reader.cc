@@ -1,8 +1,9 @@
 #include "parsimony/onnx_io/reader.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -176,8 +177,8 @@ class Reader {
     }
   }
 
-  using Sources = std::unordered_map<std::string_view, std::string_view>;
-  using Roots = std::unordered_map<std::string_view, ValueId>;
+  using Sources = absl::flat_hash_map<std::string_view, std::string_view>;
+  using Roots = absl::flat_hash_map<std::string_view, ValueId>;
 
   /// The value with a weight that `name` shows through Identity nodes, or kNone. What it learns on
   /// the way goes into `roots`: chains may be long.
@@ -272,10 +273,10 @@ class Reader {
   ModelFile::Impl& impl_;
   const onnx::GraphProto& proto_;
   Graph graph_;
-  std::unordered_map<std::string_view, ValueId> ids_;
-  std::unordered_map<std::string_view, ValueId> own_outputs_;
+  absl::flat_hash_map<std::string_view, ValueId> ids_;
+  absl::flat_hash_map<std::string_view, ValueId> own_outputs_;
   std::vector<bool> left_out_;
-  std::unordered_map<std::string, int> opsets_;
+  absl::flat_hash_map<std::string, int> opsets_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -40,7 +41,8 @@ void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
 /// All cuts, one per tensor, in order of first mention; none that leaves a tensor as it is.
 std::vector<TensorCut> gather_cuts(const Plan& plan) {
   std::vector<TensorCut> cuts;
-  std::unordered_map<std::string_view, size_t> index;
+  absl::flat_hash_map<std::string_view, size_t> index;
+  index.reserve(4 * plan.groups.size());
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& slice : group.slices) {
       const auto [found, is_new] = index.emplace(slice.tensor, cuts.size());

@@ -28,7 +28,7 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
     allow("report",   "graph masks speedup",                      "nlohmann")
     allow("cli",      "graph masks pruners speedup configs api onnx_io torch_io training report",
                       "CLI nlohmann")
-    split("Eigen torch ATen c10", names, " ")
+    split("absl Eigen torch ATen c10", names, " ")
     for (i in names) may_show[names[i]] = 1
     split("sys linux netinet arpa bits", names, " ")  # folders of the operating system
     for (i in names) system_folder[names[i]] = 1
@@ -36,6 +36,7 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
 
   function allow(room, below, packages,    names, i) {
     may_include[room, room] = 1
+    may_use[room, "absl"] = 1  # containers
     split(below, names, " ")
     for (i in names) may_include[room, names[i]] = 1
     split(packages, names, " ")

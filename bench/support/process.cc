@@ -21,6 +21,10 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
+double cpu_of(const rusage& usage) {
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
 rusage wait_for(pid_t child, const std::string& what) {
   int status = 0;
   rusage usage{};
@@ -50,11 +54,10 @@ Run run(const std::vector<std::string>& arguments) {
   if (error != 0) throw std::runtime_error(line + " cannot be started");
   const rusage usage = wait_for(child, line);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-  return {passed.count(), seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
-          static_cast<int64_t>(usage.ru_maxrss) * 1024};
+  return {passed.count(), cpu_of(usage), static_cast<int64_t>(usage.ru_maxrss) * 1024};
 }
 
-void in_child(const std::function<void()>& work) {
+double in_child(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot fork");
   if (child == 0) {
@@ -67,7 +70,7 @@ void in_child(const std::function<void()>& work) {
     }
     _exit(status);
   }
-  wait_for(child, "making a model");
+  return cpu_of(wait_for(child, "a child's work"));
 }
 
 std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }

@@ -19,8 +19,9 @@ struct Run {
 /// @throws std::runtime_error if it cannot be started or fails
 Run run(const std::vector<std::string>& arguments);
 
-/// Calls `work` in a forked process. @throws std::runtime_error if it fails
-void in_child(const std::function<void()>& work);
+/// Calls `work` in a forked process: a heap and caches of its own, as a command has them.
+/// @returns the processor time of that process, in seconds. @throws std::runtime_error if it fails
+double in_child(const std::function<void()>& work);
 
 /// The `parsimony` command that was built with this program.
 std::string parsimony_command();

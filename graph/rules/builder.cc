@@ -20,10 +20,13 @@ int FactorBuilder::letter(int64_t size, std::string name) {
   return static_cast<int>(factors_.letters.size()) - 1;
 }
 
-void FactorBuilder::term(ValueId value, int dim, std::vector<int> letters) {
+void FactorBuilder::term(ValueId value, int dim, std::span<const int> letters) {
   size_of_dim(value, dim);  // there is one
-  std::erase_if(letters, [&](int l) { return factors_.letters[static_cast<size_t>(l)].size == 1; });
-  if (!letters.empty()) factors_.terms.push_back({value, dim, std::move(letters)});
+  Term term{value, dim, {}};
+  for (const int l : letters) {
+    if (factors_.letters[static_cast<size_t>(l)].size != 1) term.letters.push_back(l);
+  }
+  if (!term.letters.empty()) factors_.terms.push_back(std::move(term));
 }
 
 void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
@@ -32,8 +35,8 @@ void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
                            std::to_string(size_of_dim(b, b_dim)) + " should be the same");
   }
   const int l = letter(size_of_dim(a, a_dim));
-  term(a, a_dim, {l});
-  term(b, b_dim, {l});
+  term(a, a_dim, {{l}});
+  term(b, b_dim, {{l}});
 }
 
 void FactorBuilder::pin(ValueId value, int dim, const std::string& reason) {

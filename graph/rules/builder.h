@@ -1,6 +1,7 @@
 // Small helpers that the irregular rules share.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ class FactorBuilder {
   explicit FactorBuilder(const NodeView& view) : view_(view) {}
 
   int letter(int64_t size, std::string name = "d");
-  void term(ValueId value, int dim, std::vector<int> letters);
+  void term(ValueId value, int dim, std::span<const int> letters);
 
   /// The two dimensions are the same axis.
   void tie(ValueId a, int a_dim, ValueId b, int b_dim);

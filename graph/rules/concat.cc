@@ -35,9 +35,9 @@ Factors factor_concat(const NodeView& view) {
   for (size_t d = 0; d < rank; ++d) {
     if (static_cast<int>(d) == axis) continue;
     const int letter = builder.letter(known_shape(view, 0)[d]);
-    builder.term(y, static_cast<int>(d), {letter});
+    builder.term(y, static_cast<int>(d), {{letter}});
     for (int i = 0; i < view.inputs(); ++i)
-      builder.term(view.input(i), static_cast<int>(d), {letter});
+      builder.term(view.input(i), static_cast<int>(d), {{letter}});
   }
   int64_t begin = 0;
   for (int i = 0; i < view.inputs(); ++i) {

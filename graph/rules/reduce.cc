@@ -30,13 +30,13 @@ Factors factor_reduce(const NodeView& view, bool mixes) {
   int out = 0;
   for (size_t d = 0; d < x.size(); ++d) {
     const int letter = builder.letter(x[d]);
-    builder.term(view.input(0), static_cast<int>(d), {letter});
+    builder.term(view.input(0), static_cast<int>(d), {{letter}});
     if ((*axes)[d]) {
       builder.factors().letters.back().contracted = true;
       builder.factors().letters.back().mixes = mixes;
       out += keep ? 1 : 0;
     } else {
-      builder.term(view.output(0), out++, {letter});
+      builder.term(view.output(0), out++, {{letter}});
     }
   }
   return builder.take();

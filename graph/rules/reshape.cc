@@ -45,7 +45,7 @@ void add_terms(const Side& side, size_t begin, size_t end, const std::vector<int
     for (size_t s = strides.size() - 1; s-- > 0;) {
       if (strides[s] >= low && strides[s] < high) term.push_back(letters[s]);
     }
-    builder.term(side.value, side.dims[d], std::move(term));
+    builder.term(side.value, side.dims[d], term);
     low = high;
   }
 }

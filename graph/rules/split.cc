@@ -49,9 +49,9 @@ Factors factor_split(const NodeView& view) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (static_cast<int>(d) == axis) continue;
     const int letter = builder.letter(shape[d]);
-    builder.term(x, static_cast<int>(d), {letter});
+    builder.term(x, static_cast<int>(d), {{letter}});
     for (int i = 0; i < view.outputs(); ++i) {
-      if (view.output(i) != kNone) builder.term(view.output(i), static_cast<int>(d), {letter});
+      if (view.output(i) != kNone) builder.term(view.output(i), static_cast<int>(d), {{letter}});
     }
   }
   const std::vector<int64_t> sizes = sizes_of(view, shape[static_cast<size_t>(axis)]);
