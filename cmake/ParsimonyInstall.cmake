@@ -4,7 +4,13 @@ include(CMakePackageConfigHelpers)
 
 get_property(PARSIMONY_ROOMS GLOBAL PROPERTY PARSIMONY_ROOMS)
 foreach(room IN LISTS PARSIMONY_ROOMS)
-  install(TARGETS parsimony_${room} EXPORT parsimonyTargets)
+  # Who does not ask for torch_io need not have libtorch.
+  if(room STREQUAL "torch_io")
+    set(export parsimonyTorchTargets)
+  else()
+    set(export parsimonyTargets)
+  endif()
+  install(TARGETS parsimony_${room} EXPORT ${export})
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/parsimony/${room}"
     FILES_MATCHING PATTERN "*.h" PATTERN "*_impl.h" EXCLUDE)
@@ -25,3 +31,6 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/parsimonyConfigVersion.c
 install(FILES "${PROJECT_BINARY_DIR}/parsimonyConfig.cmake"
   "${PROJECT_BINARY_DIR}/parsimonyConfigVersion.cmake" DESTINATION "${package_folder}")
 install(EXPORT parsimonyTargets NAMESPACE parsimony:: DESTINATION "${package_folder}")
+if(PARSIMONY_TORCH)
+  install(EXPORT parsimonyTorchTargets NAMESPACE parsimony:: DESTINATION "${package_folder}")
+endif()

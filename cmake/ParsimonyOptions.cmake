@@ -3,15 +3,11 @@
 option(PARSIMONY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PARSIMONY_BENCH "Build the benchmarks" OFF)
 option(PARSIMONY_FUZZ "Build the fuzzers (needs clang)" OFF)
-option(PARSIMONY_TORCH "Build the libtorch front end" OFF)
+option(PARSIMONY_TORCH "Build the libtorch front end" ON)
 option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
 option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed" ON)
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
 option(PARSIMONY_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
-
-if(PARSIMONY_TORCH)
-  message(FATAL_ERROR "PARSIMONY_TORCH=ON: this version has no libtorch front end yet")
-endif()
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)

@@ -15,6 +15,14 @@ if(PARSIMONY_MIMALLOC AND NOT PARSIMONY_SANITIZE)
   find_package(mimalloc QUIET)
 endif()
 
+if(PARSIMONY_TORCH)
+  find_package(Torch)
+  if(NOT Torch_FOUND)
+    message(FATAL_ERROR "There is no libtorch: install libtorch-dev, or configure with "
+      "-DPARSIMONY_TORCH=OFF for the tool without it")
+  endif()
+endif()
+
 if(PARSIMONY_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)

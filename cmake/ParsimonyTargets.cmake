@@ -13,12 +13,13 @@ function(parsimony_warnings target)
     $<$<BOOL:${PARSIMONY_WERROR}>:-Werror>)
 endfunction()
 
-# parsimony_room(NAME n [DEPENDS room...] [PACKAGES target...])
+# parsimony_room(NAME n [DEPENDS room...] [PACKAGES target...] [PUBLIC_PACKAGES target...])
 #
 # A room is a folder and a library of everything in it. DEPENDS are rooms whose headers ours
-# include; PACKAGES are third-party libraries that only our .cc files know.
+# include; PACKAGES are third-party libraries that only our .cc files know, PUBLIC_PACKAGES those
+# that our headers show.
 function(parsimony_room)
-  cmake_parse_arguments(room "" "NAME" "DEPENDS;PACKAGES" ${ARGN})
+  cmake_parse_arguments(room "" "NAME" "DEPENDS;PACKAGES;PUBLIC_PACKAGES" ${ARGN})
   set(folder "${PROJECT_SOURCE_DIR}/${room_NAME}")
   set(target parsimony_${room_NAME})
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc" "${folder}/*/*.cc")
@@ -30,7 +31,7 @@ function(parsimony_room)
   if(sources)
     add_library(${target} ${sources})
     set(scope PUBLIC)
-    target_link_libraries(${target} PRIVATE ${room_PACKAGES})
+    target_link_libraries(${target} PRIVATE ${room_PACKAGES} PUBLIC ${room_PUBLIC_PACKAGES})
     parsimony_warnings(${target})
   else()
     add_library(${target} INTERFACE)
@@ -65,6 +66,7 @@ function(parsimony_command folder)
     return()
   endif()
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
+  list(REMOVE_ITEM rooms torch_io)  # comes as a component, when it is needed
   list(TRANSFORM rooms PREPEND parsimony::)
   add_executable(parsimony ${sources})
   target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
@@ -88,6 +90,7 @@ function(parsimony_programs folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/support/*.cc")
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
+  list(REMOVE_ITEM rooms torch_io)
   list(TRANSFORM rooms PREPEND parsimony::)
   if(support)
     add_library(${arg_PREFIX}support STATIC ${support})

@@ -23,7 +23,7 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
     allow("configs",  "graph masks pruners",                      "nlohmann")
     allow("api",      "graph masks pruners speedup configs",      "")
     allow("onnx_io",  "graph",                                    "onnx google openssl")
-    allow("torch_io", "graph speedup",                            "torch ATen c10")
+    allow("torch_io", "graph masks pruners speedup configs api",  "torch ATen c10")
     allow("training", "torch_io pruners masks speedup configs graph", "torch ATen c10")
     allow("report",   "graph masks speedup",                      "nlohmann")
     allow("cli",      "graph masks pruners speedup configs api onnx_io torch_io training report",

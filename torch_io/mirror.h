@@ -1,0 +1,22 @@
+// A torch::nn module as TorchScript: what the reader reads, whatever the model came as.
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <vector>
+
+namespace parsimony::torch_io {
+
+/// Runs the module once, on tensors.
+using Forward = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+
+/// A TorchScript module that shares the tensors of `module` and has its names, with a method
+/// `forward` traced from one run of `forward` on `example`. Traced in evaluation mode without
+/// gradients; the module's training flag is as before afterwards.
+/// @throws ModelError if the run fails
+torch::jit::Module traced(torch::nn::Module& module, const Forward& forward,
+                          const std::vector<at::Tensor>& example);
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,81 @@
+#include "parsimony/torch_io/tensor.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/slice.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+constexpr auto kTypes = std::to_array<std::pair<DType, at::ScalarType>>({
+    {DType::kFloat32, at::kFloat},
+    {DType::kFloat64, at::kDouble},
+    {DType::kFloat16, at::kHalf},
+    {DType::kBFloat16, at::kBFloat16},
+    {DType::kInt8, at::kChar},
+    {DType::kInt16, at::kShort},
+    {DType::kInt32, at::kInt},
+    {DType::kInt64, at::kLong},
+    {DType::kUInt8, at::kByte},
+    {DType::kBool, at::kBool},
+});
+
+}  // namespace
+
+DType dtype_of(at::ScalarType type) {
+  for (const auto& [ours, theirs] : kTypes) {
+    if (theirs == type) return ours;
+  }
+  return DType::kUnknown;
+}
+
+at::ScalarType scalar_type_of(DType type) {
+  for (const auto& [ours, theirs] : kTypes) {
+    if (ours == type) return theirs;
+  }
+  throw UnsupportedError("libtorch has no tensors of type " + std::string(name_of(type)));
+}
+
+at::Tensor to_tensor(const Weight& weight) {
+  const at::Tensor tensor = at::empty(weight.dims, scalar_type_of(weight.dtype));
+  const int64_t size = size_of(weight.dtype);
+  auto* out = static_cast<std::byte*>(tensor.data_ptr());
+  if (weight.stride == size) {
+    if (tensor.numel() > 0) std::memcpy(out, weight.data, static_cast<size_t>(tensor.nbytes()));
+    return tensor;
+  }
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    std::memcpy(out + i * size, weight.data + i * weight.stride, static_cast<size_t>(size));
+  }
+  return tensor;
+}
+
+at::Tensor to_tensor(const HostTensor& constant) {
+  const at::Tensor wide = constant.floating() ? at::tensor(constant.floats, at::kDouble)
+                                              : at::tensor(constant.ints, at::kLong);
+  return wide.to(scalar_type_of(constant.dtype)).reshape(constant.dims);
+}
+
+Weight view_of(const std::string& name, const at::Tensor& tensor) {
+  const DType type = dtype_of(tensor.scalar_type());
+  return {name, type, tensor.sizes().vec(), static_cast<const std::byte*>(tensor.data_ptr()),
+          size_of(type)};
+}
+
+at::Tensor sliced(const std::string& name, const at::Tensor& tensor,
+                  std::span<const AxisKeep> axes) {
+  check_slices(name, tensor.sizes().vec(), axes);
+  at::Tensor result = tensor.detach();
+  for (const AxisKeep& axis : axes) {
+    const at::Tensor keep = at::tensor(axis.keep, at::kLong).to(tensor.device());
+    result = result.index_select(axis.axis, keep);
+  }
+  return result.contiguous();
+}
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,32 @@
+// Between libtorch's tensors and the graph's views of weights.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <string>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/model_editor.h"
+
+namespace parsimony::torch_io {
+
+/// kUnknown for types that the graph does not know: complex, quantised.
+DType dtype_of(at::ScalarType type);
+/// @throws UnsupportedError where libtorch has none: strings, unsigned integers wider than 8 bits
+at::ScalarType scalar_type_of(DType type);
+
+/// A copy on the CPU, contiguous, of the weight's own type.
+at::Tensor to_tensor(const Weight& weight);
+/// Of the type that the constant names.
+at::Tensor to_tensor(const HostTensor& constant);
+
+/// A view; the tensor must be dense, contiguous and on the CPU, and outlive it.
+Weight view_of(const std::string& name, const at::Tensor& tensor);
+
+/// A new contiguous tensor of the kept indices, on the tensor's device.
+/// @throws ModelError if an axis is not there or has another size
+at::Tensor sliced(const std::string& name, const at::Tensor& tensor,
+                  std::span<const AxisKeep> axes);
+
+}  // namespace parsimony::torch_io
