@@ -67,8 +67,8 @@ ConfigList from_shorthand(const Shorthand& shorthand);
 /// A layer goes by the name of its node, of the node's first output, of its weight tensor, and by
 /// its torch module's name: the tensor's without ".weight", or the path that torch's exporter wrote
 /// into the node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). Patterns are
-/// ECMAScript without back-references and match from the start of a name, as Python's re.match
-/// does.
+/// RE2's (Perl's without back-references and look-around) and match from the start of a name, as
+/// Python's re.match does.
 /// @throws ConfigError for a name, type or pattern that matches nothing, with near candidates
 Settings resolve(const ConfigList& config, const Graph& graph);
 

@@ -1,9 +1,13 @@
-// Regular expressions from a file that may be hostile: neither backtracking nor deep recursion.
+// Regular expressions from a file that may be hostile: RE2 takes linear time and bounded memory.
 #pragma once
 
-#include <regex>
+#include <memory>
 #include <string>
 #include <string_view>
+
+namespace re2 {
+class RE2;
+}
 
 namespace parsimony {
 
@@ -16,7 +20,7 @@ class Pattern {
   bool matches(const std::string& name) const;
 
  private:
-  std::regex regex_;
+  std::shared_ptr<const re2::RE2> regex_;
 };
 
 }  // namespace parsimony

@@ -20,7 +20,7 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
     allow("masks",    "graph",                                    "Eigen nlohmann")
     allow("pruners",  "graph masks",                              "Eigen")
     allow("speedup",  "graph masks",                              "Eigen nlohmann")
-    allow("configs",  "graph masks pruners",                      "nlohmann")
+    allow("configs",  "graph masks pruners",                      "nlohmann re2")
     allow("api",      "graph masks pruners speedup configs",      "")
     allow("onnx_io",  "graph",                                    "onnx google openssl")
     allow("torch_io", "graph masks pruners speedup configs api",  "torch ATen c10")

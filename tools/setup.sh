@@ -6,7 +6,7 @@ set -eu
 packages="
   g++ cmake ninja-build ccache
   libonnx-dev libprotobuf-dev protobuf-compiler libeigen3-dev nlohmann-json3-dev libcli11-dev
-  libabsl-dev libssl-dev libmimalloc-dev libtorch-dev
+  libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev
   libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata
   clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
 "
