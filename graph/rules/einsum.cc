@@ -50,7 +50,7 @@ notation::Line line_of(const NodeView& view) {
   for (int i = 0;; ++i) {
     const size_t comma = inputs.find(',', begin);
     const std::string name = "x" + std::to_string(i);
-    text += operand(name, std::string_view(inputs).substr(begin, comma - begin));
+    text += operand(name, std::string_view{inputs}.substr(begin, comma - begin));
     names += " " + name;
     if (comma == std::string::npos) break;
     begin = comma + 1;
