@@ -3,11 +3,10 @@
 
 #include "parsimony/api/apply.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/onnx_io/editor.h"
-#include "parsimony/onnx_io/reader.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -26,18 +25,17 @@ void run(const ApplyOptions& options, const Session& session) {
   const Plan plan = Plan::load(options.plan);
   Progress progress({"read", "edit", "write"}, !session.quiet);
   progress.begin("read");
-  onnx_io::ModelFile file(options.model);
-  const Graph graph = onnx_io::to_graph(file);
   const auto& inputs = options.inputs.empty() ? plan.inputs : options.inputs;
+  const auto model = open_model(options.model, inputs);
+  const Graph& graph = model->graph();
   const Probe probe = choose_probe(graph, input_specs(inputs, graph));
   progress.begin("edit");
-  onnx_io::OnnxEditor editor(file);
-  apply_plan(plan, graph, probe, editor);
+  apply_plan(plan, graph, probe, *model->editor());
   progress.begin("write");
-  file.write(options.output);
+  model->write(options.output);
   progress.finish();
   if (session.quiet) return;
-  if (!plan.sha256.empty() && plan.sha256 != file.sha256()) {
+  if (!plan.sha256.empty() && plan.sha256 != model->sha256()) {
     std::fprintf(stderr, "%s%s was made for another file than %s, but fits it\n",
                  coloured("note: ", Colour::kYellow, Stream::kErr).c_str(),
                  printable(options.plan).c_str(), printable(options.model).c_str());

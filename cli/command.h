@@ -33,6 +33,7 @@ void add_inspect(CLI::App& app, Session& session);
 void add_explain(CLI::App& app, Session& session);
 void add_apply(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
+void add_doctor(CLI::App& app, Session& session);
 
 /// A subcommand with its example, which takes the options of all commands too.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,

@@ -82,4 +82,24 @@ VerificationError differs(std::string_view what) {
   return VerificationError("verification failed: " + std::string(what));
 }
 
+UnsupportedError no_component(std::string_view path) {
+  return UnsupportedError("this needs the libtorch component, which is not at " +
+                          std::string(path) +
+                          "; build with -DPARSIMONY_TORCH=ON where libtorch-dev is installed, and "
+                          "install what was built");
+}
+
+UnsupportedError bad_component(std::string_view path, std::string_view why) {
+  return UnsupportedError("the libtorch component " + std::string(path) +
+                          " cannot be used: " + std::string(why));
+}
+
+VerificationError not_proven(std::string_view worst, std::string_view guilty) {
+  const std::string where =
+      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
+                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
+  return VerificationError("verification failed: " + std::string(worst) + ". " + where +
+                           " No file was written.");
+}
+
 }  // namespace parsimony::cli::errors

@@ -29,5 +29,12 @@ UnsupportedError no_onnx_runtime();
 UnsupportedError not_runnable(std::string_view message);
 IoError oracle_failed(std::string_view message);
 VerificationError differs(std::string_view what);
+/// There is no file where the libtorch component should be.
+UnsupportedError no_component(std::string_view path);
+/// The file is there; `why` it cannot be used.
+UnsupportedError bad_component(std::string_view path, std::string_view why);
+
+/// `guilty` may be empty: the fault is not in any group.
+VerificationError not_proven(std::string_view worst, std::string_view guilty);
 
 }  // namespace parsimony::cli::errors

@@ -24,9 +24,9 @@ void run(ExplainOptions& options, const Session& session) {
       read_and_analyse(options.model, options.inputs, options.granularity, session.quiet);
   const Coupling& coupling = model.analysis.coupling;
   options.filter.all = session.verbosity > 0;
-  const Explanation explanation = explain(model.graph, coupling, options.filter);
+  const Explanation explanation = explain(model.graph(), coupling, options.filter);
   if (!options.dot.empty())
-    write_file(options.dot, to_dot(model.graph, model.analysis.facts, coupling));
+    write_file(options.dot, to_dot(model.graph(), model.analysis.facts, coupling));
   print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
 }
 

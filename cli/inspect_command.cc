@@ -17,7 +17,7 @@ void run(const InspectOptions& options, const Session& session) {
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Analysis& analysis = model.analysis;
   const Inspection inspection =
-      inspect(model.graph, analysis.sample, analysis.coupling, analysis.probe);
+      inspect(model.graph(), analysis.sample, analysis.coupling, analysis.probe);
   print(options.json ? to_json(inspection) : to_text(inspection, session.verbosity > 0));
 }
 

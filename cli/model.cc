@@ -1,23 +1,42 @@
 #include "parsimony/cli/model.h"
 
+#include <array>
+#include <fstream>
+#include <string_view>
+
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/onnx_model.h"
 #include "parsimony/cli/progress.h"
-#include "parsimony/onnx_io/reader.h"
+#include "parsimony/cli/torch_component.h"
 
 namespace parsimony::cli {
+namespace {
+
+bool is_zip(const std::string& path) {
+  std::array<char, 4> magic{};
+  std::ifstream(path, std::ios::binary).read(magic.data(), magic.size());
+  return std::string_view(magic.data(), magic.size()) == "PK\x03\x04";
+}
+
+}  // namespace
+
+std::unique_ptr<Model> open_model(const std::string& path, const std::vector<std::string>& specs) {
+  if (is_zip(path)) return torch_component().open_script(path, specs);
+  return std::make_unique<OnnxModel>(path);
+}
 
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,
                                const std::string& granularity, bool quiet) {
   Progress progress({"read", "analyse"}, !quiet);
   progress.begin("read");
-  AnalysedModel model{onnx_io::ModelFile(path), {}, {}};
-  model.graph = onnx_io::to_graph(model.file);
+  AnalysedModel result{open_model(path, specs), {}};
+  Graph& graph = result.model->graph();
   progress.begin("analyse");
   PruneOptions options;
-  options.inputs = input_specs(specs, model.graph);
+  options.inputs = input_specs(specs, graph);
   if (!granularity.empty()) options.granularity = parse_granularity(granularity, "--granularity");
-  model.analysis = analyse(model.graph, options);
-  return model;
+  result.analysis = analyse(graph, options);
+  return result;
 }
 
 }  // namespace parsimony::cli

@@ -1,18 +1,26 @@
-// A model and what the analysis finds in it; what inspect and explain begin with.
+// Model files of every format as the commands see them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "parsimony/api/model.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/onnx_io/model_file.h"
 
 namespace parsimony::cli {
 
+/// Reads a model: an ONNX file, or TorchScript, which is a zip archive. `specs` are those of
+/// --input; ONNX files need none.
+/// @throws IoError, ModelError, UnsupportedError, ConfigError
+std::unique_ptr<Model> open_model(const std::string& path, const std::vector<std::string>& specs);
+
+/// A model and what the analysis finds in it; what inspect and explain begin with.
 struct AnalysedModel {
-  onnx_io::ModelFile file;  // before the graph, which points into it
-  Graph graph;
+  std::unique_ptr<Model> model;
   Analysis analysis;
+
+  const Graph& graph() const { return model->graph(); }
 };
 
 /// Reads and analyses, with a progress bar unless `quiet`. `granularity` may be empty.

@@ -1,28 +1,32 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "parsimony/api/apply.h"
+#include "parsimony/api/blame.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/terminal.h"
+#include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/files.h"
 #include "parsimony/masks/element_mask.h"
 #include "parsimony/masks/safetensors.h"
-#include "parsimony/onnx_io/editor.h"
-#include "parsimony/onnx_io/reader.h"
+#include "parsimony/report/proof.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
 namespace {
 
-const std::vector<std::string> kStages = {"read",  "config", "weights", "infer", "couple",
-                                          "score", "plan",   "check",   "edit",  "write"};
+const std::vector<std::string> kStages = {"read", "config", "weights", "infer", "couple", "score",
+                                          "plan", "check",  "prove",   "edit",  "write"};
 
 /// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
 std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
@@ -59,7 +63,10 @@ std::string reason_for_nothing(const Pruning& pruning) {
 class PruneRun {
  public:
   PruneRun(const PruneCommandOptions& options, const Session& session)
-      : options_(options), session_(session), progress_(kStages, !session.quiet) {}
+      : options_(options),
+        session_(session),
+        threads_(parse_threads(options.threads)),
+        progress_(kStages, !session.quiet) {}
 
   void run() {
     check_outputs({{"--output", options_.output},
@@ -69,12 +76,15 @@ class PruneRun {
                   {{"the model", options_.model}, {"--config", options_.config}});
     const ConfigList config = config_of(options_);
     read();
-    PruneOptions prune_options = prune_options_of(options_, graph_);
+    PruneOptions prune_options = prune_options_of(options_, model_->graph());
     prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };
-    pruning_ = plan_pruning(graph_, config, prune_options);
+    pruning_ = plan_pruning(model_->graph(), config, prune_options);
     for (const StageTime& time : pruning_.times)
       report_.timings.emplace_back(time.stage, time.seconds);
     describe();
+    if (options_.verify && !pruning_.plan.empty()) run_original();
+    edit();
+    if (prover_) prove(config, prune_options);
     write();
     progress_.finish();
     if (!session_.quiet) print_summary();
@@ -83,43 +93,75 @@ class PruneRun {
  private:
   void read() {
     progress_.begin("read");
-    timed(report_.timings, "read", [&] {
-      file_.emplace(options_.model);
-      graph_ = onnx_io::to_graph(*file_);
-    });
+    timed(report_.timings, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
   }
 
   /// Fills the report with all that is known before the model is edited: then weights are gone.
   void describe() {
     const Analysis& analysis = pruning_.analysis;
+    const Graph& graph = model_->graph();
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
-    report_.inputs = input_rows(graph_, analysis.sample, analysis.probe);
+    report_.inputs = input_rows(graph, analysis.sample, analysis.probe);
     report_.before = pruning_.dense;
+    if (!options_.verify) report_.proof.not_run = "switched off by --no-verify";
+    if (pruning_.plan.empty()) report_.proof.not_run = "nothing was pruned";
     report_.after = pruning_.small;
     for (const PlanZeros& zeros : pruning_.plan.zeros) report_.zeroed += zeros.smallest;
-    report_.groups = outcomes(graph_, analysis.coupling, pruning_.allocation.masks);
+    report_.groups = outcomes(graph, analysis.coupling, pruning_.allocation.masks);
     report_.kept_whole = pruning_.plan.kept_whole;
     report_.notes = pruning_.notes;
     if (pruning_.plan.empty()) {
       report_.notes.insert(report_.notes.begin(),
                            "nothing was pruned: " + reason_for_nothing(pruning_));
     }
-    if (!options_.masks.empty()) masks_ = masks_of(graph_, pruning_);
+    if (!options_.masks.empty()) masks_ = masks_of(graph, pruning_);
+  }
+
+  /// The masked original, before its weights are gone.
+  void run_original() {
+    progress_.begin("prove");
+    timed(report_.timings, "prove", [&] {
+      try {
+        torch_component().choose_threads(threads_);
+        prover_ = model_->prover(pruning_.plan, pruning_.analysis.probe, options_.proof);
+      } catch (const UnsupportedError& error) {
+        report_.proof.not_run = error.what();
+      }
+    });
+  }
+
+  void edit() {
+    progress_.begin("edit");
+    timed(report_.timings, "edit", [&] {
+      apply_plan(pruning_.plan, model_->graph(), pruning_.analysis.probe, *model_->editor());
+    });
+  }
+
+  void prove(const ConfigList& config, const PruneOptions& options) {
+    progress_.begin("prove");
+    timed(report_.timings, "prove", [&] { report_.proof = prover_->prove(*model_->runner()); });
+    if (report_.proof.holds()) return;
+    throw errors::not_proven(to_text(*report_.proof.worst()), blame(config, options));
+  }
+
+  /// The original is edited by now, and is read once more.
+  std::string blame(const ConfigList& config, const PruneOptions& options) const {
+    const auto again = open_model(options_.model, options_.inputs);
+    const Pruning pruning = plan_pruning(again->graph(), config, options);
+    return group_at_fault(again->graph(), pruning, [&](const Plan& plan) {
+      return torch_component().differs(again->graph(), plan, pruning.analysis.probe,
+                                       options_.proof);
+    });
   }
 
   /// The model first: what describes it must not appear without it.
   void write() {
-    progress_.begin("edit");
-    timed(report_.timings, "edit", [&] {
-      onnx_io::OnnxEditor editor(*file_);
-      apply_plan(pruning_.plan, graph_, pruning_.analysis.probe, editor);
-    });
-    pruning_.plan.sha256 = file_->sha256();
+    pruning_.plan.sha256 = model_->sha256();
     report_.source.sha256 = pruning_.plan.sha256;
     const std::string plan = options_.plan.empty() ? std::string() : pruning_.plan.to_json();
     progress_.begin("write");
-    timed(report_.timings, "write", [&] { file_->write(options_.output); });
+    timed(report_.timings, "write", [&] { model_->write(options_.output); });
     report_.result = {options_.output, {}, size_of_file(options_.output)};
     if (!options_.plan.empty()) write_file(options_.plan, plan);
     if (!options_.masks.empty()) write_masks(options_.masks, masks_);
@@ -139,23 +181,17 @@ class PruneRun {
     for (const std::string& note : report_.notes) {
       text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
     }
-    if (!pruning_.plan.empty()) text += proof_hint();
+    if (!pruning_.plan.empty() && options_.verify) text += to_text(report_.proof);
     if (options_.timings) text += "\n" + timings_text(report_);
     print(text);
   }
 
-  std::string proof_hint() const {
-    if (options_.plan.empty())
-      return "Give --plan P.json, and `parsimony verify` proves the result.\n";
-    return "Proof: parsimony verify " + options_.model + " " + options_.output + " --plan " +
-           options_.plan + "\n";
-  }
-
   const PruneCommandOptions& options_;
   const Session& session_;
+  const std::optional<int> threads_;
   Progress progress_;
-  std::optional<onnx_io::ModelFile> file_;  // before graph_, which points into it
-  Graph graph_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Prover> prover_;
   Pruning pruning_;
   PruneReport report_;
   std::vector<ElementMask> masks_;

@@ -2,6 +2,7 @@
 
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/threads_option.h"
 #include "parsimony/pruners/criterion.h"
 
 namespace parsimony::cli {
@@ -60,6 +61,9 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
       ->type_name("R.json");
   command.add_option("--masks-out", options.masks, "Write the masks over the original's weights")
       ->type_name("M.safetensors");
+  command.add_flag("!--no-verify", options.verify,
+                   "Do not run the masked original and the smaller model to prove the result");
+  add_threads_option(command, options.threads);
   command.add_flag("--timings", options.timings, "Print how long each stage took");
 }
 

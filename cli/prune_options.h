@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/speedup/proof.h"
 
 namespace parsimony::cli {
 
@@ -23,6 +24,9 @@ struct PruneCommandOptions {
   std::string report;
   std::string masks;
   bool timings = false;
+  bool verify = true;
+  std::string threads;  ///< as it was given
+  ProofOptions proof;
   uint64_t seed = 0;
 };
 

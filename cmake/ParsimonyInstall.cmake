@@ -17,6 +17,9 @@ foreach(room IN LISTS PARSIMONY_ROOMS)
 endforeach()
 if(TARGET parsimony)
   install(TARGETS parsimony)
+  if(TARGET parsimony_component)
+    install(TARGETS parsimony_component DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
+  endif()
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/ort_compare.mjs"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/parsimony/tools")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/ort"

@@ -44,6 +44,11 @@ function(parsimony_room)
     $<BUILD_INTERFACE:${PARSIMONY_INCLUDE_ROOT}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${room_NAME})
+  if(sources)
+    # The component is a shared library of rooms; no other library replaces their functions.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  endif()
   add_library(parsimony::${room_NAME} ALIAS ${target})
   set_property(GLOBAL APPEND PROPERTY PARSIMONY_ROOMS ${room_NAME})
 endfunction()
@@ -53,6 +58,7 @@ endfunction()
 function(parsimony_allocator program)
   if(TARGET mimalloc)
     target_link_libraries(${program} PRIVATE mimalloc)
+    target_compile_definitions(${program} PRIVATE PARSIMONY_HAS_MIMALLOC)
   endif()
 endfunction()
 
@@ -70,24 +76,58 @@ function(parsimony_command folder)
   list(TRANSFORM rooms PREPEND parsimony::)
   add_executable(parsimony ${sources})
   target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
-    Threads::Threads)
+    Threads::Threads ${CMAKE_DL_LIBS})
   parsimony_allocator(parsimony)
   # `verify` runs a script: the installed one, or that of the source tree.
   file(RELATIVE_PATH share_from_bin
     "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/parsimony/tools")
   target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}"
     PARSIMONY_SHARE_FROM_BIN="${share_from_bin}"
-    PARSIMONY_TOOLS_DIR="${PROJECT_SOURCE_DIR}/tools")
+    PARSIMONY_TOOLS_DIR="${PROJECT_SOURCE_DIR}/tools"
+    PARSIMONY_COMPONENT_FROM_BIN="${PARSIMONY_COMPONENT_FROM_BIN}")
   set_target_properties(parsimony PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   parsimony_warnings(parsimony)
 endfunction()
 
-# One executable per .cc file of a folder, linked with every room and with a library of the
-# folder's support/, if there is one.
-function(parsimony_programs folder)
-  cmake_parse_arguments(arg "" "PREFIX" "LINK" ${ARGN})
+# Where the command looks for its component, from the folder that it lies in: the same in the build
+# tree and installed.
+set(PARSIMONY_COMPONENT_FOLDER "${CMAKE_INSTALL_FULL_LIBDIR}/parsimony")
+file(RELATIVE_PATH PARSIMONY_COMPONENT_FROM_BIN
+  "${CMAKE_INSTALL_FULL_BINDIR}" "${PARSIMONY_COMPONENT_FOLDER}")
+
+# All that needs libtorch, as a library that the command loads when it is first needed: libtorch
+# brings hundreds of others, and half a second before main.
+function(parsimony_component folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}"
+       "${PARSIMONY_INCLUDE_ROOT}/parsimony/${folder}" SYMBOLIC)
+  get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
+  list(TRANSFORM rooms PREPEND parsimony::)
+  add_library(parsimony_component MODULE ${sources})
+  target_link_libraries(parsimony_component PRIVATE ${rooms})
+  target_compile_definitions(parsimony_component PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}")
+  get_filename_component(place "${PROJECT_BINARY_DIR}/bin/${PARSIMONY_COMPONENT_FROM_BIN}" ABSOLUTE)
+  # One symbol leaves it: the command has rooms of the same names.
+  set(symbols "${PROJECT_SOURCE_DIR}/${folder}/symbols.map")
+  target_link_options(parsimony_component PRIVATE
+    "LINKER:--version-script=${symbols}" LINKER:-z,defs)
+  set_target_properties(parsimony_component PROPERTIES
+    OUTPUT_NAME parsimony_torch PREFIX "" LINK_DEPENDS "${symbols}"
+    LIBRARY_OUTPUT_DIRECTORY "${place}")
+  parsimony_warnings(parsimony_component)
+  # An interface that changed must not meet yesterday's component.
+  add_dependencies(parsimony parsimony_component)
+endfunction()
+
+# One executable per .cc file of a folder, linked with every room and with a library of the
+# folder's support/, if there is one. EXCEPT: the names of files that are no such programs.
+function(parsimony_programs folder)
+  cmake_parse_arguments(arg "" "PREFIX" "EXCEPT;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  foreach(name IN LISTS arg_EXCEPT)
+    list(REMOVE_ITEM sources "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")
+  endforeach()
   file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/support/*.cc")
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
   list(REMOVE_ITEM rooms torch_io)
@@ -111,8 +151,15 @@ function(parsimony_programs folder)
 endfunction()
 
 function(parsimony_benchmarks folder)
-  parsimony_programs(${folder} PREFIX bench_
+  parsimony_programs(${folder} PREFIX bench_ EXCEPT training_step
     LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
+  if(PARSIMONY_TORCH)
+    add_executable(bench_training_step "${PROJECT_SOURCE_DIR}/${folder}/training_step.cc")
+    target_link_libraries(bench_training_step PRIVATE parsimony::torch_io benchmark::benchmark)
+    set_target_properties(bench_training_step PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+    parsimony_warnings(bench_training_step)
+  endif()
   # These measure in their own process.
   parsimony_allocator(bench_resnet50)
   parsimony_allocator(bench_growth)

@@ -42,7 +42,8 @@ function(parsimony_test_program name label rooms)
   target_link_libraries(${name} PRIVATE ${rooms} parsimony_test_support GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     PARSIMONY_BINARY="${PROJECT_BINARY_DIR}/bin/parsimony"
-    PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    PARSIMONY_HAS_TORCH=$<BOOL:${PARSIMONY_TORCH}>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   parsimony_warnings(${name})
   if(TARGET parsimony AND name MATCHES "^test_cli")

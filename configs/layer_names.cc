@@ -18,7 +18,7 @@ struct Type {
   size_t rank;
 };
 
-constexpr std::array<Type, 19> kTypes = {{{"Conv", "Conv", 0},
+constexpr std::array<Type, 22> kTypes = {{{"Conv", "Conv", 0},
                                           {"Conv1d", "Conv", 3},
                                           {"Conv2d", "Conv", 4},
                                           {"Conv3d", "Conv", 5},
@@ -29,13 +29,16 @@ constexpr std::array<Type, 19> kTypes = {{{"Conv", "Conv", 0},
                                           {"Einsum", "Einsum", 0},
                                           {"Embedding", "Gather", 0},
                                           {"GRU", "GRU", 0},
+                                          {"GRU", "Gru", 0},
                                           {"Gather", "Gather", 0},
                                           {"Gemm", "Gemm", 0},
                                           {"LSTM", "LSTM", 0},
+                                          {"LSTM", "Lstm", 0},
                                           {"Linear", "Gemm", 0},
                                           {"Linear", "MatMul", 0},
                                           {"MatMul", "MatMul", 0},
                                           {"RNN", "RNN", 0},
+                                          {"RNN", "Rnn", 0},
                                           {kAllLayers, "", 0}}};
 
 /// Rank of a convolution's kernel, which may have another shape where the file stores it.

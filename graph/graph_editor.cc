@@ -27,7 +27,8 @@ std::vector<std::byte> to_bytes(const HostTensor& tensor) {
 
 }  // namespace
 
-GraphEditor::GraphEditor(const Graph& original) : graph_(original) {
+GraphEditor::GraphEditor(const Graph& original, Elements elements)
+    : graph_(original), elements_(elements) {
   nodes_.reserve(original.nodes.size());
   for (size_t n = 0; n < original.nodes.size(); ++n) {
     nodes_.emplace(key_of(original, original.nodes[n]), static_cast<NodeId>(n));
@@ -84,7 +85,7 @@ void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axe
   Weight& w = graph_.weights[static_cast<size_t>(weight(tensor))];
   check_slices(tensor, w.dims, axes);
   const Shape dims = sliced(w.dims, axes);
-  if (is_literal(w.dtype, element_count(dims))) {
+  if (elements_ == Elements::kAll || is_literal(w.dtype, element_count(dims))) {
     auto& bytes = storage_.emplace_back(static_cast<size_t>(element_count(dims) * w.stride));
     parsimony::slice(w.data, w.dims, w.stride, axes, bytes.data());
     w.data = bytes.data();

@@ -14,12 +14,14 @@
 
 namespace parsimony {
 
-/// Edits a copy of a graph. Large weights change their dims only; what inference reads (shapes,
-/// indices, scalars) changes its elements as well.
+/// Edits a copy of a graph. What inference reads (shapes, indices, scalars) changes its elements;
+/// large weights change their dims only, unless the result is to be run.
 class GraphEditor : public ModelEditor {
  public:
+  enum class Elements { kLiteral, kAll };
+
   /// `original` must outlive the editor.
-  explicit GraphEditor(const Graph& original);
+  explicit GraphEditor(const Graph& original, Elements elements = Elements::kLiteral);
 
   /// The changed graph; valid as long as the editor.
   const Graph& graph() const { return graph_; }
@@ -39,6 +41,7 @@ class GraphEditor : public ModelEditor {
   ValueId add_value(const std::string& name, WeightId weight);
 
   Graph graph_;
+  Elements elements_;
   absl::flat_hash_map<std::string_view, NodeId> nodes_;  // names are the original's, or in names_
   absl::flat_hash_map<std::string_view, WeightId> weights_;
   std::deque<std::string> names_;

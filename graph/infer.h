@@ -7,22 +7,10 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/input_spec.h"
 #include "parsimony/graph/rule.h"
 
 namespace parsimony {
-
-/// Shape and, for a scalar that steers the network, value of one graph input.
-struct InputSpec {
-  Shape dims;
-  std::optional<int64_t> value;
-};
-
-/// Reads "1x3x32x32", "2x8:int64" or ":int64=16000" (a scalar with its value).
-/// @throws ConfigError
-InputSpec parse_input_spec(std::string_view text);
-
-/// As `parse_input_spec` reads it, but for the element type.
-std::string to_text(const InputSpec& spec);
 
 /// Sizes for what the file leaves open.
 struct Probe {

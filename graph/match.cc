@@ -43,7 +43,8 @@ class Matcher {
   }
 
   std::optional<Match> run() {
-    match_.operands.reserve(static_cast<size_t>(view_.inputs()) + static_cast<size_t>(view_.outputs()));
+    match_.operands.reserve(static_cast<size_t>(view_.inputs()) +
+                            static_cast<size_t>(view_.outputs()));
     match_.letters.reserve(8);
     if (!bind_operands() || !bind_counts()) return std::nullopt;
     for (MatchedOperand& operand : match_.operands) {

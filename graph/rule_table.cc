@@ -201,6 +201,21 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Upsample", .infer = infer_resize, .factor = factor_resize},
     {.op = "Where", .line = "c[..x] a[..x] b[..x] -> y[..x]"},
     {.op = "Xor", .line = kBinary},
+    // What TorchScript has and ONNX has not: pools onto a grid of any size, and recurrent layers
+    // with gates in one matrix, one node per layer and direction.
+    {.op = "AdaptiveAveragePool", .infer = infer_resize, .factor = factor_resize, .domain = "torch"},
+    {.op = "AdaptiveMaxPool", .infer = infer_resize, .factor = factor_resize, .domain = "torch"},
+    {.op = "Gru",
+     .line = "x[t n i] w[(3 h) i] r[(3 h) h] b[(3 h)]? c[(3 h)]? h0[1 n h]? -> y[t n h] yh[1 n h]?"
+             "; macs x w",
+     .effect = kProduct, .domain = "torch"},
+    {.op = "Lstm",
+     .line = "x[t n i] w[(4 h) i] r[(4 h) h] b[(4 h)]? c[(4 h)]? h0[1 n h]? c0[1 n h]?"
+             "-> y[t n h] yh[1 n h]? yc[1 n h]? ; macs x w",
+     .effect = kProduct, .domain = "torch"},
+    {.op = "Rnn",
+     .line = "x[t n i] w[h i] r[h h] b[h]? c[h]? h0[1 n h]? -> y[t n h] yh[1 n h]? ; macs x w",
+     .effect = kProduct, .domain = "torch"},
 });
 // clang-format on
 

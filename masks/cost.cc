@@ -35,8 +35,9 @@ std::vector<bool> parameters(const Graph& graph) {
   constexpr int kMean = 3;  // operands of a BatchNormalization from here on are statistics
   std::vector<bool> result;
   for (const Weight& weight : graph.weights) {
-    result.push_back(is_floating(weight.dtype) || weight.dtype == DType::kInt8 ||
-                     weight.dtype == DType::kUInt8);
+    result.push_back(!weight.dims.empty() &&
+                     (is_floating(weight.dtype) || weight.dtype == DType::kInt8 ||
+                      weight.dtype == DType::kUInt8));
   }
   for (const Value& value : graph.values) {
     if (value.weight == kNone || value.uses.empty()) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "parsimony/graph/slice.h"
@@ -212,6 +213,32 @@ void OnnxEditor::zero_smallest(const std::string& name, int64_t count) {
         smallest(whole.dtype, stride, count, std::nullopt,
                  [&](const ElementRun& run) { run(data, elements, 0); });
     set_zero(data, elements, 0, whole.dtype, stride, chosen);
+  }
+  impl_.edited = true;
+}
+
+void OnnxEditor::assign(const std::string& name, std::span<const std::byte> values) {
+  const Constant& constant = impl_.index->constant(name);
+  onnx::TensorProto* external = external_tensor(impl_, name, constant);
+  const DType dtype =
+      external != nullptr ? dtype_of(external->data_type()) : dense(name, constant).dtype;
+  const Shape dims = external != nullptr ? dims_of(*external) : dense(name, constant).dims;
+  const int64_t size = size_of(dtype);
+  const int64_t elements = element_count(dims);
+  const auto given = static_cast<int64_t>(values.size());
+  if (given != elements * size) throw errors::wrong_bytes(name, elements * size, given);
+  if (external != nullptr) {
+    impl_.external_edits.erase(external);
+    external->clear_external_data();
+    external->clear_data_location();
+    external->set_raw_data(values.data(), values.size());
+  } else {
+    const Field field = dense(name, constant).field;
+    std::byte* data = mutable_data(field);
+    const int64_t stride = stride_of(field, dtype);
+    for (int64_t i = 0; i < elements; ++i) {
+      std::memcpy(data + i * stride, values.data() + i * size, static_cast<size_t>(size));
+    }
   }
   impl_.edited = true;
 }

@@ -1,8 +1,10 @@
 // Changes an ONNX model in place: whatever is not named stays as it was.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +29,11 @@ class OnnxEditor : public ModelEditor {
 
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string& tensor, int64_t count) override;
+
+  /// Gives a tensor new elements: `values` are of its type, little-endian, row-major, as many as
+  /// its dims need. An external tensor moves into the model file.
+  /// @throws ModelError if there is no such tensor, or the size differs
+  void assign(const std::string& tensor, std::span<const std::byte> values);
 
   /// An attribute that the file leaves at its default is added.
   void set_attribute(const std::string& node, const std::string& attribute,

@@ -104,12 +104,6 @@ ModelError in_file(std::string_view path, const ModelError& error) {
   return ModelError(at(path) + error.what());
 }
 
-UnsupportedError unwritten(std::string_view path) {
-  return UnsupportedError(at(path) +
-                          "tensors in external files were edited; write the model and read what "
-                          "was written");
-}
-
 ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates) {
   return ModelError("the model has no tensor " + quoted(name) + "." +
                     did_you_mean(name, candidates));
@@ -131,6 +125,11 @@ ModelError name_taken(std::string_view tensor) {
 
 ModelError not_dense(std::string_view tensor) {
   return ModelError(of_tensor(tensor) + "cannot be edited: it is not a dense tensor of numbers");
+}
+
+ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given) {
+  return ModelError(of_tensor(tensor) + "its elements are " + std::to_string(wanted) +
+                    " bytes, found " + std::to_string(given));
 }
 
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements) {

@@ -37,13 +37,13 @@ ModelError bad_range(std::string_view tensor, std::string_view location, int64_t
 ModelError bad_entry(std::string_view tensor, std::string_view key, std::string_view value);
 
 ModelError in_file(std::string_view path, const ModelError& error);
-UnsupportedError unwritten(std::string_view path);
 
 ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates);
 ModelError unknown_node(std::string_view key, std::span<const std::string> candidates);
 ModelError no_such_input(std::string_view node, int input, int inputs);
 ModelError name_taken(std::string_view tensor);
 ModelError not_dense(std::string_view tensor);
+ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 
 }  // namespace parsimony::onnx_io::errors

@@ -3,6 +3,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <cstddef>
+#include <deque>
 #include <future>
 #include <optional>
 #include <string>
@@ -38,6 +40,7 @@ struct ModelFile::Impl {
   ExternalData external;
   bool edited = false;
   std::unordered_map<const onnx::TensorProto*, ExternalEdit> external_edits;
+  std::deque<std::vector<std::byte>> edited_bytes;  ///< what a graph of the edited model points to
   std::unordered_map<std::string, std::string> copies;  ///< name of a copy -> of what
   std::unique_ptr<ModelIndex> index;                    ///< null until the first edit
   Scalars scalars;                           ///< of Constant nodes with value_int or value_float
@@ -48,6 +51,9 @@ struct ModelFile::Impl {
 /// stay resident behind it.
 void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
                        const ExternalData& external, const RunSink& run);
+
+/// The bytes that stay of an external tensor, with its zeros.
+std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external);
 
 /// Writes what is in `impl` to `path`, with external data beside it where there is some.
 void write_edited(ModelFile::Impl& impl, const std::string& path);

@@ -215,6 +215,18 @@ void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
   give_back(edit.source.data + edit.source.bytes);
 }
 
+std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external) {
+  std::vector<std::byte> result;
+  const int64_t size = size_of(dtype);
+  for_each_kept_run(edit, size, external, [&](const std::byte* run, int64_t bytes) {
+    result.insert(result.end(), run, run + bytes);
+    if (!edit.zeros) return;
+    set_zero(result.data() + result.size() - bytes, bytes / size, (run - edit.source.data) / size,
+             dtype, size, *edit.zeros);
+  });
+  return result;
+}
+
 void write_edited(ModelFile::Impl& impl, const std::string& path) {
   if (impl.index) impl.index->purge();
   std::vector<Move> moves = moves_of(impl);

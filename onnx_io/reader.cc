@@ -82,9 +82,20 @@ class Reader {
     const DType dtype = dtype_of(tensor.data_type());
     if (size_of(dtype) == 0) {
       attach_opaque(id, dtype, dims_of(tensor));
+    } else if (const auto edit = impl_.external_edits.find(&tensor);
+               edit != impl_.external_edits.end()) {
+      attach(id, edited_view(tensor, graph_.value(id).name, edit->second));
     } else {
       attach(id, view_of(tensor, graph_.value(id).name, impl_.external));
     }
+  }
+
+  /// What an edit leaves of an external tensor lies nowhere yet.
+  Weight edited_view(const onnx::TensorProto& tensor, const std::string& name,
+                     const ExternalEdit& edit) {
+    const DType dtype = dtype_of(tensor.data_type());
+    const auto& bytes = impl_.edited_bytes.emplace_back(edited(edit, dtype, impl_.external));
+    return {name, dtype, dims_of(tensor), bytes.data(), size_of(dtype)};
   }
 
   void define_initializers() {
@@ -282,7 +293,6 @@ class Reader {
 }  // namespace
 
 Graph to_graph(const ModelFile& file) {
-  if (!file.impl().external_edits.empty()) throw errors::unwritten(file.path());
   try {
     return Reader(file.impl()).read();
   } catch (const ModelError& error) {

@@ -19,7 +19,8 @@ namespace parsimony::onnx_io {
 ///
 /// @throws ModelError, beginning with the file's path: names without an origin or with two, dims
 /// that contradict the data, a cycle, external data outside of the model's folder.
-/// @throws UnsupportedError if external tensors were edited: write the model first.
+/// After an edit the graph is that of the edited model; external tensors that were edited are then
+/// copied into memory.
 Graph to_graph(const ModelFile& file);
 
 }  // namespace parsimony::onnx_io

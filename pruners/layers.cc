@@ -20,18 +20,21 @@ struct Operator {
   int last_weight;
 };
 
-constexpr std::array<Operator, 9> kOperators = {{{"Conv", 1, 1},
-                                                 {"ConvTranspose", 1, 1},
-                                                 {"Einsum", 0, 1},
-                                                 {"GRU", 1, 2},
-                                                 {"Gather", 0, 0},
-                                                 {"Gemm", 0, 1},
-                                                 {"LSTM", 1, 2},
-                                                 {"MatMul", 0, 1},
-                                                 {"RNN", 1, 2}}};
+constexpr std::array<Operator, 12> kOperators = {{{"Conv", 1, 1},
+                                                  {"ConvTranspose", 1, 1},
+                                                  {"Einsum", 0, 1},
+                                                  {"GRU", 1, 2},
+                                                  {"Gather", 0, 0},
+                                                  {"Gemm", 0, 1},
+                                                  {"Gru", 1, 2},
+                                                  {"LSTM", 1, 2},
+                                                  {"Lstm", 1, 2},
+                                                  {"MatMul", 0, 1},
+                                                  {"RNN", 1, 2},
+                                                  {"Rnn", 1, 2}}};
 
 const Operator* find_operator(const Node& node) {
-  if (!node.domain.empty()) return nullptr;
+  if (!node.domain.empty() && node.domain != "torch") return nullptr;
   const auto fits = [&](const Operator& row) { return row.op == node.op; };
   const auto* row = std::find_if(kOperators.begin(), kOperators.end(), fits);
   return row == kOperators.end() ? nullptr : row;

@@ -1,6 +1,7 @@
 #include "parsimony/report/prune_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/text.h"
@@ -25,10 +26,9 @@ std::string group_counts(const PruneReport& report) {
   std::string text = std::to_string(pruned) + " of " +
                      counted(static_cast<int64_t>(report.groups.size()), "group") + " pruned, " +
                      with_thousands(kept) + " of " + counted(size, "channel") + " kept";
-  if (pruned > 0) {
-    text += mixing == 0 ? "; all exact"
-                        : "; " + std::to_string(mixing) +
-                              " pass a mixing operator: there the proof is masked execution";
+  if (mixing > 0) {
+    text += "; " + std::to_string(mixing) + " of them pass" + (mixing == 1 ? "es" : "") +
+            " a mixing operator";
   }
   return text + ".\n";
 }
@@ -70,6 +70,22 @@ Json groups_json(const PruneReport& report) {
                       {"layers", group.layers}});
   }
   return groups;
+}
+
+/// JSON has no infinity.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json to_object(const Proof& proof) {
+  if (!proof.ran()) return {{"ran", false}, {"reason", proof.not_run}};
+  Json outputs = Json::array();
+  for (const OutputDifference& output : proof.outputs) {
+    outputs.push_back({{"name", output.name},
+                       {"difference", number(output.difference)},
+                       {"tolerance", output.tolerance}});
+  }
+  return {{"ran", true},         {"holds", proof.holds()}, {"inputs", proof.inputs},
+          {"seed", proof.seed},  {"mixes", proof.mixes},   {"outputs", std::move(outputs)},
+          {"notes", proof.notes}};
 }
 
 }  // namespace
@@ -115,6 +131,7 @@ std::string to_json(const PruneReport& report) {
                      {"zeroed", report.zeroed},
                      {"groups", groups_json(report)},
                      {"kept_whole", std::move(kept)},
+                     {"proof", to_object(report.proof)},
                      {"notes", report.notes},
                      {"timings", std::move(timings)}});
 }

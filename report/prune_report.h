@@ -10,6 +10,7 @@
 #include "parsimony/masks/cost.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/speedup/plan.h"
+#include "parsimony/speedup/proof.h"
 
 namespace parsimony {
 
@@ -38,6 +39,7 @@ struct PruneReport {
   int64_t zeroed = 0;  ///< elements set to zero by level pruning
   std::vector<GroupOutcome> groups;
   std::vector<KeptWhole> kept_whole;
+  Proof proof;
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
 };

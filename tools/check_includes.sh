@@ -7,7 +7,7 @@ set -eu
 root="${1:-$(dirname "$0")/..}"
 cd "$root"
 
-rooms="graph masks pruners speedup configs api onnx_io torch_io training report cli"
+rooms="graph machine masks pruners speedup configs api onnx_io torch_io training report cli component"
 existing=
 for room in $rooms; do
   [ ! -d "$room" ] || existing="$existing $room"
@@ -16,18 +16,21 @@ done
 find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
   BEGIN {
     # room: the rooms it may include besides itself | the third-party code it may include
-    allow("graph",    "",                                         "Eigen")
+    allow("graph",    "",                                         "Eigen openssl")
+    allow("machine",  "graph",                                    "")
     allow("masks",    "graph",                                    "Eigen nlohmann")
     allow("pruners",  "graph masks",                              "Eigen")
     allow("speedup",  "graph masks",                              "Eigen nlohmann")
     allow("configs",  "graph masks pruners",                      "nlohmann re2")
     allow("api",      "graph masks pruners speedup configs",      "")
-    allow("onnx_io",  "graph",                                    "onnx google openssl")
-    allow("torch_io", "graph masks pruners speedup configs api",  "torch ATen c10")
+    allow("onnx_io",  "graph",                                    "onnx google")
+    allow("torch_io", "graph machine masks pruners speedup configs api",  "torch ATen c10")
     allow("training", "torch_io pruners masks speedup configs graph", "torch ATen c10")
     allow("report",   "graph masks speedup",                      "nlohmann")
-    allow("cli",      "graph masks pruners speedup configs api onnx_io torch_io training report",
+    allow("cli",      "graph machine masks pruners speedup configs api onnx_io torch_io training report",
                       "CLI nlohmann")
+    allow("component", "graph machine masks pruners speedup configs api onnx_io torch_io training cli",
+                      "torch ATen c10")
     split("absl Eigen torch ATen c10", names, " ")
     for (i in names) may_show[names[i]] = 1
     split("sys linux netinet arpa bits", names, " ")  # folders of the operating system

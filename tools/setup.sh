@@ -1,13 +1,14 @@
 #!/bin/sh
-# Installs what building, testing and checking Parsimony needs on Debian bookworm.
-# Asks dpkg first, so that it costs nothing where everything is there.
+# Installs what building, testing and checking Parsimony needs on Debian bookworm, and makes the
+# OpenMP build of OpenBLAS the system's BLAS and LAPACK.
+# Asks first, so that it costs nothing where everything is there.
 set -eu
 
 packages="
   g++ cmake ninja-build ccache
   libonnx-dev libprotobuf-dev protobuf-compiler libeigen3-dev nlohmann-json3-dev libcli11-dev
-  libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev
-  libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata
+  libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libopenblas0-openmp
+  libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch
   clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
 "
 # Node runs the oracle. A Node that is there already, from wherever, will do.
@@ -22,25 +23,52 @@ missing=
 for package in $packages; do
   installed "$package" || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
 
-if ! command -v apt-get >/dev/null 2>&1; then
+# libtorch's products run in the system's BLAS. Debian's own is four times slower in a training
+# step, and OpenBLAS with threads of its own fights with libtorch's. All of these, or libraries that
+# do not fit each other meet in one process.
+blas_links="libblas.so.3 liblapack.so.3 libopenblas.so.0"
+
+# Prints NAME PATH of each alternative that is to be switched.
+unswitched() {
+  for link in $blas_links; do
+    for alternative in /etc/alternatives/"$link"-*; do
+      [ -e "$alternative" ] || continue
+      name=${alternative##*/}
+      wanted=/usr/lib/${name#"$link"-}/openblas-openmp/$link
+      [ -e "$wanted" ] || continue
+      [ "$(readlink "$alternative")" = "$wanted" ] || echo "$name $wanted"
+    done
+  done
+}
+
+[ -n "$missing$(unswitched)" ] || exit 0
+
+if [ -n "$missing" ] && ! command -v apt-get >/dev/null 2>&1; then
   echo "setup.sh: no apt-get here. Install what your system calls these:$missing" >&2
   exit 4
 fi
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null 2>&1 || {
-    echo "setup.sh: needs root or sudo to install:$missing" >&2
+    echo "setup.sh: needs root or sudo to install:${missing:- nothing}, and to select BLAS:" \
+      "$(unswitched | tr '\n' ' ')" >&2
     exit 4
   }
   as_root=sudo
 fi
 
-echo "setup.sh: installing$missing" >&2
-install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends"
-# The package lists may be absent or old; fetch them only if the first try fails.
-$install $missing >/dev/null 2>&1 || {
-  $as_root apt-get update
-  $install $missing
-}
+if [ -n "$missing" ]; then
+  echo "setup.sh: installing$missing" >&2
+  install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends"
+  # The package lists may be absent or old; fetch them only if the first try fails.
+  $install $missing >/dev/null 2>&1 || {
+    $as_root apt-get update
+    $install $missing
+  }
+fi
+
+unswitched | while read -r name path; do
+  echo "setup.sh: $name is now $path" >&2
+  $as_root update-alternatives --quiet --set "$name" "$path"
+done

@@ -3,9 +3,13 @@
 
 #include <c10/core/TensorImpl.h>
 #include <c10/util/C++17.h>
+#include <c10/util/intrusive_ptr.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/version.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace parsimony::torch_io::compat {
 
@@ -17,5 +21,23 @@ inline StateKey state_key(c10::TensorImpl* tensor) { return tensor; }
 using StateKey = std::string;
 inline StateKey state_key(c10::TensorImpl* tensor) { return c10::guts::to_string(tensor); }
 #endif
+
+/// What collects the gradient of a leaf; late 2.x counts the references by its own pointers.
+using GradAccumulator =
+    decltype(torch::autograd::impl::try_get_grad_accumulator(std::declval<const at::Tensor&>()));
+
+template <typename Node>
+std::weak_ptr<Node> weak(const std::shared_ptr<Node>& node) {
+  return node;
+}
+template <typename Node>
+c10::weak_intrusive_ptr<Node> weak(const c10::intrusive_ptr<Node>& node) {
+  return c10::weak_intrusive_ptr<Node>(node);
+}
+
+/// With none, the next use of the leaf makes a new one.
+inline void set_grad_accumulator(const at::Tensor& leaf, const GradAccumulator& accumulator) {
+  torch::autograd::impl::set_grad_accumulator(leaf, weak(accumulator));
+}
 
 }  // namespace parsimony::torch_io::compat

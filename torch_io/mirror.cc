@@ -7,6 +7,8 @@
 #include <string>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/reason.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -22,31 +24,11 @@ jit::Module mirror(const torch::nn::Module& module, const std::string& name, con
   }
   for (const auto& b : module.named_buffers(false)) result.register_buffer(b.key(), b.value());
   for (const auto& c : module.named_children()) {
-    result.register_module(c.key(), mirror(*c.value(), name + "." + c.key(), unit));
+    result.register_module(c.key(), mirror(*c.value(), name + "._" + c.key(), unit));
   }
   result.register_attribute("training", c10::BoolType::get(), module.is_training());
   return result;
 }
-
-/// Puts a module into evaluation mode and, at the end, each of its parts into the mode it had.
-class Evaluating {
- public:
-  explicit Evaluating(torch::nn::Module& module) {
-    module.apply([this](torch::nn::Module& part) {
-      modes_.emplace_back(&part, part.is_training());
-    });
-    module.eval();
-  }
-  ~Evaluating() {
-    // From the root downwards, for `train` descends.
-    for (const auto& [part, training] : modes_) part->train(training);
-  }
-  Evaluating(const Evaluating&) = delete;
-  Evaluating& operator=(const Evaluating&) = delete;
-
- private:
-  std::vector<std::pair<torch::nn::Module*, bool>> modes_;
-};
 
 }  // namespace
 
@@ -54,8 +36,7 @@ jit::Module traced(torch::nn::Module& module, const Forward& forward,
                    const std::vector<at::Tensor>& example) {
   const Evaluating evaluating(module);
   const at::NoGradGuard no_grad;
-  jit::Module self =
-      mirror(module, "__torch__.Module", std::make_shared<jit::CompilationUnit>());
+  jit::Module self = mirror(module, "__torch__.Module", std::make_shared<jit::CompilationUnit>());
   jit::Stack inputs(example.begin(), example.end());
   std::vector<std::string> names;
   for (size_t i = 0; i < example.size(); ++i) names.push_back("input" + std::to_string(i));
@@ -70,9 +51,8 @@ jit::Module traced(torch::nn::Module& module, const Forward& forward,
         jit::tracer::trace(std::move(inputs), run, no_names, true, false, &self, names).first;
     self.type()->addMethod(self._ivalue()->compilation_unit()->create_function(
         c10::QualifiedName(*self.type()->name(), "forward"), state->graph));
-  } catch (const c10::Error& error) {
-    throw ModelError(std::string("the module does not run on the example: ") +
-                     error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    throw ModelError("the module does not run on the example: " + reason_of(error));
   }
   return self;
 }

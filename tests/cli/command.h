@@ -41,6 +41,9 @@ class Workplace {
   TemporaryFolder folder_;
 };
 
+/// Is the command's libtorch component built?
+inline constexpr bool kHasTorch = PARSIMONY_HAS_TORCH != 0;
+
 /// The model of the demo, in the source tree.
 std::string mnist();
 

@@ -91,11 +91,11 @@ TEST(Cli, WithoutACommandPrintsTheHelp) {
 
 TEST(Cli, EveryCommandHasHelpWithAnExample) {
   const Workplace place;
-  for (const std::string command : {"prune", "inspect", "explain", "apply", "verify"}) {
+  for (const std::string command : {"prune", "inspect", "explain", "apply", "verify", "doctor"}) {
     const Outcome outcome = place.run(command + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
-    EXPECT_NE(outcome.out.find("Example:\n  parsimony " + command + " "), std::string::npos)
+    EXPECT_NE(outcome.out.find("Example:\n  parsimony " + command), std::string::npos)
         << outcome.out;
   }
 }

@@ -51,6 +51,22 @@ std::vector<std::string> names_of(const google::protobuf::RepeatedPtrField<Tenso
 
 const std::vector<AxisKeep> kCorners = {{0, 3, {0, 2}}, {1, 4, {1, 3}}};
 
+TEST(Editor, AssignsInTheFieldThatHoldsIt) {
+  for (const bool raw : {true, false}) {
+    onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Op(x, w) }");
+    *model.mutable_graph()->add_initializer() = counting("w", TensorProto::FLOAT, {2, 2}, raw);
+    Edit edit(model);
+    const std::vector<float> values = {5, 6, 7, 8};
+    edit.editor.assign("w", std::as_bytes(std::span(values)));
+    const onnx::ModelProto written = edit.written();
+    const TensorProto& w = written.graph().initializer(0);
+    EXPECT_EQ(w.has_raw_data(), raw);
+    EXPECT_EQ(numbers_of(w), (std::vector<double>{5, 6, 7, 8}));
+    EXPECT_THROW(edit.editor.assign("w", std::as_bytes(std::span(values).first(3))), ModelError);
+    EXPECT_THROW(edit.editor.assign("v", std::as_bytes(std::span(values))), ModelError);
+  }
+}
+
 TEST(Editor, SlicesEveryTypeInTheFieldThatHoldsIt) {
   for (int type = TensorProto::FLOAT; type <= TensorProto::BFLOAT16; ++type) {
     const bool number = type != TensorProto::STRING && type != TensorProto::COMPLEX64 &&

@@ -99,7 +99,7 @@ TEST(Explain, NamesTheOperatorThatMixes) {
 TEST(PruneReport, SaysHowManyGroupsMix) {
   PruneReport report;
   report.groups = {{"g0", 8, 4, true, "channel", {"a"}}, {"g1", 8, 8, true, "channel", {"b"}}};
-  EXPECT_NE(to_text(report).find("1 of 2 groups pruned, 12 of 16 channels kept; 1 pass"),
+  EXPECT_NE(to_text(report).find("1 of 2 groups pruned, 12 of 16 channels kept; 1 of them passes"),
             std::string::npos)
       << to_text(report);
 }

@@ -1,0 +1,55 @@
+#include "parsimony/api/blame.h"
+
+#include <algorithm>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/speedup/make_plan.h"
+#include "parsimony/speedup/proof.h"
+
+namespace parsimony {
+namespace {
+
+/// Groups that lose channels, in the plan's order.
+std::vector<size_t> pruned_groups(const Pruning& pruning) {
+  std::vector<size_t> groups;
+  for (size_t g = 0; g < pruning.allocation.masks.keep.size(); ++g) {
+    const auto& keep = pruning.allocation.masks.keep[g];
+    if (std::find(keep.begin(), keep.end(), 0) != keep.end()) groups.push_back(g);
+  }
+  return groups;
+}
+
+std::string description(const Graph& graph, const Group& group) {
+  std::string text = "group " + group.id;
+  std::string before = " (";
+  for (const Member& member : group.members) {
+    if (member.role != Role::kOut) continue;
+    const std::string& label = label_of(graph, graph.node(member.node));
+    if (text.ends_with(label)) continue;
+    text += before + label;
+    before = ", ";
+  }
+  return text + (before == ", " ? ")" : "");
+}
+
+}  // namespace
+
+std::string group_at_fault(const Graph& graph, const Pruning& pruning,
+                           const std::function<bool(const Plan&)>& differs) {
+  const Analysis& analysis = pruning.analysis;
+  const std::vector<size_t> groups = pruned_groups(pruning);
+  const auto differ = [&](size_t n) {
+    AxisMasks masks = AxisMasks::all_kept(analysis.coupling);
+    for (size_t i = 0; i < n; ++i) masks.keep[groups[i]] = pruning.allocation.masks.keep[groups[i]];
+    return differs(make_plan(graph, analysis.facts, analysis.coupling, masks).plan);
+  };
+  try {
+    if (groups.empty() || !differ(groups.size())) return {};
+    const size_t guilty = first_guilty(groups.size(), differ);
+    return description(graph, analysis.coupling.groups[groups[guilty]]);
+  } catch (const UnsupportedError&) {
+    return {};
+  }
+}
+
+}  // namespace parsimony

@@ -1,0 +1,147 @@
+#include <dlfcn.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/terminal.h"
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/machine/report.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using machine::Finding;
+using machine::MachineReport;
+
+struct Diagnosis {
+  MachineReport report;
+  std::string not_measured;  ///< why libtorch was not asked; empty if it was
+};
+
+/// The BLAS that libtorch would use, as far as that can be told without it.
+MachineReport without_component() {
+  void* library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
+  MachineReport report = machine::facts(library);
+  if (library == nullptr) report.blas.reset();
+  machine::judge(report);
+  return report;
+}
+
+Diagnosis diagnose() {
+  try {
+    return {torch_component().doctor(), {}};
+  } catch (const UnsupportedError& error) {
+    return {without_component(), error.what()};
+  }
+}
+
+std::string times(double cost) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f times", cost);
+  return text;
+}
+
+std::string to_text(const Diagnosis& diagnosis) {
+  const MachineReport& report = diagnosis.report;
+  std::string text;
+  size_t width = 0;
+  for (const Finding& finding : report.findings) width = std::max(width, finding.subject.size());
+  const std::string indent(width + 2, ' ');
+  int advice = 0;
+  for (const Finding& finding : report.findings) {
+    text += finding.subject + std::string(width + 2 - finding.subject.size(), ' ') +
+            printable(finding.found) + "\n";
+    if (!finding.measured.empty()) text += indent + finding.measured + "\n";
+    if (finding.cost > 1) {
+      text += indent +
+              coloured("takes " + times(finding.cost) + " as long as need be", Colour::kRed,
+                       Stream::kOut) +
+              "\n";
+    }
+    if (finding.advice.empty()) continue;
+    ++advice;
+    text += indent + coloured("do: ", Colour::kYellow, Stream::kOut) + finding.advice + "\n";
+  }
+  if (!diagnosis.not_measured.empty()) {
+    text += coloured("note: ", Colour::kYellow, Stream::kOut) +
+            "nothing was measured: " + printable(diagnosis.not_measured) + "\n";
+  } else {
+    text += "Measured in " + duration(report.seconds) + ". ";
+    text += advice == 0 ? "Nothing to do.\n" : counted(advice, "thing") + " to do.\n";
+  }
+  return text;
+}
+
+Json to_json(const machine::TorchFacts& torch) {
+  Json steps = Json::array();
+  for (const machine::ThreadTime& time : torch.steps) {
+    steps.push_back({{"threads", time.threads}, {"seconds", time.seconds}});
+  }
+  return {{"version", torch.version},
+          {"capability", torch.capability},
+          {"onednn", torch.onednn},
+          {"threads", torch.aten_threads},
+          {"openmp_threads", torch.openmp_threads},
+          {"best_threads", torch.best_threads},
+          {"product_gflops", torch.product_gflops},
+          {"convolution_gflops", torch.convolution_gflops},
+          {"faults_per_step", torch.faults_per_step},
+          {"seconds_per_fault", torch.seconds_per_fault},
+          {"step_seconds", torch.seconds_with_aten_threads},
+          {"steps", std::move(steps)}};
+}
+
+Json to_json(const machine::Blas& blas) {
+  return {{"library", blas.library},     {"version", blas.version}, {"kernel", blas.kernel},
+          {"threading", blas.threading}, {"threads", blas.threads}, {"path", blas.path}};
+}
+
+std::string to_json(const Diagnosis& diagnosis) {
+  const MachineReport& report = diagnosis.report;
+  Json json;
+  json["processor"] = {{"model", report.processor.model},
+                       {"vectors", machine::name_of(vectors_of(report.processor))}};
+  json["cores"] = {{"online", report.cores.online},
+                   {"allowed", report.cores.allowed},
+                   {"usable", report.cores.usable()},
+                   {"load", report.cores.load}};
+  if (std::isfinite(report.cores.quota)) json["cores"]["quota"] = report.cores.quota;
+  json["allocator"] = report.allocator;
+  json["blas"] = report.blas ? to_json(*report.blas) : Json();
+  json["torch"] = report.torch ? to_json(*report.torch) : Json();
+  json["findings"] = Json::array();
+  for (const Finding& finding : report.findings) {
+    json["findings"].push_back({{"subject", finding.subject},
+                                {"found", finding.found},
+                                {"measured", finding.measured},
+                                {"cost", finding.cost},
+                                {"advice", finding.advice}});
+  }
+  json["seconds"] = report.seconds;
+  if (!diagnosis.not_measured.empty()) json["not_measured"] = diagnosis.not_measured;
+  // File names may be of any bytes.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Session& session) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command =
+      add_command(app, "doctor", "Says what this machine and its libraries cost, and what to do",
+                  "parsimony doctor");
+  command->add_flag("--json", *json, "Print one JSON object instead of text");
+  command->callback([json, &session] {
+    session.run = [json] {
+      const Diagnosis diagnosis = diagnose();
+      print(*json ? to_json(diagnosis) : to_text(diagnosis));
+    };
+  });
+}
+
+}  // namespace parsimony::cli

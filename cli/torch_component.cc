@@ -1,0 +1,99 @@
+#include "parsimony/cli/torch_component.h"
+
+#include <dlfcn.h>
+#ifdef PARSIMONY_HAS_MIMALLOC
+#include <mimalloc.h>
+#endif
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "parsimony/cli/errors.h"
+#include "parsimony/machine/blas.h"
+#include "parsimony/machine/processor.h"
+
+namespace parsimony::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+/// Where the environment says, or beside the command, in the build tree as installed.
+fs::path component_path() {
+  if (is_set("PARSIMONY_TORCH_COMPONENT")) return std::getenv("PARSIMONY_TORCH_COMPONENT");
+  std::error_code error;
+  const fs::path command = fs::read_symlink("/proc/self/exe", error);
+  const fs::path folder = command.parent_path() / PARSIMONY_COMPONENT_FROM_BIN;
+  return (folder / "parsimony_torch.so").lexically_normal();
+}
+
+/// OpenBLAS reads the variable when it is loaded. What it would choose by itself it tells only
+/// then, too: so it is loaded, asked, and, if it should do better, unloaded.
+void correct_blas_kernel() {
+  if (is_set("OPENBLAS_CORETYPE")) return;
+  void* library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return;
+  const auto blas = machine::blas_seen_from(library);
+  if (blas) {
+    const auto better = machine::better_kernel(*blas, machine::this_processor());
+    if (!better.empty()) setenv("OPENBLAS_CORETYPE", std::string(better).c_str(), 1);
+  }
+  dlclose(library);
+}
+
+/// Threads that spin while they wait take the cores from whoever has work: beside other programs a
+/// step with two threads takes twice as long.
+void let_openmp_sleep() {
+  if (!is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT")) {
+    setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
+  }
+}
+
+/// Tensors are large and short-lived: fetched in 2 MB pages where the system has them.
+void allow_large_pages() {
+#ifdef PARSIMONY_HAS_MIMALLOC
+  if (!is_set("MIMALLOC_LARGE_OS_PAGES")) mi_option_enable(mi_option_large_os_pages);
+#endif
+}
+
+const TorchComponentEntry& entry_of(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw errors::bad_component(path, dlerror());
+  using Entry = const TorchComponentEntry*();
+  auto* entry = reinterpret_cast<Entry*>(dlsym(library, kTorchComponentSymbol));
+  if (entry == nullptr) throw errors::bad_component(path, "it is no component of parsimony");
+  return *entry();
+}
+
+TorchComponent& load() {
+  const std::string path = component_path().string();
+  if (!fs::exists(path)) throw errors::no_component(path);
+  allow_large_pages();
+  let_openmp_sleep();
+  correct_blas_kernel();
+  const TorchComponentEntry& entry = entry_of(path);
+  const bool same = entry.interface == kTorchInterface;
+  if (!same || std::string_view(entry.version) != PARSIMONY_VERSION) {
+    throw errors::bad_component(path, "it belongs to parsimony " +
+                                          std::string(same ? entry.version : "of another build") +
+                                          ", this is " PARSIMONY_VERSION "; install both anew");
+  }
+  return *entry.component;
+}
+
+}  // namespace
+
+TorchComponent& torch_component() {
+  static TorchComponent& component = load();
+  return component;
+}
+
+bool has_torch_component() { return fs::exists(component_path()); }
+
+}  // namespace parsimony::cli

@@ -1,0 +1,71 @@
+// What the command has libtorch do. It stands in a component of its own, a shared library that is
+// loaded when it is first needed: libtorch brings hundreds of libraries.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/model.h"
+#include "parsimony/machine/report.h"
+
+namespace parsimony::cli {
+
+/// The component's side is component/component.cc. Signatures know the standard library and rooms
+/// below torch_io only. Errors of ours pass as what they are.
+///
+/// To add a method: declare it here, define it there, and count kTorchInterface up.
+class TorchComponent {
+ public:
+  /// Measures the machine, in about a second.
+  virtual machine::MachineReport doctor() = 0;
+
+  /// Sets the threads of what runs after it; without `wanted` by measurement, once per process.
+  /// @returns the number. @throws ConfigError if `wanted` is not positive
+  virtual int choose_threads(std::optional<int> wanted) = 0;
+
+  /// Opens TorchScript; `specs` are those of --input.
+  /// @throws IoError, ModelError, UnsupportedError, ConfigError
+  virtual std::unique_ptr<Model> open_script(const std::string& path,
+                                             const std::vector<std::string>& specs) = 0;
+
+  /// Runs `original` with the plan's channels absent. @throws UnsupportedError
+  virtual std::unique_ptr<Prover> prover(const Graph& original, const Plan& plan,
+                                         const Probe& probe, const ProofOptions& options) = 0;
+
+  /// Runs `graph`, which the runner keeps. @throws UnsupportedError
+  virtual std::unique_ptr<Runner> runner(Graph graph) = 0;
+
+  /// Would the small network that `plan` makes differ from the masked original?
+  virtual bool differs(const Graph& original, const Plan& plan, const Probe& probe,
+                       const ProofOptions& options) = 0;
+
+ protected:
+  ~TorchComponent() = default;  // lives as long as the process
+};
+
+/// Of the classes above. The command refuses a component that has another.
+constexpr int32_t kTorchInterface = 1;
+
+/// What the component's only symbol, `parsimony_torch_component`, points to. The members before
+/// `component` keep their places in all versions.
+struct TorchComponentEntry {
+  int32_t interface = kTorchInterface;
+  const char* version = "";  ///< of the parsimony it belongs to
+  TorchComponent* component = nullptr;
+};
+
+constexpr const char* kTorchComponentSymbol = "parsimony_torch_component";
+
+/// The component, loaded by the first call. Before that, an OpenBLAS that would choose kernels
+/// below what the processor can do is told better, and OpenMP's threads are told to sleep while
+/// they wait; both only where the environment says nothing about it.
+/// @throws UnsupportedError if it is not there or of another version
+TorchComponent& torch_component();
+
+/// Is there a file to load?
+bool has_torch_component();
+
+}  // namespace parsimony::cli

@@ -1,0 +1,56 @@
+// The command's libtorch component.
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/component/guard.h"
+#include "parsimony/component/runners.h"
+#include "parsimony/component/script_model.h"
+#include "parsimony/torch_io/machine/examine.h"
+#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/prove.h"
+
+namespace parsimony::component {
+namespace {
+
+class Component final : public cli::TorchComponent {
+ public:
+  machine::MachineReport doctor() override {
+    return guarded([] { return torch_io::examine(); });
+  }
+
+  int choose_threads(std::optional<int> wanted) override {
+    return guarded([&] { return torch_io::choose_threads(wanted); });
+  }
+
+  std::unique_ptr<Model> open_script(const std::string& path,
+                                     const std::vector<std::string>& specs) override {
+    return guarded([&] { return std::make_unique<ScriptModel>(path, specs); });
+  }
+
+  std::unique_ptr<Prover> prover(const Graph& original, const Plan& plan, const Probe& probe,
+                                 const ProofOptions& options) override {
+    return guarded([&] {
+      return std::make_unique<GuardedProver>(torch_io::Reference(
+          original, probe, torch_io::mixes(plan), torch_io::masked_run(original, plan), options));
+    });
+  }
+
+  std::unique_ptr<Runner> runner(Graph graph) override {
+    return guarded([&] { return std::make_unique<FunctionRunner>(torch_io::plain_run(graph)); });
+  }
+
+  bool differs(const Graph& original, const Plan& plan, const Probe& probe,
+               const ProofOptions& options) override {
+    return guarded([&] { return torch_io::differs(original, plan, probe, options); });
+  }
+};
+
+}  // namespace
+}  // namespace parsimony::component
+
+extern "C" const parsimony::cli::TorchComponentEntry* parsimony_torch_component();
+
+const parsimony::cli::TorchComponentEntry* parsimony_torch_component() {
+  static parsimony::component::Component component;
+  static const parsimony::cli::TorchComponentEntry entry{parsimony::cli::kTorchInterface,
+                                                         PARSIMONY_VERSION, &component};
+  return &entry;
+}

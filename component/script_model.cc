@@ -1,0 +1,40 @@
+#include "parsimony/component/script_model.h"
+
+#include <utility>
+
+#include "parsimony/component/runners.h"
+#include "parsimony/graph/infer.h"
+#include "parsimony/torch_io/script/run.h"
+
+namespace parsimony::component {
+namespace {
+
+std::vector<InputSpec> parsed(const std::vector<std::string>& specs) {
+  std::vector<InputSpec> result;
+  for (const std::string& spec : specs) result.push_back(parse_input_spec(spec));
+  return result;
+}
+
+}  // namespace
+
+ScriptModel::ScriptModel(const std::string& path, const std::vector<std::string>& specs)
+    : file_(path), script_(file_.read(parsed(specs))) {}
+
+std::unique_ptr<Prover> ScriptModel::prover(const Plan& plan, const Probe& probe,
+                                            const ProofOptions& options) {
+  return guarded([&] {
+    const bool mixes = torch_io::mixes(plan);
+    // Zeros in the module's own tensors depend on neither reader nor executor.
+    torch_io::Computation masked = mixes ? torch_io::masked_run(script_.graph, plan)
+                                         : torch_io::zeroed_run(file_.module(), script_, plan);
+    return std::make_unique<GuardedProver>(
+        torch_io::Reference(script_.graph, probe, mixes, std::move(masked), options));
+  });
+}
+
+std::unique_ptr<Runner> ScriptModel::runner() {
+  return guarded(
+      [&] { return std::make_unique<FunctionRunner>(torch_io::script_run(file_.small())); });
+}
+
+}  // namespace parsimony::component

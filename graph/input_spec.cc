@@ -1,0 +1,68 @@
+#include "parsimony/graph/input_spec.h"
+
+#include <charconv>
+#include <vector>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+ConfigError bad_spec(std::string_view text, const std::string& why) {
+  return ConfigError("--input " + std::string(text) + ": " + why +
+                     "; wanted for example 1x3x32x32, 2x8:int64 or :int64=16000");
+}
+
+int64_t parse_number(std::string_view text, std::string_view whole) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
+    throw bad_spec(whole, "\"" + std::string(text) + "\" is not a number");
+  }
+  return value;
+}
+
+DType parse_type(std::string_view name, std::string_view whole) {
+  std::vector<std::string> names;
+  for (int t = 1; t <= static_cast<int>(DType::kBool); ++t) {
+    names.emplace_back(name_of(static_cast<DType>(t)));
+    if (names.back() == name) return static_cast<DType>(t);
+  }
+  throw bad_spec(whole,
+                 "unknown element type \"" + std::string(name) + "\"." + did_you_mean(name, names));
+}
+
+}  // namespace
+
+InputSpec parse_input_spec(std::string_view text) {
+  InputSpec spec;
+  std::string_view rest = text;
+  if (const size_t equals = rest.find('='); equals != std::string_view::npos) {
+    spec.value = parse_number(rest.substr(equals + 1), text);
+    rest = rest.substr(0, equals);
+  }
+  if (const size_t colon = rest.find(':'); colon != std::string_view::npos) {
+    spec.dtype = parse_type(rest.substr(colon + 1), text);
+    rest = rest.substr(0, colon);
+  }
+  for (size_t begin = 0; !rest.empty() && begin != std::string_view::npos;) {
+    const size_t x = rest.find('x', begin);
+    const int64_t size = parse_number(rest.substr(begin, x - begin), text);
+    if (size < 1) throw bad_spec(text, "sizes must be positive");
+    spec.dims.push_back(size);
+    begin = x == std::string_view::npos ? x : x + 1;
+  }
+  if (spec.value && !spec.dims.empty()) throw bad_spec(text, "only a scalar can be given a value");
+  element_count(spec.dims);
+  return spec;
+}
+
+std::string to_text(const InputSpec& spec) {
+  if (spec.value) return ":int64=" + std::to_string(*spec.value);
+  std::string text;
+  for (const int64_t size : spec.dims) text += (text.empty() ? "" : "x") + std::to_string(size);
+  if (spec.dtype != DType::kUnknown) text += ":" + std::string(name_of(spec.dtype));
+  return text;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,27 @@
+// Sizes of a network's inputs, as a user gives them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "parsimony/graph/types.h"
+
+namespace parsimony {
+
+/// Shape and, for a scalar that steers the network, value of one graph input.
+struct InputSpec {
+  Shape dims;
+  std::optional<int64_t> value;
+  DType dtype = DType::kUnknown;  ///< for formats that do not tell it
+};
+
+/// Reads "1x3x32x32", "2x8:int64" or ":int64=16000" (a scalar with its value).
+/// @throws ConfigError
+InputSpec parse_input_spec(std::string_view text);
+
+/// As `parse_input_spec` reads it.
+std::string to_text(const InputSpec& spec);
+
+}  // namespace parsimony

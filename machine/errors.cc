@@ -1,0 +1,12 @@
+#include "parsimony/machine/errors.h"
+
+#include <string>
+
+namespace parsimony::machine::errors {
+
+ConfigError bad_threads(std::string_view found) {
+  return ConfigError("threads: found \"" + std::string(found) +
+                     "\", wanted auto or a number from 1 on");
+}
+
+}  // namespace parsimony::machine::errors

@@ -1,0 +1,41 @@
+#include "parsimony/report/proof.h"
+
+#include <cstdio>
+
+#include "parsimony/report/text.h"
+
+namespace parsimony {
+namespace {
+
+std::string brief(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", value);
+  return text;
+}
+
+std::string output_table(const Proof& proof) {
+  using enum Table::Align;
+  Table table({"output", "difference", "allowed"}, {kLeft, kRight, kRight});
+  for (const OutputDifference& output : proof.outputs) {
+    table.add({printable(output.name), brief(output.difference), brief(output.tolerance)});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+std::string to_text(const Proof& proof, bool all) {
+  if (!proof.ran()) return "Not proven: " + printable(proof.not_run) + ".\n";
+  const OutputDifference* worst = proof.worst();
+  std::string text = proof.holds() ? "Proven: " : "DIFFERS: ";
+  text +=
+      "largest difference " + brief(worst == nullptr ? 0 : worst->difference) + " (allowed " +
+      brief(worst == nullptr ? 0 : worst->tolerance) + ") from the original " +
+      (proof.mixes ? "with the removed channels absent" : "with the removed slices set to zero") +
+      ", on " + counted(proof.inputs, "random input") + ".\n";
+  for (const std::string& note : proof.notes) text += "note: " + printable(note) + "\n";
+  if (all) text += output_table(proof);
+  return text;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,52 @@
+#include "parsimony/speedup/proof.h"
+
+#include <cstdio>
+
+namespace parsimony {
+namespace {
+
+/// An exact output with nothing allowed is fine; a NaN is not.
+bool fine(const OutputDifference& output) { return output.difference <= output.tolerance; }
+
+double share(const OutputDifference& output) {
+  if (output.tolerance > 0) return output.difference / output.tolerance;
+  return output.difference;
+}
+
+}  // namespace
+
+const OutputDifference* Proof::worst() const {
+  const OutputDifference* worst = nullptr;
+  for (const OutputDifference& output : outputs) {
+    const bool worse =
+        worst == nullptr || (fine(*worst) && !fine(output)) || share(output) > share(*worst);
+    if (worse) worst = &output;
+  }
+  return worst;
+}
+
+bool Proof::holds() const {
+  for (const OutputDifference& output : outputs) {
+    if (!fine(output)) return false;
+  }
+  return ran();
+}
+
+std::string to_text(const OutputDifference& difference) {
+  char numbers[80];
+  std::snprintf(numbers, sizeof numbers, "difference %.1e, allowed %.1e", difference.difference,
+                difference.tolerance);
+  return "output \"" + difference.name + "\": " + numbers;
+}
+
+size_t first_guilty(size_t parts, const std::function<bool(size_t n)>& differs) {
+  size_t fine = 0;  // with so many nothing differs
+  size_t bad = parts;
+  while (bad - fine > 1) {
+    const size_t middle = fine + (bad - fine) / 2;
+    (differs(middle) ? bad : fine) = middle;
+  }
+  return bad == 0 ? parts : bad - 1;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,113 @@
+// `parsimony doctor`, and the border to the component that it crosses.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "parsimony/machine/blas.h"
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+const std::map<std::string, std::string> kAbsent = {
+    {"PARSIMONY_TORCH_COMPONENT", "/none/parsimony_torch.so"}};
+
+/// The environment that loads the stand-in, with more on top.
+std::map<std::string, std::string> fake(std::map<std::string, std::string> more = {}) {
+  more["PARSIMONY_TORCH_COMPONENT"] = PARSIMONY_FAKE_COMPONENT;
+  return more;
+}
+
+TEST(Doctor, WithoutTheComponentTellsWhatItCan) {
+  const Outcome outcome = Workplace().run("doctor", kAbsent);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(lines_with(outcome.out, "processor"), "");
+  EXPECT_NE(lines_with(outcome.out, "cores"), "");
+  EXPECT_NE(outcome.out.find("needs the libtorch component, which is not at /none/"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(Doctor, PrintsOneJsonObject) {
+  const Outcome outcome = Workplace().run("doctor --json", kAbsent);
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_GE(json.at("cores").at("usable").get<int>(), 1);
+  EXPECT_TRUE(json.at("torch").is_null());
+  EXPECT_TRUE(json.contains("not_measured"));
+  EXPECT_GE(json.at("findings").size(), 4U);
+}
+
+TEST(Doctor, MeasuresWhereThereIsTheComponent) {
+  if (!PARSIMONY_HAS_TORCH) GTEST_SKIP() << "built without libtorch";
+  const Outcome outcome = Workplace().run("doctor --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_GT(json.at("torch").at("product_gflops").get<double>(), 0);
+  EXPECT_FALSE(json.at("torch").at("steps").empty());
+  EXPECT_FALSE(json.contains("not_measured"));
+  EXPECT_FALSE(json.at("blas").is_null());
+}
+
+struct Crossing {
+  const char* error;
+  int code;
+  const char* message;
+};
+
+class Border : public testing::TestWithParam<Crossing> {};
+
+TEST_P(Border, ErrorsPassAsWhatTheyAre) {
+  const Outcome outcome = Workplace().run("doctor", fake({{"FAKE_ERROR", GetParam().error}}));
+  EXPECT_EQ(outcome.code, GetParam().code);
+  EXPECT_EQ(lines_with(outcome.err, "parsimony:"),
+            "parsimony: " + std::string(GetParam().message) + "\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, Border,
+                         testing::Values(Crossing{"ConfigError", 2, "of the configuration"},
+                                         Crossing{"VerificationError", 1, "of the proof"},
+                                         Crossing{"ShapeError", 4, "of a shape"},
+                                         Crossing{"runtime_error", 70, "unforeseen"}));
+
+TEST(Component, OfAnotherInterfaceOrVersionIsRefused) {
+  const Workplace place;
+  for (const char* variable : {"FAKE_INTERFACE", "FAKE_VERSION"}) {
+    const Outcome outcome = place.run("doctor --json", fake({{variable, "1"}}));
+    EXPECT_NE(outcome.out.find("it belongs to parsimony "), std::string::npos) << outcome.out;
+  }
+}
+
+TEST(Component, ThatIsNoneIsRefused) {
+  const Workplace place;
+  place.write("parsimony_torch.so", "no library");
+  const Outcome outcome =
+      place.run("doctor", {{"PARSIMONY_TORCH_COMPONENT", place / "parsimony_torch.so"}});
+  EXPECT_NE(outcome.out.find("cannot be used: "), std::string::npos) << outcome.out;
+}
+
+TEST(Component, WaitingThreadsSleepUnlessTheUserSaysOtherwise) {
+  const Workplace place;
+  const Outcome ours = place.run("doctor", fake({{"OMP_WAIT_POLICY", ""}, {"GOMP_SPINCOUNT", ""}}));
+  EXPECT_NE(ours.out.find("OMP_WAIT_POLICY=PASSIVE"), std::string::npos) << ours.out;
+  const Outcome theirs = place.run("doctor", fake({{"OMP_WAIT_POLICY", "ACTIVE"}}));
+  EXPECT_NE(theirs.out.find("OMP_WAIT_POLICY=ACTIVE"), std::string::npos) << theirs.out;
+}
+
+TEST(Component, AMisdetectedKernelIsCorrected) {
+  const auto has = vectors_of(machine::this_processor());
+  if (has == machine::Vectors::kNone) GTEST_SKIP() << "this processor has no better kernel";
+  const Outcome outcome = Workplace().run(
+      "doctor", fake({{"OPENBLAS_CORETYPE", ""}, {"LD_LIBRARY_PATH", PARSIMONY_OLD_BLAS}}));
+  EXPECT_NE(outcome.out.find("OPENBLAS_CORETYPE=" + std::string(machine::kernel_with(has))),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(Component, TheUsersKernelStays) {
+  const Outcome outcome = Workplace().run(
+      "doctor", fake({{"OPENBLAS_CORETYPE", "Prescott"}, {"LD_LIBRARY_PATH", PARSIMONY_OLD_BLAS}}));
+  EXPECT_NE(outcome.out.find("OPENBLAS_CORETYPE=Prescott"), std::string::npos) << outcome.out;
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,140 @@
+// Masked execution against the small network: for every operator fixture, half of each group and
+// single channels.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/speedup/make_plan.h"
+#include "tests/support/fixture.h"
+#include "tests/torch_io/executor_support.h"
+
+namespace parsimony::test {
+namespace {
+
+/// Files of one model, its analysis, and small networks made of it.
+class Bench {
+ public:
+  explicit Bench(const Fixture& fixture)
+      : options_(options_of(fixture)),
+        file_(written(folder_, fixture)),
+        graph_(onnx_io::to_graph(file_)),
+        plain_(onnx_io::to_graph(file_)),
+        analysis_(analyse(graph_, options_)) {}
+
+  const Graph& plain() const { return plain_; }
+  const Coupling& coupling() const { return analysis_.coupling; }
+  /// Of the probe's sizes, or of small ones where an index would leave its table.
+  Tensors inputs(int seed) const {
+    Tensors x = seeded_inputs(plain_, analysis_.probe, seed);
+    try {
+      run(plain_, x);
+    } catch (const ModelError&) {
+      Probe probe = analysis_.probe;
+      probe.other = 8;
+      x = seeded_inputs(plain_, probe, seed);
+    }
+    return x;
+  }
+
+  AxisMasks all() const { return AxisMasks::all_kept(coupling()); }
+
+  Plan plan(AxisMasks masks) const {
+    const std::vector<std::vector<double>> no_scores(coupling().groups.size());
+    keep_at_least_one(coupling(), no_scores, masks);
+    PlanAttempt attempt = make_plan(graph_, analysis_.facts, coupling(), masks);
+    if (!attempt.refused.empty()) throw std::runtime_error("refused");
+    return std::move(attempt.plan);
+  }
+
+  /// Empty if the small network computes what the masked one does.
+  std::string difference(const Plan& plan) {
+    onnx_io::ModelFile file(folder_ / "model.onnx");
+    onnx_io::OnnxEditor editor(file);
+    apply_plan(plan, graph_, analysis_.probe, editor);
+    file.write(folder_ / "small.onnx");
+    const onnx_io::ModelFile small_file(folder_ / "small.onnx");
+    const Graph small = onnx_io::to_graph(small_file);
+    for (int seed = 1; seed <= 2; ++seed) {
+      const Tensors x = inputs(seed);
+      const Tensors masked = run(plain_, x, &plan);
+      const Tensors wanted = run(small, x);
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        const double error = relative_error(masked.at(i), wanted[i]);
+        if (error > 1e-4) return "output " + std::to_string(i) + ": " + std::to_string(error);
+      }
+    }
+    return "";
+  }
+
+ private:
+  static PruneOptions options_of(const Fixture& fixture) {
+    PruneOptions options;
+    options.granularity = parse_granularity(fixture.granularity, fixture.name);
+    for (const std::string& spec : fixture.inputs) {
+      options.inputs.push_back(parse_input_spec(spec));
+    }
+    return options;
+  }
+
+  static std::string written(const TemporaryFolder& folder, const Fixture& fixture) {
+    std::string path = folder / "model.onnx";
+    write_file(path, fixture.model.SerializeAsString());
+    return path;
+  }
+
+  TemporaryFolder folder_;
+  PruneOptions options_;
+  onnx_io::ModelFile file_;
+  Graph graph_;
+  Graph plain_;
+  Analysis analysis_;
+};
+
+AxisMasks half(const Bench& bench, unsigned seed) {
+  AxisMasks masks = bench.all();
+  std::mt19937 random(seed);
+  for (auto& group : masks.keep) {
+    for (auto& keep : group) keep = random() % 2 == 0 ? 1 : 0;
+  }
+  return masks;
+}
+
+TEST(ExecutorMasked, IsTheSmallNetworkForEveryFixture) {
+  int compared = 0;
+  int mixing = 0;
+  for (const Fixture& fixture : all_fixtures()) {
+    SCOPED_TRACE(fixture.name);
+    try {
+      Bench bench(fixture);
+      if (!runs(bench.plain())) continue;
+      std::vector<Plan> plans{bench.plan(half(bench, 1)), bench.plan(half(bench, 2))};
+      for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+        AxisMasks masks = bench.all();
+        masks.keep[g].front() = 0;
+        plans.push_back(bench.plan(std::move(masks)));
+      }
+      for (const Plan& plan : plans) {
+        if (plan.empty()) continue;
+        EXPECT_EQ(bench.difference(plan), "");
+        ++compared;
+        for (const PlanGroup& group : plan.groups) mixing += group.mixes ? 1 : 0;
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  std::cout << compared << " plans, " << mixing << " groups that mix\n";
+  if (std::getenv("PARSIMONY_FIXTURE") != nullptr) return;
+  EXPECT_GE(compared, 900);
+  EXPECT_GE(mixing, 100);
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,171 @@
+// GraphModule as a module: its parameters, its modes, its refusals.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/graph/rule.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+namespace {
+
+struct Weighted {
+  const char* name;
+  const char* dims;
+  const char* kind = "";
+};
+
+GraphModule module_of(const std::string& text, const std::vector<Weighted>& weights) {
+  onnx::ModelProto model = model_of(text);
+  for (const Weighted& weight : weights) {
+    add_weight(model, weight.name, weight.dims, "float", weight.kind);
+  }
+  const TemporaryFolder folder;
+  write_file(folder / "model.onnx", model.SerializeAsString());
+  const onnx_io::ModelFile file(folder / "model.onnx");
+  return GraphModule(onnx_io::to_graph(file));
+}
+
+/// y = Gemm(Relu(BatchNormalization(Conv(x)))) over four classes.
+GraphModule classifier() {
+  return module_of(R"(
+      net (float[N,3,8,8] x) => (float[N,4] y)
+      {
+        a = Conv<pads=[1,1,1,1]>(x, W1)
+        b = BatchNormalization<momentum=0.8>(a, gamma, beta, mean, var)
+        c = Relu(b)
+        d = GlobalAveragePool(c)
+        e = Flatten(d)
+        y = Gemm<transB=1>(e, W2)
+      })",
+                   {{"W1", "6x3x3x3"},
+                    {"gamma", "6", "ones"},
+                    {"beta", "6"},
+                    {"mean", "6"},
+                    {"var", "6", "positive"},
+                    {"W2", "4x6"}});
+}
+
+TEST(GraphModule, ItsWeightsAreParametersAndItsStatisticsBuffers) {
+  GraphModule net = classifier();
+  EXPECT_EQ(net->parameters().size(), 4);
+  EXPECT_EQ(net->buffers().size(), 2);
+  EXPECT_EQ(net->weights().size(), 6);
+  EXPECT_TRUE(net->weights().at("W1").is_same(net->named_parameters()["W1"]));
+  EXPECT_FALSE(net->is_training());
+}
+
+TEST(GraphModule, AStepDownhillLowersTheLoss) {
+  GraphModule net = classifier();
+  at::manual_seed(1);
+  const at::Tensor x = at::randn({8, 3, 8, 8});
+  const at::Tensor labels = at::randint(4, {8}, at::kLong);
+  const auto loss = [&] {
+    return -at::log_softmax(net->forward(x), 1).gather(1, labels.unsqueeze(1)).mean();
+  };
+  const at::Tensor before = loss();
+  before.backward();
+  {
+    const at::NoGradGuard guard;
+    for (at::Tensor& p : net->parameters()) {
+      ASSERT_TRUE(p.grad().defined());
+      p.sub_(p.grad() * 0.1);
+    }
+  }
+  EXPECT_LT(loss().item<double>(), before.item<double>());
+}
+
+TEST(GraphModule, TrainingMovesTheStatisticsByTheMomentum) {
+  GraphModule net = classifier();
+  const at::Tensor mean = net->weights().at("mean").clone();
+  const at::Tensor x = at::randn({8, 3, 8, 8});
+  net->forward(x);
+  EXPECT_TRUE(at::equal(net->weights().at("mean"), mean));
+  net->train();
+  net->forward(x);
+  const at::Tensor a = at::conv2d(x, net->weights().at("W1"), {}, 1, 1);
+  EXPECT_TRUE(
+      at::allclose(net->weights().at("mean"), mean * 0.8 + a.mean({0, 2, 3}) * 0.2, 1e-4, 1e-6));
+}
+
+TEST(GraphModule, DropoutDropsInTrainingOnly) {
+  GraphModule net = module_of(
+      R"(net (float[100] x) => (float[100] y)
+      <float ratio = {0.5}>
+      {
+        y = Dropout(x, ratio)
+      })",
+      {});
+  const at::Tensor x = at::ones({100});
+  EXPECT_TRUE(at::equal(net->forward(x), x));
+  net->train();
+  EXPECT_TRUE(at::any(net->forward(x) == 0).item<bool>());
+}
+
+TEST(GraphModule, AnObserverSeesEveryValue) {
+  GraphModule net = classifier();
+  std::vector<std::string> seen;
+  net->observe([&](const Node& node, ValueId, const at::Tensor& t) {
+    EXPECT_TRUE(t.defined());
+    seen.push_back(node.op);
+  });
+  net->forward(at::rand({1, 3, 8, 8}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"Conv", "BatchNormalization", "Relu",
+                                            "GlobalAveragePool", "Flatten", "Gemm"}));
+}
+
+TEST(GraphModule, SaysWhichNodeItCannotRun) {
+  try {
+    module_of("net (float[4] x) => (float[4] y) { y = Frobnicate(x) }", {});
+    FAIL();
+  } catch (const UnsupportedError& error) {
+    EXPECT_NE(std::string(error.what()).find("Frobnicate"), std::string::npos) << error.what();
+  }
+}
+
+TEST(GraphModule, SaysWhichNodeAnInputDoesNotFit) {
+  GraphModule net = classifier();
+  try {
+    net->forward(at::rand({1, 4, 8, 8}));
+    FAIL();
+  } catch (const ModelError& error) {
+    EXPECT_NE(std::string(error.what()).find("Conv"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(net->forward(std::vector<at::Tensor>{}), ModelError);
+}
+
+TEST(GraphModule, AnotherPrecisionLeavesIntegersAlone) {
+  GraphModule net = module_of(
+      R"(net (float[2,6] x) => (float[3,4] y)
+      <int64[2] s = {3, 4}>
+      {
+        y = Reshape(x, s)
+      })",
+      {});
+  net->to(at::kDouble);
+  const at::Tensor y = net->forward(at::rand({2, 6}, at::kDouble));
+  EXPECT_EQ(y.scalar_type(), at::kDouble);
+  EXPECT_EQ(net->weights().at("s").scalar_type(), at::kLong);
+}
+
+TEST(GraphModule, KnowsEveryOperatorThatTheAnalysisKnows) {
+  for (const Rule& rule : rule_table()) {
+    EXPECT_NE(executor::find_operator(rule.domain, rule.op), nullptr) << rule.op;
+  }
+}
+
+TEST(GraphModule, OperatorsAreSorted) {
+  const auto table = executor::operators();
+  for (size_t i = 1; i < table.size(); ++i) {
+    EXPECT_LT(std::pair(table[i - 1].domain, table[i - 1].op),
+              std::pair(table[i].domain, table[i].op));
+  }
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,235 @@
+// Files: good ones, bad ones, and the real ones of other people.
+#include "parsimony/torch_io/script/script_file.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "tests/support/fixture.h"
+#include "tests/torch_io/script_support.h"
+
+namespace parsimony::test {
+namespace {
+
+torch::jit::Module small_net() {
+  at::manual_seed(1);
+  return scripted(
+      "def forward(self, x):\n"
+      "    return torch.linear(torch.relu(torch.linear(x, self.w1)), self.w2)\n",
+      {{"w1", at::randn({8, 6})}, {"w2", at::randn({3, 8})}});
+}
+
+std::string refusal(const std::string& path) {
+  try {
+    torch_io::ScriptFile file(path);
+    return "";
+  } catch (const ModelError& error) {
+    return error.what();
+  }
+}
+
+Plan plan_of(torch_io::ScriptFile& file, const std::vector<InputSpec>& specs) {
+  PruneOptions options;
+  options.inputs = specs;
+  return plan_pruning(file.read(specs).graph, from_shorthand({.criterion = "l1", .ratio = 0.5}),
+                      options)
+      .plan;
+}
+
+void replay_on(const Plan& plan, const std::string& from, const std::string& to,
+               const std::vector<InputSpec>& specs) {
+  torch_io::ScriptFile file(from);
+  torch_io::ScriptGraph& script = file.read(specs);
+  apply_plan(plan, script.graph, choose_probe(script.graph, specs), *file.editor());
+  file.write(to);
+}
+
+TEST(ScriptFile, PlansReplay) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "net.pt";
+  torch::jit::ExtraFilesMap extra{{"labels.txt", "a b c"}};
+  small_net().save(path, extra);
+  const std::vector<InputSpec> specs{{{4, 6}, {}}};
+  torch_io::ScriptFile file(path);
+  plan_of(file, specs).save(folder / "plan.json");
+  const Plan plan = Plan::load(folder / "plan.json");
+  replay_on(plan, path, folder / "a.pt", specs);
+  replay_on(plan, path, folder / "b.pt", specs);
+  EXPECT_EQ(read_file(folder / "a.pt"), read_file(folder / "b.pt"));
+  torch::jit::ExtraFilesMap found{{"labels.txt", ""}};
+  const auto small = torch::jit::load(folder / "a.pt", at::kCPU, found);
+  EXPECT_EQ(found["labels.txt"], "a b c");
+  EXPECT_EQ(small.attr("w1").toTensor().sizes(), (std::vector<int64_t>{4, 6}));
+}
+
+TEST(ScriptFile, AnUneditedFileComesOutByteForByte) {
+  const TemporaryFolder folder;
+  small_net().save(folder / "net.pt");
+  torch_io::ScriptFile file(folder / "net.pt");
+  file.read({{{4, 6}, {}}});
+  EXPECT_FALSE(file.edited());
+  file.write(folder / "copy.pt");
+  EXPECT_EQ(read_file(folder / "net.pt"), read_file(folder / "copy.pt"));
+}
+
+TEST(ScriptFile, BadFilesAreRefused) {
+  const TemporaryFolder folder;
+  small_net().save(folder / "net.pt");
+  const std::string whole = read_file(folder / "net.pt");
+  write_file(folder / "half.pt", std::string_view(whole).substr(0, whole.size() / 2));
+  write_file(folder / "empty.pt", "");
+  write_file(folder / "text.pt", "not a model");
+  write_file(folder / "pickle.pt", "\x80\x02}q");
+  EXPECT_NE(refusal(folder / "half.pt").find("truncated"), std::string::npos);
+  EXPECT_NE(refusal(folder / "empty.pt").find("empty"), std::string::npos);
+  EXPECT_NE(refusal(folder / "text.pt").find("no zip archive"), std::string::npos);
+  EXPECT_NE(refusal(folder / "pickle.pt").find("pickle"), std::string::npos);
+  EXPECT_THROW(torch_io::ScriptFile(folder / "absent.pt"), IoError);
+}
+
+TEST(ScriptFile, DamageNeverGoesUnnoticedAsACrash) {
+  const TemporaryFolder folder;
+  small_net().save(folder / "net.pt");
+  const std::string whole = read_file(folder / "net.pt");
+  for (size_t at = 0; at < whole.size(); at += whole.size() / 40) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+    write_file(folder / "damaged.pt", damaged);
+    try {
+      torch_io::ScriptFile file(folder / "damaged.pt");
+      file.read({{{4, 6}, {}}});
+    } catch (const Error&) {
+    }
+  }
+}
+
+struct Summary {
+  std::vector<int> groups;
+  int64_t params, macs;
+};
+
+Summary summary_of(Graph& graph, const std::vector<InputSpec>& specs) {
+  PruneOptions options;
+  options.inputs = specs;
+  const Pruning pruning =
+      plan_pruning(graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options);
+  Summary summary{{}, pruning.dense.params, pruning.dense.macs};
+  for (const Group& group : pruning.analysis.coupling.groups) summary.groups.push_back(group.size);
+  return summary;
+}
+
+/// The exporter to ONNX may have folded normalisations into convolutions, which leaves groups and
+/// multiply-adds as they are.
+enum class Folded : bool { kNo, kYes };
+
+void expect_same(const onnx_io::ModelFile& onnx, const torch::jit::Module& module,
+                 const std::vector<InputSpec>& specs, Folded folded) {
+  Graph from_onnx = onnx_io::to_graph(onnx);
+  torch_io::ScriptGraph script = torch_io::read_script(module, specs);
+  const Summary wanted = summary_of(from_onnx, specs);
+  const Summary found = summary_of(script.graph, specs);
+  EXPECT_EQ(found.groups, wanted.groups);
+  if (folded == Folded::kNo) {
+    EXPECT_EQ(found.params, wanted.params);
+  }
+  EXPECT_EQ(found.macs, wanted.macs);
+}
+
+TEST(TwoFrontEnds, AgreeOnASmallNetwork) {
+  const TemporaryFolder folder;
+  onnx::ModelProto model = model_of(R"(
+net (float[2,3,8,8] x) => (float[2,5] y)
+{
+  a = Conv<pads=[1,1,1,1]>(x, w1, b1)
+  n = BatchNormalization(a, gamma, beta, mean, var)
+  r = Relu(n)
+  c = Conv<group=8, pads=[1,1,1,1]>(r, w2)
+  p = GlobalAveragePool(c)
+  f = Flatten(p)
+  y = Gemm<transB=1>(f, w3, b3)
+}
+)");
+  const std::vector<std::pair<std::string, std::string>> dims{
+      {"w1", "8x3x3x3"}, {"b1", "8"},       {"gamma", "8"}, {"beta", "8"}, {"mean", "8"},
+      {"var", "8"},      {"w2", "8x1x3x3"}, {"w3", "5x8"},  {"b3", "5"}};
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const auto& [name, text] : dims) {
+    add_weight(model, name, text);
+    parameters.emplace_back(name, at::rand(parse_input_spec(text).dims));
+  }
+  write_file(folder / "net.onnx", model.SerializeAsString());
+  const auto module = scripted(R"(
+def forward(self, x):
+    y = torch.conv2d(x, self.w1, self.b1, [1, 1], [1, 1])
+    y = torch.batch_norm(y, self.gamma, self.beta, self.mean, self.var, False, 0.1, 1e-5, False)
+    y = torch.conv2d(torch.relu(y), self.w2, None, [1, 1], [1, 1], [1, 1], 8)
+    y = torch.flatten(torch.adaptive_avg_pool2d(y, [1, 1]), 1)
+    return torch.linear(y, self.w3, self.b3)
+)",
+                               parameters);
+  expect_same(onnx_io::ModelFile(folder / "net.onnx"), module, {{{2, 3, 8, 8}, {}}}, Folded::kNo);
+}
+
+TEST(TwoFrontEnds, AgreeOnResNet20) {
+  const char* data = std::getenv("PARSIMONY_TEST_DATA");
+  if (data == nullptr || *data == '\0') GTEST_SKIP() << "no real models";
+  const std::string models = std::string(data) + "/models/";
+  if (!std::filesystem::exists(models + "torchscript")) GTEST_SKIP() << "no TorchScript";
+  expect_same(onnx_io::ModelFile(models + "onnx/resnet20_cifar10.onnx"),
+              torch_io::ScriptFile(models + "torchscript/resnet20_cifar10.ts.pt").module(),
+              {{{1, 3, 32, 32}, {}}}, Folded::kYes);
+}
+
+struct RealModel {
+  std::string name;
+  std::vector<c10::IValue> inputs;
+  size_t groups;
+};
+
+class RealScripts : public testing::TestWithParam<int> {
+ public:
+  static RealModel model(int i) {
+    at::manual_seed(7);
+    switch (i) {
+      case 0:
+        return {"resnet20_cifar10.ts.pt", {at::randn({2, 3, 32, 32})}, 12};
+      case 1:
+        return {"rl_sar_go2_himloco.pt", {at::randn({3, 270})}, 6};
+      case 2:
+        return {"unitree_g1_motion.pt", {at::randn({1, 47})}, 1};
+      case 3:
+        return {"reddit.pt", {at::randint(0, 256, {2, 20})}, 3};
+      default:
+        return {"silero_vad.jit", {at::randn({1, 512}), int64_t{16000}}, 3};
+    }
+  }
+};
+
+TEST_P(RealScripts, ArePrunedAndExact) {
+  const char* data = std::getenv("PARSIMONY_TEST_DATA");
+  if (data == nullptr || *data == '\0') GTEST_SKIP() << "no real models";
+  const RealModel real = model(GetParam());
+  const std::string path = std::string(data) + "/models/torchscript/" + real.name;
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  const Pruned pruned =
+      prune(torch_io::ScriptFile(path).module(), real.inputs, {.exact_only = false});
+  EXPECT_EQ(pruned.pruning.plan.groups.size(), real.groups) << pruned.dump;
+  bool mixes = false;
+  for (const PlanGroup& group : pruned.pruning.plan.groups) mixes = mixes || group.mixes;
+  if (!mixes) {
+    EXPECT_LE(pruned.difference, 1e-4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RealScripts, testing::Range(0, 5));
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,280 @@
+// Programs in TorchScript: control flow, sizes, shared tensors, state, frozen graphs.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/passes/freeze_module.h>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/torch_io/script/read.h"
+#include "tests/torch_io/script_support.h"
+
+namespace parsimony::test {
+namespace {
+
+using at::Tensor;
+using torch::jit::Module;
+
+std::vector<std::pair<std::string, Tensor>> two_layers(int64_t in = 6, int64_t hidden = 8,
+                                                       int64_t out = 3) {
+  at::manual_seed(3);
+  return {{"w1", at::randn({hidden, in})},
+          {"b1", at::randn({hidden})},
+          {"w2", at::randn({out, hidden})},
+          {"b2", at::randn({out})}};
+}
+
+Pruned expect_exact(const Module& module, const std::vector<c10::IValue>& inputs, size_t groups,
+                    const PruneRequest& request = {}) {
+  Pruned pruned = prune(module, inputs, request);
+  EXPECT_EQ(pruned.pruning.plan.groups.size(), groups) << pruned.dump;
+  EXPECT_LE(pruned.difference, 1e-4) << pruned.dump;
+  return pruned;
+}
+
+bool is_whole(const Pruned& pruned, const std::string& axis, const std::string& reason) {
+  for (const KeptWhole& whole : pruned.pruning.plan.kept_whole) {
+    if (whole.axis == axis && whole.reason.find(reason) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(ScriptSource, FollowsConditionsThatRanksAndConstantsDecide) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    if x.dim() == 2:
+        y = torch.addmm(self.b1, x, self.w1.t())
+    else:
+        y = torch.matmul(x, self.w1.t()) + self.b1
+    if self.training:
+        y = y * 2
+    return torch.linear(torch.relu(y), self.w2, self.b2)
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+  expect_exact(net, {at::randn({2, 4, 6})}, 1);
+}
+
+TEST(ScriptSource, ChecksOfSizesThatChangeGo) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    assert y.size(1) == 8, "eight"
+    assert x.size(1) == 6, "six"
+    return torch.linear(y, self.w2, self.b2)
+)",
+                              two_layers());
+  Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  EXPECT_ANY_THROW(run(pruned.small, {at::randn({4, 7})}));
+}
+
+TEST(ScriptSource, WhatDecidesTheWayKeepsItsSize) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    if y.size(1) == 8:
+        y = y * 2
+    return torch.linear(y, self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "If"));
+}
+
+TEST(ScriptSource, UnrollsLoopsAndGrowsLists) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    parts = [torch.linear(x, self.w1, self.b1)]
+    for i in range(3):
+        parts.append(torch.relu(parts[-1]) * (i + 1))
+    return torch.linear(parts[0] + parts[3], self.w2, self.b2)
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+}
+
+TEST(ScriptSource, SizesFlow) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.linear(x, self.w1, self.b1)
+    n, c = y.size(0), y.size(1)
+    z = y.view([n, 2, c // 2]).transpose(1, 2).contiguous().reshape([n, -1])
+    z = z + torch.zeros([n, 8])
+    return torch.linear(z.expand([n, 8]), self.w2, self.b2)
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+}
+
+TEST(ScriptSource, UnknownOperatorsPinWhatTheyTouch) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.digamma(torch.linear(x, self.w1, self.b1))
+    return torch.linear(y, self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::rand({4, 6})}, 0);
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "unknown operator digamma"));
+}
+
+TEST(ScriptSource, ControlFlowThatDataDecidesStaysWhole) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.linear(x, self.w1, self.b1)
+    if bool(y.sum() > 0):
+        y = y * 2
+    return torch.linear(torch.relu(y), self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "control flow (If)"));
+}
+
+TEST(ScriptSource, AWriteThroughAViewStaysWhole) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.linear(x, self.w1, self.b1)
+    y[:, 2:4].mul_(3)
+    return torch.linear(torch.relu(y), self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "mul_"));
+}
+
+TEST(ScriptSource, TwoNamesOfOneTensorStayOne) {
+  at::manual_seed(4);
+  auto parameters = two_layers(6, 8, 6);
+  parameters[3].second = at::randn({6});
+  parameters.emplace_back("again", parameters[0].second);
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    y = torch.linear(y, self.w2, self.b2)
+    return torch.linear(torch.relu(torch.linear(y, self.again)), self.w2, self.b2)
+)",
+                              parameters);
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  EXPECT_TRUE(pruned.small.attr("w1").toTensor().data_ptr() ==
+              pruned.small.attr("again").toTensor().data_ptr());
+}
+
+TEST(ScriptSource, SharedVectorsAreSeparated) {
+  at::manual_seed(5);
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b))
+    y = torch.relu(torch.linear(y, self.w2, self.b))
+    return torch.linear(y, self.w3)
+)",
+                              {{"w1", at::randn({8, 6})},
+                               {"w2", at::randn({8, 8})},
+                               {"w3", at::randn({3, 8})},
+                               {"b", at::zeros({8})}});
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 2);
+  EXPECT_EQ(pruned.pruning.plan.copies.size(), 1);
+}
+
+TEST(ScriptSource, AttributesMethodsAndGradientsSurvive) {
+  Module net = scripted(R"(
+def forward(self, x):
+    return torch.linear(torch.relu(torch.linear(x, self.w1, self.b1)), self.w2, self.b2)
+
+def classes(self):
+    return ["a", "b", "c"]
+)",
+                        two_layers());
+  net.register_attribute("version", c10::IntType::get(), 7);
+  net.attr("w1").toTensor().set_requires_grad(true);
+  Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  EXPECT_EQ(pruned.small.attr("version").toInt(), 7);
+  EXPECT_EQ(pruned.small.get_method("classes")({}).toListRef().size(), 3);
+  EXPECT_TRUE(pruned.small.attr("w1").toTensor().requires_grad());
+  EXPECT_EQ(net.attr("w1").toTensor().size(0), 8);
+}
+
+TEST(ScriptSource, ListsThatHoldATensorHoldTheNewOne) {
+  Module net = scripted(R"(
+def forward(self, x):
+    return torch.linear(torch.relu(torch.linear(x, self.w1, self.b1)), self.w2, self.b2)
+)",
+                        two_layers());
+  c10::List<c10::List<Tensor>> lists;
+  lists.push_back(c10::List<Tensor>({net.attr("w1").toTensor(), net.attr("b2").toTensor()}));
+  net.register_attribute("all_weights", c10::ListType::create(c10::ListType::ofTensors()), lists);
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  const auto held = pruned.small.attr("all_weights").toListRef()[0].toTensorVector();
+  EXPECT_EQ(held[0].data_ptr(), pruned.small.attr("w1").toTensor().data_ptr());
+  EXPECT_EQ(held[1].size(0), 3);
+  EXPECT_EQ(net.attr("w1").toTensor().size(0), 8);
+}
+
+TEST(ScriptSource, FrozenGraphs) {
+  Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.conv2d(x, self.w1, self.b1, [1, 1], [1, 1]))
+    y = torch.conv2d(y, self.w2, None, [1, 1], [0, 0], [1, 1], 8)
+    return torch.conv2d(y, self.w3).view([-1, 4 * 16])
+)",
+                        {{"w1", at::randn({8, 3, 3, 3})},
+                         {"b1", at::randn({8})},
+                         {"w2", at::randn({8, 1, 1, 1})},
+                         {"w3", at::randn({4, 8, 1, 1})}});
+  net.eval();
+  const Pruned pruned = expect_exact(torch::jit::freeze_module(net), {at::randn({2, 3, 4, 4})}, 1);
+  EXPECT_LT(pruned.pruning.small.params, pruned.pruning.dense.params);
+}
+
+TEST(ScriptSource, SeveralInputsAndResults) {
+  const Module net = scripted(R"(
+def forward(self, x, rate: int, mask: Optional[Tensor]=None):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    if rate == 16000:
+        z = torch.linear(y, self.w2, self.b2)
+    else:
+        z = torch.zeros([1])
+    return (z, [z * 2, z + 1])
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6}), int64_t{16000}}, 1);
+}
+
+TEST(ScriptSource, Dictionaries) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    d = {"y": torch.relu(torch.linear(x, self.w1, self.b1))}
+    d["z"] = torch.linear(d["y"], self.w2, self.b2)
+    return {"out": d["z"], "aux": d["z"] * 2}
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+}
+
+TEST(ScriptSource, ListsThatAreChangedUnseenAreForgotten) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    sizes = [-1, 2, 4]
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    sizes.reverse()
+    return torch.linear(y.view(sizes).reshape([-1, 8]), self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "unknown operator view"));
+}
+
+TEST(ScriptSource, MissingSizesAreTheUsersFault) {
+  const Module net = scripted("def forward(self, x, y):\n    return x + y\n", {});
+  try {
+    torch_io::read_script(net, {{{1, 3}, {}}});
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("\"y\" as input 2"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ScriptSource, AModuleWithoutForwardIsRefused) {
+  EXPECT_THROW(torch_io::read_script(Module("Empty"), {}), ModelError);
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,81 @@
+// One run of one node, as its kernel sees it.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony::executor {
+
+using Tensors = std::vector<at::Tensor>;
+using Ints = std::vector<int64_t>;
+
+class Call {
+ public:
+  Call(const Node& of, Tensors operands) : node(of), inputs(std::move(operands)) {}
+
+  const Node& node;
+  Tensors inputs;  ///< undefined where an optional operand is absent
+  /// Masked execution: which elements of an operand exist in the small network, boolean, of the
+  /// operand's shape; undefined where all do.
+  Tensors present;
+  bool training = false;
+
+  int opset() const { return node.opset; }
+  size_t outputs() const { return node.outputs.size(); }
+
+  const at::Tensor& in(size_t i) const { return at_or_none(inputs, i); }
+  bool has_in(size_t i) const { return in(i).defined(); }
+  const at::Tensor& presence(size_t i) const { return at_or_none(present, i); }
+  /// The presence as 0/1 numbers of the operand's shape.
+  at::Tensor presence_numbers(size_t i) const;
+  /// The operand with `value` at absent places.
+  at::Tensor filled(size_t i, double value) const;
+
+  bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
+  int64_t integer(std::string_view attribute, int64_t fallback) const;
+  double real(std::string_view attribute, double fallback) const;
+  std::string text(std::string_view attribute, std::string fallback) const;
+  Ints integers(std::string_view attribute, Ints fallback = {}) const;
+  std::vector<double> reals(std::string_view attribute) const;
+  std::vector<std::string> texts(std::string_view attribute) const;
+
+  /// The elements of a small operand, whatever its type.
+  Ints ints_in(size_t i) const;
+  std::vector<double> numbers_in(size_t i) const;
+  double number_in(size_t i, double fallback) const;
+  /// An operand if it is given, else the attribute: where newer versions made it an operand.
+  Ints ints(size_t input, std::string_view attribute) const;
+
+  /// The same node on other operands, all of them present.
+  Call on(Tensors operands) const { return {node, std::move(operands)}; }
+
+  /// @throws UnsupportedError naming the node
+  [[noreturn]] void unsupported(std::string_view what) const;
+
+ private:
+  static const at::Tensor& at_or_none(const Tensors& tensors, size_t i);
+  const Attribute* find(std::string_view attribute) const;
+};
+
+/// 0 ≤ axis < rank, counted from the end if negative. @throws c10::Error
+int64_t wrapped(int64_t axis, int64_t rank);
+Ints wrapped(Ints axes, int64_t rank);
+
+/// Of the shape [1, …, n, …, 1] that broadcasts along `axis`.
+at::Tensor along(const at::Tensor& vector, int64_t axis, int64_t rank);
+
+/// The element type that an ONNX model writes as this number. @throws UnsupportedError
+at::ScalarType type_of_code(const Call& call, int64_t code);
+/// "float32". @throws UnsupportedError
+at::ScalarType type_of_name(const Call& call, std::string_view name);
+
+inline int64_t index(size_t i) { return static_cast<int64_t>(i); }
+inline size_t position(int64_t i) { return static_cast<size_t>(i); }
+
+}  // namespace parsimony::executor

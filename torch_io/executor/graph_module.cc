@@ -1,0 +1,134 @@
+#include "parsimony/torch_io/executor/graph_module.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "parsimony/torch_io/executor/errors.h"
+#include "parsimony/torch_io/executor/program_impl.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony {
+
+using executor::Program;
+
+struct GraphModuleImpl::State {
+  Program program;
+  std::map<std::string, at::Tensor> weights;
+  Observer observer;
+  bool trainable = true;
+};
+
+namespace {
+
+/// Weights that are computed with but not trained.
+std::vector<bool> settings_of(const Graph& graph) {
+  std::vector<bool> setting(graph.weights.size(), false);
+  const std::set<std::string, std::less<>> arithmetic = {"Add", "Sub", "Mul", "Div",
+                                                         "Pow", "Max", "Min", "Where"};
+  for (const Node& node : graph.nodes) {
+    const executor::Operator* op = executor::find_operator(node.domain, node.op);
+    for (size_t i = 0; i < node.inputs.size() && op != nullptr; ++i) {
+      if (node.inputs[i] == kNone) continue;
+      const WeightId weight = graph.value(node.inputs[i]).weight;
+      if (weight == kNone) continue;
+      const bool fixed = i < 32 && ((op->fixed >> i) & 1U) != 0;
+      const bool lone = graph.weight(weight).count() == 1 && arithmetic.contains(node.op);
+      if (fixed || lone) setting[static_cast<size_t>(weight)] = true;
+    }
+  }
+  return setting;
+}
+
+std::string torch_name(const std::string& name, const std::set<std::string>& taken) {
+  std::string result = name.empty() ? "weight" : name;
+  std::replace(result.begin(), result.end(), '.', '_');
+  const std::string base = result;
+  for (int i = 2; taken.contains(result); ++i) result = base + "_" + std::to_string(i);
+  return result;
+}
+
+}  // namespace
+
+GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& options)
+    : torch::nn::Module("GraphModule"), state_(std::make_unique<State>()) {
+  const std::vector<NodeId> refused = unsupported_nodes(graph);
+  if (!refused.empty()) {
+    const Node& node = graph.node(refused[0]);
+    throw executor::errors::cannot_run(node, executor::why_not(graph, node));
+  }
+  state_->program = Program(graph);
+  state_->trainable = options.trainable;
+  const std::vector<bool> setting = settings_of(graph);
+  std::set<std::string> taken;
+  for (size_t w = 0; w < graph.weights.size(); ++w) {
+    const Weight& weight = graph.weights[w];
+    if (!executor::has_tensor(weight)) continue;  // who read it would have been refused
+    at::Tensor tensor = torch_io::to_tensor(weight);
+    if (graph.release) graph.release(weight);
+    const std::string name = torch_name(weight.name, taken);
+    taken.insert(name);
+    tensor = tensor.is_floating_point() && !setting[w]
+                 ? register_parameter(name, tensor, options.trainable)
+                 : register_buffer(name, tensor);
+    state_->weights.emplace(weight.name, tensor);
+    state_->program.weights[w] = tensor;
+  }
+  eval();
+}
+
+GraphModuleImpl::~GraphModuleImpl() = default;
+
+std::vector<NodeId> GraphModuleImpl::unsupported_nodes(const Graph& graph) {
+  std::vector<NodeId> nodes;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!executor::why_not(graph, graph.nodes[n]).empty()) nodes.push_back(static_cast<NodeId>(n));
+  }
+  return nodes;
+}
+
+std::vector<at::Tensor> GraphModuleImpl::forward(const std::vector<at::Tensor>& inputs) {
+  return executor::run(state_->program, inputs, is_training(), state_->observer);
+}
+
+at::Tensor GraphModuleImpl::forward(const at::Tensor& input) {
+  return forward(std::vector<at::Tensor>{input}).front();
+}
+
+void GraphModuleImpl::to(at::Device device, at::ScalarType type, bool non_blocking) {
+  to(device, non_blocking);
+  to(type, non_blocking);
+}
+
+void GraphModuleImpl::to(at::ScalarType type, bool non_blocking) {
+  for (auto& [name, tensor] : state_->weights) {
+    if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(type, non_blocking));
+  }
+}
+
+const std::map<std::string, at::Tensor>& GraphModuleImpl::weights() const {
+  return state_->weights;
+}
+
+void GraphModuleImpl::observe(Observer observer) { state_->observer = std::move(observer); }
+
+void GraphModuleImpl::mask(const Plan& plan) {
+  const auto add = [&](const std::string& name, const at::Tensor& of) {
+    const at::Tensor copy = of.detach().clone();
+    std::set<std::string> taken;
+    for (const auto& item : named_parameters(false)) taken.insert(item.key());
+    for (const auto& item : named_buffers(false)) taken.insert(item.key());
+    const std::string own = torch_name(name, taken);
+    const at::Tensor tensor = of.requires_grad() || (copy.is_floating_point() && state_->trainable)
+                                  ? register_parameter(own, copy, state_->trainable)
+                                  : register_buffer(own, copy);
+    state_->weights.emplace(name, tensor);
+    return tensor;
+  };
+  executor::mask(state_->program, plan, state_->weights, add);
+}
+
+}  // namespace parsimony

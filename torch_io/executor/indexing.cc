@@ -1,0 +1,160 @@
+// What reads and writes by index, and tensors made from nothing.
+#include <algorithm>
+#include <cmath>
+
+#include "parsimony/torch_io/executor/kernels_impl.h"
+
+namespace parsimony::executor {
+namespace {
+
+/// Indices count from the end where they are negative.
+at::Tensor non_negative(const at::Tensor& indices, int64_t size) {
+  const at::Tensor wide = indices.to(at::kLong);
+  return at::where(wide < 0, wide + size, wide);
+}
+
+at::Tensor combine(const Call& call, const at::Tensor& data, int64_t axis,
+                   const at::Tensor& indices, const at::Tensor& updates) {
+  const std::string reduction = call.text("reduction", "none");
+  if (reduction == "none") return data.scatter(axis, indices, updates);
+  if (reduction == "add") return data.scatter_add(axis, indices, updates);
+  const char* name = reduction == "mul" ? "prod" : reduction == "max" ? "amax" : "amin";
+  return data.scatter_reduce(axis, indices, updates, name, true);
+}
+
+/// [.. k] coordinates in `dims` as places in a row of all of them.
+at::Tensor places_of(const at::Tensor& coordinates, at::IntArrayRef dims) {
+  at::Tensor places = at::zeros(coordinates.sizes().slice(0, position(coordinates.dim() - 1)),
+                                coordinates.options().dtype(at::kLong));
+  for (int64_t i = 0; i < coordinates.size(-1); ++i) {
+    const int64_t size = dims[position(i)];
+    places = places * size + non_negative(coordinates.select(-1, i), size);
+  }
+  return places;
+}
+
+}  // namespace
+
+Tensors gather(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t axis = wrapped(call.integer("axis", 0), x.dim());
+  const at::Tensor indices = non_negative(call.in(1), x.size(axis));
+  Ints dims = x.sizes().vec();
+  dims.erase(dims.begin() + axis);
+  dims.insert(dims.begin() + axis, indices.sizes().begin(), indices.sizes().end());
+  return {x.index_select(axis, indices.flatten()).reshape(dims)};
+}
+
+Tensors gather_elements(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t axis = wrapped(call.integer("axis", 0), x.dim());
+  return {x.gather(axis, non_negative(call.in(1), x.size(axis)))};
+}
+
+Tensors gather_nd(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const at::Tensor& indices = call.in(1);
+  const int64_t batch = call.integer("batch_dims", 0);
+  const int64_t depth = indices.size(-1);
+  const at::IntArrayRef dims = x.sizes();
+  at::Tensor places = places_of(indices, dims.slice(position(batch), position(depth)));
+  // Each batch element has its own rows.
+  int64_t rows = 1;
+  for (int64_t i = batch; i < batch + depth; ++i) rows *= x.size(i);
+  int64_t batches = 1;
+  Ints shape(position(places.dim()), 1);
+  for (int64_t i = 0; i < batch; ++i) {
+    batches *= x.size(i);
+    shape[position(i)] = x.size(i);
+  }
+  places = places + (at::arange(batches, places.options()) * rows).reshape(shape);
+  Ints row = dims.slice(position(batch + depth)).vec();
+  Ints flat = row;
+  flat.insert(flat.begin(), batches * rows);
+  Ints result = places.sizes().vec();
+  result.insert(result.end(), row.begin(), row.end());
+  return {x.reshape(flat).index_select(0, places.flatten()).reshape(result)};
+}
+
+Tensors scatter_elements(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t axis = wrapped(call.integer("axis", 0), x.dim());
+  return {combine(call, x, axis, non_negative(call.in(1), x.size(axis)), call.in(2))};
+}
+
+Tensors scatter_nd(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const at::Tensor& indices = call.in(1);
+  const auto depth = position(indices.size(-1));
+  const at::IntArrayRef dims = x.sizes();
+  const at::Tensor places = places_of(indices, dims.slice(0, depth)).flatten();
+  int64_t rows = 1;
+  for (size_t i = 0; i < depth; ++i) rows *= dims[i];
+  const int64_t width = x.numel() / std::max<int64_t>(rows, 1);
+  const at::Tensor updates = call.in(2).reshape({places.numel(), width});
+  const at::Tensor index = places.unsqueeze(1).expand({places.numel(), width});
+  return {combine(call, x.reshape({rows, width}), 0, index, updates).reshape(dims)};
+}
+
+Tensors non_zero(const Call& call) { return {at::nonzero(call.in(0)).t()}; }
+
+Tensors one_hot(const Call& call) {
+  const at::Tensor values = call.in(2);
+  const int64_t depth = static_cast<int64_t>(call.number_in(1, 0));
+  const at::Tensor indices = call.in(0).to(at::kLong);
+  const int64_t axis = wrapped(call.integer("axis", -1), indices.dim() + 1);
+  const at::Tensor wanted = at::where(indices < 0, indices + depth, indices).unsqueeze(axis);
+  const at::Tensor hit =
+      wanted == along(at::arange(depth, indices.options()), axis, indices.dim() + 1);
+  return {at::where(hit, values[1], values[0])};
+}
+
+Tensors trilu(const Call& call) {
+  const int64_t k = static_cast<int64_t>(call.number_in(1, 0));
+  const at::Tensor& x = call.in(0);
+  return {call.integer("upper", 1) != 0 ? at::triu(x, k) : at::tril(x, k)};
+}
+
+Tensors constant_of_shape(const Call& call) {
+  const std::vector<double> value = call.reals("value");
+  const at::ScalarType type = type_of_name(call, call.text("value.dtype", "float32"));
+  const Ints dims = call.ints_in(0);
+  return {at::full(dims, value.empty() ? 0.0 : value[0], at::kDouble).to(type)};
+}
+
+Tensors range(const Call& call) {
+  const at::Tensor& like = call.in(0);
+  const double start = call.number_in(0, 0);
+  const double step = call.number_in(2, 1);
+  const double count = std::ceil((call.number_in(1, 0) - start) / step);
+  const at::Tensor steps = at::arange(std::max(0.0, count), at::kDouble);
+  return {(steps * step + start).to(like.scalar_type())};
+}
+
+Tensors eye_like(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const at::ScalarType type =
+      call.has("dtype") ? type_of_code(call, call.integer("dtype", 1)) : x.scalar_type();
+  const int64_t k = call.integer("k", 0);
+  const at::Tensor rows = at::arange(x.size(0), at::kLong).unsqueeze(1);
+  const at::Tensor columns = at::arange(x.size(1), at::kLong).unsqueeze(0);
+  return {((columns - rows) == k).to(x.device(), type)};
+}
+
+Tensors compress(const Call& call) {
+  const at::Tensor kept = at::nonzero(call.in(1)).flatten();
+  if (!call.has("axis")) return {call.in(0).flatten().index_select(0, kept)};
+  return {call.in(0).index_select(call.integer("axis", 0), kept)};
+}
+
+Tensors reverse_sequence(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t batch = call.integer("batch_axis", 1);
+  const int64_t time = call.integer("time_axis", 0);
+  const at::Tensor lengths = along(call.in(1).to(at::kLong), batch, x.dim());
+  const at::Tensor steps = along(at::arange(x.size(time), lengths.options()), time, x.dim());
+  const at::Tensor places = at::where(steps < lengths, lengths - 1 - steps, steps);
+  return {x.gather(time, places.expand(x.sizes()))};
+}
+
+}  // namespace parsimony::executor

@@ -1,0 +1,155 @@
+// Normalisation. Where elements are absent, statistics are those of the present ones.
+#include <algorithm>
+#include <numeric>
+
+#include "parsimony/torch_io/executor/kernels_impl.h"
+
+namespace parsimony::executor {
+namespace {
+
+struct Moments {
+  at::Tensor mean;
+  at::Tensor variance;  ///< biased
+  at::Tensor count;     ///< defined where elements are absent
+};
+
+/// Over `axes`, which stay with size 1. `present` may be undefined.
+Moments moments_of(const at::Tensor& x, const at::Tensor& present, const Ints& axes) {
+  if (!present.defined()) {
+    const at::Tensor mean = at::mean(x, axes, true);
+    return {mean, at::mean(at::square(x - mean), axes, true), {}};
+  }
+  const at::Tensor p = present.to(x.scalar_type());
+  const at::Tensor count = at::clamp_min(at::sum(p, axes, true), 1);
+  const at::Tensor mean = at::sum(x * p, axes, true) / count;
+  return {mean, at::sum(at::square((x - mean) * p), axes, true) / count, count};
+}
+
+Ints axes_from(int64_t first, int64_t rank) {
+  Ints axes(position(rank - first));
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+
+/// running = momentum running + (1 - momentum) current
+void update(const at::Tensor& running, const at::Tensor& current, double momentum) {
+  const at::NoGradGuard guard;
+  running.detach().mul_(momentum).add_(current.detach().reshape(running.sizes()), 1 - momentum);
+}
+
+/// The window goes over the channels that are there.
+at::Tensor local_response(const Call& call, const at::Tensor& x) {
+  const int64_t size = call.integer("size", 1);
+  const int64_t before = (size - 1) / 2;
+  const int64_t channels = x.size(1);
+  Ints pad(position(2 * (x.dim() - 1)), 0);
+  pad[pad.size() - 2] = before;
+  pad[pad.size() - 1] = size - 1 - before;
+  const at::Tensor squares = at::constant_pad_nd(at::square(x), pad, 0);
+  at::Tensor sums = at::zeros_like(x);
+  for (int64_t k = 0; k < size; ++k) sums = sums + squares.narrow(1, k, channels);
+  const double alpha = call.real("alpha", 1e-4) / static_cast<double>(size);
+  return x / at::pow(sums * alpha + call.real("bias", 1), call.real("beta", 0.75));
+}
+
+}  // namespace
+
+Tensors batch_normalization(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const double epsilon = call.real("epsilon", 1e-5);
+  const double momentum = call.real("momentum", 0.9);
+  const bool per_element = call.opset() < 9 && call.integer("spatial", 1) == 0;
+  const bool asked = call.integer("training_mode", 0) != 0;
+  Ints feature(position(x.dim()), 1);
+  for (int64_t i = 1; i < (per_element ? x.dim() : std::min<int64_t>(2, x.dim())); ++i) {
+    feature[position(i)] = x.size(i);
+  }
+  const auto shaped = [&](size_t i) { return call.in(i).reshape(feature); };
+  at::Tensor mean = shaped(3);
+  at::Tensor variance = shaped(4);
+  Tensors extra;
+  if (call.training || asked) {
+    Ints axes{0};
+    for (int64_t i = 2; i < x.dim() && !per_element; ++i) axes.push_back(i);
+    const Moments batch = moments_of(x, call.presence(0), axes);
+    const auto mixed = [&](size_t i, const at::Tensor& current) {
+      return call.in(i)*momentum + current.reshape(call.in(i).sizes()) * (1 - momentum);
+    };
+    extra = {mixed(3, batch.mean), mixed(4, batch.variance)};
+    if (call.training) {
+      update(call.in(3), batch.mean, momentum);
+      update(call.in(4), batch.variance, momentum);
+    }
+    mean = batch.mean;
+    variance = batch.variance;
+  }
+  const at::Tensor scale = shaped(1) * at::rsqrt(variance + epsilon);
+  Tensors results{(x - mean) * scale + shaped(2)};
+  results.insert(results.end(), extra.begin(), extra.end());
+  // Copies of the statistics that versions 7 to 13 may name.
+  while (results.size() < call.outputs())
+    results.push_back(call.in(results.size() % 2 == 1 ? 3 : 4));
+  return results;
+}
+
+Tensors layer_normalization(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const Ints axes = axes_from(wrapped(call.integer("axis", -1), x.dim()), x.dim());
+  const Moments moments = moments_of(x, call.presence(0), axes);
+  const at::Tensor inverse = at::rsqrt(moments.variance + call.real("epsilon", 1e-5));
+  at::Tensor y = (x - moments.mean) * inverse * call.in(1);
+  if (call.has_in(2)) y = y + call.in(2);
+  return {y, moments.mean, inverse};
+}
+
+Tensors group_normalization(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t groups = call.integer("num_groups", 1);
+  const int64_t channels = x.size(1);
+  const Ints shape{x.size(0), groups, x.numel() / std::max<int64_t>(1, x.size(0) * groups)};
+  const at::Tensor& p = call.presence(0);
+  const at::Tensor grouped = x.reshape(shape);
+  const Moments moments = moments_of(grouped, p.defined() ? p.reshape(shape) : at::Tensor(), {2});
+  const at::Tensor inverse = at::rsqrt(moments.variance + call.real("epsilon", 1e-5));
+  const at::Tensor normal = ((grouped - moments.mean) * inverse).reshape(x.sizes());
+  // Before version 21 there was one scale per group.
+  const auto per_channel = [&](const at::Tensor& v) {
+    return along(v.numel() == channels ? v : v.repeat_interleave(channels / groups), 1, x.dim());
+  };
+  return {normal * per_channel(call.in(1)) + per_channel(call.in(2))};
+}
+
+Tensors instance_normalization(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const Moments moments = moments_of(x, call.presence(0), axes_from(2, x.dim()));
+  const at::Tensor inverse = at::rsqrt(moments.variance + call.real("epsilon", 1e-5));
+  return {(x - moments.mean) * inverse * along(call.in(1), 1, x.dim()) +
+          along(call.in(2), 1, x.dim())};
+}
+
+Tensors mean_variance_normalization(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const Ints axes = wrapped(call.integers("axes", {0, 2, 3}), x.dim());
+  const Moments moments = moments_of(x, call.presence(0), axes);
+  return {(x - moments.mean) / (at::sqrt(moments.variance) + 1e-9)};
+}
+
+Tensors lp_normalization(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t axis = call.integer("axis", -1);
+  const at::Tensor norm = call.integer("p", 2) == 1 ? at::sum(at::abs(x), axis, true)
+                                                    : at::sqrt(at::sum(at::square(x), axis, true));
+  return {x / norm};
+}
+
+Tensors lrn(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const at::Tensor& p = call.presence(0);
+  if (!p.defined()) return {local_response(call, x)};
+  Ints others = axes_from(2, x.dim());
+  others.push_back(0);
+  const at::Tensor kept = at::amax(p, others).nonzero().flatten();
+  return {at::zeros_like(x).index_copy(1, kept, local_response(call, x.index_select(1, kept)))};
+}
+
+}  // namespace parsimony::executor

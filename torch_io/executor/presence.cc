@@ -1,0 +1,162 @@
+// Which elements of a result exist in the small network. Known from the kernels themselves, run on
+// zeros and ones; nothing here knows about axes or groups.
+#include <algorithm>
+#include <numeric>
+
+#include "parsimony/torch_io/executor/kernels_impl.h"
+
+namespace parsimony::executor {
+namespace {
+
+bool is_data(const Operator& op, size_t operand) {
+  return operand < 32 && ((op.data >> operand) & 1U) != 0;
+}
+
+/// The kernel on presences in place of the data; other operands as they are.
+Tensors run_on_presence(const Operator& op, const Call& call, Kernel kernel) {
+  Tensors operands = call.inputs;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (is_data(op, i) && call.has_in(i)) operands[i] = call.presence_numbers(i);
+  }
+  return kernel(call.on(std::move(operands)));
+}
+
+Tensors as_flags(Tensors numbers) {
+  for (at::Tensor& each : numbers) {
+    if (each.defined()) each = each > 0.5;
+  }
+  return numbers;
+}
+
+/// Sums of products of the data operands, all other operands absent.
+at::Tensor products(const Operator& op, const Call& call, bool everything) {
+  Tensors operands(call.inputs.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!is_data(op, i) || !call.has_in(i)) continue;
+    operands[i] = call.presence_numbers(i);
+    if (everything) operands[i] = at::ones_like(operands[i]);
+  }
+  return op.kernel(call.on(std::move(operands))).front();
+}
+
+Ints spatial_axes(const at::Tensor& x) {
+  Ints axes(position(x.dim() - 2));
+  std::iota(axes.begin(), axes.end(), 2);
+  return axes;
+}
+
+/// [d h] of an operand whose rows are the gates of d directions' hidden units.
+at::Tensor units(const at::Tensor& present, int64_t hidden, bool directed) {
+  const int64_t directions = directed ? present.size(0) : 1;
+  const int64_t columns = present.dim() == (directed ? 3 : 2) ? present.size(-1) : 1;
+  return present.reshape({directions, -1, hidden, columns}).to(at::kFloat).amax({1, 3}) > 0.5;
+}
+
+}  // namespace
+
+Tensors elementwise(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
+  at::Tensor all;
+  for (const at::Tensor& p : call.present) {
+    if (p.defined()) all = all.defined() ? all.logical_and(p) : p;
+  }
+  Tensors results;
+  for (const at::Tensor& y : outputs) {
+    const bool fits = all.defined() && y.defined() && at::is_expandable_to(all.sizes(), y.sizes());
+    results.push_back(fits ? all.expand(y.sizes()) : at::Tensor());
+  }
+  return results;
+}
+
+Tensors as_first(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
+  const at::Tensor& p = call.presence(0);
+  Tensors results;
+  for (const at::Tensor& y : outputs) {
+    const bool fits = p.defined() && y.defined() && p.sizes() == y.sizes();
+    results.push_back(fits ? p : at::Tensor());
+  }
+  return results;
+}
+
+Tensors moved(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
+  return as_flags(run_on_presence(op, call, op.kernel));
+}
+
+Tensors contracted(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
+  return {products(op, call, false) > 0.5};
+}
+
+Tensors convolved(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
+  const at::Tensor found = products(op, call, false) > 0.5;
+  const at::Tensor untouched = products(op, call, true) < 0.5;
+  if (!untouched.any().item<bool>()) return {found};
+  return {found | (untouched & found.any(2, true).any(-1, true).expand(found.sizes()))};
+}
+
+Tensors reduced(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
+  return as_flags(run_on_presence(op, call, reduce_max));
+}
+
+Tensors arg_reduced(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {
+  const int64_t axis = call.integer("axis", 0);
+  return {at::amax(call.presence_numbers(0), axis, call.integer("keepdims", 1) != 0) > 0.5};
+}
+
+Tensors pooled(const Operator& op, const Call& call, const Tensors& outputs) {
+  Tensors results = as_flags({run_on_presence(op, call, max_pool).front()});
+  results.resize(outputs.size());
+  return results;
+}
+
+Tensors pooled_globally(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {
+  const at::Tensor p = call.presence_numbers(0);
+  return {at::amax(p, spatial_axes(p), true) > 0.5};
+}
+
+Tensors padded(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
+  if (call.text("mode", "constant") != "constant") return as_flags(run_on_presence(op, call, pad));
+  at::Tensor p = call.presence(0);
+  const int64_t rank = p.dim();
+  const Ints pads = pads_of(call);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const at::Tensor slab = p.any(axis, true);
+    const auto border = [&](int64_t count) {
+      Ints dims = p.sizes().vec();
+      dims[position(axis)] = std::max<int64_t>(0, count);
+      return slab.expand(dims);
+    };
+    const int64_t begin = pads[position(axis)];
+    const int64_t end = pads[position(axis + rank)];
+    const int64_t cut = std::max<int64_t>(0, -begin);
+    const int64_t rest = p.size(axis) - cut - std::max<int64_t>(0, -end);
+    p = at::cat({border(begin), p.narrow(axis, cut, rest), border(end)}, axis);
+  }
+  return {p};
+}
+
+Tensors recurrent(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
+  const bool directed = call.node.domain.empty();
+  const int64_t hidden = call.in(2).size(-1);
+  at::Tensor there;
+  for (const size_t i : {size_t{1}, size_t{2}, size_t{3}}) {
+    if (!call.presence(i).defined()) continue;
+    const at::Tensor found = units(call.presence(i), hidden, directed);
+    there = there.defined() ? there.logical_and(found) : found;
+  }
+  Tensors results(outputs.size());
+  if (!there.defined()) return results;
+  const bool batch_first = directed && call.integer("layout", 0) == 1;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) continue;
+    // [t d n h], [n t d h]; [d n h], [n d h]; without d in a torch layer's [t n h].
+    at::Tensor p = directed ? there : there[0];
+    if (directed && !batch_first) p = p.unsqueeze(1);
+    results[i] = p.expand(outputs[i].sizes());
+  }
+  return results;
+}
+
+Tensors everywhere(const Operator& /*op*/, const Call& /*call*/, const Tensors& outputs) {
+  return Tensors(outputs.size());
+}
+
+}  // namespace parsimony::executor

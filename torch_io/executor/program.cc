@@ -1,0 +1,246 @@
+#include <c10/util/Exception.h>
+
+#include <utility>
+
+#include "parsimony/torch_io/executor/errors.h"
+#include "parsimony/torch_io/executor/program_impl.h"
+#include "parsimony/torch_io/reason.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony::executor {
+namespace {
+
+bool is_half(const at::Tensor& tensor) {
+  return tensor.defined() && (tensor.is_cpu()) &&
+         (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
+}
+
+/// The CPU has few kernels for halves: they are computed as floats, and rounded after each node.
+Tensors compute(const Operator& op, Call& call) {
+  at::ScalarType half = at::kFloat;
+  for (at::Tensor& input : call.inputs) {
+    if (op.own_types || !is_half(input)) continue;
+    half = input.scalar_type();
+    input = input.to(at::kFloat);
+  }
+  Tensors results = op.kernel(call);
+  if (half == at::kFloat) return results;
+  for (at::Tensor& result : results) {
+    if (result.defined() && result.scalar_type() == at::kFloat) result = result.to(half);
+  }
+  return results;
+}
+
+class Run {
+ public:
+  Run(const Program& program, bool training, const Observer& observer)
+      : program_(program), training_(training), observer_(observer) {
+    values_.resize(program.names.size());
+    if (program.masked) present_.resize(program.names.size());
+    if (program.masked) small_.resize(program.names.size());
+    for (size_t v = 0; v < values_.size(); ++v) {
+      const WeightId weight = program.weight_of[v];
+      if (weight == kNone) continue;
+      values_[v] = program.weights[position(weight)];
+      if (program.masked) present_[v] = program.presence[position(weight)];
+    }
+  }
+
+  Tensors operator()(const Tensors& inputs) {
+    if (inputs.size() != program_.inputs.size()) {
+      throw errors::wrong_inputs(program_.inputs.size(), inputs.size());
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto v = position(program_.inputs[i]);
+      if (!inputs[i].defined()) throw errors::undefined_input(program_.names[v]);
+      values_[v] = inputs[i];
+    }
+    for (const Step& step : program_.steps) {
+      try {
+        take(step);
+      } catch (const Error&) {
+        throw;
+      } catch (const std::exception& error) {
+        throw errors::run_failed(step.node, torch_io::reason_of(error));
+      }
+      for (const ValueId v : step.frees) {
+        values_[position(v)].reset();
+        if (program_.masked) present_[position(v)].reset();
+      }
+    }
+    Tensors outputs;
+    for (const ValueId v : program_.outputs) outputs.push_back(values_[position(v)]);
+    return outputs;
+  }
+
+ private:
+  void take(const Step& step) {
+    Call call(step.node, {});
+    call.training = training_;
+    bool absences = false;
+    for (const ValueId v : step.node.inputs) {
+      call.inputs.push_back(v == kNone ? at::Tensor() : values_[position(v)]);
+      if (!program_.masked) continue;
+      call.present.push_back(v == kNone ? at::Tensor() : present_[position(v)]);
+      absences = absences || call.present.back().defined();
+    }
+    if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
+    Tensors results = compute(*step.op, call);
+    results.resize(step.node.outputs.size());
+    if (absences) set_present(step, call, results);
+    if (program_.masked) set_small(step, call);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const ValueId v = step.node.outputs[i];
+      if (v == kNone) continue;
+      if (observer_) observer_(step.node, v, results[i]);
+      values_[position(v)] = std::move(results[i]);
+    }
+  }
+
+  /// Absent elements become zero, whatever was computed there: the next sum must not see them.
+  void set_present(const Step& step, const Call& call, Tensors& results) {
+    if (step.op->presence == nullptr) throw errors::cannot_mask(step.node);
+    Tensors found;
+    {
+      const at::NoGradGuard guard;
+      found = step.op->presence(*step.op, call, results);
+    }
+    for (size_t i = 0; i < results.size() && i < found.size(); ++i) {
+      const ValueId v = step.node.outputs[i];
+      if (v == kNone || !found[i].defined() || found[i].all().item<bool>()) continue;
+      present_[position(v)] = found[i];
+      if (results[i].is_floating_point()) {
+        results[i] = results[i].masked_fill(found[i].logical_not(), 0);
+      }
+    }
+  }
+
+  /// Sizes are those of the original, for data is moved by them. What they are in the small network
+  /// is computed beside, from Shape on through whatever reads nothing but sizes and weights.
+  bool reads_sizes_only(const Step& step) const {
+    bool any = false;
+    for (const ValueId v : step.node.inputs) {
+      if (v == kNone || program_.weight_of[position(v)] != kNone) continue;
+      if (!small_[position(v)].defined()) return false;
+      any = true;
+    }
+    return any;
+  }
+
+  /// A size that enters the arithmetic as a real number is that of the small network, or what the
+  /// plan puts in its place.
+  void substitute_sizes(const Step& step, Call& call) const {
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const ValueId v = step.node.inputs[i];
+      if (v == kNone || !small_[position(v)].defined()) continue;
+      at::Tensor small = small_[position(v)];
+      for (const auto& [operand, patch] : step.patches) {
+        if (operand == i) small = patch;
+      }
+      const at::Tensor& whole = call.inputs[i];
+      if (whole.is_floating_point() && small.sizes() == whole.sizes()) {
+        call.inputs[i] = small.to(whole.scalar_type());
+      }
+    }
+  }
+
+  void set_small(const Step& step, const Call& call) {
+    Tensors operands = call.inputs;
+    if (step.op->op == "Shape" || step.op->op == "Size") {
+      if (!call.presence(0).defined()) return;
+      operands[0] = small_like(call.presence(0));
+    } else if (reads_sizes_only(step)) {
+      for (size_t i = 0; i < operands.size(); ++i) {
+        const ValueId v = step.node.inputs[i];
+        if (v != kNone && small_[position(v)].defined()) operands[i] = small_[position(v)];
+      }
+    } else {
+      return;
+    }
+    try {
+      const Tensors small = step.op->kernel(call.on(std::move(operands)));
+      for (size_t i = 0; i < small.size() && i < step.node.outputs.size(); ++i) {
+        if (step.node.outputs[i] != kNone) small_[position(step.node.outputs[i])] = small[i];
+      }
+    } catch (const c10::Error&) {  // a tensor in the original's shape, indexed by small sizes
+    }
+  }
+
+  /// Of the shape that a value with such a presence has in the small network; holds no memory.
+  static at::Tensor small_like(const at::Tensor& present) {
+    Ints dims;
+    for (int64_t axis = 0; axis < present.dim(); ++axis) {
+      at::Tensor found = present.movedim(axis, 0).reshape({present.size(axis), -1}).any(1);
+      dims.push_back(found.sum().item<int64_t>());
+    }
+    return at::zeros({1}).expand(dims);
+  }
+
+  const Program& program_;
+  bool training_;
+  const Observer& observer_;
+  Tensors values_;
+  Tensors present_;
+  Tensors small_;  ///< of what is computed from shapes
+};
+
+}  // namespace
+
+Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outputs) {
+  for (const Value& value : graph.values) {
+    names.push_back(value.name);
+    weight_of.push_back(value.weight);
+  }
+  weights.resize(graph.weights.size());
+  presence.resize(graph.weights.size());
+  std::vector<bool> needed(graph.values.size(), false);
+  for (const ValueId v : outputs) needed[position(v)] = true;
+  for (const Node& node : graph.nodes) {
+    steps.push_back({node, find_operator(node.domain, node.op), key_of(graph, node), {}, {}});
+  }
+  for (size_t s = steps.size(); s-- > 0;) {
+    Step& step = steps[s];
+    const auto last_use = [&](ValueId v) {
+      if (v == kNone || weight_of[position(v)] != kNone || needed[position(v)]) return;
+      needed[position(v)] = true;
+      step.frees.push_back(v);
+    };
+    for (const ValueId v : step.node.outputs) last_use(v);
+    for (const ValueId v : step.node.inputs) last_use(v);
+  }
+}
+
+bool has_tensor(const Weight& weight) {
+  switch (weight.dtype) {
+    case DType::kUnknown:
+    case DType::kString:
+    case DType::kUInt16:
+    case DType::kUInt32:
+    case DType::kUInt64:
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::string why_not(const Graph& graph, const Node& node) {
+  if (node.has_subgraph) return "it has a subgraph";
+  if (find_operator(node.domain, node.op) == nullptr) return "the operator is not known";
+  for (const ValueId v : node.inputs) {
+    if (v == kNone) continue;
+    const Value& value = graph.value(v);
+    const bool known = value.weight != kNone ? has_tensor(graph.weight(value.weight))
+                                             : value.is_input || value.producer != kNone;
+    if (!known) {
+      return "operand \"" + value.name + "\" is of type " + std::string(name_of(value.dtype));
+    }
+  }
+  return "";
+}
+
+Tensors run(const Program& program, const Tensors& inputs, bool training,
+            const Observer& observer) {
+  return Run(program, training, observer)(inputs);
+}
+
+}  // namespace parsimony::executor

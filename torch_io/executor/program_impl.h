@@ -1,0 +1,52 @@
+// What GraphModule keeps of a Graph, and how it is run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/speedup/plan.h"
+#include "parsimony/torch_io/executor/operators_impl.h"
+
+namespace parsimony::executor {
+
+struct Step {
+  Node node;
+  const Operator* op = nullptr;
+  std::string key;                                     ///< first non-empty output's name
+  std::vector<ValueId> frees;                          ///< values that nobody reads afterwards
+  std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands that the plan replaces
+};
+
+struct Program {
+  Program() = default;
+  explicit Program(const Graph& graph);
+
+  std::vector<std::string> names;  ///< of values
+  std::vector<WeightId> weight_of;
+  std::vector<Step> steps;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  Tensors weights;   ///< what the module registered
+  Tensors presence;  ///< of weights; undefined where all is there
+  bool masked = false;
+};
+
+/// Why a node cannot be run; empty if it can.
+std::string why_not(const Graph& graph, const Node& node);
+/// libtorch has the weight's type.
+bool has_tensor(const Weight& weight);
+
+using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;
+
+Tensors run(const Program& program, const Tensors& inputs, bool training, const Observer& observer);
+
+/// Registers a copy of a tensor under a name and returns it.
+using AddWeight = std::function<at::Tensor(const std::string& name, const at::Tensor& of)>;
+
+void mask(Program& program, const Plan& plan, const std::map<std::string, at::Tensor>& weights,
+          const AddWeight& add);
+
+}  // namespace parsimony::executor

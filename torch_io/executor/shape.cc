@@ -1,0 +1,239 @@
+// What changes a tensor's shape and none of its elements.
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "parsimony/torch_io/executor/kernels_impl.h"
+
+namespace parsimony::executor {
+namespace {
+
+int64_t product(at::IntArrayRef dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+}
+
+at::Tensor vector_of(const at::Tensor& like, const Ints& values) {
+  return at::tensor(values, at::kLong).to(like.device());
+}
+
+/// x[start:end:step] along one axis; a step may be negative.
+at::Tensor cut(const at::Tensor& x, int64_t axis, int64_t start, int64_t end, int64_t step) {
+  const int64_t size = x.size(axis);
+  const auto bounded = [&](int64_t at, int64_t low, int64_t high) {
+    return std::clamp(at < 0 ? at + size : at, low, high);
+  };
+  if (step > 0) {
+    const int64_t from = bounded(start, 0, size);
+    return x.slice(axis, from, std::max(from, bounded(end, 0, size)), step);
+  }
+  const int64_t from = bounded(start, -1, size - 1);
+  const int64_t to = end < -size ? -1 : bounded(end, -1, size - 1);
+  Ints places;
+  for (int64_t i = from; i > to; i += step) places.push_back(i);
+  return x.index_select(axis, vector_of(x, places));
+}
+
+/// Where an element of the padded axis comes from.
+Ints padded_places(const std::string& mode, int64_t size, int64_t begin, int64_t end) {
+  Ints places;
+  for (int64_t i = -begin; i < size + end; ++i) {
+    if (mode == "edge") {
+      places.push_back(std::clamp<int64_t>(i, 0, size - 1));
+    } else if (mode == "wrap") {
+      places.push_back(((i % size) + size) % size);
+    } else {
+      const int64_t period = std::max<int64_t>(1, 2 * (size - 1));
+      const int64_t at = ((i % period) + period) % period;
+      places.push_back(at < size ? at : period - at);
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+Tensors reshape(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  Ints dims = call.ints(1, "shape");
+  if (call.integer("allowzero", 0) == 0) {
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] == 0) dims[i] = x.size(index(i));
+    }
+  }
+  return {x.reshape(dims)};
+}
+
+Tensors flatten(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t axis = call.integer("axis", 1);
+  const int64_t from = axis < 0 ? axis + x.dim() : axis;
+  const at::IntArrayRef dims = x.sizes();
+  return {x.reshape({product(dims.slice(0, position(from))), product(dims.slice(position(from)))})};
+}
+
+Tensors squeeze(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  if (!call.has_in(1) && !call.has("axes")) return {x.squeeze()};
+  const Ints axes = wrapped(call.ints(1, "axes"), x.dim());
+  Ints dims;
+  for (int64_t i = 0; i < x.dim(); ++i) {
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) {
+      dims.push_back(x.size(i));
+    } else {
+      TORCH_CHECK(x.size(i) == 1, "axis ", i, " of size ", x.size(i), " cannot be left out");
+    }
+  }
+  return {x.reshape(dims)};
+}
+
+Tensors unsqueeze(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  Ints axes = call.ints(1, "axes");
+  axes = wrapped(axes, x.dim() + index(axes.size()));
+  std::sort(axes.begin(), axes.end());
+  Ints dims = x.sizes().vec();
+  for (const int64_t axis : axes) dims.insert(dims.begin() + axis, 1);
+  return {x.reshape(dims)};
+}
+
+Tensors transpose(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  Ints order(position(x.dim()));
+  std::iota(order.rbegin(), order.rend(), 0);
+  return {x.permute(call.integers("perm", order))};
+}
+
+Tensors concat(const Call& call) {
+  return {at::cat(call.inputs, wrapped(call.integer("axis", 1), call.in(0).dim()))};
+}
+
+Tensors split(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t axis = wrapped(call.integer("axis", 0), x.dim());
+  Ints sizes = call.ints(1, "split");
+  if (sizes.empty()) {
+    const int64_t size = x.size(axis);
+    const auto parts = index(call.outputs());
+    const int64_t each = (size + parts - 1) / parts;
+    for (int64_t i = 0; i < parts; ++i) {
+      sizes.push_back(std::clamp<int64_t>(size - i * each, 0, each));
+    }
+  }
+  return at::split_with_sizes(x, sizes, axis);
+}
+
+Tensors slice(const Call& call) {
+  at::Tensor x = call.in(0);
+  const Ints starts = call.ints(1, "starts");
+  const Ints ends = call.ints(2, "ends");
+  Ints axes = call.ints(3, "axes");
+  Ints steps = call.has_in(4) ? call.ints_in(4) : Ints(starts.size(), 1);
+  if (axes.empty()) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  for (size_t i = 0; i < starts.size(); ++i) {
+    x = cut(x, wrapped(axes[i], x.dim()), starts[i], ends[i], steps[i]);
+  }
+  return {x};
+}
+
+/// The padding of every axis: beginnings, then ends.
+Ints pads_of(const Call& call) {
+  const int64_t rank = call.in(0).dim();
+  const Ints given = call.ints(1, "pads");
+  if (!call.has_in(3)) return given;
+  const Ints axes = wrapped(call.ints_in(3), rank);
+  Ints pads(position(2 * rank), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    pads[position(axes[i])] = given[i];
+    pads[position(axes[i] + rank)] = given[axes.size() + i];
+  }
+  return pads;
+}
+
+Tensors pad(const Call& call) {
+  at::Tensor x = call.in(0);
+  const Ints pads = pads_of(call);
+  const int64_t rank = x.dim();
+  const std::string mode = call.text("mode", "constant");
+  if (mode == "constant") {
+    Ints order;
+    for (int64_t i = rank - 1; i >= 0; --i) {
+      order.push_back(pads[position(i)]);
+      order.push_back(pads[position(i + rank)]);
+    }
+    const double value = call.opset() < 11 ? call.real("value", 0) : call.number_in(2, 0);
+    return {at::constant_pad_nd(x, order, value)};
+  }
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t begin = pads[position(i)];
+    const int64_t end = pads[position(i + rank)];
+    if (begin == 0 && end == 0) continue;
+    x = x.index_select(i, vector_of(x, padded_places(mode, x.size(i), begin, end)));
+  }
+  return {x};
+}
+
+Tensors expand(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const Ints wanted = call.ints_in(1);
+  const auto rank = std::max(x.dim(), index(wanted.size()));
+  Ints dims(position(rank), 1);
+  std::copy(x.sizes().rbegin(), x.sizes().rend(), dims.rbegin());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    int64_t& dim = dims[dims.size() - wanted.size() + i];
+    if (wanted[i] != 1) dim = wanted[i];
+  }
+  return {x.expand(dims)};
+}
+
+Tensors tile(const Call& call) { return {call.in(0).repeat(call.ints_in(1))}; }
+
+Tensors depth_to_space(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t r = call.integer("blocksize", 1);
+  const int64_t c = x.size(1) / (r * r);
+  const bool crd = call.text("mode", "DCR") == "CRD";
+  const at::Tensor split =
+      crd ? x.reshape({x.size(0), c, r, r, x.size(2), x.size(3)}).permute({0, 1, 4, 2, 5, 3})
+          : x.reshape({x.size(0), r, r, c, x.size(2), x.size(3)}).permute({0, 3, 4, 1, 5, 2});
+  return {split.reshape({x.size(0), c, x.size(2) * r, x.size(3) * r})};
+}
+
+Tensors space_to_depth(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t r = call.integer("blocksize", 1);
+  const int64_t h = x.size(2) / r;
+  const int64_t w = x.size(3) / r;
+  return {x.reshape({x.size(0), x.size(1), h, r, w, r})
+              .permute({0, 3, 5, 1, 2, 4})
+              .reshape({x.size(0), x.size(1) * r * r, h, w})};
+}
+
+/// border: left, top, right, bottom; experimental, up to version 8.
+Tensors crop(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const Ints border = call.integers("border", {0, 0, 0, 0});
+  const Ints scale = call.integers("scale");
+  const bool sized = scale.size() == 2;
+  const int64_t h = sized ? scale[0] : x.size(2) - border[1] - border[3];
+  const int64_t w = sized ? scale[1] : x.size(3) - border[0] - border[2];
+  return {x.narrow(2, border[1], h).narrow(3, border[0], w)};
+}
+
+Tensors shape(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const int64_t rank = x.dim();
+  const auto bounded = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t start = bounded(call.integer("start", 0));
+  const int64_t end = bounded(call.integer("end", rank));
+  const at::IntArrayRef dims = x.sizes();
+  return {at::tensor(Ints(dims.begin() + start, dims.begin() + std::max(start, end)), at::kLong)};
+}
+
+Tensors size(const Call& call) { return {at::scalar_tensor(call.in(0).numel(), at::kLong)}; }
+
+}  // namespace parsimony::executor

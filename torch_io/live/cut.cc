@@ -1,0 +1,66 @@
+#include "parsimony/torch_io/live/cut.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "parsimony/graph/slice.h"
+#include "parsimony/torch_io/live/errors.h"
+
+namespace parsimony::torch_io::live {
+namespace {
+
+/// Shapes such as [8, 1, 3, 3] are of several formats; the plain one counts then.
+at::MemoryFormat format_of(const at::Tensor& tensor) {
+  return tensor.is_contiguous() ? at::MemoryFormat::Contiguous : tensor.suggest_memory_format();
+}
+
+}  // namespace
+
+std::vector<AxisKeep> merged(std::span<const AxisKeep> axes) {
+  std::vector<AxisKeep> result;
+  for (const AxisKeep& axis : axes) {
+    const auto known = std::find_if(result.begin(), result.end(),
+                                    [&](const AxisKeep& other) { return other.axis == axis.axis; });
+    if (known == result.end()) {
+      result.push_back(axis);
+      continue;
+    }
+    std::vector<int64_t> both;
+    std::set_intersection(known->keep.begin(), known->keep.end(), axis.keep.begin(),
+                          axis.keep.end(), std::back_inserter(both));
+    known->keep = std::move(both);
+  }
+  return result;
+}
+
+at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes) {
+  check_slices(name, tensor.sizes().vec(), axes);
+  at::Tensor result = tensor.detach();
+  for (const AxisKeep& axis : merged(axes)) {
+    if (static_cast<int64_t>(axis.keep.size()) == axis.size) continue;
+    const at::Tensor keep = at::tensor(axis.keep, at::kLong).to(tensor.device());
+    result = result.index_select(axis.axis, keep);
+  }
+  // A sparse gradient has no memory format.
+  return tensor.layout() == at::kStrided ? result.contiguous(format_of(tensor)) : result;
+}
+
+at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count) {
+  if (count < 0 || count > tensor.numel()) {
+    throw errors::too_many_zeros(name, count, tensor.numel());
+  }
+  const at::Tensor values = tensor.detach();
+  const at::Tensor magnitude =
+      (values.is_complex() ? values.abs() : values.to(at::kDouble).abs()).flatten();
+  const at::Tensor order =
+      std::get<1>(at::sort(magnitude, /*stable=*/true, /*dim=*/0, /*descending=*/false));
+  at::Tensor mask = at::zeros({tensor.numel()}, values.options().dtype(at::kBool));
+  mask.index_fill_(0, order.narrow(0, 0, count), true);
+  return values.masked_fill(mask.view(tensor.sizes()), 0).contiguous(format_of(tensor));
+}
+
+}  // namespace parsimony::torch_io::live

@@ -1,0 +1,130 @@
+#include <ATen/ATen.h>
+
+#include <numeric>
+#include <utility>
+
+#include "parsimony/torch_io/live/cut.h"
+#include "parsimony/torch_io/live/errors.h"
+#include "parsimony/torch_io/live/journal_impl.h"
+
+namespace parsimony::torch_io::live {
+namespace {
+
+/// Adds `axes`, which count in what `cuts` leave.
+void compose(std::map<int, AxisKeep>& cuts, std::span<const AxisKeep> axes) {
+  for (const AxisKeep& axis : axes) {
+    const auto [known, is_new] = cuts.emplace(axis.axis, axis);
+    if (is_new) continue;
+    std::vector<int64_t> keep;
+    for (const int64_t i : axis.keep) keep.push_back(known->second.keep[static_cast<size_t>(i)]);
+    known->second.keep = std::move(keep);
+  }
+}
+
+bool same_cuts(const std::map<int, AxisKeep>& cuts, std::span<const AxisKeep> axes) {
+  if (cuts.size() != axes.size()) return false;
+  for (const AxisKeep& axis : axes) {
+    const auto known = cuts.find(axis.axis);
+    if (known == cuts.end() || known->second.size != axis.size || known->second.keep != axis.keep) {
+      return false;
+    }
+  }
+  return true;
+}
+
+at::Tensor grad_of(const at::Tensor& tensor) {
+  return tensor.is_leaf() ? tensor.grad() : at::Tensor();
+}
+
+}  // namespace
+
+Journal::Entry& Journal::entry(const at::Tensor& tensor) {
+  const auto [known, is_new] = entries_.try_emplace(tensor.unsafeGetTensorImpl());
+  Entry& entry = known->second;
+  if (is_new) {
+    entry.tensor = tensor;
+    entry.data = tensor.variable_data();
+    entry.grad = grad_of(tensor);
+    entry.accumulator = torch::autograd::impl::try_get_grad_accumulator(tensor);
+  }
+  return entry;
+}
+
+void Journal::set_data(const at::Tensor& tensor, const at::Tensor& data) {
+  const at::NoGradGuard no_grad;
+  const bool same_shape = tensor.sizes() == data.sizes();
+  tensor.set_data(data);
+  // A loss of before that is still alive would lend the next backward its accumulator, which
+  // expects gradients of the old shape.
+  if (!same_shape && tensor.requires_grad()) {
+    compat::set_grad_accumulator(tensor, {});
+  }
+}
+
+void Journal::slice(const std::string& name, const at::Tensor& tensor,
+                    std::span<const AxisKeep> axes) {
+  const auto known = entries_.find(tensor.unsafeGetTensorImpl());
+  if (known != entries_.end() && !known->second.cuts.empty() && known->second.cut_as != name) {
+    if (same_cuts(known->second.cuts, axes)) return;
+    throw errors::shared_differs(name, known->second.cut_as);
+  }
+  const at::NoGradGuard no_grad;
+  const at::Tensor data = cut(name, tensor, axes);
+  const at::Tensor grad = grad_of(tensor);
+  const bool has_grad = grad.defined() && grad.sizes() == tensor.sizes();
+  const at::Tensor kept_grad = has_grad ? cut(name, grad, axes) : at::Tensor();
+  Entry& remembered = entry(tensor);
+  remembered.cut_as = name;
+  compose(remembered.cuts, merged(axes));
+  set_data(tensor, data);
+  if (grad.defined()) tensor.mutable_grad() = kept_grad;
+}
+
+void Journal::zero_smallest(const std::string& name, const at::Tensor& tensor, int64_t count) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor data = with_zeros(name, tensor, count);
+  entry(tensor);
+  set_data(tensor, data);
+}
+
+bool Journal::touched(const at::Tensor& tensor) const {
+  return entries_.contains(tensor.unsafeGetTensorImpl());
+}
+
+AxisKeep Journal::kept(const at::Tensor& tensor, int axis) const {
+  const auto known = entries_.find(tensor.unsafeGetTensorImpl());
+  if (known != entries_.end()) {
+    const auto cut = known->second.cuts.find(axis);
+    if (cut != known->second.cuts.end()) return cut->second;
+  }
+  AxisKeep whole{axis, tensor.size(axis), {}};
+  whole.keep.resize(static_cast<size_t>(whole.size));
+  std::iota(whole.keep.begin(), whole.keep.end(), int64_t{0});
+  return whole;
+}
+
+void Journal::undo() {
+  for (auto& [impl, entry] : entries_) {
+    set_data(entry.tensor, entry.data);
+    if (entry.grad.defined() || grad_of(entry.tensor).defined()) {
+      entry.tensor.mutable_grad() = entry.grad;
+    }
+    if (entry.tensor.requires_grad()) {
+      compat::set_grad_accumulator(entry.tensor, entry.accumulator);
+    }
+  }
+  undo_options();
+  forget();
+}
+
+void Journal::undo_options() {
+  for (auto restore = restores_.rbegin(); restore != restores_.rend(); ++restore) (*restore)();
+  restores_.clear();
+}
+
+void Journal::forget() {
+  entries_.clear();
+  restores_.clear();
+}
+
+}  // namespace parsimony::torch_io::live

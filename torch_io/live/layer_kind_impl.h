@@ -1,0 +1,83 @@
+// How the options of a layer follow from its tensors. One file per family; one table of all.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/torch_io/live/journal_impl.h"
+
+namespace parsimony::torch_io::live {
+
+/// What an edit did to a layer, and what was asked of it besides.
+struct LayerEdit {
+  std::string path;
+  const Journal* journal = nullptr;
+  std::map<std::string, std::vector<int64_t>, std::less<>> wanted;
+
+  std::string name_of(std::string_view tensor) const;
+  /// Of the attribute, if it was set. @throws ModelError if it is not one positive number
+  std::optional<int64_t> integer(std::string_view attribute) const;
+  /// @throws ModelError if the attribute was set to something else than `found`
+  void agrees(std::string_view attribute, int64_t found) const;
+  /// @throws ModelError unless the tensor is undefined or has the shape
+  void require(std::string_view tensor, const at::Tensor& value,
+               const std::vector<int64_t>& shape) const;
+};
+
+/// A type of layer.
+struct LayerKind {
+  std::string_view name;
+  std::vector<std::string_view> attributes;  ///< that can be set
+  bool (*matches)(const torch::nn::Module& layer);
+  /// Returns what puts the options back.
+  std::function<void()> (*remember)(torch::nn::Module& layer);
+  void (*follow)(torch::nn::Module& layer, const LayerEdit& edit);
+};
+
+/// Null for the user's own modules and for layers whose options say nothing of shapes.
+const LayerKind* kind_of(const torch::nn::Module& layer);
+
+std::vector<LayerKind> conv_kinds();
+std::vector<LayerKind> linear_kinds();
+std::vector<LayerKind> norm_kinds();
+std::vector<LayerKind> recurrent_kinds();
+std::vector<LayerKind> attention_kinds();
+
+/// How many indices stay in each of `parts` equal parts of the axis.
+std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts);
+
+/// How many of the groups of a cut axis are left, when each that is left keeps equally many.
+/// @throws UnsupportedError if they do not
+int64_t groups_left(const std::string& tensor, const AxisKeep& axis, int64_t groups);
+
+template <typename Layer>
+std::function<void()> remember_options(torch::nn::Module& module) {
+  Layer& layer = *module.as<Layer>();
+  if constexpr (requires { layer.options_base; }) {
+    return [&layer, options = layer.options, base = layer.options_base] {
+      layer.options = options;
+      layer.options_base = base;
+    };
+  } else {
+    return [&layer, options = layer.options] { layer.options = options; };
+  }
+}
+
+template <typename Layer, void (*kFollow)(Layer&, const LayerEdit&)>
+LayerKind layer_kind(std::string_view name, std::vector<std::string_view> attributes = {}) {
+  return {
+      name, std::move(attributes),
+      [](const torch::nn::Module& module) { return module.as<Layer>() != nullptr; },
+      &remember_options<Layer>,
+      [](torch::nn::Module& module, const LayerEdit& edit) { kFollow(*module.as<Layer>(), edit); }};
+}
+
+}  // namespace parsimony::torch_io::live

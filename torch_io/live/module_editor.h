@@ -1,0 +1,81 @@
+// Cuts a live torch::nn module: the user's own objects become small.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/model_editor.h"
+#include "parsimony/speedup/plan.h"
+#include "parsimony/torch_io/live/forward_constant.h"
+
+namespace parsimony::torch_io {
+
+/// Edits a module in place. Tensors are named as named_parameters() and named_buffers() name them
+/// ("features.0.weight"), layers by their path ("features.0"). Tensors keep their identity, so
+/// that holders, optimizers and hooks go on; they keep device, type, memory format and whether
+/// they want a gradient, and a gradient is cut with its parameter. A tensor of several names is
+/// cut once.
+///
+/// All or nothing: unless `keep` is called, the destructor puts everything back as it was.
+///
+///     ModuleEditor editor(*net);
+///     editor.apply(plan);
+///     net->forward(example);  // a size that forward has written out would throw here
+///     editor.keep();
+///
+/// A run of before that is still to be differentiated cannot be: its tensors have changed.
+class ModuleEditor : public ModelEditor {
+ public:
+  /// The module must outlive the editor.
+  explicit ModuleEditor(torch::nn::Module& module);
+  ~ModuleEditor() override;
+  ModuleEditor(const ModuleEditor&) = delete;
+  ModuleEditor& operator=(const ModuleEditor&) = delete;
+
+  /// Replays the plan and commits.
+  /// @throws UnsupportedError, ModelError as the calls it consists of; call nothing but `rollback`
+  /// then
+  void apply(const Plan& plan);
+
+  /// @throws UnsupportedError: registered parameters cannot be separated from outside
+  void copy(const std::string& name, const std::string& of, const std::string& consumer,
+            int input) override;
+  void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
+  void zero_smallest(const std::string& tensor, int64_t count) override;
+  /// `node` is a layer's path: `groups` (or `group`) of convolutions, `num_groups` of GroupNorm,
+  /// `normalized_shape` of LayerNorm, `hidden_size` of recurrent layers, `num_heads` of
+  /// MultiheadAttention, `sizes` of Unflatten. All but those of layers without tensors also
+  /// follow from what is cut. Of any other node it is a forward constant.
+  void set_attribute(const std::string& node, const std::string& attribute,
+                     std::span<const int64_t> values) override;
+  /// Never possible, hence only noted among the forward constants.
+  void set_input(const std::string& node, int input, const HostTensor& constant) override;
+
+  /// Makes the options of every touched layer say what its tensors are, so that it runs, prints
+  /// and clones. Layers of unknown type have none. May be called again after further edits.
+  /// @throws UnsupportedError naming the module if its type cannot be of these shapes, ModelError
+  /// if its tensors do not fit each other
+  void commit();
+
+  /// What the forward may have written out; see ForwardConstant.
+  const std::vector<ForwardConstant>& forward_constants() const { return forward_constants_; }
+
+  /// Makes the edit final.
+  void keep();
+  /// Puts everything back: data, gradients, options. Tensors are those of before, not copies.
+  void rollback();
+
+ private:
+  struct State;
+
+  const at::Tensor& tensor(const std::string& name) const;
+
+  std::unique_ptr<State> state_;
+  std::vector<ForwardConstant> forward_constants_;
+};
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,96 @@
+#include "parsimony/torch_io/machine/threads.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "parsimony/machine/blas.h"
+#include "parsimony/machine/cores.h"
+#include "parsimony/machine/errors.h"
+#include "parsimony/torch_io/machine/training_step.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kBudget = 0.25;  // seconds
+constexpr int kRepeats = 4;
+constexpr double kWorthMore = 0.95;  // a thread more must save a twentieth
+constexpr double kNotAgain = 5;
+constexpr double kHopeless = 1.5;  // times the best: what has more threads is not tried
+
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::vector<int> candidates(int most) {
+  std::vector<int> counts;
+  for (int count = 1; count < most; count *= 2) counts.push_back(count);
+  counts.push_back(std::max(1, most));
+  return counts;
+}
+
+/// Without those of OpenBLAS: its POSIX threads would spin beside OpenMP's.
+void set_threads(int count) {
+  at::set_num_threads(count);
+  machine::set_own_threads(nullptr, 1);
+}
+
+}  // namespace
+
+std::vector<machine::ThreadTime> time_threads(int most) {
+  const int before = at::get_num_threads();
+  const auto begin = Clock::now();
+  const std::vector<int> counts = candidates(most);
+  std::vector<machine::ThreadTime> times;
+  TrainingStep step({.batch = 16});
+  at::set_num_threads(1);
+  step.run();  // makes gradients and kernels
+  double best = 0;
+  for (const int count : counts) {
+    if (!times.empty() && since(begin) > kBudget) break;
+    at::set_num_threads(count);
+    const double left = (kBudget - since(begin)) / static_cast<double>(counts.size());
+    // The first step makes threads, and oneDNN's kernels for so many of them; but beside other
+    // programs, spinning threads can make it so slow that a second one is not worth the wait.
+    double seconds = quickest(step, 1);
+    const int repeats = seconds > kNotAgain * best && best > 0 ? 1 : kRepeats;
+    for (int i = 1; i < repeats && (i == 1 || seconds * i < left); ++i) {
+      seconds = std::min(seconds, quickest(step, 1));
+    }
+    times.push_back({count, seconds});
+    best = times.size() == 1 ? seconds : std::min(best, seconds);
+    if (seconds > kHopeless * best) break;
+  }
+  at::set_num_threads(before);
+  return times;
+}
+
+int best_of(const std::vector<machine::ThreadTime>& times) {
+  machine::ThreadTime best = times.empty() ? machine::ThreadTime{} : times.front();
+  for (const machine::ThreadTime& time : times) {
+    if (time.seconds < kWorthMore * best.seconds) best = time;
+  }
+  return best.threads;
+}
+
+int choose_threads(std::optional<int> wanted) {
+  if (wanted && *wanted < 1) throw machine::errors::bad_threads(std::to_string(*wanted));
+  if (wanted) {
+    set_threads(*wanted);
+    return *wanted;
+  }
+  static const int measured = [] {
+    const int most = machine::these_cores().usable();
+    if (most == 1) return 1;
+    set_threads(1);
+    return best_of(time_threads(most));
+  }();
+  set_threads(measured);
+  return measured;
+}
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,79 @@
+// Proves that a small network computes what its masked original does, by running both.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/model.h"
+
+namespace parsimony {
+
+struct Tensors {
+  std::vector<at::Tensor> list;
+};
+
+}  // namespace parsimony
+
+namespace parsimony::torch_io {
+
+/// Outputs from inputs.
+using Computation = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
+
+/// What a network is fed: shapes as inference has them for `probe`, float elements normally
+/// distributed, integers in [0, `below`), those that look like flags in [0, 2). The same seed gives
+/// the same inputs.
+/// @throws UnsupportedError if the shape or type of an input is not known
+std::vector<at::Tensor> random_inputs(const Graph& graph, const Probe& probe, uint64_t seed,
+                                      int64_t below = 256);
+
+/// Does a group of the plan pass an operator that mixes channels?
+bool mixes(const Plan& plan);
+
+/// Holds the runs of the masked original.
+class Reference : public Prover {
+ public:
+  /// Runs `masked` on random inputs for `graph`. `mixes`: see Proof.
+  /// @throws UnsupportedError if it does not run on them
+  Reference(const Graph& graph, const Probe& probe, bool mixes, Computation masked,
+            const ProofOptions& options);
+
+  Proof prove(Runner& small) override;
+  /// By the tolerance alone, without the original's own rounding.
+  Proof compare(const Computation& small) const;
+  /// Measures the original's own rounding at the outputs that differ by more than the tolerance,
+  /// and allows for it. Runs the original again.
+  void allow_for_rounding(Proof& proof) const;
+
+ private:
+  struct Case {
+    std::vector<at::Tensor> inputs;
+    std::vector<at::Tensor> outputs;
+  };
+
+  void run_original(const Graph& graph, const Probe& probe, int64_t below);
+  double rounding(size_t output) const;
+  double difference(size_t output, const std::vector<std::vector<at::Tensor>>& found) const;
+  bool hardly_moves(size_t output, double tolerance) const;
+
+  Computation masked_;
+  ProofOptions options_;
+  bool mixes_;
+  std::vector<std::string> names_;
+  std::vector<Case> cases_;
+};
+
+/// The network with the plan's channels absent, run by our executor.
+/// @throws UnsupportedError for what the executor does not run
+Computation masked_run(const Graph& original, const Plan& plan);
+
+/// The network as it is, run by our executor. @throws UnsupportedError
+Computation plain_run(const Graph& graph);
+
+/// Would the small network that `plan` makes differ? All on the graph: no file or module is edited.
+bool differs(const Graph& original, const Plan& plan, const Probe& probe,
+             const ProofOptions& options);
+
+}  // namespace parsimony::torch_io

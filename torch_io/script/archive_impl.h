@@ -1,0 +1,19 @@
+// What lies in the zip archive that a TorchScript file is.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parsimony::torch_io::script {
+
+/// Names of all entries; empty if the bytes are no whole zip archive.
+std::vector<std::string> entries_of(std::string_view zip);
+
+/// Why the bytes are not TorchScript, in words; empty if they may be.
+std::string not_torchscript_because(std::string_view bytes);
+
+/// Names of the files that its author added: "NAME" for the entry "ARCHIVE/extra/NAME".
+std::vector<std::string> extra_files(std::string_view zip);
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,276 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+constexpr int kOpset = 21;
+
+// What people call a layer: it goes by the name of the module that owns its weight.
+constexpr auto kLayers = std::to_array<std::string_view>(
+    {"BatchNormalization", "Conv", "ConvTranspose", "Gather", "Gemm", "GroupNormalization", "Gru",
+     "InstanceNormalization", "LayerNormalization", "Lstm", "MatMul", "PRelu", "Rnn"});
+
+template <typename T>
+void append(std::vector<std::byte>& bytes, T value) {
+  const size_t at = bytes.size();
+  bytes.resize(at + sizeof(T));
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+}
+
+/// "layer1.0.conv1" for "layer1.0.conv1.weight", "rnn.l0" for "rnn.weight_ih_l0"; empty for others.
+std::string module_of(std::string_view weight) {
+  const size_t dot = weight.rfind('.');
+  const std::string_view path = dot == std::string_view::npos ? "" : weight.substr(0, dot);
+  std::string_view last = dot == std::string_view::npos ? weight : weight.substr(dot + 1);
+  if (last == "weight" || last == "weight_ih") return std::string(path);
+  constexpr std::string_view kGates = "weight_ih_";
+  if (!last.starts_with(kGates)) return {};
+  last.remove_prefix(kGates.size());
+  return path.empty() ? std::string(last) : std::string(path) + "." + std::string(last);
+}
+
+constexpr auto kConditions = std::to_array<std::string_view>(
+    {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or", "Xor"});
+
+/// Element type of a node's results, as far as it is known.
+DType result_type(const Graph& graph, const Node& node) {
+  if (!node.domain.empty() && node.has_subgraph) return DType::kUnknown;
+  if (node.op == "Shape" || node.op == "ArgMax" || node.op == "ArgMin") return DType::kInt64;
+  if (std::find(kConditions.begin(), kConditions.end(), node.op) != kConditions.end()) {
+    return DType::kBool;
+  }
+  for (size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != kNone) return graph.value(node.inputs[i]).dtype;
+  }
+  return DType::kUnknown;
+}
+
+}  // namespace
+
+ValueId Builder::add_value(const std::string& name) {
+  const auto id = static_cast<ValueId>(graph_.values.size());
+  graph_.values.emplace_back().name = name;
+  taken_.insert(name);
+  return id;
+}
+
+std::string Builder::fresh() {
+  for (;;) {
+    std::string name = base_ + "_" + std::to_string(counters_[base_]++);
+    if (!taken_.contains(name)) return name;
+  }
+}
+
+std::string Builder::name_for(const std::string& op, const std::vector<Operand>& inputs) {
+  if (std::find(kLayers.begin(), kLayers.end(), op) == kLayers.end()) return fresh();
+  for (const Operand& operand : inputs) {
+    if (operand.value == kNone) continue;
+    const Value& value = graph_.value(root(operand.value));
+    if (value.weight == kNone) continue;
+    std::string name = module_of(value.name);
+    if (!name.empty() && !taken_.contains(name)) return name;
+  }
+  return fresh();
+}
+
+ValueId Builder::input(const std::string& name, DType dtype, const InputSpec& spec) {
+  std::string free = name;
+  for (int i = 2; taken_.contains(free); ++i) free = name + "_" + std::to_string(i);
+  const ValueId id = add_value(free);
+  graph_.value(id).dtype = dtype;
+  graph_.value(id).declared = spec.dims;
+  graph_.value(id).symbols.resize(spec.dims.size());
+  graph_.value(id).is_input = true;
+  graph_.inputs.push_back(id);
+  origins_.probe.inputs.push_back(spec);
+  return id;
+}
+
+ValueId Builder::weight(Weight weight) {
+  const ValueId id = add_value(weight.name);
+  Value& value = graph_.value(id);
+  value.dtype = weight.dtype;
+  value.declared = weight.dims;
+  value.symbols.resize(weight.dims.size());
+  value.weight = static_cast<WeightId>(graph_.weights.size());
+  graph_.weights.push_back(std::move(weight));
+  return id;
+}
+
+ValueId Builder::made_up(const Shape& dims, double number) {
+  const std::string name = fresh();
+  const at::Tensor tensor = at::full(dims, number, at::kFloat);
+  origins_.homes[name] = {tensor, tensor, nullptr, true};
+  return weight(view_of(name, tensor));
+}
+
+ValueId Builder::constant(const HostTensor& tensor, std::vector<Place> places) {
+  std::vector<std::byte>& bytes = origins_.storage.emplace_back();
+  for (const int64_t value : tensor.ints) {
+    tensor.dtype == DType::kBool ? append(bytes, static_cast<uint8_t>(value != 0))
+                                 : append(bytes, value);
+  }
+  for (const double value : tensor.floats) append(bytes, static_cast<float>(value));
+  const DType type = tensor.floating()              ? DType::kFloat32
+                     : tensor.dtype == DType::kBool ? DType::kBool
+                                                    : DType::kInt64;
+  const std::string name = fresh();
+  origins_.homes[name].made_up = true;
+  const ValueId id = weight({name, type, tensor.dims, bytes.data(), size_of(type)});
+  origins_.constants[id] = {std::move(places)};
+  return id;
+}
+
+ValueId Builder::number(double value) {
+  return constant({.dtype = DType::kFloat32, .dims = {}, .ints = {}, .floats = {value}});
+}
+
+ValueId Builder::integer(int64_t value) { return constant(HostTensor::scalar(value)); }
+
+ValueId Builder::integers(std::vector<int64_t> values, std::vector<Place> places) {
+  return constant(HostTensor::vector(std::move(values)), std::move(places));
+}
+
+ValueId Builder::list_of(const std::vector<Element>& elements) {
+  const bool fixed = std::all_of(elements.begin(), elements.end(),
+                                 [](const Element& e) { return e.run_time == kNone; });
+  if (fixed) {
+    std::vector<int64_t> values;
+    std::vector<Place> places;
+    for (const Element& element : elements) {
+      values.push_back(element.fixed);
+      places.push_back(element.place);
+    }
+    return integers(std::move(values), std::move(places));
+  }
+  std::vector<Operand> pieces;
+  for (const Element& element : elements) {
+    if (element.run_time == kNone) {
+      pieces.push_back({integers({element.fixed}, {element.place})});
+    } else {
+      const ValueId piece = emit("Unsqueeze", {{element.run_time}, {integers({0})}});
+      pieces.push_back({piece, element.place});
+    }
+  }
+  return emit("Concat", pieces, {{"axis", int64_t{0}}});
+}
+
+std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector<Operand>& inputs,
+                                        size_t outputs, Attributes attributes,
+                                        const std::string& domain) {
+  const auto id = static_cast<NodeId>(graph_.nodes.size());
+  Node node;
+  node.op = op;
+  node.domain = domain;
+  node.opset = domain.empty() ? kOpset : 1;
+  node.attributes = std::move(attributes.list);
+  for (const Operand& operand : inputs) {
+    node.inputs.push_back(operand.value);
+    origins_.operands[id].push_back(operand.place);
+  }
+  if (!attributes.places.empty()) origins_.attributes[id] = std::move(attributes.places);
+  for (size_t i = 0; i < outputs; ++i) {
+    node.outputs.push_back(add_value(i == 0 ? name_for(op, inputs) : fresh()));
+  }
+  node.name = graph_.value(node.outputs.front()).name;
+  const DType type = result_type(graph_, node);
+  for (const ValueId output : node.outputs) graph_.value(output).dtype = type;
+  std::vector<ValueId> results = node.outputs;
+  graph_.nodes.push_back(std::move(node));
+  return results;
+}
+
+std::vector<ValueId> Builder::emit_opaque(const std::string& op, const std::vector<ValueId>& inputs,
+                                          size_t outputs, bool has_subgraph) {
+  std::vector<Operand> operands;
+  for (const ValueId value : inputs) operands.push_back({value});
+  // Plans and people know a node by its output.
+  std::vector<ValueId> results = emit_many(op, operands, std::max<size_t>(1, outputs), {}, "torch");
+  graph_.nodes.back().has_subgraph = has_subgraph;
+  // It stays even if nothing reads its results.
+  for (const ValueId value : results) graph_.value(value).captured = true;
+  results.resize(outputs);
+  return results;
+}
+
+void Builder::pin(const std::string& op, std::vector<ValueId> values) {
+  if (values.empty()) return;
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  const std::string base = std::exchange(base_, op);
+  emit_opaque(op, values, 1, false);
+  base_ = base;
+}
+
+ValueId Builder::size_of_dim(ValueId value, int64_t dim) {
+  const ValueId all = emit("Shape", {{value}});
+  return emit("Gather", {{all}, {integer(dim)}}, {{"axis", int64_t{0}}});
+}
+
+const Facts& Builder::facts() {
+  if (!facts_ || facts_nodes_ != graph_.nodes.size() || facts_values_ != graph_.values.size()) {
+    facts_ = infer(graph_, origins_.probe);
+    facts_nodes_ = graph_.nodes.size();
+    facts_values_ = graph_.values.size();
+  }
+  return *facts_;
+}
+
+const Shape* Builder::shape(ValueId value) {
+  if (graph_.value(value).weight != kNone) {
+    return &graph_.weight(graph_.value(value).weight).dims;
+  }
+  const auto at = static_cast<size_t>(value);
+  const auto& shape = at < facts_values_ && facts_ ? facts_->shapes[at] : facts().shapes[at];
+  return shape ? &*shape : nullptr;
+}
+
+const HostTensor* Builder::known(ValueId value) {
+  const auto& constant = facts().constants[static_cast<size_t>(value)];
+  return constant ? &*constant : nullptr;
+}
+
+void Builder::alias(ValueId view, ValueId base) {
+  if (view != base) bases_[view] = root(base);
+}
+
+ValueId Builder::root(ValueId value) const {
+  const auto base = bases_.find(value);
+  return base == bases_.end() ? value : base->second;
+}
+
+Builder::Mark Builder::mark() const {
+  return {graph_.nodes.size(), graph_.values.size(), graph_.weights.size(),
+          origins_.followers.size(), origins_.frozen.size()};
+}
+
+void Builder::roll_back(const Mark& mark) {
+  for (size_t n = mark.nodes; n < graph_.nodes.size(); ++n) {
+    origins_.operands.erase(static_cast<NodeId>(n));
+    origins_.attributes.erase(static_cast<NodeId>(n));
+  }
+  for (size_t v = mark.values; v < graph_.values.size(); ++v) {
+    origins_.constants.erase(static_cast<ValueId>(v));
+    bases_.erase(static_cast<ValueId>(v));
+    taken_.erase(graph_.values[v].name);
+  }
+  graph_.nodes.resize(mark.nodes);
+  graph_.values.resize(mark.values);
+  graph_.weights.resize(mark.weights);
+  origins_.followers.resize(mark.followers);
+  origins_.frozen.resize(mark.frozen);
+  std::erase_if(kept_, [&](ValueId v) { return static_cast<size_t>(v) >= mark.values; });
+  facts_.reset();
+}
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,129 @@
+// Puts the Graph together, node by node, and keeps account of what is written where.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/infer.h"
+#include "parsimony/torch_io/script/binding_impl.h"
+
+namespace parsimony::torch_io::script {
+
+struct Origins;
+
+/// The call cannot be expressed by operators that the analysis knows.
+struct NotLowered {};
+
+/// A value together with the place in the jit graph that reads it.
+struct Operand {
+  ValueId value = kNone;
+  Place place = {};
+};
+
+/// An integer in a list: fixed, or a run-time number.
+struct Element {
+  int64_t fixed = 0;
+  ValueId run_time = kNone;
+  Place place = {};
+};
+
+struct Attributes {
+  std::vector<std::pair<std::string, Attribute>> list;
+  std::vector<std::pair<std::string, Place>> places;
+
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : list(items) {}
+  Attributes& with(std::string name, Attribute value, Place place = {}) {
+    if (place.known()) places.emplace_back(name, place);
+    list.emplace_back(std::move(name), std::move(value));
+    return *this;
+  }
+};
+
+class Builder {
+ public:
+  Builder(Graph& graph, Origins& origins) : graph_(graph), origins_(origins) {}
+
+  /// Names that no node may take: those of the model's tensors.
+  void reserve(const std::string& name) { taken_.insert(name); }
+  /// What follows is named after this operator.
+  void begin(std::string base) { base_ = std::move(base); }
+
+  ValueId input(const std::string& name, DType dtype, const InputSpec& spec);
+  /// A tensor of the model.
+  ValueId weight(Weight weight);
+  /// Ones or zeros where the operator lets one leave its operand out.
+  ValueId made_up(const Shape& dims, double number);
+
+  ValueId constant(const HostTensor& tensor, std::vector<Place> places = {});
+  ValueId number(double value);    ///< float32, rank 0
+  ValueId integer(int64_t value);  ///< int64, rank 0
+  ValueId integers(std::vector<int64_t> values, std::vector<Place> places = {});
+  /// One list of integers; a Concat of pieces if some are only known at run time.
+  ValueId list_of(const std::vector<Element>& elements);
+
+  std::vector<ValueId> emit_many(const std::string& op, const std::vector<Operand>& inputs,
+                                 size_t outputs, Attributes attributes = {},
+                                 const std::string& domain = "");
+  ValueId emit(const std::string& op, const std::vector<Operand>& inputs,
+               Attributes attributes = {}, const std::string& domain = "") {
+    return emit_many(op, inputs, 1, std::move(attributes), domain).front();
+  }
+  /// A node that nobody knows: it pins what it touches.
+  std::vector<ValueId> emit_opaque(const std::string& op, const std::vector<ValueId>& inputs,
+                                   size_t outputs, bool has_subgraph);
+
+  /// Keeps the values as they are, because `op` looks at them in a way of its own.
+  void pin(const std::string& op, std::vector<ValueId> values);
+
+  /// Dimension `dim` of a tensor, at run time.
+  ValueId size_of_dim(ValueId value, int64_t dim);
+
+  /// Null if unknown.
+  const Shape* shape(ValueId value);
+  const HostTensor* known(ValueId value);
+
+  /// The two may share memory.
+  void alias(ValueId view, ValueId base);
+  ValueId root(ValueId value) const;
+
+  Graph& graph() { return graph_; }
+  Origins& origins() { return origins_; }
+
+  struct Mark {
+    size_t nodes, values, weights, followers, frozen;
+  };
+  Mark mark() const;
+  void roll_back(const Mark& mark);
+
+  /// The value stays even if nothing reads it.
+  void keep(ValueId value) { kept_.push_back(value); }
+
+  /// Drops what nothing reads. Comes last.
+  void compact();
+
+ private:
+  ValueId add_value(const std::string& name);
+  std::string name_for(const std::string& op, const std::vector<Operand>& inputs);
+  std::string fresh();
+  const Facts& facts();
+
+  Graph& graph_;
+  Origins& origins_;
+  std::string base_ = "value";
+  std::unordered_map<std::string, int> counters_;
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<ValueId, ValueId> bases_;
+  std::vector<ValueId> kept_;
+  std::optional<Facts> facts_;
+  size_t facts_nodes_ = 0;
+  size_t facts_values_ = 0;
+};
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "parsimony/torch_io/script/call_impl.h"
+
+namespace parsimony::torch_io::script {
+
+const Binding& Call::arg(size_t i) const {
+  static const Binding absent = Binding::none();
+  return i < args.size() ? args[i] : absent;
+}
+
+Operand Call::tensor(size_t i) const {
+  require(arg(i).is(Kind::kTensor));
+  return {arg(i).value, place(i)};
+}
+
+Operand Call::optional_tensor(size_t i) const { return none(i) ? Operand{} : tensor(i); }
+
+Operand Call::tensor_or_number(size_t i) {
+  const Binding& from = arg(i);
+  if (from.is(Kind::kTensor) || from.is(Kind::kNumber)) return {from.value, place(i)};
+  require(from.fixed_number());
+  // A number takes the type of the tensor beside it.
+  const bool with_integers = std::any_of(args.begin(), args.end(), [&](const Binding& other) {
+    return other.value != kNone && out.graph().value(other.value).dtype == DType::kInt64;
+  });
+  const bool whole = !from.is(Kind::kFloat) && with_integers;
+  return {whole ? out.integer(from.integer) : out.number(from.as_double()), place(i)};
+}
+
+std::vector<Operand> Call::tensors(size_t i) const {
+  require(arg(i).is(Kind::kList));
+  std::vector<Operand> operands;
+  int item = 0;
+  for (const Binding& binding : *arg(i).items) {
+    require(binding.is(Kind::kTensor));
+    operands.push_back({binding.value, place(i, item++)});
+  }
+  require(!operands.empty());
+  return operands;
+}
+
+int64_t Call::integer(size_t i) const {
+  require(arg(i).is(Kind::kInt) || arg(i).is(Kind::kBool));
+  return arg(i).integer;
+}
+
+int64_t Call::integer(size_t i, int64_t fallback) const { return none(i) ? fallback : integer(i); }
+
+double Call::number(size_t i) const {
+  require(arg(i).fixed_number());
+  return arg(i).as_double();
+}
+
+double Call::number(size_t i, double fallback) const { return none(i) ? fallback : number(i); }
+
+bool Call::flag(size_t i) const { return integer(i, 0) != 0; }
+
+const std::string& Call::text(size_t i) const {
+  require(arg(i).is(Kind::kString));
+  return arg(i).text;
+}
+
+Element Call::element(size_t i) const {
+  if (arg(i).is(Kind::kNumber) || arg(i).is(Kind::kTensor)) return {0, arg(i).value, place(i)};
+  return {integer(i), kNone, place(i)};
+}
+
+std::vector<Element> Call::elements(size_t i) const {
+  if (!arg(i).is(Kind::kList)) return {element(i)};
+  std::vector<Element> elements;
+  int item = 0;
+  for (const Binding& binding : *arg(i).items) {
+    if (binding.is(Kind::kNumber) || binding.is(Kind::kTensor)) {
+      elements.push_back({0, binding.value, place(i, item)});
+    } else {
+      require(binding.is(Kind::kInt));
+      elements.push_back({binding.integer, kNone, place(i, item)});
+    }
+    ++item;
+  }
+  return elements;
+}
+
+std::vector<int64_t> Call::integers(size_t i) const {
+  std::vector<int64_t> values;
+  for (const Element& element : elements(i)) {
+    require(element.run_time == kNone);
+    values.push_back(element.fixed);
+  }
+  return values;
+}
+
+std::vector<int64_t> Call::integers(size_t i, size_t n) const {
+  std::vector<int64_t> values = integers(i);
+  if (values.size() == 1) values.resize(n, values.front());
+  require(values.size() == n);
+  return values;
+}
+
+Shape Call::shape(ValueId value) {
+  const Shape* known = out.shape(value);
+  require(known != nullptr);
+  return *known;
+}
+
+size_t Call::rank(ValueId value) { return shape(value).size(); }
+
+int64_t Call::axis(int64_t axis, size_t rank) const {
+  const auto size = static_cast<int64_t>(rank);
+  require(axis >= -size && axis < size);
+  return axis < 0 ? axis + size : axis;
+}
+
+}  // namespace parsimony::torch_io::script

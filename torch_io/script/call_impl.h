@@ -1,0 +1,77 @@
+// One call of an aten operator, as the functions that lower it see it. Whatever does not fit throws
+// NotLowered: the call then becomes a node that nobody knows.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/torch_io/script/builder_impl.h"
+
+namespace parsimony::torch_io::script {
+
+class Call {
+ public:
+  Call(Builder& builder, int id, std::string op_name, std::vector<Binding> arguments,
+       size_t result_count)
+      : out(builder),
+        op(std::move(op_name)),
+        args(std::move(arguments)),
+        results(result_count),
+        id_(id) {}
+
+  Builder& out;
+  const std::string op;  ///< "conv2d"
+  const std::vector<Binding> args;
+  std::vector<Binding> results;
+
+  size_t size() const { return args.size(); }
+  const Binding& arg(size_t i) const;
+  bool none(size_t i) const { return arg(i).is(Kind::kNone); }
+  Place place(size_t i, int item = kNone) const { return {id_, static_cast<int>(i), item}; }
+  void require(bool holds) const {
+    if (!holds) throw NotLowered();
+  }
+
+  Operand tensor(size_t i) const;           ///< a tensor
+  Operand optional_tensor(size_t i) const;  ///< kNone for None
+  Operand tensor_or_number(size_t i);       ///< a number becomes a constant
+  std::vector<Operand> tensors(size_t i) const;
+  int64_t integer(size_t i) const;
+  int64_t integer(size_t i, int64_t fallback) const;  ///< where it is None or left out
+  double number(size_t i) const;
+  double number(size_t i, double fallback) const;
+  bool flag(size_t i) const;
+  const std::string& text(size_t i) const;
+  /// A list of integers; one integer counts as a list of one.
+  std::vector<Element> elements(size_t i) const;
+  Element element(size_t i) const;
+  std::vector<int64_t> integers(size_t i) const;  ///< all fixed
+  /// As `integers`; one number stands for `n` of them.
+  std::vector<int64_t> integers(size_t i, size_t n) const;
+
+  size_t rank(ValueId value);
+  Shape shape(ValueId value);
+  /// Counted from the left.
+  int64_t axis(int64_t axis, size_t rank) const;
+
+  void give(ValueId value) { give(0, Binding::tensor(value)); }
+  void give(size_t i, Binding binding) { results.at(i) = std::move(binding); }
+  /// The result may share memory with the operand.
+  void give_view(ValueId view, ValueId base) {
+    out.alias(view, base);
+    give(view);
+  }
+
+ private:
+  Binding fixed(size_t i) const;
+
+  int id_;
+};
+
+using Lower = void (*)(Call&);
+
+/// Null for an operator that is not known.
+Lower find_lowering(std::string_view op);
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,116 @@
+// Control flow that is decided while reading is followed. The rest, and operators that are not
+// known, become nodes that pin what they touch.
+#include <algorithm>
+
+#include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/interpreter_impl.h"
+
+namespace parsimony::torch_io::script {
+
+namespace jit = torch::jit;
+
+namespace {
+
+constexpr int64_t kMostRounds = 256;
+
+bool raises(const jit::Block& block) {
+  const auto nodes = block.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const jit::Node* node) {
+    return node->kind() == c10::prim::RaiseException;
+  });
+}
+
+}  // namespace
+
+/// Empty if only the program's run tells.
+std::optional<bool> Interpreter::decided(const Binding& condition) {
+  if (condition.fixed_number()) return condition.as_double() != 0;
+  if (!condition.is(Kind::kNumber)) return std::nullopt;
+  const HostTensor* known = builder_.known(condition.value);
+  if (known == nullptr || known->count() != 1) return std::nullopt;
+  return known->number(0) != 0;
+}
+
+void Interpreter::branch(jit::Node* node) {
+  const Binding condition = of_input(node, 0);
+  const std::vector<jit::Block*> blocks{node->blocks()[0], node->blocks()[1]};
+  std::optional<bool> taken = decided(condition);
+  const bool check = raises(*blocks[0]) != raises(*blocks[1]);
+  if (check && (!taken || raises(*blocks[*taken ? 0 : 1]))) taken = raises(*blocks[1]);
+  if (!taken) return opaque(node);
+  if (condition.is(Kind::kNumber)) {
+    if (check && node->outputs().empty()) {
+      origins_.checks.push_back({node, sizes_behind(condition.value)});
+    } else {
+      pin_sizes_behind("If", condition.value);
+      std::vector<ValueId> others;
+      collect_captures(*blocks[*taken ? 1 : 0], others);
+      builder_.pin("If", others);
+    }
+  }
+  jit::Block& block = *blocks[*taken ? 0 : 1];
+  follow(block);
+  std::vector<Binding> results;
+  for (const jit::Value* output : block.outputs()) results.push_back(of(output));
+  bind(node, std::move(results));
+}
+
+/// Loop(most, go_on, carried…) with block(i, carried…) -> (go_on, carried…)
+void Interpreter::loop(jit::Node* node) {
+  jit::Block& body = *node->blocks()[0];
+  const Binding most = of_input(node, 0);
+  const std::optional<bool> go_on = decided(of_input(node, 1));
+  const bool fixed = most.is(Kind::kInt) && !of_input(node, 1).is(Kind::kNumber);
+  // A `for` goes on by a constant; a `while` ends by what only the program's run tells.
+  const bool counted =
+      most.integer <= kMostRounds && body.outputs()[0]->node()->kind() == c10::prim::Constant;
+  if (!fixed || !go_on || !counted) return opaque(node);
+  std::vector<Binding> carried;
+  for (size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(of_input(node, i));
+  ++loops_;
+  for (int64_t round = 0; round < most.integer && *go_on; ++round) {
+    bindings_[body.inputs()[0]] = Binding::of_int(round);
+    for (size_t i = 0; i < carried.size(); ++i) bindings_[body.inputs()[i + 1]] = carried[i];
+    follow(body);
+    for (size_t i = 0; i < carried.size(); ++i) carried[i] = of(body.outputs()[i + 1]);
+  }
+  --loops_;
+  bind(node, std::move(carried));
+}
+
+/// Tensors from outside that the block reads, in attributes too.
+void Interpreter::collect_captures(jit::Block& block, std::vector<ValueId>& values) {
+  for (jit::Node* node : block.nodes()) {
+    if (node->kind() == c10::prim::GetAttr && of_input(node, 0).is(Kind::kObject)) {
+      get_attribute(node);
+      collect_tensors(of(node->output()), values);
+      continue;
+    }
+    for (const jit::Value* input : node->inputs()) collect_tensors(of(input), values);
+    for (jit::Block* inner : node->blocks()) collect_captures(*inner, values);
+  }
+  for (const jit::Value* output : block.outputs()) collect_tensors(of(output), values);
+}
+
+void Interpreter::opaque(jit::Node* node) {
+  forget_changes(node);
+  std::vector<ValueId> values;
+  for (const jit::Value* input : node->inputs()) collect_tensors(of(input), values);
+  for (jit::Block* block : node->blocks()) collect_captures(*block, values);
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  const std::string op = node->kind().toUnqualString();
+  if (is_in_place(op) && !node->inputs().empty() && of_input(node, 0).is(Kind::kTensor)) {
+    pin_aliases(op, of_input(node, 0).value);
+  }
+  for (const ValueId value : values) pin_sizes_behind(op, value);
+  builder_.begin(op);
+  const auto results =
+      builder_.emit_opaque(op, values, node->outputs().size(), !node->blocks().empty());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool tensor = node->output(i)->type()->isSubtypeOf(*c10::TensorType::get());
+    bindings_[node->output(i)] = tensor ? Binding::tensor(results[i]) : Binding{};
+  }
+}
+
+}  // namespace parsimony::torch_io::script

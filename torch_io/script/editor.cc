@@ -1,0 +1,293 @@
+#include "parsimony/torch_io/script/editor.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "parsimony/graph/slice.h"
+#include "parsimony/torch_io/script/edits_impl.h"
+#include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony::torch_io {
+
+namespace jit = torch::jit;
+namespace errors = script::errors;
+
+using script::Change;
+using script::Edits;
+using script::Home;
+using script::Origins;
+using script::Place;
+using script::Written;
+
+struct ScriptEditor::Impl {
+  Graph graph;  // its weights are views: only those of constants are looked at
+  std::shared_ptr<Origins> origins;
+  Edits edits;
+  std::unordered_map<std::string, NodeId> nodes;
+  std::unordered_map<std::string, Shape> made_up;  // as they are now
+
+  NodeId node(const std::string& key) const {
+    const auto found = nodes.find(key);
+    if (found == nodes.end()) throw errors::unknown_node(key);
+    return found->second;
+  }
+
+  Place operand(NodeId id, int input) const {
+    const auto& places = origins->operands.at(id);
+    return static_cast<size_t>(input) < places.size() ? places[static_cast<size_t>(input)]
+                                                      : Place{};
+  }
+
+  const Home& home(const std::string& name) const {
+    const auto found = origins->homes.find(name);
+    if (found == origins->homes.end()) throw errors::unknown_tensor(name);
+    return found->second;
+  }
+
+  at::Tensor& tensor(const std::string& name) {
+    const auto duplicate = edits.duplicates.find(name);
+    if (duplicate != edits.duplicates.end()) return duplicate->second.tensor;
+    const auto known = edits.tensors.find(name);
+    if (known != edits.tensors.end()) return known->second;
+    return edits.tensors[name] = home(name).tensor;
+  }
+
+  void change(const Place& place, c10::IValue value, const std::string& node_key,
+              const std::string& what) {
+    if (!place.known()) throw errors::not_written(node_key, what);
+    jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
+    const Edits::Spot spot(call, place.input, place.item);
+    const auto [it, fresh] = edits.changes.try_emplace(spot, Change{value, node_key, what, {}});
+    it->second.calls.insert(place.call);
+    if (fresh) return;
+    const c10::IValue& before = it->second.value;
+    const bool same = before.isInt() && value.isInt() && before.toInt() == value.toInt();
+    if (!same) throw errors::shared_place(node_key, what);
+  }
+
+  void set_elements(const std::string& key, const std::string& what, const Written& written,
+                    const HostTensor& from, const HostTensor& to);
+  void set_split(const std::string& key, NodeId id, const HostTensor& to, bool equal_parts);
+  void set_length(const std::string& key, const Written& written, const HostTensor& to);
+  void set_tensor(const std::string& key, NodeId id, int input, const HostTensor& to);
+};
+
+namespace {
+
+bool all_equal(const std::vector<int64_t>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
+std::string input_name(int input) { return "input " + std::to_string(input); }
+
+}  // namespace
+
+ScriptEditor::ScriptEditor(const ScriptGraph& script) : impl_(std::make_unique<Impl>()) {
+  impl_->graph = script.graph;
+  impl_->origins = script.origins;
+  for (size_t n = 0; n < script.graph.nodes.size(); ++n) {
+    impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), static_cast<NodeId>(n));
+  }
+  for (const Weight& weight : script.graph.weights) {
+    const auto home = script.origins->homes.find(weight.name);
+    if (home != script.origins->homes.end() && home->second.made_up) {
+      impl_->made_up[weight.name] = weight.dims;
+    }
+  }
+}
+
+ScriptEditor::~ScriptEditor() = default;
+
+void ScriptEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
+                        int input) {
+  const NodeId id = impl_->node(consumer);
+  const auto inputs = static_cast<int>(impl_->graph.node(id).inputs.size());
+  if (input < 0 || input >= inputs) throw errors::no_such_input(consumer, input, inputs);
+  if (const auto known = impl_->made_up.find(of); known != impl_->made_up.end()) {
+    const Shape dims = known->second;
+    impl_->made_up[name] = dims;
+    return;
+  }
+  const Home& original = impl_->home(of);
+  if (impl_->origins->homes.contains(name)) throw errors::name_taken(name);
+  const Place place = impl_->operand(id, input);
+  if (!place.known()) throw errors::not_written(consumer, input_name(input));
+  auto& duplicate = impl_->edits.duplicates[name];
+  const auto changed = impl_->edits.tensors.find(of);
+  if (!duplicate.tensor.defined()) {
+    duplicate.tensor =
+        (changed == impl_->edits.tensors.end() ? original.tensor : changed->second).clone();
+  }
+  duplicate.readers.push_back(place);
+}
+
+void ScriptEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
+  const auto made_up = impl_->made_up.find(name);
+  if (made_up != impl_->made_up.end()) {
+    check_slices(name, made_up->second, axes);
+    made_up->second = sliced(made_up->second, axes);
+    return;
+  }
+  at::Tensor& tensor = impl_->tensor(name);
+  tensor = torch_io::sliced(name, tensor, axes);
+}
+
+void ScriptEditor::zero_smallest(const std::string& name, int64_t count) {
+  const at::Tensor now = impl_->tensor(name);
+  if (count < 0 || count > now.numel()) throw errors::too_many_zeros(name, count, now.numel());
+  at::Tensor changed = now.detach().clone(at::MemoryFormat::Contiguous);
+  const at::Tensor order =
+      std::get<1>(changed.flatten().to(at::kDouble).abs().sort(/*stable=*/true, 0, false));
+  changed.view({-1}).index_fill_(0, order.slice(0, 0, count), 0);
+  impl_->tensor(name) = changed;
+}
+
+void ScriptEditor::set_attribute(const std::string& key, const std::string& attribute,
+                                 std::span<const int64_t> values) {
+  const NodeId id = impl_->node(key);
+  const auto found = impl_->origins->attributes.find(id);
+  if (found == impl_->origins->attributes.end() || values.size() != 1) {
+    throw errors::not_written(key, "\"" + attribute + "\"");
+  }
+  for (const auto& [name, place] : found->second) {
+    if (name == attribute) return impl_->change(place, values[0], key, "\"" + attribute + "\"");
+  }
+  throw errors::not_written(key, "\"" + attribute + "\"");
+}
+
+void ScriptEditor::Impl::set_elements(const std::string& key, const std::string& what,
+                                      const Written& written, const HostTensor& from,
+                                      const HostTensor& to) {
+  if (from.ints.size() != to.ints.size()) throw errors::not_written(key, what);
+  for (size_t i = 0; i < to.ints.size(); ++i) {
+    const Place place = i < written.elements.size() ? written.elements[i] : Place{};
+    if (place.known() && place.item != kNone) {
+      jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
+      edits.lists[{call, place.input}].emplace(place.item, from.ints[i]);
+    }
+    if (from.ints[i] != to.ints[i]) change(place, to.ints[i], key, what);
+  }
+}
+
+/// chunk(x, n, dim) and split(x, size, dim) become split_with_sizes(x, sizes, dim).
+void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const HostTensor& to,
+                                   bool equal_parts) {
+  if (equal_parts && all_equal(to.ints)) return;
+  const Place place = operand(id, 0);
+  jit::Node* call = place.known() ? origins->calls[static_cast<size_t>(place.call)] : nullptr;
+  const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
+  if (op != "chunk" && op != "split") throw errors::not_written(key, "the sizes of the parts");
+  const auto [it, fresh] = edits.splits.emplace(call, to.ints);
+  if (!fresh && it->second != to.ints) throw errors::shared_place(key, "the sizes of the parts");
+}
+
+/// narrow(x, dim, start, length): the end is where the length has brought it.
+void ScriptEditor::Impl::set_length(const std::string& key, const Written& written,
+                                    const HostTensor& to) {
+  const Place start = origins->constants.at(written.start_of).elements.at(0);
+  jit::Node* call = origins->calls[static_cast<size_t>(start.call)];
+  const auto changed = edits.changes.find(Edits::Spot(call, start.input, start.item));
+  const Weight& before = graph.weight(graph.value(written.start_of).weight);
+  const int64_t begin =
+      changed == edits.changes.end() ? to_host(before).ints.at(0) : changed->second.value.toInt();
+  change(written.elements.at(0), to.ints.at(0) - begin, key, "the length");
+}
+
+void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input,
+                                    const HostTensor& to) {
+  const Place place = operand(id, input);
+  if (!place.known()) throw errors::not_written(key, input_name(input));
+  jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
+  c10::TypePtr type = call->input(static_cast<size_t>(place.input))->type();
+  if (const auto list = type->cast<c10::ListType>()) type = list->getElementType();
+  const bool scalar = !type->isSubtypeOf(*c10::TensorType::get()) && to.count() == 1;
+  if (scalar && to.floating()) return change(place, to.floats[0], key, input_name(input));
+  if (scalar) return change(place, to.ints[0], key, input_name(input));
+  change(place, to_tensor(to), key, input_name(input));
+}
+
+void ScriptEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
+  const NodeId id = impl_->node(key);
+  const Node& node = impl_->graph.node(id);
+  if (input < 0) throw errors::no_such_input(key, input, static_cast<int>(node.inputs.size()));
+  const ValueId value = static_cast<size_t>(input) < node.inputs.size()
+                            ? node.inputs[static_cast<size_t>(input)]
+                            : kNone;
+  if (value == kNone) throw errors::not_written(key, input_name(input));
+  const auto found = impl_->origins->constants.find(value);
+  if (found == impl_->origins->constants.end()) return impl_->set_tensor(key, id, input, constant);
+  const Written& written = found->second;
+  const HostTensor from = to_host(impl_->graph.weight(impl_->graph.value(value).weight));
+  if (constant.floating()) return impl_->set_tensor(key, id, input, constant);
+  const bool placed = std::any_of(written.elements.begin(), written.elements.end(),
+                                  [](const Place& place) { return place.known(); });
+  if (written.start_of != kNone) {
+    impl_->set_length(key, written, constant);
+  } else if (node.op == "Split" && (written.equal_parts || !placed)) {
+    impl_->set_split(key, id, constant, written.equal_parts);
+  } else {
+    impl_->set_elements(key, input_name(input), written, from, constant);
+  }
+}
+
+void ScriptEditor::update_shapes(const ChangeOf& change) {
+  const Graph& graph = impl_->graph;
+  const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
+  for (const script::Follower& follower : impl_->origins->followers) {
+    const auto shapes = changed(follower.value);
+    if (!shapes) continue;
+    const auto dim = static_cast<size_t>(follower.dim);
+    const int64_t size = shapes->after.at(dim);
+    jit::Node* call = impl_->origins->calls[static_cast<size_t>(follower.place.call)];
+    impl_->edits.lists[{call, follower.place.input}].emplace(follower.place.item,
+                                                             shapes->before.at(dim));
+    if (size != shapes->before.at(dim)) {
+      impl_->change(follower.place, size, graph.value(follower.value).name, "a repeated size");
+    }
+  }
+  for (const script::Frozen& frozen : impl_->origins->frozen) {
+    const auto shapes = changed(frozen.value);
+    const auto dim = static_cast<size_t>(frozen.dim);
+    if (!shapes || shapes->before.at(dim) == shapes->after.at(dim)) continue;
+    const jit::Node* call = impl_->origins->calls[static_cast<size_t>(frozen.place.call)];
+    const std::string& name = graph.value(frozen.value).name;
+    if (call->inputs().size() <= static_cast<size_t>(frozen.place.input)) {
+      throw errors::no_scale(name);
+    }
+    impl_->change(frozen.place, frozen.number, name, "the scale");
+  }
+  for (const script::Check& check : impl_->origins->checks) {
+    const auto changes = [&](const script::Size& size) {
+      const auto shapes = size.value == kNone ? std::nullopt : changed(size.value);
+      if (!shapes || size.dim == kNone) return shapes.has_value();
+      const auto dim = static_cast<size_t>(size.dim);
+      return shapes->before.at(dim) != shapes->after.at(dim);
+    };
+    const bool differs = std::any_of(check.sizes.begin(), check.sizes.end(), changes);
+    if (differs) impl_->edits.drops.insert(check.node);
+  }
+}
+
+bool ScriptEditor::edited() const { return impl_->edits.any(); }
+
+torch::jit::Module ScriptEditor::finish() {
+  Origins& origins = *impl_->origins;
+  try {
+    script::apply(impl_->edits, origins);
+    // A graph keeps what was compiled from it before; what is read anew has nothing to keep.
+    std::stringstream stream;
+    origins.module.save(stream);
+    return jit::load(stream, at::Device(at::kCPU));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {  // libtorch has several kinds
+    throw errors::cannot_edit(script::first_line(error));
+  }
+}
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,49 @@
+// Changes that were asked for and not yet made.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "parsimony/torch_io/script/origins_impl.h"
+
+namespace parsimony::torch_io::script {
+
+/// What is to stand at a place.
+struct Change {
+  c10::IValue value;
+  std::string node;  ///< for messages
+  std::string what;
+  std::set<int> calls;  ///< that ask for it: a place in a loop belongs to several
+};
+
+/// A tensor that is to exist twice.
+struct Duplicate {
+  at::Tensor tensor;
+  std::vector<Place> readers;
+};
+
+struct Edits {
+  using Spot = std::tuple<torch::jit::Node*, int, int>;
+
+  std::unordered_map<std::string, at::Tensor> tensors;  ///< by name: what it is now
+  std::map<Spot, Change> changes;
+  std::map<std::pair<torch::jit::Node*, int>, std::map<int, int64_t>> lists;  ///< as they stand
+  std::map<torch::jit::Node*, std::vector<int64_t>> splits;  ///< calls that get a list of sizes
+  std::map<std::string, Duplicate> duplicates;
+  std::unordered_set<torch::jit::Node*> drops;
+
+  bool any() const {
+    return !tensors.empty() || !changes.empty() || !splits.empty() || !duplicates.empty() ||
+           !drops.empty();
+  }
+};
+
+/// Makes the changes in the private copy. @throws UnsupportedError
+void apply(const Edits& edits, Origins& origins);
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,40 @@
+// What can be wrong with a TorchScript file, in words.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::torch_io::script {
+
+/// What libtorch says, without the calls of its own below it.
+std::string first_line(const std::exception& error);
+
+namespace errors {
+
+ModelError not_torchscript(std::string_view path, std::string_view why);
+ModelError not_read(std::string_view path);
+ModelError cannot_read(std::string_view why);
+ModelError no_forward();
+ModelError unknown_result(std::string_view value);
+ModelError no_tensor_results();
+ConfigError missing_input(std::string_view name, size_t position, size_t given);
+ConfigError input_needs_value(std::string_view name);
+ConfigError too_many_inputs(size_t given, size_t wanted);
+
+ModelError unknown_node(std::string_view key);
+ModelError unknown_tensor(std::string_view name);
+ModelError name_taken(std::string_view name);
+ModelError no_such_input(std::string_view node, int input, int inputs);
+ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
+UnsupportedError not_written(std::string_view node, std::string_view what);
+UnsupportedError shared_place(std::string_view node, std::string_view what);
+UnsupportedError size_is_checked(std::string_view value);
+UnsupportedError no_scale(std::string_view node);
+UnsupportedError cannot_edit(std::string_view why);
+
+}  // namespace errors
+}  // namespace parsimony::torch_io::script

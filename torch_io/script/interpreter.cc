@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <cctype>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/torch_io/script/call_impl.h"
+#include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/interpreter_impl.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony::torch_io::script {
+
+namespace jit = torch::jit;
+
+namespace {
+
+/// "x" for "x.1": jit numbers the values of one name.
+std::string plain_name(const std::string& debug_name) {
+  const size_t dot = debug_name.rfind('.');
+  if (dot == std::string::npos || dot == 0) return debug_name;
+  const bool number =
+      std::all_of(debug_name.begin() + static_cast<std::ptrdiff_t>(dot) + 1, debug_name.end(),
+                  [](unsigned char c) { return std::isdigit(c); });
+  return number ? debug_name.substr(0, dot) : debug_name;
+}
+
+DType declared_type(const jit::Value& value) {
+  const auto type = value.type()->cast<c10::TensorType>();
+  if (!type || !type->scalarType()) return DType::kUnknown;
+  return dtype_of(*type->scalarType());
+}
+
+}  // namespace
+
+bool is_in_place(const std::string& op) {
+  return op.size() > 1 && op.ends_with('_') && !op.ends_with("__");
+}
+
+std::string functional_name(const std::string& op) {
+  return is_in_place(op) ? op.substr(0, op.size() - 1) : op;
+}
+
+Interpreter::Interpreter(Graph& graph, Origins& origins)
+    : graph_(graph),
+      origins_(origins),
+      builder_(graph, origins),
+      tensors_(builder_, origins.module) {
+  graph_.format = "torchscript";
+}
+
+const Binding& Interpreter::of(const jit::Value* value) const {
+  static const Binding unknown;
+  const auto found = bindings_.find(value);
+  return found == bindings_.end() ? unknown : found->second;
+}
+
+void Interpreter::run(const std::vector<InputSpec>& inputs) {
+  find_written_attributes();
+  define_inputs(inputs);
+  follow(*origins_.graph->block());
+  define_outputs();
+  builder_.compact();
+  finish(graph_);
+  for (const ValueId input : graph_.inputs) {
+    Value& value = graph_.value(input);
+    if (value.dtype != DType::kUnknown) continue;
+    const bool indices = std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+      return graph_.node(use.node).op == "Gather" && use.input == 1;
+    });
+    value.dtype = indices ? DType::kInt64 : DType::kFloat32;
+  }
+}
+
+/// Tensors and numbers become inputs of the Graph. What has a default may be left out.
+void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
+  const auto values = origins_.graph->inputs();
+  if (values.empty()) throw errors::no_forward();
+  Binding self{.kind = Kind::kObject};
+  self.object = std::make_shared<Object>(Object{origins_.module._ivalue(), ""});
+  bindings_[values[0]] = self;
+  for (size_t i = 1; i < values.size(); ++i) {
+    const std::string name = plain_name(values[i]->debugName());
+    const bool tensor = values[i]->type()->isSubtypeOf(*c10::TensorType::get());
+    const bool number = values[i]->type()->kind() == c10::TypeKind::IntType ||
+                        values[i]->type()->kind() == c10::TypeKind::BoolType;
+    if (i - 1 < inputs.size() && (tensor || number)) {
+      const InputSpec& spec = inputs[i - 1];
+      if (number && !spec.value) throw errors::input_needs_value(name);
+      const DType told = spec.dtype != DType::kUnknown ? spec.dtype : declared_type(*values[i]);
+      const ValueId id = builder_.input(name, number ? DType::kInt64 : told, spec);
+      bindings_[values[i]] = number ? Binding::run_time(id) : Binding::tensor(id);
+    } else if (values[i]->type()->kind() == c10::TypeKind::OptionalType) {
+      bindings_[values[i]] = Binding::none();
+    } else if (tensor || number) {
+      throw errors::missing_input(name, i - 1, inputs.size());
+    }
+  }
+  if (inputs.size() + 1 > values.size())
+    throw errors::too_many_inputs(inputs.size(), values.size() - 1);
+}
+
+void Interpreter::define_outputs() {
+  std::vector<ValueId> tensors;
+  for (const jit::Value* output : origins_.graph->outputs()) {
+    const Binding& binding = of(output);
+    if (binding.is(Kind::kUnknown)) throw errors::unknown_result(output->debugName());
+    collect_tensors(binding, tensors);
+  }
+  builder_.begin("output");
+  for (ValueId value : tensors) {
+    const bool computed = !graph_.value(value).is_input && graph_.value(value).weight == kNone;
+    if (!computed) value = builder_.emit("Identity", {{value}});
+    pin_sizes_behind("return", value);
+    if (std::find(graph_.outputs.begin(), graph_.outputs.end(), value) == graph_.outputs.end()) {
+      graph_.outputs.push_back(value);
+    }
+  }
+  if (graph_.outputs.empty()) throw errors::no_tensor_results();
+}
+
+void Interpreter::collect_tensors(const Binding& binding, std::vector<ValueId>& values) const {
+  if (binding.value != kNone) values.push_back(binding.value);
+  if (!binding.is(Kind::kList)) return;
+  for (const Binding& item : *binding.items) collect_tensors(item, values);
+}
+
+void Interpreter::follow(jit::Block& block) {
+  for (jit::Node* node : block.nodes()) visit(node);
+}
+
+void Interpreter::bind(jit::Node* node, std::vector<Binding> results) {
+  for (size_t i = 0; i < node->outputs().size() && i < results.size(); ++i) {
+    bindings_[node->output(i)] = std::move(results[i]);
+  }
+}
+
+void Interpreter::visit(jit::Node* node) {
+  if (visit_structure(node) || visit_number(node)) return;
+  call(node);
+}
+
+/// What puts values together and takes them apart, and control flow.
+bool Interpreter::visit_structure(jit::Node* node) {
+  const std::string kind = node->kind().toQualString();
+  if (kind == "prim::Constant") {
+    constant(node);
+  } else if (kind == "prim::GetAttr") {
+    get_attribute(node);
+  } else if (kind == "prim::SetAttr") {
+    const Binding value = of_input(node, 1);
+    const Binding owner = of_input(node, 0);
+    std::vector<ValueId> tensors;
+    collect_tensors(value, tensors);
+    builder_.pin("SetAttr", tensors);
+    const std::string path = owner.is(Kind::kObject) ? owner.object->path : "";
+    const std::string name = node->s(c10::attr::name);
+    written_[path.empty() ? name : path + "." + name] = value;
+  } else if (kind == "prim::ListConstruct" || kind == "prim::TupleConstruct") {
+    std::vector<Binding> items;
+    for (const jit::Value* input : node->inputs()) items.push_back(of(input));
+    bindings_[node->output()] = Binding::list(std::move(items));
+  } else if (kind == "prim::DictConstruct") {
+    // Keys and values by turns.
+    std::vector<Binding> items;
+    for (const jit::Value* input : node->inputs()) items.push_back(of(input));
+    bindings_[node->output()] = Binding::list(std::move(items));
+    bindings_[node->output()].text = kDictionary;
+  } else if (kind == "prim::ListUnpack" || kind == "prim::TupleUnpack") {
+    const Binding list = of_input(node, 0);
+    if (!list.is(Kind::kList) || list.items->size() != node->outputs().size()) return false;
+    bind(node, *list.items);
+  } else if (kind == "prim::If") {
+    branch(node);
+  } else if (kind == "prim::Loop") {
+    loop(node);
+  } else if (kind == "prim::unchecked_cast" || kind == "prim::unchecked_unwrap_optional" ||
+             kind == "prim::data" || kind == "aten::_unwrap_optional") {
+    bindings_[node->output()] = of_input(node, 0);
+  } else {
+    // Messages of exceptions, and exceptions in blocks that are not taken.
+    return kind == "prim::RaiseException" || kind == "aten::format" || kind == "aten::warn" ||
+           kind == "prim::Print" || kind == "prim::Uninitialized";
+  }
+  return true;
+}
+
+bool Interpreter::visit_number(jit::Node* node) {
+  const std::string op = node->kind().toUnqualString();
+  return tensor_question(node, op) || conversion(node, op) || list_operator(node, op) ||
+         arithmetic(node, op);
+}
+
+bool Interpreter::lower(jit::Node* node, const std::string& op, std::vector<Binding>& results) {
+  const Lower lowering = node->kind().is_aten() ? find_lowering(op) : nullptr;
+  if (lowering == nullptr) return false;
+  std::vector<Binding> arguments;
+  for (const jit::Value* input : node->inputs()) arguments.push_back(of(input));
+  const auto mark = builder_.mark();
+  const auto id = static_cast<int>(origins_.calls.size());
+  origins_.calls.push_back(node);
+  try {
+    Call call(builder_, id, op, std::move(arguments), node->outputs().size());
+    lowering(call);
+    results = std::move(call.results);
+    return true;
+  } catch (const NotLowered&) {
+    builder_.roll_back(mark);
+    return false;
+  }
+}
+
+void Interpreter::call(jit::Node* node) {
+  const std::string written = node->kind().toUnqualString();
+  const std::string op = functional_name(written);
+  builder_.begin(op);
+  std::vector<Binding> results;
+  if (!lower(node, op, results)) return opaque(node);
+  const bool writes = is_in_place(written) && results[0].is(Kind::kTensor);
+  if (writes) write_to(node, results[0].value);
+  bind(node, std::move(results));
+}
+
+}  // namespace parsimony::torch_io::script

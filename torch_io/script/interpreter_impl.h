@@ -1,0 +1,122 @@
+// Follows a jit graph and binds each of its values to what it stands for.
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
+
+namespace parsimony::torch_io::script {
+
+/// A module instance and its path: "layer1.0", empty for the root.
+struct Object {
+  c10::intrusive_ptr<c10::ivalue::Object> object;
+  std::string path;
+};
+
+/// The tensors of a module as weights of the Graph. Each tensor is one weight, whatever the number
+/// of names it has.
+class Tensors {
+ public:
+  Tensors(Builder& builder, const torch::jit::Module& module);
+
+  Binding attribute(const at::Tensor& tensor, const std::string& path);
+  Binding constant(torch::jit::Node* node, const at::Tensor& tensor);
+
+ private:
+  std::string key_of(const at::Tensor& tensor, const std::string& path) const;
+  Binding define(const at::Tensor& tensor, const std::string& name, torch::jit::Node* constant);
+
+  Builder& builder_;
+  std::unordered_map<std::string, std::string> names_;  // by identity
+  std::unordered_map<std::string, Binding> bindings_;   // by identity
+  std::unordered_map<torch::jit::Node*, Binding> constants_;
+};
+
+class Interpreter {
+ public:
+  Interpreter(Graph& graph, Origins& origins);
+
+  /// @throws ConfigError, ModelError
+  void run(const std::vector<InputSpec>& inputs);
+
+ private:
+  // interpreter.cc
+  void define_inputs(const std::vector<InputSpec>& inputs);
+  void define_outputs();
+  void follow(torch::jit::Block& block);
+  void visit(torch::jit::Node* node);
+  bool visit_structure(torch::jit::Node* node);
+  bool visit_number(torch::jit::Node* node);
+  void call(torch::jit::Node* node);
+  bool lower(torch::jit::Node* node, const std::string& op, std::vector<Binding>& results);
+  void bind(torch::jit::Node* node, std::vector<Binding> results);
+  void collect_tensors(const Binding& binding, std::vector<ValueId>& values) const;
+
+  // attributes.cc
+  void get_attribute(torch::jit::Node* node);
+  Binding attribute(const Object& owner, const std::string& name);
+  Binding from_ivalue(const c10::IValue& value, const std::string& path);
+  void constant(torch::jit::Node* node);
+  void find_written_attributes();
+
+  // questions.cc
+  bool tensor_question(torch::jit::Node* node, const std::string& op);
+  bool conversion(torch::jit::Node* node, const std::string& op);
+  std::optional<int64_t> literal(const Binding& binding) const;
+
+  // lists.cc
+  bool list_operator(torch::jit::Node* node, const std::string& op);
+  bool change_list(torch::jit::Node* node, const std::string& op, const Binding& list);
+  bool dictionary_operator(torch::jit::Node* node, const std::string& op,
+                           const Binding& dictionary);
+  bool compare(torch::jit::Node* node, const std::string& op);
+  void forget_changes(const torch::jit::Node* node);
+  Binding equal_lists(const std::vector<Binding>& a, const std::vector<Binding>& b);
+
+  // numbers.cc
+  bool arithmetic(torch::jit::Node* node, const std::string& op);
+  Binding run_time(const Binding& number);
+  ValueId real(ValueId number);
+
+  // control.cc
+  void branch(torch::jit::Node* node);
+  void loop(torch::jit::Node* node);
+  void opaque(torch::jit::Node* node);
+  void collect_captures(torch::jit::Block& block, std::vector<ValueId>& values);
+  std::optional<bool> decided(const Binding& condition);
+
+  // sizes.cc
+  std::vector<Size> sizes_behind(ValueId number) const;
+  void pin_sizes_behind(const std::string& op, ValueId number);
+
+  // in_place.cc
+  void write_to(torch::jit::Node* node, ValueId result);
+  void pin_aliases(const std::string& op, ValueId value);
+
+  const Binding& of(const torch::jit::Value* value) const;
+  Binding of_input(const torch::jit::Node* node, size_t i) const { return of(node->input(i)); }
+
+  Graph& graph_;
+  Origins& origins_;
+  Builder builder_;
+  Tensors tensors_;
+  std::unordered_map<const torch::jit::Value*, Binding> bindings_;
+  std::unordered_map<std::string, Binding> written_;  ///< attributes since their SetAttr
+  std::unordered_set<std::string> written_names_;     ///< that some method writes
+  std::unordered_map<const torch::jit::Node*, int> seen_;
+  int loops_ = 0;
+};
+
+/// "relu" for aten::relu_, "__and__" as it is.
+std::string functional_name(const std::string& op);
+bool is_in_place(const std::string& op);
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,205 @@
+// Lists, tuples, strings and None.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "parsimony/torch_io/script/interpreter_impl.h"
+
+namespace parsimony::torch_io::script {
+
+namespace jit = torch::jit;
+
+namespace {
+
+bool is_number(const Binding& binding) {
+  return binding.fixed_number() || binding.is(Kind::kNumber);
+}
+
+constexpr auto kChanging =
+    std::to_array<std::string_view>({"Delete", "_set_item", "append", "clear", "extend", "insert",
+                                     "pop", "remove", "reverse", "sort"});
+
+/// Empty if the index is not known or lies outside.
+std::optional<size_t> position(const Binding& index, size_t size) {
+  if (!index.is(Kind::kInt)) return std::nullopt;
+  const int64_t at = index.integer < 0 ? index.integer + static_cast<int64_t>(size) : index.integer;
+  if (at < 0 || at >= static_cast<int64_t>(size)) return std::nullopt;
+  return static_cast<size_t>(at);
+}
+
+/// items[start:end:step]
+std::optional<std::vector<Binding>> slice_of(const std::vector<Binding>& items,
+                                             const Binding& start, const Binding& end,
+                                             const Binding& step) {
+  const int64_t size = std::ssize(items);
+  const auto limit = [&](const Binding& at, int64_t fallback) {
+    if (at.is(Kind::kNone)) return fallback;
+    return std::clamp<int64_t>(at.integer < 0 ? at.integer + size : at.integer, 0, size);
+  };
+  const auto fixed = [](const Binding& at) { return at.is(Kind::kNone) || at.is(Kind::kInt); };
+  if (!fixed(start) || !fixed(end) || !step.is(Kind::kInt) || step.integer < 1) {
+    return std::nullopt;
+  }
+  std::vector<Binding> part;
+  for (int64_t i = limit(start, 0), stop = limit(end, size); i < stop; i += step.integer) {
+    part.push_back(items[static_cast<size_t>(i)]);
+  }
+  return part;
+}
+
+Binding sum_of(const std::vector<Binding>& items) {
+  Binding sum = Binding::of_int(0);
+  for (const Binding& item : items) {
+    if (!item.is(Kind::kInt)) return {};
+    sum.integer += item.integer;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Binding Interpreter::equal_lists(const std::vector<Binding>& a, const std::vector<Binding>& b) {
+  if (a.size() != b.size()) return Binding::of_bool(false);
+  std::optional<ValueId> all;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!is_number(a[i]) || !is_number(b[i])) return {};
+    if (a[i].fixed_number() && b[i].fixed_number()) {
+      if (a[i].as_double() != b[i].as_double()) return Binding::of_bool(false);
+      continue;
+    }
+    const ValueId same = builder_.emit("Equal", {{run_time(a[i]).value}, {run_time(b[i]).value}});
+    all = all ? builder_.emit("And", {{*all}, {same}}) : same;
+  }
+  return all ? Binding::run_time(*all) : Binding::of_bool(true);
+}
+
+/// append, and an element that is set. The list may be held elsewhere, and changes there too.
+bool Interpreter::change_list(jit::Node* node, const std::string& op, const Binding& list) {
+  std::vector<Binding>& items = *list.items;
+  if (op == "append") {
+    items.push_back(of_input(node, 1));
+  } else if (op == "_set_item" && node->inputs().size() == 3) {
+    const auto at = position(of_input(node, 1), items.size());
+    if (!at) return false;
+    items[*at] = of_input(node, 2);
+  } else {
+    return false;
+  }
+  if (!node->outputs().empty()) bindings_[node->output()] = list;
+  return true;
+}
+
+/// Is it None, is it in the list, are they equal?
+bool Interpreter::compare(jit::Node* node, const std::string& op) {
+  if (node->inputs().size() != 2 || node->outputs().size() != 1) return false;
+  const Binding a = of_input(node, 0);
+  const Binding b = of_input(node, 1);
+  Binding& result = bindings_[node->output()];
+  const bool equality = op == "eq" || op == "ne";
+  if (op == "__is__" || op == "__isnot__") {
+    if (a.is(Kind::kUnknown) || b.is(Kind::kUnknown)) return true;
+    result = Binding::of_bool((a.is(Kind::kNone) == b.is(Kind::kNone)) == (op == "__is__"));
+  } else if (a.is(Kind::kString) && b.is(Kind::kString) && equality) {
+    result = Binding::of_bool((a.text == b.text) == (op == "eq"));
+  } else if (a.is(Kind::kList) && b.is(Kind::kList) && equality) {
+    builder_.begin(op);
+    result = equal_lists(*a.items, *b.items);
+    if (op == "eq") return true;
+    if (result.is(Kind::kBool)) result.integer = result.integer == 0 ? 1 : 0;
+    if (result.is(Kind::kNumber)) {
+      result = Binding::run_time(builder_.emit("Not", {{result.value}}));
+    }
+  } else if (a.is(Kind::kList) && op == "__contains__") {
+    const auto same = [&](const Binding& item) { return item.as_double() == b.as_double(); };
+    const bool fixed = b.fixed_number() && std::all_of(a.items->begin(), a.items->end(),
+                                                       std::mem_fn(&Binding::fixed_number));
+    if (fixed) result = Binding::of_bool(std::any_of(a.items->begin(), a.items->end(), same));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// d[key], d[key] = value
+bool Interpreter::dictionary_operator(jit::Node* node, const std::string& op,
+                                      const Binding& dictionary) {
+  const bool set = op == "_set_item";
+  if ((!set && op != "__getitem__") || node->inputs().size() < 2) return false;
+  const Binding key = of_input(node, 1);
+  if (!key.is(Kind::kString)) return false;
+  std::vector<Binding>& items = *dictionary.items;
+  size_t at = 0;
+  while (at < items.size() && items[at].text != key.text) at += 2;
+  if (set && at == items.size()) items.insert(items.end(), {key, Binding{}});
+  if (at >= items.size()) return false;
+  if (set) {
+    items[at + 1] = of_input(node, 2);
+  } else {
+    bindings_[node->output()] = items[at + 1];
+  }
+  return true;
+}
+
+bool Interpreter::list_operator(jit::Node* node, const std::string& op) {
+  if (compare(node, op)) return true;
+  const Binding list = node->inputs().empty() ? Binding{} : of_input(node, 0);
+  if (list.is(Kind::kString) && op == "len") {
+    bindings_[node->output()] = Binding::of_int(std::ssize(list.text));
+    return true;
+  }
+  if (!list.is(Kind::kList)) return false;
+  if (list.text == kDictionary) return dictionary_operator(node, op, list);
+  if (change_list(node, op, list)) return true;
+  const std::vector<Binding>& items = *list.items;
+  const Binding other = node->inputs().size() > 1 ? of_input(node, 1) : Binding{};
+  Binding result;
+  if (op == "__getitem__" || op == "TupleIndex") {
+    const auto at = position(other, items.size());
+    if (!at) return false;
+    result = items[*at];
+  } else if (op == "len") {
+    result = Binding::of_int(std::ssize(items));
+  } else if (op == "sum" && node->inputs().size() == 1) {
+    result = sum_of(items);
+  } else if (op == "slice" && node->inputs().size() == 4) {
+    const auto part = slice_of(items, other, of_input(node, 2), of_input(node, 3));
+    if (!part) return false;
+    result = Binding::list(*part);
+  } else if (op == "list" || op == "copy") {
+    result = Binding::list(items);
+  } else if (op == "add" && other.is(Kind::kList)) {
+    std::vector<Binding> both = items;
+    both.insert(both.end(), other.items->begin(), other.items->end());
+    result = Binding::list(std::move(both));
+  } else {
+    return false;
+  }
+  bindings_[node->output()] = result;
+  return true;
+}
+
+/// What a block or an operator that is not followed may do to lists and attributes.
+void Interpreter::forget_changes(const jit::Node* node) {
+  const std::string op = node->kind().toUnqualString();
+  const bool changes = std::find(kChanging.begin(), kChanging.end(), op) != kChanging.end();
+  if (changes && !node->inputs().empty() && of_input(node, 0).is(Kind::kList)) {
+    const auto items = of_input(node, 0).items;
+    for (auto& [value, binding] : bindings_) {
+      if (binding.items == items) binding = {};
+    }
+  }
+  if (node->kind() == c10::prim::SetAttr) {
+    const std::string name = node->s(c10::attr::name);
+    for (auto& [path, binding] : written_) {
+      if (path.ends_with(name) && !binding.is(Kind::kTensor)) binding = {};
+    }
+  }
+  for (const jit::Block* block : node->blocks()) {
+    for (const jit::Node* inner : block->nodes()) forget_changes(inner);
+  }
+}
+
+}  // namespace parsimony::torch_io::script

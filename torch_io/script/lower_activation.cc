@@ -1,0 +1,111 @@
+// Activations that take parameters, or that ONNX spells as several operators.
+#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+void clip(Call& call, Operand low, Operand high) {
+  call.give(call.out.emit("Clip", {call.tensor(0), low, high}));
+}
+
+Operand number(Call& call, double value) { return {call.out.number(value)}; }
+
+/// x sigmoid(x')
+ValueId gated(Call& call, const Operand& x, ValueId gate) {
+  return call.out.emit("Mul", {x, {call.out.emit("Sigmoid", {{gate}})}});
+}
+
+}  // namespace
+
+/// clamp(x, min, max); clamp_min(x, min); clamp_max(x, max)
+void lower_clamp(Call& call) {
+  const bool only_max = call.op == "clamp_max";
+  const bool has_low = !only_max && !call.none(1);
+  const size_t high = only_max ? 1 : 2;
+  clip(call, has_low ? call.tensor_or_number(1) : Operand{},
+       call.none(high) ? Operand{} : call.tensor_or_number(high));
+}
+
+void lower_hardtanh(Call& call) {
+  clip(call, number(call, call.number(1, -1)), number(call, call.number(2, 1)));
+}
+
+void lower_relu6(Call& call) { clip(call, number(call, 0), number(call, 6)); }
+
+void lower_leaky_relu(Call& call) {
+  call.give(call.out.emit("LeakyRelu", {call.tensor(0)}, {{"alpha", call.number(1, 0.01)}}));
+}
+
+/// elu(x, alpha, scale, input_scale)
+void lower_elu(Call& call) {
+  call.require(call.number(2, 1) == 1 && call.number(3, 1) == 1);
+  call.give(call.out.emit("Elu", {call.tensor(0)}, {{"alpha", call.number(1, 1)}}));
+}
+
+void lower_celu(Call& call) {
+  call.give(call.out.emit("Celu", {call.tensor(0)}, {{"alpha", call.number(1, 1)}}));
+}
+
+/// gelu(x, approximate)
+void lower_gelu(Call& call) {
+  const std::string how = call.none(1) ? "none" : call.text(1);
+  call.give(call.out.emit("Gelu", {call.tensor(0)}, {{"approximate", how}}));
+}
+
+void lower_silu(Call& call) { call.give(gated(call, call.tensor(0), call.tensor(0).value)); }
+
+void lower_hard_sigmoid(Call& call) {
+  call.give(call.out.emit("HardSigmoid", {call.tensor(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}}));
+}
+
+/// softplus(x, beta, threshold): the threshold only spares the exponential where it makes no
+/// difference.
+void lower_softplus(Call& call) {
+  call.require(call.number(1, 1) == 1);
+  call.give(call.out.emit("Softplus", {call.tensor(0)}));
+}
+
+void lower_log_sigmoid(Call& call) {
+  call.give(call.out.emit("Log", {{call.out.emit("Sigmoid", {call.tensor(0)})}}));
+}
+
+/// prelu(x, w[c]): the slopes stand along dimension 1.
+void lower_prelu(Call& call) {
+  const Operand x = call.tensor(0);
+  const Operand w = call.tensor(1);
+  const size_t rank = call.rank(x.value);
+  const Shape slopes = call.shape(w.value);
+  std::vector<int64_t> axes;
+  for (size_t d = 1; d + 1 < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+  if (slopes == Shape{1} || axes.empty()) {
+    call.give(call.out.emit("PRelu", {x, w}));
+    return;
+  }
+  const ValueId column = call.out.emit("Unsqueeze", {{w.value}, {call.out.integers(axes)}});
+  call.out.alias(column, w.value);
+  call.give(call.out.emit("PRelu", {x, {column}}));
+}
+
+/// glu(x, dim): the first half, gated by the second
+void lower_glu(Call& call) {
+  const Operand x = call.tensor(0);
+  const Shape shape = call.shape(x.value);
+  const int64_t axis = call.axis(call.integer(1, -1), shape.size());
+  const int64_t half = shape[static_cast<size_t>(axis)] / 2;
+  const ValueId sizes = call.out.integers({half, half});
+  call.out.origins().constants[sizes].equal_parts = true;
+  const auto halves = call.out.emit_many("Split", {x, {sizes}}, 2, {{"axis", axis}});
+  call.give(gated(call, {halves[0]}, halves[1]));
+}
+
+/// softmax(x, dim, dtype)
+void lower_softmax(Call& call) {
+  call.give(call.out.emit("Softmax", {call.tensor(0)}, {{"axis", call.integer(1)}}));
+}
+
+void lower_log_softmax(Call& call) {
+  call.give(call.out.emit("LogSoftmax", {call.tensor(0)}, {{"axis", call.integer(1)}}));
+}
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,178 @@
+// Elementwise arithmetic. The table names the operator; what remains are scaled and rounded forms.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "parsimony/torch_io/script/lowerings_impl.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+struct Name {
+  std::string_view aten;
+  std::string_view onnx;
+};
+
+constexpr auto kNames = std::to_array<Name>({
+    {"__and__", "And"},
+    {"__or__", "Or"},
+    {"__xor__", "Xor"},
+    {"abs", "Abs"},
+    {"acos", "Acos"},
+    {"acosh", "Acosh"},
+    {"asin", "Asin"},
+    {"asinh", "Asinh"},
+    {"atan", "Atan"},
+    {"atanh", "Atanh"},
+    {"bitwise_not", "Not"},
+    {"ceil", "Ceil"},
+    {"cos", "Cos"},
+    {"cosh", "Cosh"},
+    {"eq", "Equal"},
+    {"erf", "Erf"},
+    {"exp", "Exp"},
+    {"floor", "Floor"},
+    {"fmod", "Mod"},
+    {"ge", "GreaterOrEqual"},
+    {"gt", "Greater"},
+    {"hardswish", "HardSwish"},
+    {"le", "LessOrEqual"},
+    {"log", "Log"},
+    {"logical_and", "And"},
+    {"logical_not", "Not"},
+    {"logical_or", "Or"},
+    {"logical_xor", "Xor"},
+    {"lt", "Less"},
+    {"maximum", "Max"},
+    {"minimum", "Min"},
+    {"mish", "Mish"},
+    {"mul", "Mul"},
+    {"multiply", "Mul"},
+    {"neg", "Neg"},
+    {"pow", "Pow"},
+    {"reciprocal", "Reciprocal"},
+    {"relu", "Relu"},
+    {"remainder", "Mod"},
+    {"round", "Round"},
+    {"selu", "Selu"},
+    {"sigmoid", "Sigmoid"},
+    {"sign", "Sign"},
+    {"sin", "Sin"},
+    {"sinh", "Sinh"},
+    {"sqrt", "Sqrt"},
+    {"tan", "Tan"},
+    {"tanh", "Tanh"},
+});
+static_assert(std::ranges::is_sorted(kNames, {}, &Name::aten));
+
+std::string onnx_name(const Call& call) {
+  const auto* found = std::ranges::lower_bound(kNames, std::string_view(call.op), {}, &Name::aten);
+  call.require(found != kNames.end() && found->aten == call.op);
+  return std::string(found->onnx);
+}
+
+/// `i` times the factor in argument `by`, which may be left out.
+Operand scaled(Call& call, size_t i, size_t by) {
+  const Operand x = call.tensor_or_number(i);
+  if (call.none(by)) return x;
+  if (call.arg(by).fixed_number() && call.number(by) == 1) return x;
+  return {call.out.emit("Mul", {x, call.tensor_or_number(by)})};
+}
+
+/// The quotient, rounded as `how` says. Sizes are not negative: both ways are one for them, and
+/// ONNX rounds integers anyhow.
+void quotient(Call& call, const std::string& how) {
+  Operand a = call.tensor_or_number(0);
+  Operand b = call.tensor_or_number(1);
+  const auto whole = [&](const Operand& operand) {
+    return call.out.graph().value(operand.value).dtype == DType::kInt64;
+  };
+  const bool integers = whole(a) && whole(b);
+  const auto real = [&](const Operand& operand) {
+    constexpr int64_t kFloat = 1;  // of TensorProto
+    const ValueId result = call.out.emit("Cast", {operand}, {{"to", kFloat}});
+    call.out.graph().value(result).dtype = DType::kFloat32;
+    return Operand{result};
+  };
+  if (integers && how.empty()) {
+    a = real(a);
+    b = real(b);
+  }
+  call.require(how != "trunc" || integers);
+  const ValueId ratio = call.out.emit("Div", {a, b});
+  call.give(how == "floor" && !integers ? call.out.emit("Floor", {{ratio}}) : ratio);
+}
+
+}  // namespace
+
+void lower_unary(Call& call) { call.give(call.out.emit(onnx_name(call), {call.tensor(0)})); }
+
+void lower_binary(Call& call) {
+  const std::string op = onnx_name(call);
+  call.give(call.out.emit(op, {call.tensor_or_number(0), call.tensor_or_number(1)}));
+}
+
+/// add(a, b, alpha) = a + alpha b
+void lower_add(Call& call) {
+  const Operand a = call.tensor_or_number(0);
+  call.give(call.out.emit("Add", {a, scaled(call, 1, 2)}));
+}
+
+void lower_sub(Call& call) {
+  const Operand a = call.tensor_or_number(0);
+  call.give(call.out.emit("Sub", {a, scaled(call, 1, 2)}));
+}
+
+/// rsub(a, b, alpha) = b - alpha a
+void lower_rsub(Call& call) {
+  const Operand a = scaled(call, 0, 2);
+  call.give(call.out.emit("Sub", {call.tensor_or_number(1), a}));
+}
+
+/// div(a, b, rounding_mode)
+void lower_div(Call& call) { quotient(call, call.none(2) ? "" : call.text(2)); }
+
+void lower_floor_divide(Call& call) { quotient(call, "floor"); }
+
+void lower_rsqrt(Call& call) {
+  call.give(call.out.emit("Reciprocal", {{call.out.emit("Sqrt", {call.tensor(0)})}}));
+}
+
+void lower_square(Call& call) { call.give(call.out.emit("Mul", {call.tensor(0), call.tensor(0)})); }
+
+void lower_ne(Call& call) {
+  const ValueId same = call.out.emit("Equal", {call.tensor_or_number(0), call.tensor_or_number(1)});
+  call.give(call.out.emit("Not", {{same}}));
+}
+
+/// where(condition, a, b)
+void lower_where(Call& call) {
+  call.give(
+      call.out.emit("Where", {call.tensor(0), call.tensor_or_number(1), call.tensor_or_number(2)}));
+}
+
+/// masked_fill(x, mask, number)
+void lower_masked_fill(Call& call) {
+  call.give(call.out.emit("Where", {call.tensor(1), call.tensor_or_number(2), call.tensor(0)}));
+}
+
+/// addcmul(x, a, b, value) = x + value a b; addcdiv likewise
+void lower_addcmul(Call& call) {
+  const std::string op = call.op == "addcdiv" ? "Div" : "Mul";
+  ValueId term = call.out.emit(op, {call.tensor(1), call.tensor(2)});
+  if (call.number(3, 1) != 1) term = call.out.emit("Mul", {{term}, call.tensor_or_number(3)});
+  call.give(call.out.emit("Add", {call.tensor(0), {term}}));
+}
+
+/// tril(x, diagonal), triu(x, diagonal)
+void lower_trilu(Call& call) {
+  call.give(call.out.emit("Trilu", {call.tensor(0), {call.out.integer(call.integer(1, 0))}},
+                          {{"upper", int64_t{call.op == "triu" ? 1 : 0}}}));
+}
+
+/// cumsum(x, dim, dtype)
+void lower_cumsum(Call& call) {
+  call.give(call.out.emit("CumSum", {call.tensor(0), {call.out.integer(call.integer(1))}}));
+}
+
+}  // namespace parsimony::torch_io::script

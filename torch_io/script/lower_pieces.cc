@@ -1,0 +1,211 @@
+// Putting tensors together and taking them apart: cat, chunk, slice, select, pad.
+#include <algorithm>
+#include <limits>
+
+#include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+int64_t axis_of(Call& call, size_t i, int64_t fallback = 0) {
+  return call.axis(call.integer(i, fallback), call.rank(call.tensor(0).value));
+}
+
+/// Gives the pieces as one list.
+void give_list(Call& call, const std::vector<ValueId>& pieces) {
+  std::vector<Binding> items;
+  for (const ValueId piece : pieces) {
+    call.out.alias(piece, call.tensor(0).value);
+    items.push_back(Binding::tensor(piece));
+  }
+  call.give(0, Binding::list(std::move(items)));
+}
+
+void split(Call& call, int64_t axis, const std::vector<Element>& sizes, bool equal) {
+  const ValueId operand = call.out.list_of(sizes);
+  call.out.origins().constants[operand].equal_parts = equal;
+  give_list(call, call.out.emit_many("Split", {call.tensor(0), {operand}}, sizes.size(),
+                                     {{"axis", axis}}));
+}
+
+/// Pieces of `size`, of which the last may be smaller.
+std::vector<Element> sizes_of(int64_t total, int64_t size) {
+  std::vector<Element> sizes;
+  for (int64_t begin = 0; begin < total; begin += size) {
+    sizes.push_back({std::min(size, total - begin)});
+  }
+  return sizes;
+}
+
+/// A list of one element, as Slice wants it.
+ValueId one(Call& call, const Element& element) { return call.out.list_of({element}); }
+
+void cut(Call& call, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
+  const Operand x = call.tensor(0);
+  const ValueId axes = call.out.integers({axis});
+  const ValueId steps = call.out.integers({step});
+  call.give_view(call.out.emit("Slice", {x, {starts}, {ends}, {axes}, {steps}}), x.value);
+}
+
+ValueId at_index(Call& call, int64_t axis, const Element& index) {
+  const ValueId place = index.run_time == kNone ? call.out.integer(index.fixed) : index.run_time;
+  const ValueId x = call.tensor(0).value;
+  const ValueId result = call.out.emit("Gather", {{x}, {place}}, {{"axis", axis}});
+  call.out.alias(result, x);
+  return result;
+}
+
+}  // namespace
+
+/// cat(tensors, dim)
+void lower_cat(Call& call) {
+  call.give(call.out.emit("Concat", call.tensors(0), {{"axis", call.integer(1, 0)}}));
+}
+
+/// stack(tensors, dim)
+void lower_stack(Call& call) {
+  std::vector<Operand> rows;
+  const std::vector<Operand> tensors = call.tensors(0);
+  const int64_t axis = call.axis(call.integer(1, 0), call.rank(tensors.front().value) + 1);
+  for (const Operand& tensor : tensors) {
+    rows.push_back({call.out.emit("Unsqueeze", {tensor, {call.out.integers({axis})}})});
+  }
+  call.give(call.out.emit("Concat", rows, {{"axis", axis}}));
+}
+
+/// chunk(x, parts, dim)
+void lower_chunk(Call& call) {
+  const int64_t axis = axis_of(call, 2);
+  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  const int64_t parts = call.integer(1);
+  call.require(parts > 0 && total > 0);
+  split(call, axis, sizes_of(total, (total + parts - 1) / parts), true);
+}
+
+/// split(x, size, dim), split_with_sizes(x, sizes, dim)
+void lower_split(Call& call) {
+  const int64_t axis = axis_of(call, 2);
+  if (call.arg(1).is(Kind::kList)) return split(call, axis, call.elements(1), false);
+  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  const int64_t size = call.integer(1);
+  call.require(size > 0 && total > 0);
+  split(call, axis, sizes_of(total, size), false);
+}
+
+/// unbind(x, dim)
+void lower_unbind(Call& call) {
+  const int64_t axis = axis_of(call, 1);
+  const int64_t count = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  call.require(count <= 256);
+  std::vector<ValueId> pieces;
+  for (int64_t i = 0; i < count; ++i) pieces.push_back(at_index(call, axis, {i}));
+  give_list(call, pieces);
+}
+
+/// slice(x, dim, start, end, step)
+void lower_slice(Call& call) {
+  const int64_t axis = axis_of(call, 1);
+  const Element start = call.none(2) ? Element{0, kNone, call.place(2)} : call.element(2);
+  const Element end = call.none(3) ? Element{kEnd, kNone, call.place(3)} : call.element(3);
+  const int64_t step = call.integer(4, 1);
+  const bool from_start = start.run_time == kNone && start.fixed == 0;
+  const bool to_end = end.run_time == kNone && end.fixed == kEnd;
+  if (from_start && to_end && step == 1) return call.give(call.tensor(0).value);
+  cut(call, axis, one(call, start), one(call, end), step);
+}
+
+/// roll(x, shifts, dims): along each dimension the end comes before the beginning
+void lower_roll(Call& call) {
+  ValueId x = call.tensor(0).value;
+  const std::vector<int64_t> shifts = call.integers(1);
+  const std::vector<int64_t> dims = call.integers(2);
+  call.require(shifts.size() == dims.size());
+  const auto piece = [&](int64_t axis, int64_t from, int64_t to) {
+    return Operand{call.out.emit("Slice", {{x},
+                                           {call.out.integers({from})},
+                                           {call.out.integers({to})},
+                                           {call.out.integers({axis})},
+                                           {call.out.integers({1})}})};
+  };
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (shifts[i] == 0) continue;
+    const int64_t axis = call.axis(dims[i], call.rank(x));
+    const int64_t at = -shifts[i];
+    x = call.out.emit("Concat", {piece(axis, at, kEnd), piece(axis, 0, at)}, {{"axis", axis}});
+  }
+  call.give(x);
+}
+
+/// narrow(x, dim, start, length)
+void lower_narrow(Call& call) {
+  const Element start = call.element(2);
+  const Element length = call.element(3);
+  call.require(start.run_time == kNone && length.run_time == kNone && start.fixed >= 0);
+  const int64_t axis = axis_of(call, 1);
+  const ValueId starts = one(call, start);
+  const ValueId ends = one(call, {start.fixed + length.fixed, kNone, length.place});
+  call.out.origins().constants[ends].start_of = starts;
+  cut(call, axis, starts, ends, 1);
+}
+
+/// select(x, dim, index)
+void lower_select(Call& call) { call.give(at_index(call, axis_of(call, 1), call.element(2))); }
+
+/// index_select(x, dim, indices)
+void lower_index_select(Call& call) {
+  call.give(
+      call.out.emit("Gather", {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call, 1)}}));
+}
+
+/// index(x, [None, …, indices, None, …]): one list of indices
+void lower_index(Call& call) {
+  call.require(call.arg(1).is(Kind::kList));
+  const std::vector<Binding>& items = *call.arg(1).items;
+  int64_t axis = kNone;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].is(Kind::kNone)) continue;
+    call.require(items[i].is(Kind::kTensor) && axis == kNone);
+    axis = static_cast<int64_t>(i);
+  }
+  call.require(axis != kNone);
+  const ValueId indices = items[static_cast<size_t>(axis)].value;
+  call.require(call.out.graph().value(indices).dtype == DType::kInt64);
+  const Operand operand{indices, call.place(1, static_cast<int>(axis))};
+  call.give(call.out.emit("Gather", {call.tensor(0), operand}, {{"axis", axis}}));
+}
+
+/// gather(x, dim, indices, sparse_grad)
+void lower_gather(Call& call) {
+  call.give(call.out.emit("GatherElements", {call.tensor(0), call.tensor(2)},
+                          {{"axis", axis_of(call, 1)}}));
+}
+
+/// pad(x, pads, mode, value), constant_pad_nd(x, pads, value), reflection_pad2d(x, pads),
+/// replication_pad2d(x, pads): pairs from the last dimension backwards
+void lower_pad(Call& call) {
+  const Operand x = call.tensor(0);
+  const size_t rank = call.rank(x.value);
+  const std::vector<Element> pairs = call.elements(1);
+  call.require(pairs.size() % 2 == 0 && pairs.size() <= 2 * rank);
+  std::string mode = "constant";
+  if (call.op == "pad") mode = call.text(2);
+  if (call.op.starts_with("reflection")) mode = "reflect";
+  if (call.op.starts_with("replication") || mode == "replicate") mode = "edge";
+  call.require(mode == "constant" || mode == "reflect" || mode == "edge");
+  std::vector<Element> pads(2 * rank);
+  for (size_t i = 0; i < pairs.size() / 2; ++i) {
+    pads[rank - 1 - i] = pairs[2 * i];
+    pads[2 * rank - 1 - i] = pairs[2 * i + 1];
+  }
+  std::vector<Operand> inputs{x, {call.out.list_of(pads)}};
+  const size_t value = call.op == "pad" ? 3 : 2;
+  if (mode == "constant" && call.number(value, 0) != 0) {
+    inputs.push_back({call.out.number(call.number(value))});
+  }
+  call.give(call.out.emit("Pad", inputs, {{"mode", mode}}));
+}
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,195 @@
+// Recurrent layers: one node of domain "torch" per layer and direction.
+//
+//   Lstm(x[t n i], w_ih[(4 h) i], w_hh[(4 h) h], b_ih?, b_hh?, h0[1 n h], c0[1 n h])
+//     -> y[t n h], hn[1 n h], cn[1 n h]
+#include <algorithm>
+
+#include "parsimony/torch_io/script/lowerings_impl.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+constexpr int64_t kTime = 0;
+constexpr int64_t kUnits = 2;
+
+struct Stack {
+  std::string op = {};            // "Lstm"
+  std::string nonlinearity = {};  // of "Rnn"
+  std::vector<Operand> parameters = {};
+  std::vector<ValueId> states = {};  // h0 and, of an LSTM, c0: [layers directions, n, h]
+  std::vector<ValueId> zeros = {};   // the same, where they are zero
+  size_t state_count = 0;
+  bool biases = true;
+  int64_t layers = 1;
+  int64_t directions = 1;
+  bool batch_first = false;
+};
+
+struct Step {
+  ValueId y;
+  std::vector<ValueId> states;
+};
+
+const Node* producer_of(const Graph& graph, ValueId value) {
+  const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
+  });
+  return found == graph.nodes.end() ? nullptr : &*found;
+}
+
+bool is_zeros(const Graph& graph, ValueId value) {
+  const Node* node = producer_of(graph, value);
+  if (node == nullptr || node->op != "ConstantOfShape") return false;
+  const auto* filling = std::get_if<std::vector<double>>(&node->attributes.at(0).second);
+  return filling != nullptr && *filling == std::vector<double>{0};
+}
+
+/// States that begin as zeros are no operands: a channel that is removed is zero in them anyhow.
+void take_states(Call& call, Stack& stack, const std::vector<Operand>& states) {
+  stack.state_count = states.size();
+  const Graph& graph = call.out.graph();
+  const bool zeros = std::all_of(states.begin(), states.end(), [&](const Operand& state) {
+    return is_zeros(graph, state.value);
+  });
+  for (const Operand& state : states) {
+    (zeros ? stack.zeros : stack.states).push_back(state.value);
+  }
+}
+
+ValueId swapped(Call& call, ValueId x) {
+  return call.out.emit("Transpose", {{x}}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
+}
+
+ValueId joined(Call& call, const std::vector<ValueId>& parts, int64_t axis) {
+  if (parts.size() == 1) return parts.front();
+  std::vector<Operand> operands;
+  for (const ValueId part : parts) operands.push_back({part});
+  return call.out.emit("Concat", operands, {{"axis", axis}});
+}
+
+/// State number `i` of all: [1, n, h]
+ValueId state_at(Call& call, ValueId states, int64_t i, int64_t count) {
+  if (count == 1) return states;
+  return call.out.emit("Slice", {{states},
+                                 {call.out.integers({i})},
+                                 {call.out.integers({i + 1})},
+                                 {call.out.integers({0})},
+                                 {call.out.integers({1})}});
+}
+
+/// All layers have the same width, and so have their first states, even where nobody reads the
+/// last.
+void tie_widths(Call& call, ValueId states, std::vector<ValueId> zeros) {
+  zeros.insert(zeros.begin(), states);
+  call.out.keep(joined(call, zeros, 0));
+}
+
+/// One layer in one direction; `first` is its first parameter.
+Step step(Call& call, const Stack& stack, ValueId x, int64_t i, bool reverse) {
+  const size_t each = stack.biases ? 4 : 2;
+  const size_t first = static_cast<size_t>(i) * each;
+  call.require(stack.parameters.size() >= first + each);
+  std::vector<Operand> inputs{{x}};
+  for (size_t p = 0; p < 4; ++p) {
+    inputs.push_back(p < each ? stack.parameters[first + p] : Operand{});
+  }
+  for (const ValueId states : stack.states) {
+    inputs.push_back({state_at(call, states, i, stack.layers * stack.directions)});
+  }
+  Attributes attributes{{"reverse", int64_t{reverse ? 1 : 0}}};
+  if (stack.op == "Rnn") attributes.with("nonlinearity", stack.nonlinearity);
+  std::vector<ValueId> results =
+      call.out.emit_many(stack.op, inputs, 1 + stack.state_count, std::move(attributes), "torch");
+  return {results.front(), {results.begin() + 1, results.end()}};
+}
+
+void stacked(Call& call, const Stack& stack, ValueId x) {
+  const auto each = static_cast<int64_t>(stack.biases ? 4 : 2);
+  call.require(static_cast<int64_t>(stack.parameters.size()) ==
+               each * stack.layers * stack.directions);
+  if (stack.batch_first) x = swapped(call, x);
+  std::vector<std::vector<ValueId>> last(stack.state_count);
+  for (int64_t layer = 0; layer < stack.layers; ++layer) {
+    std::vector<ValueId> ways;
+    for (int64_t way = 0; way < stack.directions; ++way) {
+      const Step done = step(call, stack, x, layer * stack.directions + way, way == 1);
+      ways.push_back(done.y);
+      for (size_t s = 0; s < last.size(); ++s) last[s].push_back(done.states[s]);
+    }
+    x = joined(call, ways, kUnits);
+  }
+  if (stack.batch_first) x = swapped(call, x);
+  call.give(x);
+  for (size_t s = 0; s < last.size(); ++s) {
+    const ValueId states = joined(call, last[s], 0);
+    if (s == 0) tie_widths(call, states, stack.zeros);
+    call.give(s + 1, Binding::tensor(states));
+  }
+}
+
+/// lstm(x, states, parameters, biases, layers, dropout, train, bidirectional, batch_first)
+void recurrent(Call& call, Stack stack) {
+  const Operand x = call.tensor(0);
+  call.require(call.size() == 9 && call.rank(x.value) == 3);
+  stack.parameters = call.tensors(2);
+  stack.biases = call.flag(3);
+  stack.layers = call.integer(4);
+  stack.directions = call.flag(7) ? 2 : 1;
+  stack.batch_first = call.flag(8);
+  stacked(call, stack, x.value);
+}
+
+}  // namespace
+
+void lower_lstm(Call& call) {
+  const bool packed = !call.arg(1).is(Kind::kList);  // sequences of different lengths
+  call.require(!packed);
+  Stack stack{.op = "Lstm"};
+  take_states(call, stack, call.tensors(1));
+  call.require(stack.state_count == 2);
+  recurrent(call, std::move(stack));
+}
+
+void lower_gru(Call& call) {
+  call.require(call.arg(2).is(Kind::kList));
+  Stack stack{.op = "Gru"};
+  take_states(call, stack, {call.tensor(1)});
+  recurrent(call, std::move(stack));
+}
+
+void lower_rnn(Call& call) {
+  call.require(call.arg(2).is(Kind::kList));
+  Stack stack{.op = "Rnn", .nonlinearity = call.op == "rnn_relu" ? "relu" : "tanh"};
+  take_states(call, stack, {call.tensor(1)});
+  recurrent(call, std::move(stack));
+}
+
+/// lstm_cell(x, states, w_ih, w_hh, b_ih, b_hh), gru_cell(x, state, …), rnn_tanh_cell(x, state, …):
+/// a sequence of one step
+void lower_cell(Call& call) {
+  Stack stack{.op = call.op == "lstm_cell"  ? "Lstm"
+                    : call.op == "gru_cell" ? "Gru"
+                                            : "Rnn",
+              .nonlinearity = call.op == "rnn_relu_cell" ? "relu" : "tanh",
+              .biases = !call.none(4)};
+  const auto leading = [&](ValueId value) {
+    call.require(call.rank(value) == 2);
+    return call.out.emit("Unsqueeze", {{value}, {call.out.integers({kTime})}});
+  };
+  const auto without = [&](ValueId value) {
+    return call.out.emit("Squeeze", {{value}, {call.out.integers({kTime})}});
+  };
+  const std::vector<Operand> states =
+      stack.op == "Lstm" ? call.tensors(1) : std::vector<Operand>{call.tensor(1)};
+  take_states(call, stack, states);
+  for (ValueId& state : stack.states) state = leading(state);
+  for (ValueId& zero : stack.zeros) zero = leading(zero);
+  for (size_t i = 2; i < (stack.biases ? 6 : 4); ++i) stack.parameters.push_back(call.tensor(i));
+  const Step done = step(call, stack, leading(call.tensor(0).value), 0, false);
+  tie_widths(call, done.states.front(), stack.zeros);
+  for (size_t s = 0; s < done.states.size(); ++s) {
+    call.give(s, Binding::tensor(without(done.states[s])));
+  }
+}
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,90 @@
+// Sums, means and extremes over some dimensions.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "parsimony/torch_io/script/lowerings_impl.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+ValueId reduced(Call& call, const std::string& op, ValueId x, const std::vector<int64_t>& axes,
+                bool keep) {
+  std::vector<Operand> inputs{{x}};
+  if (!axes.empty()) inputs.push_back({call.out.integers(axes)});
+  return call.out.emit(op, inputs, {{"keepdims", int64_t{keep ? 1 : 0}}});
+}
+
+std::vector<int64_t> axes_in(Call& call, size_t i) {
+  return call.none(i) ? std::vector<int64_t>{} : call.integers(i);
+}
+
+struct Name {
+  std::string_view aten;
+  std::string_view onnx;
+};
+
+constexpr auto kNames = std::to_array<Name>({{"amax", "ReduceMax"},
+                                             {"amin", "ReduceMin"},
+                                             {"logsumexp", "ReduceLogSumExp"},
+                                             {"mean", "ReduceMean"},
+                                             {"prod", "ReduceProd"},
+                                             {"sum", "ReduceSum"}});
+
+}  // namespace
+
+/// mean(x, dims, keepdim, dtype); mean(x, dtype)
+void lower_reduce(Call& call) {
+  const auto* name =
+      std::find_if(kNames.begin(), kNames.end(), [&](const Name& n) { return n.aten == call.op; });
+  call.require(name != kNames.end());
+  // Without dimensions the only other argument is the type.
+  const bool whole = call.size() <= 2 && call.op.starts_with('a') == false;
+  call.give(reduced(call, std::string(name->onnx), call.tensor(0).value,
+                    whole ? std::vector<int64_t>{} : axes_in(call, 1), !whole && call.flag(2)));
+}
+
+/// max(x), max(x, dim, keepdim) -> (values, indices), max(x, y)
+void lower_max_min(Call& call) {
+  const bool max = call.op == "max";
+  const Operand x = call.tensor(0);
+  if (call.size() == 2) {
+    call.give(call.out.emit(max ? "Max" : "Min", {x, call.tensor(1)}));
+    return;
+  }
+  const std::string op = max ? "ReduceMax" : "ReduceMin";
+  if (call.size() < 2) return call.give(reduced(call, op, x.value, {}, false));
+  call.give(reduced(call, op, x.value, {call.integer(1)}, call.flag(2)));
+  const ValueId indices =
+      call.out.emit(max ? "ArgMax" : "ArgMin", {x},
+                    {{"axis", call.integer(1)}, {"keepdims", int64_t{call.flag(2) ? 1 : 0}}});
+  call.give(1, Binding::tensor(indices));
+}
+
+/// argmax(x, dim, keepdim)
+void lower_arg(Call& call) {
+  call.give(call.out.emit(call.op == "argmax" ? "ArgMax" : "ArgMin", {call.tensor(0)},
+                          {{"axis", call.integer(1)}, {"keepdims", call.integer(2, 0)}}));
+}
+
+/// norm(x, p, dims, keepdim), linalg_vector_norm(x, p, dims, keepdim)
+void lower_norm(Call& call) {
+  const double p = call.number(1, 2);
+  call.require(p == 1 || p == 2);
+  call.give(reduced(call, p == 1 ? "ReduceL1" : "ReduceL2", call.tensor(0).value, axes_in(call, 2),
+                    call.flag(3)));
+}
+
+/// var(x, dims, unbiased, keepdim) without correction: the mean of squared deviations; std
+void lower_var(Call& call) {
+  call.require(call.size() == 4 && !call.none(2) && call.integer(2) == 0);
+  const ValueId x = call.tensor(0).value;
+  const std::vector<int64_t> axes = axes_in(call, 1);
+  const ValueId mean = reduced(call, "ReduceMean", x, axes, true);
+  const ValueId centred = call.out.emit("Sub", {{x}, {mean}});
+  const ValueId squared = call.out.emit("Mul", {{centred}, {centred}});
+  const ValueId variance = reduced(call, "ReduceMean", squared, axes, call.flag(3));
+  call.give(call.op == "std" ? call.out.emit("Sqrt", {{variance}}) : variance);
+}
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,176 @@
+// Other shapes for the same elements. Sizes that are written as numbers become constants that a
+// plan can change; sizes that come from a tensor follow it.
+#include <limits>
+#include <numeric>
+
+#include "parsimony/torch_io/script/lowerings_impl.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+constexpr int64_t kSameSize = 0;  // what Reshape takes from the input's own dimension
+
+ValueId reshaped(Call& call, const Operand& x, const std::vector<Element>& sizes) {
+  return call.out.emit("Reshape", {x, {call.out.list_of(sizes)}});
+}
+
+Element size_of(Call& call, ValueId value, int64_t dim) {
+  return {0, call.out.size_of_dim(value, dim), {}};
+}
+
+void permuted(Call& call, const std::vector<int64_t>& perm) {
+  const Operand x = call.tensor(0);
+  call.give_view(call.out.emit("Transpose", {x}, {{"perm", perm}}), x.value);
+}
+
+}  // namespace
+
+/// view(x, sizes), reshape(x, sizes)
+void lower_view(Call& call) {
+  const Operand x = call.tensor(0);
+  call.require(call.arg(1).is(Kind::kList));
+  std::vector<Element> sizes = call.elements(1);
+  for (const Element& size : sizes) call.require(size.run_time != kNone || size.fixed != 0);
+  call.give_view(reshaped(call, x, sizes), x.value);
+}
+
+/// flatten(x, start, end)
+void lower_flatten(Call& call) {
+  const Operand x = call.tensor(0);
+  const size_t rank = call.rank(x.value);
+  if (rank == 0) return call.give_view(reshaped(call, x, {{1}}), x.value);
+  const int64_t start = call.axis(call.integer(1, 0), rank);
+  const int64_t end = call.axis(call.integer(2, -1), rank);
+  const auto last = static_cast<int64_t>(rank) - 1;
+  if (start == end) return call.give(x.value);
+  if (start == 1 && end == last) {
+    return call.give_view(call.out.emit("Flatten", {x}, {{"axis", int64_t{1}}}), x.value);
+  }
+  std::vector<Element> sizes(static_cast<size_t>(start), Element{kSameSize});
+  sizes.push_back({-1});
+  for (int64_t d = end + 1; d <= last; ++d) sizes.push_back(size_of(call, x.value, d));
+  call.give_view(reshaped(call, x, sizes), x.value);
+}
+
+/// unflatten(x, dim, sizes)
+void lower_unflatten(Call& call) {
+  const Operand x = call.tensor(0);
+  const size_t rank = call.rank(x.value);
+  const int64_t axis = call.axis(call.integer(1), rank);
+  std::vector<Element> sizes(static_cast<size_t>(axis), Element{kSameSize});
+  for (const Element& size : call.elements(2)) sizes.push_back(size);
+  for (int64_t d = axis + 1; d < static_cast<int64_t>(rank); ++d) {
+    sizes.push_back(size_of(call, x.value, d));
+  }
+  call.give_view(reshaped(call, x, sizes), x.value);
+}
+
+/// permute(x, dims)
+void lower_permute(Call& call) {
+  std::vector<int64_t> perm = call.integers(1);
+  for (int64_t& axis : perm) axis = call.axis(axis, perm.size());
+  permuted(call, perm);
+}
+
+/// transpose(x, a, b)
+void lower_transpose(Call& call) {
+  const size_t rank = call.rank(call.tensor(0).value);
+  if (rank == 0) return call.give(call.tensor(0).value);
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[static_cast<size_t>(call.axis(call.integer(1), rank))],
+            perm[static_cast<size_t>(call.axis(call.integer(2), rank))]);
+  permuted(call, perm);
+}
+
+/// t(x): the transpose of a matrix, and a vector as it is
+void lower_t(Call& call) {
+  const ValueId x = call.tensor(0).value;
+  if (call.rank(x) < 2) return call.give(x);
+  call.require(call.rank(x) == 2 || call.op != "t");
+  call.give(transposed(call, x));
+}
+
+/// squeeze(x), squeeze(x, dim): a dimension that is not 1 stays
+void lower_squeeze(Call& call) {
+  const Operand x = call.tensor(0);
+  if (call.size() < 2) return call.give_view(call.out.emit("Squeeze", {x}), x.value);
+  const Shape shape = call.shape(x.value);
+  std::vector<int64_t> axes;
+  for (const int64_t dim : call.integers(1)) {
+    if (shape.empty()) return call.give(x.value);
+    const int64_t axis = call.axis(dim, shape.size());
+    if (shape[static_cast<size_t>(axis)] == 1) {
+      axes.push_back(axis);
+    } else {
+      // Were it cut down to 1, it would go.
+      call.out.graph().value(x.value).captured = true;
+    }
+  }
+  if (axes.empty()) return call.give(x.value);
+  call.give_view(call.out.emit("Squeeze", {x, {call.out.integers(axes)}}), x.value);
+}
+
+/// unsqueeze(x, dim)
+void lower_unsqueeze(Call& call) {
+  const Operand x = call.tensor(0);
+  const std::vector<int64_t> axes{call.integer(1)};
+  call.give_view(call.out.emit("Unsqueeze", {x, {call.out.integers(axes)}}), x.value);
+}
+
+/// expand(x, sizes, implicit): -1 keeps a size, as 1 does for Expand
+void lower_expand(Call& call) {
+  const Operand x = call.tensor(0);
+  std::vector<Element> sizes = call.elements(1);
+  for (Element& size : sizes) {
+    if (size.run_time == kNone && size.fixed == -1) size = {1};
+  }
+  call.give_view(call.out.emit("Expand", {x, {call.out.list_of(sizes)}}), x.value);
+}
+
+void lower_expand_as(Call& call) {
+  const Operand x = call.tensor(0);
+  const ValueId sizes = call.out.emit("Shape", {{call.tensor(1).value}});
+  call.give_view(call.out.emit("Expand", {x, {sizes}}), x.value);
+}
+
+void lower_view_as(Call& call) {
+  const Operand x = call.tensor(0);
+  const ValueId sizes = call.out.emit("Shape", {{call.tensor(1).value}});
+  call.give_view(call.out.emit("Reshape", {x, {sizes}}), x.value);
+}
+
+/// repeat(x, times): missing dimensions come first
+void lower_repeat(Call& call) {
+  Operand x = call.tensor(0);
+  const std::vector<Element> times = call.elements(1);
+  const size_t rank = call.rank(x.value);
+  call.require(times.size() >= rank);
+  if (times.size() > rank) {
+    std::vector<int64_t> axes(times.size() - rank);
+    std::iota(axes.begin(), axes.end(), 0);
+    x = {call.out.emit("Unsqueeze", {x, {call.out.integers(axes)}})};
+  }
+  call.give(call.out.emit("Tile", {x, {call.out.list_of(times)}}));
+}
+
+/// channel_shuffle(x, groups): [n, g c, …] -> [n, g, c, …] -> [n, c, g, …] -> [n, c g, …]
+void lower_channel_shuffle(Call& call) {
+  const Operand x = call.tensor(0);
+  const size_t rank = call.rank(x.value);
+  call.require(rank >= 3);
+  std::vector<Element> apart{{kSameSize}, {call.integer(1), kNone, call.place(1)}, {-1}};
+  std::vector<Element> together{{kSameSize}, {-1}};
+  std::vector<int64_t> perm{0, 2, 1};
+  for (size_t d = 2; d < rank; ++d) {
+    const Element size = size_of(call, x.value, static_cast<int64_t>(d));
+    apart.push_back(size);
+    together.push_back(size);
+    perm.push_back(static_cast<int64_t>(d) + 1);
+  }
+  const ValueId groups = reshaped(call, x, apart);
+  const ValueId swapped = call.out.emit("Transpose", {{groups}}, {{"perm", perm}});
+  call.give(reshaped(call, {swapped}, together));
+}
+
+}  // namespace parsimony::torch_io::script

@@ -1,0 +1,35 @@
+#include "parsimony/torch_io/script/read.h"
+
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/interpreter_impl.h"
+
+namespace parsimony::torch_io {
+
+namespace jit = torch::jit;
+
+ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>& inputs) {
+  if (!module.find_method("forward")) throw script::errors::no_forward();
+  ScriptGraph result;
+  result.origins = std::make_shared<script::Origins>();
+  script::Origins& origins = *result.origins;
+  try {
+    origins.module = module.clone(/*inplace=*/true);  // the tensors are shared
+    origins.graph = origins.module.get_method("forward").graph();
+    jit::Inline(*origins.graph);
+    script::Interpreter(result.graph, origins).run(inputs);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {  // libtorch has several kinds
+    throw script::errors::cannot_read(script::first_line(error));
+  }
+  return result;
+}
+
+bool is_made_up(const ScriptGraph& script, const std::string& weight) {
+  const auto home = script.origins->homes.find(weight);
+  return home != script.origins->homes.end() && home->second.made_up;
+}
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,94 @@
+#include "parsimony/torch_io/script/run.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+
+#include "parsimony/torch_io/preserved.h"
+#include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/torch_io/zeroed.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+namespace jit = torch::jit;
+
+void flatten(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
+  if (value.isTensor()) {
+    tensors.push_back(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(tensor);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& item : value.toTupleRef().elements()) flatten(item, tensors);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) flatten(entry.value(), tensors);
+  } else if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) flatten(item, tensors);
+  }
+}
+
+/// Tensors, but for numbers where `forward` takes numbers.
+std::vector<c10::IValue> arguments(const jit::Module& module,
+                                   const std::vector<at::Tensor>& inputs) {
+  const auto& schema = module.get_method("forward").function().getSchema().arguments();
+  std::vector<c10::IValue> result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto kind = schema.at(i + 1).type()->kind();  // behind `self`
+    if (kind == c10::TypeKind::IntType) {
+      result.emplace_back(inputs[i].item<int64_t>());
+    } else if (kind == c10::TypeKind::BoolType) {
+      result.emplace_back(inputs[i].item<bool>());
+    } else {
+      result.emplace_back(inputs[i]);
+    }
+  }
+  return result;
+}
+
+/// A module in evaluation mode for a while.
+class EvaluatingScript {
+ public:
+  explicit EvaluatingScript(const jit::Module& module) {
+    for (jit::Module part : module.modules()) {
+      if (!part.hasattr("training") || !part.is_training()) continue;
+      training_.push_back(part);
+      part.setattr("training", false);
+    }
+  }
+  ~EvaluatingScript() {
+    for (jit::Module& part : training_) part.setattr("training", true);
+  }
+  EvaluatingScript(const EvaluatingScript&) = delete;
+  EvaluatingScript& operator=(const EvaluatingScript&) = delete;
+
+ private:
+  std::vector<jit::Module> training_;
+};
+
+}  // namespace
+
+Computation script_run(const jit::Module& module) {
+  return [module = jit::Module(module)](const std::vector<at::Tensor>& inputs) mutable {
+    const at::NoGradGuard no_grad;
+    const EvaluatingScript evaluating(module);
+    const Preserved state(module.buffers());
+    std::vector<at::Tensor> outputs;
+    flatten(module.forward(arguments(module, inputs)), outputs);
+    return outputs;
+  };
+}
+
+Computation zeroed_run(const jit::Module& module, const ScriptGraph& script, const Plan& plan) {
+  const auto find = [origins = script.origins](const std::string& name) {
+    const auto home = origins->homes.find(name);
+    if (home == origins->homes.end()) throw script::errors::unknown_tensor(name);
+    return home->second.made_up ? home->second.tensor : home->second.source;
+  };
+  return [run = script_run(module), plan, find](const std::vector<at::Tensor>& inputs) {
+    const Zeroed zeroed(plan, find);
+    return run(inputs);
+  };
+}
+
+}  // namespace parsimony::torch_io

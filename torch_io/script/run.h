@@ -1,0 +1,21 @@
+// Runs TorchScript by libtorch's own interpreter.
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+
+#include "parsimony/speedup/plan.h"
+#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/script/read.h"
+
+namespace parsimony::torch_io {
+
+/// The module's `forward` in evaluation mode, without gradients. Outputs are the tensors of its
+/// result, out of tuples, lists and dictionaries
+/// too.
+Computation script_run(const torch::jit::Module& module);
+
+/// The same with zeros in what the plan removes. `script` was read from the module.
+Computation zeroed_run(const torch::jit::Module& module, const ScriptGraph& script,
+                       const Plan& plan);
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,61 @@
+// A TorchScript model as it lies in its file: read once, edited, written back.
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/infer.h"
+#include "parsimony/graph/model_editor.h"
+#include "parsimony/torch_io/script/read.h"
+
+namespace parsimony::torch_io {
+
+///     ScriptFile file("model.pt");
+///     ScriptGraph& script = file.read({{{1, 3, 32, 32}, {}}});
+///     Pruning pruning = plan_pruning(script.graph, config);
+///     auto editor = file.editor();
+///     apply_plan(pruning.plan, script.graph, pruning.analysis.probe, *editor);
+///     file.write("smaller.pt");
+class ScriptFile {
+ public:
+  /// Reads the whole file; no code of it runs. Tensors come to the CPU.
+  /// @throws IoError if the file cannot be read; ModelError if it is truncated, or holds something
+  /// else than TorchScript, saying what it looks like
+  explicit ScriptFile(const std::string& path);
+  ~ScriptFile();
+  ScriptFile(ScriptFile&&) noexcept;
+  ScriptFile& operator=(ScriptFile&&) noexcept;
+
+  const std::string& path() const;
+  /// Fingerprint of the file as it was read, lower-case hexadecimal.
+  const std::string& sha256() const;
+  /// The module as it was read; the editor leaves it as it is.
+  const torch::jit::Module& module() const;
+
+  /// The module as a Graph, which lives as long as the file; reading again starts anew, and edits
+  /// are forgotten. @throws ConfigError, ModelError: see read_script
+  ScriptGraph& read(const std::vector<InputSpec>& inputs);
+
+  /// Edits what `read` has read. The file keeps the changes; the editor must not outlive it.
+  /// @throws ModelError if nothing was read
+  std::unique_ptr<ModelEditor> editor();
+
+  /// Some editor has changed something.
+  bool edited() const;
+  /// The module with all changes made. @throws UnsupportedError
+  const torch::jit::Module& small();
+
+  /// Writes under a temporary name, then renames; `path` may be the model itself. A model that was
+  /// not edited comes out byte for byte, an edited one with the extra files of the archive.
+  /// @throws IoError, leaving an older file at `path` whole; UnsupportedError
+  void write(const std::string& path);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace parsimony::torch_io

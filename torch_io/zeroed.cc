@@ -1,0 +1,60 @@
+#include "parsimony/torch_io/zeroed.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <unordered_set>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/torch_io/live/cut.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+at::Tensor removed(const PlanSlice& slice) {
+  at::Tensor stays = at::zeros({slice.size}, at::kBool);
+  stays.index_fill_(0, at::tensor(slice.keep, at::kLong), true);
+  return stays.logical_not().nonzero().flatten();
+}
+
+}  // namespace
+
+FindTensor tensors_of(const torch::nn::Module& module) {
+  return [parameters = module.named_parameters(),
+          buffers = module.named_buffers()](const std::string& name) -> at::Tensor {
+    const at::Tensor* tensor = parameters.find(name);
+    if (tensor == nullptr) tensor = buffers.find(name);
+    if (tensor == nullptr) throw ModelError("the module has no tensor \"" + name + "\"");
+    return *tensor;
+  };
+}
+
+Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
+  const at::NoGradGuard no_grad;
+  std::unordered_set<c10::TensorImpl*> known;
+  const auto writable = [&](const std::string& name) {
+    const at::Tensor tensor = find(name);
+    if (known.insert(tensor.unsafeGetTensorImpl()).second) {
+      saved_.emplace_back(tensor, tensor.detach().clone());
+    }
+    return tensor.detach();
+  };
+  for (const PlanZeros& zeros : plan.zeros) {
+    const at::Tensor tensor = writable(zeros.tensor);
+    tensor.copy_(live::with_zeros(zeros.tensor, tensor, zeros.smallest));
+  }
+  for (const PlanGroup& group : plan.groups) {
+    for (const PlanSlice& slice : group.slices) {
+      if (slice.role == "with") continue;  // a divisor must not become zero
+      const at::Tensor tensor = writable(slice.tensor);
+      tensor.index_fill_(slice.axis, removed(slice).to(tensor.device()), 0);
+    }
+  }
+}
+
+Zeroed::~Zeroed() {
+  const at::NoGradGuard no_grad;
+  for (const auto& [tensor, values] : saved_) tensor.detach().copy_(values);
+}
+
+}  // namespace parsimony::torch_io
