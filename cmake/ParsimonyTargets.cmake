@@ -151,14 +151,18 @@ function(parsimony_programs folder)
 endfunction()
 
 function(parsimony_benchmarks folder)
-  parsimony_programs(${folder} PREFIX bench_ EXCEPT training_step
+  set(with_torch live_resnet50 training_step)
+  parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
     LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
   if(PARSIMONY_TORCH)
-    add_executable(bench_training_step "${PROJECT_SOURCE_DIR}/${folder}/training_step.cc")
-    target_link_libraries(bench_training_step PRIVATE parsimony::torch_io benchmark::benchmark)
-    set_target_properties(bench_training_step PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
-    parsimony_warnings(bench_training_step)
+    foreach(name IN LISTS with_torch)
+      add_executable(bench_${name} "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")
+      target_include_directories(bench_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+      target_link_libraries(bench_${name} PRIVATE bench_support parsimony::torch_io)
+      set_target_properties(bench_${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+      parsimony_warnings(bench_${name})
+    endforeach()
   endif()
   # These measure in their own process.
   parsimony_allocator(bench_resnet50)

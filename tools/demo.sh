@@ -30,5 +30,5 @@ printf '\nAccuracy on %s: %s' "$(basename "$images")" "$(node tools/ort_accuracy
 printf ' -> %s, without any fine-tuning\n' \
   "$(node tools/ort_accuracy.mjs "$out/small.onnx" "$images" "$labels" --scale 1/255)"
 
-say build/demo/bin/parsimony verify "$model" "$out/small.onnx" --plan "$out/plan.json"
+say build/demo/bin/parsimony verify "$model" "$out/small.onnx" --plan "$out/plan.json" --engine onnxruntime
 printf '\nThe small model, its plan and the report are in %s.\n' "$out"

@@ -16,7 +16,7 @@
 
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/compat.h"
-#include "parsimony/torch_io/live/cut.h"
+#include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/live/errors.h"
 
 namespace parsimony {
@@ -145,7 +145,7 @@ std::vector<Change> changes_of(const Kind& kind, State& state, const ReplacedPar
       throw live::errors::state_does_not_fit(parameter.name, tensor->sizes().vec(),
                                              parameter.after.sizes().vec());
     }
-    changes.push_back({tensor, live::cut(parameter.name, *tensor, parameter.axes)});
+    changes.push_back({tensor, torch_io::cut(parameter.name, *tensor, parameter.axes)});
   }
   return changes;
 }

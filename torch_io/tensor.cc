@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/graph/slice.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -65,17 +64,6 @@ Weight view_of(const std::string& name, const at::Tensor& tensor) {
   const DType type = dtype_of(tensor.scalar_type());
   return {name, type, tensor.sizes().vec(), static_cast<const std::byte*>(tensor.data_ptr()),
           size_of(type)};
-}
-
-at::Tensor sliced(const std::string& name, const at::Tensor& tensor,
-                  std::span<const AxisKeep> axes) {
-  check_slices(name, tensor.sizes().vec(), axes);
-  at::Tensor result = tensor.detach();
-  for (const AxisKeep& axis : axes) {
-    const at::Tensor keep = at::tensor(axis.keep, at::kLong).to(tensor.device());
-    result = result.index_select(axis.axis, keep);
-  }
-  return result.contiguous();
 }
 
 }  // namespace parsimony::torch_io

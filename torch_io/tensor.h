@@ -3,11 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <span>
 #include <string>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/model_editor.h"
 
 namespace parsimony::torch_io {
 
@@ -23,10 +21,5 @@ at::Tensor to_tensor(const HostTensor& constant);
 
 /// A view; the tensor must be dense, contiguous and on the CPU, and outlive it.
 Weight view_of(const std::string& name, const at::Tensor& tensor);
-
-/// A new contiguous tensor of the kept indices, on the tensor's device.
-/// @throws ModelError if an axis is not there or has another size
-at::Tensor sliced(const std::string& name, const at::Tensor& tensor,
-                  std::span<const AxisKeep> axes);
 
 }  // namespace parsimony::torch_io

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/torch_io/live/cut.h"
+#include "parsimony/torch_io/cut.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -41,7 +41,7 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
   };
   for (const PlanZeros& zeros : plan.zeros) {
     const at::Tensor tensor = writable(zeros.tensor);
-    tensor.copy_(live::with_zeros(zeros.tensor, tensor, zeros.smallest));
+    tensor.copy_(with_zeros(zeros.tensor, tensor, zeros.smallest));
   }
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& slice : group.slices) {

@@ -106,7 +106,7 @@ TEST(PruneModule, APlanMakesAFreshModuleFitTheSavedWeights) {
   prune(model, x, half()).save(plan);
   torch::save(model, weights);
   examples::CifarCnn again;
-  restore(*again, plan);
+  restore(again, plan);
   torch::load(again, weights);
   EXPECT_TRUE(at::equal(again->forward(x), model->forward(x)));
   std::filesystem::remove_all(folder);

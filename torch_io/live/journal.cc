@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "parsimony/torch_io/live/cut.h"
+#include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/journal_impl.h"
 

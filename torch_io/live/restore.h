@@ -2,6 +2,7 @@
 #pragma once
 
 #include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
 
 #include <string>
 
@@ -22,5 +23,11 @@ namespace parsimony {
 /// not of this module, which then is as before
 void restore(torch::nn::Module& module, const std::string& plan_path);
 void restore(torch::nn::Module& module, const Plan& plan);
+
+/// The same for a holder of a module.
+template <typename Module, typename PlanOrPath>
+void restore(torch::nn::ModuleHolder<Module>& holder, const PlanOrPath& plan) {
+  restore(static_cast<torch::nn::Module&>(*holder), plan);
+}
 
 }  // namespace parsimony

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "parsimony/graph/slice.h"
+#include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/tensor.h"
@@ -134,17 +135,12 @@ void ScriptEditor::slice(const std::string& name, std::span<const AxisKeep> axes
     return;
   }
   at::Tensor& tensor = impl_->tensor(name);
-  tensor = torch_io::sliced(name, tensor, axes);
+  tensor = cut(name, tensor, axes);
 }
 
 void ScriptEditor::zero_smallest(const std::string& name, int64_t count) {
-  const at::Tensor now = impl_->tensor(name);
-  if (count < 0 || count > now.numel()) throw errors::too_many_zeros(name, count, now.numel());
-  at::Tensor changed = now.detach().clone(at::MemoryFormat::Contiguous);
-  const at::Tensor order =
-      std::get<1>(changed.flatten().to(at::kDouble).abs().sort(/*stable=*/true, 0, false));
-  changed.view({-1}).index_fill_(0, order.slice(0, 0, count), 0);
-  impl_->tensor(name) = changed;
+  at::Tensor& tensor = impl_->tensor(name);
+  tensor = with_zeros(name, tensor, count);
 }
 
 void ScriptEditor::set_attribute(const std::string& key, const std::string& attribute,

@@ -73,11 +73,6 @@ ModelError no_such_input(std::string_view node, int input, int inputs) {
                     std::to_string(inputs));
 }
 
-ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements) {
-  return ModelError("tensor " + quoted(tensor) + ": " + std::to_string(wanted) +
-                    " zeros asked for, but it has " + std::to_string(elements) + " elements");
-}
-
 UnsupportedError not_written(std::string_view node, std::string_view what) {
   return UnsupportedError("node " + quoted(node) + ": " + std::string(what) +
                           " is not written in the program as a number that could be changed");

@@ -29,7 +29,6 @@ ModelError unknown_node(std::string_view key);
 ModelError unknown_tensor(std::string_view name);
 ModelError name_taken(std::string_view name);
 ModelError no_such_input(std::string_view node, int input, int inputs);
-ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 UnsupportedError not_written(std::string_view node, std::string_view what);
 UnsupportedError shared_place(std::string_view node, std::string_view what);
 UnsupportedError size_is_checked(std::string_view value);

@@ -1,4 +1,4 @@
-// New values of a live tensor: what stays of it, or itself with zeros.
+// New values of a tensor: what stays of it, or itself with zeros.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,7 +9,7 @@
 
 #include "parsimony/graph/model_editor.h"
 
-namespace parsimony::torch_io::live {
+namespace parsimony::torch_io {
 
 /// Each axis once, in order: where several entries name one, what all of them keep stays.
 std::vector<AxisKeep> merged(std::span<const AxisKeep> axes);
@@ -22,4 +22,4 @@ at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<cons
 /// @throws ModelError if the tensor has fewer elements
 at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count);
 
-}  // namespace parsimony::torch_io::live
+}  // namespace parsimony::torch_io

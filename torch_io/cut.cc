@@ -1,4 +1,4 @@
-#include "parsimony/torch_io/live/cut.h"
+#include "parsimony/torch_io/cut.h"
 
 #include <ATen/ATen.h>
 
@@ -10,7 +10,7 @@
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/live/errors.h"
 
-namespace parsimony::torch_io::live {
+namespace parsimony::torch_io {
 namespace {
 
 /// Shapes such as [8, 1, 3, 3] are of several formats; the plain one counts then.
@@ -51,7 +51,7 @@ at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<cons
 
 at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count) {
   if (count < 0 || count > tensor.numel()) {
-    throw errors::too_many_zeros(name, count, tensor.numel());
+    throw live::errors::too_many_zeros(name, count, tensor.numel());
   }
   const at::Tensor values = tensor.detach();
   const at::Tensor magnitude =
@@ -63,4 +63,4 @@ at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t
   return values.masked_fill(mask.view(tensor.sizes()), 0).contiguous(format_of(tensor));
 }
 
-}  // namespace parsimony::torch_io::live
+}  // namespace parsimony::torch_io
