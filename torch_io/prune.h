@@ -20,7 +20,7 @@ struct TorchPruneOptions {
   uint64_t seed = 0;                                ///< for criteria that draw at random
   bool exact_only = false;                          ///< leave groups that mix whole
   bool verify = true;                               ///< run masked original and small module
-  ProofOptions proof;
+  ProofOptions proof = {};
 };
 
 /// The plan that was carried out, and what came of it.
