@@ -1,4 +1,5 @@
 // Saves a pruned network and loads it again: the plan gives the shapes, the file the weights.
+#include <ATen/core/grad_mode.h>
 #include <parsimony/torch_io/prune.h>
 #include <torch/serialize.h>
 

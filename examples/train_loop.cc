@@ -1,4 +1,5 @@
 // Prunes a network in the middle of its training: the same module and the same optimizer go on.
+#include <ATen/core/grad_mode.h>
 #include <parsimony/torch_io/prune.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adam.h>

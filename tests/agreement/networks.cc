@@ -1,6 +1,7 @@
 #include "tests/agreement/networks.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <stdexcept>
 

@@ -1,5 +1,6 @@
 // GraphModule as a module: its parameters, its modes, its refusals.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "parsimony/graph/errors.h"

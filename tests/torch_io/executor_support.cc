@@ -1,5 +1,7 @@
 #include "tests/torch_io/executor_support.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <limits>
 #include <stdexcept>
 

@@ -1,6 +1,7 @@
 // Shared by the tests of live modules.
 #pragma once
 
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 #include <torch/nn.h>
 

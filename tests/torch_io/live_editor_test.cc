@@ -1,5 +1,6 @@
 // What an edit leaves as it was, what it takes back, and what it refuses.
 
+#include <ATen/core/grad_mode.h>
 #include <torch/optim/sgd.h>
 #include <torch/serialize.h>
 

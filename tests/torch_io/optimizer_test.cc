@@ -2,6 +2,7 @@
 
 #include "parsimony/torch_io/optimizer.h"
 
+#include <ATen/core/grad_mode.h>
 #include <torch/optim.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // Networks of torch::nn modules, traced: read, pruned, edited, saved, loaded and compared.
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 #include <torch/nn.h>
 

@@ -1,6 +1,7 @@
 #include "tests/torch_io/script_support.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>

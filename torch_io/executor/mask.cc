@@ -1,4 +1,6 @@
 // A plan as presences of weights.
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,6 @@
 // Normalisation. Where elements are absent, statistics are those of the present ones.
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <numeric>
 

@@ -1,3 +1,4 @@
+#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
 #include <utility>

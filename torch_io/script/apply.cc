@@ -1,5 +1,6 @@
 // Makes the collected changes in the private copy of the module.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/shape_analysis.h>
