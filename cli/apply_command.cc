@@ -51,13 +51,15 @@ void add_apply(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, "apply", "Replays a plan: gives the same bytes as the run that made it",
                   "parsimony apply resnet.onnx --plan p.json -o small.onnx");
-  command->add_option("IN.onnx", options->model, "The model")->required()->type_name("");
+  command->add_option("IN", options->model, "The model: ONNX or TorchScript")
+      ->required()
+      ->type_name("");
   command->add_option("--plan", options->plan, "The plan that `prune --plan` wrote")
       ->required()
       ->type_name("P.json");
   command->add_option("-o,--output", options->output, "Where the smaller model goes")
       ->required()
-      ->type_name("OUT.onnx");
+      ->type_name("OUT");
   add_input_option(*command, options->inputs);
   command->callback(
       [options, &session] { session.run = [options, &session] { run(*options, session); }; });

@@ -37,7 +37,9 @@ void add_explain(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, "explain", "Says which channels go together and what cannot shrink, and why",
                   "parsimony explain resnet.onnx --node conv1 --dot resnet.dot");
-  command->add_option("IN.onnx", options->model, "The model")->required()->type_name("");
+  command->add_option("IN", options->model, "The model: ONNX or TorchScript")
+      ->required()
+      ->type_name("");
   CLI::Option* node =
       command
           ->add_option("--node", options->filter.node,

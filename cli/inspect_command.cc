@@ -28,7 +28,9 @@ void add_inspect(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, "inspect", "Lists a model's nodes with shapes, parameters, MACs and groups",
                   "parsimony inspect resnet.onnx --input 1x3x224x224");
-  command->add_option("IN.onnx", options->model, "The model")->required()->type_name("");
+  command->add_option("IN", options->model, "The model: ONNX or TorchScript")
+      ->required()
+      ->type_name("");
   command->add_flag("--json", options->json, "Print one JSON object instead of a table");
   add_input_option(*command, options->inputs);
   command->callback(

@@ -39,10 +39,12 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
 }  // namespace
 
 void add_options(CLI::App& command, PruneCommandOptions& options) {
-  command.add_option("IN.onnx", options.model, "The model")->required()->type_name("");
+  command.add_option("IN", options.model, "The model: ONNX or TorchScript")
+      ->required()
+      ->type_name("");
   command.add_option("-o,--output", options.output, "Where the smaller model goes")
       ->required()
-      ->type_name("OUT.onnx");
+      ->type_name("OUT");
   command.add_option("--config", options.config, "Config list: what to prune, and how much")
       ->type_name("CFG.json");
   add_shorthand(command, options);

@@ -9,16 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/host_tensor.h"
 
 namespace parsimony {
-
-/// The indices that stay along one axis; ascending, counted along the tensor's full length.
-struct AxisKeep {
-  int axis = 0;
-  int64_t size = 0;
-  std::vector<int64_t> keep;
-};
 
 /// What a value's shape was and has become.
 struct ShapeChange {

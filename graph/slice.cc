@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <list>
 #include <string>
 #include <utility>
@@ -31,10 +30,7 @@ class Keeps {
         keep = &axis.keep;
         continue;
       }
-      std::vector<int64_t>& both = common_.emplace_back();
-      std::set_intersection(keep->begin(), keep->end(), axis.keep.begin(), axis.keep.end(),
-                            std::back_inserter(both));
-      keep = &both;
+      keep = &common_.emplace_back(common(*keep, axis.keep));
     }
   }
 

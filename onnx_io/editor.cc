@@ -59,39 +59,6 @@ void set_dims(onnx::TensorProto& tensor, const Shape& dims) {
   for (size_t d = 0; d < dims.size(); ++d) tensor.set_dims(static_cast<int>(d), dims[d]);
 }
 
-/// Adds `axes`, which count in what `edit` leaves, so that all count in the file's tensor.
-void compose(ExternalEdit& edit, std::span<const AxisKeep> axes) {
-  for (const AxisKeep& axis : axes) {
-    const auto known = std::find_if(edit.axes.begin(), edit.axes.end(),
-                                    [&](const AxisKeep& a) { return a.axis == axis.axis; });
-    if (known == edit.axes.end()) {
-      edit.axes.push_back(axis);
-      continue;
-    }
-    std::vector<int64_t> keep;
-    for (const int64_t index : axis.keep) keep.push_back(known->keep[static_cast<size_t>(index)]);
-    known->keep = std::move(keep);
-  }
-}
-
-/// `axes` with each axis once: where two entries name one, what both keep.
-std::vector<AxisKeep> merged(std::span<const AxisKeep> axes) {
-  std::vector<AxisKeep> result;
-  for (const AxisKeep& axis : axes) {
-    const auto known = std::find_if(result.begin(), result.end(),
-                                    [&](const AxisKeep& a) { return a.axis == axis.axis; });
-    if (known == result.end()) {
-      result.push_back(axis);
-      continue;
-    }
-    std::vector<int64_t> both;
-    std::set_intersection(known->keep.begin(), known->keep.end(), axis.keep.begin(),
-                          axis.keep.end(), std::back_inserter(both));
-    known->keep = std::move(both);
-  }
-  return result;
-}
-
 ExternalEdit& external_edit(ModelFile::Impl& impl, const onnx::TensorProto& tensor) {
   const auto known = impl.external_edits.find(&tensor);
   if (known != impl.external_edits.end()) return known->second;
@@ -181,7 +148,7 @@ void OnnxEditor::slice(const std::string& name, std::span<const AxisKeep> axes) 
   if (onnx::TensorProto* tensor = external_tensor(impl_, name, constant)) {
     const Shape dims = dims_of(*tensor);
     check_slices(name, dims, axes);
-    compose(external_edit(impl_, *tensor), merged(axes));
+    compose(external_edit(impl_, *tensor).axes, merged(axes));
     set_dims(*tensor, sliced(dims, axes));
   } else {
     const Dense whole = dense(name, constant);

@@ -1,7 +1,6 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -17,17 +16,10 @@ struct TensorCut {
   std::vector<AxisKeep> axes;
 };
 
-std::vector<int64_t> common(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-  std::vector<int64_t> both;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-  return both;
-}
-
 /// Adds a slice to what is cut of its tensor; of one axis, what both keep stays.
 void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
-  const auto same = std::find_if(axes.begin(), axes.end(),
-                                 [&](const AxisKeep& other) { return other.axis == slice.axis; });
-  if (same == axes.end()) {
+  AxisKeep* same = find_axis(axes, slice.axis);
+  if (same == nullptr) {
     axes.push_back({slice.axis, slice.size, slice.keep});
     return;
   }

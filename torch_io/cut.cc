@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -19,23 +17,6 @@ at::MemoryFormat format_of(const at::Tensor& tensor) {
 }
 
 }  // namespace
-
-std::vector<AxisKeep> merged(std::span<const AxisKeep> axes) {
-  std::vector<AxisKeep> result;
-  for (const AxisKeep& axis : axes) {
-    const auto known = std::find_if(result.begin(), result.end(),
-                                    [&](const AxisKeep& other) { return other.axis == axis.axis; });
-    if (known == result.end()) {
-      result.push_back(axis);
-      continue;
-    }
-    std::vector<int64_t> both;
-    std::set_intersection(known->keep.begin(), known->keep.end(), axis.keep.begin(),
-                          axis.keep.end(), std::back_inserter(both));
-    known->keep = std::move(both);
-  }
-  return result;
-}
 
 at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes) {
   check_slices(name, tensor.sizes().vec(), axes);

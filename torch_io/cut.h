@@ -5,14 +5,10 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "parsimony/graph/model_editor.h"
 
 namespace parsimony::torch_io {
-
-/// Each axis once, in order: where several entries name one, what all of them keep stays.
-std::vector<AxisKeep> merged(std::span<const AxisKeep> axes);
 
 /// A new tensor of the kept indices, with the device, type and memory format of `tensor`.
 /// @throws ModelError, naming `name`, if an axis is not there or has another size

@@ -35,6 +35,32 @@ TEST(CliPrune, WithoutTheProofItSaysNothingOfIt) {
   EXPECT_EQ(Json::parse(place.bytes("r.json"))["proof"]["ran"], false);
 }
 
+TEST(CliPrune, AProofThatFailsNamesTheGroupAndLeavesNoFile) {
+  const Workplace place;
+  const auto run = [&](const std::string& guilty) {
+    return place.run(
+        "prune cnn.onnx -o o.onnx --ratio 0.5 --plan p.json --report r.json",
+        {{"PARSIMONY_TORCH_COMPONENT", PARSIMONY_FAKE_COMPONENT}, {"FAKE_GUILTY", guilty}});
+  };
+  const Outcome second = run("g1");
+  EXPECT_EQ(second.code, 1);
+  EXPECT_EQ(second.err,
+            "parsimony: verification failed: output \"y\": difference 5.0e-01, allowed 1.0e-04. It "
+            "begins with group g1 (c2): exclude its layers. No file was written.\n");
+  EXPECT_NE(run("g0").err.find("group g0 (c1)"), std::string::npos);
+  EXPECT_NE(run("none").err.find("in no group alone"), std::string::npos);
+  EXPECT_TRUE(place.results().empty());
+}
+
+TEST(CliPrune, WhatCannotBeRunIsPrunedAndNotProven) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5",
+                                    {{"PARSIMONY_TORCH_COMPONENT", PARSIMONY_FAKE_COMPONENT},
+                                     {"FAKE_ERROR", "UnsupportedError"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(lines_with(outcome.out, "Not proven"), "Not proven: it cannot be run.\n");
+}
+
 TEST(CliPrune, TheProofStandsInTheReport) {
   if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
   const Workplace place;

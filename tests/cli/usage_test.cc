@@ -27,7 +27,7 @@ TEST_P(CliFault, HasItsCodeAndMessageAndWritesNothing) {
 constexpr Fault kFaults[] = {
     {"prun cnn.onnx", 2,
      "unknown command \"prun\". Did you mean \"prune\"? See `parsimony --help`."},
-    {"prune", 2, "IN.onnx is required. See `parsimony prune --help`."},
+    {"prune", 2, "IN is required. See `parsimony prune --help`."},
     {"prune cnn.onnx --ratio 0.5", 2, "--output is required. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx", 2,
      "prune: nothing says how much to remove; give --config CFG.json or --ratio, for example "

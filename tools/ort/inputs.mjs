@@ -16,7 +16,8 @@ const INTEGER_RANGES = [256, 2];
 const FLAG_LIKE = /mask|type|segment|flag|padding/i;
 
 const ALIASES = { float: 'float32', half: 'float16', double: 'float64' };
-const ARRAYS = {
+/** By element type; half precision as its bits. */
+export const ARRAYS = {
   float32: Float32Array,
   float64: Float64Array,
   float16: Uint16Array,

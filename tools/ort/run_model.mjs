@@ -12,20 +12,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { EXIT, reportError, UsageError } from './errors.mjs';
+import { ARRAYS } from './inputs.mjs';
 import { runAll } from './runtime.mjs';
 
 const USAGE = 'usage: run_model.mjs MODEL.onnx FOLDER';
-
-const ARRAYS = {
-  float32: Float32Array,
-  float64: Float64Array,
-  float16: Uint16Array,
-  bool: Uint8Array,
-  int8: Int8Array,
-  uint8: Uint8Array,
-  int32: Int32Array,
-  int64: BigInt64Array,
-};
 
 const shapeText = (shape) => (shape.length === 0 ? '-' : shape.join('x'));
 

@@ -11,22 +11,11 @@
 namespace parsimony::torch_io::live {
 namespace {
 
-/// Adds `axes`, which count in what `cuts` leave.
-void compose(std::map<int, AxisKeep>& cuts, std::span<const AxisKeep> axes) {
-  for (const AxisKeep& axis : axes) {
-    const auto [known, is_new] = cuts.emplace(axis.axis, axis);
-    if (is_new) continue;
-    std::vector<int64_t> keep;
-    for (const int64_t i : axis.keep) keep.push_back(known->second.keep[static_cast<size_t>(i)]);
-    known->second.keep = std::move(keep);
-  }
-}
-
-bool same_cuts(const std::map<int, AxisKeep>& cuts, std::span<const AxisKeep> axes) {
+bool same_cuts(const std::vector<AxisKeep>& cuts, std::span<const AxisKeep> axes) {
   if (cuts.size() != axes.size()) return false;
   for (const AxisKeep& axis : axes) {
-    const auto known = cuts.find(axis.axis);
-    if (known == cuts.end() || known->second.size != axis.size || known->second.keep != axis.keep) {
+    const AxisKeep* known = find_axis(cuts, axis.axis);
+    if (known == nullptr || known->size != axis.size || known->keep != axis.keep) {
       return false;
     }
   }
@@ -95,8 +84,8 @@ bool Journal::touched(const at::Tensor& tensor) const {
 AxisKeep Journal::kept(const at::Tensor& tensor, int axis) const {
   const auto known = entries_.find(tensor.unsafeGetTensorImpl());
   if (known != entries_.end()) {
-    const auto cut = known->second.cuts.find(axis);
-    if (cut != known->second.cuts.end()) return cut->second;
+    const AxisKeep* cut = find_axis(known->second.cuts, axis);
+    if (cut != nullptr) return *cut;
   }
   AxisKeep whole{axis, tensor.size(axis), {}};
   whole.keep.resize(static_cast<size_t>(whole.size));

@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -45,8 +44,8 @@ class Journal {
     at::Tensor data;  // of before
     at::Tensor grad;
     compat::GradAccumulator accumulator;
-    std::string cut_as;            // the name under which it was cut
-    std::map<int, AxisKeep> cuts;  // in indices of before
+    std::string cut_as;          // the name under which it was cut
+    std::vector<AxisKeep> cuts;  // in indices of before
   };
 
   Entry& entry(const at::Tensor& tensor);

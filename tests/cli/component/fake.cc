@@ -1,4 +1,5 @@
 // Stands in for the libtorch component: what it does, the environment says.
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -6,13 +7,33 @@
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/errors.h"
 
-namespace parsimony::test {
+namespace parsimony {
+
+struct Tensors {};
+
+namespace test {
 namespace {
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
+
+class FakeRunner final : public Runner {
+ public:
+  Tensors run(const Tensors&) override { return {}; }
+};
+
+/// Finds a difference.
+class FakeProver final : public Prover {
+ public:
+  Proof prove(Runner&) override {
+    Proof proof;
+    proof.inputs = 3;
+    proof.outputs = {{"y", 0.5, 1e-4}};
+    return proof;
+  }
+};
 
 class Fake final : public cli::TorchComponent {
  public:
@@ -34,16 +55,19 @@ class Fake final : public cli::TorchComponent {
   }
   std::unique_ptr<Prover> prover(const Graph&, const Plan&, const Probe&,
                                  const ProofOptions&) override {
-    return nullptr;
+    if (variable("FAKE_ERROR") == "UnsupportedError") throw UnsupportedError("it cannot be run");
+    return std::make_unique<FakeProver>();
   }
-  std::unique_ptr<Runner> runner(Graph) override { return nullptr; }
-  bool differs(const Graph&, const Plan&, const Probe&, const ProofOptions&) override {
-    return false;
+  std::unique_ptr<Runner> runner(Graph) override { return std::make_unique<FakeRunner>(); }
+  bool differs(const Graph&, const Plan& plan, const Probe&, const ProofOptions&) override {
+    return std::any_of(plan.groups.begin(), plan.groups.end(),
+                       [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
   }
 };
 
 }  // namespace
-}  // namespace parsimony::test
+}  // namespace test
+}  // namespace parsimony
 
 extern "C" const parsimony::cli::TorchComponentEntry* parsimony_torch_component();
 

@@ -1,0 +1,60 @@
+// TorchScript through every command.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+class CliScript : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+    const char* data = std::getenv("PARSIMONY_TEST_DATA");
+    if (data == nullptr || *data == '\0') {
+      GTEST_SKIP() << "no real models: set PARSIMONY_TEST_DATA to the folder that holds them";
+    }
+    model_ = "'" + std::string(data) + "/models/torchscript/resnet20_cifar10.ts.pt' ";
+  }
+
+  Workplace place_;
+  std::string model_;
+};
+
+TEST_F(CliScript, IsPrunedProvenReplayedAndVerified) {
+  const Outcome pruned =
+      place_.run("prune " + model_ + "-o o.pt --input 1x3x32x32 --ratio 0.5 --plan p.json");
+  ASSERT_EQ(pruned.code, 0) << pruned.err;
+  EXPECT_NE(lines_with(pruned.out, "Proven: "), "") << pruned.out;
+  EXPECT_EQ(place_.run("apply " + model_ + "--plan p.json -o again.pt").code, 0);
+  EXPECT_EQ(place_.bytes("o.pt"), place_.bytes("again.pt"));
+  EXPECT_EQ(place_.run("verify " + model_ + "again.pt --plan p.json").code, 0);
+  const Outcome wrong = place_.run("verify " + model_ + model_ + "--plan p.json");
+  EXPECT_EQ(wrong.code, 1);
+}
+
+TEST_F(CliScript, IsInspectedAndExplained) {
+  const Outcome inspected = place_.run("inspect " + model_ + "--input 1x3x32x32");
+  ASSERT_EQ(inspected.code, 0) << inspected.err;
+  EXPECT_NE(inspected.out.find("layer1.0.conv1"), std::string::npos);
+  EXPECT_EQ(place_.run("explain " + model_ + "--input 1x3x32x32 --node layer1.0.conv1").code, 0);
+}
+
+TEST_F(CliScript, AsksForTheInputs) {
+  const Outcome outcome = place_.run("prune " + model_ + "-o o.pt --ratio 0.5");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("1x3x32x32"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(place_.has("o.pt"));
+}
+
+TEST_F(CliScript, ANamelessZipIsNoModel) {
+  place_.write("bad.pt", std::string("PK\x03\x04 and nothing more"));
+  const Outcome outcome = place_.run("inspect bad.pt --input 1x3");
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,111 @@
+#include "parsimony/torch_io/prove.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+/// A network of one input [2, 3] and one output "y".
+Graph network(DType type = DType::kFloat32) {
+  Graph graph;
+  Value x;
+  x.name = "x";
+  x.dtype = type;
+  x.declared = Shape{2, 3};
+  x.is_input = true;
+  Value y = x;
+  y.name = "y";
+  y.is_input = false;
+  y.is_output = true;
+  y.producer = 0;
+  graph.values = {x, y};
+  graph.nodes = {{"", "Relu", "", 13, {0}, {1}, {}, false}};
+  graph.inputs = {0};
+  graph.outputs = {1};
+  finish(graph);
+  return graph;
+}
+
+Computation each(std::function<at::Tensor(const at::Tensor&)> what) {
+  return [what = std::move(what)](const std::vector<at::Tensor>& inputs) {
+    return std::vector<at::Tensor>{what(inputs.at(0))};
+  };
+}
+
+Proof compare(const Computation& original, const Computation& small) {
+  const Reference reference(network(), {}, false, original, {});
+  Proof proof = reference.compare(small);
+  reference.allow_for_rounding(proof);
+  return proof;
+}
+
+const Computation kTwice = each([](const at::Tensor& x) { return 2 * x; });
+
+TEST(Prove, MeasuresTheDifferenceAgainstTheLargestElement) {
+  const Proof same = compare(kTwice, kTwice);
+  EXPECT_TRUE(same.holds());
+  EXPECT_EQ(same.worst()->name, "y");
+  EXPECT_EQ(same.inputs, 3);
+  const Proof off = compare(kTwice, each([](const at::Tensor& x) { return 2.5 * x; }));
+  EXPECT_FALSE(off.holds());
+  EXPECT_NEAR(off.worst()->difference, 0.25, 1e-6);
+}
+
+TEST(Prove, AnotherShapeDiffersInfinitely) {
+  const Proof proof = compare(kTwice, each([](const at::Tensor& x) { return 2 * x.flatten(); }));
+  EXPECT_FALSE(proof.holds());
+  EXPECT_TRUE(std::isinf(proof.worst()->difference));
+}
+
+TEST(Prove, NaNAgreesWithNothing) {
+  const Computation nan = each([](const at::Tensor& x) {
+    return at::full_like(x, std::numeric_limits<double>::quiet_NaN());
+  });
+  EXPECT_FALSE(compare(kTwice, nan).holds());
+  EXPECT_FALSE(compare(nan, nan).holds()) << "it would agree with every fault";
+}
+
+TEST(Prove, InfinitiesThatAreTheSameAgree) {
+  const Computation masked = each([](const at::Tensor& x) {
+    return at::where(x > 0, x, at::full_like(x, -std::numeric_limits<double>::infinity()));
+  });
+  EXPECT_TRUE(compare(masked, masked).holds());
+  EXPECT_FALSE(compare(masked, kTwice).holds());
+}
+
+TEST(Prove, WhatDoesNotRunDiffers) {
+  const Proof proof = compare(kTwice, each([](const at::Tensor& x) { return x.view({7}); }));
+  EXPECT_FALSE(proof.holds());
+  ASSERT_FALSE(proof.notes.empty());
+  EXPECT_NE(proof.notes.front().find("does not run"), std::string::npos);
+}
+
+TEST(Prove, SaysWhereAgreementProvesLittle) {
+  const Computation constant = each([](const at::Tensor& x) { return at::ones_like(x); });
+  const Proof proof = compare(constant, constant);
+  ASSERT_EQ(proof.notes.size(), 1U);
+  EXPECT_NE(proof.notes.front().find("hardly depends on the input"), std::string::npos);
+}
+
+TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
+  const Computation broken = each([](const at::Tensor& x) { return x.view({7}); });
+  EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
+}
+
+TEST(RandomInputs, AreTheSameForTheSameSeed) {
+  const auto draw = [](uint64_t seed) { return random_inputs(network(), {}, seed).at(0); };
+  EXPECT_TRUE(at::equal(draw(1), draw(1)));
+  EXPECT_FALSE(at::equal(draw(1), draw(2)));
+  const at::Tensor integers = random_inputs(network(DType::kInt64), {}, 1, 2).at(0);
+  EXPECT_EQ(integers.scalar_type(), at::kLong);
+  EXPECT_TRUE(integers.ge(0).logical_and(integers.lt(2)).all().item<bool>());
+}
+
+}  // namespace
+}  // namespace parsimony::torch_io
