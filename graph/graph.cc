@@ -35,6 +35,21 @@ void link_uses(Graph& graph) {
   }
 }
 
+/// What a node waits for: its operands, then what its bodies read around it.
+size_t count_of_reads(const Node& node) {
+  size_t count = node.inputs.size();
+  for (const Body& body : node.bodies) count += body.captures.size();
+  return count;
+}
+
+ValueId read_at(const Node& node, size_t i) {
+  if (i < node.inputs.size()) return node.inputs[i];
+  i -= node.inputs.size();
+  auto body = node.bodies.begin();
+  while (i >= body->captures.size()) i -= (body++)->captures.size();
+  return body->captures[i];
+}
+
 enum class Visit : uint8_t { kNew, kOpen, kDone };
 
 /// Each node after its producers, otherwise in file order: a sorted file stays as it is. Depth
@@ -42,7 +57,7 @@ enum class Visit : uint8_t { kNew, kOpen, kDone };
 std::vector<NodeId> sorted_nodes(const Graph& graph) {
   struct Frame {
     NodeId node;
-    size_t next_input;
+    size_t next_read;
   };
   std::vector<NodeId> order;
   order.reserve(graph.nodes.size());
@@ -55,14 +70,14 @@ std::vector<NodeId> sorted_nodes(const Graph& graph) {
     while (!stack.empty()) {
       Frame& frame = stack.back();
       const Node& node = graph.node(frame.node);
-      if (frame.next_input == node.inputs.size()) {
+      if (frame.next_read == count_of_reads(node)) {
         visits[static_cast<size_t>(frame.node)] = Visit::kDone;
         order.push_back(frame.node);
         stack.pop_back();
         continue;
       }
-      const ValueId input = node.inputs[frame.next_input++];
-      const NodeId producer = input == kNone ? kNone : graph.value(input).producer;
+      const ValueId read = read_at(node, frame.next_read++);
+      const NodeId producer = read == kNone ? kNone : graph.value(read).producer;
       if (producer == kNone) continue;
       Visit& visit = visits[static_cast<size_t>(producer)];
       if (visit == Visit::kOpen) throw errors::cycle(label_of(graph, graph.node(producer)));

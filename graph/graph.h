@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,16 @@ struct Weight {
 using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
                                std::vector<double>, std::vector<std::string>>;
 
+struct Graph;
+
+/// A graph inside a node: a branch of If, the body of Loop or Scan. Behind the inputs that the
+/// operator gives it, `graph` has one for each of `captures`.
+struct Body {
+  std::string attribute;  ///< "then_branch"
+  std::shared_ptr<const Graph> graph;
+  std::vector<ValueId> captures;  ///< what it reads of the graph around it
+};
+
 struct Node {
   std::string name;             ///< may be empty; `outputs` identify a node
   std::string op;               ///< canonical operator name: "Conv"
@@ -42,6 +53,7 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes;
   bool has_subgraph = false;  ///< If, Loop, Scan: pins what it touches
+  std::vector<Body> bodies;   ///< the subgraphs, where the front end reads them
 };
 
 struct Use {

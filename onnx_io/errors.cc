@@ -104,6 +104,10 @@ ModelError in_file(std::string_view path, const ModelError& error) {
   return ModelError(at(path) + error.what());
 }
 
+ModelError in_subgraph(std::string_view node, std::string_view attribute, const ModelError& error) {
+  return ModelError("node " + quoted(node) + ", " + std::string(attribute) + ": " + error.what());
+}
+
 ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates) {
   return ModelError("the model has no tensor " + quoted(name) + "." +
                     did_you_mean(name, candidates));

@@ -37,6 +37,7 @@ ModelError bad_range(std::string_view tensor, std::string_view location, int64_t
 ModelError bad_entry(std::string_view tensor, std::string_view key, std::string_view value);
 
 ModelError in_file(std::string_view path, const ModelError& error);
+ModelError in_subgraph(std::string_view node, std::string_view attribute, const ModelError& error);
 
 ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates);
 ModelError unknown_node(std::string_view key, std::span<const std::string> candidates);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "parsimony/onnx_io/attributes_impl.h"
-#include "parsimony/onnx_io/captures_impl.h"
 #include "parsimony/onnx_io/constant_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
@@ -21,7 +20,7 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(ModelFile::Impl& impl) : impl_(impl), proto_(impl.model.graph()) {}
+  explicit Reader(ModelFile::Impl& impl) : Reader(impl, impl.model.graph(), nullptr) {}
 
   Graph read() {
     const auto nodes = static_cast<size_t>(proto_.node_size());
@@ -40,10 +39,12 @@ class Reader {
     define_identities();
     for (int n = 0; n < proto_.node_size(); ++n) add_node(n);
     for (const auto& output : proto_.output()) {
-      const ValueId id = written_as(output.name());
+      ValueId id = written_as(output.name());
+      if (id == kNone) id = resolve(output.name());
       if (id == kNone) throw errors::missing_output(output.name());
       graph_.outputs.push_back(id);
     }
+    for (const Capture& capture : captures_) graph_.inputs.push_back(capture.inside);
     declare_types();
     mark_annotated();
     graph_.release = [files = &impl_.external](const Weight& weight) {
@@ -54,6 +55,14 @@ class Reader {
   }
 
  private:
+  struct Capture {
+    ValueId inside;
+    ValueId outside;
+  };
+
+  Reader(ModelFile::Impl& impl, const onnx::GraphProto& proto, Reader* around)
+      : impl_(impl), proto_(proto), around_(around) {}
+
   /// kNone if the name is taken.
   ValueId define(const std::string& name) {
     const auto id = static_cast<ValueId>(graph_.values.size());
@@ -220,6 +229,33 @@ class Reader {
     return id == ids_.end() ? kNone : id->second;
   }
 
+  /// As `read_as`; a name of the graphs around this one becomes an input here.
+  ValueId resolve(const std::string& name) {
+    const ValueId known = read_as(name);
+    if (known != kNone || around_ == nullptr) return known;
+    const ValueId outside = around_->resolve(name);
+    if (outside == kNone) return kNone;
+    Value& source = around_->graph_.value(outside);
+    source.captured = true;
+    const ValueId inside = define(name);
+    graph_.value(inside).dtype = source.dtype;
+    captures_.push_back({inside, outside});
+    return inside;
+  }
+
+  Body body(const onnx::NodeProto& node, const std::string& attribute,
+            const onnx::GraphProto& proto) {
+    Reader inner(impl_, proto, this);
+    Body result{attribute, nullptr, {}};
+    try {
+      result.graph = std::make_shared<const Graph>(inner.read());
+    } catch (const ModelError& error) {
+      throw errors::in_subgraph(label_of(node), attribute, error);
+    }
+    for (const Capture& capture : inner.captures_) result.captures.push_back(capture.outside);
+    return result;
+  }
+
   /// What writing `name` means: it differs for an Identity that makes a graph output of a weight.
   ValueId written_as(std::string_view name) const {
     const auto own = own_outputs_.find(name);
@@ -236,7 +272,7 @@ class Reader {
     const auto opset = opsets_.find(node.domain);
     if (opset != opsets_.end()) node.opset = opset->second;
     for (const std::string& name : from.input()) {
-      const ValueId id = name.empty() ? kNone : read_as(name);
+      const ValueId id = name.empty() ? kNone : resolve(name);
       if (id == kNone && !name.empty()) throw errors::missing_tensor(label_of(from), name);
       node.inputs.push_back(id);
     }
@@ -244,11 +280,12 @@ class Reader {
       node.outputs.push_back(name.empty() ? kNone : written_as(name));
     }
     read_attributes(from, impl_.external, node);
-    for_each_capture(from, [&](const std::string& name) {
-      const ValueId id = read_as(name);
-      if (id == kNone) throw errors::missing_tensor(label_of(from), name);
-      graph_.value(id).captured = true;
-    });
+    for (const auto& attribute : from.attribute()) {
+      if (attribute.has_g()) node.bodies.push_back(body(from, attribute.name(), attribute.g()));
+      for (const auto& graph : attribute.graphs()) {
+        node.bodies.push_back(body(from, attribute.name(), graph));
+      }
+    }
     if (!key_of(from).empty()) {
       graph_.nodes.push_back(std::move(node));
       return;
@@ -283,6 +320,8 @@ class Reader {
 
   ModelFile::Impl& impl_;
   const onnx::GraphProto& proto_;
+  Reader* around_;  ///< of the graph that this one is a body in
+  std::vector<Capture> captures_;
   Graph graph_;
   absl::flat_hash_map<std::string_view, ValueId> ids_;
   absl::flat_hash_map<std::string_view, ValueId> own_outputs_;

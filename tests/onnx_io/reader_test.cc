@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "parsimony/graph/errors.h"
 #include "tests/onnx_io/fixture.h"
 
 namespace parsimony::onnx_io::test {
@@ -136,7 +137,31 @@ TEST(Reader, NamesReadInSubgraphsAreCaptured) {
   EXPECT_TRUE(captured("d")) << "the output of a subgraph may be a name around it";
   EXPECT_TRUE(captured("x"));
   EXPECT_FALSE(captured("local")) << "defined inside";
-  EXPECT_TRUE(node_of(read.graph, "y").has_subgraph);
+  const Node& branch = node_of(read.graph, "y");
+  EXPECT_TRUE(branch.has_subgraph);
+  ASSERT_EQ(branch.bodies.size(), 2u);
+  const Body& then = branch.bodies[0];
+  EXPECT_EQ(then.attribute, "then_branch");
+  ASSERT_EQ(then.graph->nodes.size(), 2u);
+  EXPECT_EQ(then.graph->inputs.size(), then.captures.size());
+  for (size_t i = 0; i < then.captures.size(); ++i) {
+    EXPECT_EQ(then.graph->value(then.graph->inputs[i]).name,
+              read.graph.value(then.captures[i]).name);
+  }
+}
+
+TEST(Reader, WhatIsWrongInASubgraphIsNamedWithIt) {
+  try {
+    const Read read(R"(g (bool c, float[2] x) => (float[2] y) {
+      y = If (c) < then_branch = t () => (float[2] o) { o = Neg (nowhere) },
+                   else_branch = e () => (float[2] q) { q = Neg (x) } >
+    })");
+    FAIL();
+  } catch (const ModelError& error) {
+    EXPECT_NE(std::string(error.what()).find("node \"y\", then_branch: "), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("nowhere"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Reader, AttributesOfEveryKind) {

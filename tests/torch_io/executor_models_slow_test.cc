@@ -82,16 +82,13 @@ void compare(const fs::path& path, int& compared) {
   SCOPED_TRACE(path.filename());
   const onnx_io::ModelFile file(path.string());
   const Graph graph = onnx_io::to_graph(file);
-  if (!runs(graph)) {
-    EXPECT_THROW(run(graph, {}), UnsupportedError);
-    return;
-  }
+  ASSERT_TRUE(runs(graph));
   const Probe probe = choose_probe(graph, specs_of(path.filename().string()));
   Tensors inputs = seeded_inputs(graph, probe, 1);
   // These take pixels and bytes; numbers around zero lie so close together that normalisation
   // amplifies rounding.
   const std::string name = path.filename().string();
-  if (name == "candy.onnx" || name == "yolox_nano.onnx") inputs[0] = inputs[0] * 60 + 120;
+  if (name == "candy.onnx" || name.starts_with("y")) inputs[0] = inputs[0] * 60 + 120;
   if (name.starts_with("magika")) inputs[0] = at::randint(256, inputs[0].sizes(), at::kInt);
   const TemporaryFolder folder;
   write_inputs(folder, graph, inputs);
@@ -102,11 +99,9 @@ void compare(const fs::path& path, int& compared) {
   const bool half = inputs[0].scalar_type() == at::kHalf;
   double worst = 0;
   for (size_t i = 0; i < found.size(); ++i) {
-    // ONNX Runtime approximates Sigmoid and Tanh to about 1e-7 of one.
-    const double largest = wanted[i].abs().max().item<double>();
     const double error = relative_error(found[i].to(at::kDouble), wanted[i]);
-    const double tolerance = half ? 1e-2 : 1e-4 + 1e-6 / std::max(largest, 1e-30);
-    EXPECT_LE(error, tolerance) << "output " << i << ", largest " << largest;
+    const double tolerance = half ? 1e-2 : 1e-4;
+    EXPECT_LE(error, tolerance) << "output " << i;
     worst = std::max(worst, error);
   }
   std::cout << path.filename().string() << ": " << worst << "\n";
@@ -125,7 +120,7 @@ TEST(ExecutorModels, AgreeWithOnnxRuntime) {
   for (const auto& entry : fs::directory_iterator(fs::path(data) / "models/onnx")) {
     if (entry.path().extension() == ".onnx") compare(entry.path(), compared);
   }
-  EXPECT_GE(compared, 17);
+  EXPECT_GE(compared, 18);
 }
 
 }  // namespace

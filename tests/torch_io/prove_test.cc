@@ -25,7 +25,7 @@ Graph network(DType type = DType::kFloat32) {
   y.is_output = true;
   y.producer = 0;
   graph.values = {x, y};
-  graph.nodes = {{"", "Relu", "", 13, {0}, {1}, {}, false}};
+  graph.nodes = {{"", "Relu", "", 13, {0}, {1}, {}, false, {}}};
   graph.inputs = {0};
   graph.outputs = {1};
   finish(graph);

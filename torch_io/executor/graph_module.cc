@@ -77,7 +77,26 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
     state_->weights.emplace(weight.name, tensor);
     state_->program.weights[w] = tensor;
   }
+  register_bodies(graph, state_->program, taken);
   eval();
+}
+
+/// Subgraphs are run as they are: nothing in them is trained or pruned.
+void GraphModuleImpl::register_bodies(const Graph& graph, Program& program,
+                                      std::set<std::string>& taken) {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (size_t b = 0; b < graph.nodes[n].bodies.size(); ++b) {
+      const Graph& body = *graph.nodes[n].bodies[b].graph;
+      Program& inner = *program.steps[n].bodies[b].program;
+      for (size_t w = 0; w < body.weights.size(); ++w) {
+        if (!executor::has_tensor(body.weights[w])) continue;
+        const std::string name = torch_name(body.weights[w].name, taken);
+        taken.insert(name);
+        inner.weights[w] = register_buffer(name, torch_io::to_tensor(body.weights[w]));
+      }
+      register_bodies(body, inner, taken);
+    }
+  }
 }
 
 GraphModuleImpl::~GraphModuleImpl() = default;
@@ -104,9 +123,13 @@ void GraphModuleImpl::to(at::Device device, at::ScalarType type, bool non_blocki
 }
 
 void GraphModuleImpl::to(at::ScalarType type, bool non_blocking) {
-  for (auto& [name, tensor] : state_->weights) {
-    if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(type, non_blocking));
-  }
+  const auto convert = [&](std::vector<at::Tensor> tensors) {
+    for (at::Tensor& tensor : tensors) {
+      if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(type, non_blocking));
+    }
+  };
+  convert(parameters());
+  convert(buffers());
 }
 
 const std::map<std::string, at::Tensor>& GraphModuleImpl::weights() const {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/reason.h"
@@ -86,7 +87,7 @@ class Run {
       absences = absences || call.present.back().defined();
     }
     if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
-    Tensors results = compute(*step.op, call);
+    Tensors results = step.bodies.empty() ? compute(*step.op, call) : branch(step, call);
     results.resize(step.node.outputs.size());
     if (absences) set_present(step, call, results);
     if (program_.masked) set_small(step, call);
@@ -98,9 +99,17 @@ class Run {
     }
   }
 
+  /// What a subgraph reads is pinned: all of it is there.
+  Tensors branch(const Step& step, const Call& call) const {
+    return run_control(call, step.bodies, [&](const BodyProgram& body, Tensors inputs) {
+      for (const ValueId v : body.captures) inputs.push_back(values_[position(v)]);
+      return run(*body.program, inputs, training_, {});
+    });
+  }
+
   /// Absent elements become zero, whatever was computed there: the next sum must not see them.
   void set_present(const Step& step, const Call& call, Tensors& results) {
-    if (step.op->presence == nullptr) throw errors::cannot_mask(step.node);
+    if (step.op == nullptr || step.op->presence == nullptr) throw errors::cannot_mask(step.node);
     Tensors found;
     {
       const at::NoGradGuard guard;
@@ -147,6 +156,7 @@ class Run {
 
   void set_small(const Step& step, const Call& call) {
     Tensors operands = call.inputs;
+    if (step.op == nullptr) return;
     if (step.op->op == "Shape" || step.op->op == "Size") {
       if (!call.presence(0).defined()) return;
       operands[0] = small_like(call.presence(0));
@@ -197,7 +207,14 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
   std::vector<bool> needed(graph.values.size(), false);
   for (const ValueId v : outputs) needed[position(v)] = true;
   for (const Node& node : graph.nodes) {
-    steps.push_back({node, find_operator(node.domain, node.op), key_of(graph, node), {}, {}});
+    Step& step = steps.emplace_back();
+    step.node = node;
+    step.op = find_operator(node.domain, node.op);
+    step.key = key_of(graph, node);
+    for (const Body& body : node.bodies) {
+      step.bodies.push_back(
+          {body.attribute, std::make_shared<Program>(*body.graph), body.captures});
+    }
   }
   for (size_t s = steps.size(); s-- > 0;) {
     Step& step = steps[s];
@@ -208,6 +225,9 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
     };
     for (const ValueId v : step.node.outputs) last_use(v);
     for (const ValueId v : step.node.inputs) last_use(v);
+    for (const BodyProgram& body : step.bodies) {
+      for (const ValueId v : body.captures) last_use(v);
+    }
   }
 }
 
@@ -225,8 +245,15 @@ bool has_tensor(const Weight& weight) {
 }
 
 std::string why_not(const Graph& graph, const Node& node) {
-  if (node.has_subgraph) return "it has a subgraph";
-  if (find_operator(node.domain, node.op) == nullptr) return "the operator is not known";
+  if (node.has_subgraph && !is_control(node)) return "it has a subgraph";
+  for (const Body& body : node.bodies) {
+    for (const Node& inner : body.graph->nodes) {
+      const std::string why = why_not(*body.graph, inner);
+      if (!why.empty()) return body.attribute + ", \"" + label(inner) + "\": " + why;
+    }
+  }
+  if (!is_control(node) && find_operator(node.domain, node.op) == nullptr)
+    return "the operator is not known";
   for (const ValueId v : node.inputs) {
     if (v == kNone) continue;
     const Value& value = graph.value(v);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,22 @@
 
 namespace parsimony::executor {
 
+struct Program;
+
+/// A subgraph of a node. Its inputs are the operator's, then the captures.
+struct BodyProgram {
+  std::string attribute;
+  std::shared_ptr<Program> program;
+  std::vector<ValueId> captures;
+};
+
 struct Step {
   Node node;
   const Operator* op = nullptr;
   std::string key;                                     ///< first non-empty output's name
   std::vector<ValueId> frees;                          ///< values that nobody reads afterwards
   std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands that the plan replaces
+  std::vector<BodyProgram> bodies;
 };
 
 struct Program {
