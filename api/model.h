@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "parsimony/api/executable.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/model_editor.h"
@@ -15,11 +16,9 @@ namespace parsimony {
 /// Inputs or outputs of a network. Complete only where libtorch is.
 struct Tensors;
 
-/// A network that can be run.
-class Runner {
+/// A network that libtorch runs.
+class Runner : public Executable {
  public:
-  virtual ~Runner() = default;
-
   /// Outputs in the network's order.
   virtual Tensors run(const Tensors& inputs) = 0;
 };

@@ -22,6 +22,11 @@ void add_options(CLI::App& app, Session& session) {
   add_apply(app, session);
   add_verify(app, session);
   add_doctor(app, session);
+  add_train(app, session);
+  add_finetune(app, session);
+  add_sweep(app, session);
+  add_report(app, session);
+  add_bench(app, session);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -77,6 +82,7 @@ void run(int argc, char** argv) {
   CLI::App app("Makes trained neural networks smaller and proves the result.", "parsimony");
   Session session;
   session.command_line = command_line(argc, argv);
+  session.words.assign(argv, argv + argc);
   add_options(app, session);
   check_command(app, argc, argv);
   try {

@@ -23,8 +23,9 @@ enum class Exit : int {
 struct Session {
   bool quiet = false;
   int verbosity = 0;
-  std::string command_line;   ///< as it was typed
-  std::function<void()> run;  ///< set by the subcommand that was named
+  std::string command_line;        ///< as it was typed
+  std::vector<std::string> words;  ///< of the command line, the program first
+  std::function<void()> run;       ///< set by the subcommand that was named
 };
 
 /// Each adds one subcommand. It only reads options; the work is left to `session.run`.
@@ -34,6 +35,11 @@ void add_explain(CLI::App& app, Session& session);
 void add_apply(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
+void add_train(CLI::App& app, Session& session);
+void add_finetune(CLI::App& app, Session& session);
+void add_sweep(CLI::App& app, Session& session);
+void add_report(CLI::App& app, Session& session);
+void add_bench(CLI::App& app, Session& session);
 
 /// A subcommand with its example, which takes the options of all commands too.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,

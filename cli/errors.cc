@@ -94,6 +94,43 @@ UnsupportedError bad_component(std::string_view path, std::string_view why) {
                           " cannot be used: " + std::string(why));
 }
 
+ConfigError nothing_named(std::string_view option) {
+  return ConfigError(std::string(option) + " is missing, and the recipe does not say it");
+}
+
+ConfigError bad_shard(std::string_view found) {
+  return ConfigError("--shard \"" + std::string(found) + "\": wanted I/N with 1 <= I <= N");
+}
+
+IoError cannot_start(std::string_view what, std::string_view why) {
+  return IoError(std::string(what) + " cannot be started: " + std::string(why));
+}
+
+ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {
+  std::string names;
+  for (size_t i = 0; i < known.size(); ++i) {
+    names += (i == 0 ? "" : i + 1 < known.size() ? ", " : " or ") + quoted(known[i]);
+  }
+  return ConfigError("--engine: found " + quoted(name) + ", wanted " + names + "." +
+                     did_you_mean(name, known));
+}
+
+ConfigError bad_batch(std::string_view found) {
+  return ConfigError("--batch: found " + quoted(found) +
+                     ", wanted numbers from 1 on, for example 1,64");
+}
+
+UnsupportedError onnx_only(std::string_view path) {
+  return UnsupportedError("ONNX Runtime runs ONNX files only, and " + std::string(path) +
+                          " is TorchScript");
+}
+
+UnsupportedError nothing_runs(std::span<const std::string> reasons) {
+  std::string text = "bench: no engine runs any of the models";
+  for (const std::string& reason : reasons) text += "\n  " + reason;
+  return UnsupportedError(text);
+}
+
 VerificationError not_proven(std::string_view worst, std::string_view guilty) {
   const std::string where =
       guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."

@@ -34,6 +34,17 @@ UnsupportedError no_component(std::string_view path);
 /// The file is there; `why` it cannot be used.
 UnsupportedError bad_component(std::string_view path, std::string_view why);
 
+/// `option` was not given, nor does the recipe say it.
+ConfigError nothing_named(std::string_view option);
+ConfigError bad_shard(std::string_view found);
+IoError cannot_start(std::string_view what, std::string_view why);
+
+ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
+ConfigError bad_batch(std::string_view found);
+UnsupportedError onnx_only(std::string_view path);
+/// `reasons`: one for each model and engine.
+UnsupportedError nothing_runs(std::span<const std::string> reasons);
+
 /// `guilty` may be empty: the fault is not in any group.
 VerificationError not_proven(std::string_view worst, std::string_view guilty);
 

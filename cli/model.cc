@@ -1,24 +1,12 @@
 #include "parsimony/cli/model.h"
 
-#include <array>
-#include <fstream>
-#include <string_view>
-
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/onnx_model.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/graph/files.h"
 
 namespace parsimony::cli {
-namespace {
-
-bool is_zip(const std::string& path) {
-  std::array<char, 4> magic{};
-  std::ifstream(path, std::ios::binary).read(magic.data(), magic.size());
-  return std::string_view(magic.data(), magic.size()) == "PK\x03\x04";
-}
-
-}  // namespace
 
 std::unique_ptr<Model> open_model(const std::string& path, const std::vector<std::string>& specs) {
   if (is_zip(path)) return torch_component().open_script(path, specs);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/api/model.h"
+#include "parsimony/cli/training_order.h"
 #include "parsimony/machine/report.h"
 
 namespace parsimony::cli {
@@ -19,6 +20,9 @@ namespace parsimony::cli {
 /// To add a method: declare it here, define it there, and count kTorchInterface up.
 class TorchComponent {
  public:
+  /// Of libtorch: "1.13.1".
+  virtual std::string version() = 0;
+
   /// Measures the machine, in about a second.
   virtual machine::MachineReport doctor() = 0;
 
@@ -38,6 +42,16 @@ class TorchComponent {
   /// Runs `graph`, which the runner keeps. @throws UnsupportedError
   virtual std::unique_ptr<Runner> runner(Graph graph) = 0;
 
+  /// Trains a network as the recipe says. @returns what came of it
+  /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError
+  virtual LedgerPoint train(const TrainOrder& order) = 0;
+
+  /// Trains the points that the folder's ledger lacks. @returns how many others are at work on
+  virtual int sweep(const SweepOrder& order) = 0;
+
+  /// Times training steps in every memory format and precision that the device has.
+  virtual std::vector<TrainBenchRow> bench_training(const TrainBenchOrder& order) = 0;
+
   /// Would the small network that `plan` makes differ from the masked original?
   virtual bool differs(const Graph& original, const Plan& plan, const Probe& probe,
                        const ProofOptions& options) = 0;
@@ -47,7 +61,7 @@ class TorchComponent {
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 1;
+constexpr int32_t kTorchInterface = 4;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

@@ -4,8 +4,8 @@ include(CMakePackageConfigHelpers)
 
 get_property(PARSIMONY_ROOMS GLOBAL PROPERTY PARSIMONY_ROOMS)
 foreach(room IN LISTS PARSIMONY_ROOMS)
-  # Who does not ask for torch_io need not have libtorch.
-  if(room STREQUAL "torch_io")
+  # Who does not ask for these need not have libtorch.
+  if(room IN_LIST PARSIMONY_TORCH_ROOMS)
     set(export parsimonyTorchTargets)
   else()
     set(export parsimonyTargets)

@@ -2,6 +2,9 @@
 
 set(PARSIMONY_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
 
+# Rooms that need libtorch: the command and most tests do without them.
+set(PARSIMONY_TORCH_ROOMS torch_io training)
+
 # Warnings stay private: they must not reach a user who links us. Those that are silenced are
 # wrong about std::string with optimisation on (GCC bugs 105329 and 105651) and, where the address
 # sanitizer is on, about std::regex (105562).
@@ -72,7 +75,7 @@ function(parsimony_command folder)
     return()
   endif()
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
-  list(REMOVE_ITEM rooms torch_io)  # comes as a component, when it is needed
+  list(REMOVE_ITEM rooms ${PARSIMONY_TORCH_ROOMS})  # comes as a component, when it is needed
   list(TRANSFORM rooms PREPEND parsimony::)
   add_executable(parsimony ${sources})
   target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
@@ -102,6 +105,9 @@ function(parsimony_component folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}"
        "${PARSIMONY_INCLUDE_ROOT}/parsimony/${folder}" SYMBOLIC)
+  # The networks that --model knows by name are those that users may copy.
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/examples"
+       "${PARSIMONY_INCLUDE_ROOT}/parsimony/examples" SYMBOLIC)
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
   list(TRANSFORM rooms PREPEND parsimony::)
   add_library(parsimony_component MODULE ${sources})
@@ -130,7 +136,7 @@ function(parsimony_programs folder)
   endforeach()
   file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/support/*.cc")
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
-  list(REMOVE_ITEM rooms torch_io)
+  list(REMOVE_ITEM rooms ${PARSIMONY_TORCH_ROOMS})
   list(TRANSFORM rooms PREPEND parsimony::)
   if(support)
     add_library(${arg_PREFIX}support STATIC ${support})
@@ -151,14 +157,16 @@ function(parsimony_programs folder)
 endfunction()
 
 function(parsimony_benchmarks folder)
-  set(with_torch live_resnet50 training_step)
+  set(with_torch live_resnet50 training training_step)
   parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
     LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
   if(PARSIMONY_TORCH)
     foreach(name IN LISTS with_torch)
       add_executable(bench_${name} "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")
       target_include_directories(bench_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
-      target_link_libraries(bench_${name} PRIVATE bench_support parsimony::torch_io)
+      target_link_libraries(bench_${name} PRIVATE bench_support parsimony::training)
+      target_compile_definitions(bench_${name} PRIVATE
+        PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
       set_target_properties(bench_${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
       parsimony_warnings(bench_${name})

@@ -16,6 +16,11 @@ endif()
 # The same random networks in every run; run a test by hand for others, and it prints its seed.
 list(APPEND PARSIMONY_TEST_ENVIRONMENT "RC_PARAMS=seed=20261120")
 
+if(PARSIMONY_SANITIZE)
+  list(APPEND PARSIMONY_TEST_ENVIRONMENT
+    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.txt:print_suppressions=0")
+endif()
+
 # tests/support/ is a library that every test may use: "tests/support/fixture.h". It knows graph/
 # and onnx_io/, which read the fixtures, so that a room's tests build without the rooms above it.
 function(parsimony_test_support)
@@ -63,7 +68,7 @@ function(parsimony_tests room)
   if(room IN_LIST rooms)
     set(rooms ${room})
   else()
-    list(REMOVE_ITEM rooms torch_io)
+    list(REMOVE_ITEM rooms ${PARSIMONY_TORCH_ROOMS})
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cc")
   set(slow ${sources})

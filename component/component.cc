@@ -1,8 +1,11 @@
 // The command's libtorch component.
+#include <torch/version.h>
+
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/component/guard.h"
 #include "parsimony/component/runners.h"
 #include "parsimony/component/script_model.h"
+#include "parsimony/component/training.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/prove.h"
@@ -12,6 +15,8 @@ namespace {
 
 class Component final : public cli::TorchComponent {
  public:
+  std::string version() override { return TORCH_VERSION; }
+
   machine::MachineReport doctor() override {
     return guarded([] { return torch_io::examine(); });
   }
@@ -35,6 +40,18 @@ class Component final : public cli::TorchComponent {
 
   std::unique_ptr<Runner> runner(Graph graph) override {
     return guarded([&] { return std::make_unique<FunctionRunner>(torch_io::plain_run(graph)); });
+  }
+
+  LedgerPoint train(const cli::TrainOrder& order) override {
+    return guarded([&] { return component::train(order); });
+  }
+
+  int sweep(const cli::SweepOrder& order) override {
+    return guarded([&] { return component::sweep(order); });
+  }
+
+  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order) override {
+    return guarded([&] { return component::bench_training(order); });
   }
 
   bool differs(const Graph& original, const Plan& plan, const Probe& probe,

@@ -33,8 +33,13 @@ std::unique_ptr<Prover> ScriptModel::prover(const Plan& plan, const Probe& probe
 }
 
 std::unique_ptr<Runner> ScriptModel::runner() {
-  return guarded(
-      [&] { return std::make_unique<FunctionRunner>(torch_io::script_run(file_.small())); });
+  return guarded([&] {
+    const auto module = file_.small();
+    return std::make_unique<FunctionRunner>(torch_io::script_run(module),
+                                            [module](const std::vector<at::Tensor>& inputs) {
+                                              return torch_io::bound_script(module, inputs);
+                                            });
+  });
 }
 
 }  // namespace parsimony::component

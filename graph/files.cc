@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -30,6 +31,13 @@ class Descriptor {
 };
 
 }  // namespace
+
+bool is_zip(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4> magic{};
+  return file.get() >= 0 && read(file.get(), magic.data(), magic.size()) == ssize_t{magic.size()} &&
+         std::string_view(magic.data(), magic.size()) == "PK\x03\x04";
+}
 
 std::string read_file(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -9,6 +9,9 @@ namespace parsimony {
 /// Content of a file. @throws IoError
 std::string read_file(const std::string& path);
 
+/// Does the file begin as a zip archive does, hence as TorchScript? False if it cannot be read.
+bool is_zip(const std::string& path);
+
 /// A file that appears under its name only once it is complete. It grows under a temporary name
 /// beside the target; commit() renames it, and without commit() nothing remains.
 ///

@@ -20,4 +20,33 @@ ConfigError report_unknown_group(std::string_view id, std::span<const std::strin
   return ConfigError(text + "; there are " + listed({known.begin(), known.end()}, kMostNamed));
 }
 
+ModelError bad_ledger_line(std::string_view place, std::string_view field, std::string_view what) {
+  std::string text(place);
+  if (!field.empty()) text += ": " + std::string(field);
+  return ModelError(text + ": " + std::string(what));
+}
+
+UnsupportedError ledger_version(std::string_view place, int64_t found, int64_t wanted) {
+  return UnsupportedError(std::string(place) + ": a ledger line of version " +
+                          std::to_string(found) + ", but this Parsimony reads version " +
+                          std::to_string(wanted));
+}
+
+ModelError ledger_conflict(std::string_view place, std::string_view other, std::string_view key) {
+  return ModelError(std::string(place) + " and " + std::string(other) +
+                    " tell the same point differently (key " + std::string(key) +
+                    "); remove the line that is wrong");
+}
+
+ConfigError ledger_config() { return ConfigError("a ledger point's config is no JSON object"); }
+
+IoError no_ledger(std::string_view folder) {
+  return IoError(std::string(folder) +
+                 ": has no ledger.jsonl; give the folder that `parsimony sweep --out` names");
+}
+
+ModelError no_points() {
+  return ModelError("the ledger holds no finished point yet; there is nothing to report");
+}
+
 }  // namespace parsimony::errors

@@ -15,6 +15,13 @@ std::string formatted(const char* format, double number) {
   return buffer;
 }
 
+/// Characters, not bytes: a minus sign has three of these.
+size_t width_of(std::string_view cell) {
+  return static_cast<size_t>(std::count_if(cell.begin(), cell.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
 }  // namespace
 
 std::string with_thousands(int64_t number) {
@@ -85,14 +92,14 @@ void Table::rule() { rows_.emplace_back(); }
 std::string Table::text(size_t indent) const {
   std::vector<size_t> width(align_.size(), 0);
   for (const auto& row : rows_) {
-    for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+    for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], width_of(row[c]));
   }
   std::string out;
   for (const auto& row : rows_) {
     std::string line(indent, ' ');
     for (size_t c = 0; c < width.size(); ++c) {
       const std::string cell = row.empty() ? std::string(width[c], '-') : row[c];
-      const std::string fill(width[c] - cell.size(), ' ');
+      const std::string fill(width[c] - width_of(cell), ' ');
       if (c > 0) line += kGap;
       line += align_[c] == Align::kRight ? fill + cell : cell + fill;
     }

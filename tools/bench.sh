@@ -2,7 +2,7 @@
 # Builds the benchmarks and runs them. Each prints its measurements and a table of what was found
 # against what is allowed; the exit code is 1 if something missed.
 #
-#   tools/bench.sh [NAME...]     default: resnet50 memory growth startup live_resnet50
+#   tools/bench.sh [NAME...]     default: resnet50 memory growth startup live_resnet50 training
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ tools/setup.sh
 cmake --preset release -DPARSIMONY_TESTS=OFF -B build/bench >/dev/null
 cmake --build build/bench -- --quiet
 
-[ $# -gt 0 ] || set -- resnet50 memory growth startup live_resnet50
+[ $# -gt 0 ] || set -- resnet50 memory growth startup live_resnet50 training
 status=0
 for name in "$@"; do
   echo "== $name"

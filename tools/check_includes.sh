@@ -7,7 +7,7 @@ set -eu
 root="${1:-$(dirname "$0")/..}"
 cd "$root"
 
-rooms="graph machine masks pruners speedup configs api onnx_io torch_io training report cli component"
+rooms="graph machine masks pruners speedup configs api runtime onnx_io torch_io training report cli component"
 existing=
 for room in $rooms; do
   [ ! -d "$room" ] || existing="$existing $room"
@@ -23,13 +23,15 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
     allow("speedup",  "graph masks",                              "Eigen nlohmann")
     allow("configs",  "graph masks pruners",                      "nlohmann re2")
     allow("api",      "graph masks pruners speedup configs",      "")
+    allow("runtime",  "graph api",                                "Eigen")
     allow("onnx_io",  "graph",                                    "onnx google")
     allow("torch_io", "graph machine masks pruners speedup configs api",  "torch ATen c10")
-    allow("training", "torch_io pruners masks speedup configs graph", "torch ATen c10")
-    allow("report",   "graph masks speedup",                      "nlohmann")
-    allow("cli",      "graph machine masks pruners speedup configs api onnx_io torch_io training report",
+    allow("report",   "graph machine masks speedup",              "nlohmann")
+    allow("training", "graph machine masks pruners speedup configs api onnx_io torch_io report",
+          "torch ATen c10")
+    allow("cli",      "graph machine masks pruners speedup configs api runtime onnx_io torch_io training report",
                       "CLI nlohmann")
-    allow("component", "graph machine masks pruners speedup configs api onnx_io torch_io training cli",
+    allow("component", "graph machine masks pruners speedup configs api onnx_io torch_io training report cli examples",
                       "torch ATen c10")
     split("absl Eigen torch ATen c10", names, " ")
     for (i in names) may_show[names[i]] = 1

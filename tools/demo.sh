@@ -1,6 +1,7 @@
 #!/bin/sh
 # Prunes a trained network end to end: a small CNN for MNIST loses half of every layer's channels.
-# Prints the report, the accuracy before and after, and the proof by ONNX Runtime.
+# Prints the report, the accuracy before and after, and the proof by ONNX Runtime. Then trains and
+# prunes a CNN at five sparsities and writes a report to look at.
 #
 #   tools/demo.sh [RATIO]     share of channels to remove (default 0.5)
 set -eu
@@ -31,4 +32,7 @@ printf ' -> %s, without any fine-tuning\n' \
   "$(node tools/ort_accuracy.mjs "$out/small.onnx" "$images" "$labels" --scale 1/255)"
 
 say build/demo/bin/parsimony verify "$model" "$out/small.onnx" --plan "$out/plan.json" --engine onnxruntime
+say build/demo/bin/parsimony sweep --demo --out "$out/sweep"
+
+printf '\nThe sweep: open %s/sweep/report.html.' "$out"
 printf '\nThe small model, its plan and the report are in %s.\n' "$out"

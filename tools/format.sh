@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sources() {
-  find graph machine masks pruners speedup configs api onnx_io torch_io report component cli bench \
+  find graph machine masks pruners speedup configs api onnx_io torch_io training report component cli bench \
     fuzz tests examples \
     \( -name '*.h' -o -name '*.cc' \) -type f 2>/dev/null | sort
 }

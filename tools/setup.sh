@@ -8,12 +8,15 @@ packages="
   g++ cmake ninja-build ccache
   libonnx-dev libprotobuf-dev protobuf-compiler libeigen3-dev nlohmann-json3-dev libcli11-dev
   libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libopenblas0-openmp
+  libjpeg62-turbo-dev libpng-dev
   libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch
   clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
 "
 # Node runs the oracle. A Node that is there already, from wherever, will do.
 command -v node >/dev/null 2>&1 || packages="$packages nodejs"
 command -v npm >/dev/null 2>&1 || packages="$packages npm"
+# The browser looks at the report's page in the tests.
+command -v chromium >/dev/null 2>&1 || packages="$packages chromium"
 
 installed() {
   dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^.i'

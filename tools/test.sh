@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 
 tools/setup.sh
 tools/ort/install.sh
+tools/report/install.sh
+tests/report/browser/install.sh
 
 if [ -z "${PARSIMONY_TEST_DATA:-}" ] && [ -d ../shared/models ]; then
   PARSIMONY_TEST_DATA=$(cd ../shared && pwd)

@@ -1,6 +1,9 @@
 // What differs between libtorch 1.13 and 2.x. Nothing else asks for the version.
 #pragma once
 
+#include <ATen/autocast_mode.h>
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/util/C++17.h>
 #include <c10/util/intrusive_ptr.h>
@@ -33,6 +36,23 @@ std::weak_ptr<Node> weak(const std::shared_ptr<Node>& node) {
 template <typename Node>
 c10::weak_intrusive_ptr<Node> weak(const c10::intrusive_ptr<Node>& node) {
   return c10::weak_intrusive_ptr<Node>(node);
+}
+
+/// Autocast for CUDA or for the CPU, to this type.
+inline void set_autocast(bool cuda, c10::ScalarType type, bool on) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  const c10::DeviceType device = cuda ? c10::kCUDA : c10::kCPU;
+  at::autocast::set_autocast_dtype(device, type);
+  at::autocast::set_autocast_enabled(device, on);
+#else
+  if (cuda) {
+    at::autocast::set_autocast_gpu_dtype(type);
+    at::autocast::set_enabled(on);
+  } else {
+    at::autocast::set_autocast_cpu_dtype(type);
+    at::autocast::set_cpu_enabled(on);
+  }
+#endif
 }
 
 /// With none, the next use of the leaf makes a new one.

@@ -13,11 +13,12 @@ struct CifarCnnOptions {
   int64_t hidden = 512;  ///< width of the first linear layer
   int64_t image = 32;    ///< height and width of the input, a multiple of 4
   int64_t classes = 10;
+  int64_t channels = 3;  ///< of the image
 };
 
 struct CifarCnnImpl : torch::nn::Module {
   explicit CifarCnnImpl(const CifarCnnOptions& o = {})
-      : conv1(torch::nn::Conv2dOptions(3, o.width, 3).padding(1)),
+      : conv1(torch::nn::Conv2dOptions(o.channels, o.width, 3).padding(1)),
         conv2(torch::nn::Conv2dOptions(o.width, 2 * o.width, 3).padding(1)),
         fc1(2 * o.width * (o.image / 4) * (o.image / 4), o.hidden),
         fc2(o.hidden, o.classes),
@@ -29,7 +30,7 @@ struct CifarCnnImpl : torch::nn::Module {
     register_module("pool", pool);
   }
 
-  /// [n, 3, image, image] -> [n, classes]
+  /// [n, channels, image, image] -> [n, classes]
   at::Tensor forward(at::Tensor x) {
     x = pool(conv1(x).relu());
     x = pool(conv2(x).relu());

@@ -26,9 +26,11 @@ struct MobileNetV2Options {
   int64_t stem = 32;
   int64_t head = 1280;  ///< channels before the classifier; `width` below 1 leaves them
   int64_t classes = 1000;
+  int64_t channels = 3;       ///< of the image
+  bool small_images = false;  ///< of about 32x32: the stem and the second stage keep the size
 
-  int64_t scaled(int64_t channels) const {
-    const auto wanted = static_cast<int64_t>(static_cast<double>(channels) * width);
+  int64_t scaled(int64_t narrow) const {
+    const auto wanted = static_cast<int64_t>(static_cast<double>(narrow) * width);
     return std::max<int64_t>(8, (wanted + 4) / 8 * 8);
   }
 };
@@ -71,12 +73,14 @@ TORCH_MODULE(InvertedResidual);
 struct MobileNetV2Impl : torch::nn::Module {
   explicit MobileNetV2Impl(const MobileNetV2Options& o = {}) {
     int64_t channels = o.scaled(o.stem);
-    push_conv(features, 3, channels, 3, 2);
+    push_conv(features, o.channels, channels, 3, o.small_images ? 1 : 2);
     features->push_back(torch::nn::ReLU6());
-    for (const MobileNetStage& stage : o.stages) {
+    for (size_t s = 0; s < o.stages.size(); ++s) {
+      const MobileNetStage& stage = o.stages[s];
       const int64_t out = o.scaled(stage.channels);
+      const int64_t first_stride = o.small_images && s == 1 ? 1 : stage.stride;
       for (int64_t i = 0; i < stage.blocks; ++i) {
-        const int64_t stride = i == 0 ? stage.stride : 1;
+        const int64_t stride = i == 0 ? first_stride : 1;
         features->push_back(InvertedResidual(channels, out, stage.expansion, stride));
         channels = out;
       }
@@ -89,7 +93,7 @@ struct MobileNetV2Impl : torch::nn::Module {
     register_module("classifier", classifier);
   }
 
-  /// [n, 3, h, w] -> [n, classes]
+  /// [n, channels, h, w] -> [n, classes]
   at::Tensor forward(const at::Tensor& x) { return classifier(features->forward(x).mean({2, 3})); }
 
   torch::nn::Sequential features;

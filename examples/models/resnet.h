@@ -1,5 +1,5 @@
-// Residual networks of the ImageNet kind: ResNet-18 and ResNet-50.
-// Source: He et al., Deep Residual Learning for Image Recognition, 2015
+// Residual networks: ResNet-18 and ResNet-50 of the ImageNet kind, ResNet-20 and ResNet-56 for
+// small images. Source: He et al., Deep Residual Learning for Image Recognition, 2015
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,8 +20,14 @@ struct ResNetOptions {
   std::vector<int64_t> blocks = {2, 2, 2, 2};  ///< per stage
   bool bottleneck = false;  ///< blocks of 1x1, 3x3 and 1x1 convolutions, four times as wide outside
   int64_t classes = 1000;
+  int64_t channels = 3;       ///< of the image
+  bool small_images = false;  ///< of about 32x32: the stem is one 3x3 convolution of stride 1
 };
 
+/// Of 6 · blocks + 2 layers; unlike the paper's, its shortcuts are convolutions.
+inline ResNetOptions cifar_resnet(int64_t blocks) {
+  return {.width = 16, .blocks = {blocks, blocks, blocks}, .classes = 10, .small_images = true};
+}
 inline ResNetOptions resnet18() { return {}; }
 inline ResNetOptions resnet50() { return {.blocks = {3, 4, 6, 3}, .bottleneck = true}; }
 
@@ -63,9 +69,11 @@ TORCH_MODULE(ResidualBlock);
 
 struct ResNetImpl : torch::nn::Module {
   explicit ResNetImpl(const ResNetOptions& o = resnet18()) {
-    push_conv_norm(stem, 3, o.width, 7, 2);
+    push_conv_norm(stem, o.channels, o.width, o.small_images ? 3 : 7, o.small_images ? 1 : 2);
     stem->push_back(torch::nn::ReLU());
-    stem->push_back(torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2).padding(1)));
+    if (!o.small_images) {
+      stem->push_back(torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2).padding(1)));
+    }
     int64_t channels = o.width;
     int64_t width = o.width;
     for (size_t stage = 0; stage < o.blocks.size(); ++stage) {
@@ -82,7 +90,7 @@ struct ResNetImpl : torch::nn::Module {
     register_module("fc", fc);
   }
 
-  /// [n, 3, h, w] -> [n, classes]
+  /// [n, channels, h, w] -> [n, classes]
   at::Tensor forward(at::Tensor x) {
     x = at::adaptive_avg_pool2d(blocks->forward(stem->forward(x)), {1, 1});
     return fc(x.flatten(1));

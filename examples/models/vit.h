@@ -21,6 +21,7 @@ struct ViTOptions {
   int64_t heads = 3;
   int64_t mlp = 768;  ///< hidden units between the two linear layers of a block
   int64_t classes = 1000;
+  int64_t channels = 3;  ///< of the image
 };
 
 /// Self-attention. `heads` is fixed; what a head is wide follows from the weights.
@@ -75,7 +76,7 @@ TORCH_MODULE(TransformerBlock);
 
 struct ViTImpl : torch::nn::Module {
   explicit ViTImpl(const ViTOptions& o = {})
-      : patches(torch::nn::Conv2dOptions(3, o.embedding, o.patch).stride(o.patch)),
+      : patches(torch::nn::Conv2dOptions(o.channels, o.embedding, o.patch).stride(o.patch)),
         norm(torch::nn::LayerNormOptions({o.embedding})),
         head(o.embedding, o.classes) {
     const int64_t tokens = (o.image / o.patch) * (o.image / o.patch) + 1;
@@ -90,7 +91,7 @@ struct ViTImpl : torch::nn::Module {
     register_module("head", head);
   }
 
-  /// [n, 3, image, image] -> [n, classes]
+  /// [n, channels, image, image] -> [n, classes]
   at::Tensor forward(at::Tensor x) {
     x = patches(x).flatten(2).transpose(1, 2);
     x = at::cat({class_token.expand({x.size(0), -1, -1}), x}, 1) + position;

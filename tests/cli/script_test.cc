@@ -43,6 +43,13 @@ TEST_F(CliScript, IsInspectedAndExplained) {
   EXPECT_EQ(place_.run("explain " + model_ + "--input 1x3x32x32 --node layer1.0.conv1").code, 0);
 }
 
+TEST_F(CliScript, IsMeasuredWithOtherBatches) {
+  const Outcome outcome =
+      place_.run("bench " + model_ + "--input 1x3x32x32 --batch 1,2 --runs 3 --engine libtorch");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(lines_with(outcome.out, "libtorch      2  resnet20_cifar10.ts.pt"), "") << outcome.out;
+}
+
 TEST_F(CliScript, AsksForTheInputs) {
   const Outcome outcome = place_.run("prune " + model_ + "-o o.pt --ratio 0.5");
   EXPECT_EQ(outcome.code, 2);

@@ -91,7 +91,8 @@ TEST(Cli, WithoutACommandPrintsTheHelp) {
 
 TEST(Cli, EveryCommandHasHelpWithAnExample) {
   const Workplace place;
-  for (const std::string command : {"prune", "inspect", "explain", "apply", "verify", "doctor"}) {
+  for (const std::string command :
+       {"prune", "inspect", "explain", "apply", "verify", "doctor", "bench"}) {
     const Outcome outcome = place.run(command + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");

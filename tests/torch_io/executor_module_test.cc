@@ -94,6 +94,18 @@ TEST(GraphModule, TrainingMovesTheStatisticsByTheMomentum) {
       at::allclose(net->weights().at("mean"), mean * 0.8 + a.mean({0, 2, 3}) * 0.2, 1e-4, 1e-6));
 }
 
+/// ONNX divides by n, where libtorch's own module would by n - 1.
+TEST(GraphModule, TheVarianceThatTrainingLeavesIsThatOfTheBatch) {
+  GraphModule net = classifier();
+  const at::Tensor variance = net->weights().at("var").clone();
+  const at::Tensor x = at::randn({2, 3, 8, 8});
+  net->train();
+  net->forward(x);
+  const at::Tensor a = at::conv2d(x, net->weights().at("W1"), {}, 1, 1);
+  const at::Tensor of_batch = at::var(a, {0, 2, 3}, /*unbiased=*/false);
+  EXPECT_TRUE(at::allclose(net->weights().at("var"), variance * 0.8 + of_batch * 0.2, 1e-4, 1e-6));
+}
+
 TEST(GraphModule, DropoutDropsInTrainingOnly) {
   GraphModule net = module_of(
       R"(net (float[100] x) => (float[100] y)

@@ -39,6 +39,52 @@ void update(const at::Tensor& running, const at::Tensor& current, double momentu
   running.detach().mul_(momentum).add_(current.detach().reshape(running.sizes()), 1 - momentum);
 }
 
+struct Normalised {
+  at::Tensor y;
+  Moments batch;  ///< if they were asked for
+};
+
+bool is_per_element(const Call& call) {
+  return call.opset() < 9 && call.integer("spatial", 1) == 0;
+}
+
+/// One kernel forwards and one backwards: training takes half the time.
+bool libtorch_has_it(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  return x.scalar_type() == at::kFloat && x.dim() >= 2 && x.numel() > 0 &&
+         !call.presence(0).defined() && !is_per_element(call) &&
+         std::all_of(call.inputs.begin() + 1, call.inputs.end(),
+                     [](const at::Tensor& t) { return t.scalar_type() == at::kFloat; });
+}
+
+Normalised normalised_by_libtorch(const Call& call, bool of_batch) {
+  const double epsilon = call.real("epsilon", 1e-5);
+  const at::Tensor none;
+  const auto [y, mean, inverse] =
+      at::native_batch_norm(call.in(0), call.in(1), call.in(2), of_batch ? none : call.in(3),
+                            of_batch ? none : call.in(4), of_batch, /*momentum=*/0, epsilon);
+  if (!of_batch) return {y, {}};
+  return {y, {mean, inverse.square().reciprocal() - epsilon, {}}};
+}
+
+Normalised normalised_by_parts(const Call& call, bool of_batch) {
+  const at::Tensor& x = call.in(0);
+  const bool per_element = is_per_element(call);
+  Ints feature(position(x.dim()), 1);
+  for (int64_t i = 1; i < (per_element ? x.dim() : std::min<int64_t>(2, x.dim())); ++i) {
+    feature[position(i)] = x.size(i);
+  }
+  const auto shaped = [&](size_t i) { return call.in(i).reshape(feature); };
+  Moments used{shaped(3), shaped(4), {}};
+  if (of_batch) {
+    Ints axes{0};
+    for (int64_t i = 2; i < x.dim() && !per_element; ++i) axes.push_back(i);
+    used = moments_of(x, call.presence(0), axes);
+  }
+  const at::Tensor scale = shaped(1) * at::rsqrt(used.variance + call.real("epsilon", 1e-5));
+  return {(x - used.mean) * scale + shaped(2), used};
+}
+
 /// The window goes over the channels that are there.
 at::Tensor local_response(const Call& call, const at::Tensor& x) {
   const int64_t size = call.integer("size", 1);
@@ -57,37 +103,22 @@ at::Tensor local_response(const Call& call, const at::Tensor& x) {
 }  // namespace
 
 Tensors batch_normalization(const Call& call) {
-  const at::Tensor& x = call.in(0);
-  const double epsilon = call.real("epsilon", 1e-5);
   const double momentum = call.real("momentum", 0.9);
-  const bool per_element = call.opset() < 9 && call.integer("spatial", 1) == 0;
-  const bool asked = call.integer("training_mode", 0) != 0;
-  Ints feature(position(x.dim()), 1);
-  for (int64_t i = 1; i < (per_element ? x.dim() : std::min<int64_t>(2, x.dim())); ++i) {
-    feature[position(i)] = x.size(i);
-  }
-  const auto shaped = [&](size_t i) { return call.in(i).reshape(feature); };
-  at::Tensor mean = shaped(3);
-  at::Tensor variance = shaped(4);
-  Tensors extra;
-  if (call.training || asked) {
-    Ints axes{0};
-    for (int64_t i = 2; i < x.dim() && !per_element; ++i) axes.push_back(i);
-    const Moments batch = moments_of(x, call.presence(0), axes);
+  const bool of_batch = call.training || call.integer("training_mode", 0) != 0;
+  const Normalised result = libtorch_has_it(call) ? normalised_by_libtorch(call, of_batch)
+                                                  : normalised_by_parts(call, of_batch);
+  Tensors results{result.y};
+  if (of_batch && call.outputs() > 1) {
     const auto mixed = [&](size_t i, const at::Tensor& current) {
       return call.in(i)*momentum + current.reshape(call.in(i).sizes()) * (1 - momentum);
     };
-    extra = {mixed(3, batch.mean), mixed(4, batch.variance)};
-    if (call.training) {
-      update(call.in(3), batch.mean, momentum);
-      update(call.in(4), batch.variance, momentum);
-    }
-    mean = batch.mean;
-    variance = batch.variance;
+    results.push_back(mixed(3, result.batch.mean));
+    results.push_back(mixed(4, result.batch.variance));
   }
-  const at::Tensor scale = shaped(1) * at::rsqrt(variance + epsilon);
-  Tensors results{(x - mean) * scale + shaped(2)};
-  results.insert(results.end(), extra.begin(), extra.end());
+  if (call.training) {
+    update(call.in(3), result.batch.mean, momentum);
+    update(call.in(4), result.batch.variance, momentum);
+  }
   // Copies of the statistics that versions 7 to 13 may name.
   while (results.size() < call.outputs())
     results.push_back(call.in(results.size() % 2 == 1 ? 3 : 4));

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <memory>
 #include <utility>
 
 #include "parsimony/torch_io/preserved.h"
@@ -75,6 +76,24 @@ Computation script_run(const jit::Module& module) {
     const Preserved state(module.buffers());
     std::vector<at::Tensor> outputs;
     flatten(module.forward(arguments(module, inputs)), outputs);
+    return outputs;
+  };
+}
+
+BoundComputation bound_script(const jit::Module& module, const std::vector<at::Tensor>& inputs) {
+  struct State {
+    State(const jit::Module& of, const std::vector<at::Tensor>& inputs)
+        : module(of), given(arguments(of, inputs)), evaluating(of), preserved(of.buffers()) {}
+
+    jit::Module module;
+    std::vector<c10::IValue> given;
+    EvaluatingScript evaluating;
+    Preserved preserved;
+  };
+  return [state = std::make_shared<State>(module, inputs)] {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> outputs;
+    flatten(state->module.forward(state->given), outputs);
     return outputs;
   };
 }

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "parsimony/speedup/plan.h"
+#include "parsimony/torch_io/bound_run.h"
 #include "parsimony/torch_io/prove.h"
 #include "parsimony/torch_io/script/read.h"
 
@@ -14,7 +15,12 @@ namespace parsimony::torch_io {
 /// too.
 Computation script_run(const torch::jit::Module& module);
 
-/// The same with zeros in what the plan removes. `script` was read from the module.
+/// The same on inputs that stay, without what `script_run` does around each call: the module is in
+/// evaluation mode, and its buffers go their own way, until the result is gone.
+BoundComputation bound_script(const torch::jit::Module& module,
+                              const std::vector<at::Tensor>& inputs);
+
+/// `script_run` with zeros in what the plan removes. `script` was read from the module.
 Computation zeroed_run(const torch::jit::Module& module, const ScriptGraph& script,
                        const Plan& plan);
 

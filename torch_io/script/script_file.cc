@@ -86,6 +86,8 @@ const std::string& ScriptFile::sha256() const { return impl_->sha256; }
 
 const torch::jit::Module& ScriptFile::module() const { return impl_->module; }
 
+const jit::ExtraFilesMap& ScriptFile::extra_files() const { return impl_->extra; }
+
 ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   impl_->editor.reset();
   impl_->small.reset();

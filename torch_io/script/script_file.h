@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "parsimony/graph/infer.h"
@@ -34,6 +35,8 @@ class ScriptFile {
   const std::string& sha256() const;
   /// The module as it was read; the editor leaves it as it is.
   const torch::jit::Module& module() const;
+  /// Those that its author added to the archive, by name.
+  const std::unordered_map<std::string, std::string>& extra_files() const;
 
   /// The module as a Graph, which lives as long as the file; reading again starts anew, and edits
   /// are forgotten. @throws ConfigError, ModelError: see read_script

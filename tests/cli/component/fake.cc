@@ -6,6 +6,7 @@
 
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/machine/turns.h"
 
 namespace parsimony {
 
@@ -19,9 +20,31 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+/// Takes as long as the network has nodes, and computes nothing.
+class FakeRun final : public BoundRun {
+ public:
+  explicit FakeRun(size_t nodes) : seconds_(50e-6 * static_cast<double>(nodes)) {}
+  void run() override {
+    const double end = machine::steady_seconds() + seconds_;
+    while (machine::steady_seconds() < end) {
+    }
+  }
+  std::vector<TensorBytes> outputs() override { return {}; }
+
+ private:
+  double seconds_;
+};
+
 class FakeRunner final : public Runner {
  public:
+  explicit FakeRunner(size_t nodes) : nodes_(nodes) {}
   Tensors run(const Tensors&) override { return {}; }
+  std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>&) override {
+    return std::make_unique<FakeRun>(nodes_);
+  }
+
+ private:
+  size_t nodes_;
 };
 
 /// Finds a difference.
@@ -37,6 +60,7 @@ class FakeProver final : public Prover {
 
 class Fake final : public cli::TorchComponent {
  public:
+  std::string version() override { return "fake"; }
   machine::MachineReport doctor() override {
     const std::string error = variable("FAKE_ERROR");
     if (error == "ConfigError") throw ConfigError("of the configuration");
@@ -58,7 +82,17 @@ class Fake final : public cli::TorchComponent {
     if (variable("FAKE_ERROR") == "UnsupportedError") throw UnsupportedError("it cannot be run");
     return std::make_unique<FakeProver>();
   }
-  std::unique_ptr<Runner> runner(Graph) override { return std::make_unique<FakeRunner>(); }
+  std::unique_ptr<Runner> runner(Graph graph) override {
+    for (const Node& node : graph.nodes) {
+      if (node.op == variable("FAKE_REFUSES")) throw UnsupportedError("no kernel for " + node.op);
+    }
+    return std::make_unique<FakeRunner>(graph.nodes.size());
+  }
+  LedgerPoint train(const cli::TrainOrder&) override { return {}; }
+  int sweep(const cli::SweepOrder&) override { return 0; }
+  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder&) override {
+    return {};
+  }
   bool differs(const Graph&, const Plan& plan, const Probe&, const ProofOptions&) override {
     return std::any_of(plan.groups.begin(), plan.groups.end(),
                        [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });

@@ -1,0 +1,299 @@
+#include "parsimony/cli/bench_latency.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/progress.h"
+#include "parsimony/cli/threads_option.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/report/bench.h"
+#include "parsimony/runtime/random_inputs.h"
+
+namespace parsimony::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Batch = std::optional<int64_t>;
+
+/// File names; paths where two files have the same name, a number where even those are the same.
+std::vector<std::string> labels_of(const std::vector<std::string>& paths) {
+  const auto name_of = [](const std::string& path) { return fs::path(path).filename().string(); };
+  std::map<std::string, int> seen;
+  std::vector<std::string> labels;
+  for (const std::string& path : paths) {
+    const bool alone = std::all_of(paths.begin(), paths.end(), [&](const std::string& other) {
+      return other == path || name_of(other) != name_of(path);
+    });
+    std::string label = alone ? name_of(path) : path;
+    const int before = seen[path]++;
+    if (before > 0) label += " (" + std::to_string(before + 1) + ")";
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
+struct Entrant {
+  std::unique_ptr<Model> model;
+  std::vector<InputSpec> specs;
+};
+
+std::vector<Entrant> read_models(const LatencyOptions& options) {
+  std::vector<Entrant> entrants;
+  for (const std::string& path : options.models) {
+    Entrant entrant{open_model(path, options.specs), {}};
+    entrant.specs = input_specs(options.specs, entrant.model->graph());
+    entrants.push_back(std::move(entrant));
+  }
+  return entrants;
+}
+
+/// A model that an engine has opened, ready to run; or why it is not.
+struct Contestant {
+  std::unique_ptr<BoundRun> bound;
+  BenchRow row;
+
+  machine::Work work() {
+    return [this] { bound->run(); };
+  }
+};
+
+/// Integers that are no word's or byte's may be refused: then flags are tried.
+constexpr int64_t kRanges[] = {256, 2};
+
+void bind_and_warm_up(const Entrant& entrant, Executable& network, const LatencyOptions& options,
+                      Batch batch, Contestant& contestant) {
+  for (const int64_t below : kRanges) {
+    const auto inputs = runtime::random_inputs(
+        entrant.model->graph(),
+        {.specs = entrant.specs, .batch = batch, .seed = options.seed, .below = below});
+    contestant.row.batch = runtime::batch_of(inputs);
+    try {
+      contestant.bound = network.bind(inputs);
+      contestant.bound->run();
+      contestant.row.warm_up = 1 + machine::warm_up(contestant.work(), options.turns);
+      return;
+    } catch (const std::exception&) {
+      contestant.bound.reset();
+      if (below == kRanges[std::size(kRanges) - 1]) throw;
+    }
+  }
+}
+
+/// One engine's models with one batch: made ready, then measured in turn.
+std::vector<BenchRow> measure(const std::vector<Entrant>& entrants,
+                              const std::vector<std::unique_ptr<Executable>>& networks,
+                              const std::vector<std::string>& refusals,
+                              const LatencyOptions& options, Batch batch) {
+  std::vector<Contestant> contestants(entrants.size());
+  std::vector<size_t> ready;
+  std::vector<machine::Work> works;
+  for (size_t m = 0; m < entrants.size(); ++m) {
+    Contestant& contestant = contestants[m];
+    contestant.row.model = m;
+    contestant.row.batch = batch.value_or(1);
+    contestant.row.refused = refusals[m];
+    if (networks[m] == nullptr) continue;
+    try {
+      bind_and_warm_up(entrants[m], *networks[m], options, batch, contestant);
+      ready.push_back(m);
+      works.push_back(contestant.work());
+    } catch (const std::exception& error) {
+      contestant.row.refused = error.what();
+    }
+  }
+  const auto samples = machine::take_turns(works, options.turns);
+  for (size_t i = 0; i < ready.size(); ++i) {
+    BenchRow& row = contestants[ready[i]].row;
+    row.time = machine::summary_of(samples[i].runs);
+    if (i > 0 && ready[0] == 0) {
+      row.speedup = machine::compare(samples[0].turns, samples[i].turns);
+    }
+  }
+  std::vector<BenchRow> rows;
+  for (const Contestant& contestant : contestants) rows.push_back(contestant.row);
+  return rows;
+}
+
+/// All that one engine is to run.
+std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, const Engine& engine,
+                              const LatencyOptions& options, const std::vector<Batch>& batches) {
+  std::vector<std::unique_ptr<Executable>> networks(entrants.size());
+  std::vector<std::string> refusals(entrants.size());
+  for (size_t m = 0; m < entrants.size(); ++m) {
+    try {
+      networks[m] = engine.open(*entrants[m].model);
+    } catch (const std::exception& error) {
+      refusals[m] = error.what();
+    }
+  }
+  std::vector<BenchRow> rows;
+  for (const Batch batch : batches) {
+    for (BenchRow& row : measure(entrants, networks, refusals, options, batch)) {
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+std::vector<BenchInput> inputs_of(const Entrant& entrant, Batch batch) {
+  std::vector<BenchInput> inputs;
+  try {
+    for (const TensorBytes& input :
+         runtime::random_inputs(entrant.model->graph(), {.specs = entrant.specs, .batch = batch})) {
+      inputs.push_back({input.name, input.dtype, input.dims});
+    }
+  } catch (const UnsupportedError&) {
+    // Its row says why.
+  }
+  return inputs;
+}
+
+bool takes_the_same(const BenchModel& a, const BenchModel& b) {
+  const auto same = [](const BenchInput& x, const BenchInput& y) {
+    return x.dtype == y.dtype && x.shape == y.shape;
+  };
+  return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same);
+}
+
+std::string text_of(const std::vector<BenchInput>& inputs) {
+  std::string text;
+  for (const BenchInput& input : inputs) {
+    text += (text.empty() ? "" : ", ") + input.name + to_string(input.shape) + " " +
+            std::string(name_of(input.dtype));
+  }
+  return text;
+}
+
+void describe_models(const std::vector<Entrant>& entrants, const LatencyOptions& options,
+                     Batch batch, BenchReport& report) {
+  const auto labels = labels_of(options.models);
+  for (size_t m = 0; m < entrants.size(); ++m) {
+    const Model& model = *entrants[m].model;
+    std::error_code error;
+    const auto bytes = fs::file_size(model.path(), error);
+    report.models.push_back({labels[m], model.path(), model.sha256(),
+                             error ? 0 : static_cast<int64_t>(bytes),
+                             inputs_of(entrants[m], batch)});
+    const BenchModel& first = report.models.front();
+    const BenchModel& last = report.models.back();
+    if (takes_the_same(first, last) || first.inputs.empty() || last.inputs.empty()) continue;
+    report.notes.push_back(
+        "the models take different inputs, and each got its own: " + first.label + " " +
+        text_of(first.inputs) + "; " + last.label + " " + text_of(last.inputs));
+  }
+}
+
+/// The BLAS is libtorch's: where that does not run, none counts.
+machine::MachineReport machine_facts(bool with_torch) {
+  void* library = with_torch ? dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL) : nullptr;
+  machine::MachineReport report = machine::facts(library);
+  if (library == nullptr) report.blas.reset();
+  machine::judge(report);
+  return report;
+}
+
+void check_something_ran(const BenchReport& report) {
+  std::vector<std::string> reasons;
+  for (const BenchRow& row : report.rows) {
+    if (row.refused.empty()) return;
+    std::string reason = report.models[row.model].label + " on " + report.engines[row.engine].name +
+                         ": " + row.refused;
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+      reasons.push_back(std::move(reason));
+    }
+  }
+  throw errors::nothing_runs(reasons);
+}
+
+}  // namespace
+
+std::vector<std::optional<int64_t>> parse_batches(const std::string& text) {
+  if (text.empty()) return {std::nullopt};
+  std::vector<std::optional<int64_t>> batches;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int64_t batch = 0;
+    const char* end = part.data() + part.size();
+    const auto [stopped, error] = std::from_chars(part.data(), end, batch);
+    if (error != std::errc{} || stopped != end || batch < 1) throw errors::bad_batch(text);
+    batches.emplace_back(batch);
+  }
+  if (batches.empty() || text.back() == ',') throw errors::bad_batch(text);
+  return batches;
+}
+
+void add_options(CLI::App& command, LatencyOptions& options) {
+  command
+      .add_option("MODEL", options.models, "ONNX or TorchScript files; the first is compared to")
+      ->type_name("");
+  add_input_option(command, options.specs);
+  command
+      .add_option("--batch", options.batches,
+                  "Batch sizes, where the files leave the batch open: 1,64 (1, or as --input says)")
+      ->type_name("N,...");
+  add_engine_options(command, options.engines, options.threads);
+  command
+      .add_option("--seconds", options.turns.seconds,
+                  "How long each model is measured on each engine with each batch (3)")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--runs", options.turns.runs,
+                  "How many runs of each are counted, in place of --seconds")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--warm-up", options.turns.warm_up,
+                  "How many runs are not counted at first; without it, until they get no quicker")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--seed", options.seed, "Where the random inputs begin (1)")->type_name("N");
+  command.add_option("--json", options.json, "Write the results as JSON too")->type_name("FILE");
+}
+
+void bench_latency(const LatencyOptions& options, const Session& session) {
+  if (options.models.empty()) throw errors::usage("bench", "MODEL is required, or --train NAME");
+  std::vector<NamedFile> inputs = {{}};  // the first place would be one that may be written over
+  for (const std::string& model : options.models) inputs.push_back({"the model", model});
+  check_outputs({{"--json", options.json}}, inputs);
+  const std::vector<Batch> batches = parse_batches(options.batches);
+  EngineOptions wanted = options.engines;
+  wanted.threads = parse_threads(options.threads);
+  Progress progress({}, !session.quiet);
+  progress.begin("reading");
+  const std::vector<Entrant> entrants = read_models(options);
+  progress.begin("looking for engines");
+  const Engines engines = find_engines(wanted);
+  BenchReport report;
+  report.command = session.command_line;
+  report.threads = engines.threads;
+  report.seed = options.seed;
+  report.notes = engines.notes;
+  describe_models(entrants, options, batches[0], report);
+  report.facts = machine_facts(engines.found[0].name == "libtorch");
+  for (const Engine& engine : engines.found) {
+    progress.begin("measuring on " + engine.name);
+    report.engines.push_back({engine.name, engine.version, engine.path});
+    for (BenchRow& row : measure(entrants, engine, options, batches)) {
+      row.engine = report.engines.size() - 1;
+      report.rows.push_back(std::move(row));
+    }
+  }
+  progress.finish();
+  check_something_ran(report);
+  if (!options.json.empty()) write_file(options.json, to_json(report));
+  print(to_text(report));
+}
+
+}  // namespace parsimony::cli

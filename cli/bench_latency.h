@@ -1,0 +1,35 @@
+// `parsimony bench MODEL…`: how long models take, measured in turn.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/engines.h"
+#include "parsimony/machine/turns.h"
+
+namespace parsimony::cli {
+
+struct LatencyOptions {
+  std::vector<std::string> models;
+  std::vector<std::string> specs;  ///< of --input
+  std::string batches;             ///< "1,64"; empty: as the files have it
+  EngineOptions engines;
+  std::string threads;
+  machine::TurnOptions turns;
+  uint64_t seed = 1;
+  std::string json;
+};
+
+/// "1,64"; a batch that the files choose where nothing is given. @throws ConfigError
+std::vector<std::optional<int64_t>> parse_batches(const std::string& text);
+
+void add_options(CLI::App& command, LatencyOptions& options);
+
+/// @throws UnsupportedError if nothing could be run
+void bench_latency(const LatencyOptions& options, const Session& session);
+
+}  // namespace parsimony::cli

@@ -1,0 +1,92 @@
+#include "parsimony/cli/engines.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/machine/cores.h"
+#include "parsimony/machine/errors.h"
+#include "parsimony/runtime/onnx_runtime.h"
+
+namespace parsimony::cli {
+namespace {
+
+constexpr const char* kTorch = "libtorch";
+constexpr const char* kOnnxRuntime = "onnxruntime";
+constexpr const char* kAll = "all";
+
+void check_name(const std::string& name) {
+  const std::vector<std::string> known = {kTorch, kOnnxRuntime, kAll};
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw errors::unknown_engine(name, known);
+  }
+}
+
+/// libtorch measures how many are best; without it there is one per processor.
+int choose_threads(bool with_torch, std::optional<int> wanted) {
+  if (with_torch) return torch_component().choose_threads(wanted);
+  return wanted.value_or(machine::these_cores().usable());
+}
+
+Engine torch_engine() {
+  return {kTorch, torch_component().version(), {}, [](Model& model) { return model.runner(); }};
+}
+
+Engine onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads) {
+  return {kOnnxRuntime, library.version(), library.path(), [library, threads](Model& model) {
+            if (model.graph().format != "onnx") throw errors::onnx_only(model.path());
+            return library.open(model.path(), {.threads = threads});
+          }};
+}
+
+}  // namespace
+
+void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads) {
+  command
+      .add_option("--engine", options.engine,
+                  "What runs the models: libtorch, onnxruntime or all (those that are found, the "
+                  "default)")
+      ->type_name("NAME");
+  command
+      .add_option("--onnxruntime", options.onnxruntime,
+                  "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)")
+      ->type_name("PATH");
+  add_threads_option(command, threads);
+}
+
+Engines find_engines(const EngineOptions& options) {
+  check_name(options.engine);
+  const bool all = options.engine == kAll;
+  const char* variable = std::getenv("PARSIMONY_ONNXRUNTIME");
+  const bool library_named =
+      !options.onnxruntime.empty() || (variable != nullptr && *variable != '\0');
+  Engines engines;
+  std::optional<runtime::OnnxRuntime> library;
+  if (all || options.engine == kOnnxRuntime) {
+    try {
+      library = runtime::find_onnx_runtime(options.onnxruntime);
+    } catch (const UnsupportedError& error) {
+      if (!all || library_named) throw;
+      engines.notes.emplace_back(error.what());
+    }
+  }
+  bool with_torch = options.engine == kTorch;
+  if (all) {
+    try {
+      torch_component();
+      with_torch = true;
+    } catch (const UnsupportedError& error) {
+      if (!library) throw;
+      engines.notes.emplace_back(error.what());
+    }
+  }
+  engines.threads = choose_threads(with_torch, options.threads);
+  if (with_torch) engines.found.push_back(torch_engine());
+  if (library) engines.found.push_back(onnx_runtime_engine(*library, engines.threads));
+  return engines;
+}
+
+}  // namespace parsimony::cli

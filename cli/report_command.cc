@@ -1,0 +1,93 @@
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/report_files.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/report/html/page.h"
+#include "parsimony/report/sweep/summary.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportOptions {
+  std::vector<std::string> folders;
+  std::string out;
+  std::string title;
+};
+
+/// Where the report goes: beside the first ledger, unless somewhere else was named.
+std::string folder_of(const ReportOptions& options) {
+  if (!options.out.empty()) return options.out;
+  const fs::path first = options.folders[0];
+  if (fs::is_directory(first)) return first.string();
+  return first.has_parent_path() ? first.parent_path().string() : ".";
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directory(folder, error);
+  if (error) throw errors::cannot_write(folder, error.value());
+}
+
+std::string summary(const SweepReport& report) {
+  using enum Table::Align;
+  Table table({"", "before", "after", "ratio"}, {kLeft, kRight, kRight, kRight});
+  for (const Headline& line : report.headline) {
+    table.add({line.what, line.before, line.after, line.ratio});
+  }
+  std::string text =
+      printable(report.selected_name) + ": " + report.selected_because + "\n" + table.text();
+  for (const std::string& note : report.notes) text += "note: " + printable(note) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string write_report(const std::vector<std::string>& folders, const std::string& out,
+                         const std::string& title) {
+  const SweepReport report = summarise(merge_ledgers(folders), title);
+  make_folder(out);
+  const auto path = [&](const char* name) { return (fs::path(out) / name).string(); };
+  const std::vector<std::pair<std::string, std::string (*)(const SweepReport&)>> files = {
+      {path("report.html"), to_html},
+      {path("report.md"), to_markdown},
+      {path("report.csv"), to_csv},
+      {path("report.json"), to_json}};
+  std::vector<NamedFile> outputs;
+  for (const auto& [name, make] : files) outputs.push_back({"--out", name});
+  check_outputs(outputs, {});
+  for (const auto& [name, make] : files) write_file(name, make(report));
+  std::string text = summary(report);
+  if (!has_charts()) text += "note: this Parsimony was built without charts; the page has tables\n";
+  for (const auto& [name, make] : files) text += "wrote " + printable(name) + "\n";
+  return text;
+}
+
+void add_report(CLI::App& app, Session& session) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* command =
+      add_command(app, "report", "Makes a page, tables and JSON of the points of a sweep",
+                  "parsimony report runs/cifar10");
+  command->add_option("dir", options->folders, "Folders of sweeps; their points are put together")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--out", options->out, "Folder for the four files (default: the first DIR)")
+      ->type_name("DIR");
+  command->add_option("--title", options->title, "Title (default: of model and data)")
+      ->type_name("TEXT");
+  command->callback([options, &session] {
+    session.run = [options, &session] {
+      const std::string text = write_report(options->folders, folder_of(*options), options->title);
+      if (!session.quiet) print(text);
+    };
+  });
+}
+
+}  // namespace parsimony::cli

@@ -1,0 +1,116 @@
+#include <cstdio>
+#include <memory>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/training_options.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/report/ledger_point.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct TrainCommandOptions {
+  TrainingOptions training;
+  TrainOrder order;
+  std::string report;
+};
+
+void add_files(CLI::App& command, TrainCommandOptions& options) {
+  command.add_option("--report", options.report, "Write what came of it, as JSON")
+      ->type_name("FILE");
+  command
+      .add_option("--checkpoint", options.order.checkpoint,
+                  "Write the state after every epoch, and go on from it if it is there")
+      ->type_name("FILE");
+  command.add_option("--profile", options.order.profile, "Write a trace for chrome://tracing")
+      ->type_name("FILE");
+  command
+      .add_option("--teacher", options.order.teacher, "Model file to distil from: see --distill")
+      ->type_name("MODEL");
+}
+
+std::string row(const char* what, const LedgerPoint::Score& score) {
+  return score.total == 0
+             ? ""
+             : std::string(what) + percent(score.correct, score.total) + "  (" +
+                   with_thousands(score.correct) + " of " + with_thousands(score.total) + ")\n";
+}
+
+std::string summary(const LedgerPoint& point) {
+  std::string text;
+  if (point.params.before > 0) {
+    text += "parameters     " + with_thousands(point.params.before) + " -> " +
+            with_thousands(point.params.after) + "\n" + "multiply-adds  " +
+            with_thousands(point.macs.before) + " -> " + with_thousands(point.macs.after) + "\n";
+  }
+  text += row("before         ", point.before) + row("pruned         ", point.pruned) +
+          row("after          ", point.after);
+  const LedgerPoint::Phases& t = point.train;
+  char line[160];
+  std::snprintf(line, sizeof line,
+                "trained        %.1f s: wait %.1f, forward %.1f, backward %.1f, optimizer %.1f, "
+                "rest %.1f\n",
+                t.total(), t.wait, t.forward, t.backward, t.optimizer, t.rest);
+  return text + line;
+}
+
+void run(TrainCommandOptions& options, const Session& session) {
+  TrainOrder& order = options.order;
+  fill(order, options.training, session);
+  if (order.recipe.sweep) order.recipe.sweep.reset();  // one point of it: as the entries say
+  if (order.recipe.train.distill > 0 && order.teacher.empty() && !order.recipe.prune) {
+    throw errors::usage("train", "--distill needs a --teacher, or a recipe that prunes");
+  }
+  if (!order.plan.empty() && !order.recipe.prune) {
+    throw errors::usage("train", "--plan: the recipe has no \"prune\"");
+  }
+  check_outputs({{"-o", order.out},
+                 {"--plan", order.plan},
+                 {"--report", options.report},
+                 {"--checkpoint", order.checkpoint},
+                 {"--profile", order.profile}},
+                {{"--model", order.recipe.model}, {"--teacher", order.teacher}});
+  const LedgerPoint point = torch_component().train(order);
+  if (!options.report.empty()) write_file(options.report, to_json_line(point) + "\n");
+  if (!session.quiet) print(summary(point));
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Session& session) {
+  auto options = std::make_shared<TrainCommandOptions>();
+  CLI::App* command =
+      add_command(app, "train", "Trains a network, and prunes it on the way if the recipe says so",
+                  "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt");
+  add_model_option(*command, options->training);
+  command->add_option("-o,--output", options->order.out, "The trained network")->type_name("OUT");
+  command->add_option("--plan", options->order.plan, "Write the plan of the last cut")
+      ->type_name("FILE");
+  add_options(*command, options->training);
+  add_files(*command, *options);
+  command->callback(
+      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+}
+
+void add_finetune(CLI::App& app, Session& session) {
+  auto options = std::make_shared<TrainCommandOptions>();
+  CLI::App* command =
+      add_command(app, "finetune", "Trains an ONNX or TorchScript model further",
+                  "parsimony finetune small.onnx -o tuned.onnx --data cifar10:DIR --epochs 3");
+  command->add_option("model", options->training.model, "The model: ONNX or TorchScript")
+      ->required()
+      ->type_name("IN");
+  command->add_option("-o,--output", options->order.out, "The trained model")
+      ->required()
+      ->type_name("OUT");
+  add_options(*command, options->training);
+  add_files(*command, *options);
+  command->callback(
+      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+}
+
+}  // namespace parsimony::cli

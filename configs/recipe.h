@@ -1,0 +1,106 @@
+// A training recipe: which network learns what, how, and when it is pruned.
+//
+//   {"model": "cnn", "data": "shapes",
+//    "train": {"epochs": 10, "batch": 64, "optimizer": "adam", "lr": 1e-3},
+//    "prune": {"warmup_epochs": 1, "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]},
+//    "sweep": {"sparsity": [0.1, 0.5], "criterion": ["l1"], "seed": [0]}}
+//
+// configs/recipe_schema.json says what each key means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/configs/config.h"
+
+namespace parsimony {
+
+enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
+enum class RateSchedule : uint8_t { kConstant, kCosine, kStep, kOneCycle };
+enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
+enum class MemoryFormat : uint8_t { kAuto, kContiguous, kChannelsLast };
+enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp };
+
+struct TrainSettings {
+  int epochs = 10;
+  int batch = 64;
+  OptimizerKind optimizer = OptimizerKind::kAdam;
+  double lr = 1e-3;  ///< the highest, where a schedule varies it
+  double momentum = 0.9;
+  double weight_decay = 0;
+  RateSchedule schedule = RateSchedule::kConstant;
+  int step_epochs = 30;      ///< step: every so many epochs
+  double step_factor = 0.1;  ///< step: the rate is multiplied by this
+  double label_smoothing = 0;
+  bool flip = false;
+  int crop = 0;            ///< pixels of padding around the image before a crop
+  int cutout = 0;          ///< side of the square that is blanked
+  bool normalise = false;  ///< inputs of mean 0 and deviation 1 per channel; else of [0, 1]
+  int evaluate_every = 1;  ///< epochs; 0: after the last only
+  int early_stop = 0;      ///< epochs without a better test accuracy; 0: never
+  double distill = 0;      ///< weight of the dense network's answers in the loss
+  double temperature = 4;  ///< of those answers
+  Precision precision = Precision::kFloat32;
+  MemoryFormat memory_format = MemoryFormat::kAuto;
+  uint64_t seed = 0;
+
+  bool operator==(const TrainSettings&) const = default;
+};
+
+struct PruneSettings {
+  int warmup_epochs = 1;
+  PruningSchedule schedule = PruningSchedule::kOneShot;
+  int steps = 1;           ///< linear, agp: in how many cuts
+  int epochs_between = 1;  ///< linear, agp: of training after each cut but the last
+  ConfigList config = {};
+  std::string text = {};  ///< JSON of `config`
+};
+
+struct SweepSettings {
+  std::vector<double> sparsity;        ///< 0 is the dense network
+  std::vector<std::string> criterion;  ///< those of the entries if empty
+  std::vector<uint64_t> seed;          ///< that of `train` if empty
+};
+
+struct Recipe {
+  std::string model;  ///< a built-in network's name, or a file; may be empty
+  std::string data;   ///< "cifar10:DIR"; may be empty
+  TrainSettings train;
+  std::optional<PruneSettings> prune;
+  std::optional<SweepSettings> sweep;
+};
+
+/// @throws IoError, ConfigError, UnsupportedError
+Recipe read_recipe(const std::string& path);
+
+/// @throws ConfigError naming file and line, or file and key
+Recipe parse_recipe(std::string_view json, std::string_view file_name);
+
+/// One JSON object with every key of `train` and `prune`, whether given or not: equal settings give
+/// equal texts. Model, data and sweep are left out.
+std::string settings_json(const Recipe& recipe);
+
+/// @throws ConfigError if settings contradict each other; `place` is where they were given
+void check_settings(const TrainSettings& train, std::string_view place);
+
+/// Words of the recipe, as the command line spells them too. @throws ConfigError
+OptimizerKind parse_optimizer(std::string_view text, std::string_view place);
+RateSchedule parse_rate_schedule(std::string_view text, std::string_view place);
+Precision parse_precision(std::string_view text, std::string_view place);
+MemoryFormat parse_memory_format(std::string_view text, std::string_view place);
+
+/// Gives every entry that removes something this ratio, and this criterion unless it is empty.
+ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion);
+
+/// Shares of the channels that are gone after each cut; the last is `ratio`.
+/// @source AGP: Zhu and Gupta, To prune, or not to prune, 2017: s_t = s (1 - (1 - t/n)^3)
+std::vector<double> sparsities(const PruneSettings& settings, double ratio);
+
+/// The configurations of the cuts, one after the other. The ratios of each are of what the cut
+/// before it left.
+std::vector<ConfigList> cuts(const PruneSettings& settings);
+
+}  // namespace parsimony

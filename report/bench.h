@@ -1,0 +1,68 @@
+// How quick models are, side by side.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/types.h"
+#include "parsimony/machine/report.h"
+#include "parsimony/machine/timing.h"
+
+namespace parsimony {
+
+struct BenchInput {
+  std::string name;
+  DType dtype = DType::kUnknown;
+  Shape shape;
+};
+
+struct BenchModel {
+  std::string label;  ///< how the table names it
+  std::string path;
+  std::string sha256;
+  int64_t bytes = 0;               ///< of the file, without external data
+  std::vector<BenchInput> inputs;  ///< of the first batch that was asked for
+};
+
+struct BenchEngine {
+  std::string name;     ///< "libtorch"
+  std::string version;  ///< "1.13.1"
+  std::string path;     ///< of the library; may be empty
+};
+
+/// One model on one engine with one batch.
+struct BenchRow {
+  size_t model = 0;     ///< in BenchReport::models
+  size_t engine = 0;    ///< in BenchReport::engines
+  int64_t batch = 1;    ///< samples per run
+  std::string refused;  ///< why it did not run; empty: it did
+  int warm_up = 0;      ///< runs before those that count
+  machine::Summary time;
+  /// The first model's time over this one's, on the same engine with the same batch; empty where
+  /// one of the two did not run.
+  std::optional<machine::Ratio> speedup;
+
+  /// Samples per second.
+  double throughput() const;
+};
+
+struct BenchReport {
+  std::vector<BenchModel> models;
+  std::vector<BenchEngine> engines;
+  std::vector<BenchRow> rows;  ///< of the same engine and batch one after the other
+  std::vector<std::string> notes;
+  machine::MachineReport facts;  ///< nothing in it is measured
+  int threads = 1;
+  uint64_t seed = 1;
+  std::string command;
+};
+
+/// A table, what it was measured on, and what it does not say.
+std::string to_text(const BenchReport& report);
+
+/// One object, {"parsimony_bench": 1, …}, as docs/bench.md describes it.
+std::string to_json(const BenchReport& report);
+
+}  // namespace parsimony

@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include "parsimony/report/html/markup_impl.h"
+#include "parsimony/report/html/tables_impl.h"
+#include "parsimony/report/json_impl.h"
+#include "parsimony/report/sweep/format.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony {
+namespace {
+
+/// A row per setting that begins with its name.
+template <typename Fill>
+std::vector<Cells> setting_rows(const SweepReport& report, Fill fill) {
+  std::vector<Cells> rows;
+  for (const SweepSetting& setting : report.settings) {
+    Cells cells{setting.series, sparsity_text(setting.sparsity)};
+    if (fill(setting, cells)) rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
+std::string proof_cell(const LedgerPoint& point) {
+  if (!point.proof) return "–";
+  if (!point.proof->ran) return "not run";
+  return (point.proof->holds() ? "holds, " : "DIFFERS, ") +
+         scientific_text(point.proof->difference);
+}
+
+}  // namespace
+
+std::string front_table(const SweepReport& report) {
+  return html_table("Accuracy and training time",
+                    {"series", "sparsity", "training time", "accuracy", "on the front"}, 1,
+                    setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
+                      cells.push_back(seconds_text(setting.seconds.mean));
+                      cells.push_back(accuracy_text(setting.accuracy.mean));
+                      cells.push_back(setting.front ? "yes" : "no");
+                      return true;
+                    }));
+}
+
+std::string accuracy_table(const SweepReport& report) {
+  return html_table(
+      "Accuracy and sparsity",
+      {"series", "sparsity", "seeds", "accuracy", "lowest", "highest", "change"}, 1,
+      setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
+        cells.push_back(std::to_string(setting.rows.size()));
+        cells.push_back(accuracy_text(setting.accuracy.mean));
+        cells.push_back(accuracy_text(setting.accuracy.low));
+        cells.push_back(accuracy_text(setting.accuracy.high));
+        cells.push_back(setting.sparsity == 0 ? "–" : change_text(setting.change.mean));
+        return true;
+      }));
+}
+
+bool has_speedup(const SweepReport& report) {
+  return std::any_of(report.settings.begin(), report.settings.end(),
+                     [](const SweepSetting& setting) { return setting.train_speedup.has_value(); });
+}
+
+std::string speedup_table(const SweepReport& report) {
+  return html_table("Training speedup",
+                    {"series", "sparsity", "speedup", "lowest", "highest", "ratio of MACs"}, 1,
+                    setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
+                      if (!setting.train_speedup) return false;
+                      cells.push_back(times_text(setting.train_speedup->mean));
+                      cells.push_back(times_text(setting.train_speedup->low));
+                      cells.push_back(times_text(setting.train_speedup->high));
+                      cells.push_back(times_text(setting.macs_ratio));
+                      return true;
+                    }));
+}
+
+std::string time_table(const SweepReport& report) {
+  return html_table(
+      "Training time by what it went into",
+      {"series", "sparsity", "wait", "forward", "backward", "optimizer", "rest", "total"}, 1,
+      setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
+        const LedgerPoint::Phases& phases = setting.phases;
+        for (const double seconds : {phases.wait, phases.forward, phases.backward, phases.optimizer,
+                                     phases.rest, phases.total()}) {
+          cells.push_back(seconds_text(seconds));
+        }
+        return true;
+      }));
+}
+
+std::string layers_table(const LedgerPoint& point) {
+  std::vector<Cells> rows;
+  for (const LedgerPoint::Layer& layer : point.layers) {
+    rows.push_back({layer.name, layer.op, with_thousands(layer.before), with_thousands(layer.after),
+                    percent(layer.after, layer.before)});
+  }
+  return html_table("Channels of each layer", {"layer", "operator", "before", "after", "left"}, 2,
+                    rows);
+}
+
+std::string kept_whole_table(const LedgerPoint& point) {
+  std::vector<Cells> rows;
+  for (const KeptWhole& kept : point.kept_whole) rows.push_back({kept.axis, kept.reason});
+  return html_table("What was kept whole", {"axis", "why"}, 2, rows);
+}
+
+std::string settings_table(const SweepReport& report) {
+  return html_table(
+      "All settings",
+      {"series", "sparsity", "seeds", "parameters", "MACs", "training time", "speedup", "accuracy",
+       "change", "on the front"},
+      1, setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
+        cells.push_back(std::to_string(setting.rows.size()));
+        cells.push_back(with_thousands(static_cast<int64_t>(setting.params.mean)));
+        cells.push_back(macs_text(setting.macs.mean));
+        cells.push_back(seconds_text(setting.seconds.mean));
+        cells.push_back(setting.train_speedup ? times_text(setting.train_speedup->mean) : "–");
+        cells.push_back(accuracy_text(setting.accuracy.mean));
+        cells.push_back(setting.sparsity == 0 ? "–" : change_text(setting.change.mean));
+        cells.push_back(setting.front ? "yes" : "no");
+        return true;
+      }));
+}
+
+std::string points_table(const SweepReport& report) {
+  std::vector<Cells> rows;
+  for (const SweepRow& row : report.rows) {
+    const LedgerPoint& point = row.point;
+    rows.push_back(
+        {row.series, sparsity_text(point.sparsity), std::to_string(point.seed),
+         with_thousands(point.params.after), macs_text(static_cast<double>(point.macs.after)),
+         bytes_text(point.bytes.after),
+         point.latency_ms ? milliseconds_text(point.latency_ms->after) : "–",
+         seconds_text(point.train.total()),
+         row.train_speedup ? times_text(*row.train_speedup) : "–",
+         with_thousands(point.after.correct) + " of " + with_thousands(point.after.total),
+         accuracy_text(point.after.share()), point.sparsity == 0 ? "–" : change_text(row.change),
+         proof_cell(point)});
+  }
+  return html_table("All points of the sweep",
+                    {"series", "sparsity", "seed", "parameters", "MACs", "file", "latency",
+                     "training", "speedup", "correct", "accuracy", "change", "proof"},
+                    1, rows);
+}
+
+std::string facts_table(const SweepReport& report) {
+  const LedgerPoint& point = report.rows[report.selected].point;
+  const auto hashed = [](const std::string& name, const std::string& hash) {
+    return hash.empty() ? name : name + " (" + hash.substr(0, 12) + ")";
+  };
+  return html_table("What it ran with", {"", ""}, 2,
+                    {{"model", hashed(point.model.name, point.model.sha256)},
+                     {"data", hashed(point.data.name, point.data.fingerprint) + ", " +
+                                  with_thousands(point.data.train) + " to train on, " +
+                                  with_thousands(point.data.test) + " to test on"},
+                     {"processor", point.machine.processor},
+                     {"threads", std::to_string(point.machine.threads) + " on " +
+                                     counted(point.machine.cores, "core")},
+                     {"BLAS", point.machine.blas},
+                     {"Parsimony", point.version},
+                     {"key", point.key}});
+}
+
+std::string escaped_config(const LedgerPoint& point) {
+  std::string out;
+  const std::string json = dumped(Json::parse(point.config, nullptr, false));
+  const std::string_view text = json;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    out += escaped(text.substr(begin, end - begin)) + "\n";
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace parsimony

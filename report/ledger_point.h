@@ -1,0 +1,142 @@
+// One finished point of a sweep, as it stands in a ledger.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/speedup/plan.h"
+
+namespace parsimony {
+
+/// Everything that is known of one trained network: what it was made from, what it costs, how right
+/// it is. docs/report.md has the fields as they are written.
+struct LedgerPoint {
+  struct Model {
+    std::string name;    ///< "cnn", or a file's path
+    std::string sha256;  ///< of the file, or of the initial parameters
+    bool operator==(const Model&) const = default;
+  };
+  struct Data {
+    std::string name;  ///< "cifar10"
+    std::string fingerprint;
+    int64_t train = 0;  ///< examples
+    int64_t test = 0;
+    bool operator==(const Data&) const = default;
+  };
+  /// A count of the dense network and of the small one.
+  struct Pair {
+    int64_t before = 0;
+    int64_t after = 0;
+    bool operator==(const Pair&) const = default;
+  };
+  /// Milliseconds that one batch takes, the median.
+  struct Latency {
+    double before = 0;
+    double after = 0;
+    int64_t batch = 1;  ///< examples
+    bool operator==(const Latency&) const = default;
+  };
+  /// Seconds of training, taken apart.
+  struct Phases {
+    double wait = 0;  ///< for data
+    double forward = 0;
+    double backward = 0;
+    double optimizer = 0;
+    double rest = 0;
+    double total() const { return wait + forward + backward + optimizer + rest; }
+    bool operator==(const Phases&) const = default;
+  };
+  /// Raw counts: a difference of rounded shares is no difference.
+  struct Score {
+    int64_t correct = 0;
+    int64_t total = 0;
+    double share() const;  ///< 0..1; NaN where nothing was counted
+    bool operator==(const Score&) const = default;
+  };
+  /// One epoch of training after pruning, and its result on the test set.
+  struct Epoch {
+    double seconds = 0;
+    double loss = 0;  ///< mean over the training examples; NaN where training diverged
+    Score score;
+    bool operator==(const Epoch& other) const;
+  };
+  /// What became of one layer's channels.
+  struct Layer {
+    std::string name;
+    std::string op;
+    int64_t before = 0;
+    int64_t after = 0;
+    bool operator==(const Layer&) const = default;
+  };
+  /// The proof of the pruning step, its worst output. @see Proof
+  struct Evidence {
+    bool ran = false;
+    double difference = 0;  ///< max|a - b| / max|a|; infinite where shapes differ
+    double tolerance = 0;
+    std::string against;  ///< "the original with the removed slices set to zero"
+    std::string reason;   ///< why it did not run
+    bool holds() const { return ran && difference <= tolerance; }
+    bool operator==(const Evidence&) const = default;
+  };
+  struct Machine {
+    std::string processor;
+    int cores = 0;
+    int threads = 0;
+    std::string blas;
+    bool operator==(const Machine&) const = default;
+  };
+
+  /// SHA-256 of all that determines the point, in hexadecimal.
+  std::string key;
+
+  std::string criterion;  ///< "l1"
+  double sparsity = 0;    ///< share of the channels that were to go, 0..1; 0 is the dense network
+  uint64_t seed = 0;
+
+  Model model;
+  Data data;
+  std::string config = "{}";  ///< a JSON object, as the sweep ran with it
+
+  Pair params;
+  Pair macs;   ///< multiply-adds for one example
+  Pair bytes;  ///< of the model file
+  std::optional<Latency> latency_ms;
+
+  Phases warm_up;  ///< seconds
+  double prune_seconds = 0;
+  Phases train;  ///< after pruning
+  double evaluate_seconds = 0;
+
+  Score before;  ///< the dense network, after warm-up
+  Score pruned;  ///< the small one, before any further training
+  Score after;
+  std::vector<Epoch> epochs;
+
+  std::vector<Layer> layers;
+  std::vector<KeptWhole> kept_whole;
+  std::optional<Evidence> proof;  ///< none: nothing was pruned
+
+  Machine machine;
+  std::string version;  ///< of Parsimony
+  std::string command;  ///< as it was typed
+
+  bool operator==(const LedgerPoint&) const = default;
+
+  /// Do both say the same of the same point? Times may differ.
+  bool agrees_with(const LedgerPoint& other) const;
+};
+
+/// One line without its newline: {"parsimony_ledger":1,"key":…}.
+/// @throws ConfigError if `config` is no JSON object
+std::string to_json_line(const LedgerPoint& point);
+
+/// Reads such a line. Keys that are not known are skipped: a later version may add some.
+/// @param place of the line, for messages: "runs/a/ledger.jsonl:3"
+/// @throws ModelError naming place and field
+/// @throws UnsupportedError if a newer version wrote it
+LedgerPoint read_ledger_point(std::string_view line, std::string_view place);
+
+}  // namespace parsimony

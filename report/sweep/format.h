@@ -1,0 +1,31 @@
+// How the report writes its numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "parsimony/report/ledger_point.h"
+
+namespace parsimony {
+
+/// "50%"; "12.5%" where that is needed.
+std::string sparsity_text(double sparsity);
+/// "47.10%" of the examples.
+std::string accuracy_text(double share);
+/// "−1.18 points": a difference of two accuracies.
+std::string change_text(double change);
+/// "2.00×": how many times less `after` is. "–" where one of them is not positive.
+std::string ratio_text(double before, double after);
+std::string times_text(double ratio);
+/// "122 s", "9.1 s", "0.18 s".
+std::string seconds_text(double seconds);
+/// "8.49 MB", with powers of ten.
+std::string bytes_text(int64_t bytes);
+/// "7.71 M", multiply-adds.
+std::string macs_text(double macs);
+/// "0.83 ms".
+std::string milliseconds_text(double milliseconds);
+/// "3.1e-07".
+std::string scientific_text(double value);
+
+}  // namespace parsimony

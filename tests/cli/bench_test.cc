@@ -1,0 +1,192 @@
+// bench with a stand-in for libtorch that takes 50 microseconds a node, and with what is installed.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The stand-in, and no ONNX Runtime.
+std::map<std::string, std::string> fake(std::map<std::string, std::string> more = {}) {
+  more.insert({{"PARSIMONY_TORCH_COMPONENT", PARSIMONY_FAKE_COMPONENT},
+               {"PARSIMONY_CACHE", "/none"},
+               {"PARSIMONY_ONNXRUNTIME", ""}});
+  return more;
+}
+
+Json results(const Workplace& place, const std::string& arguments,
+             const std::map<std::string, std::string>& environment) {
+  const Outcome outcome = place.run("bench " + arguments + " --runs 20 --json b.json", environment);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return Json::parse(place.bytes("b.json"));
+}
+
+TEST(CliBench, MeasuresModelsInTurn) {
+  const Workplace place;
+  const Json json = results(place, "cnn.onnx whole.onnx --engine libtorch --seed 7", fake());
+  EXPECT_EQ(json.at("parsimony_bench"), 1);
+  EXPECT_EQ(json.at("seed"), 7);
+  EXPECT_EQ(json.at("engines").at(0).at("version"), "fake");
+  EXPECT_EQ(json.at("models").at(0).at("inputs").at(0).at("shape"), Json::parse("[1, 3, 8, 8]"));
+  const Json& rows = json.at("rows");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(rows.at(0).at("speedup").is_null()) << "the first is what others are compared to";
+  for (const Json& row : rows) {
+    EXPECT_EQ(row.at("runs"), 20);
+    EXPECT_TRUE(row.at("refused").is_null());
+    EXPECT_GE(row.at("warm_up").get<int>(), 3);
+    EXPECT_LE(row.at("lower_quartile_seconds"), row.at("median_seconds"));
+    EXPECT_LE(row.at("median_seconds"), row.at("upper_quartile_seconds"));
+  }
+  EXPECT_GE(rows.at(0).at("median_seconds").get<double>(), 300e-6) << "six nodes";
+  EXPECT_EQ(rows.at(1).at("batch"), 2) << "the file fixes it";
+  const Json& speedup = rows.at(1).at("speedup");
+  EXPECT_EQ(speedup.at("turns"), 20);
+  EXPECT_LE(speedup.at("low"), speedup.at("median"));
+  EXPECT_LE(speedup.at("median"), speedup.at("high"));
+}
+
+TEST(CliBench, PrintsATableAndWhatItWasMeasuredOn) {
+  const Outcome outcome = Workplace().run("bench cnn.onnx whole.onnx --runs 8 --threads 1", fake());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("engine    batch  model")) << outcome.out;
+  EXPECT_NE(lines_with(outcome.out, "libtorch      1  cnn.onnx"), "") << outcome.out;
+  EXPECT_NE(lines_with(outcome.out,
+                       "note: the models take different inputs, and each got its own: "
+                       "cnn.onnx x[1, 3, 8, 8] float32; whole.onnx x[2, 4] float32"),
+            "")
+      << outcome.out;
+  EXPECT_NE(lines_with(outcome.out, "note: ONNX Runtime was not found"), "") << outcome.out;
+  EXPECT_NE(lines_with(outcome.out, "Measured with 1 thread, libtorch fake."), "") << outcome.out;
+  EXPECT_NE(lines_with(outcome.out, "processor: "), "");
+}
+
+TEST(CliBench, TheSameModelTwiceIsCalledByNumber) {
+  const Workplace place;
+  const Outcome outcome = place.run("bench cnn.onnx cnn.onnx --runs 3", fake());
+  EXPECT_NE(outcome.out.find("cnn.onnx (2)"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("too few turns to tell"), std::string::npos) << outcome.out;
+}
+
+TEST(CliBench, TakesSeveralBatchesWhereTheFileLeavesThemOpen) {
+  const Workplace place;
+  const Json json = results(place, "cnn.onnx whole.onnx --batch 2,5", fake());
+  const Json& rows = json.at("rows");
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows.at(0).at("batch"), 2);
+  EXPECT_TRUE(rows.at(1).at("refused").is_null()) << "2 is what the file has";
+  EXPECT_EQ(rows.at(2).at("batch"), 5);
+  EXPECT_GT(rows.at(2).at("samples_per_second"), rows.at(0).at("samples_per_second"));
+  EXPECT_EQ(rows.at(3).at("refused"),
+            "the file fixes input \"x\" to [2, 4], a batch of 5 does not fit");
+}
+
+TEST(CliBench, WhatOneModelLacksDoesNotStopTheOthers) {
+  const Workplace place;
+  const auto refusing = fake({{"FAKE_REFUSES", "MatMul"}});
+  const Outcome outcome = place.run("bench cnn.onnx whole.onnx --runs 3", refusing);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("does not run"), std::string::npos) << outcome.out;
+  EXPECT_NE(lines_with(outcome.out, "note: whole.onnx on libtorch: no kernel for MatMul"), "")
+      << outcome.out;
+  const Outcome nothing = place.run("bench whole.onnx --runs 3 --json b.json", refusing);
+  EXPECT_EQ(nothing.code, 3);
+  EXPECT_EQ(nothing.err,
+            "parsimony: bench: no engine runs any of the models\n"
+            "  whole.onnx on libtorch: no kernel for MatMul\n");
+  EXPECT_EQ(place.results(), std::vector<std::string>{});
+}
+
+struct Fault {
+  const char* arguments;
+  int code;
+  const char* message;
+};
+
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.arguments; }
+
+class BenchFault : public testing::TestWithParam<Fault> {};
+
+TEST_P(BenchFault, HasItsCodeAndMessage) {
+  const Workplace place;
+  const Outcome outcome = place.run(std::string("bench ") + GetParam().arguments, fake());
+  EXPECT_EQ(outcome.code, GetParam().code);
+  EXPECT_TRUE(outcome.err.starts_with(std::string("parsimony: ") + GetParam().message))
+      << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(place.results(), std::vector<std::string>{});
+}
+
+constexpr Fault kFaults[] = {
+    {"", 2, "MODEL is required, or --train NAME. See `parsimony bench --help`."},
+    {"cnn.onnx --train cnn", 2, "--train takes no other models. See `parsimony bench --help`."},
+    {"--train cnn --batch 1,2", 2, "--train takes one --batch. See `parsimony bench --help`."},
+    {"none.onnx", 4, "none.onnx: cannot be read: No such file or directory"},
+    {"cnn.onnx --batch 1,x", 2,
+     "--batch: found \"1,x\", wanted numbers from 1 on, for example 1,64"},
+    {"cnn.onnx --batch 0", 2, "--batch: found \"0\""},
+    {"cnn.onnx --batch 1,", 2, "--batch: found \"1,\""},
+    {"cnn.onnx --engine onxruntime", 2,
+     "--engine: found \"onxruntime\", wanted \"libtorch\", \"onnxruntime\" or \"all\". Did you "
+     "mean "
+     "\"onnxruntime\"?"},
+    {"cnn.onnx --engine onnxruntime", 3,
+     "ONNX Runtime was not found; give --onnxruntime PATH, or set PARSIMONY_ONNXRUNTIME"},
+    {"cnn.onnx --onnxruntime /none/libonnxruntime.so", 3,
+     "ONNX Runtime cannot be loaded from /none/libonnxruntime.so: "},
+    {"cnn.onnx --onnxruntime cnn.onnx", 3, "ONNX Runtime cannot be loaded from "},
+    {"cnn.onnx --onnxruntime " PARSIMONY_FAKE_COMPONENT, 3,
+     PARSIMONY_FAKE_COMPONENT " is a library, but not ONNX Runtime: it has no OrtGetApiBase"},
+    {"cnn.onnx --onnxruntime " PARSIMONY_OLD_ONNXRUNTIME, 3,
+     PARSIMONY_OLD_ONNXRUNTIME
+     " is ONNX Runtime 1.2.0, which does not have version 5 of its C interface; wanted 1.5.0 or "
+     "newer"},
+    {"cnn.onnx --threads many", 2, "threads: found \"many\", wanted auto or a number from 1 on"},
+    {"cnn.onnx --seconds 0", 2, "--seconds: "},
+    {"cnn.onnx --input 1x3x8x8 1", 2, "--input was given 2 times, but the model has 1 input"},
+    {"cnn.onnx --json ./cnn.onnx", 2, "the model and --json are the same file: ./cnn.onnx"},
+    {"cnn.onnx --json none/b.json", 4, "none/b.json: cannot be written"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Bench, BenchFault, testing::ValuesIn(kFaults));
+
+TEST(CliBench, TheVariableNamesTheLibraryToo) {
+  const Outcome outcome = Workplace().run(
+      "bench cnn.onnx --runs 3", fake({{"PARSIMONY_ONNXRUNTIME", PARSIMONY_OLD_ONNXRUNTIME}}));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.err.find("is ONNX Runtime 1.2.0"), std::string::npos) << outcome.err;
+}
+
+TEST(CliBench, OnnxRuntimeNeedsNoLibtorch) {
+  const Workplace place;
+  const Outcome outcome = place.run("bench cnn.onnx whole.onnx --runs 10 --batch 2 --json b.json",
+                                    {{"PARSIMONY_TORCH_COMPONENT", "/none/parsimony_torch.so"}});
+  if (outcome.err.find("ONNX Runtime was not found") != std::string::npos ||
+      outcome.err.find("libtorch component") != std::string::npos) {
+    GTEST_SKIP() << "there is no ONNX Runtime";
+  }
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(place.bytes("b.json"));
+  EXPECT_EQ(json.at("engines").size(), 1U);
+  EXPECT_EQ(json.at("engines").at(0).at("name"), "onnxruntime");
+  EXPECT_EQ(json.at("rows").at(0).at("runs"), 10);
+  EXPECT_NE(lines_with(outcome.out, "note: this needs the libtorch component"), "") << outcome.out;
+}
+
+TEST(CliBench, LibtorchRunsItsBatches) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  const Workplace place;
+  const Outcome outcome =
+      place.run("bench cnn.onnx --engine libtorch --runs 5 --warm-up 1 --batch 1,3 --json b.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(place.bytes("b.json"));
+  EXPECT_EQ(json.at("rows").size(), 2U);
+  EXPECT_EQ(json.at("rows").at(1).at("warm_up"), 2);
+}
+
+}  // namespace
+}  // namespace parsimony::test

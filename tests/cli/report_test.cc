@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+#include "tests/report/sample_sweep.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A folder with sweeps in folders of their own.
+struct Sweeps {
+  Sweeps() { add("run", sample_ledger()); }
+
+  void add(const std::string& folder, const std::string& ledger) const {
+    std::filesystem::create_directory(place / folder);
+    place.write(folder + "/ledger.jsonl", ledger);
+  }
+
+  Workplace place;
+};
+
+TEST(CliReport, WritesFourFilesBesideTheLedger) {
+  const Sweeps sweeps;
+  const Outcome outcome = sweeps.place.run("report run");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("parameters     2,122,186"), std::string::npos) << outcome.out;
+  for (const char* name : {"html", "md", "csv", "json"}) {
+    const std::string file = std::string("run/report.") + name;
+    EXPECT_TRUE(sweeps.place.has(file));
+    EXPECT_NE(outcome.out.find("wrote " + file), std::string::npos) << outcome.out;
+  }
+  const Json report = Json::parse(sweeps.place.bytes("run/report.json"));
+  EXPECT_EQ(report["parsimony_sweep"], 1);
+  EXPECT_EQ(report["points"].size(), 33U);
+  EXPECT_EQ(sweeps.place.bytes("run/ledger.jsonl"), sample_ledger());
+}
+
+TEST(CliReport, AFolderOfItsOwnAndATitle) {
+  const Sweeps sweeps;
+  const Outcome outcome = sweeps.place.run("-q report run --out made --title 'My <net>'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_FALSE(sweeps.place.has("run/report.html"));
+  EXPECT_NE(sweeps.place.bytes("made/report.html").find("<h1>My &lt;net&gt;</h1>"),
+            std::string::npos);
+}
+
+TEST(CliReport, ShardsAreOneReport) {
+  const Sweeps sweeps;
+  sweeps.add("a", sample_ledger({sample_point("l1", 0, 0), sample_point("l1", 0.5, 0)}));
+  sweeps.add("b", sample_ledger({sample_point("l1", 0.5, 0), sample_point("l1", 0.6, 0)}));
+  const Outcome outcome = sweeps.place.run("report a b");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(sweeps.place.bytes("a/report.json"))["points"].size(), 3U);
+  EXPECT_FALSE(sweeps.place.has("b/report.json"));
+}
+
+TEST(CliReport, AnUnfinishedLineIsANote) {
+  const Sweeps sweeps;
+  const std::string whole = sample_ledger();
+  sweeps.add("torn", whole + whole.substr(0, 500));
+  const Outcome outcome = sweeps.place.run("report torn");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(lines_with(outcome.out, "note:"),
+            "note: torn/ledger.jsonl: the last line is unfinished and was passed over\n");
+  EXPECT_NE(sweeps.place.bytes("torn/report.html").find("passed over"), std::string::npos);
+}
+
+TEST(CliReport, NoLedger) {
+  const Sweeps sweeps;
+  std::filesystem::create_directory(sweeps.place / "empty");
+  const Outcome outcome = sweeps.place.run("report empty");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.err,
+            "parsimony: empty: has no ledger.jsonl; give the folder that `parsimony sweep --out` "
+            "names\n");
+  EXPECT_EQ(sweeps.place.run("report none").code, 4);
+}
+
+TEST(CliReport, NoPointYet) {
+  const Sweeps sweeps;
+  sweeps.add("begun", sample_ledger().substr(0, 500));
+  const Outcome outcome = sweeps.place.run("report begun");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.err,
+            "parsimony: the ledger holds no finished point yet; there is nothing to report\n");
+  EXPECT_FALSE(sweeps.place.has("begun/report.html"));
+}
+
+TEST(CliReport, AnotherVersion) {
+  const Sweeps sweeps;
+  std::string ledger = sample_ledger();
+  ledger.replace(ledger.find(":1,"), 3, ":9,");
+  sweeps.add("new", ledger);
+  const Outcome outcome = sweeps.place.run("report new");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.err,
+            "parsimony: new/ledger.jsonl:1: a ledger line of version 9, but this Parsimony reads "
+            "version 1\n");
+}
+
+TEST(CliReport, ContradictionsNameBothLines) {
+  const Sweeps sweeps;
+  LedgerPoint point = sample_point("l1", 0.5, 0);
+  point.after.correct += 1;
+  sweeps.add("other", sample_ledger({point}));
+  const Outcome outcome = sweeps.place.run("report run other");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_NE(outcome.err.find(" and other/ledger.jsonl:1 tell the same point differently"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST(CliReport, ADamagedLedgerIsNotGuessedAt) {
+  const Sweeps sweeps;
+  sweeps.add("bad", "rubbish\n" + sample_ledger());
+  const Outcome outcome = sweeps.place.run("report bad");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.err, "parsimony: bad/ledger.jsonl:1: is no JSON object\n");
+}
+
+TEST(CliReport, AFolderThatCannotBeMade) {
+  const Sweeps sweeps;
+  EXPECT_EQ(sweeps.place.run("report run --out none/made").code, 4);
+  EXPECT_EQ(sweeps.place.run("report run --out cnn.onnx").code, 4);
+  EXPECT_EQ(sweeps.place.run("report").code, 2);
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,91 @@
+// Trainings that are killed and go on.
+#include <gtest/gtest.h>
+
+#include "parsimony/report/ledger_point.h"
+#include "tests/cli/background.h"
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+std::string tiny(int samples) {
+  return "train --model cnn --batch 32 --threads 1 --memory-format contiguous --data shapes:" +
+         std::to_string(samples) + ",64 ";
+}
+
+class CliTrainSlow : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  }
+
+  Workplace place_;
+};
+
+TEST_F(CliTrainSlow, AKilledRunGoesOnToTheSameBytes) {
+  const std::string command = tiny(512) + "--epochs 6 --deterministic ";
+  ASSERT_EQ(place_.run(command + "-o whole.pt").code, 0);
+  {
+    Background run(place_, command + "-o o.pt --checkpoint c.pt");
+    ASSERT_TRUE(run.says("epoch 2 of 6")) << place_.bytes("said");
+    run.kill();
+  }
+  EXPECT_FALSE(place_.has("o.pt"));
+  const Outcome rest = place_.run(command + "-o o.pt --checkpoint c.pt --report r.json");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(lines_with(rest.err, "goes on from c.pt"), "goes on from c.pt\n") << rest.err;
+  EXPECT_EQ(lines_with(rest.err, "epoch 1 of 6"), "") << rest.err;
+  EXPECT_EQ(read_ledger_point(place_.bytes("r.json"), "r").epochs.size(), 6U);
+  EXPECT_EQ(place_.bytes("o.pt"), place_.bytes("whole.pt"));
+}
+
+TEST_F(CliTrainSlow, ACheckpointOfAnotherRunIsLeftAlone) {
+  ASSERT_EQ(place_.run(tiny(128) + "--epochs 1 --checkpoint c.pt").code, 0);
+  const std::string before = place_.bytes("c.pt");
+  const Outcome other = place_.run(tiny(128) + "--epochs 2 --checkpoint c.pt");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.err,
+            "parsimony: c.pt: the checkpoint is of another run: recipe, data or model differ. "
+            "Remove it, or name another with --checkpoint\n");
+  EXPECT_EQ(place_.bytes("c.pt"), before);
+  place_.write("c.pt", before.substr(0, before.size() / 2));
+  const Outcome torn = place_.run(tiny(128) + "--epochs 1 --checkpoint c.pt");
+  EXPECT_EQ(torn.code, 4);
+  EXPECT_EQ(torn.err.find("parsimony: c.pt: no checkpoint of this version: "), 0U) << torn.err;
+}
+
+TEST_F(CliTrainSlow, TheMeasuredMemoryFormatStays) {
+  const std::string command =
+      "train --model cnn --data shapes:128,64 --epochs 1 --threads 1 --checkpoint c.pt ";
+  place_.write("c.pt.format", "of a run that is gone");
+  const Outcome first = place_.run(command);
+  ASSERT_EQ(first.code, 0) << first.err;
+  const std::string format = place_.bytes("c.pt.format");
+  EXPECT_TRUE(format == "contiguous" || format == "channels_last") << format;
+  EXPECT_NE(lines_with(first.err, "memory format: " + format), "") << first.err;
+  EXPECT_EQ(place_.run(command + "--memory-format contiguous --epochs 2").code, 2);
+  EXPECT_EQ(place_.bytes("c.pt.format"), format);
+  const Outcome again = place_.run(command);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(lines_with(again.err, "memory format: "), "");
+}
+
+TEST_F(CliTrainSlow, AFolderNamedAsTheModelIsInNobodysWay) {
+  const Outcome outcome = place_.shell("mkdir cnn && parsimony " + tiny(128) + "--epochs 0");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST_F(CliTrainSlow, ATeacherBelongsToTheRun) {
+  ASSERT_EQ(place_.run(tiny(128) + "--epochs 1 -o a.pt").code, 0);
+  ASSERT_EQ(place_.run(tiny(128) + "--epochs 1 --seed 1 -o b.pt").code, 0);
+  const std::string command = tiny(128) + "--epochs 1 --distill 0.5 --checkpoint c.pt ";
+  const Outcome taught = place_.run(command + "--teacher a.pt -o o.pt");
+  ASSERT_EQ(taught.code, 0) << taught.err;
+  EXPECT_NE(place_.bytes("o.pt"), place_.bytes("a.pt"));
+  EXPECT_EQ(place_.run(command + "--teacher a.pt").code, 0);
+  EXPECT_EQ(place_.run(command + "--teacher b.pt").code, 2);
+  EXPECT_EQ(place_.run(command + "--teacher cnn").code, 4);  // nobody has taught it
+}
+
+}  // namespace
+}  // namespace parsimony::test

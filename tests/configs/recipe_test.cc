@@ -1,0 +1,294 @@
+#include "parsimony/configs/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+std::string error_of(const std::string& json) {
+  try {
+    parse_recipe(json, "r.json");
+  } catch (const ConfigError& error) {
+    return error.what();
+  } catch (const UnsupportedError& error) {
+    return std::string("unsupported: ") + error.what();
+  }
+  return "no error";
+}
+
+std::string train_error(const std::string& keys) {
+  return error_of(R"({"train": {)" + keys + "}}");
+}
+
+std::string prune_error(const std::string& keys) {
+  return error_of(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}], )" + keys + "}}");
+}
+
+std::string sweep_error(const std::string& keys) {
+  return error_of(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}]}, "sweep": {)" + keys +
+                  "}}");
+}
+
+Recipe pruning(const std::string& keys) {
+  return parse_recipe(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}])" + keys + "}}", "r");
+}
+
+TEST(Recipe, ReadsEveryKey) {
+  const Recipe recipe = parse_recipe(R"({
+    "$schema": "recipe_schema.json", "model": "cnn", "data": "shapes",
+    "train": {"epochs": 7, "batch": 32, "optimizer": "sgd", "lr": 0.25, "momentum": 0.5,
+              "weight_decay": 0.125, "schedule": "step", "step_epochs": 3, "step_factor": 0.5,
+              "label_smoothing": 0.0625, "flip": true, "crop": 4, "cutout": 8, "normalise": true,
+              "evaluate_every": 1, "early_stop": 5, "distill": 0.75, "temperature": 2,
+              "precision": "bf16", "memory_format": "channels_last", "seed": 11},
+    "prune": {"warmup_epochs": 2, "schedule": "agp", "steps": 4, "epochs_between": 3,
+              "criterion": "l2", "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]},
+    "sweep": {"sparsity": [0, 0.25], "criterion": ["l1", "random"], "seed": [3, 4]}})",
+                                     "r.json");
+  EXPECT_EQ(recipe.model, "cnn");
+  EXPECT_EQ(recipe.data, "shapes");
+  const TrainSettings wanted{.epochs = 7,
+                             .batch = 32,
+                             .optimizer = OptimizerKind::kSgd,
+                             .lr = 0.25,
+                             .momentum = 0.5,
+                             .weight_decay = 0.125,
+                             .schedule = RateSchedule::kStep,
+                             .step_epochs = 3,
+                             .step_factor = 0.5,
+                             .label_smoothing = 0.0625,
+                             .flip = true,
+                             .crop = 4,
+                             .cutout = 8,
+                             .normalise = true,
+                             .evaluate_every = 1,
+                             .early_stop = 5,
+                             .distill = 0.75,
+                             .temperature = 2,
+                             .precision = Precision::kBFloat16,
+                             .memory_format = MemoryFormat::kChannelsLast,
+                             .seed = 11};
+  EXPECT_EQ(recipe.train, wanted);
+  ASSERT_TRUE(recipe.prune.has_value());
+  EXPECT_EQ(recipe.prune->warmup_epochs, 2);
+  EXPECT_EQ(recipe.prune->schedule, PruningSchedule::kAgp);
+  EXPECT_EQ(recipe.prune->steps, 4);
+  EXPECT_EQ(recipe.prune->epochs_between, 3);
+  ASSERT_EQ(recipe.prune->config.entries.size(), 1U);
+  EXPECT_EQ(recipe.prune->config.entries[0].request.criterion, "l2");
+  EXPECT_EQ(recipe.prune->config.entries[0].request.ratio, 0.5);
+  EXPECT_EQ(recipe.prune->config.entries[0].place, "r.json: prune: config_list[0]");
+  ASSERT_TRUE(recipe.sweep.has_value());
+  EXPECT_EQ(recipe.sweep->sparsity, (std::vector<double>{0, 0.25}));
+  EXPECT_EQ(recipe.sweep->criterion, (std::vector<std::string>{"l1", "random"}));
+  EXPECT_EQ(recipe.sweep->seed, (std::vector<uint64_t>{3, 4}));
+}
+
+TEST(Recipe, EveryWordMeansSomethingElse) {
+  const auto train = [](const std::string& key, const std::string& word) {
+    return parse_recipe(R"({"train": {")" + key + R"(": ")" + word + R"("}})", "r").train;
+  };
+  EXPECT_EQ(train("optimizer", "adam").optimizer, OptimizerKind::kAdam);
+  EXPECT_EQ(train("optimizer", "adamw").optimizer, OptimizerKind::kAdamW);
+  EXPECT_EQ(train("schedule", "constant").schedule, RateSchedule::kConstant);
+  EXPECT_EQ(train("schedule", "cosine").schedule, RateSchedule::kCosine);
+  EXPECT_EQ(train("schedule", "one_cycle").schedule, RateSchedule::kOneCycle);
+  EXPECT_EQ(train("precision", "fp32").precision, Precision::kFloat32);
+  EXPECT_EQ(train("precision", "fp16").precision, Precision::kFloat16);
+  EXPECT_EQ(train("memory_format", "auto").memory_format, MemoryFormat::kAuto);
+  EXPECT_EQ(train("memory_format", "contiguous").memory_format, MemoryFormat::kContiguous);
+  EXPECT_EQ(pruning(R"(, "schedule": "one_shot")").prune->schedule, PruningSchedule::kOneShot);
+  EXPECT_EQ(pruning(R"(, "schedule": "linear")").prune->schedule, PruningSchedule::kLinear);
+}
+
+TEST(Recipe, WhatIsNotSaidHasItsDefault) {
+  const Recipe recipe = parse_recipe("{}", "r.json");
+  EXPECT_EQ(recipe.model, "");
+  EXPECT_EQ(recipe.data, "");
+  EXPECT_EQ(recipe.train, TrainSettings());
+  EXPECT_FALSE(recipe.prune.has_value());
+  EXPECT_FALSE(recipe.sweep.has_value());
+  const Recipe pruned = pruning("");
+  EXPECT_EQ(pruned.prune->warmup_epochs, 1);
+  EXPECT_EQ(pruned.prune->schedule, PruningSchedule::kOneShot);
+  EXPECT_EQ(pruned.prune->steps, 1);
+  EXPECT_EQ(pruned.prune->epochs_between, 1);
+}
+
+TEST(Recipe, NamesUnknownKeysWithCandidates) {
+  EXPECT_EQ(error_of(R"({"trian": {}})"), "r.json: unknown key \"trian\". Did you mean \"train\"?");
+  EXPECT_EQ(train_error(R"("epoch": 3)"),
+            "r.json: train: unknown key \"epoch\". Did you mean \"epochs\"?");
+  EXPECT_EQ(prune_error(R"("warmup_epoch": 3)"),
+            "r.json: prune: unknown key \"warmup_epoch\". Did you mean \"warmup_epochs\"?");
+  EXPECT_EQ(prune_error(R"("criterium": "l1")"),
+            "r.json: prune: unknown key \"criterium\". Did you mean \"criterion\"?");
+  EXPECT_EQ(sweep_error(R"("sparsty": [0.5])"),
+            "r.json: sweep: unknown key \"sparsty\". Did you mean \"sparsity\"?");
+  EXPECT_EQ(prune_error(R"("align": 8)"),
+            "unsupported: r.json: prune: key \"align\" is known but this version does not do it");
+}
+
+TEST(Recipe, NamesWrongTypes) {
+  EXPECT_EQ(error_of("[]"), "r.json: found array, wanted object");
+  EXPECT_EQ(error_of(R"({"model": 3})"), "r.json: model: found number, wanted string");
+  EXPECT_EQ(error_of(R"({"train": 3})"), "r.json: train: found number, wanted object");
+  EXPECT_EQ(error_of(R"({"prune": []})"), "r.json: prune: found array, wanted object");
+  EXPECT_EQ(train_error(R"("epochs": 1.5)"), "r.json: train: epochs: found number, wanted integer");
+  EXPECT_EQ(train_error(R"("lr": "high")"), "r.json: train: lr: found string, wanted number");
+  EXPECT_EQ(train_error(R"("flip": 1)"), "r.json: train: flip: found number, wanted true or false");
+  EXPECT_EQ(train_error(R"("optimizer": 1)"),
+            "r.json: train: optimizer: found number, wanted string");
+  EXPECT_EQ(sweep_error(R"("sparsity": 0.5)"),
+            "r.json: sweep: sparsity: found number, wanted array");
+  EXPECT_EQ(sweep_error(R"("sparsity": [0.5, "x"])"),
+            "r.json: sweep: sparsity[1]: found string, wanted number in [0, 1)");
+  EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": [1])"),
+            "r.json: sweep: criterion[0]: found number, wanted string");
+}
+
+TEST(Recipe, NamesValuesOutOfRange) {
+  EXPECT_EQ(train_error(R"("epochs": -1)"), "r.json: train: epochs: -1 is not in [0, 2147483647]");
+  EXPECT_EQ(train_error(R"("batch": 0)"), "r.json: train: batch: 0 is not in [1, 2147483647]");
+  EXPECT_EQ(train_error(R"("lr": 0)"), "r.json: train: lr: 0 is not in (0, ∞)");
+  EXPECT_EQ(train_error(R"("weight_decay": -1)"),
+            "r.json: train: weight_decay: -1 is not in [0, ∞)");
+  EXPECT_EQ(train_error(R"("distill": 1.5)"), "r.json: train: distill: 1.5 is not in [0, 1.0]");
+  EXPECT_EQ(train_error(R"("seed": -1)"), "r.json: train: seed: -1 is not in [0, 2147483647]");
+  EXPECT_EQ(train_error(R"("optimizer": "lion")"),
+            "r.json: train: optimizer: found \"lion\", wanted \"sgd\", \"adam\" or \"adamw\"");
+  EXPECT_EQ(prune_error(R"("schedule": "cubic")"),
+            "r.json: prune: schedule: found \"cubic\", wanted \"one_shot\", \"linear\" or \"agp\"");
+  EXPECT_EQ(sweep_error(R"("sparsity": [0.5, 1])"),
+            "r.json: sweep: sparsity[1]: 1 is not in [0, 1)");
+  EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["l3"])"),
+            "r.json: sweep: criterion[0]: unknown criterion \"l3\"; this version has \"l1\", "
+            "\"l2\", \"level\" and \"random\"");
+}
+
+TEST(Recipe, NamesWhatIsMissingOrContradicts) {
+  EXPECT_EQ(train_error(R"("early_stop": 2, "evaluate_every": 0)"),
+            "r.json: train: \"early_stop\" needs \"evaluate_every\": 1");
+  EXPECT_EQ(error_of(R"({"sweep": {"sparsity": [0.5]}})"), "r.json: \"sweep\" without \"prune\"");
+  EXPECT_EQ(error_of(R"({"prune": {}})"), "r.json: prune: no \"config_list\"");
+  EXPECT_EQ(sweep_error(""), "r.json: sweep: no \"sparsity\"");
+  EXPECT_EQ(sweep_error(R"("sparsity": [])"), "r.json: sweep: sparsity: the list is empty");
+  EXPECT_EQ(prune_error(R"("steps": 3)"),
+            "r.json: prune: \"steps\" needs \"schedule\": \"linear\" or \"agp\"");
+  EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["level"])"),
+            "r.json: sweep: criterion[0]: \"level\" zeroes single elements, and training would "
+            "fill them again");
+}
+
+TEST(Recipe, ErrorsOfTheConfigListKeepTheirPlace) {
+  EXPECT_EQ(error_of(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}, {"op_type": []}]}})"),
+            "r.json: prune: config_list[1]: unknown key \"op_type\". Did you mean \"op_types\"?");
+  EXPECT_EQ(error_of(R"({"prune": {"config_list": [{"sparse_ratio": 2}]}})"),
+            "r.json: prune: config_list[0].sparse_ratio: 2 is not in [0, 1)");
+  EXPECT_EQ(error_of("{\n  \"model\": \"cnn\",,\n}").substr(0, 23), "r.json:2:18: not JSON: ");
+  EXPECT_EQ(error_of(R"({"train": {"lr": 1, "lr": 2}})"),
+            "r.json: key \"lr\" stands twice in one object");
+}
+
+TEST(Recipe, EqualSettingsAreEqualTexts) {
+  const auto text = [](const std::string& json) { return settings_json(parse_recipe(json, "r")); };
+  EXPECT_EQ(text("{}"), text(R"({"train": {"epochs": 10, "lr": 0.001, "flip": false}})"));
+  EXPECT_EQ(text("{}"), text(R"({"model": "cnn", "data": "shapes", "$schema": "s"})"));
+  const std::string list = R"("config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}])";
+  EXPECT_EQ(text("{\"prune\": {" + list + "}}"),
+            text(R"({"prune": {"steps": 1, "$schema": "s", "warmup_epochs": 1, )" + list + "}}"));
+  EXPECT_EQ(text("{\"prune\": {" + list + R"(}, "sweep": {"sparsity": [0.1]}})"),
+            text("{\"prune\": {" + list + "}}"));
+  EXPECT_EQ(
+      text("{\"prune\": {" + list + "}}"),
+      text(R"({"prune": {"config_list": [{"sparse_ratio": 0.50, "op_types": ["Conv2d"]}]}})"));
+}
+
+TEST(Recipe, EveryChangedKeyChangesTheText) {
+  Recipe base = pruning(R"(, "schedule": "linear", "steps": 2)");
+  const std::string before = settings_json(base);
+  const auto train = nlohmann::json::parse(before).at("train");
+  EXPECT_EQ(train.size(), 21U);
+  for (const auto& [key, value] : train.items()) {
+    nlohmann::json other = value;
+    if (value.is_boolean()) other = !value.get<bool>();
+    if (value.is_number()) other = value == 1 ? 0.5 : 1;  // momentum, shares: up to 1
+    if (value.is_number_integer()) other = value.get<int>() + 1;
+    if (key == "optimizer") other = "sgd";
+    if (key == "schedule") other = "cosine";
+    if (key == "precision") other = "bf16";
+    if (key == "memory_format") other = "contiguous";
+    if (key == "evaluate_every") other = 0;
+    ASSERT_NE(other, value) << key;
+    Recipe changed = base;
+    const nlohmann::json document = {{"train", {{key, other}}}};
+    changed.train = parse_recipe(document.dump(), "r").train;
+    EXPECT_NE(settings_json(changed), before) << key;
+  }
+  for (const char* keys :
+       {R"(, "schedule": "agp", "steps": 2)", R"(, "schedule": "linear", "steps": 3)",
+        R"(, "schedule": "linear", "steps": 2, "epochs_between": 2)",
+        R"(, "schedule": "linear", "steps": 2, "warmup_epochs": 2)",
+        R"(, "schedule": "linear", "steps": 2, "criterion": "l2")"}) {
+    EXPECT_NE(settings_json(pruning(keys)), before) << keys;
+  }
+  base.prune.reset();
+  EXPECT_NE(settings_json(base), before);
+}
+
+void expect_near(const std::vector<double>& got, const std::vector<double>& wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-12) << i;
+}
+
+TEST(Sparsities, ByHand) {
+  using enum PruningSchedule;
+  const auto at = [](PruningSchedule schedule, int steps, double ratio) {
+    PruneSettings settings;
+    settings.schedule = schedule;
+    settings.steps = steps;
+    return sparsities(settings, ratio);
+  };
+  EXPECT_EQ(at(kOneShot, 1, 0.6), (std::vector<double>{0.6}));
+  EXPECT_EQ(at(kLinear, 1, 0.6), (std::vector<double>{0.6}));
+  expect_near(at(kLinear, 4, 0.8), {0.2, 0.4, 0.6, 0.8});
+  // 0.8 (1 - (3/4)^3), 0.8 (1 - (1/2)^3), 0.8 (1 - (1/4)^3)
+  expect_near(at(kAgp, 4, 0.8), {0.4625, 0.7, 0.7875, 0.8});
+  EXPECT_EQ(at(kAgp, 3, 0.7).back(), 0.7);  // to the bit
+  expect_near(at(kAgp, 2, 0), {0, 0});
+}
+
+TEST(AtSparsity, ChangesWhatRemoves) {
+  const Recipe recipe = parse_recipe(R"({"prune": {"config_list": [
+      {"op_types": ["Conv2d"], "sparse_ratio": 0.5, "criterion": "l2"},
+      {"op_names": ["a"], "sparse_ratio": 0},
+      {"op_names": ["b"], "exclude": true}]}})",
+                                     "r");
+  const ConfigList own = at_sparsity(recipe.prune->config, 0.25, "");
+  EXPECT_EQ(own.entries[0].request.ratio, 0.25);
+  EXPECT_EQ(own.entries[0].request.criterion, "l2");
+  EXPECT_EQ(own.entries[1].request.ratio, 0);
+  EXPECT_TRUE(own.entries[2].exclude);
+  EXPECT_EQ(own.entries[2].request.ratio, 0);
+  const ConfigList random = at_sparsity(recipe.prune->config, 0.75, "random");
+  EXPECT_EQ(random.entries[0].request.ratio, 0.75);
+  EXPECT_EQ(random.entries[0].request.criterion, "random");
+  EXPECT_EQ(random.entries[1].request.criterion, "l1");
+  EXPECT_EQ(at_sparsity(recipe.prune->config, 0, "l1").entries[0].request.ratio, 0);
+}
+
+TEST(ReadRecipe, ReadsThoseOfTheTree) {
+  const Recipe recipe =
+      read_recipe(std::string(PARSIMONY_SOURCE_DIR) + "/configs/cifar10_cnn_sweep.json");
+  EXPECT_EQ(recipe.model, "cnn");
+  EXPECT_EQ(recipe.sweep->sparsity.size(), 8U);
+  EXPECT_THROW(read_recipe("/no/such/recipe.json"), IoError);
+}
+
+}  // namespace
+}  // namespace parsimony

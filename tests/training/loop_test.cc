@@ -1,0 +1,266 @@
+// What an epoch is made of: rates, optimizers, losses, numbers of fewer bits.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <cmath>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/training/loop/device.h"
+#include "parsimony/training/loop/optimizer.h"
+#include "parsimony/training/loop/precision.h"
+#include "parsimony/training/loop/schedule.h"
+#include "parsimony/training/loop/stage.h"
+#include "tests/training/small_nets.h"
+
+namespace parsimony::training {
+namespace {
+
+using test::small_data;
+
+TrainSettings with_schedule(RateSchedule schedule) {
+  TrainSettings settings;
+  settings.lr = 0.1;
+  settings.epochs = 10;
+  settings.schedule = schedule;
+  return settings;
+}
+
+TEST(LearningRate, IsConstant) {
+  EXPECT_EQ(learning_rate(with_schedule(RateSchedule::kConstant), 999, 1000), 0.1);
+}
+
+TEST(LearningRate, FollowsHalfACosine) {
+  const TrainSettings settings = with_schedule(RateSchedule::kCosine);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 0, 1000), 0.1);
+  EXPECT_NEAR(learning_rate(settings, 250, 1000), 0.05 * (1 + std::sqrt(0.5)), 1e-12);
+  EXPECT_NEAR(learning_rate(settings, 500, 1000), 0.05, 1e-12);
+  EXPECT_NEAR(learning_rate(settings, 1000, 1000), 0, 1e-12);
+}
+
+TEST(LearningRate, StepsAtTheEndsOfEpochs) {
+  TrainSettings settings = with_schedule(RateSchedule::kStep);
+  settings.step_epochs = 3;
+  settings.step_factor = 0.5;
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 299, 1000), 0.1);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 300, 1000), 0.05);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 899, 1000), 0.025);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 900, 1000), 0.0125);
+}
+
+/// step / steps · epochs is not exact in binary numbers.
+TEST(LearningRate, StepsExactlyWhereAnEpochBegins) {
+  for (int epochs = 1; epochs < 60; ++epochs) {
+    TrainSettings settings = with_schedule(RateSchedule::kStep);
+    settings.epochs = epochs;
+    settings.step_epochs = 1;
+    settings.step_factor = 0.5;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      EXPECT_DOUBLE_EQ(learning_rate(settings, int64_t{7} * epoch, int64_t{7} * epochs),
+                       0.1 * std::pow(0.5, epoch))
+          << epoch << " of " << epochs;
+    }
+  }
+}
+
+TEST(LearningRate, RisesAndFallsInOneCycle) {
+  const TrainSettings settings = with_schedule(RateSchedule::kOneCycle);
+  EXPECT_DOUBLE_EQ(learning_rate(settings, 0, 1000), 0.1 / 25);
+  EXPECT_NEAR(learning_rate(settings, 150, 1000), (0.1 + 0.1 / 25) / 2, 1e-12);
+  EXPECT_NEAR(learning_rate(settings, 300, 1000), 0.1, 1e-12);
+  EXPECT_NEAR(learning_rate(settings, 650, 1000), (0.1 + 0.1 / 250'000) / 2, 1e-12);
+  EXPECT_NEAR(learning_rate(settings, 1000, 1000), 0.1 / 250'000, 1e-12);
+}
+
+/// One step on the parameter 1 with gradient 1.
+double after_a_step(const TrainSettings& settings) {
+  at::Tensor parameter = at::ones({1}).set_requires_grad(true);
+  const auto optimizer = make_optimizer({parameter}, settings);
+  parameter.mutable_grad() = at::ones({1});
+  optimizer->step();
+  return parameter.item<double>();
+}
+
+TEST(Optimizers, StepAsTheirDefinitionsSay) {
+  TrainSettings settings;
+  settings.lr = 0.1;
+  settings.weight_decay = 0.5;
+  settings.optimizer = OptimizerKind::kSgd;
+  EXPECT_NEAR(after_a_step(settings), 1 - 0.1 * (1 + 0.5), 1e-6);
+  settings.optimizer = OptimizerKind::kAdam;
+  EXPECT_NEAR(after_a_step(settings), 1 - 0.1, 1e-6);  // decay is part of the gradient
+  settings.optimizer = OptimizerKind::kAdamW;
+  EXPECT_NEAR(after_a_step(settings), (1 - 0.1 * 0.5) - 0.1, 1e-6);
+}
+
+TEST(Optimizers, SgdHasMomentum) {
+  TrainSettings settings;
+  settings.lr = 0.1;
+  settings.momentum = 0.5;
+  settings.optimizer = OptimizerKind::kSgd;
+  at::Tensor parameter = at::ones({1}).set_requires_grad(true);
+  const auto optimizer = make_optimizer({parameter}, settings);
+  for (int step = 0; step < 2; ++step) {
+    parameter.mutable_grad() = at::ones({1});
+    optimizer->step();
+  }
+  EXPECT_NEAR(parameter.item<double>(), 1 - 0.1 - 0.15, 1e-6);
+}
+
+TEST(Optimizers, TheRateReachesThem) {
+  TrainSettings settings;
+  settings.optimizer = OptimizerKind::kSgd;
+  at::Tensor parameter = at::ones({1}).set_requires_grad(true);
+  const auto optimizer = make_optimizer({parameter}, settings);
+  set_learning_rate(*optimizer, 0.25);
+  parameter.mutable_grad() = at::ones({1});
+  optimizer->step();
+  EXPECT_NEAR(parameter.item<double>(), 0.75, 1e-6);
+}
+
+/// The loss of the first epoch of a network that does not change.
+double still_loss(TrainSettings settings, Net* teacher = nullptr) {
+  at::manual_seed(1);
+  const auto net = test::live_small_net()();
+  settings.optimizer = OptimizerKind::kSgd;
+  settings.lr = 0;
+  const Place place{small_data(), c10::kCPU, false, teacher, nullptr};
+  return Stage(*net, place, settings).run(0).loss;
+}
+
+TEST(Loss, SmoothingMixesInAllClasses) {
+  TrainSettings settings;
+  const double sharp = still_loss(settings);
+  settings.label_smoothing = 1;
+  const double flat = still_loss(settings);
+  settings.label_smoothing = 0.25;
+  EXPECT_NE(sharp, flat);
+  EXPECT_NEAR(still_loss(settings), 0.75 * sharp + 0.25 * flat, 1e-5);
+}
+
+TEST(Loss, ATeacherOfTheSameMindCostsNothing) {
+  TrainSettings settings;
+  settings.distill = 1;
+  at::manual_seed(1);
+  const auto same = test::live_small_net()();
+  same->train(true);
+  EXPECT_NEAR(still_loss(settings, same.get()), 0, 1e-6);
+  at::manual_seed(2);
+  const auto other = test::live_small_net()();
+  other->train(true);
+  const double apart = still_loss(settings, other.get());
+  EXPECT_GT(apart, 1e-4);
+  settings.distill = 0.5;
+  EXPECT_NEAR(still_loss(settings, other.get()), 0.5 * still_loss({}) + 0.5 * apart, 1e-5);
+}
+
+TEST(Precision, BFloat16LossIsNearFloat32s) {
+  TrainSettings settings;
+  const double exact = still_loss(settings);
+  settings.precision = Precision::kBFloat16;
+  const double coarse = still_loss(settings);
+  EXPECT_NE(coarse, exact);
+  EXPECT_NEAR(coarse, exact, 0.02 * exact);
+}
+
+class Precisions : public testing::TestWithParam<const char*> {};
+
+TEST_P(Precisions, BFloat16TrainsEveryKindOfNet) {
+  const test::TemporaryFolder folder;
+  const auto net = test::small_net(GetParam(), folder)();
+  TrainSettings settings;
+  settings.precision = Precision::kBFloat16;
+  settings.epochs = 4;
+  settings.lr = 0.01;
+  const Place place{small_data(), c10::kCPU};
+  Stage stage(*net, place, settings);
+  const double first = stage.run(0).loss;
+  double last = first;
+  for (int epoch = 1; epoch < 4; ++epoch) last = stage.run(epoch).loss;
+  EXPECT_LT(last, first);
+  for (const auto& [name, tensor] : net->parameters()) {
+    EXPECT_EQ(tensor.scalar_type(), at::kFloat) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Precisions, testing::Values("live", "onnx", "script"),
+                         [](const auto& kind) { return std::string(kind.param); });
+
+TEST(Precision, AutocastEndsWithItsScope) {
+  const at::Tensor a = at::ones({2, 2});
+  {
+    const Autocast autocast(Precision::kBFloat16, c10::kCPU);
+    EXPECT_EQ(at::mm(a, a).scalar_type(), at::kBFloat16);
+  }
+  EXPECT_EQ(at::mm(a, a).scalar_type(), at::kFloat);
+}
+
+TEST(Precision, HalfNeedsCuda) {
+  EXPECT_THROW(Autocast(Precision::kFloat16, c10::kCPU), UnsupportedError);
+}
+
+TEST(GradientScaler, ScalesDownAndLeavesInfiniteStepsOut) {
+  GradientScaler scaler(Precision::kFloat16);
+  at::Tensor parameter = at::ones({2}).set_requires_grad(true);
+  EXPECT_EQ(scaler.scaled(at::ones({})).item<double>(), 65536);
+  parameter.mutable_grad() = at::full({2}, 65536.0);
+  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_EQ(parameter.grad()[0].item<double>(), 1);
+  parameter.mutable_grad() = at::full({2}, INFINITY);
+  EXPECT_FALSE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.scale(), 32768);
+}
+
+TEST(GradientScaler, DoublesAfterManyGoodSteps) {
+  GradientScaler scaler(Precision::kFloat16);
+  scaler.take_up(8, 1998);
+  at::Tensor parameter = at::ones({1}).set_requires_grad(true);
+  parameter.mutable_grad() = at::ones({1});
+  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.scale(), 8);
+  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.scale(), 16);
+  EXPECT_EQ(scaler.good_steps(), 2000);
+}
+
+TEST(GradientScaler, LeavesFloat32Alone) {
+  GradientScaler scaler(Precision::kFloat32);
+  at::Tensor parameter = at::ones({1}).set_requires_grad(true);
+  parameter.mutable_grad() = at::full({1}, INFINITY);
+  EXPECT_TRUE(scaler.unscale({parameter}));
+  EXPECT_EQ(scaler.scaled(at::ones({})).item<double>(), 1);
+}
+
+TEST(Place, GivesMatricesOfFourDimensionsTheFormat) {
+  const auto net = test::live_small_net()();
+  place(*net, c10::kCPU, true);
+  for (const auto& [name, tensor] : net->parameters()) {
+    if (tensor.dim() != 4) continue;
+    EXPECT_TRUE(tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) << name;
+  }
+}
+
+TEST(Place, ChannelsLastTrainsAsWell) {
+  const Recipe recipe;
+  const auto loss = [&](bool channels_last) {
+    at::manual_seed(1);
+    const auto net = test::live_small_net()();
+    place(*net, c10::kCPU, channels_last);
+    const Place where{small_data(), c10::kCPU, channels_last};
+    Stage stage(*net, where, recipe.train);
+    stage.run(0);
+    return stage.run(1).loss;
+  };
+  EXPECT_NEAR(loss(true), loss(false), 1e-3);
+}
+
+TEST(Device, IsReadFromText) {
+  EXPECT_EQ(parse_device("cpu"), c10::Device(c10::kCPU));
+  EXPECT_THROW(parse_device("abacus"), ConfigError);
+  EXPECT_THROW(parse_device("mkldnn"), ConfigError);
+}
+
+}  // namespace
+}  // namespace parsimony::training

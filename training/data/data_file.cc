@@ -1,0 +1,93 @@
+#include <zlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <sstream>
+
+#include "parsimony/graph/files.h"
+#include "parsimony/training/data/data_file_impl.h"
+#include "parsimony/training/data/errors.h"
+
+namespace parsimony::training {
+namespace {
+
+constexpr int kGzipOnly = 16 + MAX_WBITS;
+constexpr size_t kPiece = size_t{1} << 20;
+
+class Inflater {
+ public:
+  explicit Inflater(const std::string& path) : path_(path) {
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  /// Files may be several gzip members, one after the other.
+  std::string inflate_all(std::string& packed) {
+    std::string out;
+    size_t at = 0;
+    int status = Z_STREAM_END;
+    while (at < packed.size() || status != Z_STREAM_END) {
+      if (status == Z_STREAM_END) inflateReset(&stream_);
+      const size_t filled = out.size();
+      out.resize(filled + kPiece);
+      stream_.next_in = reinterpret_cast<Bytef*>(packed.data()) + at;
+      const size_t offered = std::min<size_t>(packed.size() - at, std::numeric_limits<uInt>::max());
+      stream_.avail_in = static_cast<uInt>(offered);
+      stream_.next_out = reinterpret_cast<Bytef*>(out.data()) + filled;
+      stream_.avail_out = kPiece;
+      status = inflate(&stream_, Z_NO_FLUSH);
+      at += offered - stream_.avail_in;
+      out.resize(out.size() - stream_.avail_out);
+      if (status == Z_BUF_ERROR) throw damaged(at, "the file ends in the middle of it");
+      if (status != Z_OK && status != Z_STREAM_END) {
+        throw damaged(at, stream_.msg != nullptr ? stream_.msg : "cannot be decompressed");
+      }
+    }
+    return out;
+  }
+
+ private:
+  ModelError damaged(size_t at, std::string_view why) const {
+    return errors::damaged_gzip(path_, static_cast<int64_t>(at), why);
+  }
+
+  const std::string& path_;
+  z_stream stream_{};
+};
+
+}  // namespace
+
+DataFile read_data_file(const std::string& path) {
+  DataFile file{path, read_file(path)};
+  if (path.ends_with(".gz")) {
+    if (file.bytes.empty()) throw errors::damaged_gzip(path, 0, "the file is empty");
+    file.bytes = Inflater(path).inflate_all(file.bytes);
+  }
+  return file;
+}
+
+std::optional<std::string> plain_or_gzip(const std::string& path) {
+  std::error_code ignored;
+  for (const char* ending : {"", ".gz"}) {
+    if (std::filesystem::is_regular_file(path + ending, ignored)) return path + ending;
+  }
+  return {};
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+  std::istringstream text(read_file(path));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace parsimony::training

@@ -1,0 +1,147 @@
+#include "parsimony/training/data/dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "parsimony/graph/sha256.h"
+#include "parsimony/training/data/errors.h"
+#include "parsimony/training/data/readers_impl.h"
+
+namespace parsimony::training {
+namespace {
+
+struct Reader {
+  std::string_view name;
+  Dataset (*read)(const std::string& place, const DatasetOptions& options);
+  std::string_view usage;
+};
+
+constexpr std::array<Reader, 6> kReaders = {{
+    {"cifar10", read_cifar10, "cifar10:DIR"},
+    {"cifar100", read_cifar100, "cifar100:DIR"},
+    {"folder", read_folder, "folder:DIR"},
+    {"mnist", read_idx, "mnist:DIR"},
+    {"npy", read_npy, "npy:X,Y or npy:X,Y,XTEST,YTEST"},
+    {"shapes", draw_shapes, "shapes or shapes:TRAIN,TEST"},
+}};
+
+const Reader& reader_of(std::string_view spec) {
+  const std::string_view name = spec.substr(0, spec.find(':'));
+  for (const Reader& reader : kReaders) {
+    if (reader.name == name) return reader;
+  }
+  throw errors::unknown_dataset(name, dataset_names());
+}
+
+void check(const DatasetOptions& options) {
+  const auto positive = [](std::string_view what, std::optional<int64_t> value) {
+    if (value && *value < 1) {
+      throw errors::bad_data_option(what, std::to_string(*value), "at least 1");
+    }
+  };
+  positive("number of training samples", options.train_samples);
+  positive("number of test samples", options.test_samples);
+  positive("size of images", options.size);
+  if (!(options.test_share > 0 && options.test_share < 1)) {
+    throw errors::bad_data_option("share of test samples", std::to_string(options.test_share),
+                                  "more than 0 and less than 1");
+  }
+}
+
+void add(Sha256& sum, const Samples& samples) {
+  const std::string head = to_string(samples.dims) + std::string(name_of(samples.dtype));
+  sum.add(std::as_bytes(std::span(head)));
+  sum.add(samples.values);
+  sum.add(std::as_bytes(std::span(samples.labels)));
+}
+
+/// Mean and deviation of the scaled values of each channel.
+template <typename Value>
+void measure(Dataset& data) {
+  const Samples& samples = data.train;
+  const int64_t channels = samples.dims.front();
+  const int64_t plane = element_count(samples.dims) / channels;
+  std::vector<double> sums(static_cast<size_t>(channels));
+  std::vector<double> squares(static_cast<size_t>(channels));
+  const std::byte* at = samples.values.data();
+  for (int64_t i = 0; i < samples.count(); ++i) {
+    for (size_t c = 0; c < sums.size(); ++c) {
+      for (int64_t p = 0; p < plane; ++p, at += sizeof(Value)) {
+        Value value;
+        std::memcpy(&value, at, sizeof(Value));
+        const double scaled = static_cast<double>(value) * data.scale;
+        sums[c] += scaled;
+        squares[c] += scaled * scaled;
+      }
+    }
+  }
+  const auto count = static_cast<double>(samples.count() * plane);
+  for (size_t c = 0; c < sums.size(); ++c) {
+    const double mean = sums[c] / count;
+    const double deviation = std::sqrt(std::max(0.0, squares[c] / count - mean * mean));
+    data.mean.push_back(mean);
+    data.deviation.push_back(deviation > 0 ? deviation : 1);  // a channel that is constant
+  }
+}
+
+void check_parts(const Dataset& data, std::string_view spec) {
+  const auto kind = [](const Samples& samples) {
+    return to_string(samples.dims) + ' ' + std::string(name_of(samples.dtype));
+  };
+  const std::string train = kind(data.train);
+  const std::string test = kind(data.test);
+  if (train != test) throw errors::parts_differ(spec, train, test);
+}
+
+}  // namespace
+
+int64_t Samples::stride() const { return element_count(dims) * size_of(dtype); }
+
+void keep_first(Samples& samples, std::optional<int64_t> limit) {
+  if (!limit || *limit >= samples.count()) return;
+  samples.labels.resize(static_cast<size_t>(*limit));
+  samples.values.resize(static_cast<size_t>(*limit * samples.stride()));
+}
+
+int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::string& spec) {
+  const int64_t test = std::llround(static_cast<double>(count) * options.test_share);
+  if (test < 1) throw errors::split_too_small(spec, count, "test");
+  if (test >= count) throw errors::split_too_small(spec, count, "train");
+  return test;
+}
+
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names;
+  for (const Reader& reader : kReaders) names.emplace_back(reader.name);
+  return names;
+}
+
+Dataset read_dataset(std::string_view spec, const DatasetOptions& options) {
+  const Reader& reader = reader_of(spec);
+  check(options);
+  const size_t colon = spec.find(':');
+  const bool has_place = colon != std::string_view::npos && colon + 1 < spec.size();
+  if (!has_place && (reader.name != "shapes" || colon != std::string_view::npos)) {
+    throw errors::bad_spec(spec, reader.usage);
+  }
+  std::string place(has_place ? spec.substr(colon + 1) : "");
+  while (place.size() > 1 && place.ends_with('/')) place.pop_back();
+  Dataset data = reader.read(place, options);
+  check_parts(data, spec);
+  keep_first(data.train, options.train_samples);
+  keep_first(data.test, options.test_samples);
+
+  const bool bytes = data.train.dtype == DType::kUInt8;
+  data.scale = bytes ? 1.0 / 255 : 1;
+  if (options.normalise) bytes ? measure<uint8_t>(data) : measure<float>(data);
+  Sha256 sum;
+  add(sum, data.train);
+  add(sum, data.test);
+  data.fingerprint = sum.hex();
+  return data;
+}
+
+}  // namespace parsimony::training

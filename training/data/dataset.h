@@ -1,0 +1,67 @@
+// Labelled samples in memory, and the specs by which a user names them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/graph/types.h"
+
+namespace parsimony::training {
+
+/// Samples of one shape and type, one after the other, and a label for each.
+struct Samples {
+  Shape dims;                     ///< of one sample; images are [c, h, w]
+  DType dtype = DType::kUInt8;    ///< kUInt8 or kFloat32
+  std::vector<std::byte> values;  ///< [count, ..dims], row-major, in the machine's byte order
+  std::vector<int64_t> labels;    ///< 0 … classes - 1
+
+  int64_t count() const { return static_cast<int64_t>(labels.size()); }
+  /// Bytes of one sample.
+  int64_t stride() const;
+};
+
+/// What a network is trained and judged with. What it sees is (value · scale - mean) / deviation.
+struct Dataset {
+  std::string name;  ///< the spec's: "cifar10", "folder"
+  std::vector<std::string> classes;
+  Samples train;
+  Samples test;
+  double scale = 1;               ///< 1/255 for uint8, 1 for float32
+  std::vector<double> mean;       ///< per channel, of the scaled values; empty: not normalised
+  std::vector<double> deviation;  ///< per channel, as many as `mean`
+  std::string fingerprint;        ///< SHA-256 of both parts' dims, types, values and labels
+};
+
+struct DatasetOptions {
+  uint64_t seed = 0;                          ///< of what is drawn: `shapes`, and splits
+  std::optional<int64_t> train_samples = {};  ///< no more than the first so many
+  std::optional<int64_t> test_samples = {};
+  std::optional<int64_t> size = {};  ///< folder: images become [3, size, size]
+  double test_share = 0.2;  ///< where there is no test part: so much of the samples, by seed
+  bool normalise = false;   ///< measure `mean` and `deviation` of the training part
+  int threads = 0;          ///< to decode and draw with; 0: one per core
+};
+
+/// Names of the data sets that a spec can begin with, by alphabet.
+std::vector<std::string> dataset_names();
+
+/// Reads what `spec` names into memory; docs/data.md describes each layout.
+///
+///     cifar10:DIR cifar100:DIR     binary layout: data_batch_1.bin …, train.bin …
+///     mnist:DIR                    idx layout, also .gz; Fashion-MNIST, KMNIST, EMNIST
+///     folder:DIR                   DIR/train/CLASS/*.jpg|png, DIR/test/CLASS/…
+///     npy:X,Y[,XTEST,YTEST]        NumPy arrays
+///     shapes[:TRAIN,TEST]          drawn here, from the seed alone
+///
+///     Dataset data = read_dataset("shapes", {.seed = 1});
+///
+/// @throws ConfigError for a spec or an option that cannot be meant; IoError for a file that cannot
+/// be read; ModelError, naming file and byte, for a file that is not what its layout says;
+/// UnsupportedError for an array of another type or order
+Dataset read_dataset(std::string_view spec, const DatasetOptions& options = {});
+
+}  // namespace parsimony::training

@@ -1,0 +1,143 @@
+// Folders of images, one folder per class.
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "parsimony/graph/files.h"
+#include "parsimony/training/data/errors.h"
+#include "parsimony/training/data/image_impl.h"
+#include "parsimony/training/data/parallel_impl.h"
+#include "parsimony/training/data/random.h"
+#include "parsimony/training/data/readers_impl.h"
+
+namespace parsimony::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Item {
+  std::string path;
+  int64_t label = 0;
+};
+
+/// Names in a folder by alphabet, without hidden ones.
+std::vector<std::string> names_in(const std::string& folder, bool folders) {
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with('.') && entry.is_directory(ignored) == folders) names.push_back(name);
+  }
+  if (failed) throw errors::cannot_list(folder, failed.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_image(const std::string& name) {
+  std::string ending = fs::path(name).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
+/// Every image below the class folders. `classes` is filled if it is empty, otherwise held to.
+std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& classes) {
+  const std::vector<std::string> found = names_in(folder, true);
+  if (found.empty()) throw errors::no_classes(folder);
+  if (classes.empty()) classes = found;
+  std::vector<Item> items;
+  for (const std::string& name : found) {
+    const auto known = std::lower_bound(classes.begin(), classes.end(), name);
+    if (known == classes.end() || *known != name) {
+      throw errors::unknown_class(folder, name, classes);
+    }
+    const std::string class_folder = folder + "/" + name;
+    const size_t before = items.size();
+    for (const std::string& file : names_in(class_folder, false)) {
+      if (is_image(file)) items.push_back({class_folder + "/" + file, known - classes.begin()});
+    }
+    if (items.size() == before) throw errors::no_images(class_folder);
+  }
+  return items;
+}
+
+/// In random order, so that the first few are of all classes.
+std::vector<Item> shuffled(const std::vector<Item>& items, Random random) {
+  std::vector<Item> mixed;
+  for (const int64_t i : permutation(static_cast<int64_t>(items.size()), random)) {
+    mixed.push_back(items[static_cast<size_t>(i)]);
+  }
+  return mixed;
+}
+
+void keep_first(std::vector<Item>& items, std::optional<int64_t> limit) {
+  if (limit && *limit < static_cast<int64_t>(items.size())) {
+    items.resize(static_cast<size_t>(*limit));
+  }
+}
+
+Image read_image(const Item& item) { return decode_image(item.path, read_file(item.path)); }
+
+/// `first` gives the shape where the options do not.
+Samples decode(const std::vector<Item>& items, const Item& first, const DatasetOptions& options) {
+  Samples samples;
+  if (options.size) {
+    samples.dims = {3, *options.size, *options.size};
+  } else {
+    const Image image = read_image(first);
+    samples.dims = {3, image.height, image.width};
+  }
+  const auto stride = static_cast<size_t>(samples.stride());
+  samples.values.resize(items.size() * stride);
+  for (const Item& item : items) samples.labels.push_back(item.label);
+  parallel_for(samples.count(), options.threads, [&](int64_t i) {
+    const auto index = static_cast<size_t>(i);
+    const Image image = read_image(items[index]);
+    std::byte* out = samples.values.data() + index * stride;
+    if (options.size) return resize_image(image, *options.size, out);
+    const Shape found = {3, image.height, image.width};
+    if (found != samples.dims) {
+      throw errors::sizes_differ(items[index].path, found, first.path, samples.dims);
+    }
+    to_planar(image, out);
+  });
+  return samples;
+}
+
+std::optional<std::string> test_folder(const std::string& folder) {
+  std::error_code ignored;
+  for (const char* name : {"test", "val"}) {
+    std::string path = folder + "/" + name;
+    if (fs::is_directory(path, ignored)) return path;
+  }
+  return {};
+}
+
+}  // namespace
+
+Dataset read_folder(const std::string& place, const DatasetOptions& options) {
+  Dataset data;
+  data.name = "folder";
+  std::error_code ignored;
+  const bool has_train = fs::is_directory(place + "/train", ignored);
+  const std::string train_folder = has_train ? place + "/train" : place;
+  std::vector<Item> train = shuffled(items_in(train_folder, data.classes), Random(options.seed, 0));
+  std::vector<Item> test;
+  if (const auto folder = test_folder(place); has_train && folder) {
+    test = shuffled(items_in(*folder, data.classes), Random(options.seed, 1));
+  } else {
+    const auto all = static_cast<int64_t>(train.size());
+    const int64_t part = test_part_of(all, options, "folder:" + place);
+    test.assign(train.begin(), train.begin() + part);
+    train.erase(train.begin(), train.begin() + part);
+  }
+  keep_first(train, options.train_samples);
+  keep_first(test, options.test_samples);
+  const Item first = train.front();
+  data.train = decode(train, first, options);
+  data.test = decode(test, first, options);
+  return data;
+}
+
+}  // namespace parsimony::training

@@ -1,0 +1,48 @@
+// Pruning in the middle of a training loop of one's own.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "parsimony/configs/recipe.h"
+#include "parsimony/torch_io/prune.h"
+
+namespace parsimony {
+
+/// Cuts a live module when its schedule says so: after the warm-up, and then, if the schedule has
+/// several steps, again after every `epochs_between`.
+///
+///     GradualPruner pruner(read_recipe("agp.json").prune.value());
+///     for (int epoch = 0; epoch < epochs; ++epoch) {
+///       train(model, optimizer);
+///       if (auto cut = pruner.after_epoch(model, example)) carry_over(optimizer, *cut);
+///     }
+class GradualPruner {
+ public:
+  explicit GradualPruner(const PruneSettings& settings)
+      : cuts_(cuts(settings)), wait_(settings.warmup_epochs), between_(settings.epochs_between) {}
+
+  /// To be called once an epoch. Makes the module smaller if it is time, as parsimony::prune does,
+  /// and returns what was done. @throws as parsimony::prune does; the module is then as it was
+  template <typename Model>
+  std::optional<Pruned> after_epoch(Model& model, const at::Tensor& example,
+                                    const TorchPruneOptions& options = {}) {
+    if (done() || --wait_ > 0) return {};
+    Pruned pruned = prune(model, example, cuts_[next_], options);
+    ++next_;
+    wait_ = between_;
+    return pruned;
+  }
+
+  /// All cuts were made.
+  bool done() const { return next_ == cuts_.size(); }
+
+ private:
+  std::vector<ConfigList> cuts_;
+  size_t next_ = 0;
+  int wait_;  ///< epochs until the next cut
+  int between_;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,48 @@
+// Samples into a batch: augmented, and for the CPU converted in the same pass. No ATen in here.
+#pragma once
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loader/loader.h"
+
+namespace parsimony::training {
+
+/// Where the samples of a batch come from, and what becomes of each.
+class Gatherer {
+ public:
+  Gatherer(const Samples& samples, const LoaderOptions& options);
+
+  /// The samples as they are stored, augmented: [indices, ..dims] of the samples' type.
+  void gather(int64_t epoch, std::span<const int64_t> indices, std::byte* out) const;
+
+  /// The same, scaled and normalised: [indices, ..dims], or [indices, h, w, c] for channels-last.
+  void gather(int64_t epoch, std::span<const int64_t> indices, float* out) const;
+  void gather(int64_t epoch, std::span<const int64_t> indices, c10::BFloat16* out) const;
+  void gather(int64_t epoch, std::span<const int64_t> indices, c10::Half* out) const;
+
+  /// Inputs are value · factor + offset, one of each per channel.
+  const std::vector<float>& factors() const { return factors_; }
+  const std::vector<float>& offsets() const { return offsets_; }
+
+ private:
+  template <typename Pixel>
+  const Pixel* augmented(int64_t epoch, int64_t index, Pixel* scratch) const;
+  template <typename Pixel, typename Input>
+  void convert(int64_t epoch, std::span<const int64_t> indices, Input* out) const;
+
+  const Samples& samples_;
+  const LoaderOptions& options_;
+  int64_t channels_;
+  int64_t plane_;  ///< values of one channel
+  std::vector<float> factors_;
+  std::vector<float> offsets_;
+  std::vector<float> fill_;  ///< what cutout leaves, per channel, in stored values
+};
+
+}  // namespace parsimony::training

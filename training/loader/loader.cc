@@ -1,0 +1,250 @@
+#include "parsimony/training/loader/loader.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "parsimony/training/data/random.h"
+#include "parsimony/training/loader/device_scaling_impl.h"
+#include "parsimony/training/loader/errors.h"
+#include "parsimony/training/loader/gather_impl.h"
+#include "parsimony/training/loader/queue_impl.h"
+
+namespace parsimony::training {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void check_scale(const Samples& samples, const LoaderOptions& options) {
+  if (!std::isfinite(options.scale) || options.scale == 0) {
+    throw errors::bad_loader_option("scale", std::to_string(options.scale), "a number but 0");
+  }
+  const auto channels = static_cast<size_t>(samples.dims.front());
+  for (const auto* values : {&options.mean, &options.deviation}) {
+    if (values->size() != options.mean.size() || (!values->empty() && values->size() != channels)) {
+      throw errors::bad_loader_option(
+          "number of means and deviations",
+          std::to_string(options.mean.size()) + " and " + std::to_string(options.deviation.size()),
+          std::to_string(channels) + " of each, or none");
+    }
+  }
+  for (const double deviation : options.deviation) {
+    if (!(deviation > 0)) {
+      throw errors::bad_loader_option("deviation", std::to_string(deviation), "more than 0");
+    }
+  }
+}
+
+void check_augmentation(const Samples& samples, const Augmentation& wanted) {
+  const bool any = wanted.flip || wanted.crop != 0 || wanted.cutout != 0;
+  if (any && samples.dims.size() != 3) {
+    throw errors::bad_loader_option("augmentation", "on for samples of " + to_string(samples.dims),
+                                    "images [c, h, w]");
+  }
+  const int64_t most = samples.dims.size() == 3 ? std::min(samples.dims[1], samples.dims[2]) : 0;
+  const auto check = [&](std::string_view what, int64_t pixels) {
+    if (pixels < 0 || pixels > most) {
+      throw errors::bad_loader_option(what, std::to_string(pixels),
+                                      "0 to " + std::to_string(most) + " pixels");
+    }
+  };
+  check("crop", wanted.crop);
+  check("cutout", wanted.cutout);
+}
+
+LoaderOptions checked(const Samples& samples, LoaderOptions options) {
+  if (options.batch < 1) {
+    throw errors::bad_loader_option("batch", std::to_string(options.batch), "at least 1");
+  }
+  if (options.prefetch < 0) {
+    throw errors::bad_loader_option("prefetch", std::to_string(options.prefetch), "at least 0");
+  }
+  if (options.dtype != c10::kFloat && options.dtype != c10::kBFloat16 &&
+      options.dtype != c10::kHalf) {
+    throw errors::bad_loader_option("type of inputs", c10::toString(options.dtype),
+                                    "float32, bfloat16 or float16");
+  }
+  if (options.channels_last && samples.dims.size() != 3) {
+    throw errors::bad_loader_option("memory format",
+                                    "channels-last for samples of " + to_string(samples.dims),
+                                    "images [c, h, w]");
+  }
+  if (samples.count() == 0) throw errors::bad_loader_option("number of samples", "0", "some");
+  const int64_t bytes = samples.count() * samples.stride();
+  if (static_cast<int64_t>(samples.values.size()) != bytes) {
+    throw errors::bad_loader_option("size of the samples", std::to_string(samples.values.size()),
+                                    std::to_string(bytes) + " bytes");
+  }
+  check_scale(samples, options);
+  check_augmentation(samples, options.augmentation);
+  return options;
+}
+
+Shape batch_shape(int64_t count, const Shape& dims) {
+  Shape shape = {count};
+  shape.insert(shape.end(), dims.begin(), dims.end());
+  return shape;
+}
+
+}  // namespace
+
+LoaderOptions with_scale_of(const Dataset& data, LoaderOptions options) {
+  options.scale = data.scale;
+  options.mean = data.mean;
+  options.deviation = data.deviation;
+  return options;
+}
+
+LoaderOptions for_evaluation(LoaderOptions options) {
+  options.shuffle = false;
+  options.drop_last = false;
+  options.augmentation = {};
+  return options;
+}
+
+class Loader::Worker {
+ public:
+  Worker(const Samples& samples, LoaderOptions options)
+      : samples_(samples),
+        options_(checked(samples, std::move(options))),
+        gatherer_(samples_, options_) {
+    if (!options_.device.is_cpu()) scaling_.emplace(gatherer_, samples.dims.size(), options_);
+  }
+
+  ~Worker() { stop(); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  int64_t batches() const {
+    const int64_t count = samples_.count();
+    return options_.drop_last ? count / options_.batch
+                              : (count + options_.batch - 1) / options_.batch;
+  }
+
+  void start(int64_t epoch, int64_t first_batch) {
+    stop();
+    epoch_ = epoch;
+    next_ = std::max<int64_t>(first_batch, 0);
+    order();
+    if (options_.prefetch == 0) return;
+    queue_ = std::make_unique<BoundedQueue<Batch>>(static_cast<size_t>(options_.prefetch));
+    thread_ = std::jthread([this] { run(); });
+  }
+
+  std::optional<Batch> next() {
+    const Clock::time_point begin = Clock::now();
+    std::optional<Batch> batch;
+    if (queue_) {
+      batch = queue_->pop();
+    } else if (next_ < batches() && !order_.empty()) {
+      batch = gather(next_++);
+    }
+    if (batch && scaling_) move_to_device(*batch);
+    waited_ += Clock::now() - begin;
+    return batch;
+  }
+
+  double wait_seconds() const { return waited_.count(); }
+
+ private:
+  void stop() {
+    if (!queue_) return;
+    queue_->cancel();
+    thread_.join();
+    queue_.reset();
+  }
+
+  void order() {
+    if (options_.shuffle) {
+      order_ = permutation(samples_.count(), Random(options_.seed, static_cast<uint64_t>(epoch_)));
+    } else if (order_.empty()) {
+      order_.resize(static_cast<size_t>(samples_.count()));
+      std::iota(order_.begin(), order_.end(), int64_t{0});
+    }
+  }
+
+  void run() {
+    try {
+      while (next_ < batches()) {
+        if (!queue_->push(gather(next_))) return;
+        ++next_;
+      }
+      queue_->end();
+    } catch (...) {
+      queue_->end(std::current_exception());
+    }
+  }
+
+  Batch gather(int64_t index) const {
+    const int64_t begin = index * options_.batch;
+    const int64_t count = std::min(options_.batch, samples_.count() - begin);
+    const auto indices =
+        std::span(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+    const bool here = options_.device.is_cpu();
+    const auto pinned = at::TensorOptions().pinned_memory(!here);
+    Batch batch;
+    batch.index = index;
+    batch.labels = at::empty({count}, pinned.dtype(at::kLong));
+    auto* labels = batch.labels.data_ptr<int64_t>();
+    for (const int64_t i : indices) *labels++ = samples_.labels[static_cast<size_t>(i)];
+    const Shape shape = batch_shape(count, samples_.dims);
+    if (!here) {
+      const auto stored = samples_.dtype == DType::kUInt8 ? at::kByte : at::kFloat;
+      batch.inputs = at::empty(shape, pinned.dtype(stored));
+      gatherer_.gather(epoch_, indices, static_cast<std::byte*>(batch.inputs.data_ptr()));
+      return batch;
+    }
+    const auto format =
+        options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+    batch.inputs = at::empty(shape, at::TensorOptions().dtype(options_.dtype), format);
+    switch (options_.dtype) {
+      case at::kBFloat16:
+        gatherer_.gather(epoch_, indices, batch.inputs.data_ptr<at::BFloat16>());
+        break;
+      case at::kHalf:
+        gatherer_.gather(epoch_, indices, batch.inputs.data_ptr<at::Half>());
+        break;
+      default:
+        gatherer_.gather(epoch_, indices, batch.inputs.data_ptr<float>());
+    }
+    return batch;
+  }
+
+  void move_to_device(Batch& batch) const {
+    const at::NoGradGuard no_grad;
+    batch.labels = batch.labels.to(options_.device, /*non_blocking=*/true);
+    batch.inputs = (*scaling_)(batch.inputs.to(options_.device, /*non_blocking=*/true));
+  }
+
+  const Samples& samples_;
+  const LoaderOptions options_;
+  const Gatherer gatherer_;
+  std::optional<DeviceScaling> scaling_;  ///< where inputs are not converted as they are gathered
+  std::vector<int64_t> order_;
+  int64_t epoch_ = 0;
+  int64_t next_ = 0;  ///< the thread's, while there is one
+  std::unique_ptr<BoundedQueue<Batch>> queue_;
+  std::jthread thread_;
+  std::chrono::duration<double> waited_{0};
+};
+
+Loader::Loader(const Samples& samples, LoaderOptions options)
+    : worker_(std::make_unique<Worker>(samples, std::move(options))) {}
+
+Loader::~Loader() = default;
+
+void Loader::start(int64_t epoch, int64_t first_batch) { worker_->start(epoch, first_batch); }
+
+std::optional<Batch> Loader::next() { return worker_->next(); }
+
+int64_t Loader::batches() const { return worker_->batches(); }
+
+double Loader::wait_seconds() const { return worker_->wait_seconds(); }
+
+}  // namespace parsimony::training

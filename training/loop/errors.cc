@@ -1,0 +1,71 @@
+#include "parsimony/training/loop/errors.h"
+
+#include <string>
+
+namespace parsimony::training::errors {
+namespace {
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+}  // namespace
+
+UnsupportedError half_needs_cuda() {
+  return UnsupportedError("precision fp16 needs a CUDA device; the CPU has bf16 and fp32");
+}
+
+ConfigError bad_device(std::string_view device) {
+  return ConfigError("--device " + quoted(device) + ": wanted auto, cpu or cuda:N");
+}
+
+UnsupportedError no_such_device(std::string_view device, std::string_view why) {
+  return UnsupportedError("device " + quoted(device) + " is not there: " + std::string(why));
+}
+
+ModelError does_not_fit(std::string_view why) {
+  return ModelError("network and data do not fit each other: " + std::string(why));
+}
+
+UnsupportedError fixed_batch(std::string_view path, int64_t batch, std::string_view why) {
+  return UnsupportedError(std::string(path) + ": the network does not take " +
+                          std::to_string(batch) + " samples at once, so it cannot be trained: " +
+                          std::string(why) + ". Export it with an open batch dimension");
+}
+
+UnsupportedError several_inputs(std::string_view path, size_t inputs) {
+  return UnsupportedError(std::string(path) + ": the network has " + std::to_string(inputs) +
+                          " inputs; what is trained has one");
+}
+
+UnsupportedError nothing_to_train(std::string_view path) {
+  return UnsupportedError(std::string(path) +
+                          ": there is nothing to train: the network has no parameters. A frozen "
+                          "module keeps its weights as constants; export it unfrozen");
+}
+
+ModelError no_tensor(std::string_view path) {
+  return ModelError(std::string(path) + ": \"forward\" does not return a tensor first");
+}
+
+VerificationError not_proven(std::string_view worst, std::string_view guilty) {
+  const std::string where =
+      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
+                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
+  return VerificationError("verification failed: " + std::string(worst) + ". " + where +
+                           " The network is as it was.");
+}
+
+ModelError other_values(std::string_view name, std::string_view why) {
+  return ModelError("tensor " + quoted(name) + ": " + std::string(why));
+}
+
+ModelError bad_checkpoint(std::string_view path, std::string_view why) {
+  return ModelError(std::string(path) + ": no checkpoint of this version: " + std::string(why));
+}
+
+ConfigError other_run(std::string_view path) {
+  return ConfigError(std::string(path) +
+                     ": the checkpoint is of another run: recipe, data or model differ. "
+                     "Remove it, or name another with --checkpoint");
+}
+
+}  // namespace parsimony::training::errors

@@ -1,0 +1,28 @@
+// What can be wrong with a training, in words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::training::errors {
+
+UnsupportedError half_needs_cuda();
+ConfigError bad_device(std::string_view device);
+UnsupportedError no_such_device(std::string_view device, std::string_view why);
+/// The network's answers do not fit the data's classes, or it takes other inputs.
+ModelError does_not_fit(std::string_view why);
+/// The file's network does not compute `batch` samples as it computes each.
+UnsupportedError fixed_batch(std::string_view path, int64_t batch, std::string_view why);
+UnsupportedError several_inputs(std::string_view path, size_t inputs);
+UnsupportedError nothing_to_train(std::string_view path);
+ModelError no_tensor(std::string_view path);
+/// `guilty` may be empty: the fault is in no group.
+VerificationError not_proven(std::string_view worst, std::string_view guilty);
+ModelError other_values(std::string_view name, std::string_view why);
+ModelError bad_checkpoint(std::string_view path, std::string_view why);
+ConfigError other_run(std::string_view path);
+
+}  // namespace parsimony::training::errors

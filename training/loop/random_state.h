@@ -1,0 +1,35 @@
+// The state of libtorch's generator, which dropout and fresh weights draw from.
+#pragma once
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+
+#include <mutex>
+
+namespace parsimony::training {
+
+inline at::Tensor random_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+inline void set_random_state(const at::Tensor& state) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
+}
+
+/// Puts the state back at the end.
+class RandomState {
+ public:
+  RandomState() : state_(random_state()) {}
+  ~RandomState() { set_random_state(state_); }
+  RandomState(const RandomState&) = delete;
+  RandomState& operator=(const RandomState&) = delete;
+
+ private:
+  at::Tensor state_;
+};
+
+}  // namespace parsimony::training

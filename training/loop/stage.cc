@@ -1,0 +1,131 @@
+#include "parsimony/training/loop/stage.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/loop/optimizer.h"
+#include "parsimony/training/loop/schedule.h"
+
+namespace parsimony::training {
+namespace {
+
+std::vector<at::Tensor> tensors_of(const std::vector<NamedParameter>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
+at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, double smoothing) {
+  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Mean, -100, smoothing);
+}
+
+/// @source Hinton et al., Distilling the Knowledge in a Neural Network, 2015
+at::Tensor distillation(const at::Tensor& logits, const at::Tensor& teacher, double temperature) {
+  const at::Tensor answers = at::log_softmax(logits / temperature, 1);
+  const at::Tensor wanted = at::log_softmax(teacher / temperature, 1);
+  const auto n = static_cast<double>(logits.size(0));
+  return at::kl_div(answers, wanted, at::Reduction::Sum, true) * (temperature * temperature / n);
+}
+
+void check_fit(const at::Tensor& logits, const Dataset& data) {
+  const auto classes = static_cast<int64_t>(data.classes.size());
+  if (logits.dim() == 2 && logits.size(1) >= classes) return;
+  throw errors::does_not_fit("the answers are of shape " + to_string(logits.sizes().vec()) +
+                             ", the data has " + std::to_string(classes) + " classes");
+}
+
+}  // namespace
+
+LoaderOptions loader_options(const Place& place, const TrainSettings& settings) {
+  LoaderOptions options;
+  options.batch = settings.batch;
+  options.seed = settings.seed;
+  options.augmentation = {settings.flip, settings.crop, settings.cutout};
+  options.device = place.device;
+  options.channels_last = place.channels_last;
+  return with_scale_of(place.data, options);
+}
+
+Stage::Stage(Net& net, const Place& place, const TrainSettings& settings)
+    : net_(net),
+      place_(place),
+      settings_(settings),
+      loader_(place.data.train, loader_options(place, settings)),
+      parameters_(tensors_of(net.parameters())),
+      optimizer_(make_optimizer(parameters_, settings)),
+      scaler_(settings.precision) {}
+
+at::Tensor Stage::loss(const Batch& batch) {
+  const Autocast autocast(settings_.precision, place_.device);
+  const at::Tensor logits = net_.forward(batch.inputs);
+  if (step_ == 0) check_fit(logits, place_.data);
+  const at::Tensor own =
+      cross_entropy(logits.to(at::kFloat), batch.labels, settings_.label_smoothing);
+  if (place_.teacher == nullptr || settings_.distill == 0) return own;
+  at::Tensor wanted;
+  {
+    const at::NoGradGuard no_grad;
+    wanted = place_.teacher->forward(batch.inputs).to(at::kFloat);
+  }
+  const at::Tensor taught = distillation(logits.to(at::kFloat), wanted, settings_.temperature);
+  return own * (1 - settings_.distill) + taught * settings_.distill;
+}
+
+at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
+  const at::AutoGradMode gradients(true);
+  const at::Tensor of_batch = loss(batch);
+  watch.charge(&Phases::forward, "forward");
+  scaler_.scaled(of_batch).backward();
+  watch.charge(&Phases::backward, "backward");
+  const int64_t steps = settings_.epochs * loader_.batches();
+  set_learning_rate(*optimizer_, learning_rate(settings_, step_, steps));
+  if (scaler_.unscale(parameters_)) optimizer_->step();
+  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  ++step_;
+  watch.charge(&Phases::optimizer, "optimizer");
+  return of_batch.detach();
+}
+
+EpochTimes Stage::run(int64_t shuffle) {
+  net_.train(true);
+  Stopwatch watch(place_.trace);
+  at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(place_.device));
+  int64_t samples = 0;
+  loader_.start(shuffle);
+  while (true) {
+    const std::optional<Batch> batch = loader_.next();
+    watch.charge(&Phases::wait, "wait");
+    if (!batch) break;
+    const at::Tensor of_batch = step(*batch, watch);
+    const int64_t n = batch->labels.size(0);
+    sum.add_(of_batch, static_cast<double>(n));
+    samples += n;
+    watch.charge(&Phases::rest, "rest");
+  }
+  const double mean = sum.item<double>() / static_cast<double>(std::max<int64_t>(1, samples));
+  watch.charge(&Phases::rest, "rest");
+  return {watch.phases(), mean};
+}
+
+LedgerPoint::Score score(Net& net, const Place& place, const TrainSettings& settings) {
+  const at::NoGradGuard no_grad;
+  constexpr int64_t kBatch = 256;
+  LoaderOptions options = for_evaluation(loader_options(place, settings));
+  options.batch = std::max<int64_t>(kBatch, settings.batch);
+  Loader loader(place.data.test, options);
+  net.train(false);
+  const Autocast autocast(settings.precision, place.device);
+  at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(place.device));
+  loader.start(0);
+  while (const std::optional<Batch> batch = loader.next()) {
+    const at::Tensor logits = net.forward(batch->inputs);
+    check_fit(logits, place.data);
+    correct += logits.argmax(1).eq(batch->labels).sum();
+  }
+  return {correct.item<int64_t>(), place.data.test.count()};
+}
+
+}  // namespace parsimony::training

@@ -1,0 +1,96 @@
+#include "parsimony/training/net/live_net.h"
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <chrono>
+#include <sstream>
+
+#include "parsimony/graph/files.h"
+#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/mirror.h"
+#include "parsimony/torch_io/prune.h"
+#include "parsimony/training/loop/device.h"
+
+namespace parsimony::training {
+namespace {
+
+/// Tensors on the CPU for a while.
+class OnCpu {
+ public:
+  explicit OnCpu(Net& net) {
+    for (const auto& list : {net.parameters(), net.buffers()}) {
+      for (const auto& [name, tensor] : list) own_.emplace_back(tensor, tensor.detach());
+    }
+    place(net, c10::kCPU, false);
+  }
+  ~OnCpu() {
+    for (auto& [tensor, own] : own_) tensor.set_data(own);
+  }
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> own_;
+};
+
+class LiveNet final : public Net {
+ public:
+  explicit LiveNet(std::function<Live()> make) : make_(std::move(make)), live_(make_()) {}
+
+  at::Tensor forward(const at::Tensor& x) override { return live_.forward(x); }
+
+  std::vector<NamedParameter> parameters() override {
+    return pairs(live_.module->named_parameters());
+  }
+  std::vector<NamedParameter> buffers() override { return pairs(live_.module->named_buffers()); }
+  void train(bool on) override { live_.module->train(on); }
+
+  Cut prune(const at::Tensor& example, const ConfigList& config,
+            const CutOptions& options) override {
+    const auto begin = std::chrono::steady_clock::now();
+    TorchPruneOptions own;
+    own.granularity = options.granularity;
+    own.seed = options.seed;
+    own.verify = options.verify;
+    place(*this, c10::kCPU, false);
+    Pruned pruned = parsimony::prune(*live_.module, all_forward(), {example.cpu()}, config, own);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    return {static_cast<Plan>(pruned), pruned.dense,  pruned.small, std::move(pruned.proof),
+            std::move(pruned.notes),   passed.count()};
+  }
+
+  void restore(const Plan& plan) override { parsimony::restore(*live_.module, plan); }
+
+  std::unique_ptr<Net> afresh() const override { return std::make_unique<LiveNet>(make_); }
+
+  void save(const std::string& path, const at::Tensor& example) override {
+    const torch_io::Evaluating evaluating(*live_.module);
+    const OnCpu on_cpu(*this);
+    std::ostringstream out;
+    torch_io::traced(*live_.module, all_forward(), {example.cpu()}).save(out);
+    write_file(path, out.str());
+  }
+
+ private:
+  static std::vector<NamedParameter> pairs(
+      const torch::OrderedDict<std::string, at::Tensor>& named) {
+    std::vector<NamedParameter> result;
+    for (const auto& item : named) result.emplace_back(item.key(), item.value());
+    return result;
+  }
+
+  torch_io::Forward all_forward() {
+    return [this](const std::vector<at::Tensor>& x) { return live_.forward(x.at(0)); };
+  }
+
+  std::function<Live()> make_;
+  Live live_;
+};
+
+}  // namespace
+
+std::unique_ptr<Net> live_net(std::function<Live()> make) {
+  return std::make_unique<LiveNet>(std::move(make));
+}
+
+}  // namespace parsimony::training

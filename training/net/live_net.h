@@ -1,0 +1,28 @@
+// A torch::nn module as a Net.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "parsimony/training/net/net.h"
+
+namespace parsimony::training {
+
+/// A module and how it is run.
+struct Live {
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<at::Tensor(const at::Tensor&)> forward;
+};
+
+template <typename Holder>
+Live live(Holder holder) {
+  return {holder.ptr(), [holder](const at::Tensor& x) mutable { return holder->forward(x); }};
+}
+
+/// `make` makes the module, full-size and with fresh weights. It is saved as TorchScript.
+std::unique_ptr<Net> live_net(std::function<Live()> make);
+
+}  // namespace parsimony::training

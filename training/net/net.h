@@ -1,0 +1,65 @@
+// A network that can be trained and pruned, whatever it came from.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parsimony/configs/config.h"
+#include "parsimony/masks/cost.h"
+#include "parsimony/speedup/plan.h"
+#include "parsimony/speedup/proof.h"
+#include "parsimony/torch_io/optimizer.h"
+
+namespace parsimony::training {
+
+struct CutOptions {
+  uint64_t seed = 0;   ///< for criteria that draw at random
+  bool verify = true;  ///< run masked original and small network
+  Granularity granularity = Granularity::kChannel;
+};
+
+/// What one pruning did.
+struct Cut {
+  Plan plan;
+  Cost before;  ///< MACs are those of one sample
+  Cost after;
+  Proof proof;
+  std::vector<std::string> notes;
+  double seconds = 0;
+};
+
+class Net {
+ public:
+  virtual ~Net() = default;
+
+  /// [n, …] -> [n, classes]
+  virtual at::Tensor forward(const at::Tensor& x) = 0;
+
+  /// What is trained, by name. The tensors are the network's own.
+  virtual std::vector<NamedParameter> parameters() = 0;
+  /// What else training changes: running statistics.
+  virtual std::vector<NamedParameter> buffers() = 0;
+  virtual void train(bool on) = 0;
+
+  /// Removes channels; parameters may be other tensors afterwards, on the CPU. `example`, [1, …],
+  /// gives the input's shape. @throws as parsimony::prune does
+  virtual Cut prune(const at::Tensor& example, const ConfigList& config,
+                    const CutOptions& options) = 0;
+  /// Gives a network as it was made the shapes of a plan; values are to be filled in.
+  /// @throws ModelError if the plan is not of this network
+  virtual void restore(const Plan& plan) = 0;
+
+  /// One as this was made: full size, values of its own.
+  virtual std::unique_ptr<Net> afresh() const = 0;
+
+  /// Writes the network in its format. @throws IoError
+  virtual void save(const std::string& path, const at::Tensor& example) = 0;
+};
+
+/// Copies parameters and buffers by name. @throws ModelError if names or shapes differ
+void copy_values(Net& from, Net& to);
+
+}  // namespace parsimony::training

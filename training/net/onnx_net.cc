@@ -1,0 +1,209 @@
+// An ONNX file as a Net: the file is edited in place, the executor runs it.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/net/file_net_impl.h"
+
+namespace parsimony::training {
+namespace {
+
+using onnx_io::ModelFile;
+using onnx_io::OnnxEditor;
+using onnx_io::to_graph;
+
+/// The loss wants what stands before a Softmax at the end.
+Graph with_logits(Graph graph) {
+  ValueId& answer = graph.outputs.front();
+  const NodeId producer = graph.value(answer).producer;
+  if (producer == kNone) return graph;
+  const Node& node = graph.node(producer);
+  if (node.domain.empty() && node.op == "Softmax") answer = node.inputs.front();
+  return graph;
+}
+
+/// The example's shape, where the file leaves more open than the batch.
+std::vector<InputSpec> specs_of(const Graph& graph, const at::Tensor& example) {
+  const auto& declared = graph.value(graph.inputs.front()).declared;
+  bool open = !declared;
+  for (size_t d = 1; declared && d < declared->size(); ++d) open = open || (*declared)[d] < 0;
+  if (!open) return {};
+  return {{.dims = example.sizes().vec(), .value = {}}};
+}
+
+/// Which node takes a batch and makes something else of it: the last one that does.
+class BatchWatch {
+ public:
+  explicit BatchWatch(int64_t batch) : batch_(batch) {}
+
+  void see(const Node& node, ValueId value, const at::Tensor& result) {
+    const bool whole = result.dim() > 0 && result.size(0) == batch_;
+    if (whole) batches_.push_back(value);
+    for (const ValueId input : node.inputs) {
+      const bool taken = std::find(batches_.begin(), batches_.end(), input) != batches_.end();
+      if (taken && !whole) lost_ = describe(node, result);
+    }
+  }
+  const std::string& lost() const { return lost_; }
+
+ private:
+  static std::string describe(const Node& node, const at::Tensor& result) {
+    return "node \"" + (node.name.empty() ? node.op : node.name) + "\" (" + node.op +
+           ") makes a tensor of shape " + to_string(result.sizes().vec()) + " of them";
+  }
+
+  int64_t batch_;
+  std::vector<ValueId> batches_;
+  std::string lost_ = "its answers are of another number";
+};
+
+class OnnxNet final : public Net {
+ public:
+  explicit OnnxNet(const std::string& path) : file_(path), net_(nullptr) {
+    Graph graph = to_graph(file_);
+    if (graph.inputs.size() != 1) throw errors::several_inputs(path, graph.inputs.size());
+    net_ = GraphModule(with_logits(std::move(graph)));
+    if (parameters().empty()) throw errors::nothing_to_train(path);
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    at::Tensor answers;
+    try {
+      answers = net_->forward(x);
+    } catch (const ModelError& error) {
+      blame_batch(file_.path(), x, error.what(), [this](const at::Tensor& some) {
+        const torch_io::Evaluating evaluating(*net_);
+        net_->forward(some);
+      });
+      throw;
+    }
+    if (answers.dim() > 0 && answers.size(0) == x.size(0)) return answers;
+    throw errors::fixed_batch(file_.path(), x.size(0), where_batch_is_lost(x));
+  }
+
+  std::vector<NamedParameter> parameters() override { return named(net_->named_parameters()); }
+  std::vector<NamedParameter> buffers() override { return named(net_->named_buffers()); }
+  void train(bool on) override { net_->train(on); }
+
+  Cut prune(const at::Tensor& example, const ConfigList& config,
+            const CutOptions& options) override {
+    write_back();
+    Graph graph = to_graph(file_);
+    const auto masked = [&](const Plan& plan) { return torch_io::masked_run(graph, plan); };
+    const auto edit = [&](const Pruning& pruning) {
+      OnnxEditor editor(file_);
+      apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
+      return torch_io::plain_run(to_graph(file_));
+    };
+    const auto again = [&] {
+      read_again();
+      return to_graph(file_);
+    };
+    try {
+      Cut cut = carry_out({graph, specs_of(graph, example), masked, edit, again}, config, options);
+      take_over(cut.plan);
+      return cut;
+    } catch (...) {
+      read_again();
+      throw;
+    }
+  }
+
+  void restore(const Plan& plan) override {
+    apply(shapes_of(plan));
+    take_over(plan);
+  }
+
+  std::unique_ptr<Net> afresh() const override { return onnx_net(file_.path()); }
+
+  void save(const std::string& path, const at::Tensor& /*example*/) override {
+    write_back();
+    file_.write(path);
+  }
+
+ private:
+  /// By the file's names.
+  std::vector<NamedParameter> named(const torch::OrderedDict<std::string, at::Tensor>& own) const {
+    std::unordered_map<const c10::TensorImpl*, std::string> names;
+    for (const auto& [name, tensor] : net_->weights()) {
+      names.emplace(tensor.unsafeGetTensorImpl(), name);
+    }
+    std::vector<NamedParameter> result;
+    for (const auto& item : own) {
+      const auto known = names.find(item.value().unsafeGetTensorImpl());
+      result.emplace_back(known == names.end() ? item.key() : known->second, item.value());
+    }
+    return result;
+  }
+
+  std::string where_batch_is_lost(const at::Tensor& x) {
+    const at::NoGradGuard no_grad;
+    const torch_io::Evaluating evaluating(*net_);
+    BatchWatch watch(x.size(0));
+    net_->observe([&](const Node& node, ValueId value, const at::Tensor& result) {
+      watch.see(node, value, result);
+    });
+    net_->forward(x);
+    net_->observe({});
+    return watch.lost();
+  }
+
+  /// Gives the file the values that training has changed; the others keep their bytes.
+  void write_back() {
+    OnnxEditor editor(file_);
+    const Graph graph = to_graph(file_);
+    for (const Weight& weight : graph.weights) {
+      const auto known = net_->weights().find(weight.name);
+      if (known == net_->weights().end() || !known->second.is_floating_point()) continue;
+      const at::Tensor values = known->second.detach().cpu().contiguous();
+      if (at::equal(values, torch_io::to_tensor(weight))) continue;
+      editor.assign(weight.name,
+                    {static_cast<const std::byte*>(values.data_ptr()), values.nbytes()});
+    }
+  }
+
+  void apply(const Plan& shapes) {
+    const Graph graph = to_graph(file_);
+    std::vector<InputSpec> inputs;
+    for (const std::string& spec : shapes.inputs) inputs.push_back(parse_input_spec(spec));
+    OnnxEditor editor(file_);
+    apply_plan(shapes, graph, choose_probe(graph, inputs), editor);
+  }
+
+  /// The small network takes the place of the whole one.
+  void take_over(const Plan& plan) {
+    const bool training = net_->is_training();
+    net_ = GraphModule(with_logits(to_graph(file_)));
+    net_->train(training);
+    plans_.push_back(shapes_of(plan));
+  }
+
+  /// Forgets an edit that did not come off.
+  void read_again() {
+    file_ = ModelFile(file_.path());
+    for (const Plan& plan : plans_) apply(plan);
+    write_back();
+  }
+
+  ModelFile file_;
+  GraphModule net_;
+  std::vector<Plan> plans_;  ///< what the file has been through since it was read
+};
+
+}  // namespace
+
+std::unique_ptr<Net> onnx_net(const std::string& path) { return std::make_unique<OnnxNet>(path); }
+
+}  // namespace parsimony::training

@@ -1,0 +1,205 @@
+// A TorchScript file as a Net, run by libtorch's interpreter.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <unordered_set>
+#include <utility>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/torch_io/reason.h"
+#include "parsimony/torch_io/script/editor.h"
+#include "parsimony/torch_io/script/read.h"
+#include "parsimony/torch_io/script/run.h"
+#include "parsimony/torch_io/script/script_file.h"
+#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/net/file_net_impl.h"
+
+namespace parsimony::training {
+namespace {
+
+namespace jit = torch::jit;
+using torch_io::ScriptEditor;
+using torch_io::ScriptFile;
+using torch_io::ScriptGraph;
+
+/// The interpreter rewrites a graph after it has seen it run, and then rounds otherwise: a training
+/// that was taken up again would not end as one that went through. Not for reading: that asks for
+/// graphs with all calls written out, and a function that has run as written keeps the calls.
+class AsWritten {
+ private:
+  jit::GraphOptimizerEnabledGuard guard_{false};
+};
+
+torch_io::Computation as_written(torch_io::Computation run) {
+  return [run = std::move(run)](const std::vector<at::Tensor>& inputs) {
+    const AsWritten guard;
+    return run(inputs);
+  };
+}
+
+/// A copy of its own tensors, on the CPU and in the plain memory format.
+jit::Module on_cpu(const jit::Module& module) {
+  const at::NoGradGuard no_grad;
+  std::stringstream stream;
+  module.save(stream);
+  jit::Module copy = jit::load(stream, at::Device(at::kCPU));
+  const auto plain = [](const at::Tensor& tensor) {
+    at::Tensor(tensor).set_data(tensor.detach().contiguous());
+  };
+  for (const at::Tensor& tensor : copy.parameters()) plain(tensor);
+  for (const at::Tensor& tensor : copy.buffers()) plain(tensor);
+  return copy;
+}
+
+std::map<std::string, bool> modes_of(const jit::Module& module) {
+  std::map<std::string, bool> modes;
+  for (const auto& [name, part] : module.named_modules()) {
+    if (part.hasattr("training")) modes[name] = part.is_training();
+  }
+  return modes;
+}
+
+template <typename List>
+std::vector<NamedParameter> named(const List& list) {
+  std::unordered_set<const c10::TensorImpl*> known;  // shared ones are listed twice
+  std::vector<NamedParameter> result;
+  for (const auto& [name, tensor] : list) {
+    if (known.insert(tensor.unsafeGetTensorImpl()).second) result.emplace_back(name, tensor);
+  }
+  return result;
+}
+
+/// What the interpreter says, without the program's lines that it puts before it.
+std::string reason(const std::exception& error) {
+  std::string text = torch_io::reason_of(error);
+  while (text.ends_with('\n')) text.pop_back();
+  constexpr std::string_view kTrace = "The following operation failed in the TorchScript";
+  constexpr std::string_view kMark = "RuntimeError: ";
+  if (text.starts_with(kTrace)) {
+    const size_t mark = text.rfind(kMark);
+    text.erase(0, mark == std::string::npos ? text.rfind('\n') + 1 : mark + kMark.size());
+  }
+  text.resize(std::min(text.find('\n'), text.size()));
+  return text;
+}
+
+class ScriptNet final : public Net {
+ public:
+  explicit ScriptNet(const std::string& path) : path_(path), module_("empty") {
+    const ScriptFile file(path);
+    module_ = file.module();
+    extra_ = file.extra_files();
+    modes_ = modes_of(module_);
+    const std::vector<NamedParameter> all = parameters();
+    const bool any = std::any_of(all.begin(), all.end(),
+                                 [](const NamedParameter& p) { return p.second.requires_grad(); });
+    if (!any) throw errors::nothing_to_train(path);
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    const AsWritten guard;
+    c10::IValue answers;
+    try {
+      answers = module_.forward({x});
+    } catch (const std::exception& error) {  // libtorch has several kinds
+      const std::string why = reason(error);
+      blame_batch(path_, x, why, [this](const at::Tensor& some) { module_.forward({some}); });
+      throw ModelError(path_ + ": " + why);
+    }
+    if (answers.isTuple() && !answers.toTupleRef().elements().empty()) {
+      answers = c10::IValue(answers.toTupleRef().elements()[0]);
+    }
+    if (!answers.isTensor()) throw errors::no_tensor(path_);
+    const at::Tensor result = answers.toTensor();
+    if (result.dim() > 0 && result.size(0) == x.size(0)) return result;
+    throw errors::fixed_batch(path_, x.size(0),
+                              "its answers are of shape " + to_string(result.sizes().vec()));
+  }
+
+  std::vector<NamedParameter> parameters() override {
+    std::vector<std::pair<std::string, at::Tensor>> list;
+    for (const auto& item : module_.named_parameters()) list.emplace_back(item.name, item.value);
+    return named(list);
+  }
+  std::vector<NamedParameter> buffers() override {
+    std::vector<std::pair<std::string, at::Tensor>> list;
+    for (const auto& item : module_.named_buffers()) list.emplace_back(item.name, item.value);
+    return named(list);
+  }
+  void train(bool on) override { module_.train(on); }
+
+  Cut prune(const at::Tensor& example, const ConfigList& config,
+            const CutOptions& options) override {
+    const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
+    const jit::Module whole = on_cpu(module_);
+    ScriptGraph script = torch_io::read_script(whole, specs);
+    jit::Module small = whole;
+    const auto masked = [&](const Plan& plan) {
+      // Zeros in the module's own tensors depend on neither reader nor executor.
+      return torch_io::mixes(plan) ? torch_io::masked_run(script.graph, plan)
+                                   : as_written(torch_io::zeroed_run(whole, script, plan));
+    };
+    const auto edit = [&](const Pruning& pruning) {
+      small = edited(script, pruning.plan, pruning.analysis.probe);
+      return as_written(torch_io::script_run(small));
+    };
+    const auto again = [&] {
+      script = torch_io::read_script(on_cpu(whole), specs);
+      return script.graph;  // what it points into lives on in `script`
+    };
+    Cut cut = carry_out({script.graph, specs, masked, edit, again}, config, options);
+    module_ = std::move(small);
+    return cut;
+  }
+
+  void restore(const Plan& plan) override {
+    std::vector<InputSpec> specs;
+    for (const std::string& spec : plan.inputs) specs.push_back(parse_input_spec(spec));
+    const ScriptGraph script = torch_io::read_script(on_cpu(module_), specs);
+    const Plan shapes = shapes_of(plan);
+    if (shapes.empty()) return;
+    module_ = edited(script, shapes, choose_probe(script.graph, specs));
+  }
+
+  std::unique_ptr<Net> afresh() const override { return script_net(path_); }
+
+  /// Parts are in the mode that the file had them in.
+  void save(const std::string& path, const at::Tensor& /*example*/) override {
+    jit::Module copy = on_cpu(module_);
+    for (const auto& [name, part] : copy.named_modules()) {
+      const auto mode = modes_.find(name);
+      if (mode != modes_.end()) jit::Module(part).setattr("training", mode->second);
+    }
+    std::ostringstream stream;
+    copy.save(stream, extra_);
+    write_file(path, stream.view());
+  }
+
+ private:
+  static jit::Module edited(const ScriptGraph& script, const Plan& plan, const Probe& probe) {
+    ScriptEditor editor(script);
+    apply_plan(plan, script.graph, probe, editor);
+    return editor.finish();
+  }
+
+  std::string path_;
+  jit::Module module_;
+  jit::ExtraFilesMap extra_;
+  std::map<std::string, bool> modes_;  ///< of the parts, as the file has them
+};
+
+}  // namespace
+
+std::unique_ptr<Net> script_net(const std::string& path) {
+  return std::make_unique<ScriptNet>(path);
+}
+
+}  // namespace parsimony::training

@@ -1,0 +1,142 @@
+// A run in the middle, as a file.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/serialize/archive.h>
+
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "parsimony/graph/files.h"
+#include "parsimony/torch_io/reason.h"
+#include "parsimony/training/loop/device.h"
+#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/loop/random_state.h"
+#include "parsimony/training/run/run.h"
+
+namespace parsimony::training {
+namespace {
+
+constexpr int64_t kFormat = 1;
+
+c10::List<at::Tensor> values_of(Net& net) {
+  c10::List<at::Tensor> values;
+  for (const auto& list : {net.parameters(), net.buffers()}) {
+    for (const auto& [name, tensor] : list) values.push_back(tensor.detach().cpu());
+  }
+  return values;
+}
+
+void set_values(Net& net, const std::vector<at::Tensor>& values, const std::string& path) {
+  const at::NoGradGuard no_grad;
+  size_t next = 0;
+  for (const auto& list : {net.parameters(), net.buffers()}) {
+    for (const auto& [name, tensor] : list) {
+      if (next == values.size() || values[next].sizes() != tensor.sizes()) {
+        throw errors::bad_checkpoint(path, "\"" + name + "\" has another shape there");
+      }
+      at::Tensor(tensor).copy_(values[next++]);
+    }
+  }
+}
+
+c10::IValue ivalue(const std::string& text) { return c10::IValue(text); }
+
+std::string text_at(torch::serialize::InputArchive& archive, const std::string& key) {
+  c10::IValue value;
+  archive.read(key, value);
+  return value.toStringRef();
+}
+
+/// A ledger's line has one; here it is not known yet.
+LedgerPoint with_key(LedgerPoint point) {
+  point.key = "unfinished";
+  return point;
+}
+
+}  // namespace
+
+void Run::save(const std::string& path, const std::string& identity) const {
+  torch::serialize::OutputArchive archive;
+  archive.write("parsimony_checkpoint", c10::IValue(kFormat));
+  archive.write("identity", ivalue(identity));
+  archive.write("next", c10::IValue(static_cast<int64_t>(next_)));
+  archive.write("shuffle", c10::IValue(shuffle_));
+  archive.write("best", c10::IValue(best_));
+  archive.write("worse", c10::IValue(int64_t{worse_}));
+  archive.write("point", ivalue(to_json_line(with_key(point_))));
+  archive.write("random", random_state());
+  c10::List<std::string> plans;
+  for (const Plan& plan : plans_) plans.push_back(plan.to_json());
+  archive.write("plans", c10::IValue(plans));
+  archive.write("values", c10::IValue(values_of(*net_)));
+  archive.write("dense", c10::IValue(dense_ ? values_of(*dense_) : c10::List<at::Tensor>()));
+  const bool in_stage = !done() && steps_[next_].kind == Kind::kEpoch && steps_[next_].epoch > 0;
+  archive.write("in_stage", c10::IValue(in_stage));
+  if (in_stage) {
+    torch::serialize::OutputArchive optimizer(archive.compilation_unit());
+    stage_->optimizer().save(optimizer);
+    archive.write("optimizer", optimizer);
+    archive.write("scale", c10::IValue(stage_->scaler().scale()));
+    archive.write("good_steps", c10::IValue(int64_t{stage_->scaler().good_steps()}));
+  }
+  std::ostringstream out;
+  archive.save_to(out);
+  write_file(path, out.str());
+}
+
+bool Run::load(const std::string& path, const std::string& identity) {
+  if (!std::filesystem::exists(path)) return false;
+  std::istringstream in(read_file(path));
+  torch::serialize::InputArchive archive;
+  try {
+    archive.load_from(in);
+    c10::IValue value;
+    archive.read("parsimony_checkpoint", value);
+    if (value.toInt() != kFormat) throw errors::bad_checkpoint(path, "its version is another");
+    if (text_at(archive, "identity") != identity) throw errors::other_run(path);
+    archive.read("next", value);
+    next_ = static_cast<size_t>(value.toInt());
+    archive.read("shuffle", value);
+    shuffle_ = value.toInt();
+    archive.read("best", value);
+    best_ = value.toDouble();
+    archive.read("worse", value);
+    worse_ = static_cast<int>(value.toInt());
+    point_ = read_ledger_point(text_at(archive, "point"), path);
+    point_.key.clear();
+    archive.read("plans", value);
+    for (const c10::IValue& plan : value.toListRef()) {
+      plans_.push_back(Plan::from_json(plan.toStringRef(), path));
+      net_->restore(plans_.back());
+    }
+    archive.read("values", value);
+    place(*net_, options_.device, options_.channels_last);
+    set_values(*net_, value.toTensorVector(), path);
+    archive.read("dense", value);
+    if (!value.toListRef().empty()) {
+      std::unique_ptr<Net> dense = net_->afresh();
+      set_values(*dense, value.toTensorVector(), path);
+      teach_by(std::move(dense));
+    }
+    archive.read("in_stage", value);
+    if (value.toBool()) {
+      begin_stage(steps_.at(next_));
+      torch::serialize::InputArchive optimizer;
+      archive.read("optimizer", optimizer);
+      stage_->optimizer().load(optimizer);
+      c10::IValue good_steps;
+      archive.read("scale", value);
+      archive.read("good_steps", good_steps);
+      stage_->scaler().take_up(value.toDouble(), static_cast<int>(good_steps.toInt()));
+    }
+    at::Tensor random;
+    archive.read("random", random);
+    set_random_state(random);
+  } catch (const c10::Error& error) {
+    throw errors::bad_checkpoint(path, torch_io::reason_of(error));
+  }
+  return true;
+}
+
+}  // namespace parsimony::training

@@ -1,0 +1,314 @@
+#include "parsimony/training/run/run.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/report/text.h"
+#include "parsimony/training/loop/device.h"
+
+namespace parsimony::training {
+namespace {
+
+namespace fs = std::filesystem;
+using Score = LedgerPoint::Score;
+
+std::string percent(const Score& score) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f %% (%lld of %lld)", 100 * score.share(),
+                static_cast<long long>(score.correct), static_cast<long long>(score.total));
+  return text;
+}
+
+std::string seconds(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f s", value);
+  return text;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", value);
+  return text;
+}
+
+std::string taken_apart(const Phases& p) {
+  return "wait " + seconds(p.wait) + ", forward " + seconds(p.forward) + ", backward " +
+         seconds(p.backward) + ", optimizer " + seconds(p.optimizer) + ", rest " + seconds(p.rest);
+}
+
+/// Output widths of the layers with a matrix, by name.
+std::map<std::string, std::pair<std::string, int64_t>> layers_of(Net& net) {
+  std::map<std::string, std::pair<std::string, int64_t>> layers;
+  constexpr std::string_view kSuffix = ".weight";
+  for (const auto& [name, tensor] : net.parameters()) {
+    if (tensor.dim() < 2) continue;
+    std::string layer = name;
+    if (layer.ends_with(kSuffix)) layer.resize(layer.size() - kSuffix.size());
+    const std::string op =
+        tensor.dim() == 2 ? "Linear" : "Conv" + std::to_string(tensor.dim() - 2) + "d";
+    layers[layer] = {op, tensor.size(0)};
+  }
+  return layers;
+}
+
+/// Goes away with all that is in it.
+class TemporaryFolder {
+ public:
+  /// `place` empty: a new name among the system's temporary files.
+  explicit TemporaryFolder(const std::string& place)
+      : path_(place.empty() ? fs::temp_directory_path() / unused_name() : fs::path(place)) {
+    std::error_code error;
+    fs::remove_all(path_, error);  // of a process that was killed
+    fs::create_directory(path_, error);
+    if (error) throw parsimony::errors::cannot_write(path_.string(), error.value());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+  int64_t bytes() const {
+    int64_t sum = 0;
+    for (const fs::directory_entry& file : fs::directory_iterator(path_)) {
+      sum += static_cast<int64_t>(file.file_size());
+    }
+    return sum;
+  }
+
+ private:
+  static std::string unused_name() {
+    return "parsimony-" + std::to_string(getpid()) + "-" +
+           std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+
+  fs::path path_;
+};
+
+LedgerPoint::Evidence evidence(const Proof& proof) {
+  LedgerPoint::Evidence result;
+  result.ran = proof.ran();
+  result.reason = proof.not_run;
+  result.against = proof.mixes ? "the original with the removed channels absent from its statistics"
+                               : "the original with the removed slices set to zero";
+  if (const OutputDifference* worst = proof.worst()) {
+    result.difference = worst->difference;
+    result.tolerance = worst->tolerance;
+  }
+  return result;
+}
+
+}  // namespace
+
+Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+         const Recipe& recipe, RunOptions options)
+    : data_(data),
+      recipe_(recipe),
+      options_(std::move(options)),
+      place_{data, options_.device, options_.channels_last, options_.teacher, options_.trace} {
+  at::manual_seed(recipe_.train.seed);
+  net_ = make();
+  place(*net_, options_.device, options_.channels_last);
+  point_.seed = recipe_.train.seed;
+  point_.data = {data.name, data.fingerprint, data.train.count(), data.test.count()};
+  for (const auto& [name, layer] : layers_of(*net_)) widths_[name] = layer.second;
+  plan_steps();
+}
+
+void Run::plan_steps() {
+  const TrainSettings& train = recipe_.train;
+  int stage = 0;
+  if (recipe_.prune) {
+    const PruneSettings& prune = *recipe_.prune;
+    add_epochs(stage++, prune.warmup_epochs, false);
+    steps_.push_back({.kind = Kind::kScoreBefore});
+    cuts_ = cuts(prune);
+    for (size_t i = 0; i < cuts_.size(); ++i) {
+      const bool last = i + 1 == cuts_.size();
+      steps_.push_back({.kind = Kind::kCut, .last = last, .cut = i});
+      if (!last) add_epochs(stage++, prune.epochs_between, false);
+    }
+    steps_.push_back({.kind = Kind::kScorePruned});
+  } else {
+    steps_.push_back({.kind = Kind::kScoreBefore});
+  }
+  add_epochs(stage, train.epochs, true);
+  steps_.push_back({.kind = Kind::kScoreAfter});
+}
+
+void Run::add_epochs(int stage, int epochs, bool last) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    steps_.push_back(
+        {.kind = Kind::kEpoch, .stage = stage, .epoch = epoch, .epochs = epochs, .last = last});
+  }
+}
+
+bool Run::is_warm() const {
+  return std::none_of(steps_.begin() + static_cast<std::ptrdiff_t>(next_), steps_.end(),
+                      [](const Step& step) { return step.kind == Kind::kScoreBefore; });
+}
+
+void Run::step() {
+  const Step step = steps_[next_];
+  switch (step.kind) {
+    case Kind::kEpoch:
+      epoch(step);
+      break;
+    case Kind::kCut:
+      cut(step);
+      break;
+    case Kind::kScoreBefore:
+      point_.before = judge();
+      say("before pruning: " + percent(point_.before));
+      break;
+    case Kind::kScorePruned:
+      point_.pruned = judge();
+      say("pruned, not trained further: " + percent(point_.pruned));
+      break;
+    case Kind::kScoreAfter:
+      if (point_.after.total == 0) point_.after = judge();
+      say("at the end: " + percent(point_.after));
+      break;
+  }
+  ++next_;
+}
+
+void Run::begin_stage(const Step& step) {
+  TrainSettings settings = recipe_.train;
+  settings.epochs = step.epochs;
+  if (!step.last) settings.schedule = RateSchedule::kConstant;
+  stage_ = std::make_unique<Stage>(*net_, place_, settings);
+  stage_->skip(step.epoch);
+}
+
+void Run::epoch(const Step& step) {
+  if (step.epoch == 0) begin_stage(step);
+  const EpochTimes times = stage_->run(shuffle_++);
+  const bool warm_up = point_.before.total == 0;
+  (warm_up ? point_.warm_up : point_.train) += times.seconds;
+  LedgerPoint::Epoch record{times.seconds.total(), times.loss, {}};
+  const int every = recipe_.train.evaluate_every;
+  const bool final = step.last && step.epoch + 1 == step.epochs;
+  if (!warm_up && (final || (every > 0 && (step.epoch + 1) % every == 0))) record.score = judge();
+  if (final) point_.after = record.score;
+
+  std::string line = (warm_up ? "warm-up " : "epoch ") + std::to_string(step.epoch + 1) + " of " +
+                     std::to_string(step.epochs) + ": loss " + number(times.loss);
+  if (record.score.total > 0) line += ", " + percent(record.score);
+  say(line + ", " + seconds(times.seconds.total()) + " (" + taken_apart(times.seconds) + ")");
+  if (!warm_up) point_.epochs.push_back(record);
+  if (final || !step.last || recipe_.train.early_stop == 0) return;
+
+  if (record.score.total == 0) return;  // not judged
+  const double share = record.score.share();
+  worse_ = share > best_ ? 0 : worse_ + every;
+  best_ = std::max(best_, share);
+  if (worse_ < recipe_.train.early_stop) return;
+  say("no better for " + std::to_string(worse_) + " epochs: stopped");
+  point_.after = record.score;
+  next_ += static_cast<size_t>(step.epochs - step.epoch - 1);
+}
+
+void Run::cut(const Step& step) {
+  if (plans_.empty() && options_.latency) {
+    point_.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
+  }
+  if (plans_.empty()) point_.bytes.before = bytes_of_model();
+  if (plans_.empty() && recipe_.train.distill > 0 && options_.teacher == nullptr) {
+    std::unique_ptr<Net> dense = net_->afresh();
+    copy_values(*net_, *dense);
+    teach_by(std::move(dense));
+  }
+  Cut done = net_->prune(example(), cuts_[step.cut],
+                         {.seed = recipe_.train.seed, .verify = options_.verify});
+  place(*net_, options_.device, options_.channels_last);
+  stage_.reset();  // a fresh optimizer
+  if (plans_.empty()) {
+    point_.params.before = done.before.params;
+    point_.macs.before = done.before.macs;
+  }
+  point_.params.after = done.after.params;
+  point_.macs.after = done.after.macs;
+  point_.prune_seconds += done.seconds;
+  point_.kept_whole = done.plan.kept_whole;
+  if (!done.plan.empty()) point_.proof = evidence(done.proof);
+  point_.layers.clear();
+  for (const auto& [name, layer] : layers_of(*net_)) {
+    point_.layers.push_back({name, layer.first, widths_[name], layer.second});
+  }
+  say("cut: " + with_thousands(point_.params.before) + " -> " +
+      with_thousands(point_.params.after) + " parameters, " + with_thousands(point_.macs.before) +
+      " -> " + with_thousands(point_.macs.after) + " multiply-adds, " + seconds(done.seconds));
+  for (const std::string& note : done.notes) say("note: " + note);
+  plans_.push_back(std::move(done.plan));
+  if (!step.last) return;
+  point_.bytes.after = bytes_of_model();
+  if (point_.latency_ms) point_.latency_ms->after = latency();
+}
+
+void Run::teach_by(std::unique_ptr<Net> dense) {
+  dense_ = std::move(dense);
+  dense_->train(false);
+  place(*dense_, options_.device, options_.channels_last);
+  place_.teacher = dense_.get();
+}
+
+Score Run::judge() {
+  const auto begin = std::chrono::steady_clock::now();
+  const Score result = score(*net_, place_, recipe_.train);
+  point_.evaluate_seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+at::Tensor Run::example() const {
+  Shape dims = data_.train.dims;
+  dims.insert(dims.begin(), 1);
+  return at::zeros(dims, at::TensorOptions(at::kFloat).device(options_.device));
+}
+
+int64_t Run::bytes_of_model() {
+  const TemporaryFolder folder(options_.scratch);
+  net_->save((folder.path() / "model").string(), example());
+  return folder.bytes();
+}
+
+double Run::latency() {
+  const at::NoGradGuard no_grad;
+  net_->train(false);
+  constexpr int kWarmUp = 3;
+  constexpr int kRuns = 15;
+  Shape dims = data_.train.dims;
+  dims.insert(dims.begin(), recipe_.train.batch);
+  at::Tensor x = at::zeros(dims, at::TensorOptions(at::kFloat).device(options_.device));
+  if (place_.channels_last && x.dim() == 4) x = x.contiguous(at::MemoryFormat::ChannelsLast);
+  std::vector<double> times;
+  for (int i = 0; i < kWarmUp + kRuns; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    // The sum waits for the device.
+    static_cast<void>(net_->forward(x).sum().item<double>());
+    const std::chrono::duration<double, std::milli> passed =
+        std::chrono::steady_clock::now() - begin;
+    if (i >= kWarmUp) times.push_back(passed.count());
+  }
+  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+  return times[kRuns / 2];
+}
+
+void Run::say(const std::string& line) const {
+  if (options_.say) options_.say(line);
+}
+
+}  // namespace parsimony::training

@@ -1,0 +1,101 @@
+// One recipe on one network: warm-up, pruning, training, in steps that a checkpoint can stand
+// between.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parsimony/configs/recipe.h"
+#include "parsimony/report/ledger_point.h"
+#include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/net/net.h"
+
+namespace parsimony::training {
+
+struct RunOptions {
+  c10::Device device{c10::kCPU};
+  bool channels_last = false;
+  bool verify = true;      ///< prove every cut
+  bool latency = true;     ///< measure that of the dense and the small network
+  Net* teacher = nullptr;  ///< to distil from; without one, the dense network before its first cut
+  Trace* trace = nullptr;
+  std::string scratch = {};  ///< a folder to make and remove; empty: a temporary one
+  std::function<void(const std::string& line)> say = {};  ///< told of every step
+};
+
+class Run {
+ public:
+  /// Seeds libtorch's generator; `make` makes the network, with fresh weights where it has none.
+  /// `data` must outlive the run.
+  Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data, const Recipe& recipe,
+      RunOptions options);
+  Run(const Run&) = delete;  // its stages point into it
+  Run& operator=(const Run&) = delete;
+
+  bool done() const { return next_ == steps_.size(); }
+  /// Is what follows no longer warm-up?
+  bool is_warm() const;
+  /// An epoch, a cut or a judgement.
+  void step();
+
+  /// Writes values, optimizer, random state and what is known so far. `identity` is a hash
+  /// of what the run depends on. @throws IoError
+  void save(const std::string& path, const std::string& identity) const;
+  /// Goes on where such a file was written; false if there is none.
+  /// @throws ConfigError if it is of another run; ModelError if it is none of ours
+  bool load(const std::string& path, const std::string& identity);
+
+  /// What has come of it. Key, model, machine and command are the caller's.
+  const LedgerPoint& point() const { return point_; }
+  const std::vector<Plan>& plans() const { return plans_; }
+  Net& net() { return *net_; }
+  /// [1, …], zeros.
+  at::Tensor example() const;
+
+ private:
+  enum class Kind : uint8_t { kEpoch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
+  struct Step {
+    Kind kind;
+    int stage = 0;     ///< epochs: which optimizer
+    int epoch = 0;     ///< within the stage
+    int epochs = 0;    ///< of the stage
+    bool last = true;  ///< cuts, and the stage behind the last cut
+    size_t cut = 0;    ///< in `cuts_`
+  };
+
+  void plan_steps();
+  void add_epochs(int stage, int epochs, bool last);
+  void begin_stage(const Step& step);
+  void epoch(const Step& step);
+  void cut(const Step& step);
+  void teach_by(std::unique_ptr<Net> dense);
+  LedgerPoint::Score judge();
+  int64_t bytes_of_model();
+  double latency();
+  void say(const std::string& line) const;
+
+  std::unique_ptr<Net> net_;
+  const Dataset& data_;
+  Recipe recipe_;
+  RunOptions options_;
+  Place place_;
+  std::vector<ConfigList> cuts_;
+  std::vector<Step> steps_;
+  size_t next_ = 0;
+  std::unique_ptr<Net> dense_;  ///< teaches, if there is no other teacher
+  std::unique_ptr<Stage> stage_;
+  int64_t shuffle_ = 0;  ///< epochs trained, over all stages
+  LedgerPoint point_;
+  std::vector<Plan> plans_;
+  std::map<std::string, int64_t> widths_;  ///< of the dense network's layers
+  double best_ = -1;
+  int worse_ = 0;  ///< epochs since `best_`
+};
+
+}  // namespace parsimony::training

@@ -1,0 +1,261 @@
+#include "parsimony/training/sweep/sweep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/sha256.h"
+#include "parsimony/training/sweep/claim.h"
+
+namespace parsimony::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string label(const SweepPoint& point) {
+  char text[96];
+  std::snprintf(text, sizeof text, "%s at %g %%, seed %llu",
+                point.sparsity == 0 ? "dense" : point.criterion.c_str(), 100 * point.sparsity,
+                static_cast<unsigned long long>(point.seed));
+  return text;
+}
+
+/// Everything that decides what comes out. Threads, processor and a measured memory format decide
+/// the last bits only.
+std::string identity(const std::string& settings, const Dataset& data, const SweepOptions& o) {
+  return sha256("1\n" + o.model.name + '\n' + o.model.sha256 + '\n' + data.fingerprint + '\n' +
+                settings);
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw parsimony::errors::cannot_write(folder.string(), error.value());
+}
+
+/// Removes what begins like this, as far as it is there.
+void remove_all(const fs::path& folder, const std::string& beginning) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(beginning)) found.push_back(it->path());
+  }
+  for (const fs::path& path : found) fs::remove_all(path, error);
+}
+
+/// Tells how long the rest takes, from what has been finished since, by whomever.
+class Estimate {
+ public:
+  explicit Estimate(size_t left) : begin_(Clock::now()), left_(left) {}
+
+  /// "; about 3 min left", or nothing while nothing is known.
+  std::string text(size_t left) const {
+    if (left >= left_) return "";
+    const double passed = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double seconds = passed / static_cast<double>(left_ - left) * static_cast<double>(left);
+    constexpr double kMinute = 60;
+    char text[48];
+    if (seconds < 2 * kMinute) {
+      std::snprintf(text, sizeof text, "; about %.0f s left", seconds);
+    } else if (seconds < 120 * kMinute) {
+      std::snprintf(text, sizeof text, "; about %.0f min left", seconds / kMinute);
+    } else {
+      std::snprintf(text, sizeof text, "; about %.1f h left", seconds / (60 * kMinute));
+    }
+    return text;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_;
+  size_t left_;
+};
+
+class Sweep {
+ public:
+  Sweep(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+        const Recipe& recipe, const SweepOptions& options)
+      : make_(make), data_(data), recipe_(recipe), options_(options), ledger_(options.folder) {
+    for (const char* name : {"claims", "checkpoints", "models"}) {
+      make_folder(fs::path(options.folder) / name);
+    }
+  }
+
+  int run() {
+    const std::vector<SweepPoint> points = points_of(recipe_);
+    std::vector<Task> tasks;
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (static_cast<int>(i) % options_.shard.count != options_.shard.index) continue;
+      Recipe recipe = at_point(recipe_, points[i]);
+      const std::string key = identity(settings_json(recipe), data_, options_);
+      tasks.push_back({points[i], std::move(recipe), key,
+                       "[" + std::to_string(i + 1) + "/" + std::to_string(points.size()) + "]"});
+    }
+    const Estimate estimate(left_of(tasks, ledger_.keys()));
+    int missing = 0;
+    for (const Task& task : tasks) {
+      const std::set<std::string> finished = ledger_.keys();
+      if (finished.contains(task.key)) {
+        tidy(task.key);
+      } else if (!settle(task, estimate.text(left_of(tasks, finished)))) {
+        ++missing;
+      }
+    }
+    return missing;
+  }
+
+ private:
+  /// A point to be trained.
+  struct Task {
+    SweepPoint point;
+    Recipe recipe;
+    std::string key;
+    std::string number;  ///< "[3/10]"
+  };
+
+  static size_t left_of(const std::vector<Task>& tasks, const std::set<std::string>& finished) {
+    return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), [&](const Task& task) {
+      return !finished.contains(task.key);
+    }));
+  }
+
+  std::string path(const char* folder, const std::string& name) const {
+    return (fs::path(options_.folder) / folder / name).string();
+  }
+
+  /// False if somebody else is at it.
+  bool settle(const Task& task, const std::string& remark) {
+    const Claim claim(path("claims", task.key));
+    if (!claim.held()) return false;
+    if (ledger_.keys().contains(task.key)) return true;  // finished between the two looks
+    say(task.number + ' ' + label(task.point) + remark);
+    train(task);
+    return true;
+  }
+
+  void train(const Task& task) {
+    RunOptions run_options = options_.run;
+    run_options.say = [&](const std::string& line) { say(task.number + "   " + line); };
+    const std::string own = path("checkpoints", task.key);
+    run_options.scratch = own + ".model";
+    Run run(make_, data_, task.recipe, run_options);
+    if (!run.load(own, task.key)) warm(run, task.recipe);
+    while (!run.done()) {
+      run.step();
+      if (!run.done()) run.save(own, task.key);
+    }
+    save_model(run, task.key);
+    LedgerPoint record = run.point();
+    record.key = task.key;
+    record.criterion = task.point.criterion;
+    record.sparsity = task.point.sparsity;
+    record.model = options_.model;
+    record.config = settings_json(recipe_);  // the same for all points
+    record.machine = options_.machine;
+    record.version = options_.version;
+    record.command = options_.command;
+    ledger_.append(record);
+    tidy(task.key);
+  }
+
+  void save_model(Run& run, const std::string& key) const {
+    const bool is_file = !options_.model.sha256.empty();
+    const std::string name = name_of(key);
+    const std::string extension =
+        is_file ? fs::path(options_.model.name).extension().string() : ".pt";
+    run.net().save(path("models", name + extension), run.example());
+    if (!run.plans().empty()) run.plans().back().save(path("models", name + ".plan.json"));
+    for (const char* file : {".plan.json", extension.c_str()}) {
+      remove_all(fs::path(options_.folder) / "models", name + file + ".tmp");
+    }
+  }
+
+  static std::string name_of(const std::string& key) { return key.substr(0, 12); }
+
+  /// What a finished point needs no more, also that of processes that were killed.
+  void tidy(const std::string& key) const {
+    remove_all(fs::path(options_.folder) / "checkpoints", key);
+    remove_all(fs::path(options_.folder) / "claims", key);
+  }
+
+  /// The warm-up is the same for all points of a seed: the first one does it, the others wait.
+  void warm(Run& run, const Recipe& recipe) {
+    Recipe same = recipe;
+    same.prune = PruneSettings{.warmup_epochs = recipe.prune->warmup_epochs, .text = "{}"};
+    same.train.epochs = 0;
+    same.train.schedule = RateSchedule::kConstant;
+    const std::string key = identity("warm-up\n" + settings_json(same), data_, options_);
+    const std::string name = "warm-" + key;
+    const Claim claim(path("claims", name), Claim::IfTaken::kWait);
+    remove_all(fs::path(options_.folder) / "checkpoints", name + ".tmp");
+    run.load(path("checkpoints", name), key);
+    while (!run.is_warm()) {
+      run.step();
+      run.save(path("checkpoints", name), key);
+    }
+  }
+
+  void say(const std::string& line) const {
+    if (options_.say) options_.say(line);
+  }
+
+  const std::function<std::unique_ptr<Net>()>& make_;
+  const Dataset& data_;
+  const Recipe& recipe_;
+  const SweepOptions& options_;
+  Ledger ledger_;
+};
+
+}  // namespace
+
+std::vector<SweepPoint> points_of(const Recipe& recipe) {
+  const SweepSettings& sweep = recipe.sweep.value();
+  std::vector<uint64_t> seeds = sweep.seed;
+  if (seeds.empty()) seeds = {recipe.train.seed};
+  std::vector<std::string> criteria = sweep.criterion;
+  if (criteria.empty()) {
+    for (const ConfigEntry& entry : recipe.prune->config.entries) {
+      if (entry.exclude) continue;
+      criteria = {entry.request.criterion};
+      break;
+    }
+  }
+  std::vector<SweepPoint> points;
+  const auto add = [&](const SweepPoint& point) {
+    if (std::find(points.begin(), points.end(), point) == points.end()) points.push_back(point);
+  };
+  for (const uint64_t seed : seeds) {
+    add({"none", 0, seed});
+    for (const std::string& criterion : criteria) {
+      for (const double sparsity : sweep.sparsity) {
+        if (sparsity > 0) add({criterion, sparsity, seed});
+      }
+    }
+  }
+  return points;
+}
+
+Recipe at_point(const Recipe& recipe, const SweepPoint& point) {
+  Recipe result = recipe;
+  result.train.seed = point.seed;
+  PruneSettings& prune = result.prune.value();
+  prune.config =
+      at_sparsity(prune.config, point.sparsity, point.sparsity > 0 ? point.criterion : "");
+  char text[96];
+  std::snprintf(text, sizeof text, R"({"criterion": "%s", "sparsity": %.17g})",
+                point.criterion.c_str(), point.sparsity);
+  prune.text = "{\"at\": " + std::string(text) + ", \"config\": " + prune.text + "}";
+  return result;
+}
+
+int sweep(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+          const Recipe& recipe, const SweepOptions& options) {
+  return Sweep(make, data, recipe, options).run();
+}
+
+}  // namespace parsimony::training
