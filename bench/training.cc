@@ -17,6 +17,7 @@
 #include "parsimony/machine/timing.h"
 #include "parsimony/machine/turns.h"
 #include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/live_net.h"
@@ -77,13 +78,9 @@ class Contestant {
 
   void step() {
     watch_.skip();
-    std::optional<Batch> batch = loader_->next();
-    if (!batch) {
-      loader_->start(epoch_++);
-      batch = loader_->next();
-    }
+    const Batch batch = loader_->next();
     watch_.charge(&Phases::wait, "wait");
-    stage_->step(*batch, watch_);
+    stage_->step(batch, watch_);
   }
 
   const Phases& phases() const { return watch_.phases(); }
@@ -93,8 +90,7 @@ class Contestant {
   Place place_;
   Stopwatch watch_;
   std::optional<Stage> stage_;
-  std::optional<Loader> loader_;
-  int64_t epoch_ = 0;
+  std::optional<EndlessLoader> loader_;
 };
 
 std::unique_ptr<Net> dense() {

@@ -18,6 +18,7 @@
 #include "parsimony/machine/report.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/errors.h"
 #include "parsimony/training/net/file_net.h"
@@ -135,23 +136,14 @@ class Contestant {
     net_->train(true);
     stage_.emplace(*net_, place_, settings);
     loader_.emplace(prepared.data.train, loader_options(place_, settings));
-    cached_ = next();
+    cached_ = loader_->next();
     step_cached();  // what cannot be run shows here
   }
 
   void step_cached() { finish(stage_->step(cached_, watch_)); }
-  void step_pipeline() { finish(stage_->step(next(), watch_)); }
+  void step_pipeline() { finish(stage_->step(loader_->next(), watch_)); }
 
  private:
-  Batch next() {
-    std::optional<Batch> batch = loader_->next();
-    while (!batch) {
-      loader_->start(epoch_++);
-      batch = loader_->next();
-    }
-    return *std::move(batch);
-  }
-
   /// Waits for the device.
   void finish(const at::Tensor& loss) {
     if (place_.device.is_cuda()) static_cast<void>(loss.item<double>());
@@ -161,9 +153,8 @@ class Contestant {
   Stopwatch watch_;
   std::unique_ptr<Net> net_;
   std::optional<Stage> stage_;
-  std::optional<Loader> loader_;
+  std::optional<EndlessLoader> loader_;
   Batch cached_;
-  int64_t epoch_ = 0;
 };
 
 }  // namespace

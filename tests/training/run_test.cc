@@ -96,6 +96,26 @@ TEST_P(Runs, WarmsUpCutsAndTrains) {
             4 + 6 + 10);
 }
 
+TEST(RunLayers, CountOutputsAlsoWhereTheMatrixHasItsInputsFirst) {
+  const test::TemporaryFolder folder;
+  test::write_onnx(folder / "in_first.onnx", R"(
+      net (float[N,3,32,32] x) => (float[N,10] y)
+      {
+        a = Flatten(x)
+        b = MatMul(a, W1)
+        c = Relu(b)
+        y = MatMul(c, W2)
+      })",
+                   {{"W1", "3072x20"}, {"W2", "20x10"}});
+  TheRun run(file_net(folder / "in_first.onnx"), small_data(), half_off(1), quick());
+  finish(run);
+  ASSERT_EQ(run.point().layers.size(), 2);
+  EXPECT_EQ(run.point().layers[0].before, 20);
+  EXPECT_EQ(run.point().layers[0].after, 10);
+  EXPECT_EQ(run.point().layers[1].before, 10);
+  EXPECT_EQ(run.point().layers[1].after, 10);
+}
+
 /// The run is taken up again at every step that there is.
 TEST_P(Runs, TakenUpAgainAnywhereItEndsAsAnUndisturbedOne) {
   Recipe recipe = half_off(3);

@@ -46,19 +46,27 @@ std::string taken_apart(const Phases& p) {
          seconds(p.backward) + ", optimizer " + seconds(p.optimizer) + ", rest " + seconds(p.rest);
 }
 
-/// Output widths of the layers with a matrix, by name.
-std::map<std::string, std::pair<std::string, int64_t>> layers_of(Net& net) {
-  std::map<std::string, std::pair<std::string, int64_t>> layers;
-  constexpr std::string_view kSuffix = ".weight";
-  for (const auto& [name, tensor] : net.parameters()) {
-    if (tensor.dim() < 2) continue;
-    std::string layer = name;
-    if (layer.ends_with(kSuffix)) layer.resize(layer.size() - kSuffix.size());
-    const std::string op =
-        tensor.dim() == 2 ? "Linear" : "Conv" + std::to_string(tensor.dim() - 2) + "d";
-    layers[layer] = {op, tensor.size(0)};
+/// The axis along which a weight has its layer's outputs, as the plans tell: exporters also write
+/// matrices with the inputs first.
+size_t output_axis(const std::string& tensor, const std::vector<Plan>& plans) {
+  size_t axis = 0;
+  for (const Plan& plan : plans) {
+    for (const PlanGroup& group : plan.groups) {
+      for (const PlanSlice& slice : group.slices) {
+        if (slice.tensor != tensor) continue;
+        if (slice.role == "out") return static_cast<size_t>(slice.axis);
+        if (slice.role == "in" && slice.axis == 0) axis = 1;
+      }
+    }
   }
-  return layers;
+  return axis;
+}
+
+/// "conv1" for "conv1.weight".
+std::string layer_of(std::string tensor) {
+  constexpr std::string_view kSuffix = ".weight";
+  if (tensor.ends_with(kSuffix)) tensor.resize(tensor.size() - kSuffix.size());
+  return tensor;
 }
 
 /// Goes away with all that is in it.
@@ -123,35 +131,33 @@ Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
   place(*net_, options_.device, options_.channels_last);
   point_.seed = recipe_.train.seed;
   point_.data = {data.name, data.fingerprint, data.train.count(), data.test.count()};
-  for (const auto& [name, layer] : layers_of(*net_)) widths_[name] = layer.second;
+  for (const auto& [name, tensor] : net_->parameters()) dense_shapes_[name] = tensor.sizes().vec();
   plan_steps();
 }
 
 void Run::plan_steps() {
   const TrainSettings& train = recipe_.train;
-  int stage = 0;
   if (recipe_.prune) {
     const PruneSettings& prune = *recipe_.prune;
-    add_epochs(stage++, prune.warmup_epochs, false);
+    add_epochs(prune.warmup_epochs, false);
     steps_.push_back({.kind = Kind::kScoreBefore});
     cuts_ = cuts(prune);
     for (size_t i = 0; i < cuts_.size(); ++i) {
       const bool last = i + 1 == cuts_.size();
       steps_.push_back({.kind = Kind::kCut, .last = last, .cut = i});
-      if (!last) add_epochs(stage++, prune.epochs_between, false);
+      if (!last) add_epochs(prune.epochs_between, false);
     }
     steps_.push_back({.kind = Kind::kScorePruned});
   } else {
     steps_.push_back({.kind = Kind::kScoreBefore});
   }
-  add_epochs(stage, train.epochs, true);
+  add_epochs(train.epochs, true);
   steps_.push_back({.kind = Kind::kScoreAfter});
 }
 
-void Run::add_epochs(int stage, int epochs, bool last) {
+void Run::add_epochs(int epochs, bool last) {
   for (int epoch = 0; epoch < epochs; ++epoch) {
-    steps_.push_back(
-        {.kind = Kind::kEpoch, .stage = stage, .epoch = epoch, .epochs = epochs, .last = last});
+    steps_.push_back({.kind = Kind::kEpoch, .epoch = epoch, .epochs = epochs, .last = last});
   }
 }
 
@@ -244,18 +250,27 @@ void Run::cut(const Step& step) {
   point_.prune_seconds += done.seconds;
   point_.kept_whole = done.plan.kept_whole;
   if (!done.plan.empty()) point_.proof = evidence(done.proof);
-  point_.layers.clear();
-  for (const auto& [name, layer] : layers_of(*net_)) {
-    point_.layers.push_back({name, layer.first, widths_[name], layer.second});
-  }
   say("cut: " + with_thousands(point_.params.before) + " -> " +
       with_thousands(point_.params.after) + " parameters, " + with_thousands(point_.macs.before) +
       " -> " + with_thousands(point_.macs.after) + " multiply-adds, " + seconds(done.seconds));
   for (const std::string& note : done.notes) say("note: " + note);
   plans_.push_back(std::move(done.plan));
+  note_layers();
   if (!step.last) return;
   point_.bytes.after = bytes_of_model();
   if (point_.latency_ms) point_.latency_ms->after = latency();
+}
+
+void Run::note_layers() {
+  point_.layers.clear();
+  for (const auto& [name, tensor] : net_->parameters()) {
+    if (tensor.dim() < 2) continue;
+    const size_t axis = output_axis(name, plans_);
+    const std::string op =
+        tensor.dim() == 2 ? "Linear" : "Conv" + std::to_string(tensor.dim() - 2) + "d";
+    point_.layers.push_back({layer_of(name), op, dense_shapes_.at(name)[axis],
+                             tensor.size(static_cast<int64_t>(axis))});
+  }
 }
 
 void Run::teach_by(std::unique_ptr<Net> dense) {

@@ -62,7 +62,6 @@ class Run {
   enum class Kind : uint8_t { kEpoch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
   struct Step {
     Kind kind;
-    int stage = 0;     ///< epochs: which optimizer
     int epoch = 0;     ///< within the stage
     int epochs = 0;    ///< of the stage
     bool last = true;  ///< cuts, and the stage behind the last cut
@@ -70,10 +69,11 @@ class Run {
   };
 
   void plan_steps();
-  void add_epochs(int stage, int epochs, bool last);
+  void add_epochs(int epochs, bool last);
   void begin_stage(const Step& step);
   void epoch(const Step& step);
   void cut(const Step& step);
+  void note_layers();
   void teach_by(std::unique_ptr<Net> dense);
   LedgerPoint::Score judge();
   int64_t bytes_of_model();
@@ -93,7 +93,7 @@ class Run {
   int64_t shuffle_ = 0;  ///< epochs trained, over all stages
   LedgerPoint point_;
   std::vector<Plan> plans_;
-  std::map<std::string, int64_t> widths_;  ///< of the dense network's layers
+  std::map<std::string, Shape> dense_shapes_;  ///< of the parameters
   double best_ = -1;
   int worse_ = 0;  ///< epochs since `best_`
 };
