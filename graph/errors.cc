@@ -127,6 +127,11 @@ UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype) {
                           std::string(dtype));
 }
 
+ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given) {
+  return ModelError("tensor \"" + std::string(tensor) + "\": its elements are " +
+                    std::to_string(wanted) + " bytes, found " + std::to_string(given));
+}
+
 IoError cannot_read(std::string_view path, int cause) {
   return IoError(std::string(path) + ": cannot be read: " + std::generic_category().message(cause));
 }

@@ -71,6 +71,8 @@ ModelError produced_twice(std::string_view node, std::string_view tensor);
 ModelError nan_weight(std::string_view tensor, int64_t index);
 ModelError bad_attribute(std::string_view node, std::string_view attribute, std::string_view why);
 UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype);
+/// New elements for a tensor.
+ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);
 /// `cause` is an errno.
 IoError cannot_read(std::string_view path, int cause);
 IoError cannot_write(std::string_view path, int cause);

@@ -93,6 +93,16 @@ void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axe
   w.dims = dims;
 }
 
+void GraphEditor::assign(const std::string& tensor, std::span<const std::byte> values) {
+  Weight& w = graph_.weights[static_cast<size_t>(weight(tensor))];
+  const int64_t wanted = element_count(w.dims) * size_of(w.dtype);
+  const auto given = static_cast<int64_t>(values.size());
+  if (given != wanted) throw errors::wrong_bytes(tensor, wanted, given);
+  if (elements_ != Elements::kAll && !is_literal(w.dtype, element_count(w.dims))) return;
+  w.data = storage_.emplace_back(values.begin(), values.end()).data();
+  w.stride = size_of(w.dtype);
+}
+
 void GraphEditor::set_attribute(const std::string& key, const std::string& attribute,
                                 std::span<const int64_t> values) {
   auto& attributes = node(key).attributes;

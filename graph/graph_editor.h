@@ -30,6 +30,7 @@ class GraphEditor : public ModelEditor {
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string&, int64_t) override {}  // shapes stay
+  void assign(const std::string& tensor, std::span<const std::byte> values) override;
   void set_attribute(const std::string& node, const std::string& attribute,
                      std::span<const int64_t> values) override;
   void set_input(const std::string& node, int input, const HostTensor& constant) override;

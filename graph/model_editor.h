@@ -1,6 +1,7 @@
 // What a front end must be able to change in the original model. A Plan is replayed through it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,6 +36,10 @@ class ModelEditor {
 
   /// Sets to zero the `count` elements of smallest magnitude; ties fall to the lower index.
   virtual void zero_smallest(const std::string& tensor, int64_t count) = 0;
+
+  /// Gives a tensor new elements: `values` are of its type, little-endian, row-major, as many as
+  /// its dims, as cut so far, need.
+  virtual void assign(const std::string& tensor, std::span<const std::byte> values) = 0;
 
   /// Replaces an integer attribute, keeping its form (one integer or a list); an absent one is
   /// added as one integer if there is one value, else as a list. No values: the attribute goes.

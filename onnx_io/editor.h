@@ -30,10 +30,8 @@ class OnnxEditor : public ModelEditor {
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string& tensor, int64_t count) override;
 
-  /// Gives a tensor new elements: `values` are of its type, little-endian, row-major, as many as
-  /// its dims need. An external tensor moves into the model file.
-  /// @throws ModelError if there is no such tensor, or the size differs
-  void assign(const std::string& tensor, std::span<const std::byte> values);
+  /// An external tensor moves into the model file.
+  void assign(const std::string& tensor, std::span<const std::byte> values) override;
 
   /// An attribute that the file leaves at its default is added.
   void set_attribute(const std::string& node, const std::string& attribute,

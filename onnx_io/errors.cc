@@ -131,11 +131,6 @@ ModelError not_dense(std::string_view tensor) {
   return ModelError(of_tensor(tensor) + "cannot be edited: it is not a dense tensor of numbers");
 }
 
-ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given) {
-  return ModelError(of_tensor(tensor) + "its elements are " + std::to_string(wanted) +
-                    " bytes, found " + std::to_string(given));
-}
-
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements) {
   return ModelError(of_tensor(tensor) + "cannot set " + std::to_string(wanted) +
                     " elements to zero: it has " + std::to_string(elements));

@@ -44,7 +44,6 @@ ModelError unknown_node(std::string_view key, std::span<const std::string> candi
 ModelError no_such_input(std::string_view node, int input, int inputs);
 ModelError name_taken(std::string_view tensor);
 ModelError not_dense(std::string_view tensor);
-ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 
 }  // namespace parsimony::onnx_io::errors

@@ -15,8 +15,12 @@
 
 namespace parsimony {
 
+struct Statistics;
+
 struct CriterionOptions {
   uint64_t seed = 0;  ///< for criteria that draw at random
+  /// Of data that ran through the network (see statistics.h); null where there was none.
+  const Statistics* statistics = nullptr;
 };
 
 /// One score per channel of the group; the lowest go first.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,18 @@
 
 namespace parsimony {
 
-enum class Scope : uint8_t { kLocal, kGlobal };
-enum class Budget : uint8_t { kChannels, kParams, kMacs };
+/// kIsomorphic ranks globally, but only among groups whose sub-graphs have the same shape.
+/// @source Fang et al., Isomorphic Pruning for Vision Models, 2024
+enum class Scope : uint8_t { kLocal, kGlobal, kIsomorphic };
+/// kLatency: milliseconds of the whole network on this machine.
+enum class Budget : uint8_t { kChannels, kParams, kMacs, kLatency };
 
 /// How channels are chosen where a layer is to be pruned.
 struct Request {
   std::string criterion = "l1";  ///< a name of the criterion table
   double ratio = 0;              ///< share to remove, 0 <= ratio < 1, of what `budget` counts
+  /// What may remain of what `budget` counts, instead of a ratio: parameters, MACs, milliseconds.
+  std::optional<double> amount = {};
   Scope scope = Scope::kLocal;
   Budget budget = Budget::kChannels;
   double min_ratio = 0;  ///< per group: at least this share of channels goes

@@ -30,7 +30,7 @@ ConfigError plan_keeps_nothing(std::string_view tensor, int axis) {
 
 UnsupportedError plan_folds(std::string_view tensor) {
   return UnsupportedError("plan: folds: tensor \"" + std::string(tensor) +
-                          "\": this version does not fold constants");
+                          "\": its new values are not there");
 }
 
 UnsupportedError plan_cannot_say(std::string_view what, std::string_view why) {

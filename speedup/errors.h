@@ -12,6 +12,7 @@ namespace parsimony::errors {
 ConfigError bad_plan(std::string_view file, std::string_view place, std::string_view what);
 ConfigError plan_sizes_differ(std::string_view tensor, int axis, int64_t first, int64_t second);
 ConfigError plan_keeps_nothing(std::string_view tensor, int axis);
+/// The plan says that values change, but not to what.
 UnsupportedError plan_folds(std::string_view tensor);
 UnsupportedError plan_cannot_say(std::string_view what, std::string_view why);
 

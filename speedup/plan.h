@@ -1,6 +1,7 @@
 // The pruned architecture as data: what stays of each tensor, which integers change.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,13 @@ struct PlanCopy {
   bool operator==(const PlanCopy&) const = default;
 };
 
+/// A tensor whose remaining values change.
 struct PlanFold {
   std::string tensor;
   std::string reason;
+  /// The new elements, all that remain of the tensor: of its own type, little-endian, row-major.
+  /// Empty where `zeros` says what changes.
+  std::vector<std::byte> values = {};
 
   bool operator==(const PlanFold&) const = default;
 };

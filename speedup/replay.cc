@@ -53,12 +53,12 @@ std::vector<TensorCut> gather_cuts(const Plan& plan) {
   return cuts;
 }
 
-/// Level pruning also changes values and is replayed; other folds are not.
+/// What changes must be known: by `zeros`, or by the new values.
 void refuse_folds(const Plan& plan) {
   std::unordered_set<std::string_view> zeroed;
   for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
   for (const PlanFold& fold : plan.folds) {
-    if (!zeroed.contains(fold.tensor)) throw errors::plan_folds(fold.tensor);
+    if (fold.values.empty() && !zeroed.contains(fold.tensor)) throw errors::plan_folds(fold.tensor);
   }
 }
 
@@ -77,6 +77,9 @@ void replay(const Plan& plan, ModelEditor& editor) {
     if (entry.smallest > 0) editor.zero_smallest(entry.tensor, entry.smallest);
   }
   for (const TensorCut& cut : cuts) editor.slice(std::string(cut.tensor), cut.axes);
+  for (const PlanFold& fold : plan.folds) {
+    if (!fold.values.empty()) editor.assign(fold.tensor, fold.values);
+  }
   for (const PlanInteger& entry : plan.integers) {
     if (entry.input < 0) {
       editor.set_attribute(entry.node, entry.what, entry.to.ints);

@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <cstring>
 #include <tuple>
 #include <utility>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/live/errors.h"
 
@@ -14,6 +16,17 @@ namespace {
 /// Shapes such as [8, 1, 3, 3] are of several formats; the plain one counts then.
 at::MemoryFormat format_of(const at::Tensor& tensor) {
   return tensor.is_contiguous() ? at::MemoryFormat::Contiguous : tensor.suggest_memory_format();
+}
+
+at::Tensor from_bytes(const std::string& name, at::IntArrayRef dims, at::ScalarType type,
+                      std::span<const std::byte> bytes) {
+  const at::Tensor values = at::empty(dims, at::TensorOptions(type));
+  if (values.nbytes() != bytes.size()) {
+    throw parsimony::errors::wrong_bytes(name, static_cast<int64_t>(values.nbytes()),
+                                         static_cast<int64_t>(bytes.size()));
+  }
+  std::memcpy(values.data_ptr(), bytes.data(), bytes.size());
+  return values;
 }
 
 }  // namespace
@@ -42,6 +55,22 @@ at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t
   at::Tensor mask = at::zeros({tensor.numel()}, values.options().dtype(at::kBool));
   mask.index_fill_(0, order.narrow(0, 0, count), true);
   return values.masked_fill(mask.view(tensor.sizes()), 0).contiguous(format_of(tensor));
+}
+
+at::Tensor with_values(const std::string& name, const at::Tensor& tensor,
+                       std::span<const std::byte> values) {
+  const at::Tensor data = tensor.detach();
+  return from_bytes(name, data.sizes(), data.scalar_type(), values)
+      .to(data.device())
+      .contiguous(format_of(data));
+}
+
+void fill_present(const std::string& name, const at::Tensor& tensor, const at::Tensor& present,
+                  std::span<const std::byte> values) {
+  const at::Tensor mask = present.defined() ? present : at::ones_like(tensor, at::kBool);
+  const int64_t count = mask.sum().item<int64_t>();
+  const at::Tensor source = from_bytes(name, {count}, tensor.scalar_type(), values);
+  at::Tensor(tensor.detach()).masked_scatter_(mask, source.to(tensor.device()));
 }
 
 }  // namespace parsimony::torch_io

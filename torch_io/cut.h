@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <span>
 #include <string>
 
@@ -17,5 +18,14 @@ at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<cons
 /// A copy whose `count` elements of smallest magnitude are zero; ties fall to the lower index.
 /// @throws ModelError if the tensor has fewer elements
 at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count);
+
+/// A tensor of the same kind with new elements. @throws ModelError if their bytes are not as many
+at::Tensor with_values(const std::string& name, const at::Tensor& tensor,
+                       std::span<const std::byte> values);
+
+/// Gives those elements of `tensor` new values, in their order, that are `present`: a mask of its
+/// shape, or undefined for all. @throws ModelError if the bytes are not as many
+void fill_present(const std::string& name, const at::Tensor& tensor, const at::Tensor& present,
+                  std::span<const std::byte> values);
 
 }  // namespace parsimony::torch_io

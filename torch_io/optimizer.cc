@@ -91,6 +91,7 @@ class CutCollector : public ModelEditor {
     cuts.emplace(tensor, std::vector<AxisKeep>(axes.begin(), axes.end()));
   }
   void zero_smallest(const std::string&, int64_t) override {}
+  void assign(const std::string&, std::span<const std::byte>) override {}
   void set_attribute(const std::string&, const std::string&, std::span<const int64_t>) override {}
   void set_input(const std::string&, int, const HostTensor&) override {}
 

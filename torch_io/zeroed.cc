@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <unordered_map>
 #include <unordered_set>
 
 #include "parsimony/graph/errors.h"
@@ -32,6 +33,7 @@ FindTensor tensors_of(const torch::nn::Module& module) {
 Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
   const at::NoGradGuard no_grad;
   std::unordered_set<c10::TensorImpl*> known;
+  std::unordered_map<std::string, at::Tensor> present_of;  // a mask of what the plan keeps
   const auto writable = [&](const std::string& name) {
     const at::Tensor tensor = find(name);
     if (known.insert(tensor.unsafeGetTensorImpl()).second) {
@@ -47,8 +49,16 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
     for (const PlanSlice& slice : group.slices) {
       if (slice.role == "with") continue;  // a divisor must not become zero
       const at::Tensor tensor = writable(slice.tensor);
-      tensor.index_fill_(slice.axis, removed(slice).to(tensor.device()), 0);
+      const at::Tensor gone = removed(slice).to(tensor.device());
+      tensor.index_fill_(slice.axis, gone, 0);
+      at::Tensor& present = present_of[slice.tensor];
+      if (!present.defined()) present = at::ones_like(tensor, at::kBool);
+      present.index_fill_(slice.axis, gone, false);
     }
+  }
+  for (const PlanFold& fold : plan.folds) {
+    if (fold.values.empty()) continue;
+    fill_present(fold.tensor, writable(fold.tensor), present_of[fold.tensor], fold.values);
   }
 }
 

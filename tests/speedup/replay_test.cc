@@ -28,6 +28,9 @@ class Recorder : public ModelEditor {
   void zero_smallest(const std::string& tensor, int64_t count) override {
     calls.push_back("zero " + std::to_string(count) + " of " + tensor);
   }
+  void assign(const std::string& tensor, std::span<const std::byte> values) override {
+    calls.push_back("assign " + std::to_string(values.size()) + " bytes to " + tensor);
+  }
   void set_attribute(const std::string& node, const std::string& attribute,
                      std::span<const int64_t> values) override {
     calls.push_back("set " + node + "." + attribute + " " +
@@ -115,8 +118,8 @@ TEST(Replay, RefusesBeforeItTouchesTheModel) {
   Plan folding;
   folding.folds = {{"conv.bias", "constant channels"}};
   expect_refused<UnsupportedError>(folding,
-                                   "plan: folds: tensor \"conv.bias\": this version does not fold "
-                                   "constants");
+                                   "plan: folds: tensor \"conv.bias\": its new values are not "
+                                   "there");
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ ModelError no_such_weight(std::string_view weight) {
 }
 
 UnsupportedError folds(std::string_view weight) {
-  return UnsupportedError("the plan folds \"" + std::string(weight) +
-                          "\", which is not carried out here");
+  return UnsupportedError("the plan changes \"" + std::string(weight) +
+                          "\" but lacks its new values");
 }
 
 ModelError slice_does_not_fit(std::string_view weight, int axis, int64_t size, const Shape& found) {

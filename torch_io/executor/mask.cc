@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/tensor.h"
@@ -66,6 +67,14 @@ class Masking {
     }
   }
 
+  /// The elements that are there, in their order, take the new values.
+  void fold(const PlanFold& entry) {
+    if (entry.values.empty()) return;
+    const at::Tensor whole = tensor(entry.tensor).detach();
+    torch_io::fill_present(entry.tensor, whole, program_.presence[weight(entry.tensor)],
+                           entry.values);
+  }
+
  private:
   const at::Tensor& tensor(const std::string& name) const {
     const auto found = weights_.find(name);
@@ -88,7 +97,7 @@ void refuse_folds(const Plan& plan) {
   std::set<std::string> zeroed;
   for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
   for (const PlanFold& fold : plan.folds) {
-    if (!zeroed.contains(fold.tensor)) throw errors::folds(fold.tensor);
+    if (fold.values.empty() && !zeroed.contains(fold.tensor)) throw errors::folds(fold.tensor);
   }
 }
 
@@ -105,6 +114,7 @@ void mask(Program& program, const Plan& plan, const std::map<std::string, at::Te
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& entry : group.slices) masking.slice(entry);
   }
+  for (const PlanFold& fold : plan.folds) masking.fold(fold);
   program.masked = true;
 }
 

@@ -77,6 +77,14 @@ void Journal::zero_smallest(const std::string& name, const at::Tensor& tensor, i
   set_data(tensor, data);
 }
 
+void Journal::assign(const std::string& name, const at::Tensor& tensor,
+                     std::span<const std::byte> values) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor data = with_values(name, tensor, values);
+  entry(tensor);
+  set_data(tensor, data);
+}
+
 bool Journal::touched(const at::Tensor& tensor) const {
   return entries_.contains(tensor.unsafeGetTensorImpl());
 }

@@ -26,6 +26,7 @@ class Journal {
   /// @throws ModelError if the slices do not fit; then nothing has changed
   void slice(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes);
   void zero_smallest(const std::string& name, const at::Tensor& tensor, int64_t count);
+  void assign(const std::string& name, const at::Tensor& tensor, std::span<const std::byte> values);
   /// Runs `restore` if the edit is undone.
   void remember(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
 

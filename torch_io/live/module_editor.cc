@@ -76,6 +76,10 @@ void ModuleEditor::slice(const std::string& name, std::span<const AxisKeep> axes
   state_->journal.slice(name, tensor(name), axes);
 }
 
+void ModuleEditor::assign(const std::string& name, std::span<const std::byte> values) {
+  state_->journal.assign(name, tensor(name), values);
+}
+
 void ModuleEditor::zero_smallest(const std::string& name, int64_t count) {
   state_->journal.zero_smallest(name, tensor(name), count);
 }

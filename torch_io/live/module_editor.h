@@ -46,6 +46,7 @@ class ModuleEditor : public ModelEditor {
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string& tensor, int64_t count) override;
+  void assign(const std::string& tensor, std::span<const std::byte> values) override;
   /// `node` is a layer's path: `groups` (or `group`) of convolutions, `num_groups` of GroupNorm,
   /// `normalized_shape` of LayerNorm, `hidden_size` of recurrent layers, `num_heads` of
   /// MultiheadAttention, `sizes` of Unflatten. All but those of layers without tensors also

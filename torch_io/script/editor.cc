@@ -143,6 +143,11 @@ void ScriptEditor::zero_smallest(const std::string& name, int64_t count) {
   tensor = with_zeros(name, tensor, count);
 }
 
+void ScriptEditor::assign(const std::string& name, std::span<const std::byte> values) {
+  at::Tensor& tensor = impl_->tensor(name);
+  tensor = with_values(name, tensor, values);
+}
+
 void ScriptEditor::set_attribute(const std::string& key, const std::string& attribute,
                                  std::span<const int64_t> values) {
   const NodeId id = impl_->node(key);

@@ -32,6 +32,7 @@ class ScriptEditor : public ModelEditor {
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string& tensor, int64_t count) override;
+  void assign(const std::string& tensor, std::span<const std::byte> values) override;
 
   /// @throws UnsupportedError if no number in the program stands for it
   void set_attribute(const std::string& node, const std::string& attribute,

@@ -46,6 +46,9 @@ class Forwarding : public ModelEditor {
   void zero_smallest(const std::string& tensor, int64_t count) override {
     to_->zero_smallest(tensor, count);
   }
+  void assign(const std::string& tensor, std::span<const std::byte> values) override {
+    to_->assign(tensor, values);
+  }
   void set_attribute(const std::string& node, const std::string& attribute,
                      std::span<const int64_t> values) override {
     to_->set_attribute(node, attribute, values);

@@ -1,0 +1,58 @@
+// What was measured of a network while data ran through it; what criteria that need data read.
+// Sums only: memory does not grow with the number of samples.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/rule.h"
+#include "parsimony/masks/coupling.h"
+
+namespace parsimony {
+
+/// One number per channel of a group. "Activation" is what the next layers read of the channel:
+/// the value behind normalisation and activation function.
+enum class Measure : uint8_t {
+  kZeroShare,       ///< share of activations that are zero, 0..1
+  kMeanActivation,  ///< mean of the activations
+  kActivationNorm,  ///< √(Σ x² / samples) over all positions
+  kRank,            ///< mean rank of the channel's feature map [h, w]
+  kTaylor,          ///< mean over batches of |Σ g·w|
+  kTaylorSquared,   ///< mean over batches of (Σ g·w)²
+  kFisher,   ///< mean over samples of (Σ ∂L/∂m)², m a mask on the channel in every member
+  kHessian,  ///< Σ ½·h·w² with h the mean over samples of g²
+};
+
+/// Second moments of what a layer's matrix is multiplied with, one sample after the other.
+struct InputMoments {
+  int64_t rows = 0;  ///< inputs seen: samples times positions
+  /// Σ x xᵀ, [in, in]; of grouped convolutions one block per group, side by side [in, groups·in].
+  Eigen::MatrixXd second;
+};
+
+struct Statistics {
+  int64_t samples = 0;
+  /// channels[measure][group][channel]; a group that was not reached has an empty entry.
+  std::map<Measure, std::vector<std::vector<double>>> channels;
+  /// By the name of the weight matrix as the model stores it.
+  std::map<std::string, InputMoments> inputs;
+};
+
+/// What a run with data shall collect.
+struct Needs {
+  std::set<Measure> channels;
+  std::set<std::string> inputs;  ///< weight matrices whose InputMoments are wanted
+
+  bool empty() const { return channels.empty() && inputs.empty(); }
+};
+
+/// Runs data through the network that a graph describes. Given by whoever has libtorch and data.
+using Measurement =
+    std::function<Statistics(const Graph&, const Facts&, const Coupling&, const Needs&)>;
+
+}  // namespace parsimony
