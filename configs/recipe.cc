@@ -34,9 +34,12 @@ constexpr Words<MemoryFormat, 3> kMemoryFormats = {
     {{"auto", MemoryFormat::kAuto},
      {"contiguous", MemoryFormat::kContiguous},
      {"channels_last", MemoryFormat::kChannelsLast}}};
-constexpr Words<PruningSchedule, 3> kPruningSchedules = {{{"one_shot", PruningSchedule::kOneShot},
-                                                          {"linear", PruningSchedule::kLinear},
-                                                          {"agp", PruningSchedule::kAgp}}};
+constexpr Words<PruningSchedule, 5> kPruningSchedules = {
+    {{"one_shot", PruningSchedule::kOneShot},
+     {"linear", PruningSchedule::kLinear},
+     {"agp", PruningSchedule::kAgp},
+     {"lottery", PruningSchedule::kLottery},
+     {"annealing", PruningSchedule::kAnnealing}}};
 
 template <typename Word, size_t N>
 Word parse_word(const Words<Word, N>& words, std::string_view text, std::string_view place) {
@@ -160,6 +163,47 @@ PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view p
   return parse_word(kPruningSchedules, text, place);
 }
 
+bool has_steps(PruningSchedule schedule) {
+  return schedule == PruningSchedule::kLinear || schedule == PruningSchedule::kAgp ||
+         schedule == PruningSchedule::kLottery;
+}
+
+/// Keys of one schedule say nothing to another.
+void check_schedule(const Json& object, const PruneSettings& prune, const std::string& place) {
+  if (!has_steps(prune.schedule) && prune.steps > 1) {
+    throw errors::contradiction(place,
+                                "\"steps\" needs \"schedule\": \"linear\", \"agp\" or \"lottery\"");
+  }
+  if (prune.schedule != PruningSchedule::kLottery && object.contains("rewind_epoch")) {
+    throw errors::contradiction(place, "\"rewind_epoch\" needs \"schedule\": \"lottery\"");
+  }
+  if (prune.rewind_epoch > prune.warmup_epochs) {
+    throw errors::contradiction(place, "\"rewind_epoch\" is above \"warmup_epochs\"");
+  }
+  for (const std::string_view key : {"search_steps", "search_samples"}) {
+    if (prune.schedule != PruningSchedule::kAnnealing && object.contains(key)) {
+      throw errors::contradiction(place,
+                                  '"' + std::string(key) + "\" needs \"schedule\": \"annealing\"");
+    }
+  }
+  if (prune.schedule != PruningSchedule::kAnnealing) return;
+  for (const ConfigEntry& entry : prune.config.entries) {
+    if (entry.request.budget == Budget::kChannels) continue;
+    throw errors::contradiction(place,
+                                "\"annealing\" moves channels between layers: its budget is "
+                                "\"channels\"");
+  }
+}
+
+PenaltySettings read_penalty(const Json& object, const std::string& place) {
+  PenaltySettings penalty;
+  Keys keys(object, place);
+  keys.read("slimming", penalty.slimming, kAny, true);
+  keys.read("group", penalty.group, kAny, true);
+  keys.refuse_others();
+  return penalty;
+}
+
 PruneSettings read_prune(const Json& object, const std::string& place) {
   PruneSettings prune;
   Keys keys(object, place);
@@ -167,6 +211,12 @@ PruneSettings read_prune(const Json& object, const std::string& place) {
   keys.read_word("schedule", parse_pruning_schedule, prune.schedule);
   keys.read("steps", prune.steps, 1);
   keys.read("epochs_between", prune.epochs_between, 0);
+  keys.read("rewind_epoch", prune.rewind_epoch, 0);
+  keys.read("search_steps", prune.search_steps, 1);
+  keys.read("search_samples", prune.search_samples, 1);
+  if (const Json* penalty = keys.find("penalty")) {
+    prune.penalty = read_penalty(*penalty, keys.at("penalty"));
+  }
   // The rest is a configuration as `prune --config` reads it.
   Json config = object;
   for (const std::string_view own : keys.known()) config.erase(std::string(own));
@@ -178,9 +228,7 @@ PruneSettings read_prune(const Json& object, const std::string& place) {
   config.erase("$schema");
   prune.text = config.dump();
   prune.config = parse_config(prune.text, place);
-  if (prune.schedule == PruningSchedule::kOneShot && prune.steps > 1) {
-    throw errors::contradiction(place, "\"steps\" needs \"schedule\": \"linear\" or \"agp\"");
-  }
+  check_schedule(object, prune, place);
   return prune;
 }
 
@@ -289,45 +337,13 @@ std::string settings_json(const Recipe& recipe) {
     json["prune"]["schedule"] = word_of(kPruningSchedules, recipe.prune->schedule);
     json["prune"]["steps"] = recipe.prune->steps;
     json["prune"]["epochs_between"] = recipe.prune->epochs_between;
+    json["prune"]["rewind_epoch"] = recipe.prune->rewind_epoch;
+    json["prune"]["search_steps"] = recipe.prune->search_steps;
+    json["prune"]["search_samples"] = recipe.prune->search_samples;
+    const PenaltySettings& penalty = recipe.prune->penalty;
+    json["prune"]["penalty"] = {{"slimming", penalty.slimming}, {"group", penalty.group}};
   }
   return json.dump();
-}
-
-ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion) {
-  for (ConfigEntry& entry : config.entries) {
-    if (entry.exclude || entry.request.ratio == 0) continue;
-    entry.request.ratio = ratio;
-    if (!criterion.empty()) entry.request.criterion = criterion;
-  }
-  return config;
-}
-
-std::vector<double> sparsities(const PruneSettings& settings, double ratio) {
-  if (settings.schedule == PruningSchedule::kOneShot) return {ratio};
-  std::vector<double> result;
-  for (int step = 1; step < settings.steps; ++step) {
-    const double left = 1 - static_cast<double>(step) / settings.steps;
-    const double shape = settings.schedule == PruningSchedule::kLinear ? left : left * left * left;
-    result.push_back(ratio * (1 - shape));
-  }
-  result.push_back(ratio);
-  return result;
-}
-
-std::vector<ConfigList> cuts(const PruneSettings& settings) {
-  std::vector<ConfigList> result(sparsities(settings, 0).size(), settings.config);
-  for (size_t e = 0; e < settings.config.entries.size(); ++e) {
-    double gone = 0;
-    const std::vector<double> targets =
-        sparsities(settings, settings.config.entries[e].request.ratio);
-    for (size_t i = 0; i < targets.size(); ++i) {
-      // Rounding must not cost a channel.
-      const double share = gone > 0 ? 1 - (1 - targets[i]) / (1 - gone) + 1e-9 : targets[i];
-      result[i].entries[e].request.ratio = share;
-      gone = targets[i];
-    }
-  }
-  return result;
 }
 
 }  // namespace parsimony

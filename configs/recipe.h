@@ -22,7 +22,7 @@ enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
 enum class RateSchedule : uint8_t { kConstant, kCosine, kStep, kOneCycle };
 enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
 enum class MemoryFormat : uint8_t { kAuto, kContiguous, kChannelsLast };
-enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp };
+enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp, kLottery, kAnnealing };
 
 struct TrainSettings {
   int epochs = 10;
@@ -50,11 +50,24 @@ struct TrainSettings {
   bool operator==(const TrainSettings&) const = default;
 };
 
+/// What makes channels small while the dense network trains. The strengths are factors of the
+/// penalty in the loss; 0: none.
+struct PenaltySettings {
+  double slimming = 0;  ///< of Σ|γ|, the scales of BatchNorm
+  double group = 0;     ///< of Σ ½ s_c ‖w_c‖², over all members of a channel
+
+  bool any() const { return slimming > 0 || group > 0; }
+};
+
 struct PruneSettings {
   int warmup_epochs = 1;
   PruningSchedule schedule = PruningSchedule::kOneShot;
-  int steps = 1;           ///< linear, agp: in how many cuts
-  int epochs_between = 1;  ///< linear, agp: of training after each cut but the last
+  int steps = 1;                 ///< linear, agp, lottery: in how many cuts
+  int epochs_between = 1;        ///< linear, agp, lottery: of training after each cut but the last
+  int rewind_epoch = 0;          ///< lottery: weights return to those behind this warm-up epoch
+  int search_steps = 40;         ///< annealing: candidates that are tried
+  int search_samples = 1000;     ///< annealing: training samples that judge a candidate
+  PenaltySettings penalty = {};  ///< in every epoch before the last cut
   ConfigList config = {};
   std::string text = {};  ///< JSON of `config`
 };
@@ -95,8 +108,10 @@ MemoryFormat parse_memory_format(std::string_view text, std::string_view place);
 /// Gives every entry that removes something this ratio, and this criterion unless it is empty.
 ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion);
 
-/// Shares of the channels that are gone after each cut; the last is `ratio`.
+/// Shares of the channels that are gone after each cut; the last is `ratio`. In the lottery every
+/// cut takes the same share of what the one before it left.
 /// @source AGP: Zhu and Gupta, To prune, or not to prune, 2017: s_t = s (1 - (1 - t/n)^3)
+/// @source lottery: Frankle and Carbin, The Lottery Ticket Hypothesis, 2019: s_t = 1 - (1-s)^(t/n)
 std::vector<double> sparsities(const PruneSettings& settings, double ratio);
 
 /// The configurations of the cuts, one after the other. The ratios of each are of what the cut

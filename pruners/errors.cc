@@ -1,5 +1,6 @@
 #include "parsimony/pruners/errors.h"
 
+#include <cstdio>
 #include <string>
 
 #include "parsimony/pruners/criterion.h"
@@ -13,6 +14,13 @@ ConfigError unknown_criterion(std::string_view name) {
     if (i > 0) text += i + 1 == known.size() ? " and " : ", ";
     text += '"' + known[i] + '"';
   }
+  return ConfigError(text);
+}
+
+ConfigError cannot_anneal(double ratio, double possible) {
+  char text[96];
+  std::snprintf(text, sizeof text, "cannot remove %g%% of the channels: their layers allow %g%%",
+                ratio * 100, possible * 100);
   return ConfigError(text);
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/model_editor.h"
 
@@ -98,6 +100,16 @@ struct Plan {
   void save(const std::string& path) const;   ///< @throws IoError
   static Plan load(const std::string& path);  ///< @throws IoError, ConfigError
 };
+
+/// What stays of one tensor.
+struct TensorCut {
+  std::string_view tensor;  ///< the plan's own
+  std::vector<AxisKeep> axes;
+};
+
+/// All cuts, one per tensor, in order of first mention; none that leaves a tensor as it is.
+/// @throws ConfigError if slices of one axis have different sizes or keep nothing in common
+std::vector<TensorCut> cuts_of(const Plan& plan);
 
 /// Makes the changes of the plan through the front end's editor.
 void replay(const Plan& plan, ModelEditor& editor);

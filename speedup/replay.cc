@@ -11,11 +11,6 @@
 namespace parsimony {
 namespace {
 
-struct TensorCut {
-  std::string_view tensor;
-  std::vector<AxisKeep> axes;
-};
-
 /// Adds a slice to what is cut of its tensor; of one axis, what both keep stays.
 void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
   AxisKeep* same = find_axis(axes, slice.axis);
@@ -30,8 +25,18 @@ void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
   if (same->keep.empty()) throw errors::plan_keeps_nothing(slice.tensor, slice.axis);
 }
 
-/// All cuts, one per tensor, in order of first mention; none that leaves a tensor as it is.
-std::vector<TensorCut> gather_cuts(const Plan& plan) {
+/// What changes must be known: by `zeros`, or by the new values.
+void refuse_folds(const Plan& plan) {
+  std::unordered_set<std::string_view> zeroed;
+  for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
+  for (const PlanFold& fold : plan.folds) {
+    if (fold.values.empty() && !zeroed.contains(fold.tensor)) throw errors::plan_folds(fold.tensor);
+  }
+}
+
+}  // namespace
+
+std::vector<TensorCut> cuts_of(const Plan& plan) {
   std::vector<TensorCut> cuts;
   absl::flat_hash_map<std::string_view, size_t> index;
   index.reserve(4 * plan.groups.size());
@@ -53,21 +58,10 @@ std::vector<TensorCut> gather_cuts(const Plan& plan) {
   return cuts;
 }
 
-/// What changes must be known: by `zeros`, or by the new values.
-void refuse_folds(const Plan& plan) {
-  std::unordered_set<std::string_view> zeroed;
-  for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
-  for (const PlanFold& fold : plan.folds) {
-    if (fold.values.empty() && !zeroed.contains(fold.tensor)) throw errors::plan_folds(fold.tensor);
-  }
-}
-
-}  // namespace
-
 void replay(const Plan& plan, ModelEditor& editor) {
   // Whatever can be found wrong without the model is found before the model is touched.
   refuse_folds(plan);
-  const std::vector<TensorCut> cuts = gather_cuts(plan);
+  const std::vector<TensorCut> cuts = cuts_of(plan);
 
   for (const PlanCopy& copy : plan.copies) {
     editor.copy(copy.tensor, copy.of, copy.consumer, copy.input);

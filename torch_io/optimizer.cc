@@ -83,30 +83,6 @@ UnsupportedError unknown_optimizer() {
   return live::errors::unknown_optimizer(names);
 }
 
-/// Only listens to what is cut.
-class CutCollector : public ModelEditor {
- public:
-  void copy(const std::string&, const std::string&, const std::string&, int) override {}
-  void slice(const std::string& tensor, std::span<const AxisKeep> axes) override {
-    cuts.emplace(tensor, std::vector<AxisKeep>(axes.begin(), axes.end()));
-  }
-  void zero_smallest(const std::string&, int64_t) override {}
-  void assign(const std::string&, std::span<const std::byte>) override {}
-  void set_attribute(const std::string&, const std::string&, std::span<const int64_t>) override {}
-  void set_input(const std::string&, int, const HostTensor&) override {}
-
-  Cuts cuts;
-};
-
-Cuts cuts_of(const Plan& plan) {
-  Plan shapes = plan;
-  shapes.zeros.clear();
-  shapes.folds.clear();  // they change values, which moments do not know of
-  CutCollector collector;
-  replay(shapes, collector);
-  return std::move(collector.cuts);
-}
-
 auto key_of(const at::Tensor& tensor) {
   return torch_io::compat::state_key(tensor.unsafeGetTensorImpl());
 }
@@ -216,7 +192,8 @@ CarriedOver carry_over(optim::Optimizer& optimizer, const Plan& plan,
 
 CarriedOver carry_over(optim::Optimizer& optimizer, const Plan& plan,
                        std::span<const NamedParameter> parameters) {
-  Cuts cuts = cuts_of(plan);
+  Cuts cuts;
+  for (TensorCut& cut : cuts_of(plan)) cuts.emplace(cut.tensor, std::move(cut.axes));
   std::vector<ReplacedParameter> held;
   std::map<const c10::TensorImpl*, size_t> index;  // a parameter may have several names
   for (const auto& [name, parameter] : parameters) {

@@ -7,6 +7,7 @@
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/torch_io/prune.h"
+#include "parsimony/training/loop/errors.h"
 
 namespace parsimony {
 
@@ -20,8 +21,13 @@ namespace parsimony {
 ///     }
 class GradualPruner {
  public:
+  /// @throws UnsupportedError for the schedules lottery and annealing
   explicit GradualPruner(const PruneSettings& settings)
-      : cuts_(cuts(settings)), wait_(settings.warmup_epochs), between_(settings.epochs_between) {}
+      : cuts_(cuts(settings)), wait_(settings.warmup_epochs), between_(settings.epochs_between) {
+    using training::errors::schedule_needs_run;
+    if (settings.schedule == PruningSchedule::kLottery) throw schedule_needs_run("lottery");
+    if (settings.schedule == PruningSchedule::kAnnealing) throw schedule_needs_run("annealing");
+  }
 
   /// To be called once an epoch. Makes the module smaller if it is time, as parsimony::prune does,
   /// and returns what was done. @throws as parsimony::prune does; the module is then as it was

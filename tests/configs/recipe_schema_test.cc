@@ -37,6 +37,9 @@ bool takes(const char* part, const std::string& key, const Json& value) {
   if (std::string(part) == "prune") {
     document[part]["config_list"] = {{{"sparse_ratio", 0.5}}};
     if (key == "steps") document[part]["schedule"] = "agp";
+    if (key == "rewind_epoch") document[part]["schedule"] = "lottery";
+    if (key == "rewind_epoch") document[part]["warmup_epochs"] = 2147483647;
+    if (key.starts_with("search_")) document[part]["schedule"] = "annealing";
   }
   try {
     parse_recipe(document.dump(), "r");
@@ -50,7 +53,8 @@ bool takes(const char* part, const std::string& key, const Json& value) {
 TEST(RecipeSchema, HasTheKeysOfTheReader) {
   EXPECT_EQ(keys_of(properties("train")), keys_of(settings("{}").at("train")));
   Names prune = keys::of_file();
-  for (const char* own : {"warmup_epochs", "schedule", "steps", "epochs_between"}) {
+  for (const char* own : {"warmup_epochs", "schedule", "steps", "epochs_between", "rewind_epoch",
+                          "search_steps", "search_samples", "penalty"}) {
     prune.emplace_back(own);
   }
   std::sort(prune.begin(), prune.end());

@@ -163,7 +163,8 @@ TEST(Recipe, NamesValuesOutOfRange) {
   EXPECT_EQ(train_error(R"("optimizer": "lion")"),
             "r.json: train: optimizer: found \"lion\", wanted \"sgd\", \"adam\" or \"adamw\"");
   EXPECT_EQ(prune_error(R"("schedule": "cubic")"),
-            "r.json: prune: schedule: found \"cubic\", wanted \"one_shot\", \"linear\" or \"agp\"");
+            "r.json: prune: schedule: found \"cubic\", wanted \"one_shot\", \"linear\", \"agp\", "
+            "\"lottery\" or \"annealing\"");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5, 1])"),
             "r.json: sweep: sparsity[1]: 1 is not in [0, 1)");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["l3"])"),
@@ -179,7 +180,18 @@ TEST(Recipe, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(sweep_error(""), "r.json: sweep: no \"sparsity\"");
   EXPECT_EQ(sweep_error(R"("sparsity": [])"), "r.json: sweep: sparsity: the list is empty");
   EXPECT_EQ(prune_error(R"("steps": 3)"),
-            "r.json: prune: \"steps\" needs \"schedule\": \"linear\" or \"agp\"");
+            "r.json: prune: \"steps\" needs \"schedule\": \"linear\", \"agp\" or \"lottery\"");
+  EXPECT_EQ(prune_error(R"("rewind_epoch": 1)"),
+            "r.json: prune: \"rewind_epoch\" needs \"schedule\": \"lottery\"");
+  EXPECT_EQ(prune_error(R"("schedule": "lottery", "steps": 2, "rewind_epoch": 3)"),
+            "r.json: prune: \"rewind_epoch\" is above \"warmup_epochs\"");
+  EXPECT_EQ(prune_error(R"("search_steps": 5)"),
+            "r.json: prune: \"search_steps\" needs \"schedule\": \"annealing\"");
+  EXPECT_EQ(
+      prune_error(R"("schedule": "annealing", "budget": "macs")"),
+      "r.json: prune: \"annealing\" moves channels between layers: its budget is \"channels\"");
+  EXPECT_EQ(prune_error(R"("penalty": {"lasso": 1})"),
+            "r.json: prune: penalty: unknown key \"lasso\".");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["level"])"),
             "r.json: sweep: criterion[0]: \"level\" zeroes single elements, and training would "
             "fill them again");
@@ -234,7 +246,13 @@ TEST(Recipe, EveryChangedKeyChangesTheText) {
        {R"(, "schedule": "agp", "steps": 2)", R"(, "schedule": "linear", "steps": 3)",
         R"(, "schedule": "linear", "steps": 2, "epochs_between": 2)",
         R"(, "schedule": "linear", "steps": 2, "warmup_epochs": 2)",
-        R"(, "schedule": "linear", "steps": 2, "criterion": "l2")"}) {
+        R"(, "schedule": "linear", "steps": 2, "criterion": "l2")",
+        R"(, "schedule": "linear", "steps": 2, "penalty": {"slimming": 1e-4})",
+        R"(, "schedule": "linear", "steps": 2, "penalty": {"group": 1e-4})",
+        R"(, "schedule": "lottery", "steps": 2)",
+        R"(, "schedule": "lottery", "steps": 2, "rewind_epoch": 1)",
+        R"(, "schedule": "annealing", "search_steps": 9)",
+        R"(, "schedule": "annealing", "search_samples": 9)"}) {
     EXPECT_NE(settings_json(pruning(keys)), before) << keys;
   }
   base.prune.reset();
@@ -261,6 +279,8 @@ TEST(Sparsities, ByHand) {
   expect_near(at(kAgp, 4, 0.8), {0.4625, 0.7, 0.7875, 0.8});
   EXPECT_EQ(at(kAgp, 3, 0.7).back(), 0.7);  // to the bit
   expect_near(at(kAgp, 2, 0), {0, 0});
+  // (1 - 0.25)^(1/2) stays of what was there, twice
+  expect_near(at(kLottery, 2, 0.75), {0.5, 0.75});
 }
 
 TEST(AtSparsity, ChangesWhatRemoves) {

@@ -58,6 +58,17 @@ ModelError other_values(std::string_view name, std::string_view why) {
   return ModelError("tensor " + quoted(name) + ": " + std::string(why));
 }
 
+ConfigError no_scale() {
+  return ConfigError(
+      "penalty: slimming: no BatchNorm scales channels that may go; use \"group\" instead");
+}
+
+UnsupportedError schedule_needs_run(std::string_view schedule) {
+  return UnsupportedError("schedule \"" + std::string(schedule) +
+                          "\" changes weights between the cuts or tries cuts on data; `parsimony "
+                          "train` and training::Run do it, GradualPruner does not");
+}
+
 ModelError bad_checkpoint(std::string_view path, std::string_view why) {
   return ModelError(std::string(path) + ": no checkpoint of this version: " + std::string(why));
 }

@@ -22,6 +22,10 @@ ModelError no_tensor(std::string_view path);
 /// `guilty` may be empty: the fault is in no group.
 VerificationError not_proven(std::string_view worst, std::string_view guilty);
 ModelError other_values(std::string_view name, std::string_view why);
+/// Slimming has nothing to work on.
+ConfigError no_scale();
+/// In a loop of the user's own.
+UnsupportedError schedule_needs_run(std::string_view schedule);
 ModelError bad_checkpoint(std::string_view path, std::string_view why);
 ConfigError other_run(std::string_view path);
 

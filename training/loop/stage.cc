@@ -82,7 +82,10 @@ at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
   watch.charge(&Phases::backward, "backward");
   const int64_t steps = settings_.epochs * loader_.batches();
   set_learning_rate(*optimizer_, learning_rate(settings_, step_, steps));
-  if (scaler_.unscale(parameters_)) optimizer_->step();
+  if (scaler_.unscale(parameters_)) {
+    if (place_.after_backward) place_.after_backward();
+    optimizer_->step();
+  }
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
   ++step_;
   watch.charge(&Phases::optimizer, "optimizer");
@@ -108,6 +111,25 @@ EpochTimes Stage::run(int64_t shuffle) {
   const double mean = sum.item<double>() / static_cast<double>(std::max<int64_t>(1, samples));
   watch.charge(&Phases::rest, "rest");
   return {watch.phases(), mean};
+}
+
+double loss_on(Net& net, const Place& place, const TrainSettings& settings, int64_t samples) {
+  const at::NoGradGuard no_grad;
+  Loader loader(place.data.train, for_evaluation(loader_options(place, settings)));
+  net.train(false);
+  double sum = 0;
+  int64_t seen = 0;
+  loader.start(0);
+  while (seen < samples) {
+    const std::optional<Batch> batch = loader.next();
+    if (!batch) break;
+    const at::Tensor logits = net.forward(batch->inputs).to(at::kFloat);
+    check_fit(logits, place.data);
+    const int64_t n = batch->labels.size(0);
+    sum += cross_entropy(logits, batch->labels, 0).item<double>() * static_cast<double>(n);
+    seen += n;
+  }
+  return sum / static_cast<double>(std::max<int64_t>(1, seen));
 }
 
 LedgerPoint::Score score(Net& net, const Place& place, const TrainSettings& settings) {

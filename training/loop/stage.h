@@ -4,6 +4,7 @@
 #include <torch/optim/optimizer.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Place {
   bool channels_last = false;
   Net* teacher = nullptr;  ///< for distillation; in evaluation mode
   Trace* trace = nullptr;
+  /// Called in every step between the gradients and the optimizer; may change gradients.
+  std::function<void()> after_backward = {};
 };
 
 /// One training epoch.
@@ -59,6 +62,9 @@ class Stage {
   GradientScaler scaler_;
   int64_t step_ = 0;
 };
+
+/// Mean loss on the first `samples` training samples, in evaluation mode, without augmentation.
+double loss_on(Net& net, const Place& place, const TrainSettings& settings, int64_t samples);
 
 /// How many of the test samples the network answers rightly.
 LedgerPoint::Score score(Net& net, const Place& place, const TrainSettings& settings);

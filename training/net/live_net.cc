@@ -9,6 +9,7 @@
 #include "parsimony/torch_io/evaluating.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/prune.h"
+#include "parsimony/torch_io/script/read.h"
 #include "parsimony/training/loop/device.h"
 
 namespace parsimony::training {
@@ -44,6 +45,14 @@ class LiveNet final : public Net {
   }
   std::vector<NamedParameter> buffers() override { return pairs(live_.module->named_buffers()); }
   void train(bool on) override { live_.module->train(on); }
+
+  std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
+    const OnCpu on_cpu(*this);
+    const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
+    torch_io::ScriptGraph script = torch_io::read_script(
+        torch_io::traced(*live_.module, all_forward(), {example.cpu()}), specs);
+    return parameter_groups(script.graph, specs, granularity, parameters());
+  }
 
   Cut prune(const at::Tensor& example, const ConfigList& config,
             const CutOptions& options) override {

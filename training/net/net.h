@@ -12,6 +12,7 @@
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/torch_io/optimizer.h"
+#include "parsimony/training/net/parameter_groups.h"
 
 namespace parsimony::training {
 
@@ -43,6 +44,10 @@ class Net {
   /// What else training changes: running statistics.
   virtual std::vector<NamedParameter> buffers() = 0;
   virtual void train(bool on) = 0;
+
+  /// Which slices of the parameters can only go together. `example` as below.
+  virtual std::vector<ParameterGroup> groups(const at::Tensor& example,
+                                             Granularity granularity) = 0;
 
   /// Removes channels; parameters may be other tensors afterwards, on the CPU. `example`, [1, …],
   /// gives the input's shape. @throws as parsimony::prune does

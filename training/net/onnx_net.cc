@@ -97,6 +97,11 @@ class OnnxNet final : public Net {
   std::vector<NamedParameter> buffers() override { return named(net_->named_buffers()); }
   void train(bool on) override { net_->train(on); }
 
+  std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
+    Graph graph = to_graph(file_);
+    return parameter_groups(graph, specs_of(graph, example), granularity, parameters());
+  }
+
   Cut prune(const at::Tensor& example, const ConfigList& config,
             const CutOptions& options) override {
     write_back();

@@ -136,6 +136,12 @@ class ScriptNet final : public Net {
   }
   void train(bool on) override { module_.train(on); }
 
+  std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
+    const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
+    ScriptGraph script = torch_io::read_script(on_cpu(module_), specs);
+    return parameter_groups(script.graph, specs, granularity, parameters());
+  }
+
   Cut prune(const at::Tensor& example, const ConfigList& config,
             const CutOptions& options) override {
     const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};

@@ -17,7 +17,7 @@
 namespace parsimony::training {
 namespace {
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kFormat = 2;
 
 c10::List<at::Tensor> values_of(Net& net) {
   c10::List<at::Tensor> values;
@@ -48,6 +48,32 @@ std::string text_at(torch::serialize::InputArchive& archive, const std::string& 
   return value.toStringRef();
 }
 
+void write_rewind(torch::serialize::OutputArchive& archive, const std::optional<Rewind>& rewind) {
+  c10::List<std::string> names;
+  c10::List<at::Tensor> values;
+  if (rewind) {
+    for (const auto& [name, tensor] : rewind->values()) {
+      names.push_back(name);
+      values.push_back(tensor);
+    }
+  }
+  archive.write("rewind_names", c10::IValue(names));
+  archive.write("rewind_values", c10::IValue(values));
+}
+
+std::optional<Rewind> read_rewind(torch::serialize::InputArchive& archive) {
+  c10::IValue names;
+  c10::IValue tensors;
+  archive.read("rewind_names", names);
+  archive.read("rewind_values", tensors);
+  const std::vector<at::Tensor> list = tensors.toTensorVector();
+  if (list.empty()) return std::nullopt;
+  Rewind::Values values;
+  size_t next = 0;
+  for (const c10::IValue& name : names.toListRef()) values[name.toStringRef()] = list.at(next++);
+  return Rewind(std::move(values));
+}
+
 /// A ledger's line has one; here it is not known yet.
 LedgerPoint with_key(LedgerPoint point) {
   point.key = "unfinished";
@@ -71,6 +97,8 @@ void Run::save(const std::string& path, const std::string& identity) const {
   archive.write("plans", c10::IValue(plans));
   archive.write("values", c10::IValue(values_of(*net_)));
   archive.write("dense", c10::IValue(dense_ ? values_of(*dense_) : c10::List<at::Tensor>()));
+  archive.write("search", c10::IValue(c10::List<double>(search_state())));
+  write_rewind(archive, rewind_);
   const bool in_stage = !done() && steps_[next_].kind == Kind::kEpoch && steps_[next_].epoch > 0;
   archive.write("in_stage", c10::IValue(in_stage));
   if (in_stage) {
@@ -119,6 +147,9 @@ bool Run::load(const std::string& path, const std::string& identity) {
       set_values(*dense, value.toTensorVector(), path);
       teach_by(std::move(dense));
     }
+    archive.read("search", value);
+    take_up_search(value.toDoubleVector());
+    rewind_ = read_rewind(archive);
     archive.read("in_stage", value);
     if (value.toBool()) {
       begin_stage(steps_.at(next_));

@@ -2,24 +2,20 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/report/text.h"
 #include "parsimony/training/loop/device.h"
+#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/run/temporary_folder_impl.h"
 
 namespace parsimony::training {
 namespace {
 
-namespace fs = std::filesystem;
 using Score = LedgerPoint::Score;
 
 std::string percent(const Score& score) {
@@ -69,42 +65,6 @@ std::string layer_of(std::string tensor) {
   return tensor;
 }
 
-/// Goes away with all that is in it.
-class TemporaryFolder {
- public:
-  /// `place` empty: a new name among the system's temporary files.
-  explicit TemporaryFolder(const std::string& place)
-      : path_(place.empty() ? fs::temp_directory_path() / unused_name() : fs::path(place)) {
-    std::error_code error;
-    fs::remove_all(path_, error);  // of a process that was killed
-    fs::create_directory(path_, error);
-    if (error) throw parsimony::errors::cannot_write(path_.string(), error.value());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-  int64_t bytes() const {
-    int64_t sum = 0;
-    for (const fs::directory_entry& file : fs::directory_iterator(path_)) {
-      sum += static_cast<int64_t>(file.file_size());
-    }
-    return sum;
-  }
-
- private:
-  static std::string unused_name() {
-    return "parsimony-" + std::to_string(getpid()) + "-" +
-           std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
-
-  fs::path path_;
-};
-
 LedgerPoint::Evidence evidence(const Proof& proof) {
   LedgerPoint::Evidence result;
   result.ran = proof.ran();
@@ -116,6 +76,13 @@ LedgerPoint::Evidence evidence(const Proof& proof) {
     result.tolerance = worst->tolerance;
   }
   return result;
+}
+
+bool has_scale(const std::vector<ParameterGroup>& groups) {
+  return std::any_of(groups.begin(), groups.end(), [](const ParameterGroup& group) {
+    return std::any_of(group.slices.begin(), group.slices.end(),
+                       [](const ParameterSlices& slices) { return slices.scale; });
+  });
 }
 
 }  // namespace
@@ -133,6 +100,12 @@ Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
   point_.data = {data.name, data.fingerprint, data.train.count(), data.test.count()};
   for (const auto& [name, tensor] : net_->parameters()) dense_shapes_[name] = tensor.sizes().vec();
   plan_steps();
+  if (rewinds_to(0)) rewind_.emplace(*net_);
+}
+
+bool Run::rewinds_to(int epoch) const {
+  return recipe_.prune && recipe_.prune->schedule == PruningSchedule::kLottery &&
+         recipe_.prune->rewind_epoch == epoch;
 }
 
 void Run::plan_steps() {
@@ -142,6 +115,10 @@ void Run::plan_steps() {
     add_epochs(prune.warmup_epochs, false);
     steps_.push_back({.kind = Kind::kScoreBefore});
     cuts_ = cuts(prune);
+    const bool searches = prune.schedule == PruningSchedule::kAnnealing;
+    for (int i = 0; searches && i < prune.search_steps; ++i) {
+      steps_.push_back({.kind = Kind::kSearch, .epoch = i, .epochs = prune.search_steps});
+    }
     for (size_t i = 0; i < cuts_.size(); ++i) {
       const bool last = i + 1 == cuts_.size();
       steps_.push_back({.kind = Kind::kCut, .last = last, .cut = i});
@@ -175,6 +152,9 @@ void Run::step() {
     case Kind::kCut:
       cut(step);
       break;
+    case Kind::kSearch:
+      search(step);
+      break;
     case Kind::kScoreBefore:
       point_.before = judge();
       say("before pruning: " + percent(point_.before));
@@ -195,15 +175,29 @@ void Run::begin_stage(const Step& step) {
   TrainSettings settings = recipe_.train;
   settings.epochs = step.epochs;
   if (!step.last) settings.schedule = RateSchedule::kConstant;
+  take_penalty(!step.last);
   stage_ = std::make_unique<Stage>(*net_, place_, settings);
   stage_->skip(step.epoch);
 }
 
+void Run::take_penalty(bool before_cut) {
+  penalty_.reset();
+  place_.after_backward = {};
+  if (!before_cut || !recipe_.prune->penalty.any()) return;
+  std::vector<ParameterGroup> groups =
+      net_->groups(example(), recipe_.prune->config.granularity.value_or(Granularity::kChannel));
+  if (recipe_.prune->penalty.slimming > 0 && !has_scale(groups)) throw errors::no_scale();
+  penalty_.emplace(recipe_.prune->penalty, std::move(groups));
+  place_.after_backward = [this] { penalty_->add_gradients(); };
+}
+
 void Run::epoch(const Step& step) {
   if (step.epoch == 0) begin_stage(step);
+  if (penalty_) penalty_->begin_epoch();
   const EpochTimes times = stage_->run(shuffle_++);
   const bool warm_up = point_.before.total == 0;
   (warm_up ? point_.warm_up : point_.train) += times.seconds;
+  if (warm_up && rewinds_to(step.epoch + 1)) rewind_.emplace(*net_);
   LedgerPoint::Epoch record{times.seconds.total(), times.loss, {}};
   const int every = recipe_.train.evaluate_every;
   const bool final = step.last && step.epoch + 1 == step.epochs;
@@ -227,6 +221,31 @@ void Run::epoch(const Step& step) {
   next_ += static_cast<size_t>(step.epochs - step.epoch - 1);
 }
 
+std::vector<double> Run::search_state() const {
+  return search_ ? to_numbers(search_->state()) : std::vector<double>();
+}
+
+void Run::take_up_search(const std::vector<double>& state) {
+  if (state.empty()) return;
+  begin_search();
+  search_->take_up(to_annealing_state(state));
+  if (search_->done()) cuts_.front() = search_->best();
+}
+
+void Run::begin_search() { search_.emplace(*net_, example(), *recipe_.prune, recipe_.train.seed); }
+
+void Run::search(const Step& step) {
+  if (!search_) begin_search();
+  if (search_->done()) return;  // there is nothing to choose from
+  const double loss = search_->step(*net_, [this](Net& trial) {
+    place(trial, options_.device, options_.channels_last);
+    return loss_on(trial, place_, recipe_.train, recipe_.prune->search_samples);
+  });
+  say("candidate " + std::to_string(step.epoch + 1) + " of " + std::to_string(step.epochs) +
+      ": loss " + number(loss) + ", best " + number(search_->state().best_energy));
+  if (search_->done()) cuts_.front() = search_->best();
+}
+
 void Run::cut(const Step& step) {
   if (plans_.empty() && options_.latency) {
     point_.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
@@ -241,6 +260,11 @@ void Run::cut(const Step& step) {
                          {.seed = recipe_.train.seed, .verify = options_.verify});
   place(*net_, options_.device, options_.channels_last);
   stage_.reset();  // a fresh optimizer
+  search_.reset();
+  if (rewind_) {
+    rewind_->follow(done.plan);
+    rewind_->restore(*net_);
+  }
   if (plans_.empty()) {
     point_.params.before = done.before.params;
     point_.macs.before = done.before.macs;

@@ -7,14 +7,18 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loop/penalty.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/net.h"
+#include "parsimony/training/run/ratio_search.h"
+#include "parsimony/training/run/rewind.h"
 
 namespace parsimony::training {
 
@@ -59,18 +63,24 @@ class Run {
   at::Tensor example() const;
 
  private:
-  enum class Kind : uint8_t { kEpoch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
+  enum class Kind : uint8_t { kEpoch, kSearch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
   struct Step {
     Kind kind;
-    int epoch = 0;     ///< within the stage
-    int epochs = 0;    ///< of the stage
+    int epoch = 0;     ///< within the stage; candidates of the search
+    int epochs = 0;    ///< of the stage; candidates
     bool last = true;  ///< cuts, and the stage behind the last cut
     size_t cut = 0;    ///< in `cuts_`
   };
 
   void plan_steps();
   void add_epochs(int epochs, bool last);
+  bool rewinds_to(int epoch) const;
   void begin_stage(const Step& step);
+  void take_penalty(bool before_cut);
+  void begin_search();
+  void search(const Step& step);
+  std::vector<double> search_state() const;
+  void take_up_search(const std::vector<double>& state);
   void epoch(const Step& step);
   void cut(const Step& step);
   void note_layers();
@@ -90,7 +100,10 @@ class Run {
   size_t next_ = 0;
   std::unique_ptr<Net> dense_;  ///< teaches, if there is no other teacher
   std::unique_ptr<Stage> stage_;
-  int64_t shuffle_ = 0;  ///< epochs trained, over all stages
+  std::optional<Penalty> penalty_;     ///< of the stage
+  std::optional<Rewind> rewind_;       ///< where weights return to after a cut
+  std::optional<RatioSearch> search_;  ///< before the cut
+  int64_t shuffle_ = 0;                ///< epochs trained, over all stages
   LedgerPoint point_;
   std::vector<Plan> plans_;
   std::map<std::string, Shape> dense_shapes_;  ///< of the parameters

@@ -1,0 +1,198 @@
+// Schedules that go back to earlier weights or try cuts on data.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/training/gradual_pruner.h"
+#include "parsimony/training/net/file_net.h"
+#include "parsimony/training/run/ratio_search.h"
+#include "parsimony/training/run/rewind.h"
+#include "parsimony/training/run/run.h"
+#include "tests/training/small_nets.h"
+
+namespace parsimony::training {
+namespace {
+
+using test::example;
+using test::small_data;
+using TheRun = training::Run;
+
+Recipe recipe_with(PruningSchedule schedule) {
+  Recipe recipe;
+  recipe.train.epochs = 1;
+  recipe.train.batch = 32;
+  recipe.train.seed = 7;
+  recipe.train.lr = 3e-3;
+  recipe.prune.emplace();
+  recipe.prune->warmup_epochs = 1;
+  recipe.prune->schedule = schedule;
+  recipe.prune->config = from_shorthand({.criterion = "l1", .ratio = 0.5});
+  return recipe;
+}
+
+RunOptions quick() {
+  RunOptions options;
+  options.latency = false;
+  return options;
+}
+
+std::vector<at::Tensor> values_of(Net& net) {
+  std::vector<at::Tensor> values;
+  for (const auto& list : {net.parameters(), net.buffers()}) {
+    for (const auto& [name, tensor] : list) values.push_back(tensor.detach().clone());
+  }
+  return values;
+}
+
+void expect_same(Net& a, Net& b) {
+  const std::vector<at::Tensor> x = values_of(a);
+  const std::vector<at::Tensor> y = values_of(b);
+  ASSERT_EQ(x.size(), y.size());
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(at::equal(x[i], y[i])) << i;
+}
+
+/// What is left of the first weights is exactly what they were there.
+TEST(Lottery, WhatIsLeftReturnsToItsFirstWeights) {
+  for (const char* kind : {"live", "onnx", "script"}) {
+    const test::TemporaryFolder folder;
+    const auto make = test::small_net(kind, folder);
+    Recipe recipe = recipe_with(PruningSchedule::kLottery);
+    recipe.prune->steps = 2;
+    recipe.train.epochs = 0;
+    TheRun run(make, small_data(), recipe, quick());
+    Rewind first(run.net());
+    while (!run.done()) run.step();
+    ASSERT_EQ(run.plans().size(), 2U) << kind;
+    for (const Plan& plan : run.plans()) first.follow(plan);
+    const auto now = values_of(run.net());
+    first.restore(run.net());
+    const auto wanted = values_of(run.net());
+    ASSERT_EQ(now.size(), wanted.size());
+    for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(at::equal(now[i], wanted[i])) << kind << i;
+  }
+}
+
+TEST(Lottery, ReturnsToALaterEpochIfToldSo) {
+  const auto make = test::live_small_net();
+  Recipe recipe = recipe_with(PruningSchedule::kLottery);
+  recipe.prune->steps = 2;
+  recipe.prune->warmup_epochs = 2;
+  recipe.prune->rewind_epoch = 1;
+  recipe.train.epochs = 0;
+  TheRun run(make, small_data(), recipe, quick());
+  run.step();
+  Rewind behind(run.net());
+  while (!run.done()) run.step();
+  for (const Plan& plan : run.plans()) behind.follow(plan);
+  const auto now = values_of(run.net());
+  behind.restore(run.net());
+  const auto wanted = values_of(run.net());
+  for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(at::equal(now[i], wanted[i])) << i;
+}
+
+TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
+  const auto make = test::live_small_net();
+  Recipe recipe = recipe_with(PruningSchedule::kAnnealing);
+  recipe.prune->search_steps = 12;
+  recipe.prune->search_samples = 128;
+  TheRun run(make, small_data(), recipe, quick());
+  while (!run.is_warm()) run.step();
+  RatioSearch search(run.net(), example(), *recipe.prune, 7);
+  const auto loss = [&](Net& trial) {
+    const Place place{small_data(), c10::kCPU};
+    return loss_on(trial, place, recipe.train, 128);
+  };
+  const double first = search.step(run.net(), loss);
+  while (!search.done()) search.step(run.net(), loss);
+  EXPECT_LE(search.state().best_energy, first);
+  const std::unique_ptr<Net> net = make();
+  copy_values(run.net(), *net);
+  const Cut cut = net->prune(example(), search.best(), {.seed = 7});
+  int removed = 0;
+  for (const PlanGroup& group : cut.plan.groups) removed += group.size - group.kept;
+  EXPECT_EQ(removed, 10);  // half of 8 and 12
+  EXPECT_NEAR(loss(*net), search.state().best_energy, 1e-4);
+  EXPECT_TRUE(cut.proof.holds());
+}
+
+TEST(Rounding, KeepsTheSum) {
+  EXPECT_EQ(rounded_with_sum({1.5, 2.25, 3.25}), (std::vector<int>{2, 2, 3}));
+  EXPECT_EQ(rounded_with_sum({0.4, 0.4, 0.2}), (std::vector<int>{1, 0, 0}));
+  EXPECT_EQ(rounded_with_sum({4, 6}), (std::vector<int>{4, 6}));
+}
+
+/// A run that was stopped at any step and taken up again ends as one that went through.
+TEST(Schedules, GoOnFromAnyStep) {
+  for (const PruningSchedule schedule : {PruningSchedule::kLottery, PruningSchedule::kAnnealing}) {
+    const test::TemporaryFolder folder;
+    const auto make = test::live_small_net();
+    Recipe recipe = recipe_with(schedule);
+    recipe.prune->search_steps = 3;
+    recipe.prune->search_samples = 64;
+    if (schedule == PruningSchedule::kLottery) recipe.prune->steps = 2;
+    recipe.prune->penalty = {.slimming = 1e-3, .group = 1e-3};
+    TheRun whole(make, small_data(), recipe, quick());
+    while (!whole.done()) whole.step();
+    const std::string path = folder / "run";
+    bool done = false;
+    while (!done) {
+      TheRun part(make, small_data(), recipe, quick());
+      part.load(path, "id");
+      part.step();
+      part.save(path, "id");
+      done = part.done();
+      if (done) expect_same(part.net(), whole.net());
+    }
+  }
+}
+
+TEST(Penalties, MakeChannelsSmaller) {
+  const auto make = test::live_small_net();
+  Recipe recipe = recipe_with(PruningSchedule::kOneShot);
+  recipe.prune->warmup_epochs = 3;
+  const auto norm_of = [&](const PenaltySettings& penalty) {
+    recipe.prune->penalty = penalty;
+    TheRun run(make, small_data(), recipe, quick());
+    while (!run.is_warm()) run.step();
+    return squared_norms(run.net().groups(example(), Granularity::kChannel)[0])
+        .sum()
+        .item<double>();
+  };
+  EXPECT_LT(norm_of({.slimming = 0, .group = 0.05}), 0.9 * norm_of({}));
+}
+
+TEST(Penalties, SlimmingNeedsABatchNorm) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "plain.onnx";
+  test::write_onnx(path, R"(
+      plain (float[N,3,32,32] x) => (float[N,10] y)
+      {
+        a = Conv<strides=[4,4]>(x, W1)
+        b = Relu(a)
+        f = GlobalAveragePool(b)
+        g = Flatten(f)
+        y = Gemm<transB=1>(g, W3)
+      })",
+                   {{"W1", "8x3x3x3"}, {"W3", "10x8"}});
+  Recipe recipe = recipe_with(PruningSchedule::kOneShot);
+  recipe.prune->penalty.slimming = 1e-3;
+  TheRun run(file_net(path), small_data(), recipe, quick());
+  try {
+    run.step();
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "penalty: slimming: no BatchNorm scales channels that may go; use \"group\" "
+                 "instead");
+  }
+}
+
+TEST(GradualPruner, RefusesSchedulesThatNeedARun) {
+  PruneSettings settings = *recipe_with(PruningSchedule::kLottery).prune;
+  EXPECT_THROW(GradualPruner{settings}, UnsupportedError);
+  settings.schedule = PruningSchedule::kAnnealing;
+  EXPECT_THROW(GradualPruner{settings}, UnsupportedError);
+}
+
+}  // namespace
+}  // namespace parsimony::training
