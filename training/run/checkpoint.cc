@@ -68,7 +68,7 @@ std::optional<Rewind> read_rewind(torch::serialize::InputArchive& archive) {
   archive.read("rewind_values", tensors);
   const std::vector<at::Tensor> list = tensors.toTensorVector();
   if (list.empty()) return std::nullopt;
-  Rewind::Values values;
+  NamedTensors values;
   size_t next = 0;
   for (const c10::IValue& name : names.toListRef()) values[name.toStringRef()] = list.at(next++);
   return Rewind(std::move(values));

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "parsimony/torch_io/cut.h"
 #include "parsimony/training/loop/errors.h"
 
 namespace parsimony::training {
@@ -11,18 +10,6 @@ namespace parsimony::training {
 Rewind::Rewind(Net& net) {
   for (const auto& list : {net.parameters(), net.buffers()}) {
     for (const auto& [name, tensor] : list) values_[name] = tensor.detach().cpu().clone();
-  }
-}
-
-void Rewind::follow(const Plan& plan) {
-  for (const PlanCopy& copy : plan.copies) {
-    const auto source = values_.find(copy.of);
-    if (source != values_.end()) values_[copy.tensor] = source->second.clone();
-  }
-  for (const TensorCut& cut : cuts_of(plan)) {
-    const auto found = values_.find(std::string(cut.tensor));
-    if (found == values_.end()) continue;  // a constant of the file, not the network's own
-    found->second = torch_io::cut(found->first, found->second, cut.axes);
   }
 }
 

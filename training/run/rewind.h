@@ -1,12 +1,10 @@
 // Earlier weights of a network, for what a cut leaves of it to return to.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
-#include <map>
-#include <string>
+#include <utility>
 
 #include "parsimony/speedup/plan.h"
+#include "parsimony/training/net/named_tensors.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::training {
@@ -16,22 +14,20 @@ namespace parsimony::training {
 /// the first: Frankle et al., Linear Mode Connectivity and the Lottery Ticket Hypothesis, 2020
 class Rewind {
  public:
-  using Values = std::map<std::string, at::Tensor>;
-
   /// Copies what the network holds now.
   explicit Rewind(Net& net);
   /// Values of an earlier one.
-  explicit Rewind(Values values) : values_(std::move(values)) {}
+  explicit Rewind(NamedTensors values) : values_(std::move(values)) {}
 
   /// Cuts the values as the plan cut the network. @throws ModelError if it is of another
-  void follow(const Plan& plan);
+  void follow(const Plan& plan) { training::follow(plan, values_); }
   /// Gives the network the values. @throws ModelError if its tensors are others
   void restore(Net& net) const;
 
-  const Values& values() const { return values_; }
+  const NamedTensors& values() const { return values_; }
 
  private:
-  Values values_;
+  NamedTensors values_;
 };
 
 }  // namespace parsimony::training
