@@ -83,6 +83,18 @@ Analysis analyse(Graph& graph, const PruneOptions& options) {
 
 namespace {
 
+/// Layers whose entry names an axis of its own.
+std::vector<std::pair<NodeId, Granularity>> granularities(const Settings& settings) {
+  std::vector<std::pair<NodeId, Granularity>> result;
+  for (size_t n = 0; n < settings.layers.size(); ++n) {
+    const LayerSetting& layer = settings.layers[n];
+    if (layer.request == kNone) continue;
+    const auto& own = settings.requests[static_cast<size_t>(layer.request)].granularity;
+    if (own) result.emplace_back(static_cast<NodeId>(n), *own);
+  }
+  return result;
+}
+
 /// One run of plan_pruning.
 class Planner {
  public:
@@ -96,6 +108,7 @@ class Planner {
       return true;
     });
     coupling_options_.granularity = config_.granularity.value_or(options_.granularity);
+    coupling_options_.of_layers = granularities(settings_);
     infer_shapes();
     while (!attempt()) {
     }
@@ -123,8 +136,9 @@ class Planner {
     Coupling& coupling = pruning_.analysis.coupling;
     AxisMasks& masks = pruning_.allocation.masks;
     coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
+    const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
     pruning_.allocation = timed_(
-        "score", [&] { return allocate(graph_, facts, coupling, settings_, {options_.seed}); });
+        "score", [&] { return allocate(graph_, sample, coupling, settings_, {options_.seed}); });
     zeros_ = timed_("score", [&] { return prune_elements(graph_, settings_); });
     if (!zeros_.empty()) dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
     if (options_.exact_only) leave_mixing_whole(coupling, masks);

@@ -1,6 +1,10 @@
 // JSON to ConfigList. What a key means is in configs/schema.json.
 #include "parsimony/configs/config.h"
 
+#include <algorithm>
+#include <map>
+
+#include "parsimony/configs/carried_impl.h"
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
@@ -14,9 +18,9 @@ using Json = nlohmann::json;
 
 void check_keys(const Json& object, std::string_view base, const std::vector<std::string>& known) {
   for (const auto& [key, value] : object.items()) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    if (keys::contains(keys::kLater, key)) throw errors::later_key(base, key);
-    throw errors::unknown_key(base, key, known);
+    if (!std::binary_search(known.begin(), known.end(), key)) {
+      throw errors::unknown_key(base, key, known);
+    }
   }
 }
 
@@ -27,6 +31,7 @@ void read_selectors(const Json& object, ConfigEntry& entry) {
   read("op_types", entry.op_types);
   read("op_names", entry.op_names);
   read("op_names_re", entry.op_names_re);
+  read("op_partial_names", entry.op_partial_names);
   read("exclude_op_types", entry.exclude_op_types);
   read("exclude_op_names", entry.exclude_op_names);
   read("exclude_op_names_re", entry.exclude_op_names_re);
@@ -34,15 +39,18 @@ void read_selectors(const Json& object, ConfigEntry& entry) {
 
 /// An entry with "exclude": true takes nothing from its layers, so it says nothing else.
 void check_exclusion(const Json& object, const ConfigEntry& entry) {
-  for (std::string_view key : keys::kRequest) {
-    if (object.contains(key)) {
-      throw errors::contradiction(
-          entry.place, "\"exclude\": true and \"" + std::string(key) + "\" contradict each other");
-    }
-  }
-  if (entry.op_types.empty() && entry.op_names.empty() && entry.op_names_re.empty()) {
-    throw errors::contradiction(
-        entry.place, "\"exclude\": true without op_types, op_names or op_names_re excludes all");
+  const auto refuse = [&](const std::string& key) {
+    if (!object.contains(key)) return;
+    throw errors::contradiction(entry.place,
+                                "\"exclude\": true and \"" + key + "\" contradict each other");
+  };
+  for (const std::string& key : keys::of_target()) refuse(key);
+  for (const char* key : {"target_names", "target_settings"}) refuse(key);
+  if (entry.op_types.empty() && entry.op_names.empty() && entry.op_names_re.empty() &&
+      entry.op_partial_names.empty()) {
+    throw errors::contradiction(entry.place,
+                                "\"exclude\": true without op_types, op_names, op_names_re or "
+                                "op_partial_names excludes all");
   }
 }
 
@@ -50,10 +58,6 @@ ConfigEntry read_entry(const Json& object, const GivenRequest& defaults, std::st
   ConfigEntry entry;
   entry.place = std::move(place);
   if (!object.is_object()) throw errors::wrong_type(entry.place, type_name(object), "object");
-  if (object.contains("granularity")) {
-    throw errors::later_value(place_of(entry.place, "granularity"),
-                              "a granularity per entry, not for the whole file,");
-  }
   check_keys(object, entry.place, keys::of_entry());
   read_selectors(object, entry);
   if (object.contains("exclude")) {
@@ -65,12 +69,44 @@ ConfigEntry read_entry(const Json& object, const GivenRequest& defaults, std::st
   }
   GivenRequest given = defaults;
   read_request(object, entry.place, given);
-  check_request(given, entry.place);
-  if (!given.has_ratio()) {
-    throw errors::contradiction(entry.place, "no \"sparse_ratio\"; give one, or \"exclude\": true");
+  read_targets(object, entry.place, given);
+  complete_request(given, entry.place);
+  if (!given.says_how_much()) {
+    throw errors::contradiction(entry.place,
+                                "no \"sparse_ratio\"; give one, or \"sparse_threshold\", an amount "
+                                "in \"budget\", or \"exclude\": true");
   }
-  entry.request = given.request;
+  entry.request = std::move(given.request);
+  entry.aligned_with = std::move(given.aligned_with);
   return entry;
+}
+
+bool same_sharing(const Request& a, const Request& b) {
+  return a.ratio == b.ratio && a.amount == b.amount && a.scope == b.scope && a.budget == b.budget;
+}
+
+/// Entries that share a budget, or channels, ask for one thing.
+void check_sharing(const std::vector<ConfigEntry>& entries) {
+  std::map<std::string, const ConfigEntry*> first;
+  const auto check = [&](const std::string& what, const ConfigEntry& entry) {
+    const auto [place, fresh] = first.try_emplace(what, &entry);
+    if (fresh || same_sharing(place->second->request, entry.request)) return;
+    throw errors::contradiction(
+        entry.place, "asks otherwise than " + place->second->place + ", but both have " + what +
+                         ": give them the same ratio or amount, scope and budget");
+  };
+  for (const ConfigEntry& entry : entries) {
+    const Request& request = entry.request;
+    if (entry.exclude || !entry.aligned_with.empty()) continue;
+    if (!request.global_group.empty()) check("global_group_id " + request.global_group, entry);
+    if (!request.dependency_group.empty()) {
+      check("dependency_group_id " + request.dependency_group, entry);
+    }
+    if (!request.amount) continue;
+    constexpr const char* kWhat[] = {"channels", "parameters", "MACs", "latency", "weights"};
+    check(std::string("an amount of the network's ") + kWhat[static_cast<int>(request.budget)],
+          entry);
+  }
 }
 
 std::vector<ConfigEntry> read_entries(const Json& list, const GivenRequest& defaults,
@@ -84,14 +120,25 @@ std::vector<ConfigEntry> read_entries(const Json& list, const GivenRequest& defa
     const std::string index = std::to_string(entries.size());
     entries.push_back(read_entry(item, defaults, place + '[' + index + ']'));
   }
+  check_sharing(entries);
   return entries;
+}
+
+/// Words about the coupling hold for the whole network; others are defaults of the entries.
+bool is_of_network(const Json& granularity) {
+  return granularity == "channel" || granularity == "head" || granularity == "head_dim" ||
+         granularity == "group";
 }
 
 }  // namespace
 
 ConfigList parse_config(std::string_view json, std::string_view file_name) {
-  const Json document = parse_json(json, file_name);
-  if (document.is_array()) return {read_entries(document, {}, file_name), std::nullopt};
+  Json document = parse_json(json, file_name);
+  ConfigList config;
+  if (document.is_array()) {
+    config.entries = read_entries(document, {}, file_name);
+    return config;
+  }
   if (!document.is_object()) {
     throw errors::wrong_type(file_name, type_name(document), "array of entries, or object");
   }
@@ -99,11 +146,20 @@ ConfigList parse_config(std::string_view json, std::string_view file_name) {
   if (!document.contains("config_list")) {
     throw errors::contradiction(file_name, "no \"config_list\"");
   }
-  ConfigList config;
-  if (document.contains("granularity")) {
-    const std::string place = place_of(file_name, "granularity");
-    if (document.at("granularity").is_array()) throw errors::later_value(place, "a block list");
-    config.granularity = parse_granularity(read_string(document.at("granularity"), place), place);
+  const auto at = [&](std::string_view key) { return place_of(file_name, key); };
+  if (document.contains("schedule")) {
+    config.schedule = read_schedule(document.at("schedule"), at("schedule"));
+  }
+  if (document.contains("calibration")) {
+    config.calibration = read_calibration(document.at("calibration"), at("calibration"));
+  }
+  if (document.contains("recover")) {
+    config.recover = read_recover(document.at("recover"), at("recover"));
+  }
+  if (document.contains("granularity") && is_of_network(document.at("granularity"))) {
+    config.granularity =
+        parse_granularity(document.at("granularity").get<std::string>(), at("granularity"));
+    document.erase("granularity");
   }
   GivenRequest defaults;
   read_request(document, file_name, defaults);

@@ -24,24 +24,50 @@ namespace parsimony {
 /// `exclude_…` key matches; a key that is not given does not restrict.
 struct ConfigEntry {
   std::vector<std::string> op_types, op_names, op_names_re;
+  std::vector<std::string> op_partial_names;  ///< names that have one of these within them
   std::vector<std::string> exclude_op_types, exclude_op_names, exclude_op_names_re;
   bool exclude = false;  ///< the selected layers are left whole
   Request request;
-  std::string place;  ///< "configs/cnn.json: config_list[2]", for messages
+  std::string aligned_with;  ///< name of the layer whose channels these follow; may be empty
+  std::string place;         ///< "configs/cnn.json: config_list[2]", for messages
   bool from_command_line = false;
+};
+
+enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp, kLottery, kAnnealing };
+
+/// When the channels go: what a training loop does with it, see training.md.
+struct ScheduleSetting {
+  PruningSchedule schedule = PruningSchedule::kOneShot;
+  int warmup_epochs = 1;   ///< before the first cut
+  int steps = 1;           ///< linear, agp, lottery: in how many cuts
+  int epochs_between = 1;  ///< linear, agp, lottery: of training after each cut but the last
+
+  bool operator==(const ScheduleSetting&) const = default;
+};
+
+/// Data that runs through the network before or after the cut.
+struct CalibrationSetting {
+  std::string data;   ///< "cifar10:DIR"
+  int samples = 256;  ///< the first so many of the training part
+
+  bool operator==(const CalibrationSetting&) const = default;
 };
 
 struct ConfigList {
   std::vector<ConfigEntry> entries;
-  std::optional<Granularity> granularity;  ///< empty where the file does not say
+  std::optional<Granularity> granularity = {};  ///< empty where the file does not say
+  /// Data for whoever carries it out; planning alone does not.
+  std::optional<ScheduleSetting> schedule = {};
+  std::optional<CalibrationSetting> calibration = {};
+  std::vector<std::string> recover = {};  ///< "bias", "bn", "least-squares", "finetune"; in order
 };
 
 /// @throws IoError, ConfigError, UnsupportedError
 ConfigList read_config(const std::string& path);
 
 /// Reads the text of a configuration; `file_name` is for messages.
-/// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for what
-/// later versions will do
+/// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for what NNI
+/// knows and whole channels of weights do not
 ConfigList parse_config(std::string_view json, std::string_view file_name);
 
 /// "channel", "head", "head_dim" or "group". @throws ConfigError
@@ -53,8 +79,9 @@ struct Shorthand {
   double ratio = 0;
   std::vector<std::string> op_types = {};  ///< all layers if empty
   std::vector<std::string> exclude = {};   ///< names of layers
-  std::string scope = "local";             ///< "local" or "global"
-  std::string budget = "channels";         ///< "channels", "params" or "macs"
+  std::string scope = "local";             ///< "local", "global" or "isomorphic"
+  /// What the ratio is a share of: "channels", "params", …; or what may remain: "macs=2e9".
+  std::string budget = "channels";
   int round_to = 1;
 };
 

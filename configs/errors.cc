@@ -42,14 +42,8 @@ ConfigError unknown_key(std::string_view place, std::string_view key,
   return ConfigError(at(place) + "unknown key " + quoted(key) + "." + did_you_mean(key, known));
 }
 
-UnsupportedError later_key(std::string_view place, std::string_view key) {
-  return UnsupportedError(at(place) + "key " + quoted(key) +
-                          " is known but this version does not do it");
-}
-
-UnsupportedError later_value(std::string_view place, std::string_view value) {
-  return UnsupportedError(at(place) + std::string(value) +
-                          " is known but this version does not do it");
+UnsupportedError refused(std::string_view place, std::string_view why) {
+  return UnsupportedError(at(place) + std::string(why));
 }
 
 ConfigError unknown_word(std::string_view place, std::string_view word,
@@ -97,6 +91,10 @@ ConfigError bad_pattern(std::string_view place, std::string_view pattern, std::s
 ConfigError unmatched_pattern(std::string_view place, std::string_view pattern) {
   return ConfigError(at(place) + "pattern " + quoted(pattern) +
                      " matches no layer of this network");
+}
+
+ConfigError unmatched_part(std::string_view place, std::string_view part) {
+  return ConfigError(at(place) + "no layer has " + quoted(part) + " in its name");
 }
 
 ConfigError selects_nothing(std::string_view place) {

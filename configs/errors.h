@@ -16,9 +16,8 @@ ConfigError empty_list(std::string_view place);
 ConfigError duplicate_key(std::string_view file, std::string_view key);
 ConfigError unknown_key(std::string_view place, std::string_view key,
                         std::span<const std::string> known);
-UnsupportedError later_key(std::string_view place, std::string_view key);
-UnsupportedError later_value(std::string_view place, std::string_view value);
-/// A word that is none of the few allowed.
+/// What NNI knows and whole channels of weights do not.
+UnsupportedError refused(std::string_view place, std::string_view why);
 ConfigError unknown_word(std::string_view place, std::string_view word,
                          std::span<const std::string> known);
 ConfigError out_of_range(std::string_view place, std::string_view value, std::string_view range);
@@ -33,6 +32,7 @@ ConfigError unknown_name(std::string_view place, std::string_view name,
 ConfigError not_a_layer(std::string_view place, std::string_view name, std::string_view op);
 ConfigError bad_pattern(std::string_view place, std::string_view pattern, std::string_view why);
 ConfigError unmatched_pattern(std::string_view place, std::string_view pattern);
+ConfigError unmatched_part(std::string_view place, std::string_view part);
 ConfigError selects_nothing(std::string_view place);
 
 }  // namespace parsimony::errors

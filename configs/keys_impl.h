@@ -10,41 +10,31 @@
 namespace parsimony::keys {
 
 /// Keys that select layers.
-inline constexpr std::array<std::string_view, 6> kSelectors = {
-    "op_types",         "op_names",         "op_names_re",
+inline constexpr std::array<std::string_view, 7> kSelectors = {
+    "op_types",         "op_names",         "op_names_re",        "op_partial_names",
     "exclude_op_types", "exclude_op_names", "exclude_op_names_re"};
 
-/// Keys that say how much goes, and how: of an entry, or of the whole file as a default.
-inline constexpr std::array<std::string_view, 9> kRequest = {
-    "sparse_ratio", "sparsity", "sparsity_per_layer", "criterion",       "scope",
-    "budget",       "round_to", "min_sparse_ratio",   "max_sparse_ratio"};
+/// Keys that say how much goes; the nearest object that has one of them counts.
+inline constexpr std::array<std::string_view, 5> kRatios = {
+    "sparse_ratio", "sparsity", "sparsity_per_layer", "total_sparsity", "sparse_threshold"};
 
-inline constexpr std::array<std::string_view, 1> kOnlyEntry = {"exclude"};
-inline constexpr std::array<std::string_view, 3> kOnlyFile = {"config_list", "granularity",
-                                                              "$schema"};
+/// Keys that say how: of a target, of an entry, or of the whole file as a default.
+inline constexpr std::array<std::string_view, 11> kRequest = {
+    "criterion",        "scope",
+    "budget",           "round_to",
+    "keep_at_least",    "min_sparse_ratio",
+    "max_sparse_ratio", "max_sparsity_per_layer",
+    "granularity",      "internal_metric_block",
+    "apply_method"};
 
-/// Keys of NNI, and ours, that later versions will read. To add one of them, move it to a list
-/// above, read it in configs/config.cc and describe it in configs/schema.json.
-inline constexpr std::array<std::string_view, 15> kLater = {"align",
-                                                            "apply_method",
-                                                            "calibration",
-                                                            "dependency_group_id",
-                                                            "global_group_id",
-                                                            "internal_metric_block",
-                                                            "keep_at_least",
-                                                            "max_sparsity_per_layer",
-                                                            "op_partial_names",
-                                                            "recover",
-                                                            "schedule",
-                                                            "sparse_threshold",
-                                                            "target_names",
-                                                            "target_settings",
-                                                            "total_sparsity"};
+/// Of a target, or of an entry.
+inline constexpr std::array<std::string_view, 3> kTies = {"global_group_id", "dependency_group_id",
+                                                          "align"};
 
-template <size_t N>
-bool contains(const std::array<std::string_view, N>& list, std::string_view key) {
-  return std::find(list.begin(), list.end(), key) != list.end();
-}
+inline constexpr std::array<std::string_view, 3> kOnlyEntry = {"exclude", "target_names",
+                                                               "target_settings"};
+inline constexpr std::array<std::string_view, 5> kOnlyFile = {"config_list", "$schema", "schedule",
+                                                              "recover", "calibration"};
 
 template <typename... Lists>
 std::vector<std::string> joined(const Lists&... lists) {
@@ -54,7 +44,11 @@ std::vector<std::string> joined(const Lists&... lists) {
   return result;
 }
 
-inline std::vector<std::string> of_entry() { return joined(kSelectors, kRequest, kOnlyEntry); }
-inline std::vector<std::string> of_file() { return joined(kRequest, kOnlyFile); }
+inline std::vector<std::string> of_request() { return joined(kRatios, kRequest); }
+inline std::vector<std::string> of_target() { return joined(kRatios, kRequest, kTies); }
+inline std::vector<std::string> of_entry() {
+  return joined(kSelectors, kRatios, kRequest, kTies, kOnlyEntry);
+}
+inline std::vector<std::string> of_file() { return joined(kRatios, kRequest, kOnlyFile); }
 
 }  // namespace parsimony::keys

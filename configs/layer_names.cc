@@ -145,6 +145,17 @@ std::vector<NodeId> LayerNames::matching(const std::string& pattern, std::string
   return result;
 }
 
+std::vector<NodeId> LayerNames::containing(std::string_view part) const {
+  std::vector<NodeId> result;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const auto has_part = [&](const std::string& name) {
+      return name.find(part) != std::string::npos;
+    };
+    if (std::any_of(names_[i].begin(), names_[i].end(), has_part)) result.push_back(layers_[i]);
+  }
+  return result;
+}
+
 std::vector<std::string> LayerNames::present_types() const {
   std::vector<std::string> result;
   for (NodeId layer : layers_) result.push_back(graph_.node(layer).op);

@@ -27,6 +27,9 @@ class LayerNames {
   /// @throws ConfigError if the pattern is not well formed or too large
   std::vector<NodeId> matching(const std::string& pattern, std::string_view place) const;
 
+  /// Layers with a name that has `part` somewhere within it.
+  std::vector<NodeId> containing(std::string_view part) const;
+
   /// Operators of the layers, sorted, each once.
   std::vector<std::string> present_types() const;
   /// Every name of every layer.

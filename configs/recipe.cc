@@ -159,15 +159,6 @@ TrainSettings read_train(const Json& object, const std::string& place) {
   return train;
 }
 
-PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view place) {
-  return parse_word(kPruningSchedules, text, place);
-}
-
-bool has_steps(PruningSchedule schedule) {
-  return schedule == PruningSchedule::kLinear || schedule == PruningSchedule::kAgp ||
-         schedule == PruningSchedule::kLottery;
-}
-
 /// Keys of one schedule say nothing to another.
 void check_schedule(const Json& object, const PruneSettings& prune, const std::string& place) {
   if (!has_steps(prune.schedule) && prune.steps > 1) {
@@ -221,9 +212,6 @@ PruneSettings read_prune(const Json& object, const std::string& place) {
   Json config = object;
   for (const std::string_view own : keys.known()) config.erase(std::string(own));
   for (const std::string& key : keys::of_file()) keys.find(key);
-  for (const std::string_view later : keys::kLater) {
-    if (config.contains(later)) keys.find(later);  // it is refused below, in other words
-  }
   keys.refuse_others();
   config.erase("$schema");
   prune.text = config.dump();
@@ -270,6 +258,15 @@ void check_settings(const TrainSettings& train, std::string_view place) {
   if (train.early_stop > 0 && train.evaluate_every != 1) {
     throw errors::contradiction(place, "\"early_stop\" needs \"evaluate_every\": 1");
   }
+}
+
+bool has_steps(PruningSchedule schedule) {
+  return schedule == PruningSchedule::kLinear || schedule == PruningSchedule::kAgp ||
+         schedule == PruningSchedule::kLottery;
+}
+
+PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view place) {
+  return parse_word(kPruningSchedules, text, place);
 }
 
 OptimizerKind parse_optimizer(std::string_view text, std::string_view place) {

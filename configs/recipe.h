@@ -22,7 +22,6 @@ enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
 enum class RateSchedule : uint8_t { kConstant, kCosine, kStep, kOneCycle };
 enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
 enum class MemoryFormat : uint8_t { kAuto, kContiguous, kChannelsLast };
-enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp, kLottery, kAnnealing };
 
 struct TrainSettings {
   int epochs = 10;
@@ -98,6 +97,11 @@ std::string settings_json(const Recipe& recipe);
 
 /// @throws ConfigError if settings contradict each other; `place` is where they were given
 void check_settings(const TrainSettings& train, std::string_view place);
+
+/// @throws ConfigError for an unknown word
+/// Is it a schedule of several cuts?
+bool has_steps(PruningSchedule schedule);
+PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view place);
 
 /// Words of the recipe, as the command line spells them too. @throws ConfigError
 OptimizerKind parse_optimizer(std::string_view text, std::string_view place);

@@ -26,10 +26,12 @@ class Selector {
       : graph_(graph), names_(names), entry_(entry) {}
 
   Selection included() const {
-    const bool any_name = entry_.op_names.empty() && entry_.op_names_re.empty();
+    const bool any_name =
+        entry_.op_names.empty() && entry_.op_names_re.empty() && entry_.op_partial_names.empty();
     Selection by_name(graph_.nodes.size(), any_name);
     add_names(entry_.op_names, "op_names", by_name);
     add_patterns(entry_.op_names_re, "op_names_re", by_name);
+    add_partial_names(entry_.op_partial_names, "op_partial_names", by_name);
     Selection by_type(graph_.nodes.size(), entry_.op_types.empty());
     add_types(entry_.op_types, "op_types", by_type);
     Selection both(graph_.nodes.size());
@@ -90,15 +92,43 @@ class Selector {
     }
   }
 
+  void add_partial_names(const std::vector<std::string>& parts, std::string_view key,
+                         Selection& selection) const {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const std::vector<NodeId> found = names_.containing(parts[i]);
+      if (found.empty()) throw errors::unmatched_part(place_of(entry_, key, i), parts[i]);
+      add(found, selection);
+    }
+  }
+
   const Graph& graph_;
   const LayerNames& names_;
   const ConfigEntry& entry_;
 };
 
+/// The layer that an entry's layers follow.
+NodeId leader_of(const Graph& graph, const LayerNames& names, const ConfigEntry& entry) {
+  const std::string place = entry.place + ".align.module_name";
+  const std::vector<NodeId> found = names.of_name(entry.aligned_with);
+  if (found.empty()) {
+    if (const Node* node = names.other_node(entry.aligned_with); node != nullptr) {
+      throw errors::not_a_layer(place, entry.aligned_with, node->op);
+    }
+    throw errors::unknown_name(place, entry.aligned_with, names.names());
+  }
+  if (found.size() > 1) {
+    throw errors::contradiction(place, "several layers have the name \"" + entry.aligned_with +
+                                           "\": " + label_of(graph, graph.node(found[0])) +
+                                           " and " + label_of(graph, graph.node(found[1])));
+  }
+  return found.front();
+}
+
 /// An entry that selects everything may meet a network that has no layers.
 bool has_selector(const ConfigEntry& entry) {
-  const auto lists = {&entry.op_types,         &entry.op_names,         &entry.op_names_re,
-                      &entry.exclude_op_types, &entry.exclude_op_names, &entry.exclude_op_names_re};
+  const auto lists = {&entry.op_types,           &entry.op_names,         &entry.op_names_re,
+                      &entry.op_partial_names,   &entry.exclude_op_types, &entry.exclude_op_names,
+                      &entry.exclude_op_names_re};
   return std::any_of(lists.begin(), lists.end(), [](const auto* list) { return !list->empty(); });
 }
 
@@ -122,15 +152,18 @@ Settings resolve(const ConfigList& config, const Graph& graph) {
     const Selection included = selector.included();
     const Selection excluded = selector.excluded();
     const int request = add_request(entry, i, settings);
+    if (!entry.aligned_with.empty()) {
+      settings.requests.back().aligned_with = leader_of(graph, names, entry);
+    }
     bool selects = false;
     for (NodeId layer : names.layers()) {
       const auto n = static_cast<size_t>(layer);
       LayerSetting& setting = settings.layers[n];
       if (included[n] && !excluded[n]) {
-        setting = {entry.exclude ? State::kExcluded : State::kPruned, request};
+        setting = {entry.exclude ? State::kExcluded : State::kPruned, request, static_cast<int>(i)};
         selects = true;
       } else if (excluded[n] && setting.state == State::kUnnamed) {
-        setting = {State::kExcluded, kNone};
+        setting = {State::kExcluded, kNone, static_cast<int>(i)};
       }
     }
     if (!selects && has_selector(entry)) throw errors::selects_nothing(entry.place);

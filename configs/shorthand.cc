@@ -16,14 +16,20 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
     throw errors::out_of_range("--round-to", std::to_string(shorthand.round_to), "[1, 65536]");
   }
   GivenRequest given;
+  const bool has_amount = shorthand.budget.find('=') != std::string::npos;
+  if (has_amount && shorthand.ratio > 0) {
+    throw errors::contradiction("--budget",
+                                "an amount, as in \"" + shorthand.budget +
+                                    "\", says how much goes, and --ratio does too; give one");
+  }
   given.request.ratio = shorthand.ratio;
   given.request.criterion = parse_criterion(shorthand.criterion, "--criterion");
   given.request.scope = parse_scope(shorthand.scope, "--scope");
-  given.request.budget = parse_budget(shorthand.budget, "--budget");
+  parse_budget(shorthand.budget, "--budget", given);
   given.request.round_to = shorthand.round_to;
   if (given.request.budget != Budget::kChannels) given.keys.insert("budget");
   if (given.request.round_to != 1) given.keys.insert("round_to");
-  check_request(given, "command line");
+  complete_request(given, "command line");
 
   ConfigEntry entry;
   entry.op_types = shorthand.op_types;
@@ -31,7 +37,9 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   entry.request = given.request;
   entry.place = "command line";
   entry.from_command_line = true;
-  return {{entry}, std::nullopt};
+  ConfigList config;
+  config.entries = {std::move(entry)};
+  return config;
 }
 
 }  // namespace parsimony

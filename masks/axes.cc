@@ -153,6 +153,21 @@ class Collector {
   std::vector<bool> wanted_;
 };
 
+/// Lines of weights whose layer has a policy of its own; of several the last layer's.
+std::map<int, Granularity> policies_of_lines(const Graph& graph, const Lines& lines,
+                                             const CouplingOptions& options) {
+  std::map<int, Granularity> policies;
+  for (const auto& [node, granularity] : options.of_layers) {
+    for (const ValueId value : graph.node(node).inputs) {
+      if (value == kNone || graph.value(value).weight == kNone) continue;
+      for (const int line : lines.value_lines()[static_cast<size_t>(value)]) {
+        if (line != kNone) policies.insert_or_assign(line, granularity);
+      }
+    }
+  }
+  return policies;
+}
+
 std::vector<size_t> policy_order(const std::vector<Axis>& axes, unsigned shuffle_seed) {
   std::vector<size_t> order(axes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -166,14 +181,29 @@ std::vector<size_t> policy_order(const std::vector<Axis>& axes, unsigned shuffle
 }  // namespace
 
 Axes::Axes(const Graph& graph, const Lines& lines, const CouplingOptions& options) : lines_(lines) {
-  collect(graph, options.granularity);
+  collect(graph, options);
   choose(options.shuffle_seed);
 }
 
-void Axes::collect(const Graph& graph, Granularity granularity) {
-  Collector collector(graph, lines_, granularity);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) collector.visit(static_cast<NodeId>(n));
-  axes_ = collector.take(axis_of_letter_);
+void Axes::collect(const Graph& graph, const CouplingOptions& options) {
+  const auto under = [&](Granularity granularity) {
+    Collector collector(graph, lines_, granularity);
+    for (size_t n = 0; n < graph.nodes.size(); ++n) collector.visit(static_cast<NodeId>(n));
+    return collector.take(axis_of_letter_);
+  };
+  axes_ = under(options.granularity);
+  if (options.of_layers.empty()) return;
+  // The axes are the same under every policy; what differs is which of them are preferred.
+  const std::map<int, Granularity> own = policies_of_lines(graph, lines_, options);
+  std::map<Granularity, std::vector<Axis>> others;
+  for (size_t a = 0; a < axes_.size(); ++a) {
+    const auto place = std::find_if(axes_[a].places.begin(), axes_[a].places.end(),
+                                    [&](const Axis::Place& p) { return own.contains(p.line); });
+    if (place == axes_[a].places.end()) continue;
+    const auto [found, fresh] = others.try_emplace(own.at(place->line));
+    if (fresh) found->second = under(found->first);
+    axes_[a].priority = found->second[a].priority;
+  }
 }
 
 /// In order of the policy an axis becomes free unless one of its intervals is disjoint from one

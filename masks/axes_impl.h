@@ -37,7 +37,7 @@ class Axes {
   int axis_of(int letter) const { return axis_of_letter_[static_cast<size_t>(letter)]; }
 
  private:
-  void collect(const Graph& graph, Granularity granularity);
+  void collect(const Graph& graph, const CouplingOptions& options);
   void choose(unsigned shuffle_seed);
 
   const Lines& lines_;

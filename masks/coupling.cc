@@ -45,6 +45,7 @@ class Grouper {
     make_groups();
     find_nonzero();
     fill_members();
+    name_policies();
     result_.obstacles = find_obstacles(graph_, lines_, classes_, reads_);
     result_.value_lines = lines_.value_lines();
     result_.zero = effects_.zero;
@@ -184,6 +185,19 @@ class Grouper {
       group.members.push_back(member);
     }
     if (roles == 0) group.members.push_back(member);
+  }
+
+  /// Groups whose weights a layer with a policy of its own makes have that policy's name.
+  void name_policies() {
+    for (const auto& [node, granularity] : options_.of_layers) {
+      for (Group& group : result_.groups) {
+        const bool own = std::any_of(group.members.begin(), group.members.end(),
+                                     [&, layer = node](const Member& member) {
+                                       return member.node == layer && member.role == Role::kOut;
+                                     });
+        if (own) group.granularity = name_of(granularity);
+      }
+    }
   }
 
   void collect_nodes() {

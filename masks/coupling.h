@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
@@ -62,6 +63,8 @@ enum class Granularity : uint8_t { kChannel, kHead, kHeadDim, kGroup };
 
 struct CouplingOptions {
   Granularity granularity = Granularity::kChannel;
+  /// Nodes that read weights, and the policy for axes that lie on those weights.
+  std::vector<std::pair<NodeId, Granularity>> of_layers;
   std::vector<NodeId> keep_whole;  ///< nodes whose operands may not shrink
   /// Test only: order in which competing axes are chosen, and which are refused. Any is sound.
   unsigned shuffle_seed = 0;

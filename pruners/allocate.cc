@@ -1,112 +1,169 @@
 #include "parsimony/pruners/allocate.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <optional>
 
 #include "parsimony/masks/cost.h"
-#include "parsimony/pruners/budget.h"
-#include "parsimony/pruners/layers.h"
+#include "parsimony/pruners/candidates.h"
+#include "parsimony/pruners/errors.h"
 
 namespace parsimony {
 
 namespace {
 
-/// The groups that follow one request.
+/// The units that follow requests of one budget.
 struct Pool {
-  std::vector<int> groups;
-  std::vector<Candidate> candidates;  ///< parallel to groups
+  const Request* request = nullptr;
+  std::vector<const Unit*> units;
+  std::vector<Candidate> candidates;  ///< parallel to units
 };
 
-std::vector<Pool> make_pools(const Graph& graph, const Coupling& coupling, const Settings& settings,
-                             const Followed& followed, const CriterionOptions& options) {
-  std::vector<Pool> pools(settings.requests.size());
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
-    if (followed.request[g] == kNone) continue;
-    const auto r = static_cast<size_t>(followed.request[g]);
-    const Group& group = coupling.groups[g];
-    const Scores scores =
-        find_criterion(settings.requests[r].criterion).score(graph, group, options);
-    pools[r].groups.push_back(static_cast<int>(g));
-    pools[r].candidates.push_back(
-        {limits_of(settings.requests[r], group.size), normalised(scores), removal_order(scores)});
+/// Pools in the order in which they are spent: an amount is what remains after all others.
+std::vector<Pool> make_pools(const Settings& settings, const Scored& scored) {
+  std::vector<Pool> pools;
+  std::vector<size_t> pool_of(settings.requests.size());
+  for (const std::vector<int>& requests : shared_budgets(settings)) {
+    for (const int r : requests) pool_of[static_cast<size_t>(r)] = pools.size();
+    pools.push_back({&settings.requests[static_cast<size_t>(requests.front())], {}, {}});
   }
+  for (size_t u = 0; u < scored.units.size(); ++u) {
+    Pool& pool = pools[pool_of[static_cast<size_t>(scored.units[u].request)]];
+    pool.units.push_back(&scored.units[u]);
+    pool.candidates.push_back(scored.candidates[u]);
+  }
+  std::stable_sort(pools.begin(), pools.end(), [](const Pool& a, const Pool& b) {
+    return !a.request->amount.has_value() && b.request->amount.has_value();
+  });
+  std::erase_if(pools, [](const Pool& pool) { return pool.units.empty(); });
   return pools;
 }
 
 void remove(const Pool& pool, const std::vector<int>& counts, AxisMasks& masks) {
-  for (size_t i = 0; i < pool.groups.size(); ++i) {
-    auto& keep = masks.keep[static_cast<size_t>(pool.groups[i])];
+  for (size_t i = 0; i < pool.units.size(); ++i) {
     const auto& order = pool.candidates[i].order;
-    for (size_t position = 0; position < order.size(); ++position) {
-      const bool goes = static_cast<int>(position) < counts[i];
-      keep[static_cast<size_t>(order[position])] = goes ? 0 : 1;
+    for (const int g : pool.units[i]->groups) {
+      auto& keep = masks.keep[static_cast<size_t>(g)];
+      for (size_t position = 0; position < order.size(); ++position) {
+        const bool goes = static_cast<int>(position) < counts[i];
+        keep[static_cast<size_t>(order[position])] = goes ? 0 : 1;
+      }
     }
   }
 }
 
-/// Share of the network's parameters or MACs that a pool's removal saves.
-class Saving {
+/// Parameters or MACs as counts of a pool's channels; all else is as in `masks`.
+class CostOfCounts {
  public:
-  Saving(const CostModel& model, const Coupling& coupling, const Pool& pool, Budget budget)
-      : model_(model), pool_(pool), budget_(budget), masks_(AxisMasks::all_kept(coupling)) {}
+  CostOfCounts(const CostModel& model, const Coupling& coupling, const Scored& scored,
+               const Pool& pool, AxisMasks masks)
+      : model_(model),
+        coupling_(coupling),
+        scored_(scored),
+        pool_(pool),
+        masks_(std::move(masks)) {}
 
-  double operator()(const std::vector<int>& counts) {
-    const int64_t dense = of(model_.dense());
-    if (dense == 0) return 1;
-    remove(pool_, counts, masks_);
-    return 1 - static_cast<double>(of(model_.under(masks_))) / static_cast<double>(dense);
+  double operator()(const std::vector<int>& counts) const {
+    AxisMasks masks = masks_;
+    remove(pool_, counts, masks);
+    keep_at_least_one(coupling_, scored_.scores, masks);
+    return static_cast<double>(of(model_.under(masks)));
   }
 
+  double dense() const { return static_cast<double>(of(model_.dense())); }
+
  private:
-  int64_t of(const Cost& cost) const { return budget_ == Budget::kMacs ? cost.macs : cost.params; }
+  int64_t of(const Cost& cost) const {
+    return pool_.request->budget == Budget::kMacs ? cost.macs : cost.params;
+  }
 
   const CostModel& model_;
+  const Coupling& coupling_;
+  const Scored& scored_;
   const Pool& pool_;
-  Budget budget_;
   AxisMasks masks_;
 };
 
-std::string shortfall(const Request& request, double reached) {
-  const char* what = request.budget == Budget::kMacs     ? "MACs"
-                     : request.budget == Budget::kParams ? "parameters"
-                                                         : "channels";
-  char text[160];
-  std::snprintf(text, sizeof text, "asked to remove %g%% of the %s: no more than %.1f%% can go",
-                request.ratio * 100, what, reached * 100);
+/// What may be left of `dense` parameters or MACs.
+double most_left(const Request& request, double dense) {
+  constexpr double kRounding = 1e-12;  // 1000 · (1 - 0.9) is 99.99…
+  return request.amount.value_or(std::floor(dense * (1 - request.ratio + kRounding)));
+}
+
+std::string unit_of(Budget budget) {
+  return budget == Budget::kMacs      ? "MACs"
+         : budget == Budget::kParams  ? "parameters"
+         : budget == Budget::kWeights ? "weights"
+                                      : "channels";
+}
+
+std::string shortfall(const Request& request, double share_gone, double left) {
+  char text[200];
+  const std::string unit = unit_of(request.budget);
+  if (request.amount) {
+    std::snprintf(text, sizeof text, "asked for at most %.0f %s: no fewer than %.0f can be reached",
+                  *request.amount, unit.c_str(), left);
+  } else {
+    std::snprintf(text, sizeof text, "asked to remove %g%% of the %s: no more than %.1f%% can go",
+                  request.ratio * 100, unit.c_str(), share_gone * 100);
+  }
   return text;
 }
+
+/// Spends the budgets of one network.
+class Spender {
+ public:
+  Spender(const Graph& graph, const Facts& facts, const Coupling& coupling, const Scored& scored)
+      : graph_(graph), facts_(facts), coupling_(coupling), scored_(scored) {}
+
+  void spend(const Pool& pool, Allocation& result) {
+    const Request& request = *pool.request;
+    const bool of_network = request.budget == Budget::kParams || request.budget == Budget::kMacs;
+    if (request.budget == Budget::kLatency) throw errors::no_latency_table();
+    if (of_network && !request.threshold) return spend_cost(pool, result);
+    const Counts counts = choose_counts(request, pool.candidates);
+    if (!counts.feasible) note(request, counts.reached, 0, result);
+    remove(pool, counts.removed, result.masks);
+  }
+
+ private:
+  void spend_cost(const Pool& pool, Allocation& result) {
+    const Request& request = *pool.request;
+    if (!model_) model_.emplace(graph_, facts_, coupling_);
+    const CostOfCounts cost(*model_, coupling_, scored_, pool,
+                            request.amount ? result.masks : AxisMasks::all_kept(coupling_));
+    const double dense = cost.dense();
+    const Counts counts = fit_budget(request, pool.candidates, cost, most_left(request, dense));
+    if (!counts.feasible) {
+      note(request, dense > 0 ? 1 - counts.remaining / dense : 0, counts.remaining, result);
+    }
+    remove(pool, counts.removed, result.masks);
+  }
+
+  static void note(const Request& request, double share_gone, double left, Allocation& result) {
+    result.compromises.push_back({kNone, shortfall(request, share_gone, left)});
+  }
+
+  const Graph& graph_;
+  const Facts& facts_;
+  const Coupling& coupling_;
+  const Scored& scored_;
+  std::optional<CostModel> model_;
+};
 
 }  // namespace
 
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const Settings& settings, const CriterionOptions& options) {
-  const Layers layers(graph);
-  Followed followed = follow(graph, layers, coupling, settings);
-  const std::vector<Pool> pools = make_pools(graph, coupling, settings, followed, options);
-
+  Scored scored = score_units(graph, coupling, settings, options);
   Allocation result;
-  result.compromises = std::move(followed.compromises);
+  result.compromises = std::move(scored.compromises);
   result.masks = AxisMasks::all_kept(coupling);
-  std::vector<std::vector<double>> scores(coupling.groups.size());
-  std::optional<CostModel> model;
-  for (size_t r = 0; r < pools.size(); ++r) {
-    const Request& request = settings.requests[r];
-    if (pools[r].groups.empty()) continue;
-    Share share;
-    if (request.budget != Budget::kChannels) {
-      if (!model) model.emplace(graph, facts, coupling);
-      share = Saving(*model, coupling, pools[r], request.budget);
-    }
-    const Counts counts = choose_counts(request, pools[r].candidates, share);
-    if (!counts.feasible) {
-      result.compromises.push_back({kNone, shortfall(request, counts.reached)});
-    }
-    remove(pools[r], counts.removed, result.masks);
-    for (size_t i = 0; i < pools[r].groups.size(); ++i) {
-      scores[static_cast<size_t>(pools[r].groups[i])] = pools[r].candidates[i].score;
-    }
-  }
-  result.given_back = keep_at_least_one(coupling, scores, result.masks);
+  Spender spender(graph, facts, coupling, scored);
+  for (const Pool& pool : make_pools(settings, scored)) spender.spend(pool, result);
+  result.given_back = keep_at_least_one(coupling, scored.scores, result.masks);
   return result;
 }
 

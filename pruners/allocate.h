@@ -18,17 +18,21 @@ struct Allocation {
   int given_back = 0;  ///< channels that returned because a dimension would have been empty
 };
 
-/// Prunes every group as its layers ask; a group follows its most careful layer (see follow.h), and
-/// counts come from the budget (see budget.h). Parameters and MACs are shares of the whole
-/// network's, measured for each request as if it were the only one. Requests that judge single
-/// elements are left to prune_elements().
+/// Prunes every group as its layers ask; a group follows its most careful layer (see follow.h),
+/// groups that are tied lose the same channels (see units.h), and counts come from the budget (see
+/// budget.h). Shares of the parameters or MACs are measured for each request as if it were the only
+/// one; an amount of them is what the whole network has in the end. Requests that share a budget
+/// are ranked together, each within its own bounds. Requests that judge single elements are left to
+/// prune_elements().
 ///
-/// A higher ratio removes a superset. Channels that keep_at_least_one gives back are not replaced.
+/// Of channels, a higher ratio removes a superset. Channels that keep_at_least_one gives back are
+/// not replaced, but count for a budget of parameters or MACs.
 ///
 ///     Settings settings = resolve(read_config("l1.json"), graph);
 ///     Allocation found = allocate(graph, facts, coupling, settings, {.seed = 1});
 ///
-/// @throws ModelError if a weight that is scored has a NaN
+/// @throws ModelError if a weight that is scored has a NaN, ConfigError if tied layers are not
+/// alike or blocks do not divide a group, UnsupportedError for a latency budget
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const Settings& settings, const CriterionOptions& options);
 

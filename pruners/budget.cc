@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace parsimony {
@@ -13,7 +14,7 @@ constexpr uint32_t kSteps = 1U << 30;  // resolution of the uniform ratio
 
 int floor_of(double share, int size) { return static_cast<int>(std::floor(share * size + kSlack)); }
 
-/// Removed counts where a group is asked for wanted[i].
+/// Removed counts where candidates are asked for wanted[i].
 std::vector<int> within_limits(std::span<const Candidate> candidates, std::vector<int> wanted) {
   for (size_t i = 0; i < candidates.size(); ++i) {
     wanted[i] = candidates[i].limits.removed(wanted[i]);
@@ -36,14 +37,14 @@ struct Ranked {
   int candidate;
 };
 
-/// All channels, the first to go first. Within a candidate this is its own order.
-std::vector<Ranked> ranking(std::span<const Candidate> candidates) {
-  std::vector<Ranked> all;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    const auto& scores = candidates[i].score;
-    for (size_t c = 0; c < scores.size(); ++c) {
-      all.push_back({scores[c], static_cast<int>(c), static_cast<int>(i)});
-    }
+using Ranking = std::vector<Ranked>;
+
+/// Channels of the candidates, the first to go first.
+Ranking ranking(std::span<const Candidate> candidates, const std::vector<int>& which) {
+  Ranking all;
+  for (const int i : which) {
+    const auto& scores = candidates[static_cast<size_t>(i)].score;
+    for (size_t c = 0; c < scores.size(); ++c) all.push_back({scores[c], static_cast<int>(c), i});
   }
   std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
     if (a.score != b.score) return a.score < b.score;
@@ -52,27 +53,87 @@ std::vector<Ranked> ranking(std::span<const Candidate> candidates) {
   return all;
 }
 
-std::vector<int> prefix(std::span<const Candidate> candidates, const std::vector<Ranked>& ranked,
-                        size_t length) {
+/// One ranking for all candidates, or one for each class of equal shape.
+std::vector<Ranking> rankings(Scope scope, std::span<const Candidate> candidates) {
+  std::map<uint64_t, std::vector<int>> classes;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const uint64_t shape = scope == Scope::kIsomorphic ? candidates[i].shape : 0;
+    classes[shape].push_back(static_cast<int>(i));
+  }
+  std::vector<Ranking> result;
+  result.reserve(classes.size());
+  for (const auto& [shape, which] : classes) result.push_back(ranking(candidates, which));
+  return result;
+}
+
+/// Counts where the first of each ranking go.
+template <typename LengthOf>
+std::vector<int> prefixes(std::span<const Candidate> candidates, const std::vector<Ranking>& ranked,
+                          const LengthOf& length_of) {
   std::vector<int> wanted(candidates.size());
-  for (size_t i = 0; i < length; ++i) ++wanted[static_cast<size_t>(ranked[i].candidate)];
+  for (const Ranking& ranking : ranked) {
+    const size_t length = length_of(ranking.size());
+    for (size_t i = 0; i < length; ++i) ++wanted[static_cast<size_t>(ranking[i].candidate)];
+  }
   return within_limits(candidates, std::move(wanted));
 }
 
-/// Smallest `step` of 0..last whose counts reach the ratio.
+/// Channels count 1 each, or as much as they have weights.
+int64_t unit_of(const Request& request, const Candidate& candidate) {
+  return request.budget == Budget::kWeights ? candidate.weight : 1;
+}
+
+/// Share of the channels, or weights, that is gone.
+double share_gone(const Request& request, std::span<const Candidate> candidates,
+                  const std::vector<int>& removed) {
+  double gone = 0;
+  double total = 0;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const auto unit = static_cast<double>(unit_of(request, candidates[i]));
+    gone += unit * removed[i];
+    total += unit * candidates[i].limits.size;
+  }
+  return total > 0 ? gone / total : 0;
+}
+
+/// The lowest of one ranking, until they are the ratio of it; false if that many cannot go.
+bool take_lowest(const Request& request, std::span<const Candidate> candidates,
+                 const Ranking& ranked, std::vector<int>& removed) {
+  double total = 0;
+  std::map<int, int> wanted;  // per candidate of the ranking
+  for (const Ranked& channel : ranked) {
+    wanted[channel.candidate] = 0;
+    total +=
+        static_cast<double>(unit_of(request, candidates[static_cast<size_t>(channel.candidate)]));
+  }
+  const auto target = static_cast<int64_t>(std::floor(request.ratio * total + kSlack));
+  int64_t sum = 0;
+  for (const auto& [c, none] : wanted) {
+    const Candidate& candidate = candidates[static_cast<size_t>(c)];
+    removed[static_cast<size_t>(c)] = candidate.limits.removed(0);
+    sum += removed[static_cast<size_t>(c)] * unit_of(request, candidate);
+  }
+  for (size_t i = 0; i < ranked.size() && sum < target; ++i) {
+    const auto c = static_cast<size_t>(ranked[i].candidate);
+    const int now = candidates[c].limits.removed(++wanted[ranked[i].candidate]);
+    sum += (now - removed[c]) * unit_of(request, candidates[c]);
+    removed[c] = now;
+  }
+  return sum >= target;
+}
+
+/// The smallest step of 0..last whose counts fit; the last where none does.
 template <typename CountsAt>
-Counts bisect(double ratio, size_t last, const Share& share, const CountsAt& counts_at) {
-  Counts best{counts_at(last), 0, true};
-  best.reached = share(best.removed);
-  best.feasible = best.reached + kSlack >= ratio;
-  size_t low = 0;  // everything below it falls short
+std::vector<int> bisect(size_t last, const CountsAt& counts_at, const Remaining& remaining,
+                        double most) {
+  std::vector<int> best = counts_at(last);
+  size_t low = 0;  // everything below it does not fit
   size_t high = last;
-  while (best.feasible && low < high) {
+  while (low < high) {
     const size_t middle = low + (high - low) / 2;
     std::vector<int> counts = counts_at(middle);
-    const double reached = share(counts);
-    if (reached + kSlack >= ratio) {
-      best = {std::move(counts), reached, true};
+    if (remaining(counts) <= most) {
+      best = std::move(counts);
       high = middle;
     } else {
       low = middle + 1;
@@ -81,33 +142,30 @@ Counts bisect(double ratio, size_t last, const Share& share, const CountsAt& cou
   return best;
 }
 
-Counts global_channels(double ratio, std::span<const Candidate> candidates) {
-  const std::vector<Ranked> ranked = ranking(candidates);
-  const auto total = static_cast<int64_t>(ranked.size());
-  const auto target = static_cast<int64_t>(std::floor(ratio * static_cast<double>(total) + kSlack));
-  std::vector<int> wanted(candidates.size());
-  std::vector<int> removed = within_limits(candidates, wanted);
-  int64_t sum = std::accumulate(removed.begin(), removed.end(), int64_t{0});
-  for (size_t i = 0; i < ranked.size() && sum < target; ++i) {
-    const auto c = static_cast<size_t>(ranked[i].candidate);
-    const int now = candidates[c].limits.removed(++wanted[c]);
-    sum += now - removed[c];
-    removed[c] = now;
+/// Gives back the best channels as far as they fit.
+void give_back(std::span<const Candidate> candidates, const Remaining& remaining, double most,
+               std::vector<int>& removed) {
+  std::vector<bool> done(candidates.size());
+  const auto next_score = [&](size_t i) {
+    const auto& [limits, score, order, weight, shape, below] = candidates[i];
+    return score[static_cast<size_t>(order[static_cast<size_t>(removed[i]) - 1])];
+  };
+  while (true) {
+    size_t best = candidates.size();
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      done[i] = done[i] || candidates[i].limits.fewer(removed[i]) == removed[i];
+      if (done[i]) continue;
+      if (best == candidates.size() || next_score(i) > next_score(best)) best = i;
+    }
+    if (best == candidates.size()) return;
+    std::vector<int> counts = removed;
+    counts[best] = candidates[best].limits.fewer(removed[best]);
+    if (remaining(counts) <= most) {
+      removed = std::move(counts);
+    } else {
+      done[best] = true;
+    }
   }
-  const double reached = total == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(total);
-  return {std::move(removed), reached, sum >= target};
-}
-
-Counts local_channels(double ratio, std::span<const Candidate> candidates) {
-  Counts counts{uniform(candidates, ratio), 0, true};
-  int64_t sum = 0;
-  int64_t total = 0;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    sum += counts.removed[i];
-    total += candidates[i].limits.size;
-  }
-  counts.reached = total == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(total);
-  return counts;
 }
 
 }  // namespace
@@ -118,23 +176,46 @@ int Limits::removed(int wanted) const {
   return size - static_cast<int>(std::min<int64_t>(size, rounded));
 }
 
+int Limits::fewer(int count) const { return std::min(count, removed(count - 1)); }
+
 Limits limits_of(const Request& request, int size) {
   Limits limits;
   limits.size = size;
-  limits.most = std::max(0, std::min(floor_of(request.max_ratio, size), size - 1));
+  const int may_go = std::min(floor_of(request.max_ratio, size), size - request.keep_at_least);
+  limits.most = std::max(0, std::min(may_go, size - 1));
   limits.least = static_cast<int>(std::ceil(request.min_ratio * size - kSlack));
   limits.least = std::clamp(limits.least, 0, limits.most);
-  limits.round_to = std::max(1, request.round_to);
+  limits.round_to = std::lcm(std::max(1, request.round_to), std::max(1, request.metric_blocks));
   return limits;
 }
 
-std::vector<int> removal_order(const Scores& scores) {
+Limits stricter(const Limits& a, const Limits& b) {
+  Limits limits = a;
+  limits.most = std::min(a.most, b.most);
+  limits.least = std::min(std::max(a.least, b.least), limits.most);
+  limits.round_to = std::lcm(a.round_to, b.round_to);
+  return limits;
+}
+
+std::vector<int> removal_order(const Scores& scores, int blocks) {
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
+  const auto first = [&](int a, int b) {
     const double x = scores[static_cast<size_t>(a)];
     const double y = scores[static_cast<size_t>(b)];
     return x != y ? x < y : a > b;
+  };
+  std::sort(order.begin(), order.end(), first);
+  if (blocks <= 1) return order;
+  const int length = static_cast<int>(scores.size()) / blocks;
+  std::vector<int> taken(static_cast<size_t>(blocks));
+  std::vector<int> rank(scores.size());
+  for (const int c : order) {
+    const auto block = static_cast<size_t>(std::min(c / std::max(1, length), blocks - 1));
+    rank[static_cast<size_t>(c)] = taken[block]++;
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return rank[static_cast<size_t>(a)] < rank[static_cast<size_t>(b)];
   });
   return order;
 }
@@ -153,21 +234,56 @@ std::vector<double> normalised(const Scores& scores) {
   return result;
 }
 
-Counts choose_counts(const Request& request, std::span<const Candidate> candidates,
-                     const Share& share) {
-  const bool local = request.scope == Scope::kLocal;
-  if (request.budget == Budget::kChannels) {
-    return local ? local_channels(request.ratio, candidates)
-                 : global_channels(request.ratio, candidates);
+Counts choose_counts(const Request& request, std::span<const Candidate> candidates) {
+  Counts counts;
+  if (request.threshold) {
+    std::vector<int> wanted;
+    for (const Candidate& candidate : candidates) wanted.push_back(candidate.below);
+    counts.removed = within_limits(candidates, std::move(wanted));
+  } else if (request.scope == Scope::kLocal) {
+    counts.removed = uniform(candidates, request.ratio);
+  } else {
+    counts.removed.resize(candidates.size());
+    for (const Ranking& ranked : rankings(request.scope, candidates)) {
+      if (!take_lowest(request, candidates, ranked, counts.removed)) counts.feasible = false;
+    }
   }
-  if (local) {
-    return bisect(request.ratio, kSteps, share, [&](size_t step) {
+  counts.reached = share_gone(request, candidates, counts.removed);
+  return counts;
+}
+
+Counts fit_budget(const Request& request, std::span<const Candidate> candidates,
+                  const Remaining& remaining, double most) {
+  Counts counts;
+  if (request.scope == Scope::kGlobal) {
+    const std::vector<Ranking> ranked = rankings(request.scope, candidates);
+    const size_t all = ranked.empty() ? 0 : ranked[0].size();
+    const auto at = [&](size_t step) {
+      return prefixes(candidates, ranked, [&](size_t) { return step; });
+    };
+    counts.removed = bisect(all, at, remaining, most);
+  } else if (request.scope == Scope::kIsomorphic) {
+    const std::vector<Ranking> ranked = rankings(request.scope, candidates);
+    const auto at = [&](size_t step) {
+      const double share = static_cast<double>(step) / kSteps;
+      return prefixes(candidates, ranked, [&](size_t length) {
+        return static_cast<size_t>(floor_of(share, static_cast<int>(length)));
+      });
+    };
+    counts.removed = bisect(kSteps, at, remaining, most);
+  } else {
+    const auto at = [&](size_t step) {
       return uniform(candidates, static_cast<double>(step) / kSteps);
-    });
+    };
+    counts.removed = bisect(kSteps, at, remaining, most);
   }
-  const std::vector<Ranked> ranked = ranking(candidates);
-  return bisect(request.ratio, ranked.size(), share,
-                [&](size_t length) { return prefix(candidates, ranked, length); });
+  counts.remaining = remaining(counts.removed);
+  counts.feasible = counts.remaining <= most;
+  if (counts.feasible) {
+    give_back(candidates, remaining, most, counts.removed);
+    counts.remaining = remaining(counts.removed);
+  }
+  return counts;
 }
 
 }  // namespace parsimony

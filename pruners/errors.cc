@@ -24,4 +24,20 @@ ConfigError cannot_anneal(double ratio, double possible) {
   return ConfigError(text);
 }
 
+ConfigError channels_differ(std::string_view first, std::string_view second) {
+  return ConfigError("\"" + std::string(first) + "\" and \"" + std::string(second) +
+                     "\" are to lose the same channels, but what can be removed of their output "
+                     "channels is not alike; give them different groups, or align neither");
+}
+
+ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks) {
+  return ConfigError("group " + std::string(group) + " has " + std::to_string(size) +
+                     " channels, which \"internal_metric_block\": " + std::to_string(blocks) +
+                     " does not divide");
+}
+
+UnsupportedError no_latency_table() {
+  return UnsupportedError("a budget of milliseconds, and no latency table to spend it by");
+}
+
 }  // namespace parsimony::errors

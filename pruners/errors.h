@@ -10,5 +10,10 @@ namespace parsimony::errors {
 ConfigError unknown_criterion(std::string_view name);
 /// `possible` is the share that may go.
 ConfigError cannot_anneal(double ratio, double possible);
+/// Layers that are to lose the same channels do not have the same.
+ConfigError channels_differ(std::string_view first, std::string_view second);
+/// internal_metric_block parts of a group.
+ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks);
+UnsupportedError no_latency_table();
 
 }  // namespace parsimony::errors

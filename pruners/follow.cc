@@ -11,19 +11,6 @@ namespace {
 
 using State = LayerSetting::State;
 
-std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Group& group) {
-  std::vector<NodeId> result;
-  for (const Member& member : group.members) {
-    const Weight& weight = graph.weight(graph.value(member.value).weight);
-    if (member.role != Role::kOut || weight.dims.size() < 2 || member.node == kNone) continue;
-    const std::vector<NodeId> found = layers.using_weight_of(member.node);
-    result.insert(result.end(), found.begin(), found.end());
-  }
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  return result;
-}
-
 std::string quoted(const Graph& graph, NodeId node) {
   return '"' + label_of(graph, graph.node(node)) + '"';
 }
@@ -37,28 +24,35 @@ std::string decimal(double number) {
 /// Decides for the groups of one network.
 class Follower {
  public:
-  Follower(const Graph& graph, const Settings& settings) : graph_(graph), settings_(settings) {
+  Follower(const Graph& graph, const Layers& layers, const Settings& settings)
+      : graph_(graph), layers_(layers), settings_(settings) {
     for (const Request& request : settings.requests) {
       by_channel_.push_back(find_criterion(request.criterion).score != nullptr);
+      any_in_ = any_in_ || request.in_channels;
     }
   }
 
   /// Request that the layers agree on, kNone if their group stays whole; `reason` says why if it is
   /// not what all of them ask for.
-  int decide(const std::vector<NodeId>& layers, std::string& reason) const {
-    const auto is_asked = [&](NodeId node) { return request_of(node) != kNone; };
-    if (std::none_of(layers.begin(), layers.end(), is_asked)) return kNone;
-    const auto refuser = std::find_if_not(layers.begin(), layers.end(), is_asked);
-    if (refuser != layers.end()) {
-      reason = refusal(*refuser) + ", and " +
-               quoted(graph_, *std::find_if(layers.begin(), layers.end(), is_asked)) +
+  int decide(const Group& group, std::string& reason) const {
+    const std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
+    std::vector<NodeId> askers;
+    std::copy_if(producers.begin(), producers.end(), std::back_inserter(askers),
+                 [&](NodeId node) { return asks(node, false); });
+    const bool by_consumers = add_consumers(group, askers);
+    if (askers.empty()) return kNone;
+    const auto refuser = std::find_if(producers.begin(), producers.end(), [&](NodeId node) {
+      return by_consumers ? refuses(node) : !asks(node, false);
+    });
+    if (refuser != producers.end()) {
+      reason = refusal(*refuser) + ", and " + quoted(graph_, askers.front()) +
                " is coupled with it: the group stays whole";
       return kNone;
     }
     const auto more_careful = [&](NodeId a, NodeId b) {
-      return std::pair(ratio_of(a), request_of(a)) < std::pair(ratio_of(b), request_of(b));
+      return std::pair(care(a), request_of(a)) < std::pair(care(b), request_of(b));
     };
-    const auto [least, most] = std::minmax_element(layers.begin(), layers.end(), more_careful);
+    const auto [least, most] = std::minmax_element(askers.begin(), askers.end(), more_careful);
     if (request_of(*least) != request_of(*most)) {
       reason = asked(*most) + ", " + asked(*least) + ": the group follows the latter";
     }
@@ -74,34 +68,92 @@ class Follower {
     if (setting.state != State::kPruned) return kNone;
     return by_channel_[static_cast<size_t>(setting.request)] ? setting.request : kNone;
   }
-  double ratio_of(NodeId node) const {
-    return settings_.requests[static_cast<size_t>(request_of(node))].ratio;
+  const Request& request(NodeId node) const {
+    return settings_.requests[static_cast<size_t>(request_of(node))];
   }
+
+  /// Does the layer ask for channels that it makes, or (`in`) for those that it reads?
+  bool asks(NodeId node, bool in) const {
+    if (request_of(node) == kNone) return false;
+    return in == (request(node).in_channels && reads_channels(graph_, node));
+  }
+
+  /// Excluded, or pruned by elements; a layer that nobody names does not mind.
+  bool refuses(NodeId node) const {
+    const LayerSetting& setting = setting_of(node);
+    return setting.state == State::kExcluded ||
+           (setting.state == State::kPruned && request_of(node) == kNone);
+  }
+
+  bool add_consumers(const Group& group, std::vector<NodeId>& askers) const {
+    if (!any_in_) return false;
+    bool added = false;
+    for (const NodeId node : layers_of(graph_, layers_, group, Role::kIn)) {
+      if (!asks(node, true)) continue;
+      askers.push_back(node);
+      added = true;
+    }
+    return added;
+  }
+
+  /// The smaller, the more careful.
+  std::pair<int, double> care(NodeId node) const {
+    const Request& asked = request(node);
+    if (asked.aligned_with != kNone) return {0, 0};
+    if (asked.amount || asked.threshold) return {2, 0};
+    return {1, asked.ratio};
+  }
+
   std::string asked(NodeId node) const {
-    return quoted(graph_, node) + " asks for " + decimal(ratio_of(node));
+    const Request& request = this->request(node);
+    std::string what = "asks for " + decimal(request.ratio);
+    if (request.aligned_with != kNone) what = "follows " + quoted(graph_, request.aligned_with);
+    if (request.threshold) what = "has the threshold " + decimal(*request.threshold);
+    if (request.amount) what = "asks for a budget of " + decimal(*request.amount);
+    return quoted(graph_, node) + ' ' + what;
   }
   std::string refusal(NodeId node) const {
     const State state = setting_of(node).state;
     const char* why = state == State::kExcluded  ? " is excluded"
                       : state == State::kUnnamed ? " is not named by the configuration"
-                                                 : " is pruned by single elements";
+                      : request_of(node) == kNone
+                          ? " is pruned by single elements"
+                          : " asks for the channels that it reads, not for those it makes";
     return quoted(graph_, node) + why;
   }
 
   const Graph& graph_;
+  const Layers& layers_;
   const Settings& settings_;
   std::vector<bool> by_channel_;  // per request
+  bool any_in_ = false;
 };
 
 }  // namespace
 
+std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Group& group,
+                              Role role) {
+  std::vector<NodeId> result;
+  for (const Member& member : group.members) {
+    const Weight& weight = graph.weight(graph.value(member.value).weight);
+    if (member.role != role || weight.dims.size() < 2 || member.node == kNone) continue;
+    const std::vector<NodeId> found = layers.using_weight_of(member.node);
+    result.insert(result.end(), found.begin(), found.end());
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+bool reads_channels(const Graph& graph, NodeId layer) { return graph.node(layer).op != "Gather"; }
+
 Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupling,
                 const Settings& settings) {
-  const Follower follower(graph, settings);
+  const Follower follower(graph, layers, settings);
   Followed result;
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     std::string reason;
-    result.request.push_back(follower.decide(layers_of(graph, layers, coupling.groups[g]), reason));
+    result.request.push_back(follower.decide(coupling.groups[g], reason));
     if (!reason.empty()) {
       result.compromises.push_back({static_cast<int>(g), std::move(reason)});
     }

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/masks/coupling.h"
 
 namespace parsimony {
 
 /// kIsomorphic ranks globally, but only among groups whose sub-graphs have the same shape.
 /// @source Fang et al., Isomorphic Pruning for Vision Models, 2024
 enum class Scope : uint8_t { kLocal, kGlobal, kIsomorphic };
-/// kLatency: milliseconds of the whole network on this machine.
-enum class Budget : uint8_t { kChannels, kParams, kMacs, kLatency };
+/// kWeights: elements of the matrices that produce the request's own channels; params and MACs are
+/// the whole network's. kLatency: milliseconds of the whole network on this machine.
+enum class Budget : uint8_t { kChannels, kParams, kMacs, kLatency, kWeights };
 
 /// How channels are chosen where a layer is to be pruned.
 struct Request {
@@ -23,12 +25,23 @@ struct Request {
   double ratio = 0;              ///< share to remove, 0 <= ratio < 1, of what `budget` counts
   /// What may remain of what `budget` counts, instead of a ratio: parameters, MACs, milliseconds.
   std::optional<double> amount = {};
+  /// Instead of a ratio: what scores less goes. In the criterion's own unit, not normalised.
+  std::optional<double> threshold = {};
   Scope scope = Scope::kLocal;
   Budget budget = Budget::kChannels;
-  double min_ratio = 0;  ///< per group: at least this share of channels goes
-  double max_ratio = 1;  ///< per group: at most this share of channels goes
-  int round_to = 1;      ///< kept channels are a multiple of this, where the group is that large
-  int entry = kNone;     ///< index of the config entry it came from
+  double min_ratio = 0;   ///< per group: at least this share of channels goes
+  double max_ratio = 1;   ///< per group: at most this share of channels goes
+  int keep_at_least = 1;  ///< per group: so many channels stay, where the group is that large
+  int round_to = 1;       ///< kept channels are a multiple of this, where the group is that large
+  /// Consecutive parts of equal size, of each of which the same number of channels goes.
+  int metric_blocks = 1;
+  bool in_channels = false;  ///< the channels that the layers read go, not those they make
+  /// Which of competing axes is removed at these layers; empty: as everywhere in the network.
+  std::optional<Granularity> granularity = {};
+  std::string global_group = {};      ///< requests of one name share a budget; may be empty
+  std::string dependency_group = {};  ///< their layers lose the same channels; may be empty
+  NodeId aligned_with = kNone;        ///< its layers lose the channels that this layer loses
+  int entry = kNone;                  ///< index of the config entry it came from
 };
 
 /// One layer's setting. A group is pruned only if all of its layers are kPruned.
@@ -36,11 +49,16 @@ struct LayerSetting {
   enum class State : uint8_t { kUnnamed, kExcluded, kPruned };
   State state = State::kUnnamed;
   int request = kNone;  ///< index into Settings::requests; layers that share one share its budget
+  int entry = kNone;    ///< index of the config entry that decided
 };
 
 struct Settings {
   std::vector<Request> requests;
   std::vector<LayerSetting> layers;  ///< per node of the graph; see Layers for which are layers
 };
+
+/// Requests that share a budget, each once, in order of the first: those of one global group, and
+/// those that have an amount of the whole network.
+std::vector<std::vector<int>> shared_budgets(const Settings& settings);
 
 }  // namespace parsimony

@@ -31,9 +31,8 @@ TEST(Schema, HasTheKeysOfTheReader) {
   const Json defs = definitions();
   EXPECT_EQ(keys_of(defs.at("entry").at("properties")), keys::of_entry());
   EXPECT_EQ(keys_of(defs.at("file").at("properties")), keys::of_file());
-  EXPECT_EQ(keys_of(defs.at("request").at("properties")), keys::joined(keys::kRequest));
-  for (std::string_view key : keys::kLater)
-    EXPECT_EQ(defs.dump().find(key), std::string::npos) << key;
+  EXPECT_EQ(keys_of(defs.at("request").at("properties")), keys::of_request());
+  EXPECT_EQ(keys_of(defs.at("target").at("properties")), keys::of_target());
 }
 
 TEST(Schema, HasTheWordsOfTheReader) {
@@ -41,21 +40,34 @@ TEST(Schema, HasTheWordsOfTheReader) {
   EXPECT_EQ(defs.at("op_type").at("enum").get<Names>(), LayerNames::types());
   const Json& request = defs.at("request").at("properties");
   EXPECT_EQ(request.at("criterion").at("enum").get<Names>(), criterion_names());
-  const auto parse = [](const char* key, const std::string& word) {
+  const auto parse = [](const char* key, const Json& word) {
     const Json document = {{key, word}, {"config_list", {{{"sparse_ratio", 0.5}}}}};
     parse_config(document.dump(), "c.json");
   };
-  for (const char* key : {"scope", "budget"}) {
-    for (const Json& word : request.at(key).at("enum")) EXPECT_NO_THROW(parse(key, word));
+  for (const Json& word : request.at("scope").at("enum")) EXPECT_NO_THROW(parse("scope", word));
+  for (const Json& word : request.at("budget").at("anyOf").at(0).at("enum")) {
+    EXPECT_NO_THROW(parse("budget", word));
   }
-  for (const Json& word : defs.at("file").at("properties").at("granularity").at("enum")) {
+  const Json& amounts = request.at("budget").at("anyOf").at(1).at("properties");
+  for (const std::string& amount : keys_of(amounts)) {
+    EXPECT_NO_THROW(parse_config(R"([{"budget": {")" + amount + R"(": 5}}])", "c.json"));
+  }
+  for (const Json& word : request.at("granularity").at("anyOf").at(0).at("enum")) {
     EXPECT_NO_THROW(parse("granularity", word));
+  }
+  for (const Json& word : request.at("apply_method").at("enum")) {
+    EXPECT_NO_THROW(parse("apply_method", word));
+  }
+  for (const Json& word : defs.at("recovery").at("enum")) EXPECT_NO_THROW(parse("recover", word));
+  const Json& file = defs.at("file").at("properties");
+  for (const Json& word : file.at("schedule").at("anyOf").at(0).at("enum")) {
+    EXPECT_NO_THROW(parse("schedule", word));
   }
 }
 
 TEST(Schema, DescribesEveryKey) {
   const Json defs = definitions();
-  for (const char* part : {"request", "entry", "file"}) {
+  for (const char* part : {"request", "tie", "entry", "file"}) {
     for (const auto& [key, value] : defs.at(part).at("properties").items()) {
       EXPECT_TRUE(value.contains("description") || value.contains("$ref")) << key;
     }

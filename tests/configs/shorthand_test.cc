@@ -40,9 +40,23 @@ TEST(Shorthand, NamesTheOption) {
   EXPECT_EQ(error_of({.ratio = 1.5}), "--ratio: 1.5 is not in [0, 1)");
   EXPECT_EQ(error_of({.ratio = std::numeric_limits<double>::quiet_NaN()}),
             "--ratio: nan is not in [0, 1)");
-  EXPECT_EQ(error_of({.scope = "all"}), "--scope: found \"all\", wanted \"local\" or \"global\"");
-  EXPECT_EQ(error_of({.budget = "time"}),
-            "--budget: found \"time\", wanted \"channels\", \"params\" or \"macs\"");
+  EXPECT_EQ(error_of({.scope = "all"}),
+            "--scope: found \"all\", wanted \"local\", \"global\" or \"isomorphic\"");
+  EXPECT_EQ(
+      error_of({.budget = "time"}),
+      "--budget: found \"time\", wanted \"channels\", \"params\", \"macs\", \"latency_ms\" or "
+      "\"weights\"");
+  EXPECT_EQ(error_of({.budget = "channels=3"}),
+            "--budget: found \"channels\", wanted \"params\", \"macs\" or \"latency_ms\"");
+  EXPECT_EQ(
+      error_of({.budget = "params=many"}),
+      "--budget: found \"many\", wanted a number above 0, as 2e9, or a share of the whole, as "
+      "\"50%\"");
+  EXPECT_EQ(error_of({.budget = "params=0"}), "--budget: 0 is not in (0, ∞)");
+  EXPECT_EQ(error_of({.budget = "macs=120%"}), "--budget: 120% is not in (0%, 100%]");
+  EXPECT_EQ(error_of({.ratio = 0.5, .budget = "params=1M"}),
+            "--budget: an amount, as in \"params=1M\", says how much goes, and --ratio does too; "
+            "give one");
   EXPECT_EQ(error_of({.round_to = 0}), "--round-to: 0 is not in [1, 65536]");
   EXPECT_EQ(error_of({.criterion = "l"}),
             "--criterion: unknown criterion \"l\"; this version has \"l1\", \"l2\", \"level\" and "

@@ -1,0 +1,28 @@
+// Words of a configuration and what they mean.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsimony/configs/errors.h"
+
+namespace parsimony {
+
+template <typename Value, size_t N>
+using WordTable = std::array<std::pair<std::string_view, Value>, N>;
+
+/// @throws ConfigError that lists the words there are
+template <typename Value, size_t N>
+Value parse_word(std::string_view text, std::string_view place, const WordTable<Value, N>& words) {
+  std::vector<std::string> known;
+  for (const auto& [word, value] : words) {
+    if (word == text) return value;
+    known.emplace_back(word);
+  }
+  throw errors::unknown_word(place, text, known);
+}
+
+}  // namespace parsimony

@@ -1,0 +1,138 @@
+#include "parsimony/pruners/candidates.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "parsimony/pruners/errors.h"
+#include "parsimony/pruners/isomorphic.h"
+
+namespace parsimony {
+
+namespace {
+
+class Scorer {
+ public:
+  Scorer(const Graph& graph, const Coupling& coupling, const Settings& settings,
+         const CriterionOptions& options)
+      : graph_(graph),
+        coupling_(coupling),
+        settings_(settings),
+        options_(options),
+        layers_(graph) {}
+
+  Scored run() {
+    Followed followed = follow(graph_, layers_, coupling_, settings_);
+    own_request_ = followed.request;
+    std::vector<Unit> units = tie(graph_, layers_, coupling_, settings_, followed);
+    result_.compromises = std::move(followed.compromises);
+    result_.scores.resize(coupling_.groups.size());
+    const bool any_isomorphic =
+        std::any_of(settings_.requests.begin(), settings_.requests.end(),
+                    [](const Request& r) { return r.scope == Scope::kIsomorphic; });
+    if (any_isomorphic) shapes_ = subgraph_shapes(graph_, coupling_);
+    for (Unit& unit : units) add(std::move(unit));
+    return std::move(result_);
+  }
+
+ private:
+  const Request& request(int r) const { return settings_.requests[static_cast<size_t>(r)]; }
+  const Group& group(int g) const { return coupling_.groups[static_cast<size_t>(g)]; }
+
+  /// A group as the layers see it that read its channels: criteria judge what produces them.
+  Group as_read(const Group& group, int r) const {
+    Group view = group;
+    view.members.clear();
+    for (Member member : group.members) {
+      if (member.role != Role::kIn || member.node == kNone) continue;
+      const std::vector<NodeId> users = layers_.using_weight_of(member.node);
+      const bool asks = std::any_of(users.begin(), users.end(), [&](NodeId layer) {
+        return settings_.layers[static_cast<size_t>(layer)].request == r;
+      });
+      if (!asks) continue;
+      member.role = Role::kOut;
+      view.members.push_back(std::move(member));
+    }
+    return view.members.empty() ? group : view;
+  }
+
+  Scores score(int g) const {
+    const int r = own_request_[static_cast<size_t>(g)];
+    const auto judge = find_criterion(request(r).criterion).score;
+    if (!request(r).in_channels) return judge(graph_, group(g), options_);
+    return judge(graph_, as_read(group(g), r), options_);
+  }
+
+  /// A unit that the criterion cannot judge stays whole.
+  void add(Unit unit) {
+    Scores sum(static_cast<size_t>(group(unit.groups.front()).size));
+    for (const int g : unit.scored) {
+      const Scores scores = score(g);
+      if (scores.empty()) {
+        result_.compromises.push_back({g, "stays whole: criterion \"" +
+                                              request(unit.request).criterion +
+                                              "\" finds nothing to judge it by"});
+        return;
+      }
+      for (size_t c = 0; c < sum.size(); ++c) sum[c] += scores[c];
+    }
+    result_.candidates.push_back(candidate_of(unit, sum));
+    for (const int g : unit.groups) {
+      result_.scores[static_cast<size_t>(g)] = result_.candidates.back().score;
+    }
+    result_.units.push_back(std::move(unit));
+  }
+
+  Candidate candidate_of(const Unit& unit, const Scores& sum) const {
+    const Request& asked = request(unit.request);
+    const int size = group(unit.groups.front()).size;
+    Candidate candidate;
+    candidate.limits = limits_of(asked, size);
+    candidate.weight = 0;
+    int blocks = 1;
+    for (const int g : unit.groups) {
+      const Request& own = request(own_request_[static_cast<size_t>(g)]);
+      candidate.limits = stricter(candidate.limits, limits_of(own, size));
+      blocks = std::lcm(blocks, own.metric_blocks);
+      candidate.weight += weights_per_channel(graph_, group(g));
+      if (!shapes_.empty()) candidate.shape += shapes_[static_cast<size_t>(g)];
+    }
+    if (size % blocks != 0) {
+      throw errors::blocks_do_not_divide(group(unit.groups.front()).id, size, blocks);
+    }
+    if (asked.threshold) {
+      candidate.below = static_cast<int>(
+          std::count_if(sum.begin(), sum.end(), [&](double s) { return s < *asked.threshold; }));
+    }
+    candidate.order = removal_order(sum, blocks);
+    candidate.score = normalised(sum);
+    return candidate;
+  }
+
+  const Graph& graph_;
+  const Coupling& coupling_;
+  const Settings& settings_;
+  const CriterionOptions& options_;
+  const Layers layers_;
+  std::vector<int> own_request_;  ///< per group, before it was tied to others
+  std::vector<uint64_t> shapes_;
+  Scored result_;
+};
+
+}  // namespace
+
+Scored score_units(const Graph& graph, const Coupling& coupling, const Settings& settings,
+                   const CriterionOptions& options) {
+  return Scorer(graph, coupling, settings, options).run();
+}
+
+int64_t weights_per_channel(const Graph& graph, const Group& group) {
+  int64_t elements = 0;
+  for (const Member& member : group.members) {
+    const Weight& weight = graph.weight(graph.value(member.value).weight);
+    if (member.role != Role::kOut || weight.dims.size() < 2 || member.size == 0) continue;
+    elements += weight.count() / member.size * static_cast<int64_t>(member.indices.size());
+  }
+  return std::max<int64_t>(1, elements / std::max(1, group.size));
+}
+
+}  // namespace parsimony

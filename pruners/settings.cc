@@ -1,0 +1,27 @@
+#include "parsimony/pruners/settings.h"
+
+#include <map>
+
+namespace parsimony {
+
+std::vector<std::vector<int>> shared_budgets(const Settings& settings) {
+  std::vector<std::vector<int>> shared;
+  std::map<std::pair<std::string, int>, size_t> index;
+  for (size_t r = 0; r < settings.requests.size(); ++r) {
+    const Request& request = settings.requests[r];
+    const bool alone = request.global_group.empty() && !request.amount;
+    if (!alone) {
+      const int budget = request.amount ? static_cast<int>(request.budget) : kNone;
+      const auto [place, fresh] =
+          index.try_emplace({request.amount ? "" : request.global_group, budget}, shared.size());
+      if (!fresh) {
+        shared[place->second].push_back(static_cast<int>(r));
+        continue;
+      }
+    }
+    shared.push_back({static_cast<int>(r)});
+  }
+  return shared;
+}
+
+}  // namespace parsimony

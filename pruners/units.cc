@@ -1,0 +1,161 @@
+#include "parsimony/pruners/units.h"
+
+#include <algorithm>
+#include <map>
+
+#include "parsimony/masks/union_find.h"
+#include "parsimony/pruners/errors.h"
+
+namespace parsimony {
+
+namespace {
+
+/// The channels of a group as one of its layers has them: rows of its matrix, by channel.
+struct Rows {
+  int group = kNone;
+  std::vector<int64_t> first;  ///< of each channel
+};
+
+/// What a layer produces, in the order of its rows.
+std::vector<Rows> rows_of(const Layers& layers, const Coupling& coupling, const Graph& graph,
+                          NodeId layer) {
+  std::vector<Rows> result;
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    const Group& group = coupling.groups[g];
+    for (const Member& member : group.members) {
+      const Weight& weight = graph.weight(graph.value(member.value).weight);
+      if (member.role != Role::kOut || weight.dims.size() < 2 || member.node == kNone) continue;
+      const std::vector<NodeId> users = layers.using_weight_of(member.node);
+      if (std::find(users.begin(), users.end(), layer) == users.end()) continue;
+      Rows rows{static_cast<int>(g), {}};
+      for (int c = 0; c < group.size; ++c) {
+        rows.first.push_back(member.of(c).empty() ? -1 : member.of(c).front());
+      }
+      result.push_back(std::move(rows));
+      break;
+    }
+  }
+  std::sort(result.begin(), result.end(),
+            [](const Rows& a, const Rows& b) { return a.first < b.first; });
+  return result;
+}
+
+class Tier {
+ public:
+  Tier(const Graph& graph, const Layers& layers, const Coupling& coupling, const Settings& settings,
+       Followed& followed)
+      : graph_(graph),
+        layers_(layers),
+        coupling_(coupling),
+        settings_(settings),
+        followed_(followed) {
+    for (size_t g = 0; g < coupling.groups.size(); ++g) sets_.add();
+  }
+
+  std::vector<Unit> run() {
+    unite_dependent();
+    unite_aligned();
+    std::map<int, Unit> units;  // by root
+    for (size_t g = 0; g < coupling_.groups.size(); ++g) {
+      units[sets_.find(static_cast<int>(g))].groups.push_back(static_cast<int>(g));
+    }
+    std::vector<Unit> result;
+    for (auto& [root, unit] : units) {
+      if (complete(unit)) result.push_back(std::move(unit));
+    }
+    std::sort(result.begin(), result.end(),
+              [](const Unit& a, const Unit& b) { return a.groups < b.groups; });
+    return result;
+  }
+
+ private:
+  const Request* request_of(NodeId node) const {
+    const LayerSetting& setting = settings_.layers[static_cast<size_t>(node)];
+    if (setting.state != LayerSetting::State::kPruned) return nullptr;
+    return &settings_.requests[static_cast<size_t>(setting.request)];
+  }
+
+  void unite(NodeId first, NodeId second) {
+    const std::vector<Rows> a = rows_of(layers_, coupling_, graph_, first);
+    const std::vector<Rows> b = rows_of(layers_, coupling_, graph_, second);
+    const bool alike = std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                                  [](const Rows& x, const Rows& y) { return x.first == y.first; });
+    if (!alike) {
+      throw errors::channels_differ(label_of(graph_, graph_.node(first)),
+                                    label_of(graph_, graph_.node(second)));
+    }
+    for (size_t i = 0; i < a.size(); ++i) sets_.unite(a[i].group, b[i].group);
+  }
+
+  void unite_dependent() {
+    std::map<std::string, NodeId> first;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const auto node = static_cast<NodeId>(n);
+      const Request* request = layers_.contains(node) ? request_of(node) : nullptr;
+      if (request == nullptr || request->dependency_group.empty()) continue;
+      const auto [place, fresh] = first.try_emplace(request->dependency_group, node);
+      if (!fresh) unite(place->second, node);
+    }
+  }
+
+  void unite_aligned() {
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const auto node = static_cast<NodeId>(n);
+      const Request* request = layers_.contains(node) ? request_of(node) : nullptr;
+      if (request == nullptr || request->aligned_with == kNone) continue;
+      if (request->aligned_with != node) unite(request->aligned_with, node);
+    }
+  }
+
+  const Request& followed_by(int group) const {
+    return settings_.requests[static_cast<size_t>(followed_.request[static_cast<size_t>(group)])];
+  }
+
+  /// False if the unit stays whole.
+  bool complete(Unit& unit) {
+    const auto whole = std::find_if(unit.groups.begin(), unit.groups.end(), [&](int g) {
+      return followed_.request[static_cast<size_t>(g)] == kNone;
+    });
+    if (whole != unit.groups.end()) return leave_whole(unit, *whole);
+    for (const int g : unit.groups) {
+      if (followed_by(g).aligned_with == kNone) unit.scored.push_back(g);
+    }
+    if (unit.scored.empty()) return leave_whole(unit, kNone);
+    const auto careful = [&](int a, int b) { return followed_by(a).ratio < followed_by(b).ratio; };
+    const int least = *std::min_element(unit.scored.begin(), unit.scored.end(), careful);
+    unit.request = followed_.request[static_cast<size_t>(least)];
+    for (const int g : unit.groups) followed_.request[static_cast<size_t>(g)] = unit.request;
+    return true;
+  }
+
+  bool leave_whole(const Unit& unit, int because) {
+    for (const int g : unit.groups) {
+      int& request = followed_.request[static_cast<size_t>(g)];
+      if (request == kNone) continue;
+      request = kNone;
+      const std::string why = because == kNone
+                                  ? "it follows layers that follow it"
+                                  : "it is to lose the same channels as group " +
+                                        coupling_.groups[static_cast<size_t>(because)].id +
+                                        ", which stays whole";
+      followed_.compromises.push_back({g, why + ": the group stays whole"});
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  const Layers& layers_;
+  const Coupling& coupling_;
+  const Settings& settings_;
+  Followed& followed_;
+  UnionFind sets_;
+};
+
+}  // namespace
+
+std::vector<Unit> tie(const Graph& graph, const Layers& layers, const Coupling& coupling,
+                      const Settings& settings, Followed& followed) {
+  return Tier(graph, layers, coupling, settings, followed).run();
+}
+
+}  // namespace parsimony

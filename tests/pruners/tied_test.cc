@@ -1,0 +1,167 @@
+// Requests that tie layers together, or judge them from another side.
+#include <gtest/gtest.h>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/pruners/allocate.h"
+#include "tests/pruners/network.h"
+
+namespace parsimony {
+namespace {
+
+using State = LayerSetting::State;
+using Keep = std::vector<uint8_t>;
+
+/// Three layers of four outputs, each with a request of its own.
+struct ThreeLayers : testing::Chain {
+  Settings settings;
+
+  ThreeLayers() {
+    add({4, 1, 3, 2}, 4);
+    add({9, 0, 0, 0, 0, 8, 0, 0, 0, 0, 7, 0, 0, 0, 0, 1}, 4);
+    add({1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 4}, 4);
+    parsimony::finish(b.graph);
+    coupling.value_lines.resize(b.graph.values.size());
+    settings.requests.resize(3);
+    for (int i = 0; i < 3; ++i) {
+      settings.requests[static_cast<size_t>(i)].ratio = 0.5;
+      settings.layers.push_back({State::kPruned, i});
+    }
+  }
+
+  Request& request(size_t i) { return settings.requests[i]; }
+  Allocation run() const {
+    return allocate(b.graph, testing::no_facts(b.graph), coupling, settings, {});
+  }
+  std::string error() const {
+    try {
+      run();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+TEST(Tied, DependentLayersLoseTheSameChannels) {
+  ThreeLayers net;
+  net.request(0).dependency_group = net.request(1).dependency_group = "a";
+  // 4 + 9, 1 + 8, 3 + 7, 2 + 1
+  const AxisMasks masks = net.run().masks;
+  EXPECT_EQ(masks.keep[0], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(masks.keep[1], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(masks.keep[2], (Keep{0, 0, 1, 1}));
+}
+
+TEST(Tied, DependentLayersKeepTheirOwnBounds) {
+  ThreeLayers net;
+  net.request(0).dependency_group = net.request(1).dependency_group = "a";
+  net.request(1).max_ratio = 0.25;
+  const AxisMasks masks = net.run().masks;
+  EXPECT_EQ(masks.keep[0], (Keep{1, 1, 1, 0}));
+  EXPECT_EQ(masks.keep[1], (Keep{1, 1, 1, 0}));
+}
+
+TEST(Tied, ALayerThatStaysWholeKeepsTheOthersWhole) {
+  ThreeLayers net;
+  net.request(0).dependency_group = net.request(1).dependency_group = "a";
+  // The second layer's group belongs to an excluded layer too.
+  net.coupling.groups[1].members.push_back(net.coupling.groups[2].members[0]);
+  net.settings.layers[2].state = State::kExcluded;
+  const Allocation found = net.run();
+  EXPECT_EQ(found.masks.kept(0), 4);
+  EXPECT_EQ(found.masks.kept(1), 4);
+  ASSERT_FALSE(found.compromises.empty());
+  EXPECT_EQ(found.compromises.back().group, 0);
+  EXPECT_EQ(found.compromises.back().reason,
+            "it is to lose the same channels as group g1, which stays whole: the group stays "
+            "whole");
+}
+
+TEST(Tied, LayersWithOtherChannelsAreRefused) {
+  ThreeLayers net;
+  net.request(0).dependency_group = net.request(1).dependency_group = "a";
+  net.coupling.groups[1] = testing::group_of({testing::member(net.weights[1], 1, 0, 2)}, 2, "g1");
+  EXPECT_EQ(net.error(),
+            "\"conv0\" and \"conv1\" are to lose the same channels, but what can be removed of "
+            "their output channels is not alike; give them different groups, or align neither");
+}
+
+TEST(Tied, AlignedLayersFollowAndDoNotCount) {
+  ThreeLayers net;
+  net.request(1).aligned_with = 0;
+  net.request(1).ratio = 0;
+  net.request(2).aligned_with = 1;
+  net.request(2).ratio = 0;
+  const AxisMasks masks = net.run().masks;
+  for (size_t g = 0; g < 3; ++g) EXPECT_EQ(masks.keep[g], (Keep{1, 0, 1, 0})) << g;
+}
+
+TEST(Tied, GlobalGroupsShareABudgetEachWithinItsBounds) {
+  ThreeLayers net;
+  for (size_t i = 0; i < 3; ++i) {
+    net.request(i).global_group = "a";
+    net.request(i).scope = Scope::kGlobal;
+  }
+  // Of their mean: 1.6 0.4 1.2 0.8, 1.44 1.28 1.12 0.16, 0.4 0.8 1.2 1.6
+  AxisMasks masks = net.run().masks;
+  EXPECT_EQ(masks.keep[0], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(masks.keep[1], (Keep{1, 1, 0, 0}));
+  EXPECT_EQ(masks.keep[2], (Keep{0, 0, 1, 1}));
+  net.request(1).max_ratio = 0.25;
+  net.request(2).min_ratio = 0.75;
+  masks = net.run().masks;
+  EXPECT_EQ(masks.kept(1), 3);
+  EXPECT_EQ(masks.kept(2), 1);
+}
+
+TEST(Tied, BlocksLoseTheSameNumber) {
+  ThreeLayers net;
+  net.request(2).metric_blocks = 2;
+  EXPECT_EQ(net.run().masks.keep[2], (Keep{0, 1, 0, 1}));
+  net.request(2).metric_blocks = 3;
+  EXPECT_EQ(net.error(),
+            "group g2 has 4 channels, which \"internal_metric_block\": 3 does not divide");
+}
+
+TEST(Tied, AThresholdIsInTheCriterionsUnit) {
+  ThreeLayers net;
+  net.request(1).threshold = 8;
+  EXPECT_EQ(net.run().masks.keep[1], (Keep{1, 1, 0, 0}));
+}
+
+TEST(Tied, InChannelsAreJudgedByWhoReadsThem) {
+  ThreeLayers net;
+  net.coupling.groups[0].members.push_back(testing::member(net.weights[1], 1, 1, 4, Role::kIn));
+  net.settings.layers[0].state = State::kUnnamed;
+  net.settings.layers[2].state = State::kUnnamed;
+  net.request(1).in_channels = true;
+  const Allocation found = net.run();
+  EXPECT_EQ(found.masks.keep[0], (Keep{1, 1, 0, 0}));  // columns of conv1: 9 8 7 1
+  EXPECT_EQ(found.masks.kept(1), 4);
+  EXPECT_TRUE(found.compromises.empty());
+  net.settings.layers[0].state = State::kExcluded;
+  const Allocation whole = net.run();
+  EXPECT_EQ(whole.masks.kept(0), 4);
+  EXPECT_EQ(whole.compromises.at(0).reason,
+            "\"conv0\" is excluded, and \"conv1\" is coupled with it: the group stays whole");
+}
+
+TEST(Tied, LatencyNeedsATable) {
+  ThreeLayers net;
+  net.request(0).budget = Budget::kLatency;
+  EXPECT_THROW(net.run(), UnsupportedError);
+}
+
+TEST(SharedBudgets, AreThoseOfOneGroupOrOneAmount) {
+  Settings settings;
+  settings.requests.resize(6);
+  settings.requests[1].global_group = settings.requests[3].global_group = "a";
+  settings.requests[2].amount = settings.requests[4].amount = 5;
+  settings.requests[2].budget = settings.requests[4].budget = Budget::kMacs;
+  settings.requests[5].amount = 7;
+  settings.requests[5].budget = Budget::kParams;
+  EXPECT_EQ(shared_budgets(settings), (std::vector<std::vector<int>>{{0}, {1, 3}, {2, 4}, {5}}));
+}
+
+}  // namespace
+}  // namespace parsimony
