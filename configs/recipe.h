@@ -98,9 +98,10 @@ std::string settings_json(const Recipe& recipe);
 /// @throws ConfigError if settings contradict each other; `place` is where they were given
 void check_settings(const TrainSettings& train, std::string_view place);
 
-/// @throws ConfigError for an unknown word
 /// Is it a schedule of several cuts?
 bool has_steps(PruningSchedule schedule);
+
+/// @throws ConfigError for an unknown word
 PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view place);
 
 /// Words of the recipe, as the command line spells them too. @throws ConfigError

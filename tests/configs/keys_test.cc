@@ -241,7 +241,7 @@ TEST(Keys, WhatOthersCarryOut) {
   EXPECT_EQ(error(R"("recover": ["bn", "bn"])"), "c.json: recover[1]: \"bn\" stands twice");
   EXPECT_EQ(error(R"("calibration": {"samples": 3})"), "c.json: calibration: no \"data\"");
   EXPECT_EQ(error(R"("schedule": {"steps": 3})"),
-            "c.json: schedule: \"steps\" needs \"schedule\": \"linear\" or \"agp\"");
+            "c.json: schedule: \"steps\" needs \"schedule\": \"linear\", \"agp\" or \"lottery\"");
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "recover": "bn")"),
             "c.json: config_list[0]: unknown key \"recover\".");
 }
