@@ -159,11 +159,11 @@ class PruneRun {
   void write() {
     pruning_.plan.sha256 = model_->sha256();
     report_.source.sha256 = pruning_.plan.sha256;
-    const std::string plan = options_.plan.empty() ? std::string() : pruning_.plan.to_json();
+    if (!options_.plan.empty()) static_cast<void>(pruning_.plan.to_json());  // it may refuse
     progress_.begin("write");
     timed(report_.timings, "write", [&] { model_->write(options_.output); });
     report_.result = {options_.output, {}, size_of_file(options_.output)};
-    if (!options_.plan.empty()) write_file(options_.plan, plan);
+    if (!options_.plan.empty()) pruning_.plan.save(options_.plan);
     if (!options_.masks.empty()) write_masks(options_.masks, masks_);
     if (!options_.report.empty()) write_file(options_.report, to_json(report_));
   }

@@ -15,24 +15,28 @@ UnsupportedError no_magnitude(std::string_view tensor, std::string_view dtype) {
                           " are not ranked; wanted floating point or 8-bit integers");
 }
 
-ModelError bad_mask_file(std::string_view file, std::string_view why) {
+ModelError bad_tensor_file(std::string_view file, std::string_view why) {
   return ModelError(std::string(file) + ": not a safetensors file: " + std::string(why));
 }
 
-ModelError bad_mask(std::string_view file, std::string_view tensor, std::string_view why) {
+ModelError bad_tensor(std::string_view file, std::string_view tensor, std::string_view why) {
   return ModelError(std::string(file) + ": tensor " + quoted(tensor) + ": " + std::string(why));
 }
 
-UnsupportedError mask_dtype(std::string_view file, std::string_view tensor,
-                            std::string_view dtype) {
-  return UnsupportedError(std::string(file) + ": tensor " + quoted(tensor) + ": masks of type " +
+UnsupportedError tensor_dtype(std::string_view file, std::string_view tensor,
+                              std::string_view dtype) {
+  return UnsupportedError(std::string(file) + ": tensor " + quoted(tensor) + ": elements of type " +
                           quoted(dtype) +
                           " are not read; wanted BOOL, an integer type, F16, BF16, F32 or F64");
 }
 
-ModelError unwritable_mask(std::string_view tensor, std::string_view why) {
-  return ModelError("the mask of tensor " + quoted(tensor) +
-                    " cannot be written: " + std::string(why));
+ModelError mask_does_not_fit(std::string_view tensor, const Shape& mask, const Shape& found) {
+  return ModelError("the mask of tensor " + quoted(tensor) + " has shape " + to_string(mask) +
+                    ", the tensor " + to_string(found));
+}
+
+ModelError unwritable_tensor(std::string_view tensor, std::string_view why) {
+  return ModelError("tensor " + quoted(tensor) + " cannot be written: " + std::string(why));
 }
 
 }  // namespace parsimony::errors

@@ -4,16 +4,20 @@
 #include <string_view>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/types.h"
 
 namespace parsimony::errors {
 
 UnsupportedError no_magnitude(std::string_view tensor, std::string_view dtype);
 
-/// The mask file is not in the safetensors format, or contradicts itself.
-ModelError bad_mask_file(std::string_view file, std::string_view why);
-ModelError bad_mask(std::string_view file, std::string_view tensor, std::string_view why);
-UnsupportedError mask_dtype(std::string_view file, std::string_view tensor, std::string_view dtype);
-/// A tensor name that a mask file cannot hold.
-ModelError unwritable_mask(std::string_view tensor, std::string_view why);
+/// The file is not in the safetensors format, or contradicts itself.
+ModelError bad_tensor_file(std::string_view file, std::string_view why);
+ModelError bad_tensor(std::string_view file, std::string_view tensor, std::string_view why);
+UnsupportedError tensor_dtype(std::string_view file, std::string_view tensor,
+                              std::string_view dtype);
+/// A mask for another tensor than there is.
+ModelError mask_does_not_fit(std::string_view tensor, const Shape& mask, const Shape& found);
+/// What the format cannot hold.
+ModelError unwritable_tensor(std::string_view tensor, std::string_view why);
 
 }  // namespace parsimony::errors

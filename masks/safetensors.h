@@ -1,7 +1,4 @@
-// Mask files: the safetensors layout (JSON header + raw data), so that Python reads them too.
-//
-//   uint64 n (little-endian) | n bytes of JSON, padded with spaces | data
-//   {"conv.weight": {"dtype": "BOOL", "shape": [8, 3, 3, 3], "data_offsets": [0, 216]}, …}
+// Mask files: tensors of the weights' names and shapes, see tensor_file.h.
 #pragma once
 
 #include <string>

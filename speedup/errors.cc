@@ -33,6 +33,23 @@ UnsupportedError plan_folds(std::string_view tensor) {
                           "\": its new values are not there");
 }
 
+IoError no_values(std::string_view plan, std::string_view why) {
+  return IoError(std::string(plan) +
+                 ": its folds have values, which stand in a file beside it: " + std::string(why));
+}
+
+ConfigError values_lack(std::string_view file, std::string_view tensor) {
+  return ConfigError(std::string(file) + ": lacks tensor \"" + std::string(tensor) +
+                     "\", which the plan beside it names; is it from another run?");
+}
+
+ConfigError values_differ(std::string_view file, std::string_view tensor, std::string_view found,
+                          std::string_view wanted) {
+  return ConfigError(std::string(file) + ": tensor \"" + std::string(tensor) + "\": found " +
+                     std::string(found) + ", the plan beside it wants " + std::string(wanted) +
+                     "; is it from another run?");
+}
+
 UnsupportedError plan_cannot_say(std::string_view what, std::string_view why) {
   return UnsupportedError("a plan cannot hold \"" + std::string(what) + "\": " + std::string(why));
 }

@@ -14,6 +14,11 @@ ConfigError plan_sizes_differ(std::string_view tensor, int axis, int64_t first, 
 ConfigError plan_keeps_nothing(std::string_view tensor, int axis);
 /// The plan says that values change, but not to what.
 UnsupportedError plan_folds(std::string_view tensor);
+/// The file of values beside a plan: not there, without a tensor, with another one.
+IoError no_values(std::string_view plan, std::string_view why);
+ConfigError values_lack(std::string_view file, std::string_view tensor);
+ConfigError values_differ(std::string_view file, std::string_view tensor, std::string_view found,
+                          std::string_view wanted);
 UnsupportedError plan_cannot_say(std::string_view what, std::string_view why);
 
 }  // namespace parsimony::errors

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "parsimony/graph/files.h"
-
 namespace parsimony {
 namespace {
 
@@ -23,9 +21,5 @@ bool Plan::empty() const {
       zeros.begin(), zeros.end(), [](const PlanZeros& entry) { return entry.smallest == 0; });
   return nothing_sliced && nothing_zeroed && integers.empty() && copies.empty() && folds.empty();
 }
-
-void Plan::save(const std::string& path) const { write_file(path, to_json()); }
-
-Plan Plan::load(const std::string& path) { return from_json(read_file(path), path); }
 
 }  // namespace parsimony

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,8 +60,28 @@ struct PlanFold {
   /// The new elements, all that remain of the tensor: of its own type, little-endian, row-major.
   /// Empty where `zeros` says what changes.
   std::vector<std::byte> values = {};
+  DType dtype = DType::kUnknown;  ///< of the tensor; unknown where there are no new elements
+  Shape dims = {};                ///< of the tensor after cutting
+  /// Of the values, where only the JSON was read; empty once they are there.
+  std::string sha256 = {};
 
   bool operator==(const PlanFold&) const = default;
+};
+
+/// Elements that are zero in the reference of a plan with exact constants, see Plan::masks.
+struct PlanMask {
+  std::string tensor;
+  Shape dims;                 ///< of the whole tensor
+  std::vector<uint8_t> keep;  ///< row-major; 0: the element is zero
+  std::string sha256 = {};    ///< as in PlanFold
+
+  bool operator==(const PlanMask&) const = default;
+};
+
+/// What the small model is equal to.
+enum class Constants : uint8_t {
+  kDrop,   ///< the original with the `out` and `in` slices of every group zero
+  kExact,  ///< the original with the elements of `masks` zero: what stays constant is folded
 };
 
 /// A tensor whose smallest elements become zero (level pruning).
@@ -87,6 +108,8 @@ struct Plan {
   std::vector<PlanCopy> copies;
   std::vector<PlanZeros> zeros;
   std::vector<PlanFold> folds;
+  Constants constants = Constants::kDrop;
+  std::vector<PlanMask> masks;  ///< only with exact constants
   std::vector<KeptWhole> kept_whole;
 
   bool operator==(const Plan&) const = default;
@@ -94,12 +117,29 @@ struct Plan {
   /// Nothing to change: the model comes out byte for byte as it went in.
   bool empty() const;
 
+  /// All but the values of folds and masks, of which it has the fingerprints.
   std::string to_json() const;
   /// @throws ConfigError, naming the place, if the text is not a plan.
   static Plan from_json(std::string_view text, std::string_view file_name);
-  void save(const std::string& path) const;   ///< @throws IoError
-  static Plan load(const std::string& path);  ///< @throws IoError, ConfigError
+
+  /// Do folds or masks have values, which a second file holds?
+  bool has_values() const;
+  /// That file, in the safetensors layout: the new elements of folds under their tensors' names,
+  /// masks as BOOL tensors under "NAME:mask". @throws ModelError for names that it cannot hold
+  std::string values_file() const;
+  /// Fills in what from_json left out. @throws ConfigError if they are not the values of this plan,
+  /// ModelError if the file is not well formed
+  void read_values(std::string_view bytes, std::string_view file_name);
+
+  /// Writes the JSON and, where there are values, `path` + ".safetensors" before it.
+  /// @throws IoError, ModelError
+  void save(const std::string& path) const;
+  /// Reads both. @throws IoError, ConfigError, ModelError
+  static Plan load(const std::string& path);
 };
+
+/// Where the values of the plan at `path` are.
+std::string values_path(const std::string& path);
 
 /// What stays of one tensor.
 struct TensorCut {

@@ -264,9 +264,45 @@ PlanZeros read_zeros(const Cursor& at) {
   return {at.at("tensor").name(), at.at("smallest").integer(0, kMaxSize)};
 }
 
+std::string read_fingerprint(const Cursor& at) {
+  const std::string digest = at.text();
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (digest.size() != 64 || !std::all_of(digest.begin(), digest.end(), is_hex)) {
+    at.wanted("64 lower-case hexadecimal digits");
+  }
+  return digest;
+}
+
+Shape read_dims(const Cursor& at) {
+  Shape dims;
+  for (size_t i = 0; i < at.size(); ++i) dims.push_back(at[i].integer(0, kMaxSize));
+  try {
+    element_count(dims);
+  } catch (const ModelError& error) {
+    at.fail(error.what());
+  }
+  return dims;
+}
+
 PlanFold read_fold(const Cursor& at) {
-  at.only({"tensor", "reason"});
-  return {at.at("tensor").name(), at.at("reason").text()};
+  at.only({"tensor", "reason", "dtype", "dims", "sha256"});
+  PlanFold fold{at.at("tensor").name(), at.at("reason").text()};
+  if (!at.has("dtype")) return fold;
+  fold.dtype = read_dtype(at.at("dtype"));
+  fold.dims = read_dims(at.at("dims"));
+  fold.sha256 = read_fingerprint(at.at("sha256"));
+  return fold;
+}
+
+PlanMask read_mask(const Cursor& at) {
+  at.only({"tensor", "dims", "sha256"});
+  return {at.at("tensor").name(), read_dims(at.at("dims")), {}, read_fingerprint(at.at("sha256"))};
+}
+
+Constants read_constants(const Cursor& at) {
+  const std::string name = at.text();
+  if (name != "drop" && name != "exact") at.wanted("\"drop\" or \"exact\"");
+  return name == "exact" ? Constants::kExact : Constants::kDrop;
 }
 
 KeptWhole read_kept_whole(const Cursor& at) {
@@ -282,12 +318,7 @@ void read_source(const Cursor& at, Plan& plan) {
     for (size_t i = 0; i < inputs.size(); ++i) plan.inputs.push_back(inputs[i].text());
   }
   if (!at.has("sha256")) return;
-  const Cursor digest = at.at("sha256");
-  plan.sha256 = digest.text();
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  if (plan.sha256.size() != 64 || !std::all_of(plan.sha256.begin(), plan.sha256.end(), is_hex)) {
-    digest.wanted("64 lower-case hexadecimal digits");
-  }
+  plan.sha256 = read_fingerprint(at.at("sha256"));
 }
 
 Json parse(std::string_view text, std::string_view file_name) {
@@ -313,8 +344,8 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   if (top.at("parsimony_plan").integer(0, kMaxInt) != 1) {
     top.at("parsimony_plan").wanted("1: the plan comes from another version");
   }
-  top.only(
-      {"parsimony_plan", "source", "groups", "integers", "copies", "zeros", "folds", "kept_whole"});
+  top.only({"parsimony_plan", "source", "groups", "integers", "copies", "zeros", "folds",
+            "constants", "masks", "kept_whole"});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   top.at("groups");
@@ -323,6 +354,8 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   plan.copies = read_list(top, "copies", read_copy);
   plan.zeros = read_list(top, "zeros", read_zeros);
   plan.folds = read_list(top, "folds", read_fold);
+  if (top.has("constants")) plan.constants = read_constants(top.at("constants"));
+  plan.masks = read_list(top, "masks", read_mask);
   plan.kept_whole = read_list(top, "kept_whole", read_kept_whole);
   return plan;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "parsimony/graph/sha256.h"
 #include "parsimony/speedup/errors.h"
 #include "parsimony/speedup/plan.h"
 
@@ -97,8 +98,33 @@ std::string line_of(const PlanZeros& entry) {
   return object({{"tensor", text(entry.tensor)}, {"smallest", text(entry.smallest)}});
 }
 
+std::string dtype_of(const PlanFold& fold) {
+  return fold.dtype == DType::kUnknown ? std::string() : text(std::string(name_of(fold.dtype)));
+}
+
+/// Of values that are there, or as it was read.
+template <typename Element>
+std::string fingerprint(const std::vector<Element>& values, const std::string& read) {
+  if (values.empty() && !read.empty()) return text(read);
+  return text(sha256({reinterpret_cast<const char*>(values.data()), values.size()}));
+}
+
 std::string line_of(const PlanFold& fold) {
-  return object({{"tensor", text(fold.tensor)}, {"reason", text(fold.reason)}});
+  const bool bare = fold.dtype == DType::kUnknown;
+  if (bare && !fold.values.empty()) {
+    throw errors::plan_cannot_say(fold.tensor, "a fold whose values have no type");
+  }
+  return object({{"tensor", text(fold.tensor)},
+                 {"reason", text(fold.reason)},
+                 {"dtype", dtype_of(fold)},
+                 {"dims", bare ? std::string() : text(fold.dims)},
+                 {"sha256", bare ? std::string() : fingerprint(fold.values, fold.sha256)}});
+}
+
+std::string line_of(const PlanMask& mask) {
+  return object({{"tensor", text(mask.tensor)},
+                 {"dims", text(mask.dims)},
+                 {"sha256", fingerprint(mask.keep, mask.sha256)}});
 }
 
 std::string line_of(const KeptWhole& kept) {
@@ -142,6 +168,10 @@ std::string Plan::to_json() const {
   section("copies", block(copies, 4));
   section("zeros", block(zeros, 4));
   section("folds", block(folds, 4));
+  if (constants == Constants::kExact) {
+    section("constants", "\"exact\"");
+    section("masks", block(masks, 4));
+  }
   section("kept_whole", block(kept_whole, 4));
   return out + "\n}\n";
 }

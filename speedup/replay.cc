@@ -30,7 +30,8 @@ void refuse_folds(const Plan& plan) {
   std::unordered_set<std::string_view> zeroed;
   for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
   for (const PlanFold& fold : plan.folds) {
-    if (fold.values.empty() && !zeroed.contains(fold.tensor)) throw errors::plan_folds(fold.tensor);
+    const bool missing = fold.dtype != DType::kUnknown || !zeroed.contains(fold.tensor);
+    if (fold.values.empty() && missing) throw errors::plan_folds(fold.tensor);
   }
 }
 

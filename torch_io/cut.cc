@@ -8,6 +8,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
+#include "parsimony/masks/errors.h"
 #include "parsimony/torch_io/live/errors.h"
 
 namespace parsimony::torch_io {
@@ -71,6 +72,15 @@ void fill_present(const std::string& name, const at::Tensor& tensor, const at::T
   const int64_t count = mask.sum().item<int64_t>();
   const at::Tensor source = from_bytes(name, {count}, tensor.scalar_type(), values);
   at::Tensor(tensor.detach()).masked_scatter_(mask, source.to(tensor.device()));
+}
+
+void zero_masked(const PlanMask& mask, const at::Tensor& tensor) {
+  if (!tensor.sizes().equals(mask.dims)) {
+    throw parsimony::errors::mask_does_not_fit(mask.tensor, mask.dims, tensor.sizes().vec());
+  }
+  const at::Tensor keep =
+      from_bytes(mask.tensor, mask.dims, at::kBool, std::as_bytes(std::span(mask.keep)));
+  at::Tensor(tensor.detach()).masked_fill_(keep.logical_not().to(tensor.device()), 0);
 }
 
 }  // namespace parsimony::torch_io

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "parsimony/graph/model_editor.h"
+#include "parsimony/speedup/plan.h"
 
 namespace parsimony::torch_io {
 
@@ -27,5 +28,8 @@ at::Tensor with_values(const std::string& name, const at::Tensor& tensor,
 /// shape, or undefined for all. @throws ModelError if the bytes are not as many
 void fill_present(const std::string& name, const at::Tensor& tensor, const at::Tensor& present,
                   std::span<const std::byte> values);
+
+/// Sets what the mask removes to zero. @throws ModelError if it has another shape
+void zero_masked(const PlanMask& mask, const at::Tensor& tensor);
 
 }  // namespace parsimony::torch_io

@@ -41,6 +41,10 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
     }
     return tensor.detach();
   };
+  if (plan.constants == Constants::kExact) {
+    for (const PlanMask& mask : plan.masks) zero_masked(mask, writable(mask.tensor));
+    return;
+  }
   for (const PlanZeros& zeros : plan.zeros) {
     const at::Tensor tensor = writable(zeros.tensor);
     tensor.copy_(with_zeros(zeros.tensor, tensor, zeros.smallest));

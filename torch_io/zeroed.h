@@ -20,7 +20,8 @@ using FindTensor = std::function<at::Tensor(const std::string&)>;
 FindTensor tensors_of(const torch::nn::Module& module);
 
 /// What a plan removes, `out` and `in` slices and the elements that level pruning zeroes, is zero
-/// in the tensors themselves as long as this lives; then their values are back.
+/// in the tensors themselves as long as this lives; then their values are back. With exact
+/// constants it is what the plan's masks remove.
 class Zeroed {
  public:
   Zeroed(const Plan& plan, const FindTensor& find);

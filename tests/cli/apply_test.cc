@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
 #include "parsimony/speedup/plan.h"
 #include "tests/cli/command.h"
 
@@ -15,6 +19,33 @@ TEST(CliApply, GivesTheBytesOfTheRunThatMadeThePlan) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_EQ(place.bytes("a.onnx"), place.bytes("b.onnx"));
   }
+}
+
+TEST(CliApply, FoldsTakeTheirValuesFromTheFileBesideThePlan) {
+  const Workplace place;
+  ASSERT_EQ(place.run("prune cnn.onnx -o a.onnx --ratio 0.5 --plan p.json").code, 0);
+  Plan plan = Plan::load(place / "p.json");
+  const onnx_io::ModelFile small(place / "a.onnx");
+  const Graph graph = onnx_io::to_graph(small);
+  const Weight& weight = graph.weights.front();
+  std::vector<std::byte> values(static_cast<size_t>(weight.count() * size_of(weight.dtype)));
+  plan.folds.push_back({weight.name, "blank", values, weight.dtype, weight.dims});
+  plan.save(place / "p.json");
+
+  ASSERT_EQ(place.run("apply cnn.onnx --plan p.json -o b.onnx").code, 0);
+  ASSERT_EQ(place.run("apply cnn.onnx --plan p.json -o c.onnx").code, 0);
+  EXPECT_EQ(place.bytes("b.onnx"), place.bytes("c.onnx"));
+  const onnx_io::ModelFile folded(place / "b.onnx");
+  const Weight zero = onnx_io::to_graph(folded).weights.front();
+  ASSERT_EQ(zero.dims, weight.dims);
+  for (int64_t i = 0; i < zero.count() * size_of(zero.dtype); ++i) {
+    ASSERT_EQ(zero.data[i], std::byte{0}) << i;
+  }
+
+  std::filesystem::remove(place / "p.json.safetensors");
+  const Outcome outcome = place.run("apply cnn.onnx --plan p.json -o d.onnx");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_NE(outcome.err.find("p.json.safetensors"), std::string::npos) << outcome.err;
 }
 
 TEST(CliApply, AnEmptyPlanGivesTheSameBytes) {

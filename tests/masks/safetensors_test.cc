@@ -92,9 +92,10 @@ TEST(Safetensors, SaysWhatIsWrongWithAFile) {
             "m.safetensors: tensor \"a\": wanted \"dtype\", \"shape\" and two \"data_offsets\"");
   EXPECT_EQ(error_of(file_of(R"({"a":1,"a":1})", "")),
             "m.safetensors: tensor \"a\": stands twice in the header");
-  EXPECT_EQ(error_of(file_of(R"({"a":{"dtype":"F8_E4M3","shape":[],"data_offsets":[0,1]}})", "x")),
-            "m.safetensors: tensor \"a\": masks of type \"F8_E4M3\" are not read; wanted BOOL, an "
-            "integer type, F16, BF16, F32 or F64");
+  EXPECT_EQ(
+      error_of(file_of(R"({"a":{"dtype":"F8_E4M3","shape":[],"data_offsets":[0,1]}})", "x")),
+      "m.safetensors: tensor \"a\": elements of type \"F8_E4M3\" are not read; wanted BOOL, an "
+      "integer type, F16, BF16, F32 or F64");
 }
 
 TEST(Safetensors, ChecksSizesBeforeAnyAllocation) {

@@ -70,6 +70,7 @@ class GraphModuleImpl : public torch::nn::Module {
   /// does, but in the original's shapes. Removed elements of weights become zero; divisors and
   /// statistics stay. Operators that mix channels (normalisation, softmax, means, extrema) see only
   /// those that are there. Elements of outputs that are absent are zero.
+  /// Of a plan with exact constants the masks become zeros in the weights, and nothing is absent.
   /// @throws ModelError if the plan does not fit; UnsupportedError for folds
   void mask(const Plan& plan);
 

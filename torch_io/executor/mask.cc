@@ -93,11 +93,21 @@ class Masking {
   const std::map<std::string, at::Tensor>& weights_;
 };
 
+/// The reference of exact constants: zeros in the weights, and nothing is absent.
+void zero_masked(const Plan& plan, const std::map<std::string, at::Tensor>& weights) {
+  for (const PlanMask& entry : plan.masks) {
+    const auto found = weights.find(entry.tensor);
+    if (found == weights.end()) throw errors::no_such_weight(entry.tensor);
+    torch_io::zero_masked(entry, found->second);
+  }
+}
+
 void refuse_folds(const Plan& plan) {
   std::set<std::string> zeroed;
   for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
   for (const PlanFold& fold : plan.folds) {
-    if (fold.values.empty() && !zeroed.contains(fold.tensor)) throw errors::folds(fold.tensor);
+    const bool missing = fold.dtype != DType::kUnknown || !zeroed.contains(fold.tensor);
+    if (fold.values.empty() && missing) throw errors::folds(fold.tensor);
   }
 }
 
@@ -105,8 +115,9 @@ void refuse_folds(const Plan& plan) {
 
 void mask(Program& program, const Plan& plan, const std::map<std::string, at::Tensor>& weights,
           const AddWeight& add) {
-  refuse_folds(plan);
   const at::NoGradGuard guard;
+  if (plan.constants == Constants::kExact) return zero_masked(plan, weights);
+  refuse_folds(plan);
   Masking masking(program, weights);
   for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
   for (const PlanInteger& entry : plan.integers) masking.patch(entry);

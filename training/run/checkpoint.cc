@@ -93,8 +93,13 @@ void Run::save(const std::string& path, const std::string& identity) const {
   archive.write("point", ivalue(to_json_line(with_key(point_))));
   archive.write("random", random_state());
   c10::List<std::string> plans;
-  for (const Plan& plan : plans_) plans.push_back(plan.to_json());
+  c10::List<std::string> plan_values;
+  for (const Plan& plan : plans_) {
+    plans.push_back(plan.to_json());
+    plan_values.push_back(plan.has_values() ? plan.values_file() : std::string());
+  }
   archive.write("plans", c10::IValue(plans));
+  archive.write("plan_values", c10::IValue(plan_values));
   archive.write("values", c10::IValue(values_of(*net_)));
   archive.write("dense", c10::IValue(dense_ ? values_of(*dense_) : c10::List<at::Tensor>()));
   archive.write("search", c10::IValue(c10::List<double>(search_state())));
@@ -134,8 +139,13 @@ bool Run::load(const std::string& path, const std::string& identity) {
     point_ = read_ledger_point(text_at(archive, "point"), path);
     point_.key.clear();
     archive.read("plans", value);
-    for (const c10::IValue& plan : value.toListRef()) {
-      plans_.push_back(Plan::from_json(plan.toStringRef(), path));
+    c10::IValue plan_values;
+    archive.read("plan_values", plan_values);
+    for (size_t i = 0; i < value.toListRef().size(); ++i) {
+      plans_.push_back(Plan::from_json(value.toListRef()[i].toStringRef(), path));
+      if (plans_.back().has_values()) {
+        plans_.back().read_values(plan_values.toListRef().at(i).toStringRef(), path);
+      }
       net_->restore(plans_.back());
     }
     archive.read("values", value);

@@ -1,0 +1,242 @@
+#include "parsimony/masks/tensor_file.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "parsimony/graph/files.h"
+#include "parsimony/masks/errors.h"
+
+namespace parsimony {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kLengthBytes = 8;
+constexpr size_t kAlignment = 8;
+constexpr size_t kMaxHeader = 100'000'000;  // as in the reference implementation
+constexpr const char* kMetadata = "__metadata__";
+
+struct Type {
+  std::string_view name;
+  DType dtype;
+};
+
+constexpr std::array<Type, 13> kTypes = {{{"BOOL", DType::kBool},
+                                          {"U8", DType::kUInt8},
+                                          {"I8", DType::kInt8},
+                                          {"U16", DType::kUInt16},
+                                          {"I16", DType::kInt16},
+                                          {"U32", DType::kUInt32},
+                                          {"I32", DType::kInt32},
+                                          {"U64", DType::kUInt64},
+                                          {"I64", DType::kInt64},
+                                          {"F16", DType::kFloat16},
+                                          {"BF16", DType::kBFloat16},
+                                          {"F32", DType::kFloat32},
+                                          {"F64", DType::kFloat64}}};
+
+/// One tensor of the header, not yet checked against its neighbours.
+struct Entry {
+  FileTensor tensor;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+void sort_by_name(std::vector<FileTensor>& tensors) {
+  const auto by_name = [](const FileTensor& a, const FileTensor& b) { return a.name < b.name; };
+  std::sort(tensors.begin(), tensors.end(), by_name);
+}
+
+std::string_view format_name(const FileTensor& tensor) {
+  for (const Type& type : kTypes) {
+    if (type.dtype == tensor.dtype) return type.name;
+  }
+  throw errors::unwritable_tensor(tensor.name, "the format has no such element type");
+}
+
+void check(const FileTensor& tensor) {
+  if (tensor.name == kMetadata) {
+    throw errors::unwritable_tensor(tensor.name, "the format reserves this name");
+  }
+  try {
+    static_cast<void>(Json(tensor.name).dump());
+  } catch (const Json::exception&) {
+    throw errors::unwritable_tensor(tensor.name, "its name is not UTF-8");
+  }
+  const auto bytes = static_cast<int64_t>(tensor.data.size());
+  if (bytes != element_count(tensor.dims) * size_of(tensor.dtype)) {
+    throw errors::unwritable_tensor(tensor.name, "its elements do not fit its shape");
+  }
+}
+
+std::string little_endian(uint64_t value) {
+  std::string bytes(kLengthBytes, '\0');
+  for (char& byte : bytes) {
+    byte = static_cast<char>(value & 0xff);
+    value >>= 8;
+  }
+  return bytes;
+}
+
+/// What stands before the data.
+std::string head_of(const std::vector<FileTensor>& tensors) {
+  Json header = {{kMetadata, {{"format", "parsimony"}}}};
+  size_t offset = 0;
+  for (const FileTensor& tensor : tensors) {
+    const std::string_view dtype = format_name(tensor);
+    check(tensor);
+    if (header.contains(tensor.name)) throw errors::unwritable_tensor(tensor.name, "there are two");
+    header[tensor.name] = {{"dtype", dtype},
+                           {"shape", tensor.dims},
+                           {"data_offsets", {offset, offset + tensor.data.size()}}};
+    offset += tensor.data.size();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  return little_endian(text.size()) + text;
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+uint64_t read_length(std::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = kLengthBytes; i-- > 0;) {
+    value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return value;
+}
+
+Json parse_header(std::string_view text, std::string_view file) {
+  std::vector<std::set<std::string>> keys;
+  const auto reject_duplicates = [&](int /*depth*/, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key &&
+        !keys.back().insert(parsed.get<std::string>()).second) {
+      throw errors::bad_tensor(file, parsed.get<std::string>(), "stands twice in the header");
+    }
+    return true;
+  };
+  try {
+    Json header = Json::parse(text, reject_duplicates);
+    if (header.is_object()) return header;
+  } catch (const Json::exception&) {
+    throw errors::bad_tensor_file(file, "the header is not JSON");
+  }
+  throw errors::bad_tensor_file(file, "the header is not a JSON object");
+}
+
+/// Bytes that the shape asks for; `limit` + 1 where they are more than the file has.
+uint64_t bytes_of(const std::vector<uint64_t>& shape, uint64_t element, uint64_t limit) {
+  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
+  uint64_t bytes = element;
+  for (uint64_t dim : shape) {
+    if (dim > limit / bytes) return limit + 1;
+    bytes *= dim;
+  }
+  return bytes;
+}
+
+bool are_sizes(const Json& list) {
+  const auto is_size = [](const Json& x) {
+    return x.is_number_unsigned() && x.get<uint64_t>() <= uint64_t{1} << 62;
+  };
+  return list.is_array() && std::all_of(list.begin(), list.end(), is_size);
+}
+
+Entry read_entry(const std::string& name, const Json& fields, uint64_t data_size,
+                 std::string_view file) {
+  const auto field = [&](const char* key) {
+    return fields.is_object() && fields.contains(key) ? fields[key] : Json();
+  };
+  const Json dtype = field("dtype");
+  const Json shape = field("shape");
+  const Json offsets = field("data_offsets");
+  if (!dtype.is_string() || !are_sizes(shape) || !are_sizes(offsets) || offsets.size() != 2) {
+    throw errors::bad_tensor(file, name, "wanted \"dtype\", \"shape\" and two \"data_offsets\"");
+  }
+  const auto has_name = [&](const Type& type) { return type.name == dtype.get<std::string>(); };
+  const auto* type = std::find_if(kTypes.begin(), kTypes.end(), has_name);
+  if (type == kTypes.end()) throw errors::tensor_dtype(file, name, dtype.get<std::string>());
+
+  Entry entry{{name, type->dtype, shape.get<Shape>()}, offsets[0], offsets[1]};
+  if (entry.begin > entry.end || entry.end > data_size) {
+    throw errors::bad_tensor(file, name, "its data_offsets lie outside of the file");
+  }
+  const auto element = static_cast<uint64_t>(size_of(type->dtype));
+  const uint64_t wanted = bytes_of(shape.get<std::vector<uint64_t>>(), element, data_size);
+  if (wanted != entry.end - entry.begin) {
+    throw errors::bad_tensor(file, name, "its shape does not fit its data_offsets");
+  }
+  return entry;
+}
+
+/// The format wants the data without holes and overlaps.
+void check_cover(std::vector<Entry>& entries, uint64_t data_size, std::string_view file) {
+  const auto by_offset = [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  };
+  std::sort(entries.begin(), entries.end(), by_offset);
+  uint64_t end = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != end) {
+      throw errors::bad_tensor(file, entry.tensor.name,
+                               entry.begin < end ? "its data overlaps that of another tensor"
+                                                 : "there is a gap before its data");
+    }
+    end = entry.end;
+  }
+  if (end != data_size)
+    throw errors::bad_tensor_file(file, "there are bytes behind the last tensor");
+}
+
+}  // namespace
+
+std::string tensor_file(std::vector<FileTensor> tensors) {
+  sort_by_name(tensors);
+  std::string bytes = head_of(tensors);
+  for (const FileTensor& tensor : tensors) bytes += text_of(tensor.data);
+  return bytes;
+}
+
+void write_tensors(const std::string& path, std::vector<FileTensor> tensors) {
+  sort_by_name(tensors);
+  const std::string head = head_of(tensors);
+  NewFile file(path);
+  file.write(head);
+  for (const FileTensor& tensor : tensors) file.write(text_of(tensor.data));
+  file.commit();
+}
+
+std::vector<FileTensor> parse_tensors(std::string_view bytes, std::string_view file_name) {
+  if (bytes.size() < kLengthBytes) throw errors::bad_tensor_file(file_name, "it has no header");
+  const uint64_t length = read_length(bytes);
+  if (length > kMaxHeader || length > bytes.size() - kLengthBytes) {
+    throw errors::bad_tensor_file(file_name, "its header is longer than the file or than 100 MB");
+  }
+  const std::string_view text = bytes.substr(kLengthBytes, static_cast<size_t>(length));
+  const std::string_view data = bytes.substr(kLengthBytes + static_cast<size_t>(length));
+
+  std::vector<Entry> entries;
+  const Json header = parse_header(text, file_name);
+  for (const auto& [name, fields] : header.items()) {
+    if (name != kMetadata) entries.push_back(read_entry(name, fields, data.size(), file_name));
+  }
+  check_cover(entries, data.size(), file_name);
+  std::vector<FileTensor> tensors;
+  tensors.reserve(entries.size());
+  for (Entry& entry : entries) {
+    const auto* begin = reinterpret_cast<const std::byte*>(data.data());
+    entry.tensor.data = {begin + entry.begin, begin + entry.end};
+    tensors.push_back(std::move(entry.tensor));
+  }
+  sort_by_name(tensors);
+  return tensors;
+}
+
+}  // namespace parsimony
