@@ -12,16 +12,27 @@
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/allocate.h"
+#include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
 
 struct PruneOptions {
-  std::vector<InputSpec> inputs;                         ///< sizes that the model leaves open
-  Granularity granularity = Granularity::kChannel;       ///< the config's wins, if it names one
-  uint64_t seed = 0;                                     ///< for criteria that draw at random
-  bool exact_only = false;                               ///< leave groups that mix whole
+  std::vector<InputSpec> inputs;                    ///< sizes that the model leaves open
+  Granularity granularity = Granularity::kChannel;  ///< the config's wins, if it names one
+  uint64_t seed = 0;                                ///< for criteria that draw at random
+  bool exact_only = false;                          ///< leave groups that mix whole
+  Constants constants = Constants::kDrop;           ///< what the small model is equal to
+  std::vector<ElementMask> masks;  ///< with exact constants: zeros beside what the config asks for
+  Observe observe;                 ///< with exact constants; without it none but zeros are removed
   std::function<void(std::string_view stage)> progress;  ///< told what begins; may be empty
+};
+
+/// What became of a tensor's masked elements.
+struct MaskOutcome {
+  std::string tensor;
+  int64_t zeros = 0;  ///< masked elements
+  int64_t gone = 0;   ///< of them, those that went with their channels; the rest stays zero
 };
 
 /// Seconds that one stage took.
@@ -48,7 +59,9 @@ struct Pruning {
   Plan plan;  ///< complete but for the source's fingerprint
   Cost dense;
   Cost small;
-  std::vector<std::string> notes;  ///< compromises, layers left whole because they did not fit
+  std::vector<MaskOutcome> masked;  ///< with exact constants, per masked tensor
+  int carriers = 0;                 ///< channels that stay because they carry constants of others
+  std::vector<std::string> notes;   ///< compromises, layers left whole because they did not fit
   std::vector<StageTime> times;
 };
 

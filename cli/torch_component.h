@@ -11,6 +11,7 @@
 #include "parsimony/api/model.h"
 #include "parsimony/cli/training_order.h"
 #include "parsimony/machine/report.h"
+#include "parsimony/speedup/observation.h"
 
 namespace parsimony::cli {
 
@@ -52,6 +53,11 @@ class TorchComponent {
   /// Times training steps in every memory format and precision that the device has.
   virtual std::vector<TrainBenchRow> bench_training(const TrainBenchOrder& order) = 0;
 
+  /// See Observe. @throws UnsupportedError
+  virtual std::vector<std::vector<IndexContent>> observe(
+      const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
+      const std::vector<Dimension>& dimensions) = 0;
+
   /// Would the small network that `plan` makes differ from the masked original?
   virtual bool differs(const Graph& original, const Plan& plan, const Probe& probe,
                        const ProofOptions& options) = 0;
@@ -61,7 +67,7 @@ class TorchComponent {
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 4;
+constexpr int32_t kTorchInterface = 5;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

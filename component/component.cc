@@ -8,6 +8,7 @@
 #include "parsimony/component/training.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/observe.h"
 #include "parsimony/torch_io/prove.h"
 
 namespace parsimony::component {
@@ -52,6 +53,12 @@ class Component final : public cli::TorchComponent {
 
   std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order) override {
     return guarded([&] { return component::bench_training(order); });
+  }
+
+  std::vector<std::vector<IndexContent>> observe(
+      const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
+      const std::vector<Dimension>& dimensions) override {
+    return guarded([&] { return torch_io::observe(graph, probe, masks, dimensions); });
   }
 
   bool differs(const Graph& original, const Plan& plan, const Probe& probe,

@@ -93,6 +93,11 @@ class Fake final : public cli::TorchComponent {
   std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder&) override {
     return {};
   }
+  std::vector<std::vector<IndexContent>> observe(const Graph&, const Probe&,
+                                                 const std::vector<ElementMask>&,
+                                                 const std::vector<Dimension>&) override {
+    return {};
+  }
   bool differs(const Graph&, const Plan& plan, const Probe&, const ProofOptions&) override {
     return std::any_of(plan.groups.begin(), plan.groups.end(),
                        [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
