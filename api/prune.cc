@@ -81,19 +81,20 @@ Analysis analyse(Graph& graph, const PruneOptions& options) {
   return analysis;
 }
 
-namespace {
-
-/// Layers whose entry names an axis of its own.
-std::vector<std::pair<NodeId, Granularity>> granularities(const Settings& settings) {
-  std::vector<std::pair<NodeId, Granularity>> result;
+CouplingOptions coupling_options(const ConfigList& config, const Settings& settings,
+                                 const PruneOptions& options) {
+  CouplingOptions result;
+  result.granularity = config.granularity.value_or(options.granularity);
   for (size_t n = 0; n < settings.layers.size(); ++n) {
-    const LayerSetting& layer = settings.layers[n];
-    if (layer.request == kNone) continue;
-    const auto& own = settings.requests[static_cast<size_t>(layer.request)].granularity;
-    if (own) result.emplace_back(static_cast<NodeId>(n), *own);
+    const int request = settings.layers[n].request;
+    if (request == kNone) continue;
+    const auto& own = settings.requests[static_cast<size_t>(request)].granularity;
+    if (own) result.of_layers.emplace_back(static_cast<NodeId>(n), *own);
   }
   return result;
 }
+
+namespace {
 
 /// One run of plan_pruning.
 class Planner {
@@ -107,8 +108,7 @@ class Planner {
       check_weights(graph_);
       return true;
     });
-    coupling_options_.granularity = config_.granularity.value_or(options_.granularity);
-    coupling_options_.of_layers = granularities(settings_);
+    coupling_options_ = coupling_options(config_, settings_, options_);
     infer_shapes();
     while (!attempt()) {
     }

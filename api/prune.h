@@ -53,6 +53,11 @@ struct Analysis {
 /// @throws ModelError
 Analysis analyse(Graph& graph, const PruneOptions& options = {});
 
+/// How the network is coupled: as the configuration names it, for the whole network or for the
+/// layers of an entry, and as the options say otherwise.
+CouplingOptions coupling_options(const ConfigList& config, const Settings& settings,
+                                 const PruneOptions& options);
+
 struct Pruning {
   Analysis analysis;
   Allocation allocation;

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/explain_config.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/graph/files.h"
@@ -11,6 +12,7 @@ namespace {
 
 struct ExplainOptions {
   std::string model;
+  std::string config;
   ExplainFilter filter;
   std::string dot;
   std::string granularity;
@@ -18,8 +20,22 @@ struct ExplainOptions {
   bool json = false;
 };
 
+/// What the configuration asks of every layer.
+void print_config(const ExplainOptions& options, const AnalysedModel& model,
+                  const ConfigList& config) {
+  PruneOptions prune_options;
+  if (!options.granularity.empty()) {
+    prune_options.granularity = parse_granularity(options.granularity, "--granularity");
+  }
+  const ConfigExplanation explanation =
+      explain_config(model.graph(), model.analysis, config, prune_options);
+  print(options.json ? to_json(explanation) : to_text(explanation));
+}
+
 void run(ExplainOptions& options, const Session& session) {
-  check_outputs({{"the model", {}}, {"--dot", options.dot}}, {{"the model", options.model}});
+  check_outputs({{"the model", {}}, {"--dot", options.dot}},
+                {{"the model", options.model}, {"--config", options.config}});
+  const ConfigList config = options.config.empty() ? ConfigList() : read_config(options.config);
   const AnalysedModel model =
       read_and_analyse(options.model, options.inputs, options.granularity, session.quiet);
   const Coupling& coupling = model.analysis.coupling;
@@ -27,6 +43,7 @@ void run(ExplainOptions& options, const Session& session) {
   const Explanation explanation = explain(model.graph(), coupling, options.filter);
   if (!options.dot.empty())
     write_file(options.dot, to_dot(model.graph(), model.analysis.facts, coupling));
+  if (!options.config.empty()) return print_config(options, model, config);
   print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
 }
 
@@ -48,6 +65,10 @@ void add_explain(CLI::App& app, Session& session) {
   command->add_option("--group", options->filter.group, "Only this group")
       ->type_name("ID")
       ->excludes(node);
+  command
+      ->add_option("--config", options->config,
+                   "Print instead what this config list asks of every layer, and which entry does")
+      ->type_name("CFG.json");
   command->add_option("--dot", options->dot, "Write the network as a picture for Graphviz")
       ->type_name("F.dot");
   command->add_flag("--json", options->json, "Print one JSON object instead of text");

@@ -30,9 +30,14 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
       ->delimiter(',');
   add("--exclude", shorthand.exclude, "Layers to leave whole, up to the next option", "NAME");
   add("--scope", shorthand.scope,
-      "The ratio holds for each layer (local, the default) or for all together (global)", "SCOPE");
+      "The ratio holds for each layer (local, the default), for all together (global), or for "
+      "those "
+      "in like sub-graphs together (isomorphic)",
+      "SCOPE");
   add("--budget", shorthand.budget,
-      "What the ratio is a share of: channels (the default), params or macs", "WHAT");
+      "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
+      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
+      "WHAT");
   add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
 }
 
@@ -70,10 +75,11 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
 }
 
 ConfigList config_of(const PruneCommandOptions& options) {
+  const bool has_amount = options.shorthand.budget.find('=') != std::string::npos;
   for (const CLI::Option* option : options.shorthand_options) {
     const bool given = option->count() > 0;
     if (given && !options.config.empty()) throw errors::both_asked(option->get_name());
-    if (!given && options.config.empty() && option->get_name() == "--ratio") {
+    if (!given && !has_amount && options.config.empty() && option->get_name() == "--ratio") {
       throw errors::nothing_asked();
     }
   }

@@ -121,5 +121,41 @@ TEST(CliExplain, NamesAreEscapedInThePicture) {
   expect_dot(place.bytes("n.dot"));
 }
 
+TEST(CliExplain, WhatAConfigListAsksOfEveryLayer) {
+  const Workplace place;
+  place.write("c.json", R"([
+      {"op_types": ["Conv"], "sparse_ratio": 0.5, "criterion": "l2", "round_to": 2},
+      {"op_names": ["c2"], "exclude": true}])");
+  const Outcome outcome = place.run("explain cnn.onnx --config c.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, R"(layer  type  groups  setting                                     from
+c1     Conv  g0      sparse_ratio 0.5, criterion l2, round_to 2  config_list[0]
+c2     Conv  g1      excluded                                    config_list[1]
+fc     Gemm  -       not named                                   -
+)");
+}
+
+TEST(CliExplain, WhatAConfigListAsksAsJson) {
+  const Workplace place;
+  place.write("c.json", R"([
+      {"op_names": ["c1"], "budget": {"macs": 500}, "scope": "global"},
+      {"op_names": ["c2"], "align": {"module_name": "c1", "dims": [0]}}])");
+  const Outcome refused = place.run("explain cnn.onnx --config c.json");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(
+      refused.err,
+      "parsimony: \"c1\" and \"c2\" are to lose the same channels, but what can be removed of "
+      "their output channels is not alike; give them different groups, or align neither\n");
+  place.write("c.json", R"([{"op_names": ["c1"], "budget": {"macs": 500}, "scope": "global"}])");
+  const Outcome outcome = place.run("explain cnn.onnx --config c.json --json");
+  const Json document = Json::parse(outcome.out);
+  EXPECT_EQ(document.at("layers").at(0), Json::parse(R"({
+      "layer": "c1", "op": "Conv", "groups": ["g0"], "state": "pruned",
+      "setting": {"budget": {"macs": 500.0}, "criterion": "l1", "scope": "global"},
+      "entry": "config_list[0]"})"));
+  EXPECT_EQ(document.at("layers").at(1).at("state"), "not named");
+  EXPECT_EQ(document.at("layers").at(1).at("entry"), nullptr);
+}
+
 }  // namespace
 }  // namespace parsimony::test

@@ -26,6 +26,22 @@ TEST(CliPrune, PrintsWhatBecameSmaller) {
       << outcome.out;
 }
 
+TEST(CliPrune, FitsAnAmount) {
+  const Workplace place;
+  const Outcome outcome =
+      place.run("prune cnn.onnx -o o.onnx --budget params=400 --scope global --report r.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json report = Json::parse(place.bytes("r.json"));
+  const auto params = report.at("params").at("after").get<int64_t>();
+  EXPECT_LE(params, 400);
+  // Of c1 a channel is 27+1 parameters and nine for each of c2's, of c2 nine for each and 5.
+  EXPECT_GT(params, 400 - 28 - 9 * 6);
+  const Outcome too_few = place.run("prune cnn.onnx -o o.onnx --budget params=10");
+  EXPECT_EQ(lines_with(too_few.out, "note: asked for at most 10 parameters: no fewer than "),
+            "note: asked for at most 10 parameters: no fewer than 42 can be reached\n")
+      << too_few.out;
+}
+
 TEST(CliPrune, WithoutTheProofItSaysNothingOfIt) {
   const Workplace place;
   const Outcome outcome =

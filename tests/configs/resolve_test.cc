@@ -196,6 +196,41 @@ TEST(Resolve, NamesOptionsOfTheCommandLine) {
             "--exclude: this network has no layer \"fd\". Did you mean \"fc\"?");
 }
 
+TEST(Resolve, FindsPartsOfNames) {
+  const Network net;
+  EXPECT_EQ(net.states(entry(R"("op_partial_names": ["conv"])")), "p-p--");
+  EXPECT_EQ(net.states(entry(R"("op_partial_names": ["onv1", "ead"])")), "p---p");
+  EXPECT_EQ(net.states(entry(R"("op_names": ["fc"], "op_partial_names": ["conv2"])")), "--pp-");
+  EXPECT_EQ(
+      net.states(R"([{"sparse_ratio": 0.5}, {"op_partial_names": ["1.0"], "exclude": true}])"),
+      "x-xpp");
+  EXPECT_EQ(net.error_of(entry(R"("op_partial_names": ["conv", ".*"])")),
+            "c.json: config_list[0].op_partial_names[1]: no layer has \".*\" in its name");
+}
+
+TEST(Resolve, FindsTheLayerToAlignWith) {
+  const Network net;
+  const Settings settings = net.resolve(R"([{"op_names": ["fc"], "sparse_ratio": 0.5},
+      {"op_names": ["head"], "align": {"module_name": "fc"}}])");
+  EXPECT_EQ(settings.requests.at(1).aligned_with, 3);
+  EXPECT_EQ(net.error_of(R"([{"op_names": ["head"], "align": {"module_name": "fd"}}])"),
+            "c.json: config_list[0].align.module_name: this network has no layer \"fd\". Did you "
+            "mean \"fc\"?");
+  EXPECT_EQ(net.error_of(R"([{"op_names": ["head"], "align": {"module_name": "relu"}}])"),
+            "c.json: config_list[0].align.module_name: \"relu\" is a Relu, which is not pruned by "
+            "itself; name the layers around it");
+}
+
+TEST(Resolve, RemembersTheEntryThatDecided) {
+  const Settings settings = Network().resolve(
+      R"([{"sparse_ratio": 0.5, "exclude_op_names": ["head"]}, {"op_names": ["fc"],
+          "exclude": true}])");
+  EXPECT_EQ(settings.layers[0].entry, 0);
+  EXPECT_EQ(settings.layers[1].entry, kNone);
+  EXPECT_EQ(settings.layers[3].entry, 1);
+  EXPECT_EQ(settings.layers[4].entry, 0);
+}
+
 TEST(Resolve, ANetworkWithoutLayersHasNothingToPrune) {
   Builder b;
   b.node("Relu", {b.input("x", {1})}, "y");

@@ -36,6 +36,17 @@ TEST(Shorthand, IsOneEntry) {
   EXPECT_EQ(entry.request.round_to, 8);
 }
 
+TEST(Shorthand, TakesAnAmountInsteadOfARatio) {
+  const Request macs = from_shorthand({.budget = "macs=2e9"}).entries.at(0).request;
+  EXPECT_EQ(macs.budget, Budget::kMacs);
+  EXPECT_EQ(macs.amount, 2e9);
+  EXPECT_EQ(from_shorthand({.budget = "params=1.5M"}).entries.at(0).request.amount, 1.5e6);
+  EXPECT_EQ(from_shorthand({.budget = "latency_ms=5"}).entries.at(0).request.amount, 5);
+  const Request share = from_shorthand({.budget = "macs=75%"}).entries.at(0).request;
+  EXPECT_DOUBLE_EQ(share.ratio, 0.25);
+  EXPECT_FALSE(share.amount.has_value());
+}
+
 TEST(Shorthand, NamesTheOption) {
   EXPECT_EQ(error_of({.ratio = 1.5}), "--ratio: 1.5 is not in [0, 1)");
   EXPECT_EQ(error_of({.ratio = std::numeric_limits<double>::quiet_NaN()}),
