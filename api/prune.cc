@@ -104,6 +104,7 @@ class Planner {
 
   Pruning run() {
     settings_ = timed_("config", [&] { return resolve(config_, graph_); });
+    pruning_.notes = settings_.notes;
     timed_("weights", [&] {
       check_weights(graph_);
       return true;

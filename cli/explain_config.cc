@@ -150,6 +150,7 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
     }
     result.layers.push_back(std::move(row));
   }
+  result.notes = settings.notes;
   Followed followed = follow(graph, layers, coupling, settings);
   tie(graph, layers, coupling, settings, followed);
   for (const Compromise& compromise : followed.compromises) {

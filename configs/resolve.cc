@@ -25,11 +25,12 @@ class Selector {
   Selector(const Graph& graph, const LayerNames& names, const ConfigEntry& entry)
       : graph_(graph), names_(names), entry_(entry) {}
 
-  Selection included() const {
+  /// `notes` says which names were ignored.
+  Selection included(std::vector<std::string>& notes) const {
     const bool any_name =
         entry_.op_names.empty() && entry_.op_names_re.empty() && entry_.op_partial_names.empty();
     Selection by_name(graph_.nodes.size(), any_name);
-    add_names(entry_.op_names, "op_names", by_name);
+    add_known_names(by_name, notes);
     add_patterns(entry_.op_names_re, "op_names_re", by_name);
     add_partial_names(entry_.op_partial_names, "op_partial_names", by_name);
     Selection by_type(graph_.nodes.size(), entry_.op_types.empty());
@@ -68,18 +69,41 @@ class Selector {
     }
   }
 
+  /// Names that must be there.
   void add_names(const std::vector<std::string>& names, std::string_view key,
                  Selection& selection) const {
     for (size_t i = 0; i < names.size(); ++i) {
-      const std::vector<NodeId> found = names_.of_name(names[i]);
-      add(found, selection);
-      if (!found.empty()) continue;
-      const std::string place = place_of(entry_, key, i);
-      if (const Node* node = names_.other_node(names[i]); node != nullptr) {
-        throw errors::not_a_layer(place, names[i], node->op);
-      }
-      throw errors::unknown_name(place, names[i], names_.names());
+      if (!add_name(names[i], selection)) throw unknown(names[i], place_of(entry_, key, i));
     }
+  }
+
+  /// NNI ignores names that are not there. We do if another of the list is, and say so; a layer
+  /// that is to stay whole is not ignored.
+  void add_known_names(Selection& selection, std::vector<std::string>& notes) const {
+    if (entry_.exclude) return add_names(entry_.op_names, "op_names", selection);
+    std::vector<ConfigError> missing;
+    for (size_t i = 0; i < entry_.op_names.size(); ++i) {
+      if (add_name(entry_.op_names[i], selection)) continue;
+      missing.push_back(unknown(entry_.op_names[i], place_of(entry_, "op_names", i)));
+    }
+    if (!missing.empty() && missing.size() == entry_.op_names.size()) throw missing.front();
+    for (const ConfigError& error : missing) {
+      notes.push_back(std::string(error.what()) + " The name is ignored.");
+    }
+  }
+
+  /// False if nothing has that name.
+  bool add_name(const std::string& name, Selection& selection) const {
+    const std::vector<NodeId> found = names_.of_name(name);
+    add(found, selection);
+    return !found.empty();
+  }
+
+  ConfigError unknown(const std::string& name, const std::string& place) const {
+    if (const Node* node = names_.other_node(name); node != nullptr) {
+      return errors::not_a_layer(place, name, node->op);
+    }
+    return errors::unknown_name(place, name, names_.names());
   }
 
   void add_patterns(const std::vector<std::string>& patterns, std::string_view key,
@@ -149,7 +173,7 @@ Settings resolve(const ConfigList& config, const Graph& graph) {
   for (size_t i = 0; i < config.entries.size(); ++i) {
     const ConfigEntry& entry = config.entries[i];
     const Selector selector(graph, names, entry);
-    const Selection included = selector.included();
+    const Selection included = selector.included(settings.notes);
     const Selection excluded = selector.excluded();
     const int request = add_request(entry, i, settings);
     if (!entry.aligned_with.empty()) {

@@ -1,21 +1,13 @@
 #include "parsimony/pruners/level.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
-#include "parsimony/masks/smallest.h"
 #include "parsimony/pruners/layers.h"
+#include "parsimony/pruners/level_counts.h"
 
 namespace parsimony {
 
 namespace {
-
-constexpr double kSlack = 1e-9;  // 0.29 · 100 is 28.999…
-
-int64_t floor_of(double ratio, int64_t count) {
-  return static_cast<int64_t>(std::floor(ratio * static_cast<double>(count) + kSlack));
-}
 
 /// Request per matrix; kNone where one of its layers is not pruned by elements.
 class Requests {
@@ -54,18 +46,6 @@ class Requests {
   std::vector<WeightId> order_;
 };
 
-std::vector<int64_t> count_zeros(const std::vector<const Weight*>& weights,
-                                 const Request& request) {
-  if (request.scope == Scope::kGlobal) {
-    int64_t total = 0;
-    for (const Weight* weight : weights) total += weight->count();
-    return count_smallest(weights, floor_of(request.ratio, total));
-  }
-  std::vector<int64_t> counts;
-  for (const Weight* weight : weights) counts.push_back(floor_of(request.ratio, weight->count()));
-  return counts;
-}
-
 }  // namespace
 
 std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& settings) {
@@ -78,17 +58,17 @@ std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& sett
       if (graph.weight(weight).dtype != DType::kUInt8) requests.add(weight, settings.layers[n]);
     }
   }
-  std::vector<TensorZeros> result;
+  std::vector<LeveledMatrix> matrices;
   for (size_t r = 0; r < settings.requests.size(); ++r) {
-    std::vector<const Weight*> weights;
-    for (WeightId id : requests.following(static_cast<int>(r))) {
-      weights.push_back(&graph.weight(id));
+    for (const WeightId id : requests.following(static_cast<int>(r))) {
+      matrices.push_back({&graph.weight(id), static_cast<int>(r)});
     }
-    const std::vector<int64_t> counts = count_zeros(weights, settings.requests[r]);
-    for (size_t i = 0; i < weights.size(); ++i) {
-      if (counts[i] > 0) result.push_back({weights[i]->name, counts[i]});
-      if (graph.release) graph.release(*weights[i]);
-    }
+  }
+  const std::vector<int64_t> counts = level_counts(settings, matrices);
+  std::vector<TensorZeros> result;
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    if (counts[i] > 0) result.push_back({matrices[i].weight->name, counts[i]});
+    if (graph.release) graph.release(*matrices[i].weight);
   }
   return result;
 }

@@ -19,10 +19,10 @@ struct TensorZeros {
   bool operator==(const TensorZeros&) const = default;
 };
 
-/// How many elements of each weight matrix the requests with criterion "level" zero, in the order
-/// of the layers. Local: floor(ratio · elements) of each. Global: of all matrices of the request
-/// together; one threshold, equal magnitudes fall to the earlier tensor. A matrix that several
-/// layers use follows the most careful of them. Unsigned integers have no zero and are left alone.
+/// How many elements of each weight matrix the requests with criterion "level" zero (see
+/// level_counts.h), request by request in the order of the layers. Equal magnitudes fall to the
+/// earlier tensor. A matrix that several layers use follows the most careful of them. Unsigned
+/// integers have no zero and are left alone.
 /// @throws ModelError if a weight that is ranked globally has a NaN
 /// @source NNI 3.0, LevelPruner
 std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& settings);

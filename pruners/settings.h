@@ -55,6 +55,7 @@ struct LayerSetting {
 struct Settings {
   std::vector<Request> requests;
   std::vector<LayerSetting> layers;  ///< per node of the graph; see Layers for which are layers
+  std::vector<std::string> notes;    ///< what was ignored, and why
 };
 
 /// Requests that share a budget, each once, in order of the first: those of one global group, and

@@ -196,6 +196,23 @@ TEST(Resolve, NamesOptionsOfTheCommandLine) {
             "--exclude: this network has no layer \"fd\". Did you mean \"fc\"?");
 }
 
+TEST(Resolve, IgnoresUnknownNamesBesideKnownOnes) {
+  const Network net;
+  const char* const json = R"([{"op_names": ["fc", "fd"], "sparse_ratio": 0.5}])";
+  EXPECT_EQ(net.states(json), "---p-");
+  EXPECT_EQ(
+      net.resolve(json).notes,
+      (std::vector<std::string>{
+          "c.json: config_list[0].op_names[1]: this network has no layer \"fd\". Did you mean "
+          "\"fc\"? The name is ignored."}));
+  EXPECT_EQ(net.error_of(R"([{"op_names": ["fd"], "sparse_ratio": 0.5}])"),
+            "c.json: config_list[0].op_names[0]: this network has no layer \"fd\". Did you mean "
+            "\"fc\"?");
+  EXPECT_EQ(net.error_of(R"([{"sparse_ratio": 0.5}, {"op_names": ["fc", "fd"], "exclude": true}])"),
+            "c.json: config_list[1].op_names[1]: this network has no layer \"fd\". Did you mean "
+            "\"fc\"?");
+}
+
 TEST(Resolve, FindsPartsOfNames) {
   const Network net;
   EXPECT_EQ(net.states(entry(R"("op_partial_names": ["conv"])")), "p-p--");
