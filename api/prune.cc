@@ -9,6 +9,7 @@
 #include "parsimony/graph/finite.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/masks/propagate.h"
+#include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/level.h"
 #include "parsimony/speedup/make_plan.h"
 
@@ -105,6 +106,8 @@ class Planner {
   Pruning run() {
     settings_ = timed_("config", [&] { return resolve(config_, graph_); });
     pruning_.notes = settings_.notes;
+    needs_ = needs_of(settings_);
+    if (!needs_.empty() && !options_.measure) throw errors::needs_data(*needs_.criteria.begin());
     timed_("weights", [&] {
       check_weights(graph_);
       return true;
@@ -137,9 +140,11 @@ class Planner {
     Coupling& coupling = pruning_.analysis.coupling;
     AxisMasks& masks = pruning_.allocation.masks;
     coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
+    measure();
+    const CriterionOptions criterion{options_.seed, needs_.empty() ? nullptr : &statistics_};
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
     pruning_.allocation = timed_(
-        "score", [&] { return allocate(graph_, sample, coupling, settings_, {options_.seed}); });
+        "score", [&] { return allocate(graph_, sample, coupling, settings_, criterion); });
     zeros_ = timed_("score", [&] { return prune_elements(graph_, settings_); });
     if (!zeros_.empty()) dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
     if (options_.exact_only) leave_mixing_whole(coupling, masks);
@@ -148,6 +153,15 @@ class Planner {
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
     for (const NodeId node : made.refused) refuse(node);
     return made.refused.empty();
+  }
+
+  /// Runs data through the network, if what is asked for is to be judged by it.
+  void measure() {
+    if (needs_.empty()) return;
+    const Analysis& analysis = pruning_.analysis;
+    statistics_ = timed_("measure", [&] {
+      return options_.measure(graph_, analysis.facts, analysis.coupling, needs_);
+    });
   }
 
   /// Channels that the zeroed elements leave behind.
@@ -213,6 +227,8 @@ class Planner {
   Settings settings_;
   CouplingOptions coupling_options_;
   std::optional<Probed> other_sizes_;
+  Needs needs_;
+  Statistics statistics_;
   std::vector<TensorZeros> zeros_;
   int dead_ = 0;
 };

@@ -13,6 +13,7 @@
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/speedup/observation.h"
+#include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
@@ -25,6 +26,7 @@ struct PruneOptions {
   Constants constants = Constants::kDrop;           ///< what the small model is equal to
   std::vector<ElementMask> masks;  ///< with exact constants: zeros beside what the config asks for
   Observe observe;                 ///< with exact constants; without it none but zeros are removed
+  Measurement measure;             ///< runs data through the network, where a criterion needs it
   std::function<void(std::string_view stage)> progress;  ///< told what begins; may be empty
 };
 

@@ -36,6 +36,16 @@ ConfigError nothing_asked() {
       "--ratio 0.5");
 }
 
+ConfigError no_calibration(std::string_view option) {
+  return ConfigError(std::string(option) +
+                     " says how calibration data are read; give them with --calibration DATA");
+}
+
+ConfigError mean_without_deviation(size_t means, size_t deviations) {
+  return ConfigError("--mean has " + std::to_string(means) + " numbers and --std " +
+                     std::to_string(deviations) + "; wanted as many of both, one for each channel");
+}
+
 ConfigError both_asked(std::string_view option) {
   return ConfigError("prune: " + std::string(option) +
                      " is for pruning without a config file; with --config, write it there");

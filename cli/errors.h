@@ -17,6 +17,10 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
 ConfigError nothing_asked();
+/// `option` says how calibration data are read, and there are none.
+ConfigError no_calibration(std::string_view option);
+/// --mean and --std come together, with one number for each channel.
+ConfigError mean_without_deviation(size_t means, size_t deviations);
 ConfigError both_asked(std::string_view option);
 ConfigError too_many_inputs(size_t given, size_t wanted);
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);

@@ -6,6 +6,7 @@
 #include "parsimony/api/apply.h"
 #include "parsimony/api/blame.h"
 #include "parsimony/api/prune.h"
+#include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
@@ -25,7 +26,7 @@
 namespace parsimony::cli {
 namespace {
 
-const std::vector<std::string> kStages = {"read", "config", "weights", "infer", "couple", "score",
+const std::vector<std::string> kStages = {"read", "config", "weights", "infer", "couple", "measure", "score",
                                           "plan", "check",  "prove",   "edit",  "write"};
 
 /// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
@@ -77,6 +78,7 @@ class PruneRun {
     const ConfigList config = config_of(options_);
     read();
     PruneOptions prune_options = prune_options_of(options_, model_->graph());
+    prune_options.measure = measurement(resolved(options_.calibration, config), threads_);
     prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };
     pruning_ = plan_pruning(model_->graph(), config, prune_options);
     for (const StageTime& time : pruning_.times)

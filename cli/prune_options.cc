@@ -1,5 +1,6 @@
 #include "parsimony/cli/prune_options.h"
 
+#include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
@@ -62,6 +63,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_input_option(command, options.inputs);
   command.add_option("--seed", options.seed, "For criteria that draw at random (0)")
       ->type_name("N");
+  add_calibration_options(command, options.calibration);
   command.add_option("--plan", options.plan, "Write what was removed: for apply and verify")
       ->type_name("P.json");
   command.add_option("--report", options.report, "Write costs, groups, notes and times as JSON")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/cli/calibration_order.h"
 #include "parsimony/speedup/proof.h"
 
 namespace parsimony::cli {
@@ -27,6 +28,7 @@ struct PruneCommandOptions {
   bool verify = true;
   std::string threads;  ///< as it was given
   ProofOptions proof;
+  CalibrationOrder calibration;
   uint64_t seed = 0;
 };
 

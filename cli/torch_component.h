@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "parsimony/api/model.h"
+#include "parsimony/cli/calibration_order.h"
 #include "parsimony/cli/training_order.h"
 #include "parsimony/machine/report.h"
 #include "parsimony/speedup/observation.h"
+#include "parsimony/pruners/statistics.h"
 
 namespace parsimony::cli {
 
@@ -62,12 +64,18 @@ class TorchComponent {
   virtual bool differs(const Graph& original, const Plan& plan, const Probe& probe,
                        const ProofOptions& options) = 0;
 
+  /// Runs calibration data through the network that `graph` describes; see training/statistics.
+  /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
+  /// networks with several inputs and what cannot be run
+  virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                             const Needs& needs, const CalibrationOrder& order) = 0;
+
  protected:
   ~TorchComponent() = default;  // lives as long as the process
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 5;
+constexpr int32_t kTorchInterface = 6;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

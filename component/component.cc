@@ -2,6 +2,7 @@
 #include <torch/version.h>
 
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/component/calibration.h"
 #include "parsimony/component/guard.h"
 #include "parsimony/component/runners.h"
 #include "parsimony/component/script_model.h"
@@ -10,6 +11,7 @@
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/observe.h"
 #include "parsimony/torch_io/prove.h"
+#include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::component {
 namespace {
@@ -64,6 +66,14 @@ class Component final : public cli::TorchComponent {
   bool differs(const Graph& original, const Plan& plan, const Probe& probe,
                const ProofOptions& options) override {
     return guarded([&] { return torch_io::differs(original, plan, probe, options); });
+  }
+
+  Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                     const Needs& needs, const cli::CalibrationOrder& order) override {
+    return guarded([&] {
+      const training::Dataset data = calibration_data(order, graph);
+      return training::measure(graph, facts, coupling, needs, training::batches_of(data, order.samples));
+    });
   }
 };
 

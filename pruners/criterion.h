@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 namespace parsimony {
 
+enum class Measure : uint8_t;
 struct Statistics;
 
 struct CriterionOptions {
@@ -23,13 +25,16 @@ struct CriterionOptions {
   const Statistics* statistics = nullptr;
 };
 
-/// One score per channel of the group; the lowest go first.
+/// One score per channel of the group; the lowest go first. Empty where the criterion has nothing
+/// to judge the group by: it stays whole then, and a note says so.
 using Scores = std::vector<double>;
 
 struct Criterion {
   std::string_view name;  ///< as the command line and the config list spell it
   /// Null for criteria that judge single elements instead (see level.h).
   Scores (*score)(const Graph& graph, const Group& group, const CriterionOptions& options);
+  /// What it reads of the statistics; nothing for criteria that need no data.
+  std::optional<Measure> measure = {};
 };
 
 /// Every criterion, one row each, in alphabetical order.

@@ -40,4 +40,11 @@ UnsupportedError no_latency_table() {
   return UnsupportedError("a budget of milliseconds, and no latency table to spend it by");
 }
 
+ConfigError needs_data(std::string_view criterion) {
+  return ConfigError("criterion \"" + std::string(criterion) +
+                     "\" judges channels by data that runs through the network, and there is "
+                     "none: give --calibration DATA, for example --calibration cifar10:DIR; in a "
+                     "program, PruneOptions::measure or TorchPruneOptions::measure");
+}
+
 }  // namespace parsimony::errors

@@ -7,11 +7,13 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "parsimony/graph/rule.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/pruners/settings.h"
 
 namespace parsimony {
 
@@ -37,19 +39,27 @@ struct InputMoments {
 
 struct Statistics {
   int64_t samples = 0;
+  std::vector<std::string> groups;  ///< ids of the coupling's groups, in their order
   /// channels[measure][group][channel]; a group that was not reached has an empty entry.
   std::map<Measure, std::vector<std::vector<double>>> channels;
   /// By the name of the weight matrix as the model stores it.
   std::map<std::string, InputMoments> inputs;
+
+  /// One number per channel; empty where the measure or the group was not reached.
+  std::span<const double> of(Measure measure, const Group& group) const;
 };
 
 /// What a run with data shall collect.
 struct Needs {
   std::set<Measure> channels;
-  std::set<std::string> inputs;  ///< weight matrices whose InputMoments are wanted
+  std::set<std::string> inputs;    ///< weight matrices whose InputMoments are wanted
+  std::set<std::string> criteria;  ///< who asks for it
 
   bool empty() const { return channels.empty() && inputs.empty(); }
 };
+
+/// What the criteria of those requests read that a layer follows.
+Needs needs_of(const Settings& settings);
 
 /// Runs data through the network that a graph describes. Given by whoever has libtorch and data.
 using Measurement =

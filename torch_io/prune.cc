@@ -40,6 +40,7 @@ class LivePruning {
     plan_options.granularity = options_.granularity;
     plan_options.seed = options_.seed;
     plan_options.exact_only = options_.exact_only;
+    plan_options.measure = options_.measure;
     pruning_ = plan_pruning(script_.graph, config, plan_options);
     for (PlanGroup& group : pruning_.plan.groups) {
       std::erase_if(group.slices,

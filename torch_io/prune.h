@@ -21,6 +21,8 @@ struct TorchPruneOptions {
   bool exact_only = false;                          ///< leave groups that mix whole
   bool verify = true;                               ///< run masked original and small module
   ProofOptions proof = {};
+  /// Runs data through the module, where a criterion needs it: training::measurement() makes one.
+  Measurement measure = {};
 };
 
 /// The plan that was carried out, and what came of it.

@@ -21,6 +21,7 @@ PruneOptions prune_options(const Cutting& cutting, const CutOptions& options) {
   result.inputs = cutting.inputs;
   result.granularity = options.granularity;
   result.seed = options.seed;
+  result.measure = options.measure;
   return result;
 }
 

@@ -61,6 +61,7 @@ class LiveNet final : public Net {
     own.granularity = options.granularity;
     own.seed = options.seed;
     own.verify = options.verify;
+    own.measure = options.measure;
     place(*this, c10::kCPU, false);
     Pruned pruned = parsimony::prune(*live_.module, all_forward(), {example.cpu()}, config, own);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;

@@ -9,6 +9,7 @@
 
 #include "parsimony/configs/config.h"
 #include "parsimony/masks/cost.h"
+#include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/torch_io/optimizer.h"
@@ -20,6 +21,7 @@ struct CutOptions {
   uint64_t seed = 0;   ///< for criteria that draw at random
   bool verify = true;  ///< run masked original and small network
   Granularity granularity = Granularity::kChannel;
+  Measurement measure = {};  ///< for criteria that need data
 };
 
 /// What one pruning did.

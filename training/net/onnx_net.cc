@@ -16,6 +16,7 @@
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
+#include "parsimony/training/net/logits.h"
 
 namespace parsimony::training {
 namespace {
@@ -23,16 +24,6 @@ namespace {
 using onnx_io::ModelFile;
 using onnx_io::OnnxEditor;
 using onnx_io::to_graph;
-
-/// The loss wants what stands before a Softmax at the end.
-Graph with_logits(Graph graph) {
-  ValueId& answer = graph.outputs.front();
-  const NodeId producer = graph.value(answer).producer;
-  if (producer == kNone) return graph;
-  const Node& node = graph.node(producer);
-  if (node.domain.empty() && node.op == "Softmax") answer = node.inputs.front();
-  return graph;
-}
 
 /// The example's shape, where the file leaves more open than the batch.
 std::vector<InputSpec> specs_of(const Graph& graph, const at::Tensor& example) {

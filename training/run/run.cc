@@ -12,11 +12,14 @@
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/errors.h"
 #include "parsimony/training/run/temporary_folder_impl.h"
+#include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::training {
 namespace {
 
 using Score = LedgerPoint::Score;
+
+constexpr int64_t kCalibration = 256;  // samples that criteria are shown, where they need data
 
 std::string percent(const Score& score) {
   char text[64];
@@ -256,8 +259,11 @@ void Run::cut(const Step& step) {
     copy_values(*net_, *dense);
     teach_by(std::move(dense));
   }
-  Cut done = net_->prune(example(), cuts_[step.cut],
-                         {.seed = recipe_.train.seed, .verify = options_.verify});
+  CutOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
+  const auto& calibration = cuts_[step.cut].calibration;
+  const int64_t samples = calibration ? calibration->samples : kCalibration;
+  options.measure = measurement(batches_of(data_, samples));
+  Cut done = net_->prune(example(), cuts_[step.cut], options);
   place(*net_, options_.device, options_.channels_last);
   stage_.reset();  // a fresh optimizer
   search_.reset();

@@ -102,6 +102,20 @@ class Fake final : public cli::TorchComponent {
     return std::any_of(plan.groups.begin(), plan.groups.end(),
                        [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
   }
+  /// The higher a channel's number, the less it matters.
+  Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,
+                     const cli::CalibrationOrder& order) override {
+    Statistics statistics;
+    statistics.samples = order.samples;
+    for (const Group& group : coupling.groups) {
+      statistics.groups.push_back(group.id);
+      for (const Measure measure : needs.channels) {
+        auto& values = statistics.channels[measure].emplace_back();
+        for (int c = group.size; c > 0; --c) values.push_back(c);
+      }
+    }
+    return statistics;
+  }
 };
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include "parsimony/cli/calibration.h"
+
+#include <limits>
+
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/torch_component.h"
+
+namespace parsimony::cli {
+
+void add_calibration_options(CLI::App& command, CalibrationOrder& order) {
+  const char* group = "Data that runs through the network";
+  command
+      .add_option("--calibration", order.data,
+                  "For criteria and recovery that need data: cifar10:DIR, folder:DIR, npy:X,Y, …")
+      ->type_name("DATA")
+      ->group(group);
+  command.add_option("--samples", order.samples, "The first N of its training part (256)")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()))
+      ->group(group);
+  command
+      .add_option("--mean", order.mean, "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
+      ->type_name("M")
+      ->delimiter(',')
+      ->group(group);
+  command.add_option("--std", order.deviation, "What is then divided by, of each channel")
+      ->type_name("S")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+}
+
+CalibrationOrder resolved(CalibrationOrder given, const ConfigList& config) {
+  if (given.data.empty() && config.calibration) {
+    given.data = config.calibration->data;
+    given.samples = config.calibration->samples;
+  }
+  if (given.mean.size() != given.deviation.size()) {
+    throw errors::mean_without_deviation(given.mean.size(), given.deviation.size());
+  }
+  if (given.data.empty() && !given.mean.empty()) throw errors::no_calibration("--mean");
+  return given;
+}
+
+Measurement measurement(const CalibrationOrder& order, std::optional<int> threads) {
+  if (order.data.empty()) return {};
+  return [order, threads](const Graph& graph, const Facts& facts, const Coupling& coupling,
+                          const Needs& needs) {
+    torch_component().choose_threads(threads);
+    return torch_component().measure(graph, facts, coupling, needs, order);
+  };
+}
+
+}  // namespace parsimony::cli

@@ -1,0 +1,30 @@
+#include "parsimony/pruners/statistics.h"
+
+#include <algorithm>
+
+#include "parsimony/pruners/criterion.h"
+
+namespace parsimony {
+
+std::span<const double> Statistics::of(Measure measure, const Group& group) const {
+  const auto found = channels.find(measure);
+  const auto at = std::find(groups.begin(), groups.end(), group.id);
+  const auto index = static_cast<size_t>(at - groups.begin());
+  if (found == channels.end() || index >= found->second.size()) return {};
+  return found->second[index];
+}
+
+Needs needs_of(const Settings& settings) {
+  Needs needs;
+  for (const LayerSetting& layer : settings.layers) {
+    if (layer.state != LayerSetting::State::kPruned || layer.request == kNone) continue;
+    const Request& request = settings.requests[static_cast<size_t>(layer.request)];
+    const Criterion& criterion = find_criterion(request.criterion);
+    if (!criterion.measure) continue;
+    needs.channels.insert(*criterion.measure);
+    needs.criteria.insert(request.criterion);
+  }
+  return needs;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,27 @@
+#include "parsimony/training/statistics/batches.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace parsimony::training {
+
+Batches batches_of(const Dataset& data, int64_t samples) {
+  return [&data, samples](int64_t size) -> Feed {
+    LoaderOptions options = for_evaluation(with_scale_of(data, {.batch = size}));
+    options.prefetch = 2;
+    const auto loader = std::make_shared<Loader>(data.train, options);
+    loader->start(0);
+    return [loader, left = std::min(samples, data.train.count())]() mutable -> std::optional<Batch> {
+      if (left <= 0) return {};
+      std::optional<Batch> batch = loader->next();
+      if (!batch) return {};
+      const int64_t count = std::min(left, batch->labels.size(0));
+      left -= count;
+      batch->inputs = batch->inputs.narrow(0, 0, count);
+      batch->labels = batch->labels.narrow(0, 0, count);
+      return batch;
+    };
+  };
+}
+
+}  // namespace parsimony::training

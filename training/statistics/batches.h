@@ -1,0 +1,24 @@
+// Where calibration data come from, one batch after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loader/loader.h"
+
+namespace parsimony::training {
+
+/// The next batch; nothing behind the last.
+using Feed = std::function<std::optional<Batch>()>;
+
+/// Begins to go through the data from the start, `size` samples at a time; the last batch may be
+/// smaller. Each call gives the same batches.
+using Batches = std::function<Feed(int64_t size)>;
+
+/// The first `samples` of the training part as the network sees them, in order and unchanged.
+/// `data` must outlive it.
+Batches batches_of(const Dataset& data, int64_t samples);
+
+}  // namespace parsimony::training

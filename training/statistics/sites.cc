@@ -1,0 +1,77 @@
+#include "parsimony/training/statistics/sites.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "parsimony/pruners/layers.h"
+
+namespace parsimony::training {
+namespace {
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const Coupling& coupling)
+      : graph_(graph), coupling_(coupling), layers_(graph) {}
+
+  std::vector<Site> of(int group) const {
+    std::vector<Site> sites;
+    for (const NodeId layer : layers_with(group, Role::kIn)) {
+      const auto& inputs = graph_.node(layer).inputs;
+      for (size_t i = 0; i < inputs.size(); ++i) add(group, layer, static_cast<int>(i), inputs[i], sites);
+    }
+    if (!sites.empty()) return sites;
+    for (const NodeId layer : layers_with(group, Role::kOut)) {
+      for (const ValueId value : graph_.node(layer).outputs) add(group, kNone, 0, value, sites);
+    }
+    return sites;
+  }
+
+ private:
+  std::set<NodeId> layers_with(int group, Role role) const {
+    std::set<NodeId> found;
+    for (const Member& member : coupling_.groups[static_cast<size_t>(group)].members) {
+      const bool matrix = graph_.weight(graph_.value(member.value).weight).dims.size() >= 2;
+      if (member.role != role || member.node == kNone || !matrix) continue;
+      for (const NodeId layer : layers_.using_weight_of(member.node)) found.insert(layer);
+    }
+    return found;
+  }
+
+  /// The first dimension of the value that has channels of the group.
+  void add(int group, NodeId reader, int input, ValueId value, std::vector<Site>& sites) const {
+    if (value == kNone || graph_.value(value).weight != kNone) return;
+    const auto& lines = coupling_.value_lines[static_cast<size_t>(value)];
+    const int64_t other = coupling_.groups[static_cast<size_t>(group)].size;
+    for (size_t dim = 0; dim < lines.size(); ++dim) {
+      const int line = coupling_.line_of(value, static_cast<int>(dim));
+      if (line == kNone) continue;
+      const auto channels = coupling_.channels(line);
+      const auto belongs = [&](const ChannelId& c) { return c.group == group; };
+      if (std::none_of(channels.begin(), channels.end(), belongs)) continue;
+      Site site{group, reader, input, value, static_cast<int>(dim), {}};
+      for (const ChannelId& c : channels) {
+        site.channels.push_back(belongs(c) ? int64_t{c.channel} : other);
+      }
+      sites.push_back(std::move(site));
+      return;
+    }
+  }
+
+  const Graph& graph_;
+  const Coupling& coupling_;
+  Layers layers_;
+};
+
+}  // namespace
+
+std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling) {
+  const Finder finder(graph, coupling);
+  std::vector<Site> sites;
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    for (Site& site : finder.of(static_cast<int>(g))) sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+}  // namespace parsimony::training
