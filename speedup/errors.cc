@@ -54,4 +54,24 @@ UnsupportedError plan_cannot_say(std::string_view what, std::string_view why) {
   return UnsupportedError("a plan cannot hold \"" + std::string(what) + "\": " + std::string(why));
 }
 
+ModelError sums_do_not_fit(int64_t rows, int64_t columns, int64_t cross_columns) {
+  return ModelError("least squares: the second moments are [" + std::to_string(rows) + ", " +
+                    std::to_string(columns) + "], the cross moments have " +
+                    std::to_string(cross_columns) + " columns; wanted [in, in] and in columns");
+}
+
+ModelError sums_not_finite() {
+  return ModelError(
+      "least squares: the sums hold infinities or NaN; look for them in the calibration data and "
+      "in the network's weights");
+}
+
+ConfigError unknown_recovery(std::string_view text, std::string_view place,
+                             std::span<const std::string> known) {
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  return ConfigError(std::string(place) + ": unknown recovery \"" + std::string(text) +
+                     "\"; wanted " + list + "." + did_you_mean(text, known));
+}
+
 }  // namespace parsimony::errors

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "parsimony/graph/errors.h"
@@ -20,5 +22,11 @@ ConfigError values_lack(std::string_view file, std::string_view tensor);
 ConfigError values_differ(std::string_view file, std::string_view tensor, std::string_view found,
                           std::string_view wanted);
 UnsupportedError plan_cannot_say(std::string_view what, std::string_view why);
+/// Second moments are [in, in], cross moments [out, in].
+ModelError sums_do_not_fit(int64_t rows, int64_t columns, int64_t cross_columns);
+ModelError sums_not_finite();
+/// `place` is where it was asked for: "--recover".
+ConfigError unknown_recovery(std::string_view text, std::string_view place,
+                             std::span<const std::string> known);
 
 }  // namespace parsimony::errors

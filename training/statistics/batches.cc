@@ -11,16 +11,17 @@ Batches batches_of(const Dataset& data, int64_t samples) {
     options.prefetch = 2;
     const auto loader = std::make_shared<Loader>(data.train, options);
     loader->start(0);
-    return [loader, left = std::min(samples, data.train.count())]() mutable -> std::optional<Batch> {
-      if (left <= 0) return {};
-      std::optional<Batch> batch = loader->next();
-      if (!batch) return {};
-      const int64_t count = std::min(left, batch->labels.size(0));
-      left -= count;
-      batch->inputs = batch->inputs.narrow(0, 0, count);
-      batch->labels = batch->labels.narrow(0, 0, count);
-      return batch;
-    };
+    return
+        [loader, left = std::min(samples, data.train.count())]() mutable -> std::optional<Batch> {
+          if (left <= 0) return {};
+          std::optional<Batch> batch = loader->next();
+          if (!batch) return {};
+          const int64_t count = std::min(left, batch->labels.size(0));
+          left -= count;
+          batch->inputs = batch->inputs.narrow(0, 0, count);
+          batch->labels = batch->labels.narrow(0, 0, count);
+          return batch;
+        };
   };
 }
 

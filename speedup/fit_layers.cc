@@ -1,0 +1,228 @@
+#include "parsimony/speedup/fit_layers.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+namespace parsimony {
+namespace {
+
+int64_t integer(const Node& node, std::string_view name, int64_t fallback) {
+  for (const auto& [own, value] : node.attributes) {
+    if (own == name && std::holds_alternative<int64_t>(value)) return std::get<int64_t>(value);
+  }
+  return fallback;
+}
+
+double real(const Node& node, std::string_view name, double fallback) {
+  for (const auto& [own, value] : node.attributes) {
+    if (own == name && std::holds_alternative<double>(value)) return std::get<double>(value);
+  }
+  return fallback;
+}
+
+bool is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const std::vector<std::string>& fixed) : graph_(graph), fixed_(fixed) {
+    readers_.resize(graph.values.size());
+    producer_.resize(graph.values.size(), kNone);
+    weight_reads_.resize(graph.weights.size(), 0);
+    for (size_t n = 0; n < graph.nodes.size(); ++n) read(static_cast<NodeId>(n));
+  }
+
+  std::vector<FitLayer> layers() const {
+    std::vector<FitLayer> result;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      std::optional<FitLayer> layer = matrix_of(static_cast<NodeId>(n));
+      if (!layer) continue;
+      follow(*layer);
+      layer->rectified = only_relu_reads(layer->answer);
+      result.push_back(*layer);
+    }
+    return result;
+  }
+
+  std::vector<NodeId> norms() const {
+    std::vector<NodeId> result;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (is_norm(graph_.nodes[n])) result.push_back(static_cast<NodeId>(n));
+    }
+    return result;
+  }
+
+ private:
+  // A Graph that was edited does not keep producers and uses up to date.
+  void read(NodeId n) {
+    const Node& node = graph_.node(n);
+    for (const ValueId v : node.outputs) {
+      if (v != kNone) producer_[static_cast<size_t>(v)] = n;
+    }
+    const auto use = [&](ValueId v) {
+      if (v == kNone) return;
+      readers_[static_cast<size_t>(v)].push_back(n);
+      const WeightId weight = graph_.value(v).weight;
+      if (weight != kNone) ++weight_reads_[static_cast<size_t>(weight)];
+    };
+    for (const ValueId v : node.inputs) use(v);
+    for (const Body& body : node.bodies) {
+      for (const ValueId v : body.captures) use(v);
+    }
+  }
+
+  /// The weight that operand `i` of the node shows, if nobody else reads it; else kNone.
+  WeightId own_weight(const Node& node, size_t i) const {
+    if (i >= node.inputs.size() || node.inputs[i] == kNone) return kNone;
+    const WeightId weight = graph_.value(node.inputs[i]).weight;
+    if (weight == kNone || weight_reads_[static_cast<size_t>(weight)] != 1) return kNone;
+    return is_floating(graph_.weight(weight).dtype) ? weight : kNone;
+  }
+
+  bool is_activation(ValueId v) const { return v != kNone && graph_.value(v).weight == kNone; }
+
+  /// Who reads a value that nobody else does; kNone otherwise.
+  NodeId only_reader(ValueId v) const {
+    const auto& readers = readers_[static_cast<size_t>(v)];
+    const auto& outputs = graph_.outputs;
+    const bool shown = std::find(outputs.begin(), outputs.end(), v) != outputs.end();
+    return readers.size() == 1 && !shown && !graph_.value(v).captured ? readers[0] : kNone;
+  }
+
+  bool only_relu_reads(ValueId v) const {
+    const auto& readers = readers_[static_cast<size_t>(v)];
+    const auto& outputs = graph_.outputs;
+    if (std::find(outputs.begin(), outputs.end(), v) != outputs.end()) return false;
+    if (graph_.value(v).captured || readers.empty()) return false;
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](NodeId n) { return is(graph_.node(n), "Relu"); });
+  }
+
+  std::optional<FitLayer> matrix_of(NodeId n) const {
+    const Node& node = graph_.node(n);
+    const bool conv = is(node, "Conv");
+    const bool gemm = is(node, "Gemm");
+    if (!conv && !gemm && !is(node, "MatMul")) return {};
+    const WeightId weight = own_weight(node, 1);
+    if (weight == kNone || !is_activation(node.inputs[0])) return {};
+    const Weight& matrix = graph_.weight(weight);
+    if (conv ? matrix.dims.size() < 3 : matrix.dims.size() != 2) return {};
+    if (std::find(fixed_.begin(), fixed_.end(), matrix.name) != fixed_.end()) return {};
+    if (gemm && (real(node, "alpha", 1) != 1 || real(node, "beta", 1) != 1)) return {};
+    FitLayer layer;
+    layer.node = n;
+    layer.input = node.inputs[0];
+    layer.weight = weight;
+    layer.out_axis = conv || (gemm && integer(node, "transB", 0) != 0) ? 0 : 1;
+    layer.answer = node.outputs[0];
+    layer.answer_axis = conv ? 1 : -1;
+    layer.shift = conv || gemm ? shift_at(node, 2, layer) : kNone;
+    return layer;
+  }
+
+  WeightId shift_at(const Node& node, size_t i, const FitLayer& layer) const {
+    const WeightId weight = own_weight(node, i);
+    if (weight == kNone) return kNone;
+    const Shape& dims = graph_.weight(weight).dims;
+    const Shape& matrix = graph_.weight(layer.weight).dims;
+    return dims == Shape{matrix[static_cast<size_t>(layer.out_axis)]} ? weight : kNone;
+  }
+
+  /// To where the answer shows.
+  void follow(FitLayer& layer) const {
+    NodeId reader = only_reader(layer.answer);
+    if (reader != kNone && is(graph_.node(layer.node), "MatMul") &&
+        is(graph_.node(reader), "Add")) {
+      const Node& add = graph_.node(reader);
+      const size_t other = add.inputs[0] == layer.answer ? 1 : 0;
+      const WeightId bias = shift_at(add, other, layer);
+      if (bias != kNone) {
+        layer.shift = bias;
+        layer.answer = add.outputs[0];
+        reader = only_reader(layer.answer);
+      }
+    }
+    if (reader != kNone && layer.answer_axis == 1 && is_norm(graph_.node(reader)) &&
+        graph_.node(reader).inputs[0] == layer.answer) {
+      layer.norm = reader;
+      layer.answer = graph_.node(reader).outputs[0];
+      if (layer.shift == kNone) {
+        layer.shift = shift_at(graph_.node(reader), 3, layer);
+        layer.shift_sign = -1;
+      }
+      reader = only_reader(layer.answer);
+    }
+    if (reader == kNone || !is(graph_.node(reader), "Add")) return;
+    const Node& add = graph_.node(reader);
+    const ValueId beside = add.inputs[add.inputs[0] == layer.answer ? 1 : 0];
+    if (is_activation(beside) && !waits_for_later(beside, layer.node)) {
+      layer.answer = add.outputs[0];
+    }
+  }
+
+  bool is_norm(const Node& node) const {
+    if (!is(node, "BatchNormalization") || integer(node, "training_mode", 0) != 0) return false;
+    if (node.inputs.size() < 5 || !is_activation(node.inputs[0])) return false;
+    return own_weight(node, 3) != kNone && own_weight(node, 4) != kNone;
+  }
+
+  /// Has a layer behind `node` part in the value?
+  bool waits_for_later(ValueId value, NodeId node) const {
+    std::vector<ValueId> open = {value};
+    std::vector<bool> seen(graph_.values.size(), false);
+    while (!open.empty()) {
+      const ValueId v = open.back();
+      open.pop_back();
+      if (v == kNone || seen[static_cast<size_t>(v)]) continue;
+      seen[static_cast<size_t>(v)] = true;
+      const NodeId producer = producer_[static_cast<size_t>(v)];
+      if (producer == kNone) continue;
+      if (producer > node && matrix_of(producer)) return true;
+      const Node& from = graph_.node(producer);
+      open.insert(open.end(), from.inputs.begin(), from.inputs.end());
+      for (const Body& body : from.bodies) {
+        open.insert(open.end(), body.captures.begin(), body.captures.end());
+      }
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  const std::vector<std::string>& fixed_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<NodeId> producer_;
+  std::vector<int> weight_reads_;
+};
+
+}  // namespace
+
+std::vector<FitLayer> fit_layers(const Graph& graph, const std::vector<std::string>& fixed) {
+  return Finder(graph, fixed).layers();
+}
+
+std::vector<NodeId> batch_norms(const Graph& graph) { return Finder(graph, {}).norms(); }
+
+Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
+  std::vector<bool> needed(graph.values.size(), false);
+  for (const ValueId v : wanted) needed[static_cast<size_t>(v)] = true;
+  Graph part = graph;
+  part.nodes.clear();
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    const auto is_needed = [&](ValueId v) { return v != kNone && needed[static_cast<size_t>(v)]; };
+    if (!std::any_of(node.outputs.begin(), node.outputs.end(), is_needed)) continue;
+    const auto need = [&](ValueId v) {
+      if (v != kNone) needed[static_cast<size_t>(v)] = true;
+    };
+    for (const ValueId v : node.inputs) need(v);
+    for (const Body& body : node.bodies) {
+      for (const ValueId v : body.captures) need(v);
+    }
+    part.nodes.push_back(node);
+  }
+  std::reverse(part.nodes.begin(), part.nodes.end());
+  part.outputs = wanted;
+  return part;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,72 @@
+#include "parsimony/speedup/small_network.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "parsimony/masks/element_mask.h"
+
+namespace parsimony {
+namespace {
+
+/// The elements one behind the other.
+std::vector<std::byte> dense_bytes(const Weight& weight) {
+  const auto size = static_cast<size_t>(size_of(weight.dtype));
+  std::vector<std::byte> bytes(static_cast<size_t>(weight.count()) * size);
+  for (int64_t i = 0; i < weight.count(); ++i) {
+    std::memcpy(bytes.data() + static_cast<size_t>(i) * size, weight.data + i * weight.stride,
+                size);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t count) {
+  const auto& weights = graph().weights;
+  const auto found = std::find_if(weights.begin(), weights.end(),
+                                  [&](const Weight& w) { return w.name == tensor; });
+  if (found == weights.end()) return GraphEditor::zero_smallest(tensor, count);
+  const ElementMask mask = mask_smallest(*found, count);
+  std::vector<std::byte> bytes = dense_bytes(*found);
+  const auto size = static_cast<size_t>(size_of(found->dtype));
+  for (size_t i = 0; i < mask.keep.size(); ++i) {
+    if (mask.keep[i] == 0) std::memset(bytes.data() + i * size, 0, size);
+  }
+  GraphEditor::assign(tensor, bytes);
+}
+
+SmallNetwork::SmallNetwork(const Graph& original, const Plan& plan)
+    : editor_(original), folds_(plan.folds) {
+  replay(plan, editor_);
+  for (const PlanGroup& group : plan.groups) {
+    for (const PlanSlice& slice : group.slices) {
+      cuts_[slice.tensor].push_back({slice.axis, slice.size, slice.keep});
+    }
+  }
+  for (auto& [tensor, axes] : cuts_) axes = merged(axes);
+}
+
+std::vector<int64_t> SmallNetwork::kept(const std::string& weight, int axis) const {
+  const auto cut = cuts_.find(weight);
+  const AxisKeep* found = cut == cuts_.end() ? nullptr : find_axis(cut->second, axis);
+  return found == nullptr ? std::vector<int64_t>() : found->keep;
+}
+
+void SmallNetwork::assign(const Weight& weight, const std::vector<std::byte>& values,
+                          const std::string& reason) {
+  if (dense_bytes(weight) == values) return;
+  const std::string tensor = weight.name;  // `weight` may stand in what changes
+  editor_.assign(tensor, values);
+  const auto same = [&](const PlanFold& fold) { return fold.tensor == tensor; };
+  const auto known = std::find_if(folds_.begin(), folds_.end(), same);
+  if (known == folds_.end()) {
+    folds_.push_back({tensor, reason, values});
+    return;
+  }
+  known->values = values;
+  if (known->reason.find(reason) == std::string::npos) known->reason += "; " + reason;
+}
+
+std::vector<PlanFold> SmallNetwork::folds() const { return folds_; }
+
+}  // namespace parsimony

@@ -1,0 +1,66 @@
+// A linear layer as rows times a matrix: the same as the layer.
+#include "parsimony/torch_io/executor/linear_rows.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/tensor.h"
+#include "tests/support/model.h"
+
+namespace parsimony::test {
+namespace {
+
+at::Tensor noise(std::vector<int64_t> dims) {
+  return at::randn(dims, at::detail::createCPUGenerator(3), at::kFloat);
+}
+
+/// Runs `y = LAYER(x, W)` as a layer and as rows.
+void compare(const std::string& layer, const std::vector<int64_t>& dims,
+             const std::string& weight_dims, bool transposed = false) {
+  std::string sizes;
+  for (const int64_t size : dims) sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
+  const TextModel model("net (float[" + sizes + "] x) => (float y) { y = " + layer + "(x, W) }",
+                        {{"W", weight_dims}});
+  const Graph& graph = model.graph();
+  const Node& node = graph.nodes[0];
+  const at::Tensor x = noise(dims);
+  const at::Tensor weight = torch_io::to_tensor(graph.weights[0]);
+  GraphModule module(graph);
+  const at::Tensor y = module->forward(x).detach();
+  const int64_t groups = groups_of(node);
+  const at::Tensor wanted = answer_rows(y, node.op == "Conv" ? 1 : -1, groups);
+  const at::Tensor rows = linear_rows(node, x, weight);
+  const at::Tensor matrix = transposed ? weight.t() : weight;
+  const at::Tensor found =
+      at::matmul(rows, matrix.reshape({groups, -1, rows.size(2)}).transpose(1, 2));
+  ASSERT_EQ(found.sizes(), wanted.sizes()) << layer;
+  EXPECT_TRUE(at::allclose(found, wanted, 1e-4, 1e-4)) << layer;
+}
+
+TEST(LinearRows, ConvolutionsOfEveryKind) {
+  compare("Conv", {2, 3, 7, 7}, "5x3x3x3");
+  compare("Conv<pads=[1,0,2,1], strides=[2,1]>", {2, 3, 7, 6}, "5x3x3x2");
+  compare("Conv<pads=[2,2,2,2], dilations=[2,3]>", {2, 3, 9, 9}, "4x3x3x2");
+  compare("Conv<group=3, pads=[1,1,1,1]>", {2, 6, 5, 5}, "9x2x3x3");
+  compare("Conv<group=4>", {2, 4, 5, 5}, "8x1x3x3");
+  compare("Conv<auto_pad=\"SAME_LOWER\", strides=[2,2]>", {1, 2, 6, 7}, "3x2x3x3");
+  compare("Conv<pads=[1,1], strides=[2]>", {2, 3, 9}, "4x3x3");
+  compare("Conv<strides=[1,2,1]>", {1, 2, 4, 5, 4}, "3x2x2x2x2");
+}
+
+TEST(LinearRows, MatrixProducts) {
+  compare("Gemm<transB=1>", {4, 6}, "3x6");
+  compare("Gemm", {4, 6}, "6x3", true);
+  compare("Gemm<transA=1>", {6, 4}, "6x3", true);
+  compare("MatMul", {2, 5, 6}, "6x3", true);
+}
+
+TEST(LinearRows, RefusesWhatIsNoLinearLayer) {
+  const TextModel model("net (float[2,3] x) => (float[2,3] y) { y = Mul(x, W) }", {{"W", "3"}});
+  EXPECT_THROW(linear_rows(model.graph().nodes[0], noise({2, 3}), noise({3})), UnsupportedError);
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,338 @@
+// Recovery on small networks: what each step changes, and that a plan repeats it.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/QR>
+#include <cmath>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/speedup/small_network.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/executor/linear_rows.h"
+#include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/recovery/graph_net.h"
+#include "parsimony/training/recovery/judge.h"
+#include "parsimony/training/recovery/recover.h"
+#include "parsimony/training/recovery/refit.h"
+#include "tests/support/model.h"
+#include "tests/training/small_nets.h"
+
+namespace parsimony::training {
+namespace {
+
+using test::TextModel;
+
+/// Convolutions of several kinds, a residual sum, a BatchNorm, a Linear.
+const char* const kNet = R"(
+    net (float[N,3,32,32] x) => (float[N,10] y)
+    {
+      a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
+      b = Relu(a)
+      c = Conv<pads=[1,1,1,1]>(b, W2)
+      d = BatchNormalization(c, gamma, beta, mean, var)
+      e = Relu(d)
+      f = Conv<pads=[1,1,1,1], group=2>(e, W3, B3)
+      g = Add(f, b)
+      h = Relu(g)
+      i = GlobalAveragePool(h)
+      j = Flatten(i)
+      y = Gemm<transB=1>(j, W4, B4)
+    })";
+
+struct Pruned {
+  TextModel model{kNet,
+                  {{"W1", "12x3x3x3"},
+                   {"B1", "12"},
+                   {"W2", "16x12x3x3"},
+                   {"gamma", "16"},
+                   {"beta", "16"},
+                   {"mean", "16"},
+                   {"var", "16", "positive"},
+                   {"W3", "12x8x3x3"},
+                   {"B3", "12"},
+                   {"W4", "10x12"},
+                   {"B4", "10"}}};
+  Pruning pruning;
+  Batches batches = batches_of(test::small_data(), 48);
+
+  explicit Pruned(double ratio = 0.5) {
+    pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = ratio}));
+    EXPECT_GE(pruning.plan.groups.size(), 2U);
+  }
+  const Graph& graph() const { return model.graph(); }
+  const Plan& plan() const { return pruning.plan; }
+  Recovered recovered(std::vector<RecoveryMethod> steps) const {
+    RecoverOptions options;
+    options.steps = std::move(steps);
+    options.samples = 48;
+    options.finetune.epochs = 2;
+    options.finetune.lr = 1e-3;
+    return recover(graph(), plan(), test::small_data(), options);
+  }
+};
+
+const Weight& named(const Graph& graph, const std::string& name) {
+  for (const Weight& weight : graph.weights) {
+    if (weight.name == name) return weight;
+  }
+  throw ModelError("no weight " + name);
+}
+
+at::Tensor tensor(const Graph& graph, const std::string& name) {
+  return torch_io::to_tensor(named(graph, name));
+}
+
+/// Every batch's values, one behind the other.
+at::Tensor all(const Graph& graph, const std::string& value, const Batches& batches) {
+  const at::NoGradGuard no_grad;
+  Graph part = graph;
+  part.outputs = {graph.find(value)};
+  GraphModule module(part);
+  std::vector<at::Tensor> parts;
+  const Feed feed = batches(16);
+  while (const auto batch = feed()) parts.push_back(module->forward(batch->inputs));
+  return at::cat(parts);
+}
+
+Eigen::MatrixXd matrix(const at::Tensor& tensor) {
+  const at::Tensor wide = tensor.to(at::kDouble).contiguous();
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  return Eigen::Map<const RowMajor>(wide.data_ptr<double>(), wide.size(0), wide.size(1));
+}
+
+/// The layer's new weight by QR in double on all samples at once, without sums.
+at::Tensor by_qr(const at::Tensor& rows, const at::Tensor& lack, double ridge) {
+  Eigen::MatrixXd x(rows.size(0), rows.size(1) + 1);
+  x << matrix(rows), Eigen::VectorXd::Ones(rows.size(0));
+  const double lambda = ridge * x.squaredNorm() / static_cast<double>(x.cols());
+  Eigen::MatrixXd system(x.rows() + x.cols(), x.cols());
+  system << x, Eigen::MatrixXd::Identity(x.cols(), x.cols()) * std::sqrt(lambda);
+  Eigen::MatrixXd wanted = Eigen::MatrixXd::Zero(system.rows(), lack.size(1));
+  wanted.topRows(x.rows()) = matrix(lack);
+  const Eigen::MatrixXd found = system.colPivHouseholderQr().solve(wanted);
+  const at::Tensor result = at::empty({found.cols(), found.rows()}, at::kDouble);
+  std::copy(found.data(), found.data() + found.size(), result.data_ptr<double>());
+  return result;
+}
+
+double apart(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor wide = b.to(at::kDouble);
+  return ((a.to(at::kDouble) - wide).norm() / wide.norm()).item<double>();
+}
+
+struct FittedLayer {
+  const char* answer;
+  const char* input;
+  const char* weight;
+  const char* shift;
+  size_t node;
+  int64_t axis = 1;
+  int64_t groups = 1;
+};
+
+TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
+  const Pruned net;
+  const FittedLayer layers[] = {
+      {"d", "b", "W2", "mean", 2}, {"g", "e", "W3", "B3", 5, 1, 2}, {"y", "j", "W4", "B4", 10, -1}};
+  SmallNetwork small(net.graph(), net.plan());
+  const SmallNetwork before(net.graph(), net.plan());
+  refit(net.graph(), small, {}, net.batches, {.rounds = 1, .batch = 16});
+  for (const FittedLayer& layer : layers) {
+    SCOPED_TRACE(layer.weight);
+    // What the layer was fitted from: those before it as they are now, itself as it was.
+    Graph mixed = small.graph();
+    for (Weight& w : mixed.weights) {
+      if (w.name == layer.weight || w.name == layer.shift) w = named(before.graph(), w.name);
+    }
+    const at::Tensor old = tensor(mixed, layer.weight);
+    at::Tensor dense = all(net.graph(), layer.answer, net.batches);
+    const auto kept = small.kept(layer.weight, 0);
+    if (!kept.empty()) dense = dense.index_select(layer.axis, at::tensor(kept, at::kLong));
+    const at::Tensor lack =
+        answer_rows(dense - all(mixed, layer.answer, net.batches), layer.axis, layer.groups);
+    const at::Tensor rows =
+        linear_rows(small.graph().nodes[layer.node], all(mixed, layer.input, net.batches), old);
+    ASSERT_EQ(rows.size(0), layer.groups);
+    std::vector<at::Tensor> changes;
+    for (int64_t g = 0; g < layer.groups; ++g) changes.push_back(by_qr(rows[g], lack[g], 1e-3));
+    at::Tensor change = at::cat(changes);
+    if (layer.answer == std::string("d")) {
+      const at::Tensor scale = tensor(mixed, "gamma") / (tensor(mixed, "var") + 1e-5).sqrt();
+      change = change / scale.unsqueeze(1);
+    }
+    const at::Tensor wanted =
+        old.to(at::kDouble) + change.narrow(1, 0, change.size(1) - 1).reshape(old.sizes());
+    EXPECT_LT(apart(tensor(small.graph(), layer.weight), wanted), 1e-5);
+  }
+}
+
+TEST(Refit, LeavesNoLayerFurtherFromTheDenseOneThanBefore) {
+  const Pruned net;
+  const auto error = [&](const SmallNetwork& small, const char* value, const char* weight) {
+    at::Tensor dense = all(net.graph(), value, net.batches);
+    const auto kept = small.kept(weight, 0);
+    if (!kept.empty()) dense = dense.index_select(1, at::tensor(kept, at::kLong));
+    return apart(all(small.graph(), value, net.batches), dense);
+  };
+  SmallNetwork small(net.graph(), net.plan());
+  const double sum_before = error(small, "h", "W3");
+  const double norm_before = error(small, "e", "W2");
+  const double answer_before = output_error(net.graph(), small.graph(), net.batches, 16);
+  EXPECT_EQ(refit(net.graph(), small, {}, net.batches, {.batch = 16}), 3);
+  EXPECT_LT(error(small, "e", "W2"), norm_before);
+  EXPECT_LT(error(small, "h", "W3"), sum_before);
+  EXPECT_LT(output_error(net.graph(), small.graph(), net.batches, 16), answer_before / 2);
+}
+
+TEST(Refit, MoreRoundsInFrontOfAReluComeCloser) {
+  const Pruned net;
+  const auto behind = [&](int rounds) {
+    SmallNetwork small(net.graph(), net.plan());
+    refit(net.graph(), small, {"W3", "W4"}, net.batches, {.rounds = rounds, .batch = 16});
+    at::Tensor dense = all(net.graph(), "e", net.batches);
+    dense = dense.index_select(1, at::tensor(small.kept("W2", 0), at::kLong));
+    return apart(all(small.graph(), "e", net.batches), dense);
+  };
+  EXPECT_LT(behind(4), behind(1));
+}
+
+TEST(Refit, DoesNotDependOnHowManySamplesRunAtOnce) {
+  const Pruned net;
+  SmallNetwork one(net.graph(), net.plan());
+  SmallNetwork other(net.graph(), net.plan());
+  refit(net.graph(), one, {}, net.batches, {.batch = 48});
+  refit(net.graph(), other, {}, net.batches, {.batch = 5});
+  for (const char* name : {"W2", "W3", "W4", "B4"}) {
+    EXPECT_LT(apart(tensor(one.graph(), name), tensor(other.graph(), name)), 1e-4) << name;
+  }
+}
+
+TEST(Refit, ANetworkThatLacksNothingStaysAsItIs) {
+  const Pruned net;
+  SmallNetwork whole(net.graph(), Plan());
+  EXPECT_EQ(refit(net.graph(), whole, {}, net.batches, {.batch = 16}), 0);
+  EXPECT_TRUE(whole.folds().empty());
+}
+
+TEST(Refit, BiasGivesTheAnswersTheirMeans) {
+  const Pruned net;
+  SmallNetwork small(net.graph(), net.plan());
+  const at::Tensor matrix_before = tensor(small.graph(), "W4");
+  refit(net.graph(), small, {}, net.batches, {.weights = false, .batch = 16});
+  const at::Tensor found = all(small.graph(), "y", net.batches).mean(0);
+  const at::Tensor wanted = all(net.graph(), "y", net.batches).mean(0);
+  EXPECT_LT(apart(found, wanted), 1e-4);
+  at::Tensor dense = all(net.graph(), "d", net.batches).mean({0, 2, 3});
+  dense = dense.index_select(0, at::tensor(small.kept("W2", 0), at::kLong));
+  EXPECT_LT(apart(all(small.graph(), "d", net.batches).mean({0, 2, 3}), dense), 1e-4);
+  EXPECT_TRUE(at::equal(tensor(small.graph(), "W4"), matrix_before));
+}
+
+TEST(EstimateBatchNorms, GivesThemTheMomentsOfWhatTheyRead) {
+  const Pruned net;
+  SmallNetwork small(net.graph(), net.plan());
+  EXPECT_EQ(estimate_batch_norms(small, net.batches, 16), 1);
+  const at::Tensor read = all(small.graph(), "c", net.batches).movedim(1, 0).flatten(1);
+  EXPECT_LT(apart(tensor(small.graph(), "mean"), read.mean(1)), 1e-5);
+  EXPECT_LT(apart(tensor(small.graph(), "var"), read.var(1, false)), 1e-5);
+}
+
+TEST(Recover, ReportsEveryStepAndTellsWhatChanged) {
+  const Pruned net;
+  const Recovered result =
+      net.recovered({RecoveryMethod::kBias, RecoveryMethod::kBatchNorm,
+                     RecoveryMethod::kLeastSquares, RecoveryMethod::kFinetune});
+  const RecoveryReport& report = result.report;
+  ASSERT_EQ(report.steps.size(), 4U);
+  EXPECT_EQ(report.samples, 48);
+  EXPECT_EQ(report.test_samples, 64);
+  ASSERT_TRUE(report.dense_accuracy);
+  EXPECT_GT(report.before.error, 0.05);
+  EXPECT_LT(report.steps[0].after.error, report.before.error);
+  EXPECT_LT(report.steps[2].after.error, report.steps[1].after.error);
+  for (const PlanFold& fold : result.folds) {
+    EXPECT_FALSE(fold.values.empty()) << fold.tensor;
+    EXPECT_NE(fold.reason.find("fine-tuning"), std::string::npos) << fold.tensor;
+  }
+  SmallNetwork small(net.graph(), net.plan());
+  EXPECT_EQ(output_error(net.graph(), small.graph(), net.batches, 64), report.before.error);
+}
+
+TEST(Recover, ThePlanRepeatsItByteForByte) {
+  const Pruned net;
+  const Recovered result = net.recovered({RecoveryMethod::kLeastSquares});
+  const test::TemporaryFolder folder;
+  const auto written = [&](const std::string& name, const auto& edit) {
+    Pruned own;
+    onnx_io::OnnxEditor editor(own.model.file());
+    edit(own, editor);
+    own.model.file().write(folder / name);
+    return read_file(folder / name);
+  };
+  const std::string first = written("a.onnx", [&](Pruned& own, ModelEditor& editor) {
+    apply_plan(own.plan(), own.graph(), own.pruning.analysis.probe, editor);
+    for (const PlanFold& fold : result.folds) editor.assign(fold.tensor, fold.values);
+  });
+  Plan plan = net.plan();
+  plan.folds = result.folds;
+  const std::string again = written("b.onnx", [&](Pruned& own, ModelEditor& editor) {
+    apply_plan(plan, own.graph(), own.pruning.analysis.probe, editor);
+  });
+  EXPECT_EQ(first, again);
+  const SmallNetwork small(net.graph(), plan);
+  EXPECT_EQ(output_error(net.graph(), small.graph(), net.batches, 64),
+            result.report.steps[0].after.error);
+}
+
+TEST(Recover, WhatLevelPruningZeroedStaysZero) {
+  Pruned net;
+  Plan plan = net.plan();
+  plan.zeros = {{"W3", 400}};
+  plan.folds = {{"W3", "its smallest elements are zero"}};
+  RecoverOptions options;
+  options.steps = {RecoveryMethod::kLeastSquares, RecoveryMethod::kFinetune};
+  options.finetune.epochs = 1;
+  const Recovered result = recover(net.graph(), plan, test::small_data(), options);
+  plan.folds = result.folds;
+  const SmallNetwork before(net.graph(), [&] {
+    Plan zeroed = plan;
+    zeroed.folds = {{"W3", "its smallest elements are zero"}};
+    return zeroed;
+  }());
+  const SmallNetwork after(net.graph(), plan);
+  const at::Tensor zero = tensor(before.graph(), "W3").eq(0);
+  EXPECT_GT(zero.sum().item<int64_t>(), 50);
+  EXPECT_TRUE(at::equal(tensor(after.graph(), "W3").eq(0), zero));
+  EXPECT_FALSE(at::equal(tensor(after.graph(), "W3"), tensor(before.graph(), "W3")));
+}
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Recover, SaysWhatItCannotDo) {
+  const TextModel two("net (float[N,3] x, float[N,3] z) => (float[N,3] y) { y = Add(x, z) }", {});
+  EXPECT_EQ(message_of([&] { recover(two.graph(), {}, test::small_data(), {}); }),
+            "--recover: the network has 2 inputs, and labelled samples feed one; prune without "
+            "--recover");
+  const Pruned net;
+  const std::unique_ptr<Net> stands = graph_net(net.graph());
+  EXPECT_EQ(message_of([&] { stands->save("x.onnx", test::example()); }),
+            "a network under recovery can be trained, not saved");
+  EXPECT_EQ(message_of([&] { parse_recovery("least_squares", "--recover"); }),
+            "--recover: unknown recovery \"least_squares\"; wanted bias, bn, least-squares, "
+            "finetune. Did you mean \"least-squares\"?");
+}
+
+}  // namespace
+}  // namespace parsimony::training

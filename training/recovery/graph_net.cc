@@ -1,0 +1,54 @@
+#include "parsimony/training/recovery/graph_net.h"
+
+#include <unordered_map>
+
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/training/net/logits.h"
+#include "parsimony/training/recovery/errors.h"
+
+namespace parsimony::training {
+namespace {
+
+class GraphNet final : public Net {
+ public:
+  explicit GraphNet(const Graph& graph) : graph_(graph), net_(with_logits(graph)) {}
+
+  at::Tensor forward(const at::Tensor& x) override { return net_->forward(x); }
+  std::vector<NamedParameter> parameters() override { return named(net_->named_parameters()); }
+  std::vector<NamedParameter> buffers() override { return named(net_->named_buffers()); }
+  void train(bool on) override { net_->train(on); }
+
+  Cut prune(const at::Tensor& /*example*/, const ConfigList& /*config*/,
+            const CutOptions& /*options*/) override {
+    throw errors::only_trained("pruned");
+  }
+  void restore(const Plan& /*plan*/) override { throw errors::only_trained("pruned"); }
+  std::unique_ptr<Net> afresh() const override { return graph_net(graph_); }
+  void save(const std::string& /*path*/, const at::Tensor& /*example*/) override {
+    throw errors::only_trained("saved");
+  }
+
+ private:
+  /// Those that the graph has as weights of its own, by its names.
+  std::vector<NamedParameter> named(const torch::OrderedDict<std::string, at::Tensor>& own) const {
+    std::unordered_map<const c10::TensorImpl*, std::string> names;
+    for (const auto& [name, tensor] : net_->weights()) {
+      names.emplace(tensor.unsafeGetTensorImpl(), name);
+    }
+    std::vector<NamedParameter> result;
+    for (const auto& item : own) {
+      const auto known = names.find(item.value().unsafeGetTensorImpl());
+      if (known != names.end()) result.emplace_back(known->second, item.value());
+    }
+    return result;
+  }
+
+  const Graph& graph_;
+  GraphModule net_;
+};
+
+}  // namespace
+
+std::unique_ptr<Net> graph_net(const Graph& graph) { return std::make_unique<GraphNet>(graph); }
+
+}  // namespace parsimony::training

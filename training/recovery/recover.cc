@@ -1,0 +1,161 @@
+#include "parsimony/training/recovery/recover.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "parsimony/speedup/small_network.h"
+#include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/loop/device.h"
+#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/recovery/errors.h"
+#include "parsimony/training/recovery/graph_net.h"
+#include "parsimony/training/recovery/judge.h"
+#include "parsimony/training/recovery/refit.h"
+#include "parsimony/training/statistics/batches.h"
+
+namespace parsimony::training {
+namespace {
+
+// So many values of samples run at once: 64 images of 3 x 32 x 32.
+constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
+constexpr int64_t kLargestBatch = 64;
+
+class Run {
+ public:
+  Run(const Graph& original, const Plan& plan, const Dataset& data, const RecoverOptions& options)
+      : dense_(original),
+        small_(original, plan),
+        data_(data),
+        options_(options),
+        batches_(batches_of(data, options.samples)),
+        batch_(batch_of(original, data)) {
+    for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
+    report_.samples = std::min(options.samples, data.train.count());
+    report_.test_samples = data.test.count();
+    report_.dense_accuracy = accuracy(dense_, data_, batch_);
+    report_.before = judge("pruned");
+  }
+
+  void step(RecoveryMethod method) {
+    const auto begin = std::chrono::steady_clock::now();
+    RecoveryStep step;
+    step.method = method;
+    step.layers = carry_out(method);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    step.seconds = passed.count();
+    step.after = judge(std::string(name_of(method)));
+    report_.steps.push_back(step);
+    if (step.layers > 0) return;
+    report_.notes.push_back("--recover " + std::string(name_of(method)) + ": " +
+                            (method == RecoveryMethod::kBatchNorm
+                                 ? "the network has no BatchNormalization of its own"
+                                 : "there was nothing to change"));
+  }
+
+  Recovered result() && { return {small_.folds(), std::move(report_)}; }
+
+ private:
+  /// As many samples as run at once; what the file fixes wins.
+  static int64_t batch_of(const Graph& graph, const Dataset& data) {
+    const auto& declared = graph.value(graph.inputs.front()).declared;
+    if (declared && !declared->empty() && declared->front() > 0) return declared->front();
+    const int64_t values = std::max<int64_t>(1, element_count(data.train.dims));
+    return std::clamp<int64_t>(kBatchValues / values, 1, kLargestBatch);
+  }
+
+  int carry_out(RecoveryMethod method) {
+    switch (method) {
+      case RecoveryMethod::kBias:
+        return refit(dense_, small_, fixed_, batches_, {.weights = false, .batch = batch_});
+      case RecoveryMethod::kLeastSquares:
+        return refit(dense_, small_, fixed_, batches_,
+                     {.ridge = options_.ridge, .rounds = options_.rounds, .batch = batch_});
+      case RecoveryMethod::kBatchNorm:
+        return estimate_batch_norms(small_, batches_, batch_);
+      case RecoveryMethod::kFinetune:
+        return finetune();
+    }
+    return 0;
+  }
+
+  int finetune() {
+    at::manual_seed(options_.finetune.seed);
+    const std::unique_ptr<Net> net = graph_net(small_.graph());
+    const Place where{data_, c10::Device(c10::kCPU), false};
+    Stage stage(*net, where, options_.finetune);
+    for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
+      const EpochTimes times = stage.run(epoch);
+      char line[80];
+      std::snprintf(line, sizeof line, "finetune: epoch %d of %d, loss %.4f", epoch + 1,
+                    options_.finetune.epochs, times.loss);
+      say(line);
+    }
+    return take_over(*net);
+  }
+
+  int take_over(Net& net) {
+    int changed = 0;
+    std::vector<NamedParameter> values = net.parameters();
+    for (NamedParameter& buffer : net.buffers()) values.push_back(std::move(buffer));
+    for (const auto& [name, tensor] : values) {
+      const auto& weights = small_.graph().weights;
+      const auto weight = std::find_if(weights.begin(), weights.end(),
+                                       [&, &own = name](const Weight& w) { return w.name == own; });
+      if (weight == weights.end() || !tensor.is_floating_point()) continue;
+      const at::Tensor old = torch_io::to_tensor(*weight);
+      at::Tensor now = tensor.detach().cpu().contiguous();
+      if (at::equal(old, now)) continue;
+      // What level pruning has zeroed stays so.
+      if (std::find(fixed_.begin(), fixed_.end(), name) != fixed_.end()) {
+        now = now.masked_fill(old.eq(0), 0);
+      }
+      const auto* bytes = static_cast<const std::byte*>(now.data_ptr());
+      small_.assign(*weight, {bytes, bytes + now.nbytes()}, "fine-tuning");
+      ++changed;
+    }
+    return changed;
+  }
+
+  RecoveryState judge(const std::string& what) {
+    RecoveryState state{output_error(dense_, small_.graph(), batches_, batch_),
+                        accuracy(small_.graph(), data_, batch_)};
+    char line[120];
+    std::snprintf(line, sizeof line, "%s: output error %.4f%s", what.c_str(), state.error,
+                  state.accuracy ? ", accuracy " : "");
+    std::string text = line;
+    if (state.accuracy) {
+      std::snprintf(line, sizeof line, "%.2f %%", 100 * *state.accuracy);
+      text += line;
+    }
+    say(text);
+    return state;
+  }
+
+  void say(const std::string& line) const {
+    if (options_.say) options_.say(line);
+  }
+
+  const Graph& dense_;
+  SmallNetwork small_;
+  const Dataset& data_;
+  const RecoverOptions& options_;
+  const Batches batches_;
+  const int64_t batch_;
+  std::vector<std::string> fixed_;
+  RecoveryReport report_;
+};
+
+}  // namespace
+
+Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
+                  const RecoverOptions& options) {
+  if (original.inputs.size() != 1) throw errors::recovery_inputs(original.inputs.size());
+  Run run(original, plan, data, options);
+  for (const RecoveryMethod method : options.steps) run.step(method);
+  return std::move(run).result();
+}
+
+}  // namespace parsimony::training
