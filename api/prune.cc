@@ -141,10 +141,12 @@ class Planner {
     AxisMasks& masks = pruning_.allocation.masks;
     coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
     measure();
-    const CriterionOptions criterion{options_.seed, needs_.empty() ? nullptr : &statistics_};
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
-    pruning_.allocation = timed_(
-        "score", [&] { return allocate(graph_, sample, coupling, settings_, criterion); });
+    pruning_.allocation =
+        timed_("score", [&] { return allocate(graph_, sample, coupling, settings_, criterion()); });
+    if (asks_for_latency(settings_)) {
+      pruning_.latency = timed_("measure", [&] { return spend(); });
+    }
     zeros_ = timed_("score", [&] { return prune_elements(graph_, settings_); });
     if (!zeros_.empty()) dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
     if (options_.exact_only) leave_mixing_whole(coupling, masks);
@@ -155,6 +157,10 @@ class Planner {
     return made.refused.empty();
   }
 
+  CriterionOptions criterion() const {
+    return {options_.seed, needs_.empty() ? nullptr : &statistics_};
+  }
+
   /// Runs data through the network, if what is asked for is to be judged by it.
   void measure() {
     if (needs_.empty()) return;
@@ -162,6 +168,14 @@ class Planner {
     statistics_ = timed_("measure", [&] {
       return options_.measure(graph_, analysis.facts, analysis.coupling, needs_);
     });
+  }
+
+  LatencyOutcome spend() {
+    const Analysis& analysis = pruning_.analysis;
+    LatencyTables own;
+    return spend_latency({graph_, analysis.probe, analysis.coupling, settings_, criterion()},
+                         options_.latency, options_.tables == nullptr ? own : *options_.tables,
+                         pruning_.allocation);
   }
 
   /// Channels that the zeroed elements leave behind.

@@ -3,17 +3,19 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/latency/budget.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/allocate.h"
-#include "parsimony/speedup/observation.h"
 #include "parsimony/pruners/statistics.h"
+#include "parsimony/speedup/observation.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
@@ -28,6 +30,8 @@ struct PruneOptions {
   Observe observe;                 ///< with exact constants; without it none but zeros are removed
   Measurement measure;             ///< runs data through the network, where a criterion needs it
   std::function<void(std::string_view stage)> progress;  ///< told what begins; may be empty
+  LatencyBudgetOptions latency;                          ///< for budgets of milliseconds
+  LatencyTables* tables = nullptr;  ///< of former runs, and where new ones go; may be null
 };
 
 /// What became of a tensor's masked elements.
@@ -66,9 +70,10 @@ struct Pruning {
   Plan plan;  ///< complete but for the source's fingerprint
   Cost dense;
   Cost small;
-  std::vector<MaskOutcome> masked;  ///< with exact constants, per masked tensor
-  int carriers = 0;                 ///< channels that stay because they carry constants of others
-  std::vector<std::string> notes;   ///< compromises, layers left whole because they did not fit
+  std::optional<LatencyOutcome> latency;  ///< of a budget of milliseconds
+  std::vector<MaskOutcome> masked;        ///< with exact constants, per masked tensor
+  int carriers = 0;                ///< channels that stay because they carry constants of others
+  std::vector<std::string> notes;  ///< compromises, layers left whole because they did not fit
   std::vector<StageTime> times;
 };
 

@@ -19,7 +19,8 @@ void add_calibration_options(CLI::App& command, CalibrationOrder& order) {
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()))
       ->group(group);
   command
-      .add_option("--mean", order.mean, "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
+      .add_option("--mean", order.mean,
+                  "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
       ->type_name("M")
       ->delimiter(',')
       ->group(group);

@@ -9,6 +9,7 @@
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/latency_budget.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
@@ -26,8 +27,9 @@
 namespace parsimony::cli {
 namespace {
 
-const std::vector<std::string> kStages = {"read", "config", "weights", "infer", "couple", "measure", "score",
-                                          "plan", "check",  "prove",   "edit",  "write"};
+const std::vector<std::string> kStages = {"read",   "config",  "weights", "infer",
+                                          "couple", "measure", "score",   "plan",
+                                          "check",  "prove",   "edit",    "write"};
 
 /// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
 std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
@@ -47,6 +49,24 @@ std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
     }
   }
   return masks;
+}
+
+LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyWorkshop& workshop) {
+  LatencyRow row;
+  row.engine = workshop.engine();
+  row.threads = workshop.threads();
+  row.wanted = outcome.wanted;
+  row.dense = outcome.dense;
+  row.tables = outcome.tables;
+  row.predicted = outcome.predicted;
+  row.measured = outcome.measured;
+  row.pieces = outcome.pieces;
+  row.fresh = outcome.fresh;
+  row.networks = outcome.rounds;
+  for (const auto& [key, table] : workshop.tables()) {
+    if (row.oldest == 0 || table.measured < row.oldest) row.oldest = table.measured;
+  }
+  return row;
 }
 
 /// Why the plan is empty.
@@ -80,7 +100,12 @@ class PruneRun {
     PruneOptions prune_options = prune_options_of(options_, model_->graph());
     prune_options.measure = measurement(resolved(options_.calibration, config), threads_);
     prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };
+    if (asks_for_latency(config)) {
+      workshop_.emplace(options_.latency, threads_, prune_options.inputs);
+      workshop_->lend(prune_options);
+    }
     pruning_ = plan_pruning(model_->graph(), config, prune_options);
+    if (workshop_) workshop_->save();
     for (const StageTime& time : pruning_.times)
       report_.timings.emplace_back(time.stage, time.seconds);
     describe();
@@ -113,6 +138,7 @@ class PruneRun {
     report_.groups = outcomes(graph, analysis.coupling, pruning_.allocation.masks);
     report_.kept_whole = pruning_.plan.kept_whole;
     report_.notes = pruning_.notes;
+    if (pruning_.latency) report_.latency = latency_row(*pruning_.latency, *workshop_);
     if (pruning_.plan.empty()) {
       report_.notes.insert(report_.notes.begin(),
                            "nothing was pruned: " + reason_for_nothing(pruning_));
@@ -194,6 +220,7 @@ class PruneRun {
   Progress progress_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Prover> prover_;
+  std::optional<LatencyWorkshop> workshop_;
   Pruning pruning_;
   PruneReport report_;
   std::vector<ElementMask> masks_;

@@ -73,6 +73,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   command.add_flag("!--no-verify", options.verify,
                    "Do not run the masked original and the smaller model to prove the result");
   add_threads_option(command, options.threads);
+  add_latency_options(command, options.latency);
   command.add_flag("--timings", options.timings, "Print how long each stage took");
 }
 

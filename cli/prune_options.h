@@ -8,6 +8,7 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/cli/calibration_order.h"
+#include "parsimony/cli/latency_budget.h"
 #include "parsimony/speedup/proof.h"
 
 namespace parsimony::cli {
@@ -30,6 +31,7 @@ struct PruneCommandOptions {
   ProofOptions proof;
   CalibrationOrder calibration;
   uint64_t seed = 0;
+  LatencyBudgetArguments latency;
 };
 
 void add_options(CLI::App& command, PruneCommandOptions& options);

@@ -12,8 +12,8 @@
 #include "parsimony/cli/calibration_order.h"
 #include "parsimony/cli/training_order.h"
 #include "parsimony/machine/report.h"
-#include "parsimony/speedup/observation.h"
 #include "parsimony/pruners/statistics.h"
+#include "parsimony/speedup/observation.h"
 
 namespace parsimony::cli {
 

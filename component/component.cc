@@ -72,7 +72,8 @@ class Component final : public cli::TorchComponent {
                      const Needs& needs, const cli::CalibrationOrder& order) override {
     return guarded([&] {
       const training::Dataset data = calibration_data(order, graph);
-      return training::measure(graph, facts, coupling, needs, training::batches_of(data, order.samples));
+      return training::measure(graph, facts, coupling, needs,
+                               training::batches_of(data, order.samples));
     });
   }
 };

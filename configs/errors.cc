@@ -102,4 +102,18 @@ ConfigError selects_nothing(std::string_view place) {
                      "no layer is selected; types and names must hold for the same layer");
 }
 
+ConfigError other_latency(std::string_view file, std::string_view key, std::string_view found,
+                          std::string_view wanted) {
+  return ConfigError(at(file) + quoted(key) + ": found " + std::string(found) + ", wanted " +
+                     std::string(wanted) +
+                     "; times hold for one machine, engine and number of threads: name another "
+                     "file");
+}
+
+ConfigError bad_latency_table(std::string_view place) {
+  return ConfigError(at(place) +
+                     "wanted ascending widths x and y, a time of at least 0 for each pair of them, "
+                     "and what, key and measured");
+}
+
 }  // namespace parsimony::errors

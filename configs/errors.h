@@ -35,4 +35,9 @@ ConfigError unmatched_pattern(std::string_view place, std::string_view pattern);
 ConfigError unmatched_part(std::string_view place, std::string_view part);
 ConfigError selects_nothing(std::string_view place);
 
+/// Times of layers that were measured in other circumstances.
+ConfigError other_latency(std::string_view file, std::string_view key, std::string_view found,
+                          std::string_view wanted);
+ConfigError bad_latency_table(std::string_view place);
+
 }  // namespace parsimony::errors

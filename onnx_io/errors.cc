@@ -136,4 +136,9 @@ ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t eleme
                     " elements to zero: it has " + std::to_string(elements));
 }
 
+UnsupportedError not_writable(std::string_view what, std::string_view why) {
+  return UnsupportedError("\"" + std::string(what) + "\" " + std::string(why) +
+                          ": it cannot be written as an ONNX model of its own");
+}
+
 }  // namespace parsimony::onnx_io::errors

@@ -46,4 +46,7 @@ ModelError name_taken(std::string_view tensor);
 ModelError not_dense(std::string_view tensor);
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 
+/// Cannot become a model of its own.
+UnsupportedError not_writable(std::string_view what, std::string_view why);
+
 }  // namespace parsimony::onnx_io::errors

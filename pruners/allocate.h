@@ -23,7 +23,7 @@ struct Allocation {
 /// budget.h). Shares of the parameters or MACs are measured for each request as if it were the only
 /// one; an amount of them is what the whole network has in the end. Requests that share a budget
 /// are ranked together, each within its own bounds. Requests that judge single elements are left to
-/// prune_elements().
+/// prune_elements(), and groups with a budget of milliseconds whole, for spend_latency().
 ///
 /// Of channels, a higher ratio removes a superset. Channels that keep_at_least_one gives back are
 /// not replaced, but count for a budget of parameters or MACs.
@@ -32,7 +32,7 @@ struct Allocation {
 ///     Allocation found = allocate(graph, facts, coupling, settings, {.seed = 1});
 ///
 /// @throws ModelError if a weight that is scored has a NaN, ConfigError if tied layers are not
-/// alike or blocks do not divide a group, UnsupportedError for a latency budget
+/// alike or blocks do not divide a group
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const Settings& settings, const CriterionOptions& options);
 

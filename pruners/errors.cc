@@ -36,8 +36,11 @@ ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks) {
                      " does not divide");
 }
 
-UnsupportedError no_latency_table() {
-  return UnsupportedError("a budget of milliseconds, and no latency table to spend it by");
+UnsupportedError no_meter() {
+  return UnsupportedError(
+      "a budget of milliseconds needs something that runs the network; give PruneOptions::latency "
+      "a "
+      "meter");
 }
 
 ConfigError needs_data(std::string_view criterion) {

@@ -14,8 +14,8 @@ ConfigError cannot_anneal(double ratio, double possible);
 ConfigError channels_differ(std::string_view first, std::string_view second);
 /// internal_metric_block parts of a group.
 ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks);
-UnsupportedError no_latency_table();
 /// The criterion reads statistics, and nobody can measure them.
 ConfigError needs_data(std::string_view criterion);
+UnsupportedError no_meter();
 
 }  // namespace parsimony::errors

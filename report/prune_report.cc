@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <ctime>
 
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/text.h"
@@ -88,6 +90,44 @@ Json to_object(const Proof& proof) {
           {"notes", proof.notes}};
 }
 
+std::string milliseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", seconds * 1e3);
+  return text;
+}
+
+/// "today", "1 day ago", "12 days ago"
+std::string age_of(int64_t moment) {
+  constexpr int64_t kDay = 86400;
+  const int64_t days = (static_cast<int64_t>(std::time(nullptr)) - moment) / kDay;
+  return days <= 0 ? "today" : counted(days, "day") + " ago";
+}
+
+std::string latency_text(const LatencyRow& row) {
+  std::string text = "Asked for " + milliseconds(row.wanted) + " ms: measured " +
+                     milliseconds(row.measured) + " ms, in turn with the original (" +
+                     counted(row.networks, "network") + " tried); " + milliseconds(row.predicted) +
+                     " ms by the times of its layers.\n";
+  return text + "On " + row.engine + " with " + counted(row.threads, "thread") + "; " +
+         counted(row.pieces, "layer") + ", " + counted(row.fresh, "shape") +
+         " of them measured in this run" +
+         (row.oldest > 0 ? ", the oldest time " + age_of(row.oldest) : std::string()) + ".\n";
+}
+
+Json to_object(const LatencyRow& row) {
+  return {{"engine", row.engine},
+          {"threads", row.threads},
+          {"wanted_seconds", row.wanted},
+          {"dense_seconds", row.dense},
+          {"dense_by_tables_seconds", row.tables},
+          {"predicted_seconds", row.predicted},
+          {"measured_seconds", row.measured},
+          {"networks", row.networks},
+          {"pieces", row.pieces},
+          {"measured_now", row.fresh},
+          {"oldest", row.oldest}};
+}
+
 }  // namespace
 
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
@@ -121,19 +161,21 @@ std::string to_json(const PruneReport& report) {
   }
   Json timings = Json::object();
   for (const auto& [stage, seconds] : report.timings) timings[stage] = seconds;
-  return dumped(Json{{"parsimony_report", 1},
-                     {"command", report.command},
-                     {"source", to_object(report.source)},
-                     {"result", to_object(report.result)},
-                     {"inputs", std::move(inputs)},
-                     {"params", {{"before", report.before.params}, {"after", report.after.params}}},
-                     {"macs", {{"before", report.before.macs}, {"after", report.after.macs}}},
-                     {"zeroed", report.zeroed},
-                     {"groups", groups_json(report)},
-                     {"kept_whole", std::move(kept)},
-                     {"proof", to_object(report.proof)},
-                     {"notes", report.notes},
-                     {"timings", std::move(timings)}});
+  Json document = {{"parsimony_report", 1},
+                   {"command", report.command},
+                   {"source", to_object(report.source)},
+                   {"result", to_object(report.result)},
+                   {"inputs", std::move(inputs)},
+                   {"params", {{"before", report.before.params}, {"after", report.after.params}}},
+                   {"macs", {{"before", report.before.macs}, {"after", report.after.macs}}},
+                   {"zeroed", report.zeroed},
+                   {"groups", groups_json(report)},
+                   {"kept_whole", std::move(kept)},
+                   {"proof", to_object(report.proof)},
+                   {"notes", report.notes},
+                   {"timings", std::move(timings)}};
+  if (report.latency) document["latency"] = to_object(*report.latency);
+  return dumped(document);
 }
 
 std::string to_text(const PruneReport& report, bool all) {
@@ -145,7 +187,13 @@ std::string to_text(const PruneReport& report, bool all) {
   add("parameters", report.before.params, report.after.params);
   add("MACs", report.before.macs, report.after.macs);
   add("file, bytes", report.source.bytes, report.result.bytes);
+  if (report.latency) {
+    const LatencyRow& row = *report.latency;
+    table.add({"latency, ms", milliseconds(row.dense), milliseconds(row.measured),
+               percent(std::llround(row.measured * 1e9), std::llround(row.dense * 1e9))});
+  }
   std::string text = table.text();
+  if (report.latency) text += latency_text(*report.latency);
   text += "MACs are counted for " + to_text(report.inputs) + ".\n" + group_counts(report);
   if (report.zeroed > 0) text += counted(report.zeroed, "element") + " set to zero.\n";
   if (all && !report.groups.empty()) text += group_table(report);

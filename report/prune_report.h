@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,21 @@ struct ReportedFile {
   int64_t bytes = 0;   ///< of the model file; external data is not counted
 };
 
+/// What came of a budget of milliseconds. Times are in seconds.
+struct LatencyRow {
+  std::string engine;  ///< "libtorch 1.13.1"
+  int threads = 1;
+  double wanted = 0;
+  double dense = 0;      ///< the network as it was, measured
+  double tables = 0;     ///< the same as the times of its layers add up
+  double predicted = 0;  ///< the small one
+  double measured = 0;   ///< the small one: its share of the dense one's time, in turn with it
+  int pieces = 0;        ///< layers with what follows them
+  int fresh = 0;         ///< shapes of them that were measured in this run
+  int64_t oldest = 0;    ///< when the oldest time was measured: seconds since 1970
+  int networks = 0;      ///< whole networks that were measured
+};
+
 struct PruneReport {
   std::string command;  ///< as it was typed
   ReportedFile source;
@@ -40,6 +56,7 @@ struct PruneReport {
   std::vector<GroupOutcome> groups;
   std::vector<KeptWhole> kept_whole;
   Proof proof;
+  std::optional<LatencyRow> latency;
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
 };

@@ -81,7 +81,8 @@ ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Cou
   for (size_t g = 0; g < sums_.size(); ++g) {
     const auto size = static_cast<size_t>(coupling.groups[g].size);
     Sums& sums = sums_[g];
-    for (auto* list : {&sums.count, &sums.zeros, &sums.sum, &sums.squares, &sums.maps, &sums.rank}) {
+    for (auto* list :
+         {&sums.count, &sums.zeros, &sums.sum, &sums.squares, &sums.maps, &sums.rank}) {
       list->resize(size);
     }
   }

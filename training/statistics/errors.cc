@@ -16,9 +16,10 @@ ModelError calibration_dims(const Shape& found, const Shape& wanted) {
 }
 
 ConfigError no_calibration_data(int64_t batch) {
-  return ConfigError("calibration: there are fewer samples than the network takes at once, which "
-                     "is " +
-                     std::to_string(batch) + "; give more with --samples");
+  return ConfigError(
+      "calibration: there are fewer samples than the network takes at once, which "
+      "is " +
+      std::to_string(batch) + "; give more with --samples");
 }
 
 ModelError no_classes(const Shape& found, int64_t samples) {

@@ -18,7 +18,8 @@ class Finder {
     std::vector<Site> sites;
     for (const NodeId layer : layers_with(group, Role::kIn)) {
       const auto& inputs = graph_.node(layer).inputs;
-      for (size_t i = 0; i < inputs.size(); ++i) add(group, layer, static_cast<int>(i), inputs[i], sites);
+      for (size_t i = 0; i < inputs.size(); ++i)
+        add(group, layer, static_cast<int>(i), inputs[i], sites);
     }
     if (!sites.empty()) return sites;
     for (const NodeId layer : layers_with(group, Role::kOut)) {

@@ -1,0 +1,244 @@
+#include "parsimony/api/latency/budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+#include "parsimony/graph/graph_editor.h"
+#include "parsimony/pruners/candidates.h"
+#include "parsimony/pruners/errors.h"
+#include "parsimony/pruners/latency/widths.h"
+#include "parsimony/speedup/make_plan.h"
+
+namespace parsimony {
+namespace {
+
+constexpr double kAim = 0.985;  ///< of the budget: noise shall not carry the result beyond it
+constexpr int kMostAttempts = 24;
+constexpr double kMilli = 1e-3;
+
+const Request* latency_request(const Settings& settings) {
+  const auto& all = settings.requests;
+  const auto it = std::find_if(all.begin(), all.end(), [](const Request& request) {
+    return request.budget == Budget::kLatency;
+  });
+  return it == all.end() ? nullptr : &*it;
+}
+
+/// Seconds that the tables are asked for, so that the network takes what is wanted.
+class Aim {
+ public:
+  explicit Aim(double seconds) : seconds_(seconds) {}
+
+  double seconds() const { return seconds_; }
+
+  /// The network that was aimed for takes longer than wanted by this share. In proportion, but
+  /// between what was too slow and what was too quick. @returns false if nothing lies between
+  bool correct(double missed) {
+    (missed > 0 ? slow_ : quick_) = seconds_;
+    const double proportional = seconds_ * std::clamp(kAim / (1 + missed), 0.5, 2.0);
+    if (proportional > quick_ && proportional < slow_) {
+      seconds_ = proportional;
+    } else if (std::isfinite(slow_)) {
+      seconds_ = (quick_ + slow_) / 2;
+    } else {
+      seconds_ *= 1 + kNarrow;
+    }
+    return slow_ - quick_ > kNarrow * seconds_;
+  }
+
+ private:
+  static constexpr double kNarrow = 0.005;
+
+  double seconds_;
+  double quick_ = 0;
+  double slow_ = std::numeric_limits<double>::infinity();
+};
+
+class Spender {
+ public:
+  Spender(const LatencyTask& task, const LatencyBudgetOptions& options, LatencyTables& tables,
+          Allocation& allocation)
+      : task_(task), options_(options), tables_(tables), allocation_(allocation) {}
+
+  LatencyOutcome run() {
+    find_candidates();
+    Probe probe = task_.probe;
+    probe.first = options_.batch;
+    const Facts facts = infer(task_.graph, probe);
+    const std::vector<Piece> pieces = pieces_of(task_.graph, facts, task_.coupling);
+    outcome_.pieces = static_cast<int>(pieces.size());
+    outcome_.fresh = measure_pieces({task_.graph, facts, probe, task_.coupling}, pieces,
+                                    *options_.meter, tables_, options_.progress);
+    if (options_.progress) options_.progress("the whole network");
+    search(LatencyModel(task_.coupling, pieces, tables_), facts);
+    return outcome_;
+  }
+
+ private:
+  struct Trial {
+    WidthChoice choice;
+    AxisMasks masks;
+    double share = 1;      ///< of the dense network's time
+    double predicted = 0;  ///< the same by the tables
+  };
+
+  void find_candidates() {
+    Scored scored = score_units(task_.graph, task_.coupling, task_.settings, task_.criterion);
+    for (size_t g = 0; g < task_.coupling.groups.size(); ++g) {
+      dense_.push_back(allocation_.masks.kept(static_cast<int>(g)));
+    }
+    for (size_t u = 0; u < scored.units.size(); ++u) {
+      const Unit& unit = scored.units[u];
+      const Request& request = task_.settings.requests[static_cast<size_t>(unit.request)];
+      if (request.budget != Budget::kLatency) continue;
+      int layers = 0;
+      for (const int g : unit.groups) {
+        layers += layers_producing(task_.coupling.groups[static_cast<size_t>(g)]);
+      }
+      candidates_.push_back({unit.groups, std::move(scored.candidates[u]), layers});
+    }
+    scores_ = std::move(scored.scores);
+  }
+
+  int layers_producing(const Group& group) const {
+    const auto produces = [&](const Member& member) {
+      const Weight& weight = task_.graph.weight(task_.graph.value(member.value).weight);
+      return member.role == Role::kOut && weight.dims.size() >= 2;
+    };
+    const auto count = std::count_if(group.members.begin(), group.members.end(), produces);
+    return std::max(1, static_cast<int>(count));
+  }
+
+  AxisMasks masks_of(const WidthChoice& choice) {
+    AxisMasks masks = allocation_.masks;
+    for (const WidthCandidate& each : candidates_) {
+      for (const int group : each.groups) {
+        const auto g = static_cast<size_t>(group);
+        const int removed = each.candidate.limits.size - choice.kept[g];
+        for (size_t i = 0; i < each.candidate.order.size(); ++i) {
+          masks.keep[g][static_cast<size_t>(each.candidate.order[i])] =
+              static_cast<int>(i) < removed ? 0 : 1;
+        }
+      }
+    }
+    given_back_ = keep_at_least_one(task_.coupling, scores_, masks);
+    return masks;
+  }
+
+  /// Measures the network under the masks; nothing if it cannot be cut so, which the caller finds
+  /// out by itself.
+  std::optional<double> share_of(const AxisMasks& masks, const Facts& facts) {
+    const PlanAttempt made = make_plan(task_.graph, facts, task_.coupling, masks);
+    if (!made.refused.empty()) return std::nullopt;
+    GraphEditor small(task_.graph, GraphEditor::Elements::kAll);
+    replay(made.plan, small);
+    const LatencyMeter::Pair pair = options_.meter->networks(task_.graph, small.graph());
+    dense_seconds_.push_back(pair.dense);
+    return pair.share;
+  }
+
+  /// Milliseconds that were asked for, or a share of what the dense network takes.
+  double wanted() const { return amount_ ? *amount_ * kMilli : wanted_share_ * dense_seconds(); }
+
+  /// The dense network's time: what else the machine does only ever adds to it.
+  double dense_seconds() const {
+    return *std::min_element(dense_seconds_.begin(), dense_seconds_.end());
+  }
+
+  void search(const LatencyModel& model, const Facts& facts) {
+    const double by_tables = model.seconds(dense_);
+    outcome_.tables = by_tables;
+    share_of(AxisMasks::all_kept(task_.coupling), facts);
+    wanted_share_ = 1 - latency_request(task_.settings)->ratio;
+    amount_ = latency_request(task_.settings)->amount;
+    outcome_.wanted = wanted();
+    Aim aim(kAim * outcome_.wanted / dense_seconds() * by_tables);
+    std::vector<Trial> trials;
+    for (int attempt = 0; attempt < kMostAttempts && outcome_.rounds < options_.rounds; ++attempt) {
+      Trial trial;
+      trial.choice = choose_widths(model, candidates_, dense_, aim.seconds());
+      const auto known = std::find_if(trials.begin(), trials.end(), [&](const Trial& other) {
+        return other.choice.kept == trial.choice.kept;
+      });
+      if (known != trials.end()) {
+        if (!aim.correct(miss(*known))) break;
+        continue;
+      }
+      trial.masks = masks_of(trial.choice);
+      trial.predicted = trial.choice.seconds / by_tables;
+      const auto share = share_of(trial.masks, facts);
+      ++outcome_.rounds;
+      trial.share = share.value_or(0);
+      trials.push_back(std::move(trial));
+      if (!share) break;
+      const double missed = miss(trials.back());
+      if (missed <= 0 && missed >= -options_.tolerance / 2) break;
+      if (!trials.back().choice.feasible && missed > 0) break;
+      if (!aim.correct(missed)) break;
+    }
+    take(best_of(trials));
+  }
+
+  /// By which share of the budget the trial takes longer; below 0: shorter.
+  double miss(const Trial& trial) const { return trial.share * dense_seconds() / wanted() - 1; }
+
+  /// Within the budget and the tolerance the one that keeps most; else the closest one that the
+  /// tolerance allows, that is quick enough, or at all.
+  const Trial& best_of(const std::vector<Trial>& trials) const {
+    const auto rank = [&](const Trial& trial) {
+      const double missed = miss(trial);
+      if (missed <= 0 && missed >= -options_.tolerance) return 3;
+      if (missed > 0 && missed <= options_.tolerance) return 2;
+      return missed <= 0 ? 1 : 0;
+    };
+    return *std::max_element(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
+      if (rank(a) != rank(b)) return rank(a) < rank(b);
+      if (rank(a) == 3) return a.choice.value < b.choice.value;
+      return std::abs(miss(a)) > std::abs(miss(b));
+    });
+  }
+
+  void take(const Trial& trial) {
+    allocation_.masks = trial.masks;
+    masks_of(trial.choice);  // counts what came back
+    allocation_.given_back += given_back_;
+    outcome_.wanted = wanted();
+    outcome_.dense = dense_seconds();
+    outcome_.predicted = trial.predicted * outcome_.dense;
+    outcome_.measured = trial.share * outcome_.dense;
+    if (outcome_.holds(options_.tolerance)) return;
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "asked for %.3g ms: the closest that was found takes %.3g ms, of %.3g ms before",
+                  outcome_.wanted / kMilli, outcome_.measured / kMilli, outcome_.dense / kMilli);
+    allocation_.compromises.push_back({kNone, text});
+  }
+
+  const LatencyTask& task_;
+  const LatencyBudgetOptions& options_;
+  LatencyTables& tables_;
+  Allocation& allocation_;
+  std::optional<double> amount_;  ///< milliseconds
+  double wanted_share_ = 1;       ///< of the dense network's time, where there is no amount
+  std::vector<WidthCandidate> candidates_;
+  std::vector<std::vector<double>> scores_;
+  std::vector<int> dense_;  ///< channels of every group at first
+  std::vector<double> dense_seconds_;
+  int given_back_ = 0;
+  LatencyOutcome outcome_;
+};
+
+}  // namespace
+
+bool asks_for_latency(const Settings& settings) { return latency_request(settings) != nullptr; }
+
+LatencyOutcome spend_latency(const LatencyTask& task, const LatencyBudgetOptions& options,
+                             LatencyTables& tables, Allocation& allocation) {
+  if (options.meter == nullptr) throw errors::no_meter();
+  return Spender(task, options, tables, allocation).run();
+}
+
+}  // namespace parsimony

@@ -1,0 +1,190 @@
+#include "parsimony/api/latency/measure.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "parsimony/api/latency/piece_graph.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/graph_editor.h"
+#include "parsimony/masks/axis_mask.h"
+#include "parsimony/speedup/make_plan.h"
+
+namespace parsimony {
+namespace {
+
+constexpr size_t kMostWidths = 10;
+
+/// Measures one piece at widths of its lines.
+class PieceMeasure {
+ public:
+  PieceMeasure(const MeasuredNetwork& network, const Piece& piece, LatencyMeter& meter)
+      : network_(network), piece_(piece), meter_(meter) {}
+
+  LatencyTable run() {
+    LatencyTable table;
+    table.what = piece_.what;
+    if (!piece_.lines.empty()) table.x = widths_along(0);
+    if (piece_.lines.size() > 1) table.y = widths_along(1);
+    std::vector<std::vector<int>> points;
+    for (const int x : table.x) {
+      for (const int y : table.y) points.push_back(point(x, y));
+    }
+    const auto times = seconds_at(points);
+    table.seconds.clear();
+    for (const auto& time : times) {
+      if (!time) return {table.what};
+      table.seconds.push_back(*time);
+    }
+    return table;
+  }
+
+ private:
+  std::vector<int> point(int x, int y) const {
+    std::vector<int> widths;
+    if (!piece_.lines.empty()) widths.push_back(x);
+    if (piece_.lines.size() > 1) widths.push_back(y);
+    return widths;
+  }
+
+  int size_of_line(size_t axis) const {
+    return static_cast<int>(network_.coupling.channels(piece_.lines[axis]).size());
+  }
+
+  /// Widths of an axis, where the other one is whole.
+  std::vector<int> widths_along(size_t axis) {
+    std::vector<int> widths;
+    std::vector<double> seconds;
+    const auto measure = [&](const std::vector<int>& wanted) {
+      std::vector<std::vector<int>> points;
+      std::vector<int> reached;
+      for (const int width : wanted) {
+        const int possible = reachable(axis, width);
+        if (std::find(widths.begin(), widths.end(), possible) != widths.end()) continue;
+        if (std::find(reached.begin(), reached.end(), possible) != reached.end()) continue;
+        reached.push_back(possible);
+        std::vector<int> at;
+        for (size_t i = 0; i < piece_.lines.size(); ++i) {
+          at.push_back(i == axis ? possible : size_of_line(i));
+        }
+        points.push_back(std::move(at));
+      }
+      const auto times = seconds_at(points);
+      bool any = false;
+      for (size_t i = 0; i < reached.size(); ++i) {
+        if (!times[i]) continue;
+        const auto place = std::lower_bound(widths.begin(), widths.end(), reached[i]);
+        seconds.insert(seconds.begin() + (place - widths.begin()), *times[i]);
+        widths.insert(place, reached[i]);
+        any = true;
+      }
+      return any;
+    };
+    measure(first_widths(size_of_line(axis)));
+    while (widths.size() < kMostWidths) {
+      const int next = next_width(widths, seconds);
+      if (next == 0 || !measure({next})) break;
+    }
+    if (widths.empty()) widths.push_back(size_of_line(axis));
+    return widths;
+  }
+
+  /// Takes channels from the end of the line until `width` indices stay, or fewer cannot be had.
+  int narrow(size_t axis, int width, AxisMasks& masks) const {
+    const auto channels = network_.coupling.channels(piece_.lines[axis]);
+    std::vector<std::vector<int>> counts(network_.coupling.groups.size());
+    int kept = 0;
+    for (const ChannelId& channel : channels) {
+      if (!masks.keeps(channel)) continue;
+      ++kept;
+      if (channel.group == kNone) continue;
+      auto& of_group = counts[static_cast<size_t>(channel.group)];
+      of_group.resize(masks.keep[static_cast<size_t>(channel.group)].size());
+      ++of_group[static_cast<size_t>(channel.channel)];
+    }
+    for (size_t i = channels.size(); i-- > 0 && kept > width;) {
+      const ChannelId& channel = channels[i];
+      if (channel.group == kNone || !masks.keeps(channel)) continue;
+      const auto g = static_cast<size_t>(channel.group);
+      const auto c = static_cast<size_t>(channel.channel);
+      if (kept - counts[g][c] < 1) continue;
+      masks.keep[g][c] = 0;
+      kept -= counts[g][c];
+    }
+    return kept;
+  }
+
+  int reachable(size_t axis, int width) const {
+    AxisMasks masks = AxisMasks::all_kept(network_.coupling);
+    return narrow(axis, width, masks);
+  }
+
+  /// The piece at these widths; nothing if the network cannot be cut so.
+  std::optional<PieceGraph> cut(const std::vector<int>& widths) const {
+    const Coupling& coupling = network_.coupling;
+    AxisMasks masks = AxisMasks::all_kept(coupling);
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (narrow(i, widths[i], masks) != widths[i]) return std::nullopt;
+    }
+    try {
+      keep_at_least_one(coupling, std::vector<std::vector<double>>(coupling.groups.size()), masks);
+      const PlanAttempt made = make_plan(network_.graph, network_.facts, coupling, masks);
+      if (!made.refused.empty()) return std::nullopt;
+      // Large weights keep their old memory, of which the first elements are read: any will do.
+      GraphEditor editor(network_.graph);
+      replay(made.plan, editor);
+      PieceGraph piece =
+          piece_graph(editor.graph(), infer(editor.graph(), network_.probe), piece_.nodes);
+      own_literals(piece);
+      return piece;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  /// What the editor has cut is gone with it.
+  static void own_literals(PieceGraph& piece) {
+    for (Weight& weight : piece.graph.weights) {
+      if (!is_literal(weight.dtype, weight.count())) continue;
+      const auto bytes = static_cast<size_t>(weight.count() * weight.stride);
+      if (bytes == 0) continue;
+      weight.data = piece.memory.emplace_back(weight.data, weight.data + bytes).data();
+    }
+  }
+
+  std::vector<std::optional<double>> seconds_at(const std::vector<std::vector<int>>& points) {
+    std::vector<std::optional<double>> seconds(points.size());
+    std::deque<PieceGraph> cuts;
+    std::vector<const Graph*> graphs;
+    std::vector<size_t> places;
+    for (size_t p = 0; p < points.size(); ++p) {
+      auto piece = cut(points[p]);
+      if (!piece) continue;
+      graphs.push_back(&cuts.emplace_back(std::move(*piece)).graph);
+      places.push_back(p);
+    }
+    const auto times = meter_.pieces(graphs);
+    for (size_t i = 0; i < places.size(); ++i) seconds[places[i]] = times[i];
+    return seconds;
+  }
+
+  const MeasuredNetwork& network_;
+  const Piece& piece_;
+  LatencyMeter& meter_;
+};
+
+}  // namespace
+
+int measure_pieces(const MeasuredNetwork& network, std::span<const Piece> pieces,
+                   LatencyMeter& meter, LatencyTables& tables,
+                   const std::function<void(std::string_view what)>& progress) {
+  int measured = 0;
+  for (const Piece& piece : pieces) {
+    if (tables.contains(piece.key)) continue;
+    if (progress) progress(piece.what);
+    tables[piece.key] = PieceMeasure(network, piece, meter).run();
+    ++measured;
+  }
+  return measured;
+}
+
+}  // namespace parsimony

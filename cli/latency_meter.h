@@ -1,0 +1,48 @@
+// Times networks on an engine, for budgets of milliseconds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "parsimony/api/executable.h"
+#include "parsimony/api/latency/measure.h"
+#include "parsimony/graph/input_spec.h"
+#include "parsimony/machine/turns.h"
+
+namespace parsimony::cli {
+
+/// Makes a graph ready to run. @throws UnsupportedError, saying why, if it cannot
+using OpenGraph = std::function<std::unique_ptr<Executable>(const Graph&)>;
+
+struct MeterOptions {
+  std::vector<InputSpec> specs;  ///< of --input
+  int64_t batch = 1;
+  double seconds = 2;  ///< that a whole network may take per measurement
+};
+
+/// Runs what it is given on random inputs. What a piece takes is the lower quartile of its runs,
+/// of which there are as many as fit into 3 ms, but from 6 to 30: what else the machine does only
+/// ever adds to it.
+class EngineMeter final : public LatencyMeter {
+ public:
+  EngineMeter(OpenGraph open, MeterOptions options, machine::Clock clock = machine::steady_seconds)
+      : open_(std::move(open)), options_(std::move(options)), clock_(std::move(clock)) {}
+
+  std::vector<std::optional<double>> pieces(std::span<const Graph* const> graphs) override;
+  Pair networks(const Graph& dense, const Graph& small) override;
+
+ private:
+  struct Ready {
+    std::unique_ptr<Executable> executable;  // before what it has bound
+    std::unique_ptr<BoundRun> bound;
+  };
+
+  Ready make_ready(const Graph& graph, const std::vector<InputSpec>& specs, bool with_batch) const;
+
+  OpenGraph open_;
+  MeterOptions options_;
+  machine::Clock clock_;
+};
+
+}  // namespace parsimony::cli

@@ -1,0 +1,33 @@
+// Measured times of layers, as a file.
+//
+//   {"parsimony_latency": 1, "machine": "AMD EPYC", "engine": "libtorch 1.13.1", "threads": 1,
+//    "tables": [{"what": "Conv 16x16x3x3, Relu", "key": "…", "measured": 1763683200,
+//                "x": [1, 4, 8, 16], "y": [1], "seconds": [1.1e-05, …]}, …]}
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "parsimony/pruners/latency/model.h"
+
+namespace parsimony {
+
+struct LatencyFile {
+  std::string machine;  ///< model of the processor
+  std::string engine;   ///< name and version
+  int threads = 1;
+  LatencyTables tables;
+};
+
+std::string to_json(const LatencyFile& file);
+
+/// The tables in `text`. @throws ConfigError, naming file and place, if it is no such file, or
+/// if it was measured on another machine, engine or number of threads than `wanted` says
+LatencyTables parse_latency_file(std::string_view text, std::string_view file_name,
+                                 const LatencyFile& wanted);
+
+/// The tables of a file. One that is not `strict` about gives none where parsing would throw.
+/// @throws IoError; ConfigError as above, if `strict`
+LatencyTables read_latency_file(const std::string& path, const LatencyFile& wanted, bool strict);
+
+}  // namespace parsimony

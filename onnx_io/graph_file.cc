@@ -1,0 +1,150 @@
+#include "parsimony/onnx_io/graph_file.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/host_impl.h"
+#include "parsimony/onnx_io/tensor_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+using onnx::AttributeProto;
+
+constexpr int kIrVersion = 8;
+constexpr std::string_view kTypeSuffix = ".dtype";
+
+void set(AttributeProto& to, int64_t value) {
+  to.set_type(AttributeProto::INT);
+  to.set_i(value);
+}
+void set(AttributeProto& to, double value) {
+  to.set_type(AttributeProto::FLOAT);
+  to.set_f(static_cast<float>(value));
+}
+void set(AttributeProto& to, const std::string& value) {
+  to.set_type(AttributeProto::STRING);
+  to.set_s(value);
+}
+void set(AttributeProto& to, const std::vector<int64_t>& values) {
+  to.set_type(AttributeProto::INTS);
+  for (const int64_t value : values) to.add_ints(value);
+}
+void set(AttributeProto& to, const std::vector<double>& values) {
+  to.set_type(AttributeProto::FLOATS);
+  for (const double value : values) to.add_floats(static_cast<float>(value));
+}
+void set(AttributeProto& to, const std::vector<std::string>& values) {
+  to.set_type(AttributeProto::STRINGS);
+  for (const std::string& value : values) to.add_strings(value);
+}
+
+DType dtype_named(std::string_view name) {
+  for (int type = 0; type <= static_cast<int>(DType::kString); ++type) {
+    if (name_of(static_cast<DType>(type)) == name) return static_cast<DType>(type);
+  }
+  return DType::kUnknown;
+}
+
+const std::string* type_of(const Node& node, const std::string& attribute) {
+  for (const auto& [name, value] : node.attributes) {
+    if (name == attribute + std::string(kTypeSuffix)) return std::get_if<std::string>(&value);
+  }
+  return nullptr;
+}
+
+/// A small tensor attribute, which a node keeps as a list.
+void set_tensor(AttributeProto& to, const Attribute& value, const std::string& type) {
+  HostTensor tensor;
+  tensor.dtype = dtype_named(type);
+  if (const auto* ints = std::get_if<std::vector<int64_t>>(&value)) tensor.ints = *ints;
+  if (const auto* floats = std::get_if<std::vector<double>>(&value)) tensor.floats = *floats;
+  tensor.dims = {tensor.count()};
+  to.set_type(AttributeProto::TENSOR);
+  *to.mutable_t() = tensor_of("", tensor);
+}
+
+void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
+  if (node.has_subgraph) throw errors::not_writable(label_of(graph, node), "has a body");
+  onnx::NodeProto& proto = *to.add_node();
+  proto.set_name(node.name);
+  proto.set_op_type(node.op);
+  proto.set_domain(node.domain);
+  const auto name = [&](ValueId v) { return v == kNone ? std::string() : graph.value(v).name; };
+  for (const ValueId v : node.inputs) proto.add_input(name(v));
+  for (const ValueId v : node.outputs) proto.add_output(name(v));
+  for (const auto& [attribute, value] : node.attributes) {
+    if (attribute.ends_with(kTypeSuffix)) continue;
+    AttributeProto& added = *proto.add_attribute();
+    added.set_name(attribute);
+    if (const std::string* type = type_of(node, attribute)) {
+      set_tensor(added, value, *type);
+    } else {
+      std::visit([&](const auto& held) { set(added, held); }, value);
+    }
+  }
+}
+
+void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) {
+  const int64_t size = size_of(weight.dtype);
+  if (size == 0 || weight.data == nullptr) {
+    throw errors::not_writable(value.name, "has no numbers");
+  }
+  onnx::TensorProto& tensor = *to.add_initializer();
+  tensor.set_name(value.name);
+  tensor.set_data_type(data_type_of(weight.dtype));
+  for (const int64_t dim : weight.dims) tensor.add_dims(dim);
+  std::string& raw = *tensor.mutable_raw_data();
+  const int64_t count = weight.count();
+  raw.reserve(static_cast<size_t>(count * size));
+  for (int64_t i = 0; i < count; ++i) {
+    const auto* at = reinterpret_cast<const char*>(weight.data + i * weight.stride);
+    raw.append(at, static_cast<size_t>(size));
+  }
+}
+
+void add_input(const Value& value, onnx::GraphProto& to) {
+  onnx::ValueInfoProto& info = *to.add_input();
+  info.set_name(value.name);
+  auto& type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(data_type_of(value.dtype));
+  if (!value.declared) return;
+  auto& shape = *type.mutable_shape();
+  for (const int64_t dim : *value.declared) {
+    auto& added = *shape.add_dim();
+    if (dim >= 0) added.set_dim_value(dim);
+  }
+}
+
+}  // namespace
+
+std::string to_onnx(const Graph& graph) {
+  if (graph.format != "onnx") throw errors::not_writable(graph.format, "is not of ONNX");
+  onnx::ModelProto model;
+  model.set_ir_version(kIrVersion);
+  onnx::GraphProto& to = *model.mutable_graph();
+  to.set_name("graph");
+  std::map<std::string, int> opsets;
+  for (const Node& node : graph.nodes) {
+    int& opset = opsets[node.domain];
+    opset = std::max(opset, node.opset);
+    add_node(graph, node, to);
+  }
+  for (const auto& [domain, version] : opsets) {
+    onnx::OperatorSetIdProto& import = *model.add_opset_import();
+    import.set_domain(domain);
+    import.set_version(version);
+  }
+  for (const Value& value : graph.values) {
+    if (value.weight != kNone) add_weight(value, graph.weight(value.weight), to);
+  }
+  for (const ValueId input : graph.inputs) add_input(graph.value(input), to);
+  for (const ValueId output : graph.outputs) to.add_output()->set_name(graph.value(output).name);
+  return model.SerializeAsString();
+}
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,17 @@
+// A Graph as an ONNX model of its own, for engines that take nothing else.
+#pragma once
+
+#include <string>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony::onnx_io {
+
+/// The bytes of a model with the graph's nodes, weights and inputs; no shapes but those of the
+/// inputs. Large weights are copied. To edit a file use OnnxEditor: this knows nothing of what the
+/// analysis does not need.
+/// @throws UnsupportedError for a graph that was not read from ONNX, for nodes with bodies and for
+/// weights that have no numbers
+std::string to_onnx(const Graph& graph);
+
+}  // namespace parsimony::onnx_io

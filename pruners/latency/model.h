@@ -1,0 +1,62 @@
+// The predicted latency of a network as a function of how many channels each group keeps.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "parsimony/masks/coupling.h"
+#include "parsimony/pruners/latency/pieces.h"
+#include "parsimony/pruners/latency/table.h"
+
+namespace parsimony {
+
+/// By Piece::key.
+using LatencyTables = std::map<std::string, LatencyTable>;
+
+/// Sums the tables of a network's pieces. A piece without a table costs nothing.
+class LatencyModel {
+ public:
+  LatencyModel(const Coupling& coupling, std::span<const Piece> pieces,
+               const LatencyTables& tables);
+
+  /// Seconds, where group g keeps kept[g] channels.
+  double seconds(std::span<const int> kept) const;
+
+  /// The same where each of `groups` keeps `count` instead, less seconds(kept).
+  double change(std::span<const int> kept, std::span<const int> groups, int count) const;
+
+ private:
+  /// Width of an axis: those that always stay, and so many of each group's channel.
+  struct Width {
+    double pinned = 0;
+    std::vector<std::pair<int, double>> groups;
+  };
+  struct Term {
+    LatencyTable table;
+    std::vector<Width> widths;
+    double times = 1;  ///< equal pieces of equal axes
+  };
+
+  /// What each group keeps, but for some of them.
+  struct Kept {
+    std::span<const int> counts;
+    std::span<const int> groups = {};
+    int count = 0;
+
+    int of(int g) const {
+      const bool other = std::find(groups.begin(), groups.end(), g) != groups.end();
+      return other ? count : counts[static_cast<size_t>(g)];
+    }
+  };
+
+  static double width_of(const Width& width, const Kept& kept);
+  static double seconds_of(const Term& term, const Kept& kept);
+
+  std::vector<Term> terms_;
+  std::vector<std::vector<size_t>> of_group_;  ///< terms that a group's width matters to
+};
+
+}  // namespace parsimony

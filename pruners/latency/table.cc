@@ -1,0 +1,73 @@
+#include "parsimony/pruners/latency/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace parsimony {
+namespace {
+
+constexpr double kFlat = 0.03;
+
+/// Where a width lies between its neighbours: index of the lower and share of the upper.
+struct Place {
+  size_t lower = 0;
+  size_t upper = 0;
+  double share = 0;
+};
+
+Place place_of(const std::vector<int>& widths, double width) {
+  const auto above = std::upper_bound(widths.begin(), widths.end(), width,
+                                      [](double value, int each) { return value < each; });
+  if (above == widths.begin()) return {0, 0, 0};
+  const auto lower = static_cast<size_t>(above - widths.begin()) - 1;
+  if (above == widths.end()) return {lower, lower, 0};
+  const double from = widths[lower];
+  return {lower, lower + 1, (width - from) / (*above - from)};
+}
+
+bool ascends(const std::vector<int>& widths) {
+  return !widths.empty() && widths.front() >= 1 &&
+         std::adjacent_find(widths.begin(), widths.end(), std::greater_equal<>()) == widths.end();
+}
+
+}  // namespace
+
+double LatencyTable::at(double width_x, double width_y) const {
+  const Place i = place_of(x, width_x);
+  const Place j = place_of(y, width_y);
+  const auto along_y = [&](size_t row) {
+    const double low = seconds[row * y.size() + j.lower];
+    return low + j.share * (seconds[row * y.size() + j.upper] - low);
+  };
+  const double low = along_y(i.lower);
+  return low + i.share * (along_y(i.upper) - low);
+}
+
+bool LatencyTable::is_sound() const {
+  return ascends(x) && ascends(y) && seconds.size() == x.size() * y.size() &&
+         std::all_of(seconds.begin(), seconds.end(),
+                     [](double s) { return std::isfinite(s) && s >= 0; });
+}
+
+std::vector<int> first_widths(int size) {
+  std::vector<int> widths = {1, size / 4, size / 2, size * 3 / 4, size};
+  std::sort(widths.begin(), widths.end());
+  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  if (widths.front() == 0) widths.erase(widths.begin());
+  return widths;
+}
+
+int next_width(std::span<const int> widths, std::span<const double> seconds) {
+  if (seconds.empty()) return 0;
+  double most = kFlat * *std::max_element(seconds.begin(), seconds.end());
+  int found = 0;
+  for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    const double change = std::abs(seconds[i + 1] - seconds[i]);
+    if (widths[i + 1] - widths[i] < 2 || change <= most) continue;
+    most = change;
+    found = (widths[i] + widths[i + 1]) / 2;
+  }
+  return found;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,208 @@
+// Budgets of milliseconds with a meter that computes what it says: nothing here depends on a clock.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "parsimony/api/latency/piece_graph.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/pruners/latency/pieces.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+namespace {
+
+/// A residual network: stem 16, a block of 32 inside, a classifier.
+constexpr char kNetwork[] = R"(
+    agraph (float[N, 3, 8, 8] x) => (float[N, 5] y) {
+      a = Conv <pads = [1, 1, 1, 1]> (x, w1)
+      b = Relu (a)
+      c = Conv <pads = [1, 1, 1, 1]> (b, w2)
+      d = Relu (c)
+      e = Conv <pads = [1, 1, 1, 1]> (d, w3)
+      f = Add (e, b)
+      g = Relu (f)
+      h = GlobalAveragePool (g)
+      i = Flatten (h)
+      y = Gemm <transB = 1> (i, w4)
+    })";
+
+struct Network {
+  TemporaryFolder folder;
+  std::unique_ptr<onnx_io::ModelFile> file;
+  Graph graph;
+
+  Network() {
+    onnx::ModelProto model = model_of(kNetwork);
+    add_weight(model, "w1", "16x3x3x3");
+    add_weight(model, "w2", "32x16x3x3");
+    add_weight(model, "w3", "16x32x3x3");
+    add_weight(model, "w4", "5x16");
+    const std::string path = folder / "net.onnx";
+    std::string bytes;
+    model.SerializeToString(&bytes);
+    write_file(path, bytes);
+    file = std::make_unique<onnx_io::ModelFile>(path);
+    graph = onnx_io::to_graph(*file);
+  }
+};
+
+/// Takes 1 us a node and 0.1 us for each 3x3 kernel, in blocks of four output channels.
+class Meter final : public LatencyMeter {
+ public:
+  double factor = 1;  ///< that whole networks take longer by than their pieces
+  int measured = 0;
+  int networks_measured = 0;
+
+  std::vector<std::optional<double>> pieces(std::span<const Graph* const> graphs) override {
+    std::vector<std::optional<double>> seconds;
+    for (const Graph* graph : graphs) seconds.emplace_back(seconds_of(*graph));
+    measured += static_cast<int>(graphs.size());
+    return seconds;
+  }
+
+  Pair networks(const Graph& dense, const Graph& small) override {
+    ++networks_measured;
+    return {factor * whole(dense), whole(small) / whole(dense)};
+  }
+
+  static double seconds_of(const Graph& graph) {
+    double micros = static_cast<double>(graph.nodes.size());
+    for (const Weight& weight : graph.weights) {
+      if (weight.dims.size() != 4) continue;
+      micros += 0.1 * static_cast<double>((weight.dims[0] + 3) / 4 * 4 * weight.dims[1]);
+    }
+    return micros * 1e-6;
+  }
+
+  /// What no table knows: kernels that take turns have less of the caches.
+  double whole(const Graph& graph) const { return std::pow(seconds_of(graph) * 1e6, 1.05) * 1e-6; }
+};
+
+ConfigList asking_for(double milliseconds) {
+  return from_shorthand({.budget = "latency_ms=" + std::to_string(milliseconds)});
+}
+
+Pruning pruned(Network& net, Meter& meter, double milliseconds, LatencyTables* tables = nullptr) {
+  PruneOptions options;
+  options.latency.meter = &meter;
+  options.tables = tables;
+  return plan_pruning(net.graph, asking_for(milliseconds), options);
+}
+
+TEST(Pieces, BeginWithLayersAndHoldWhatFollows) {
+  Network net;
+  const Analysis analysis = analyse(net.graph);
+  std::vector<std::string> found;
+  for (const Piece& piece : pieces_of(net.graph, analysis.facts, analysis.coupling)) {
+    found.push_back(piece.what + " (" + std::to_string(piece.lines.size()) + ")");
+  }
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"Conv 16x3x3x3, Relu (1)", "Conv 32x16x3x3, Relu (2)",
+                                      "Conv 16x32x3x3, Add, Relu, GlobalAveragePool, Flatten (2)",
+                                      "Gemm 5x16 (1)"}));
+}
+
+TEST(Pieces, AreNetworksOfTheirOwn) {
+  Network net;
+  const Analysis analysis = analyse(net.graph);
+  const auto pieces = pieces_of(net.graph, analysis.facts, analysis.coupling);
+  const PieceGraph piece = piece_graph(net.graph, analysis.facts, pieces[2].nodes);
+  ASSERT_EQ(piece.graph.inputs.size(), 2U) << "d and b";
+  EXPECT_EQ(piece.graph.value(piece.graph.inputs[0]).name, "d");
+  EXPECT_EQ(*piece.graph.value(piece.graph.inputs[0]).declared, (Shape{2, 32, 8, 8}));
+  ASSERT_EQ(piece.graph.outputs.size(), 1U);
+  const Facts facts = infer(piece.graph);
+  EXPECT_EQ(*facts.shapes[static_cast<size_t>(piece.graph.outputs[0])], (Shape{2, 16}));
+}
+
+TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
+  Network net;
+  const Analysis analysis = analyse(net.graph);
+  const auto pieces = pieces_of(net.graph, analysis.facts, analysis.coupling);
+  Meter meter;
+  LatencyTables tables;
+  const MeasuredNetwork network{net.graph, analysis.facts, analysis.probe, analysis.coupling};
+  EXPECT_EQ(measure_pieces(network, pieces, meter, tables), 4);
+  const int before = meter.measured;
+  EXPECT_EQ(measure_pieces(network, pieces, meter, tables), 0);
+  EXPECT_EQ(meter.measured, before);
+  const LatencyTable& conv = tables.at(pieces[1].key);
+  EXPECT_TRUE(conv.is_sound());
+  // The step behind 8, 16 and 24 output channels was looked for.
+  const auto& outputs = conv.y.back() == 32 ? conv.y : conv.x;
+  EXPECT_GE(outputs.size(), 8U);
+  EXPECT_EQ(conv.at(16, 32),
+            Meter::seconds_of(piece_graph(net.graph, analysis.facts, pieces[1].nodes).graph));
+}
+
+TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
+  for (const double factor : {1.0, 1.7}) {
+    for (const double share : {0.8, 0.6, 0.4}) {
+      Network net;
+      Meter meter;
+      meter.factor = factor;
+      const double dense = factor * meter.whole(net.graph);
+      const Pruning pruning = pruned(net, meter, share * dense * 1e3);
+      ASSERT_TRUE(pruning.latency.has_value());
+      const LatencyOutcome& outcome = *pruning.latency;
+      EXPECT_DOUBLE_EQ(outcome.dense, dense);
+      EXPECT_TRUE(outcome.holds(0.05)) << outcome.measured / outcome.wanted;
+      EXPECT_TRUE(pruning.notes.empty()) << pruning.notes[0];
+      EXPECT_EQ(outcome.pieces, 4);
+      EXPECT_EQ(meter.networks_measured, 1 + outcome.rounds);
+    }
+  }
+}
+
+TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
+  Network net;
+  Meter meter;
+  PruneOptions options;
+  options.latency.meter = &meter;
+  const Pruning pruning =
+      plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=60%"}), options);
+  EXPECT_DOUBLE_EQ(pruning.latency->wanted, 0.6 * meter.whole(net.graph));
+  EXPECT_TRUE(pruning.latency->holds(0.05));
+}
+
+TEST(LatencyBudget, UsesTheTablesOfFormerRuns) {
+  Network net;
+  Meter meter;
+  LatencyTables tables;
+  const double wanted = 0.6e3 * meter.whole(net.graph);
+  const Pruning first = pruned(net, meter, wanted, &tables);
+  EXPECT_EQ(first.latency->fresh, 4);
+  EXPECT_EQ(tables.size(), 4U);
+  Network again;
+  const Pruning second = pruned(again, meter, wanted, &tables);
+  EXPECT_EQ(second.latency->fresh, 0);
+  EXPECT_EQ(second.plan, first.plan);
+}
+
+TEST(LatencyBudget, SaysHowFarItGets) {
+  Network net;
+  Meter meter;
+  const Pruning pruning = pruned(net, meter, 1e-4);
+  ASSERT_EQ(pruning.notes.size(), 1U);
+  EXPECT_TRUE(
+      pruning.notes[0].starts_with("asked for 0.0001 ms: the closest that was found takes 0.0"))
+      << pruning.notes[0];
+  const int kept =
+      std::accumulate(pruning.plan.groups.begin(), pruning.plan.groups.end(), 0,
+                      [](int sum, const PlanGroup& group) { return sum + group.kept; });
+  EXPECT_EQ(kept, 2) << "one channel of either group";
+}
+
+TEST(LatencyBudget, NeedsAMeter) {
+  Network net;
+  EXPECT_THROW(plan_pruning(net.graph, asking_for(1)), UnsupportedError);
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,74 @@
+#include "parsimony/configs/latency_file.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony {
+namespace {
+
+LatencyFile sample() {
+  LatencyFile file{"AMD EPYC", "libtorch 1.13.1", 2, {}};
+  file.tables["a key \"1x3\""] = {"Conv 8x3x3x3, Relu", {1, 8}, {1}, {1.5e-5, 3e-5}, 1763683200};
+  file.tables["b"] = {"Gemm", {1}, {1}, {0}, 7};
+  return file;
+}
+
+std::string message_of(const std::string& text, const LatencyFile& wanted) {
+  try {
+    parse_latency_file(text, "t.json", wanted);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), with);
+}
+
+TEST(LatencyFile, ComesBackAsItWasWritten) {
+  const LatencyFile file = sample();
+  EXPECT_EQ(parse_latency_file(to_json(file), "t.json", file), file.tables);
+}
+
+TEST(LatencyFile, IsOfOneMachineEngineAndNumberOfThreads) {
+  const std::string text = to_json(sample());
+  LatencyFile wanted = sample();
+  wanted.engine = "onnxruntime 1.20.1";
+  EXPECT_EQ(message_of(text, wanted),
+            "t.json: \"engine\": found \"libtorch 1.13.1\", wanted \"onnxruntime 1.20.1\"; times "
+            "hold for one machine, engine and number of threads: name another file");
+  wanted = sample();
+  wanted.threads = 1;
+  EXPECT_NE(message_of(text, wanted).find("\"threads\": found 2, wanted 1"), std::string::npos);
+  EXPECT_NE(message_of("{}", sample()).find("\"parsimony_latency\": found null, wanted 1"),
+            std::string::npos);
+}
+
+TEST(LatencyFile, RefusesTablesThatDoNotFit) {
+  const std::string text = to_json(sample());
+  const std::string wanted =
+      "t.json: tables[0]: wanted ascending widths x and y, a time of at least 0 for each pair of "
+      "them, and what, key and measured";
+  EXPECT_EQ(message_of(replaced(text, "1.5e-05", "-1.0"), sample()), wanted);
+  EXPECT_EQ(message_of(replaced(text, "\"what\"", "\"who\""), sample()), wanted);
+  EXPECT_EQ(message_of(replaced(text, "1.5e-05", "\"soon\""), sample()), wanted);
+  EXPECT_NE(message_of("[]", sample()).find("t.json"), std::string::npos);
+}
+
+TEST(LatencyFile, ThatNobodyNamedIsLeftAloneWhereItDoesNotFit) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "t.json", "{");
+  EXPECT_TRUE(read_latency_file(folder / "t.json", sample(), false).empty());
+  EXPECT_THROW(read_latency_file(folder / "t.json", sample(), true), ConfigError);
+}
+
+}  // namespace
+}  // namespace parsimony

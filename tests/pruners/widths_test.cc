@@ -1,0 +1,166 @@
+#include "parsimony/pruners/latency/widths.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "tests/pruners/network.h"
+
+namespace parsimony {
+namespace {
+
+/// A chain of layers, layer i between the lines i-1 and i; each takes time(in, out).
+struct Chain {
+  Coupling coupling;
+  std::vector<Piece> pieces;
+  LatencyTables tables;
+  std::vector<WidthCandidate> candidates;
+  std::vector<int> dense;
+
+  using Time = std::function<double(int in, int out)>;
+
+  Chain(const std::vector<std::vector<double>>& scores, const Time& time) {
+    coupling.line_begin = {0};
+    int before = 1;
+    for (size_t g = 0; g < scores.size(); ++g) {
+      const auto size = static_cast<int>(scores[g].size());
+      coupling.groups.push_back(testing::group_of({}, size, "g" + std::to_string(g)));
+      for (int c = 0; c < size; ++c) coupling.element_channel.push_back({static_cast<int>(g), c});
+      coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
+      Request request;
+      candidates.push_back(
+          {{static_cast<int>(g)},
+           {limits_of(request, size), scores[g], removal_order(scores[g]), 1, 0, 0},
+           1});
+      dense.push_back(size);
+      add(static_cast<int>(g), before, size, time);
+      before = size;
+    }
+  }
+
+  LatencyModel model() const { return {coupling, pieces, tables}; }
+
+  double value(const std::vector<int>& kept) const {
+    double sum = 0;
+    for (size_t g = 0; g < kept.size(); ++g) {
+      std::vector<double> scores = candidates[g].candidate.score;
+      std::sort(scores.rbegin(), scores.rend());
+      double of_kept = 0;
+      double all = 0;
+      for (size_t c = 0; c < scores.size(); ++c) {
+        all += scores[c];
+        if (static_cast<int>(c) < kept[g]) of_kept += scores[c];
+      }
+      sum += std::log(of_kept / all);
+    }
+    return sum;
+  }
+
+  /// The most that any widths within the time are worth.
+  double best(double seconds) const {
+    const LatencyModel sums = model();
+    std::vector<int> kept(dense.size(), 1);
+    double most = -1e9;
+    while (true) {
+      if (sums.seconds(kept) <= seconds) most = std::max(most, value(kept));
+      size_t g = 0;
+      while (g < kept.size() && ++kept[g] > dense[g]) kept[g++] = 1;
+      if (g == kept.size()) return most;
+    }
+  }
+
+ private:
+  void add(int g, int in, int out, const Time& time) {
+    Piece piece{{g}, {}, "k" + std::to_string(g), ""};
+    LatencyTable table;
+    table.seconds.clear();
+    table.x.clear();
+    table.y.clear();
+    if (g > 0) piece.lines.push_back(g - 1);
+    piece.lines.push_back(g);
+    for (int x = 1; x <= (g > 0 ? in : out); ++x) table.x.push_back(x);
+    table.y = {1};
+    for (int y = 2; g > 0 && y <= out; ++y) table.y.push_back(y);
+    for (const int x : table.x) {
+      for (const int y : table.y) table.seconds.push_back(g > 0 ? time(x, y) : time(1, x));
+    }
+    pieces.push_back(piece);
+    tables[piece.key] = table;
+  }
+};
+
+double product(int in, int out) { return 1e-3 * (5 + in * out); }
+
+/// As a kernel does that computes in blocks of four channels.
+double blocks(int in, int out) { return 1e-3 * (5 + in * ((out + 3) / 4 * 4)); }
+
+TEST(LatencyModel, AddsTheTablesOfItsPieces) {
+  const Chain net({{1, 1}, {1, 1, 1}}, product);
+  const LatencyModel model = net.model();
+  EXPECT_NEAR(model.seconds(std::vector<int>{2, 3}), 1e-3 * (5 + 2 + 5 + 6), 1e-12);
+  EXPECT_NEAR(model.seconds(std::vector<int>{1, 3}), 1e-3 * (5 + 1 + 5 + 3), 1e-12);
+  EXPECT_NEAR(model.change(std::vector<int>{2, 3}, std::vector<int>{0}, 1), -4e-3, 1e-12);
+  EXPECT_NEAR(model.change(std::vector<int>{2, 3}, std::vector<int>{1}, 1), -4e-3, 1e-12);
+}
+
+TEST(LatencyModel, CountsALayerBetweenTiedGroupsOnce) {
+  const Chain net({{1, 1, 1}, {1, 1, 1}}, product);
+  const LatencyModel model = net.model();
+  const std::vector<int> before = {3, 3};
+  EXPECT_NEAR(model.change(before, std::vector<int>{0, 1}, 1),
+              model.seconds(std::vector<int>{1, 1}) - model.seconds(before), 1e-12);
+}
+
+TEST(LatencyModel, CountsEqualPiecesEachAndUnknownOnesNot) {
+  Chain net({{1, 1}}, product);
+  net.pieces.push_back(net.pieces[0]);
+  net.pieces.push_back({{1}, {0}, "unknown", ""});
+  EXPECT_NEAR(net.model().seconds(std::vector<int>{2}), 2 * 7e-3, 1e-12);
+}
+
+TEST(ChooseWidths, KeepsTheTimeAndComesNearTheBest) {
+  const std::vector<std::vector<double>> scores = {
+      {9, 1, 1, 1, 1, 1}, {3, 3, 3, 3, 3, 3, 3, 3}, {8, 7, 6, 5, 4, 3, 2, 1}, {1, 5, 1, 5}};
+  for (const auto& time : {product, blocks}) {
+    const Chain net(scores, time);
+    const LatencyModel model = net.model();
+    const double whole = model.seconds(net.dense);
+    for (const double share : {0.9, 0.7, 0.5, 0.35}) {
+      const double budget = share * whole;
+      const WidthChoice choice = choose_widths(model, net.candidates, net.dense, budget);
+      EXPECT_TRUE(choice.feasible) << share;
+      EXPECT_LE(choice.seconds, budget);
+      EXPECT_NEAR(choice.seconds, model.seconds(choice.kept), 1e-12);
+      EXPECT_NEAR(choice.value, net.value(choice.kept), 1e-9);
+      // Logarithms: a loss of 0.05 is one twentieth of what one layer passes on.
+      EXPECT_GT(choice.value, net.best(budget) - 0.05) << share;
+    }
+  }
+}
+
+TEST(ChooseWidths, FindsTheStepsOfAKernel) {
+  const Chain net({std::vector<double>(16, 1), std::vector<double>(16, 1)},
+                  [](int, int out) { return 1e-3 * ((out + 7) / 8); });
+  const WidthChoice choice = choose_widths(net.model(), net.candidates, net.dense, 2.5e-3);
+  // Two of the layers' blocks fit; fewer than eight channels would save nothing.
+  EXPECT_EQ(choice.kept, (std::vector<int>{8, 8}));
+}
+
+TEST(ChooseWidths, HoldsTheLimitsOfAGroup) {
+  Chain net({std::vector<double>(8, 1), std::vector<double>(8, 1)}, product);
+  net.candidates[0].candidate.limits.most = 2;
+  net.candidates[1].candidate.limits.round_to = 4;
+  const WidthChoice choice = choose_widths(net.model(), net.candidates, net.dense, 1e-9);
+  EXPECT_FALSE(choice.feasible);
+  EXPECT_EQ(choice.kept, (std::vector<int>{6, 4}));
+}
+
+TEST(ChooseWidths, LeavesANetworkWholeThatIsQuickEnough) {
+  const Chain net({{1, 2, 3}, {1, 2}}, product);
+  EXPECT_EQ(choose_widths(net.model(), net.candidates, net.dense, 1).kept, net.dense);
+}
+
+}  // namespace
+}  // namespace parsimony
