@@ -51,6 +51,12 @@ ConfigError both_asked(std::string_view option) {
                      " is for pruning without a config file; with --config, write it there");
 }
 
+ConfigError config_without_ratio() {
+  return ConfigError(
+      "sensitivity: --config-out writes the proposed ratios; give --ratio too, for example "
+      "--ratio 0.5");
+}
+
 ConfigError too_many_inputs(size_t given, size_t wanted) {
   return ConfigError("--input was given " + std::to_string(given) + " times, but the model has " +
                      std::to_string(wanted) + (wanted == 1 ? " input" : " inputs"));

@@ -96,7 +96,7 @@ TEST(Cli, WithoutACommandPrintsTheHelp) {
 TEST(Cli, EveryCommandHasHelpWithAnExample) {
   const Workplace place;
   for (const std::string command :
-       {"prune", "inspect", "explain", "apply", "verify", "doctor", "bench"}) {
+       {"prune", "inspect", "explain", "apply", "verify", "sensitivity", "doctor", "bench"}) {
     const Outcome outcome = place.run(command + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");

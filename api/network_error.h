@@ -1,0 +1,50 @@
+// How far a network is from another one, on the same inputs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "parsimony/api/executable.h"
+#include "parsimony/graph/graph.h"
+
+namespace parsimony {
+
+/// ‖a − b‖ / ‖b‖ over the elements of all floating-point outputs, as many of each as of the other;
+/// infinite where an element of `a` is not finite. 0 where `b` is 0 and `a` too.
+double relative_error(std::span<const TensorBytes> a, std::span<const TensorBytes> b);
+
+/// Place of the largest element of each row of [n, classes], a floating-point tensor.
+std::vector<int64_t> best_classes(const TensorBytes& scores);
+
+/// Inputs in batches, and labels, if there are any.
+struct ErrorData {
+  std::vector<std::vector<TensorBytes>> batches;
+  std::vector<int64_t> labels;  ///< of all samples, one after the other; may be empty
+};
+
+/// Compares networks with one that it has run. With labels it counts how many more of them a
+/// network gets wrong, as a share; without, relative_error().
+class NetworkComparison {
+ public:
+  using Open = std::function<std::unique_ptr<Executable>(const Graph&)>;
+
+  /// Runs `original`. @throws UnsupportedError if it cannot be run
+  NetworkComparison(const Graph& original, Open open, ErrorData data);
+
+  double operator()(const Graph& small) const;
+  double accuracy() const { return accuracy_; }  ///< of the original; -1 without labels
+
+ private:
+  std::vector<std::vector<TensorBytes>> outputs_of(const Graph& graph) const;
+  double accuracy_of(const std::vector<std::vector<TensorBytes>>& outputs) const;
+
+  Open open_;
+  ErrorData data_;
+  std::vector<std::vector<TensorBytes>> wanted_;
+  double accuracy_ = -1;
+};
+
+}  // namespace parsimony

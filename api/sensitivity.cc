@@ -1,0 +1,72 @@
+#include "parsimony/api/sensitivity.h"
+
+#include <cmath>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/graph_editor.h"
+#include "parsimony/pruners/budget.h"
+#include "parsimony/speedup/make_plan.h"
+
+namespace parsimony {
+namespace {
+
+constexpr double kSlack = 1e-9;
+
+/// The network without the first `removed` channels of the order; nothing if it cannot be cut so.
+std::optional<double> error_without(const Graph& graph, const Analysis& analysis, int group,
+                                    const std::vector<int>& order, int removed,
+                                    const NetworkError& error_of) {
+  AxisMasks masks = AxisMasks::all_kept(analysis.coupling);
+  for (int i = 0; i < removed; ++i) {
+    masks.keep[static_cast<size_t>(group)][static_cast<size_t>(order[static_cast<size_t>(i)])] = 0;
+  }
+  std::vector<std::vector<double>> scores(analysis.coupling.groups.size());
+  if (keep_at_least_one(analysis.coupling, scores, masks) > 0) return std::nullopt;
+  const PlanAttempt made = make_plan(graph, analysis.facts, analysis.coupling, masks);
+  if (!made.refused.empty()) return std::nullopt;
+  GraphEditor small(graph, GraphEditor::Elements::kAll);
+  replay(made.plan, small);
+  const auto wanted = predict_shapes(analysis.facts, analysis.coupling, masks);
+  if (!disagreements(small.graph(), analysis.probe, wanted).empty()) return std::nullopt;
+  return error_of(small.graph());
+}
+
+}  // namespace
+
+std::vector<GroupSensitivity> sensitivity(const Graph& graph, const Analysis& analysis,
+                                          const SensitivityOptions& options,
+                                          const NetworkError& error_of) {
+  const Criterion& criterion = find_criterion(options.criterion);
+  if (criterion.score == nullptr) {
+    throw ConfigError("criterion \"" + options.criterion +
+                      "\" zeroes single elements; curves are of whole channels");
+  }
+  std::vector<GroupSensitivity> curves;
+  for (size_t g = 0; g < analysis.coupling.groups.size(); ++g) {
+    const Group& group = analysis.coupling.groups[g];
+    if (group.size < 2) continue;
+    if (options.progress) options.progress(group.id);
+    const std::vector<int> order = removal_order(criterion.score(graph, group, options.scoring));
+    GroupSensitivity result{static_cast<int>(g), {group.size, {}, {}}};
+    int before = 0;
+    double last = 0;
+    bool whole = false;
+    for (const double ratio : options.ratios) {
+      const int removed = static_cast<int>(std::floor(ratio * group.size + kSlack));
+      if (removed != before) {
+        const auto error =
+            error_without(graph, analysis, static_cast<int>(g), order, removed, error_of);
+        whole = !error.has_value();
+        if (whole) break;
+        last = *error;
+        before = removed;
+      }
+      result.curve.ratios.push_back(ratio);
+      result.curve.errors.push_back(last);
+    }
+    if (!whole || !result.curve.ratios.empty()) curves.push_back(std::move(result));
+  }
+  return curves;
+}
+
+}  // namespace parsimony

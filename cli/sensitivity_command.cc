@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "parsimony/api/network_error.h"
+#include "parsimony/api/sensitivity.h"
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/progress.h"
+#include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/report/prune_report.h"
+#include "parsimony/report/sensitivity.h"
+#include "parsimony/runtime/random_inputs.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct SensitivityCommandOptions {
+  std::string model;
+  std::vector<std::string> inputs;
+  std::string criterion = "l1";
+  std::vector<double> ratios;
+  double ratio = 0;
+  int samples = 16;
+  uint64_t seed = 1;
+  std::string threads;
+  std::string json;
+  std::string config;
+};
+
+/// `samples` inputs drawn at random, one after the other.
+ErrorData random_data(const Graph& graph, const std::vector<InputSpec>& specs,
+                      const SensitivityCommandOptions& options) {
+  ErrorData data;
+  for (int i = 0; i < options.samples; ++i) {
+    runtime::FeedOptions feed;
+    feed.specs = specs;
+    feed.seed = options.seed + static_cast<uint64_t>(i) * graph.inputs.size();
+    data.batches.push_back(runtime::random_inputs(graph, feed));
+  }
+  return data;
+}
+
+void add_rows(const AnalysedModel& model, const std::vector<GroupSensitivity>& curves,
+              SensitivityReport& report) {
+  const Coupling& coupling = model.analysis.coupling;
+  const auto groups = outcomes(model.graph(), coupling, AxisMasks::all_kept(coupling));
+  for (const GroupSensitivity& each : curves) {
+    const GroupOutcome& group = groups[static_cast<size_t>(each.group)];
+    report.rows.push_back(
+        {group.id, group.size, group.layers, each.curve.ratios, each.curve.errors, 0});
+  }
+}
+
+void propose(const std::vector<GroupSensitivity>& curves, double ratio, SensitivityReport& report) {
+  std::vector<SensitivityCurve> all;
+  for (const GroupSensitivity& each : curves) all.push_back(each.curve);
+  const RatioProposal proposal = propose_ratios(all, ratio);
+  report.ratio = ratio;
+  report.level = proposal.level;
+  report.reached = proposal.reached;
+  for (size_t i = 0; i < report.rows.size(); ++i) report.rows[i].proposed = proposal.ratios[i];
+}
+
+void run(const SensitivityCommandOptions& options, const Session& session) {
+  check_outputs({{"", ""}, {"--json", options.json}, {"--config-out", options.config}},
+                {{"the model", options.model}});
+  if (!options.config.empty() && options.ratio <= 0) throw errors::config_without_ratio();
+  const std::optional<int> threads = parse_threads(options.threads);
+  const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
+  const Graph& graph = model.graph();
+  TorchComponent& torch = torch_component();
+  torch.choose_threads(threads);
+  Progress progress({}, !session.quiet);
+  progress.begin("the network as it is");
+  const NetworkComparison comparison(
+      graph, [&](const Graph& network) { return torch.runner(network); },
+      random_data(graph, input_specs(options.inputs, graph), options));
+  SensitivityOptions asked;
+  asked.criterion = options.criterion;
+  asked.scoring.seed = options.seed;
+  if (!options.ratios.empty()) asked.ratios = options.ratios;
+  std::sort(asked.ratios.begin(), asked.ratios.end());
+  asked.progress = [&](std::string_view group) { progress.begin("group " + std::string(group)); };
+  const auto curves = sensitivity(graph, model.analysis, asked,
+                                  [&](const Graph& small) { return comparison(small); });
+  progress.finish();
+  SensitivityReport report;
+  report.command = session.command_line;
+  report.model = options.model;
+  report.criterion = options.criterion;
+  report.measure = "output error";
+  report.data = "random inputs";
+  report.samples = options.samples;
+  report.accuracy = comparison.accuracy();
+  add_rows(model, curves, report);
+  if (options.ratio > 0) propose(curves, options.ratio, report);
+  if (!options.json.empty()) write_file(options.json, to_json(report));
+  if (!options.config.empty()) write_file(options.config, to_config(report));
+  print(to_text(report));
+}
+
+void add_options(CLI::App& command, SensitivityCommandOptions& options) {
+  command.add_option("IN", options.model, "The model: ONNX or TorchScript")
+      ->required()
+      ->type_name("");
+  add_input_option(command, options.inputs);
+  command.add_option("--criterion", options.criterion, "Which channels go first (l1)")
+      ->type_name("NAME");
+  command.add_option("--ratios", options.ratios, "Shares of a group to remove (0.1,0.2,…,0.9)")
+      ->type_name("R,...")
+      ->delimiter(',')
+      ->check(CLI::Range(0.001, 0.999));
+  command
+      .add_option("--ratio", options.ratio,
+                  "Propose ratios of equal error, with which this share of all channels goes")
+      ->type_name("RATIO")
+      ->check(CLI::Range(0.0, 0.999));
+  command.add_option("--config-out", options.config, "Write the proposal for prune --config")
+      ->type_name("CFG.json");
+  command.add_option("--samples", options.samples, "How many inputs are compared (16)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", options.seed, "Of random inputs and criteria (1)")->type_name("N");
+  add_threads_option(command, options.threads);
+  command.add_option("--json", options.json, "Write the curves as JSON too")->type_name("FILE");
+}
+
+}  // namespace
+
+void add_sensitivity(CLI::App& app, Session& session) {
+  auto options = std::make_shared<SensitivityCommandOptions>();
+  CLI::App* command = add_command(
+      app, "sensitivity", "Shows what each group's channels are worth, and proposes ratios",
+      "parsimony sensitivity resnet.onnx --ratio 0.5 --config-out cfg.json");
+  add_options(*command, *options);
+  command->callback(
+      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+}
+
+}  // namespace parsimony::cli

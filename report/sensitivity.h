@@ -1,0 +1,42 @@
+// Sensitivity curves, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace parsimony {
+
+struct SensitivityRow {
+  std::string id;  ///< of the group
+  int size = 0;    ///< channels
+  std::vector<std::string> layers;
+  std::vector<double> ratios;  ///< as far as the group could be cut
+  std::vector<double> errors;
+  double proposed = 0;  ///< ratio; 0 where none was asked for
+};
+
+struct SensitivityReport {
+  std::string command;  ///< as it was typed
+  std::string model;
+  std::string criterion;
+  std::string measure;   ///< "output error" or "accuracy lost"
+  std::string data;      ///< "random inputs", or the spec of the data
+  int64_t samples = 0;   ///< that were compared
+  double accuracy = -1;  ///< of the network as it was, 0..1; below 0: there are no labels
+  double ratio = 0;      ///< asked for overall; 0: no proposal
+  double level = 0;      ///< error that every group alone may cause, as proposed
+  double reached = 0;    ///< share of the groups' channels that goes, as proposed
+  std::vector<SensitivityRow> rows;
+};
+
+/// A row per group, a column per ratio, and the proposal.
+std::string to_text(const SensitivityReport& report);
+
+/// One object: {"parsimony_sensitivity": 1, "groups": [{"ratios": …, "errors": …}, …], …}.
+std::string to_json(const SensitivityReport& report);
+
+/// The proposal as a config list: one entry per group that loses channels.
+std::string to_config(const SensitivityReport& report);
+
+}  // namespace parsimony

@@ -1,0 +1,147 @@
+#include "parsimony/api/sensitivity.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "parsimony/api/network_error.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+namespace {
+
+TensorBytes tensor(const std::vector<float>& elements, Shape dims) {
+  TensorBytes result{"y", DType::kFloat32, std::move(dims), {}};
+  result.bytes.resize(elements.size() * sizeof(float));
+  std::memcpy(result.bytes.data(), elements.data(), result.bytes.size());
+  return result;
+}
+
+/// x · w1 (8 wide) · w2 (4 wide) · w3
+struct Network {
+  TemporaryFolder folder;
+  std::unique_ptr<onnx_io::ModelFile> file;
+  Graph graph;
+
+  Network() {
+    onnx::ModelProto model = model_of(
+        "net (float[2,3] x) => (float[2,2] y)\n"
+        "{ a = MatMul(x, w1)\n b = MatMul(a, w2)\n y = MatMul(b, w3) }");
+    add_weight(model, "w1", "3x8");
+    add_weight(model, "w2", "8x4");
+    add_weight(model, "w3", "4x2");
+    std::string bytes;
+    model.SerializeToString(&bytes);
+    write_file(folder / "net.onnx", bytes);
+    file = std::make_unique<onnx_io::ModelFile>(folder / "net.onnx");
+    graph = onnx_io::to_graph(*file);
+  }
+};
+
+TEST(RelativeError, IsOfTheWholeOutput) {
+  const std::vector<TensorBytes> wanted = {tensor({3, 4}, {1, 2})};
+  EXPECT_EQ(relative_error(wanted, wanted), 0);
+  EXPECT_DOUBLE_EQ(relative_error(std::vector{tensor({3, 3}, {1, 2})}, wanted), 0.2);
+  EXPECT_DOUBLE_EQ(relative_error(std::vector{tensor({0, 0}, {1, 2})}, wanted), 1);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(relative_error(std::vector{tensor({nan, 4}, {1, 2})}, wanted)));
+}
+
+TEST(BestClasses, AreThePlacesOfTheLargest) {
+  EXPECT_EQ(best_classes(tensor({1, 5, 2, 7, 0, 6}, {2, 3})), (std::vector<int64_t>{1, 0}));
+}
+
+/// An engine whose networks say their first weight's width for every sample.
+class WidthRun final : public BoundRun {
+ public:
+  explicit WidthRun(float width) : width_(width) {}
+  void run() override {}
+  std::vector<TensorBytes> outputs() override {
+    // Class 1 wins as long as the first weight is wide.
+    return {tensor({6, width_, 0, 9}, {2, 2})};
+  }
+
+ private:
+  float width_;
+};
+
+class WidthNetwork final : public Executable {
+ public:
+  explicit WidthNetwork(float width) : width_(width) {}
+  std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>&) override {
+    return std::make_unique<WidthRun>(width_);
+  }
+
+ private:
+  float width_;
+};
+
+std::unique_ptr<Executable> open_width(const Graph& graph) {
+  return std::make_unique<WidthNetwork>(static_cast<float>(graph.weights[0].dims[1]));
+}
+
+TEST(NetworkComparison, CountsLabelsWhereThereAreAny) {
+  const Network net;
+  const NetworkComparison accuracy(net.graph, open_width, {{{}}, {1, 1}});
+  EXPECT_EQ(accuracy.accuracy(), 1);
+  EXPECT_EQ(accuracy(net.graph), 0);
+  Graph small = net.graph;
+  small.weights[0].dims[1] = 5;
+  EXPECT_EQ(accuracy(small), 0.5) << "the first sample's class is 0 now";
+  const NetworkComparison outputs(net.graph, open_width, {{{}}, {}});
+  EXPECT_LT(outputs.accuracy(), 0);
+  EXPECT_DOUBLE_EQ(outputs(small), 3 / std::sqrt(36.0 + 64 + 81));
+}
+
+TEST(Sensitivity, CutsOneGroupAfterTheOther) {
+  Network net;
+  const Analysis analysis = analyse(net.graph);
+  std::vector<std::vector<int64_t>> seen;
+  const auto curves = sensitivity(net.graph, analysis, {}, [&](const Graph& small) {
+    seen.push_back({small.weights[0].dims[1], small.weights[1].dims[1]});
+    return 32.0 - static_cast<double>(small.weights[1].count());
+  });
+  ASSERT_EQ(curves.size(), 2U);
+  // 0.1 of 8 channels is none; 0.2 and 0.3 of 4 are none and one.
+  EXPECT_EQ(curves[0].curve.errors, (std::vector<double>{0, 4, 8, 12, 16, 16, 20, 24, 28}));
+  EXPECT_EQ(curves[1].curve.errors, (std::vector<double>{0, 0, 8, 8, 16, 16, 16, 24, 24}));
+  EXPECT_EQ(seen.size(), 7U + 3U) << "equal cuts are run once";
+  for (const auto& widths : seen) EXPECT_TRUE(widths[0] == 8 || widths[1] == 4);
+}
+
+TEST(Sensitivity, TakesTheLowestScoresFirst) {
+  Network net;
+  const Analysis analysis = analyse(net.graph);
+  const Scores scores =
+      find_criterion("l1").score(net.graph, analysis.coupling.groups[1], CriterionOptions{});
+  const auto lowest = std::min_element(scores.begin(), scores.end()) - scores.begin();
+  SensitivityOptions options;
+  options.ratios = {0.25};
+  sensitivity(net.graph, analysis, options, [&](const Graph& small) {
+    if (small.weights[2].dims[0] != 3) return 0.0;
+    const auto* kept = reinterpret_cast<const float*>(small.weights[2].data);
+    const auto* whole = reinterpret_cast<const float*>(net.graph.weights[2].data);
+    EXPECT_EQ(kept[0], lowest == 0 ? whole[2] : whole[0]);
+    return 0.0;
+  });
+}
+
+TEST(Sensitivity, IsNotForSingleElements) {
+  Network net;
+  const Analysis analysis = analyse(net.graph);
+  SensitivityOptions options;
+  options.criterion = "level";
+  EXPECT_THROW(sensitivity(net.graph, analysis, options, [](const Graph&) { return 0.0; }),
+               ConfigError);
+}
+
+}  // namespace
+}  // namespace parsimony::test
