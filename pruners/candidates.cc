@@ -104,7 +104,7 @@ class Scorer {
           std::count_if(sum.begin(), sum.end(), [&](double s) { return s < *asked.threshold; }));
     }
     candidate.order = removal_order(sum, blocks);
-    candidate.score = normalised(sum);
+    candidate.score = find_criterion(asked.criterion).comparable ? sum : normalised(sum);
     return candidate;
   }
 

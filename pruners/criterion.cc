@@ -5,16 +5,31 @@
 
 #include "parsimony/pruners/criteria/criteria.h"
 #include "parsimony/pruners/errors.h"
+#include "parsimony/pruners/statistics.h"
 
 namespace parsimony {
 
 namespace {
 
-constexpr std::array<Criterion, 4> kTable = {{
+constexpr std::array<Criterion, 18> kTable = {{
+    {"apoz", criteria::apoz, Measure::kZeroShare},
+    {"bn_scale", criteria::bn_scale, {}, true},
+    {"fisher", criteria::fisher, Measure::kFisher, true},
+    {"fpgm", criteria::fpgm},
+    {"group_norm", criteria::group_norm, {}, true},
+    {"hrank", criteria::hrank, Measure::kRank},
     {"l1", criteria::l1},
     {"l2", criteria::l2},
+    {"lamp", criteria::lamp, {}, true},
     {"level", nullptr},
+    {"linf", criteria::linf},
+    {"mean_activation", criteria::mean_activation, Measure::kMeanActivation},
+    {"mean_activation_rank", criteria::mean_activation_rank, Measure::kMeanActivation, true},
+    {"obd", criteria::obd, Measure::kHessian, true},
     {"random", criteria::random},
+    {"taylor", criteria::taylor, Measure::kTaylor},
+    {"taylor_squared", criteria::taylor_squared, Measure::kTaylorSquared, true},
+    {"wanda", criteria::wanda, Measure::kActivationNorm},
 }};
 
 }  // namespace

@@ -35,6 +35,8 @@ struct Criterion {
   Scores (*score)(const Graph& graph, const Group& group, const CriterionOptions& options);
   /// What it reads of the statistics; nothing for criteria that need no data.
   std::optional<Measure> measure = {};
+  /// Scores of different groups compare as they are; those of others are normalised for that.
+  bool comparable = false;
 };
 
 /// Every criterion, one row each, in alphabetical order.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 
 #include "parsimony/masks/magnitude.h"
 
@@ -120,23 +119,6 @@ double signed_value(const Weight& weight, int64_t i) {
                                       : static_cast<double>(magnitude::load<uint8_t>(p));
 }
 
-/// Members whose weights are summed.
-std::vector<const Member*> scored_members(const Graph& graph, const Group& group) {
-  const auto select = [&](bool producing_matrices) {
-    std::vector<const Member*> result;
-    std::set<std::pair<ValueId, int>> seen;  // several nodes may read one value
-    for (const Member& member : group.members) {
-      const Weight& weight = graph.weight(graph.value(member.value).weight);
-      const bool produces = member.role == Role::kOut && weight.dims.size() >= 2;
-      if (!has_magnitude(weight.dtype) || (producing_matrices && !produces)) continue;
-      if (seen.emplace(member.value, member.axis).second) result.push_back(&member);
-    }
-    return result;
-  };
-  std::vector<const Member*> members = select(true);
-  return members.empty() ? select(false) : members;
-}
-
 /// Windows that cover the member's indices without reading much beside them.
 std::vector<Window> windows_of(const Member& member) {
   std::vector<int64_t> indices = member.indices;
@@ -198,9 +180,9 @@ std::vector<double> slice_norms(const Weight& weight, const Window& window, Powe
   return sums;
 }
 
-Scores sum_members(const Graph& graph, const Group& group, Power power) {
+Scores sum_members(const Graph& graph, const Group& group, Power power, Which which) {
   Scores scores(static_cast<size_t>(group.size));
-  for (const Member* member : scored_members(graph, group)) {
+  for (const Member* member : members_of(graph, group, which)) {
     add_member(graph, *member, power, scores);
   }
   return scores;

@@ -7,6 +7,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/criterion.h"
+#include "parsimony/pruners/members.h"
 #include "parsimony/pruners/quantised.h"
 
 namespace parsimony {
@@ -29,10 +30,11 @@ std::vector<double> slice_norms(const Weight& weight, const Window& window, Powe
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power,
                                 const Quantised& quantised);
 
-/// Σ |w|^power per channel, over the matrices (rank ≥ 2) that produce the channels: convolution
-/// kernels and rows, not biases or normalisations. A group that has none is summed over all its
-/// members. Tells the graph's owner when a weight has been read.
+/// Σ |w|^power per channel: unless said otherwise over the matrices (rank ≥ 2) that produce the
+/// channels: convolution kernels and rows, not biases or normalisations. A group that has none is
+/// summed over all its members. Tells the graph's owner when a weight has been read.
 /// @throws ModelError naming tensor and element if there is a NaN
-Scores sum_members(const Graph& graph, const Group& group, Power power);
+Scores sum_members(const Graph& graph, const Group& group, Power power,
+                   Which which = Which::kProducing);
 
 }  // namespace parsimony

@@ -20,4 +20,79 @@ Scores l2(const Graph& graph, const Group& group, const CriterionOptions& option
 /// order.
 Scores random(const Graph& graph, const Group& group, const CriterionOptions& options);
 
+/// Largest magnitude: score[c] = max |w| over the slices of channel c, in the matrices that produce
+/// it.
+Scores linf(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Distance from the geometric median: score[c] = Σ_k ‖F_c - F_k‖₂, F_c the slices of channel c in
+/// the matrices that produce it, side by side. What others can stand in for goes first.
+/// @source He et al., Filter Pruning via Geometric Median, CVPR 2019,
+/// https://arxiv.org/abs/1811.00250
+Scores fpgm(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Magnitude of what would go, by what would then be left: score[c] = ‖F_c‖² / Σ ‖F_k‖² over the k
+/// with ‖F_k‖ ≥ ‖F_c‖. In (0, 1], and comparable between layers as it is: 1 for the largest channel
+/// of each.
+/// @source Lee et al., Layer-adaptive Sparsity for the Magnitude-based Pruning, ICLR 2021,
+/// https://arxiv.org/abs/2010.07611, eq. 4, with channels in place of elements
+Scores lamp(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Scale of the normalisation: score[c] = mean of |γ_c| over the BatchNormalizations of the group.
+/// Empty for a group that has none.
+/// @source Liu et al., Learning Efficient Convolutional Networks through Network Slimming, ICCV
+/// 2017, https://arxiv.org/abs/1708.06519
+Scores bn_scale(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Norm over the whole group: score[c] = I_c / mean_k I_k with I_c = Σ w² over the slices of
+/// channel c in all parameters of the group, those that produce and those that consume it. Running
+/// statistics do not count.
+/// @source Fang et al., DepGraph: Towards Any Structural Pruning, CVPR 2023,
+/// https://arxiv.org/abs/2301.12900
+Scores group_norm(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Share of activations that are not zero: score[c] = 1 - APoZ_c.
+/// @source Hu et al., Network Trimming, 2016, https://arxiv.org/abs/1607.03250
+Scores apoz(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Mean of the activations of channel c over samples and positions.
+/// @source Molchanov et al., Pruning Convolutional Neural Networks for Resource Efficient
+/// Inference, ICLR 2017, https://arxiv.org/abs/1611.06440, section 2.2
+Scores mean_activation(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Its place among the channels of the group: score[c] = #{k: mean_k < mean_c} / channels, in
+/// [0, 1). Layers weigh alike in a global ranking.
+/// @source as mean_activation; NNI, ActivationMeanRankPruner
+Scores mean_activation_rank(const Graph& graph, const Group& group,
+                            const CriterionOptions& options);
+
+/// Weights by what they are multiplied with: score[c] = Σ |w| · ‖x_c‖₂, w the slices of channel c
+/// in the matrices that consume it (those that produce it, if none does), x_c its activations.
+/// @source Sun et al., A Simple and Effective Pruning Approach for Large Language Models, 2023,
+/// https://arxiv.org/abs/2306.11695, eq. 1, summed over a channel
+Scores wanda(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Mean rank of the channel's feature map [h, w].
+/// @source Lin et al., HRank, CVPR 2020, https://arxiv.org/abs/2002.10179
+Scores hrank(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// First-order change of the loss: score[c] = mean over batches of |Σ g·w| over the slices of
+/// channel c in the matrices that produce it, g the gradient of the batch's mean cross-entropy.
+/// @source Molchanov et al., ICLR 2017, https://arxiv.org/abs/1611.06440, eq. 7, over weights
+Scores taylor(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Its square: score[c] = mean over batches of (Σ g·w)².
+/// @source Molchanov et al., Importance Estimation for Neural Network Pruning, CVPR 2019,
+/// https://arxiv.org/abs/1906.10771, eq. 8
+Scores taylor_squared(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Fisher information of a mask m_c that the operands of all layers that read the channel share:
+/// score[c] = mean over samples of (∂L/∂m_c)², where ∂L/∂m_c = Σ a·∂L/∂a over layers and positions.
+/// @source Liu et al., Group Fisher Pruning, ICML 2021, https://arxiv.org/abs/2108.00708, eq. 6
+Scores fisher(const Graph& graph, const Group& group, const CriterionOptions& options);
+
+/// Saliency by the diagonal of the Hessian: score[c] = Σ ½·h·w² over the slices of channel c in the
+/// matrices that produce it, with h ≈ the mean over samples of g² (the Gauss-Newton diagonal).
+/// @source LeCun et al., Optimal Brain Damage, NeurIPS 1989, eq. 5
+Scores obd(const Graph& graph, const Group& group, const CriterionOptions& options);
+
 }  // namespace parsimony::criteria

@@ -128,8 +128,11 @@ TEST(ParseConfig, NamesValuesOutOfRange) {
             "\"per_channel\", \"in_channel\", \"element\", \"channel\", \"head\", \"head_dim\" or "
             "\"group\"");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "criterion": "l3"}])"),
-            "c.json: config_list[0].criterion: unknown criterion \"l3\"; this version has \"l1\", "
-            "\"l2\", \"level\" and \"random\"");
+            "c.json: config_list[0].criterion: unknown criterion \"l3\"; this version has "
+            "\"apoz\", \"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", "
+            "\"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", "
+            "\"mean_activation_rank\", \"obd\", \"random\", \"taylor\", \"taylor_squared\" and "
+            "\"wanda\"");
 }
 
 TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {

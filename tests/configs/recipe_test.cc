@@ -167,8 +167,11 @@ TEST(Recipe, NamesValuesOutOfRange) {
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5, 1])"),
             "r.json: sweep: sparsity[1]: 1 is not in [0, 1)");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["l3"])"),
-            "r.json: sweep: criterion[0]: unknown criterion \"l3\"; this version has \"l1\", "
-            "\"l2\", \"level\" and \"random\"");
+            "r.json: sweep: criterion[0]: unknown criterion \"l3\"; this version has \"apoz\", "
+            "\"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", "
+            "\"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", "
+            "\"mean_activation_rank\", \"obd\", \"random\", \"taylor\", \"taylor_squared\" and "
+            "\"wanda\"");
 }
 
 TEST(Recipe, NamesWhatIsMissingOrContradicts) {

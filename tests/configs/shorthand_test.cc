@@ -70,8 +70,10 @@ TEST(Shorthand, NamesTheOption) {
             "give one");
   EXPECT_EQ(error_of({.round_to = 0}), "--round-to: 0 is not in [1, 65536]");
   EXPECT_EQ(error_of({.criterion = "l"}),
-            "--criterion: unknown criterion \"l\"; this version has \"l1\", \"l2\", \"level\" and "
-            "\"random\"");
+            "--criterion: unknown criterion \"l\"; this version has \"apoz\", \"bn_scale\", "
+            "\"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", "
+            "\"linf\", \"mean_activation\", \"mean_activation_rank\", \"obd\", \"random\", "
+            "\"taylor\", \"taylor_squared\" and \"wanda\"");
   EXPECT_EQ(error_of({.criterion = "level", .ratio = 0.5, .round_to = 8}),
             "command line: criterion \"level\" zeroes single elements, but \"round_to\" is about "
             "channels");

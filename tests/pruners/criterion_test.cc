@@ -57,8 +57,10 @@ TEST(Criterion, NamesThoseThereAre) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "unknown criterion \"l3\"; this version has \"l1\", \"l2\", \"level\" and "
-                 "\"random\"");
+                 "unknown criterion \"l3\"; this version has \"apoz\", \"bn_scale\", \"fisher\", "
+                 "\"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", "
+                 "\"linf\", \"mean_activation\", \"mean_activation_rank\", \"obd\", "
+                 "\"random\", \"taylor\", \"taylor_squared\" and \"wanda\"");
   }
 }
 

@@ -1,21 +1,12 @@
 #include "parsimony/training/statistics/activations.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "parsimony/training/statistics/scatter_impl.h"
+
 namespace parsimony::training {
 namespace {
-
-/// Sums over all dimensions but one, in double.
-at::Tensor sum_but(const at::Tensor& x, int64_t dim) {
-  std::vector<int64_t> others;
-  for (int64_t i = 0; i < x.dim(); ++i) {
-    if (i != dim) others.push_back(i);
-  }
-  return others.empty() ? x.to(at::kDouble) : at::sum(x, others, false, at::kDouble);
-}
 
 /// Adds to each channel what its indices have.
 void scatter(const at::Tensor& channels, const at::Tensor& values, std::vector<double>& sums) {

@@ -28,6 +28,15 @@ ModelError no_classes(const Shape& found, int64_t samples) {
                     "; use a criterion by weights or activations");
 }
 
+UnsupportedError needs_single_samples(int64_t batch) {
+  return UnsupportedError(
+      "calibration: criteria fisher and obd look at one sample at a time, and "
+      "the network takes " +
+      std::to_string(batch) +
+      " at once; use taylor, or export it with an open "
+      "batch dimension");
+}
+
 ModelError label_beyond(int64_t label, int64_t classes) {
   return ModelError("calibration: the data have label " + std::to_string(label) +
                     ", the network answers with " + std::to_string(classes) + " classes");

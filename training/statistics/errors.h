@@ -18,6 +18,8 @@ ModelError calibration_dims(const Shape& found, const Shape& wanted);
 ConfigError no_calibration_data(int64_t batch);
 /// Gradients need answers [n, classes].
 ModelError no_classes(const Shape& found, int64_t samples);
+/// The criterion looks at one sample at a time, and the network takes `batch`.
+UnsupportedError needs_single_samples(int64_t batch);
 ModelError label_beyond(int64_t label, int64_t classes);
 
 }  // namespace parsimony::training::errors

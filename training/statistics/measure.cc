@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -10,6 +13,9 @@
 #include "parsimony/training/net/logits.h"
 #include "parsimony/training/statistics/activations.h"
 #include "parsimony/training/statistics/errors.h"
+#include "parsimony/training/statistics/gradients.h"
+#include "parsimony/training/statistics/input_moments.h"
+#include "parsimony/training/statistics/sites.h"
 
 namespace parsimony::training {
 namespace {
@@ -33,27 +39,90 @@ void check_dims(const Graph& graph, const at::Tensor& x) {
   if (!fits) throw errors::calibration_dims(found, *declared);
 }
 
+/// Mean cross-entropy of answers [n, classes].
+at::Tensor loss(const at::Tensor& answers, const at::Tensor& labels) {
+  if (answers.dim() != 2 || answers.size(0) != labels.size(0)) {
+    throw errors::no_classes(answers.sizes().vec(), labels.size(0));
+  }
+  const auto highest = labels.max().item<int64_t>();
+  if (highest >= answers.size(1)) throw errors::label_beyond(highest, answers.size(1));
+  return at::cross_entropy_loss(answers.to(at::kFloat), labels);
+}
+
+/// Undefined where the loss does not depend on a tensor.
+std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<at::Tensor>& by) {
+  if (by.empty()) return {};
+  return torch::autograd::grad({loss}, by, {}, {}, false, /*allow_unused=*/true);
+}
+
 }  // namespace
 
 struct Measuring::State {
   State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs)
-      : graph(of), net(nullptr), sites(sites_of(of, coupling)) {
+      : graph(of), net(nullptr), moments(of, needs.inputs) {
     if (of.inputs.size() != 1) throw errors::calibration_inputs(of.inputs.size());
+    const auto any = [&](std::initializer_list<Measure> wanted) {
+      return std::any_of(wanted.begin(), wanted.end(),
+                         [&](Measure measure) { return needs.channels.contains(measure); });
+    };
     for (const Group& group : coupling.groups) statistics.groups.push_back(group.id);
-    net = GraphModule(with_logits(of));
+    by_batch = any({Measure::kTaylor, Measure::kTaylorSquared});
+    by_sample = any({Measure::kHessian, Measure::kFisher});
+    if (by_sample && fixed_batch(of) > 1) throw errors::needs_single_samples(fixed_batch(of));
+    const std::vector<Site> sites = sites_of(of, coupling);
+    const bool gated = needs.channels.contains(Measure::kFisher);
+    Gated with = gated ? with_gates(of, sites) : Gated{of, {}};
+    net = GraphModule(with_logits(std::move(with.graph)), {.trainable = by_batch || by_sample});
+    if (gated) gates.emplace(coupling, sites, std::move(with.gates));
     activations.emplace(of, facts, coupling, sites, needs.channels);
-    net->observe([this](const Node&, ValueId value, const at::Tensor& x) { see(value, x); });
+    weights.emplace(of, coupling, net->weights(), needs.channels);
+    net->observe([this](const Node&, ValueId value, const at::Tensor& x) {
+      if (whole) look(value, x);
+      if (!whole && gates) gates->see(value, x);
+    });
   }
 
-  void see(ValueId value, const at::Tensor& x) {
+  void look(ValueId value, const at::Tensor& x) {
     const at::NoGradGuard no_grad;
+    if (!x.defined()) return;
     activations->see(value, x.detach());
+    moments.see(value, x.detach());
+  }
+
+  void add_batch(const Batch& batch) {
+    whole = true;
+    look(graph.inputs.front(), batch.inputs);
+    const at::AutoGradMode gradients(by_batch);
+    const at::Tensor answers = net->forward(batch.inputs);
+    if (by_batch)
+      weights->add_batch(differentiate(loss(answers, batch.labels), weights->weights()));
+  }
+
+  void add_sample(const Batch& batch, int64_t index) {
+    whole = false;
+    const at::AutoGradMode gradients(true);
+    const at::Tensor x = batch.inputs.narrow(0, index, 1).clone().requires_grad_(gates.has_value());
+    const at::Tensor answers = net->forward(x);
+    std::vector<at::Tensor> wanted = weights->weights();
+    const size_t own = wanted.size();
+    if (gates) {
+      for (const at::Tensor& seen : gates->seen()) wanted.push_back(seen);
+    }
+    const auto found = differentiate(loss(answers, batch.labels.narrow(0, index, 1)), wanted);
+    const auto middle = found.begin() + static_cast<std::ptrdiff_t>(own);
+    weights->add_sample({found.begin(), middle});
+    if (gates) gates->add_sample({middle, found.end()});
   }
 
   const Graph& graph;
   GraphModule net;
-  std::vector<Site> sites;
+  bool by_batch = false;
+  bool by_sample = false;
+  bool whole = true;  ///< a batch is under way, not one of its samples
+  InputMomentSums moments;
   std::optional<ActivationSums> activations;
+  std::optional<WeightGradients> weights;
+  std::optional<GateGradients> gates;
   Statistics statistics;
 };
 
@@ -70,9 +139,9 @@ int64_t Measuring::batch() const {
 
 void Measuring::add(const Batch& batch) {
   check_dims(state_->graph, batch.inputs);
-  const at::NoGradGuard no_grad;
-  state_->net->forward(batch.inputs);
   const int64_t count = batch.labels.size(0);
+  state_->add_batch(batch);
+  for (int64_t i = 0; i < count && state_->by_sample; ++i) state_->add_sample(batch, i);
   state_->activations->add_samples(count);
   state_->statistics.samples += count;
 }
@@ -80,10 +149,16 @@ void Measuring::add(const Batch& batch) {
 Statistics Measuring::finish() const {
   Statistics statistics = state_->statistics;
   state_->activations->finish(statistics);
+  state_->moments.finish(statistics);
+  state_->weights->finish(statistics);
+  if (state_->gates) state_->gates->finish(statistics);
   return statistics;
 }
 
-int64_t Measuring::bytes() const { return state_->activations->bytes(); }
+int64_t Measuring::bytes() const {
+  return state_->activations->bytes() + state_->moments.bytes() + state_->weights->bytes() +
+         (state_->gates ? state_->gates->bytes() : 0);
+}
 
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches) {

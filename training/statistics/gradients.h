@@ -1,0 +1,98 @@
+// Sums over the gradients of channels.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "parsimony/pruners/statistics.h"
+#include "parsimony/training/statistics/sites.h"
+
+namespace parsimony::training {
+
+/// Collects kTaylor, kTaylorSquared and kHessian from the gradients g of the weights w that produce
+/// a group's channels (as criterion l1 sums them).
+///
+///     kTaylor         mean over batches of |Σ g·w|
+///     kTaylorSquared  mean over batches of (Σ g·w)²
+///     kHessian        Σ ½·h·w² = ½ · mean over samples of Σ (g·w)²
+///
+/// @source Molchanov 2017 and 2019; LeCun 1989
+class WeightGradients {
+ public:
+  /// `weights` are the network's own, by the names that the graph has; those that are not trained
+  /// are left out, and a group that loses all by that has an empty entry.
+  WeightGradients(const Graph& graph, const Coupling& coupling,
+                  const std::map<std::string, at::Tensor>& weights, std::set<Measure> wanted);
+
+  /// Those whose gradients it wants.
+  const std::vector<at::Tensor>& weights() const { return weights_; }
+  /// Gradients of a batch's mean loss, in the order of weights().
+  void add_batch(const std::vector<at::Tensor>& gradients);
+  /// Gradients of one sample's loss.
+  void add_sample(const std::vector<at::Tensor>& gradients);
+
+  void finish(Statistics& statistics) const;
+  int64_t bytes() const;
+
+ private:
+  struct Part {
+    size_t weight;  ///< in weights_
+    int axis;
+    at::Tensor channels;  ///< per index of the axis; the group's size where it has none
+  };
+  /// Σ (g·w)^power per channel, [size]
+  at::Tensor sum(size_t group, const std::vector<at::Tensor>& products) const;
+
+  const std::set<Measure> wanted_;
+  std::vector<at::Tensor> weights_;
+  std::vector<std::vector<Part>> parts_;  ///< per group
+  std::vector<at::Tensor> magnitude_, squares_, hessian_;
+  int64_t batches_ = 0;
+  int64_t samples_ = 0;
+};
+
+/// The network with a multiplication by one before every operand that a site names: the gradient
+/// behind it is that of this operand alone.
+struct Gated {
+  Graph graph;
+  std::vector<ValueId> gates;  ///< per site
+};
+Gated with_gates(const Graph& graph, const std::vector<Site>& sites);
+
+/// Collects kFisher: mean over samples of (Σ a·∂L/∂a)², the sum over all sites of a group and the
+/// positions in each.
+/// @source Liu et al., Group Fisher Pruning, ICML 2021
+class GateGradients {
+ public:
+  GateGradients(const Coupling& coupling, const std::vector<Site>& sites,
+                std::vector<ValueId> gates);
+
+  /// A value of the gated network as it is computed, for one sample.
+  void see(ValueId value, const at::Tensor& x);
+  /// What was seen since the last sample, whose gradients it wants.
+  std::vector<at::Tensor> seen() const;
+  /// Gradients of one sample's loss, in that order; undefined where there is none.
+  void add_sample(const std::vector<at::Tensor>& gradients);
+
+  void finish(Statistics& statistics) const;
+  int64_t bytes() const;
+
+ private:
+  struct Gate {
+    int group;
+    int dim;
+    at::Tensor channels;
+  };
+  std::vector<Gate> gates_;
+  std::map<ValueId, std::vector<size_t>> by_value_;
+  std::vector<std::pair<size_t, at::Tensor>> seen_;
+  std::vector<at::Tensor> squares_;  ///< per group, [size]
+  std::vector<bool> reached_;
+  int64_t samples_ = 0;
+};
+
+}  // namespace parsimony::training

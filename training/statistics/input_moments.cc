@@ -1,0 +1,116 @@
+#include "parsimony/training/statistics/input_moments.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "parsimony/pruners/layers.h"
+#include "parsimony/torch_io/executor/operand.h"
+
+namespace parsimony::training {
+namespace {
+
+constexpr int64_t kMostElements = 8 << 20;  // of windows in memory at a time: 64 MB
+
+/// A weight, or computed from weights alone.
+bool is_constant(const Graph& graph, ValueId value) {
+  const Value& known = graph.value(value);
+  if (known.weight != kNone) return true;
+  if (known.producer == kNone) return false;
+  const auto& inputs = graph.node(known.producer).inputs;
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [&](ValueId input) { return input == kNone || is_constant(graph, input); });
+}
+
+bool is_recurrent(const Node& node) {
+  return node.op == "LSTM" || node.op == "GRU" || node.op == "RNN";
+}
+
+bool is_product(const Node& node) { return node.op == "Gemm" || node.op == "MatMul"; }
+
+}  // namespace
+
+InputMomentSums::InputMomentSums(const Graph& graph, const std::set<std::string>& wanted)
+    : graph_(graph) {
+  if (wanted.empty()) return;
+  const Layers layers(graph);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto node = static_cast<NodeId>(n);
+    if (!layers.contains(node)) continue;
+    for (const ValueId matrix : layers.weights(node)) {
+      if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add_layer(node, matrix);
+    }
+  }
+}
+
+void InputMomentSums::add_layer(NodeId id, ValueId matrix) {
+  const Node& node = graph_.node(id);
+  const Weight& weight = graph_.weight(graph_.value(matrix).weight);
+  int input = 0;
+  if (is_product(node)) {
+    if (weight.dims.size() != 2) return;
+    input = is_constant(graph_, node.inputs[0]) ? 1 : 0;
+  } else if (is_recurrent(node)) {
+    if (node.inputs[1] != matrix) return;  // what the recurrent one reads is no value of the graph
+  } else if (node.op != "Conv" && node.op != "ConvTranspose") {
+    return;
+  }
+  layers_[node.inputs[static_cast<size_t>(input)]].push_back({id, input, &weight});
+  sums_[weight.name];
+}
+
+void InputMomentSums::see(ValueId value, const at::Tensor& x) {
+  const auto found = layers_.find(value);
+  if (found == layers_.end()) return;
+  for (const Layer& layer : found->second) add(layer, x);
+}
+
+at::Tensor InputMomentSums::operand(const Layer& layer, const at::Tensor& x) const {
+  const Node& node = graph_.node(layer.node);
+  if (node.op == "Conv") return torch_io::conv_operand(node, x, layer.weight->dims);
+  if (node.op == "ConvTranspose") return torch_io::conv_transpose_operand(node, x);
+  if (is_product(node)) return torch_io::matrix_operand(node, x, layer.input);
+  return x.reshape({1, -1, x.size(-1)});
+}
+
+void InputMomentSums::add(const Layer& layer, const at::Tensor& x) {
+  Sums& sums = sums_.at(layer.weight->name);
+  int64_t step = x.dim() == 0 ? 1 : x.size(0);
+  if (graph_.node(layer.node).op == "Conv") {
+    int64_t kernel = 1;
+    for (size_t d = 2; d < layer.weight->dims.size(); ++d) kernel *= layer.weight->dims[d];
+    const int64_t each = std::max<int64_t>(1, x.numel() / std::max<int64_t>(1, step) * kernel);
+    step = std::clamp<int64_t>(kMostElements / each, 1, std::max<int64_t>(1, step));
+  }
+  for (int64_t first = 0; first == 0 || first < x.size(0); first += step) {
+    const at::Tensor part =
+        step == x.size(0) ? x : x.narrow(0, first, std::min(step, x.size(0) - first));
+    const at::Tensor rows = operand(layer, part).to(at::kDouble);
+    const at::Tensor product = at::bmm(rows.transpose(1, 2), rows);
+    sums.rows += rows.size(1);
+    sums.second = sums.second.defined() ? sums.second.add_(product) : product;
+  }
+}
+
+void InputMomentSums::finish(Statistics& statistics) const {
+  for (const auto& [name, sums] : sums_) {
+    if (!sums.second.defined()) continue;
+    const int64_t groups = sums.second.size(0);
+    const int64_t in = sums.second.size(1);
+    InputMoments& moments = statistics.inputs[name];
+    moments.rows = sums.rows;
+    // Symmetric blocks one after the other are, read by columns, blocks side by side.
+    const at::Tensor plain = sums.second.contiguous();
+    moments.second = Eigen::Map<const Eigen::MatrixXd>(plain.data_ptr<double>(), in, groups * in);
+  }
+}
+
+int64_t InputMomentSums::bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [name, sums] : sums_) {
+    if (sums.second.defined()) bytes += static_cast<int64_t>(sums.second.nbytes());
+  }
+  return bytes;
+}
+
+}  // namespace parsimony::training

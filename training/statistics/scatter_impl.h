@@ -1,0 +1,30 @@
+// From the indices of a dimension to the channels of a group.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace parsimony::training {
+
+/// Sums over all dimensions but one, in double. [size of the dimension]
+inline at::Tensor sum_but(const at::Tensor& x, int64_t dim) {
+  std::vector<int64_t> others;
+  for (int64_t i = 0; i < x.dim(); ++i) {
+    if (i != dim) others.push_back(i);
+  }
+  return others.empty() ? x.to(at::kDouble) : at::sum(x, others, false, at::kDouble);
+}
+
+/// What each channel has at its indices; `channels` is `size` where the index is another group's.
+inline at::Tensor by_channel(const at::Tensor& values, const at::Tensor& channels, int64_t size) {
+  return at::zeros({size + 1}, at::kDouble).index_add_(0, channels, values).narrow(0, 0, size);
+}
+
+inline std::vector<double> to_vector(const at::Tensor& values) {
+  const at::Tensor own = values.contiguous();
+  return {own.data_ptr<double>(), own.data_ptr<double>() + own.numel()};
+}
+
+}  // namespace parsimony::training
