@@ -106,7 +106,7 @@ class Planner {
   Pruning run() {
     settings_ = timed_("config", [&] { return resolve(config_, graph_); });
     pruning_.notes = settings_.notes;
-    needs_ = needs_of(settings_);
+    if (!options_.score) needs_ = needs_of(settings_);
     if (!needs_.empty() && !options_.measure) throw errors::needs_data(*needs_.criteria.begin());
     timed_("weights", [&] {
       check_weights(graph_);
@@ -142,8 +142,9 @@ class Planner {
     coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
     measure();
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
-    pruning_.allocation =
-        timed_("score", [&] { return allocate(graph_, sample, coupling, settings_, criterion()); });
+    pruning_.allocation = timed_("score", [&] {
+      return allocate(graph_, sample, coupling, settings_, criterion(), options_.choose);
+    });
     if (asks_for_latency(settings_)) {
       pruning_.latency = timed_("measure", [&] { return spend(); });
     }
@@ -158,7 +159,7 @@ class Planner {
   }
 
   CriterionOptions criterion() const {
-    return {options_.seed, needs_.empty() ? nullptr : &statistics_};
+    return {options_.seed, needs_.empty() ? nullptr : &statistics_, options_.score};
   }
 
   /// Runs data through the network, if what is asked for is to be judged by it.

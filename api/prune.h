@@ -28,6 +28,8 @@ struct PruneOptions {
   Constants constants = Constants::kDrop;           ///< what the small model is equal to
   std::vector<ElementMask> masks;  ///< with exact constants: zeros beside what the config asks for
   Observe observe;                 ///< with exact constants; without it none but zeros are removed
+  ScoreFunction score;             ///< a criterion of one's own, in place of what is asked for
+  ChooseFunction choose;           ///< an allocator of one's own
   Measurement measure;             ///< runs data through the network, where a criterion needs it
   std::function<void(std::string_view stage)> progress;  ///< told what begins; may be empty
   LatencyBudgetOptions latency;                          ///< for budgets of milliseconds

@@ -1,4 +1,5 @@
 // How much each of several cuts takes.
+#include <algorithm>
 #include <cmath>
 
 #include "parsimony/configs/recipe.h"
@@ -23,6 +24,12 @@ double share_gone(PruningSchedule schedule, double done, double ratio) {
 }
 
 }  // namespace
+
+bool asks_for(const ConfigList& config, std::string_view criterion) {
+  return std::any_of(config.entries.begin(), config.entries.end(), [&](const ConfigEntry& entry) {
+    return !entry.exclude && entry.request.criterion == criterion;
+  });
+}
 
 ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion) {
   for (ConfigEntry& entry : config.entries) {

@@ -110,6 +110,9 @@ RateSchedule parse_rate_schedule(std::string_view text, std::string_view place);
 Precision parse_precision(std::string_view text, std::string_view place);
 MemoryFormat parse_memory_format(std::string_view text, std::string_view place);
 
+/// Does an entry name the criterion?
+bool asks_for(const ConfigList& config, std::string_view criterion);
+
 /// Gives every entry that removes something this ratio, and this criterion unless it is empty.
 ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion);
 

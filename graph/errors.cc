@@ -127,6 +127,15 @@ UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype) {
                           std::string(dtype));
 }
 
+ConfigError known_operator(std::string_view domain, std::string_view op) {
+  const std::string name = (domain.empty() ? "" : std::string(domain) + "::") + std::string(op);
+  return ConfigError("operator \"" + name + "\" has a rule already");
+}
+
+ConfigError bad_rule(std::string_view op, std::string_view why) {
+  return ConfigError("rule of \"" + std::string(op) + "\": " + std::string(why));
+}
+
 ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given) {
   return ModelError("tensor \"" + std::string(tensor) + "\": its elements are " +
                     std::to_string(wanted) + " bytes, found " + std::to_string(given));

@@ -71,6 +71,9 @@ ModelError produced_twice(std::string_view node, std::string_view tensor);
 ModelError nan_weight(std::string_view tensor, int64_t index);
 ModelError bad_attribute(std::string_view node, std::string_view attribute, std::string_view why);
 UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype);
+/// A rule that a user adds.
+ConfigError known_operator(std::string_view domain, std::string_view op);
+ConfigError bad_rule(std::string_view op, std::string_view why);
 /// New elements for a tensor.
 ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);
 /// `cause` is an errno.

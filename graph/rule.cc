@@ -1,10 +1,12 @@
 #include "parsimony/graph/rule.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/match.h"
+#include "parsimony/graph/own_rule.h"
 
 namespace parsimony {
 namespace {
@@ -216,11 +218,16 @@ const Rule* find_rule(std::string_view domain, std::string_view op) {
   const auto it =
       std::lower_bound(table.begin(), table.end(), key,
                        [](const Rule& r, const auto& k) { return std::pair(r.domain, r.op) < k; });
-  return it != table.end() && it->op == op && it->domain == domain ? &*it : nullptr;
+  const bool known = it != table.end() && it->op == op && it->domain == domain;
+  return known ? &*it : find_own_rule(domain, op);
 }
 
 const notation::Line* compiled(const Rule& rule) {
   if (rule.line.empty()) return nullptr;
+  const Rule* const begin = rule_table().data();
+  const Rule* const end = begin + rule_table().size();
+  const std::less<> before;  // of pointers, wherever they point
+  if (before(&rule, begin) || !before(&rule, end)) return compiled_own(rule);
   return &compiled_lines()[static_cast<size_t>(&rule - rule_table().data())];
 }
 

@@ -8,6 +8,7 @@
 
 #include "parsimony/masks/cost.h"
 #include "parsimony/pruners/candidates.h"
+#include "parsimony/pruners/errors.h"
 
 namespace parsimony {
 
@@ -114,12 +115,14 @@ std::string shortfall(const Request& request, double share_gone, double left) {
 /// Spends the budgets of one network.
 class Spender {
  public:
-  Spender(const Graph& graph, const Facts& facts, const Coupling& coupling, const Scored& scored)
-      : graph_(graph), facts_(facts), coupling_(coupling), scored_(scored) {}
+  Spender(const Graph& graph, const Facts& facts, const Coupling& coupling, const Scored& scored,
+          const ChooseFunction& choose)
+      : graph_(graph), facts_(facts), coupling_(coupling), scored_(scored), choose_(choose) {}
 
   void spend(const Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
     const bool of_network = request.budget == Budget::kParams || request.budget == Budget::kMacs;
+    if (choose_) return remove(pool, chosen(pool), result.masks);
     if (request.budget == Budget::kLatency) return;  // who can measure spends it
     if (of_network && !request.threshold) return spend_cost(pool, result);
     const Counts counts = choose_counts(request, pool.candidates);
@@ -128,6 +131,18 @@ class Spender {
   }
 
  private:
+  /// By the user's own allocator, within the limits.
+  std::vector<int> chosen(const Pool& pool) const {
+    std::vector<int> counts = choose_(*pool.request, pool.candidates);
+    if (counts.size() != pool.candidates.size()) {
+      throw errors::wrong_counts(counts.size(), pool.candidates.size());
+    }
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = pool.candidates[i].limits.removed(counts[i]);
+    }
+    return counts;
+  }
+
   void spend_cost(const Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
     if (!model_) model_.emplace(graph_, facts_, coupling_);
@@ -149,18 +164,20 @@ class Spender {
   const Facts& facts_;
   const Coupling& coupling_;
   const Scored& scored_;
+  const ChooseFunction& choose_;
   std::optional<CostModel> model_;
 };
 
 }  // namespace
 
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                    const Settings& settings, const CriterionOptions& options) {
+                    const Settings& settings, const CriterionOptions& options,
+                    const ChooseFunction& choose) {
   Scored scored = score_units(graph, coupling, settings, options);
   Allocation result;
   result.compromises = std::move(scored.compromises);
   result.masks = AxisMasks::all_kept(coupling);
-  Spender spender(graph, facts, coupling, scored);
+  Spender spender(graph, facts, coupling, scored, choose);
   for (const Pool& pool : make_pools(settings, scored)) spender.spend(pool, result);
   result.given_back = keep_at_least_one(coupling, scored.scores, result.masks);
   return result;

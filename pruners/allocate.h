@@ -1,11 +1,14 @@
 // From scores and settings to masks: how many channels of each group go, and which.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/pruners/budget.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/follow.h"
 #include "parsimony/pruners/settings.h"
@@ -17,6 +20,12 @@ struct Allocation {
   std::vector<Compromise> compromises;
   int given_back = 0;  ///< channels that returned because a dimension would have been empty
 };
+
+/// An allocator of the user's own: how many channels each candidate loses, its lowest ones, for one
+/// budget; `request` is the first that shares it. What the candidates' limits do not allow is
+/// brought within them.
+using ChooseFunction =
+    std::function<std::vector<int>(const Request& request, std::span<const Candidate> candidates)>;
 
 /// Prunes every group as its layers ask; a group follows its most careful layer (see follow.h),
 /// groups that are tied lose the same channels (see units.h), and counts come from the budget (see
@@ -34,6 +43,7 @@ struct Allocation {
 /// @throws ModelError if a weight that is scored has a NaN, ConfigError if tied layers are not
 /// alike or blocks do not divide a group
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                    const Settings& settings, const CriterionOptions& options);
+                    const Settings& settings, const CriterionOptions& options,
+                    const ChooseFunction& choose = {});
 
 }  // namespace parsimony

@@ -57,7 +57,8 @@ class Scorer {
 
   Scores score(int g) const {
     const int r = own_request_[static_cast<size_t>(g)];
-    const auto judge = find_criterion(request(r).criterion).score;
+    const ScoreFunction judge =
+        options_.own ? options_.own : ScoreFunction(find_criterion(request(r).criterion).score);
     if (!request(r).in_channels) return judge(graph_, group(g), options_);
     return judge(graph_, as_read(group(g), r), options_);
   }

@@ -11,7 +11,7 @@ namespace parsimony {
 
 namespace {
 
-constexpr std::array<Criterion, 18> kTable = {{
+constexpr std::array<Criterion, 19> kTable = {{
     {"apoz", criteria::apoz, Measure::kZeroShare},
     {"bn_scale", criteria::bn_scale, {}, true},
     {"fisher", criteria::fisher, Measure::kFisher, true},
@@ -25,6 +25,7 @@ constexpr std::array<Criterion, 18> kTable = {{
     {"linf", criteria::linf},
     {"mean_activation", criteria::mean_activation, Measure::kMeanActivation},
     {"mean_activation_rank", criteria::mean_activation_rank, Measure::kMeanActivation, true},
+    {"movement", criteria::movement, Measure::kMovement},
     {"obd", criteria::obd, Measure::kHessian, true},
     {"random", criteria::random},
     {"taylor", criteria::taylor, Measure::kTaylor},

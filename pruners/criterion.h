@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,15 +20,27 @@ namespace parsimony {
 enum class Measure : uint8_t;
 struct Statistics;
 
-struct CriterionOptions {
-  uint64_t seed = 0;  ///< for criteria that draw at random
-  /// Of data that ran through the network (see statistics.h); null where there was none.
-  const Statistics* statistics = nullptr;
-};
+struct CriterionOptions;
 
 /// One score per channel of the group; the lowest go first. Empty where the criterion has nothing
 /// to judge the group by: it stays whole then, and a note says so.
 using Scores = std::vector<double>;
+
+/// A criterion of the user's own: what those of the table are.
+///
+///     Scores constant(const Graph&, const Group& group, const CriterionOptions&) {
+///       return Scores(static_cast<size_t>(group.size), 1.0);
+///     }
+///     prune(model, example, config, {.score = constant});
+using ScoreFunction =
+    std::function<Scores(const Graph& graph, const Group& group, const CriterionOptions& options)>;
+
+struct CriterionOptions {
+  uint64_t seed = 0;  ///< for criteria that draw at random
+  /// Of data that ran through the network (see statistics.h); null where there was none.
+  const Statistics* statistics = nullptr;
+  ScoreFunction own = {};  ///< judges channels in place of the criteria that are asked for
+};
 
 struct Criterion {
   std::string_view name;  ///< as the command line and the config list spell it

@@ -17,6 +17,17 @@ ConfigError unknown_criterion(std::string_view name) {
   return ConfigError(text);
 }
 
+ConfigError needs_training(std::string_view criterion) {
+  return ConfigError("criterion \"" + std::string(criterion) +
+                     "\" is added up while a network trains: use it in a recipe's \"prune\", with "
+                     "`parsimony train` or `sweep`");
+}
+
+ConfigError wrong_counts(size_t found, size_t wanted) {
+  return ConfigError("the allocator gave " + std::to_string(found) + " counts for " +
+                     std::to_string(wanted) + " candidates; one for each is wanted");
+}
+
 ConfigError cannot_anneal(double ratio, double possible) {
   char text[96];
   std::snprintf(text, sizeof text, "cannot remove %g%% of the channels: their layers allow %g%%",

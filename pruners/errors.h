@@ -1,6 +1,7 @@
 // Error texts of the pruners room.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "parsimony/graph/errors.h"
@@ -8,6 +9,10 @@
 namespace parsimony::errors {
 
 ConfigError unknown_criterion(std::string_view name);
+/// The criterion reads what a training loop adds up.
+ConfigError needs_training(std::string_view criterion);
+/// An allocator of the user's own gave another number of counts.
+ConfigError wrong_counts(size_t found, size_t wanted);
 /// `possible` is the share that may go.
 ConfigError cannot_anneal(double ratio, double possible);
 /// Layers that are to lose the same channels do not have the same.

@@ -26,8 +26,9 @@ enum class Measure : uint8_t {
   kRank,            ///< mean rank of the channel's feature map [h, w]
   kTaylor,          ///< mean over batches of |Σ g·w|
   kTaylorSquared,   ///< mean over batches of (Σ g·w)²
-  kFisher,   ///< mean over samples of (Σ ∂L/∂m)², m a mask on the channel in every member
-  kHessian,  ///< Σ ½·h·w² with h the mean over samples of g²
+  kFisher,    ///< mean over samples of (Σ ∂L/∂m)², m a mask on the channel in every member
+  kHessian,   ///< Σ ½·h·w² with h the mean over samples of g²
+  kMovement,  ///< Σ over the steps of a training of -g·w
 };
 
 /// Second moments of what a layer's matrix is multiplied with, one sample after the other.

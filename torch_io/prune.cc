@@ -41,6 +41,8 @@ class LivePruning {
     plan_options.seed = options_.seed;
     plan_options.exact_only = options_.exact_only;
     plan_options.measure = options_.measure;
+    plan_options.score = options_.score;
+    plan_options.choose = options_.choose;
     pruning_ = plan_pruning(script_.graph, config, plan_options);
     for (PlanGroup& group : pruning_.plan.groups) {
       std::erase_if(group.slices,

@@ -23,6 +23,8 @@ struct TorchPruneOptions {
   ProofOptions proof = {};
   /// Runs data through the module, where a criterion needs it: training::measurement() makes one.
   Measurement measure = {};
+  ScoreFunction score = {};    ///< a criterion of one's own, in place of what is asked for
+  ChooseFunction choose = {};  ///< an allocator of one's own
 };
 
 /// The plan that was carried out, and what came of it.

@@ -90,6 +90,13 @@ Scores taylor_squared(const Graph& graph, const Group& group, const CriterionOpt
 /// @source Liu et al., Group Fisher Pruning, ICML 2021, https://arxiv.org/abs/2108.00708, eq. 6
 Scores fisher(const Graph& graph, const Group& group, const CriterionOptions& options);
 
+/// Which weights move away from zero: score[c] = Σ -g·w over the steps of the training before the
+/// cut and the slices of channel c in the matrices that produce it. For recipes: it needs a
+/// training loop, not data alone.
+/// @source Sanh et al., Movement Pruning, NeurIPS 2020, https://arxiv.org/abs/2005.07683, eq. 3,
+/// summed over a channel
+Scores movement(const Graph& graph, const Group& group, const CriterionOptions& options);
+
 /// Saliency by the diagonal of the Hessian: score[c] = Σ ½·h·w² over the slices of channel c in the
 /// matrices that produce it, with h ≈ the mean over samples of g² (the Gauss-Newton diagonal).
 /// @source LeCun et al., Optimal Brain Damage, NeurIPS 1989, eq. 5

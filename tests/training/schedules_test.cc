@@ -4,6 +4,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/training/gradual_pruner.h"
+#include "parsimony/training/loop/movement.h"
 #include "parsimony/training/net/file_net.h"
 #include "parsimony/training/run/ratio_search.h"
 #include "parsimony/training/run/rewind.h"
@@ -143,6 +144,60 @@ TEST(Schedules, GoOnFromAnyStep) {
       done = part.done();
       if (done) expect_same(part.net(), whole.net());
     }
+  }
+}
+
+/// After one step of plain gradient descent, -g·w summed over a filter is the movement.
+TEST(Movement, AddsUpGradientTimesWeight) {
+  const std::unique_ptr<Net> net = test::live_small_net()();
+  Movement movement(*net);
+  at::Tensor w;
+  for (const auto& [name, parameter] : net->parameters()) {
+    if (name == "conv1.weight") w = parameter;
+  }
+  at::Tensor wanted = at::zeros({8}, at::kDouble);
+  for (int step = 0; step < 3; ++step) {
+    at::manual_seed(step);
+    net->forward(at::randn({4, 3, 32, 32})).square().sum().backward();
+    movement.see(*net);
+    wanted -= (w.grad() * w.detach()).to(at::kDouble).sum({1, 2, 3});
+    for (auto& [name, parameter] : net->parameters()) parameter.mutable_grad().reset();
+  }
+  const at::Tensor found = movement.sums().at("conv1.weight").to(at::kDouble).sum({1, 2, 3});
+  EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-5));
+}
+
+/// The channels that moved least towards larger weights go, in a run that is stopped and taken up.
+TEST(Movement, DecidesTheCutOfARun) {
+  const test::TemporaryFolder folder;
+  const auto make = test::live_small_net();
+  Recipe recipe = recipe_with(PruningSchedule::kOneShot);
+  recipe.prune->config = from_shorthand({.criterion = "movement", .ratio = 0.5});
+  recipe.prune->warmup_epochs = 2;
+  recipe.train.epochs = 0;
+  TheRun run(make, small_data(), recipe, quick());
+  run.step();
+  run.save(folder / "run", "id");
+  TheRun again(make, small_data(), recipe, quick());
+  ASSERT_TRUE(again.load(folder / "run", "id"));
+  while (!run.done()) run.step();
+  while (!again.done()) again.step();
+  expect_same(run.net(), again.net());
+  ASSERT_EQ(run.plans().size(), 1U);
+  EXPECT_FALSE(run.plans()[0].empty());
+}
+
+TEST(Movement, NeedsATraining) {
+  const std::unique_ptr<Net> net = test::live_small_net()();
+  CutOptions options;
+  options.measure = [](auto&&...) { return Statistics(); };
+  try {
+    net->prune(example(), from_shorthand({.criterion = "movement", .ratio = 0.5}), options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "criterion \"movement\" is added up while a network trains: use it in a recipe's "
+                 "\"prune\", with `parsimony train` or `sweep`");
   }
 }
 

@@ -48,30 +48,29 @@ std::string text_at(torch::serialize::InputArchive& archive, const std::string& 
   return value.toStringRef();
 }
 
-void write_rewind(torch::serialize::OutputArchive& archive, const std::optional<Rewind>& rewind) {
+/// Under `key`: the names and the tensors.
+void write_tensors(torch::serialize::OutputArchive& archive, const std::string& key,
+                   const NamedTensors& tensors) {
   c10::List<std::string> names;
   c10::List<at::Tensor> values;
-  if (rewind) {
-    for (const auto& [name, tensor] : rewind->values()) {
-      names.push_back(name);
-      values.push_back(tensor);
-    }
+  for (const auto& [name, tensor] : tensors) {
+    names.push_back(name);
+    values.push_back(tensor.cpu());
   }
-  archive.write("rewind_names", c10::IValue(names));
-  archive.write("rewind_values", c10::IValue(values));
+  archive.write(key + "_names", c10::IValue(names));
+  archive.write(key + "_values", c10::IValue(values));
 }
 
-std::optional<Rewind> read_rewind(torch::serialize::InputArchive& archive) {
+NamedTensors read_tensors(torch::serialize::InputArchive& archive, const std::string& key) {
   c10::IValue names;
-  c10::IValue tensors;
-  archive.read("rewind_names", names);
-  archive.read("rewind_values", tensors);
-  const std::vector<at::Tensor> list = tensors.toTensorVector();
-  if (list.empty()) return std::nullopt;
-  NamedTensors values;
+  c10::IValue values;
+  archive.read(key + "_names", names);
+  archive.read(key + "_values", values);
+  const std::vector<at::Tensor> list = values.toTensorVector();
+  NamedTensors tensors;
   size_t next = 0;
-  for (const c10::IValue& name : names.toListRef()) values[name.toStringRef()] = list.at(next++);
-  return Rewind(std::move(values));
+  for (const c10::IValue& name : names.toListRef()) tensors[name.toStringRef()] = list.at(next++);
+  return tensors;
 }
 
 /// A ledger's line has one; here it is not known yet.
@@ -103,7 +102,8 @@ void Run::save(const std::string& path, const std::string& identity) const {
   archive.write("values", c10::IValue(values_of(*net_)));
   archive.write("dense", c10::IValue(dense_ ? values_of(*dense_) : c10::List<at::Tensor>()));
   archive.write("search", c10::IValue(c10::List<double>(search_state())));
-  write_rewind(archive, rewind_);
+  write_tensors(archive, "rewind", rewind_ ? rewind_->values() : NamedTensors());
+  write_tensors(archive, "movement", movement_ ? movement_->sums() : NamedTensors());
   const bool in_stage = !done() && steps_[next_].kind == Kind::kEpoch && steps_[next_].epoch > 0;
   archive.write("in_stage", c10::IValue(in_stage));
   if (in_stage) {
@@ -159,7 +159,12 @@ bool Run::load(const std::string& path, const std::string& identity) {
     }
     archive.read("search", value);
     take_up_search(value.toDoubleVector());
-    rewind_ = read_rewind(archive);
+    if (NamedTensors values = read_tensors(archive, "rewind"); !values.empty()) {
+      rewind_.emplace(std::move(values));
+    }
+    if (NamedTensors sums = read_tensors(archive, "movement"); !sums.empty()) {
+      movement_.emplace(std::move(sums));
+    }
     archive.read("in_stage", value);
     if (value.toBool()) {
       begin_stage(steps_.at(next_));

@@ -104,6 +104,7 @@ Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
   for (const auto& [name, tensor] : net_->parameters()) dense_shapes_[name] = tensor.sizes().vec();
   plan_steps();
   if (rewinds_to(0)) rewind_.emplace(*net_);
+  if (recipe_.prune && asks_for(recipe_.prune->config, "movement")) movement_.emplace(*net_);
 }
 
 bool Run::rewinds_to(int epoch) const {
@@ -178,20 +179,28 @@ void Run::begin_stage(const Step& step) {
   TrainSettings settings = recipe_.train;
   settings.epochs = step.epochs;
   if (!step.last) settings.schedule = RateSchedule::kConstant;
-  take_penalty(!step.last);
+  watch_gradients(!step.last);
   stage_ = std::make_unique<Stage>(*net_, place_, settings);
   stage_->skip(step.epoch);
 }
 
-void Run::take_penalty(bool before_cut) {
+/// What happens between gradients and optimizer until the last cut.
+void Run::watch_gradients(bool before_cut) {
   penalty_.reset();
   place_.after_backward = {};
-  if (!before_cut || !recipe_.prune->penalty.any()) return;
+  if (!before_cut) return;
+  if (recipe_.prune->penalty.any()) take_penalty();
+  place_.after_backward = [this] {
+    if (movement_) movement_->see(*net_);
+    if (penalty_) penalty_->add_gradients();
+  };
+}
+
+void Run::take_penalty() {
   std::vector<ParameterGroup> groups =
       net_->groups(example(), recipe_.prune->config.granularity.value_or(Granularity::kChannel));
   if (recipe_.prune->penalty.slimming > 0 && !has_scale(groups)) throw errors::no_scale();
   penalty_.emplace(recipe_.prune->penalty, std::move(groups));
-  place_.after_backward = [this] { penalty_->add_gradients(); };
 }
 
 void Run::epoch(const Step& step) {
@@ -222,6 +231,24 @@ void Run::epoch(const Step& step) {
   say("no better for " + std::to_string(worse_) + " epochs: stopped");
   point_.after = record.score;
   next_ += static_cast<size_t>(step.epochs - step.epoch - 1);
+}
+
+/// Of the training data, and of the training so far.
+Measurement Run::measurement_of(const ConfigList& config) const {
+  const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
+  return [this, by_data = measurement(batches_of(data_, samples))](
+             const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs) {
+    Needs of_data = needs;
+    const bool moves = of_data.channels.erase(Measure::kMovement) > 0;
+    Statistics statistics =
+        of_data.empty() ? Statistics() : by_data(graph, facts, coupling, of_data);
+    if (moves && movement_) {
+      Statistics of_training = movement_->statistics(graph, coupling);
+      statistics.groups = std::move(of_training.groups);
+      statistics.channels.merge(of_training.channels);
+    }
+    return statistics;
+  };
 }
 
 std::vector<double> Run::search_state() const {
@@ -260,13 +287,12 @@ void Run::cut(const Step& step) {
     teach_by(std::move(dense));
   }
   CutOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
-  const auto& calibration = cuts_[step.cut].calibration;
-  const int64_t samples = calibration ? calibration->samples : kCalibration;
-  options.measure = measurement(batches_of(data_, samples));
+  options.measure = measurement_of(cuts_[step.cut]);
   Cut done = net_->prune(example(), cuts_[step.cut], options);
   place(*net_, options_.device, options_.channels_last);
   stage_.reset();  // a fresh optimizer
   search_.reset();
+  if (movement_) movement_->follow(done.plan);
   if (rewind_) {
     rewind_->follow(done.plan);
     rewind_->restore(*net_);

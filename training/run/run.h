@@ -14,6 +14,7 @@
 #include "parsimony/configs/recipe.h"
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loop/movement.h"
 #include "parsimony/training/loop/penalty.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/net.h"
@@ -76,7 +77,9 @@ class Run {
   void add_epochs(int epochs, bool last);
   bool rewinds_to(int epoch) const;
   void begin_stage(const Step& step);
-  void take_penalty(bool before_cut);
+  void watch_gradients(bool before_cut);
+  void take_penalty();
+  Measurement measurement_of(const ConfigList& config) const;
   void begin_search();
   void search(const Step& step);
   std::vector<double> search_state() const;
@@ -102,6 +105,7 @@ class Run {
   std::unique_ptr<Stage> stage_;
   std::optional<Penalty> penalty_;     ///< of the stage
   std::optional<Rewind> rewind_;       ///< where weights return to after a cut
+  std::optional<Movement> movement_;   ///< where a criterion asks for it
   std::optional<RatioSearch> search_;  ///< before the cut
   int64_t shuffle_ = 0;                ///< epochs trained, over all stages
   LedgerPoint point_;

@@ -185,12 +185,13 @@ class Sweep {
 
   /// The warm-up is the same for all points of a seed: the first one does it, the others wait.
   void warm(Run& run, const Recipe& recipe) {
+    const bool moves = asks_for(recipe.prune->config, "movement");  // added up from the beginning
     Recipe same = recipe;
     same.prune = PruneSettings{.warmup_epochs = recipe.prune->warmup_epochs,
                                .schedule = recipe.prune->schedule,
                                .rewind_epoch = recipe.prune->rewind_epoch,
                                .penalty = recipe.prune->penalty,
-                               .text = "{}"};
+                               .text = moves ? R"({"criterion": "movement"})" : "{}"};
     same.train.epochs = 0;
     same.train.schedule = RateSchedule::kConstant;
     const std::string key = identity("warm-up\n" + settings_json(same), data_, options_);
