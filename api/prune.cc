@@ -60,7 +60,8 @@ void note_compromises(const Coupling& coupling, Pruning& pruning) {
   }
 }
 
-/// Groups that mix have no exact reference; the user may not want them.
+/// Groups that mix have no exact reference; the user may not want them. What the settings leave
+/// whole may have died of zeroed elements.
 void leave_mixing_whole(const Coupling& coupling, AxisMasks& masks) {
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     if (coupling.groups[g].mixes) std::fill(masks.keep[g].begin(), masks.keep[g].end(), uint8_t{1});
@@ -105,6 +106,7 @@ class Planner {
 
   Pruning run() {
     settings_ = timed_("config", [&] { return resolve(config_, graph_); });
+    settings_.exact_only = options_.exact_only;
     pruning_.notes = settings_.notes;
     if (!options_.score) needs_ = needs_of(settings_);
     if (!needs_.empty() && !options_.measure) throw errors::needs_data(*needs_.criteria.begin());

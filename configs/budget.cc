@@ -1,4 +1,5 @@
 // What is counted, and how much of it may remain.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -56,7 +57,7 @@ void parse_amount(std::string_view text, std::string_view place, GivenRequest& g
     return set_amount(has_suffix ? number * scale_of(*rest) : number, place, text, given);
   }
   if (!(number > 0 && number <= 100)) throw errors::out_of_range(place, text, "(0%, 100%]");
-  given.request.ratio = 1 - number / 100;
+  given.request.ratio = std::min(1 - number / 100, std::nextafter(1.0, 0.0));
   given.keys.insert("sparse_ratio");
 }
 

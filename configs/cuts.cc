@@ -33,9 +33,12 @@ bool asks_for(const ConfigList& config, std::string_view criterion) {
 
 ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion) {
   for (ConfigEntry& entry : config.entries) {
-    if (entry.exclude || entry.request.ratio == 0) continue;
-    entry.request.ratio = ratio;
-    if (!criterion.empty()) entry.request.criterion = criterion;
+    Request& request = entry.request;
+    if (entry.exclude || (request.ratio == 0 && !request.amount && !request.threshold)) continue;
+    request.ratio = ratio;
+    request.amount.reset();
+    request.threshold.reset();
+    if (!criterion.empty()) request.criterion = criterion;
   }
   return config;
 }

@@ -35,6 +35,7 @@ class Follower {
   /// Request that the layers agree on, kNone if their group stays whole; `reason` says why if it is
   /// not what all of them ask for.
   int decide(const Group& group, std::string& reason) const {
+    if (settings_.exact_only && group.mixes) return kNone;
     const std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
     std::vector<NodeId> askers;
     std::copy_if(producers.begin(), producers.end(), std::back_inserter(askers),

@@ -27,7 +27,7 @@ struct Followed {
 /// and takes the smallest of their ratios otherwise (of equal ones the earlier request); a request
 /// aligned with another layer goes before a ratio, a ratio before a threshold or an amount of the
 /// network. Its layers are those whose matrices produce its channels. Requests that judge single
-/// elements do not count.
+/// elements do not count. With Settings::exact_only a group that mixes stays whole.
 ///
 /// A request for in_channels concerns the groups that its layers read. Those who produce such a
 /// group need not be named, but one that is excluded keeps it whole. The `in_channel` of an

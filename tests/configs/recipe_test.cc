@@ -302,6 +302,11 @@ TEST(AtSparsity, ChangesWhatRemoves) {
   EXPECT_EQ(random.entries[0].request.criterion, "random");
   EXPECT_EQ(random.entries[1].request.criterion, "l1");
   EXPECT_EQ(at_sparsity(recipe.prune->config, 0, "l1").entries[0].request.ratio, 0);
+  const ConfigList amount = parse_config(R"([{"budget": {"macs": 5}}])", "c.json");
+  const Request swept = at_sparsity(amount, 0.3, "").entries.at(0).request;
+  EXPECT_EQ(swept.ratio, 0.3);
+  EXPECT_FALSE(swept.amount.has_value());
+  EXPECT_EQ(swept.budget, Budget::kMacs);
 }
 
 TEST(ReadRecipe, ReadsThoseOfTheTree) {

@@ -146,6 +146,15 @@ TEST(Tied, InChannelsAreJudgedByWhoReadsThem) {
             "\"conv0\" is excluded, and \"conv1\" is coupled with it: the group stays whole");
 }
 
+TEST(Tied, GroupsThatMixStayWholeWhereOnlyExactOnesAreWanted) {
+  ThreeLayers net;
+  net.coupling.groups[1].mixes = true;
+  EXPECT_EQ(net.run().masks.kept(1), 2);
+  net.settings.exact_only = true;
+  EXPECT_EQ(net.run().masks.kept(1), 4);
+  EXPECT_EQ(net.run().masks.kept(0), 2);
+}
+
 TEST(Tied, LatencyNeedsATable) {
   ThreeLayers net;
   net.request(0).budget = Budget::kLatency;
