@@ -114,6 +114,7 @@ class Planner {
       check_weights(graph_);
       return true;
     });
+    check_masks(graph_, options_.masks);
     coupling_options_ = coupling_options(config_, settings_, options_);
     infer_shapes();
     while (!attempt()) {
@@ -151,8 +152,11 @@ class Planner {
       pruning_.latency = timed_("measure", [&] { return spend(); });
     }
     zeros_ = timed_("score", [&] { return prune_elements(graph_, settings_); });
-    if (!zeros_.empty()) dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
+    const bool exact = options_.constants == Constants::kExact;
+    if (!zeros_.empty() && !exact)
+      dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
     if (options_.exact_only) leave_mixing_whole(coupling, masks);
+    if (exact) masks = timed_("constants", [&] { return fold_constants(masks); });
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
     pruning_.plan = std::move(made.plan);
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
@@ -181,15 +185,30 @@ class Planner {
                          pruning_.allocation);
   }
 
-  /// Channels that the zeroed elements leave behind.
-  int remove_dead(const Coupling& coupling, AxisMasks& masks) const {
+  std::vector<ElementMask> zeroed_elements() const {
     std::unordered_map<std::string_view, const Weight*> weights;
     for (const Weight& weight : graph_.weights) weights.emplace(weight.name, &weight);
     std::vector<ElementMask> element_masks;
     for (const TensorZeros& zeros : zeros_) {
       element_masks.push_back(mask_smallest(*weights.at(zeros.tensor), zeros.smallest));
     }
-    return remove_dead_channels(graph_, coupling, element_masks, masks);
+    return element_masks;
+  }
+
+  /// Channels that the zeroed elements leave behind.
+  int remove_dead(const Coupling& coupling, AxisMasks& masks) const {
+    return remove_dead_channels(graph_, coupling, zeroed_elements(), masks);
+  }
+
+  /// Of what was selected, and of the masks from outside, the channels that can go exactly.
+  AxisMasks fold_constants(const AxisMasks& selected) {
+    const Analysis& analysis = pruning_.analysis;
+    std::vector<ElementMask> masks = options_.masks;
+    merge_masks(masks, zeroed_elements());
+    merge_masks(masks, producer_masks(graph_, analysis.coupling, selected));
+    folding_.emplace(graph_, analysis.facts, analysis.probe, analysis.coupling, std::move(masks),
+                     options_.observe);
+    return folding_->channels();
   }
 
   std::vector<NodeId> check() const {
@@ -220,7 +239,9 @@ class Planner {
 
   void finish() {
     const Analysis& analysis = pruning_.analysis;
+    if (folding_) complete_constants();
     for (const TensorZeros& zeros : zeros_) {
+      if (folding_) break;  // they are among its masks
       pruning_.plan.zeros.push_back({zeros.tensor, zeros.smallest});
       pruning_.plan.folds.push_back({zeros.tensor, "its smallest elements are zero"});
     }
@@ -236,6 +257,13 @@ class Planner {
     note_compromises(analysis.coupling, pruning_);
   }
 
+  void complete_constants() {
+    folding_->complete(pruning_.plan);
+    pruning_.masked = folding_->outcomes(pruning_.plan);
+    pruning_.carriers = folding_->carriers();
+    for (const std::string& note : folding_->notes()) pruning_.notes.push_back(note);
+  }
+
   Graph& graph_;
   const ConfigList& config_;
   const PruneOptions& options_;
@@ -247,6 +275,7 @@ class Planner {
   Needs needs_;
   Statistics statistics_;
   std::vector<TensorZeros> zeros_;
+  std::optional<ConstantFolding> folding_;
   int dead_ = 0;
 };
 

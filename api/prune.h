@@ -15,7 +15,7 @@
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/pruners/statistics.h"
-#include "parsimony/speedup/observation.h"
+#include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
@@ -34,13 +34,6 @@ struct PruneOptions {
   std::function<void(std::string_view stage)> progress;  ///< told what begins; may be empty
   LatencyBudgetOptions latency;                          ///< for budgets of milliseconds
   LatencyTables* tables = nullptr;  ///< of former runs, and where new ones go; may be null
-};
-
-/// What became of a tensor's masked elements.
-struct MaskOutcome {
-  std::string tensor;
-  int64_t zeros = 0;  ///< masked elements
-  int64_t gone = 0;   ///< of them, those that went with their channels; the rest stays zero
 };
 
 /// Seconds that one stage took.

@@ -17,6 +17,7 @@ void add_options(CLI::App& app, Session& session) {
       "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
       "3 unsupported, 4 file or I/O, 70 a bug of ours.");
   add_prune(app, session);
+  add_speedup(app, session);
   add_inspect(app, session);
   add_explain(app, session);
   add_apply(app, session);

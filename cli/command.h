@@ -30,6 +30,7 @@ struct Session {
 
 /// Each adds one subcommand. It only reads options; the work is left to `session.run`.
 void add_prune(CLI::App& app, Session& session);
+void add_speedup(CLI::App& app, Session& session);
 void add_inspect(CLI::App& app, Session& session);
 void add_explain(CLI::App& app, Session& session);
 void add_apply(CLI::App& app, Session& session);

@@ -27,12 +27,19 @@
 namespace parsimony::cli {
 namespace {
 
-const std::vector<std::string> kStages = {"read",   "config",  "weights", "infer",
-                                          "couple", "measure", "score",   "plan",
-                                          "check",  "prove",   "edit",    "write"};
+const std::vector<std::string> kStages = {"read",    "config", "weights",   "infer", "couple",
+                                          "measure", "score",  "constants", "plan",  "check",
+                                          "prove",   "edit",   "write"};
 
 /// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
 std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
+  if (pruning.plan.constants == Constants::kExact) {
+    std::vector<ElementMask> masks;
+    for (const PlanMask& mask : pruning.plan.masks) {
+      masks.push_back({mask.tensor, mask.dims, mask.keep});
+    }
+    return masks;
+  }
   auto masks = to_element_masks(graph, pruning.analysis.coupling, pruning.allocation.masks);
   for (const PlanZeros& zeros : pruning.plan.zeros) {
     for (const Weight& weight : graph.weights) {
@@ -94,7 +101,9 @@ class PruneRun {
                    {"--plan", options_.plan},
                    {"--report", options_.report},
                    {"--masks-out", options_.masks}},
-                  {{"the model", options_.model}, {"--config", options_.config}});
+                  {{"the model", options_.model},
+                   {"--config", options_.config},
+                   {"--masks", options_.masks_in}});
     const ConfigList config = config_of(options_);
     read();
     PruneOptions prune_options = prune_options_of(options_, model_->graph());
@@ -104,6 +113,10 @@ class PruneRun {
       workshop_.emplace(options_.latency, threads_, prune_options.inputs);
       workshop_->lend(prune_options);
     }
+    prune_options.observe = [this](const auto&... what) {
+      torch_component().choose_threads(threads_);
+      return torch_component().observe(what...);
+    };
     pruning_ = plan_pruning(model_->graph(), config, prune_options);
     if (workshop_) workshop_->save();
     for (const StageTime& time : pruning_.times)
@@ -135,6 +148,7 @@ class PruneRun {
     if (pruning_.plan.empty()) report_.proof.not_run = "nothing was pruned";
     report_.after = pruning_.small;
     for (const PlanZeros& zeros : pruning_.plan.zeros) report_.zeroed += zeros.smallest;
+    if (pruning_.plan.constants == Constants::kExact) report_.constants = constants_report();
     report_.groups = outcomes(graph, analysis.coupling, pruning_.allocation.masks);
     report_.kept_whole = pruning_.plan.kept_whole;
     report_.notes = pruning_.notes;
@@ -144,6 +158,14 @@ class PruneRun {
                            "nothing was pruned: " + reason_for_nothing(pruning_));
     }
     if (!options_.masks.empty()) masks_ = masks_of(graph, pruning_);
+  }
+
+  ConstantsReport constants_report() const {
+    ConstantsReport report{pruning_.carriers, {}, pruning_.masked};
+    for (const PlanFold& fold : pruning_.plan.folds) {
+      report.folds.push_back({fold.tensor, fold.reason});
+    }
+    return report;
   }
 
   /// The masked original, before its weights are gone.
@@ -175,6 +197,7 @@ class PruneRun {
 
   /// The original is edited by now, and is read once more.
   std::string blame(const ConfigList& config, const PruneOptions& options) const {
+    if (options.constants == Constants::kExact) return {};  // folds belong to all groups together
     const auto again = open_model(options_.model, options_.inputs);
     const Pruning pruning = plan_pruning(again->graph(), config, options);
     return group_at_fault(again->graph(), pruning, [&](const Plan& plan) {
@@ -196,6 +219,8 @@ class PruneRun {
     if (!options_.report.empty()) write_file(options_.report, to_json(report_));
   }
 
+  std::string proof_text() const { return to_text(report_.proof, false, pruning_.plan.constants); }
+
   static int64_t size_of_file(const std::string& path) {
     std::error_code error;
     const auto bytes = std::filesystem::file_size(path, error);
@@ -209,7 +234,7 @@ class PruneRun {
     for (const std::string& note : report_.notes) {
       text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
     }
-    if (!pruning_.plan.empty() && options_.verify) text += to_text(report_.proof);
+    if (!pruning_.plan.empty() && options_.verify) text += proof_text();
     if (options_.timings) text += "\n" + timings_text(report_);
     print(text);
   }
@@ -228,15 +253,18 @@ class PruneRun {
 
 }  // namespace
 
+void prune(const PruneCommandOptions& options, const Session& session) {
+  PruneRun(options, session).run();
+}
+
 void add_prune(CLI::App& app, Session& session) {
   auto options = std::make_shared<PruneCommandOptions>();
   CLI::App* command = add_command(
       app, "prune", "Makes a model smaller by removing channels",
       "parsimony prune resnet.onnx -o small.onnx --ratio 0.5 --exclude fc --plan p.json");
   add_options(*command, *options);
-  command->callback([options, &session] {
-    session.run = [options, &session] { PruneRun(*options, session).run(); };
-  });
+  command->callback(
+      [options, &session] { session.run = [options, &session] { prune(*options, session); }; });
 }
 
 }  // namespace parsimony::cli

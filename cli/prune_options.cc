@@ -4,6 +4,7 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
+#include "parsimony/masks/safetensors.h"
 #include "parsimony/pruners/criterion.h"
 
 namespace parsimony::cli {
@@ -42,15 +43,41 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
   add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
 }
 
-}  // namespace
-
-void add_options(CLI::App& command, PruneCommandOptions& options) {
+void add_files(CLI::App& command, PruneCommandOptions& options) {
   command.add_option("IN", options.model, "The model: ONNX or TorchScript")
       ->required()
       ->type_name("");
   command.add_option("-o,--output", options.output, "Where the smaller model goes")
       ->required()
       ->type_name("OUT");
+}
+
+void add_constants(CLI::App& command, PruneCommandOptions& options) {
+  command
+      .add_option("--constants", options.constants,
+                  "What a removed channel leaves behind: nothing (drop), or the constant that zero "
+                  "weights leave, folded into what remains (exact)")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"drop", "exact"}))
+      ->capture_default_str();
+}
+
+void add_run(CLI::App& command, PruneCommandOptions& options) {
+  add_input_option(command, options.inputs);
+  command.add_option("--plan", options.plan, "Write what was removed: for apply and verify")
+      ->type_name("P.json");
+  command.add_option("--report", options.report, "Write costs, groups, notes and times as JSON")
+      ->type_name("R.json");
+  command.add_flag("!--no-verify", options.verify,
+                   "Do not run the masked original and the smaller model to prove the result");
+  add_threads_option(command, options.threads);
+  command.add_flag("--timings", options.timings, "Print how long each stage took");
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, PruneCommandOptions& options) {
+  add_files(command, options);
   command.add_option("--config", options.config, "Config list: what to prune, and how much")
       ->type_name("CFG.json");
   add_shorthand(command, options);
@@ -60,24 +87,31 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
       ->type_name("WHAT");
   command.add_flag("--exact-only", options.exact_only,
                    "Leave groups whole whose removal changes what remains (LayerNorm, softmax)");
-  add_input_option(command, options.inputs);
+  add_constants(command, options);
   command.add_option("--seed", options.seed, "For criteria that draw at random (0)")
       ->type_name("N");
   add_calibration_options(command, options.calibration);
-  command.add_option("--plan", options.plan, "Write what was removed: for apply and verify")
-      ->type_name("P.json");
-  command.add_option("--report", options.report, "Write costs, groups, notes and times as JSON")
-      ->type_name("R.json");
   command.add_option("--masks-out", options.masks, "Write the masks over the original's weights")
       ->type_name("M.safetensors");
-  command.add_flag("!--no-verify", options.verify,
-                   "Do not run the masked original and the smaller model to prove the result");
-  add_threads_option(command, options.threads);
+  add_run(command, options);
   add_latency_options(command, options.latency);
-  command.add_flag("--timings", options.timings, "Print how long each stage took");
+}
+
+void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
+  options.constants = "exact";
+  add_files(command, options);
+  command
+      .add_option(
+          "--masks", options.masks_in,
+          "Which elements of the weights are zero: tensors of the weights' names and shapes, "
+          "0 where an element goes")
+      ->required()
+      ->type_name("M.safetensors");
+  add_run(command, options);
 }
 
 ConfigList config_of(const PruneCommandOptions& options) {
+  if (!options.masks_in.empty()) return {};
   const bool has_amount = options.shorthand.budget.find('=') != std::string::npos;
   for (const CLI::Option* option : options.shorthand_options) {
     const bool given = option->count() > 0;
@@ -98,6 +132,8 @@ PruneOptions prune_options_of(const PruneCommandOptions& options, const Graph& g
   }
   result.seed = options.seed;
   result.exact_only = options.exact_only;
+  if (options.constants == "exact") result.constants = Constants::kExact;
+  if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/cli/calibration_order.h"
+#include "parsimony/cli/command.h"
 #include "parsimony/cli/latency_budget.h"
 #include "parsimony/speedup/proof.h"
 
@@ -25,6 +26,8 @@ struct PruneCommandOptions {
   std::string plan;
   std::string report;
   std::string masks;
+  std::string constants = "drop";
+  std::string masks_in;  ///< of `speedup`: instead of a config
   bool timings = false;
   bool verify = true;
   std::string threads;  ///< as it was given
@@ -36,7 +39,14 @@ struct PruneCommandOptions {
 
 void add_options(CLI::App& command, PruneCommandOptions& options);
 
-/// The config file, or the shorthand. @throws ConfigError if neither says how much, IoError
+/// The options of `speedup`, which takes masks instead of asking for some.
+void add_speedup_options(CLI::App& command, PruneCommandOptions& options);
+
+/// Prunes, proves and writes.
+void prune(const PruneCommandOptions& options, const Session& session);
+
+/// The config file, or the shorthand; nothing where there are masks. @throws ConfigError if neither
+/// says how much, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
 /// @throws ConfigError

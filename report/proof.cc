@@ -22,17 +22,20 @@ std::string output_table(const Proof& proof) {
   return table.text();
 }
 
+std::string original(const Proof& proof, Constants constants) {
+  if (constants == Constants::kExact) return "with the masked weights set to zero";
+  return proof.mixes ? "with the removed channels absent" : "with the removed slices set to zero";
+}
+
 }  // namespace
 
-std::string to_text(const Proof& proof, bool all) {
+std::string to_text(const Proof& proof, bool all, Constants constants) {
   if (!proof.ran()) return "Not proven: " + printable(proof.not_run) + ".\n";
   const OutputDifference* worst = proof.worst();
   std::string text = proof.holds() ? "Proven: " : "DIFFERS: ";
-  text +=
-      "largest difference " + brief(worst == nullptr ? 0 : worst->difference) + " (allowed " +
-      brief(worst == nullptr ? 0 : worst->tolerance) + ") from the original " +
-      (proof.mixes ? "with the removed channels absent" : "with the removed slices set to zero") +
-      ", on " + counted(proof.inputs, "random input") + ".\n";
+  text += "largest difference " + brief(worst == nullptr ? 0 : worst->difference) + " (allowed " +
+          brief(worst == nullptr ? 0 : worst->tolerance) + ") from the original " +
+          original(proof, constants) + ", on " + counted(proof.inputs, "random input") + ".\n";
   for (const std::string& note : proof.notes) text += "note: " + printable(note) + "\n";
   if (all) text += output_table(proof);
   return text;

@@ -74,6 +74,44 @@ Json groups_json(const PruneReport& report) {
   return groups;
 }
 
+Json to_object(const ConstantsReport& constants) {
+  Json masks = Json::array();
+  for (const MaskOutcome& mask : constants.masks) {
+    masks.push_back({{"tensor", mask.tensor},
+                     {"zeros", mask.zeros},
+                     {"removed", mask.gone},
+                     {"zeroed", mask.zeros - mask.gone}});
+  }
+  Json folds = Json::array();
+  for (const PlanFold& fold : constants.folds) {
+    folds.push_back({{"tensor", fold.tensor}, {"reason", fold.reason}});
+  }
+  return {{"carriers", constants.carriers}, {"folds", folds}, {"masks", masks}};
+}
+
+/// What the masks came to; with `all` tensor by tensor.
+std::string constants_text(const ConstantsReport& constants, bool all) {
+  using enum Table::Align;
+  int64_t zeros = 0;
+  int64_t gone = 0;
+  Table table({"masked tensor", "zeros", "removed", "left as zeros"},
+              {kLeft, kRight, kRight, kRight});
+  for (const MaskOutcome& mask : constants.masks) {
+    zeros += mask.zeros;
+    gone += mask.gone;
+    table.add({printable(mask.tensor), with_thousands(mask.zeros), with_thousands(mask.gone),
+               with_thousands(mask.zeros - mask.gone)});
+  }
+  std::string text = counted(zeros, "element") + " masked: " + with_thousands(gone) +
+                     " removed with their channels, " + with_thousands(zeros - gone) +
+                     " left as zeros.\n";
+  const auto folds = static_cast<int64_t>(constants.folds.size());
+  text += "Constants: " + counted(constants.carriers, "carrier channel") + ", " +
+          counted(folds, "tensor") + " with new values.\n";
+  if (all && !constants.masks.empty()) text += "\n" + table.text();
+  return text;
+}
+
 /// JSON has no infinity.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -175,6 +213,7 @@ std::string to_json(const PruneReport& report) {
                    {"notes", report.notes},
                    {"timings", std::move(timings)}};
   if (report.latency) document["latency"] = to_object(*report.latency);
+  if (report.constants) document["constants"] = to_object(*report.constants);
   return dumped(document);
 }
 
@@ -196,6 +235,7 @@ std::string to_text(const PruneReport& report, bool all) {
   if (report.latency) text += latency_text(*report.latency);
   text += "MACs are counted for " + to_text(report.inputs) + ".\n" + group_counts(report);
   if (report.zeroed > 0) text += counted(report.zeroed, "element") + " set to zero.\n";
+  if (report.constants) text += constants_text(*report.constants, all);
   if (all && !report.groups.empty()) text += group_table(report);
   if (all && !report.kept_whole.empty()) text += kept_whole_table(report);
   return text;

@@ -10,6 +10,7 @@
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/report/inspect.h"
+#include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 
@@ -45,6 +46,13 @@ struct LatencyRow {
   int networks = 0;      ///< whole networks that were measured
 };
 
+/// What exact constants took.
+struct ConstantsReport {
+  int carriers = 0;                ///< channels that stay to carry the constants of others
+  std::vector<PlanFold> folds;     ///< without values
+  std::vector<MaskOutcome> masks;  ///< per masked tensor
+};
+
 struct PruneReport {
   std::string command;  ///< as it was typed
   ReportedFile source;
@@ -52,7 +60,8 @@ struct PruneReport {
   std::vector<InputRow> inputs;  ///< for which MACs are counted
   Cost before;
   Cost after;
-  int64_t zeroed = 0;  ///< elements set to zero by level pruning
+  int64_t zeroed = 0;                        ///< elements set to zero by level pruning
+  std::optional<ConstantsReport> constants;  ///< where they were folded
   std::vector<GroupOutcome> groups;
   std::vector<KeptWhole> kept_whole;
   Proof proof;

@@ -50,6 +50,11 @@ ConfigError values_differ(std::string_view file, std::string_view tensor, std::s
                      "; is it from another run?");
 }
 
+ModelError no_tensor_to_mask(std::string_view tensor, const std::vector<std::string>& known) {
+  return ModelError("the masks name tensor \"" + std::string(tensor) +
+                    "\", which the model does not have." + did_you_mean(tensor, known));
+}
+
 UnsupportedError plan_cannot_say(std::string_view what, std::string_view why) {
   return UnsupportedError("a plan cannot hold \"" + std::string(what) + "\": " + std::string(why));
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "parsimony/graph/errors.h"
 
@@ -21,6 +22,8 @@ IoError no_values(std::string_view plan, std::string_view why);
 ConfigError values_lack(std::string_view file, std::string_view tensor);
 ConfigError values_differ(std::string_view file, std::string_view tensor, std::string_view found,
                           std::string_view wanted);
+/// A mask of a tensor that the model does not have.
+ModelError no_tensor_to_mask(std::string_view tensor, const std::vector<std::string>& known);
 UnsupportedError plan_cannot_say(std::string_view what, std::string_view why);
 /// Second moments are [in, in], cross moments [out, in].
 ModelError sums_do_not_fit(int64_t rows, int64_t columns, int64_t cross_columns);

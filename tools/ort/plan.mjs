@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 
+import { readSafetensors } from './safetensors.mjs';
 import { maskAxis, takeAxis, zeroSmallest } from './tensor.mjs';
 
 /** Reads and checks a plan. @throws Error naming the faulty entry. */
@@ -14,6 +15,8 @@ export function readPlan(path) {
   }
   const fault = planFault(plan);
   if (fault) throw new Error(`${path}: ${fault}`);
+  const hasValues = (plan.masks ?? []).length > 0 || (plan.folds ?? []).some(({ dtype }) => dtype);
+  plan.values = hasValues ? readSafetensors(`${path}.safetensors`) : new Map();
   return plan;
 }
 
@@ -54,9 +57,10 @@ function sliceFault({ tensor, axis, role, size, keep }) {
 /**
  * Turns the original into the proof's reference: every slice that the plan removes becomes zero,
  * and so do the single elements that it names. A divisor (role "with") belongs to its channel but
- * is not zeroed: 0/0 would say nothing.
+ * is not zeroed: 0/0 would say nothing. With exact constants it is the masks that become zero.
  */
 export function maskModel(model, plan) {
+  if (plan.constants === 'exact') return zeroMasked(model, plan);
   separateCopies(model, plan.copies ?? []);
   for (const { tensor: name, smallest } of plan.zeros ?? []) {
     const tensor = requireTensor(model, name);
@@ -76,6 +80,44 @@ export function maskModel(model, plan) {
       slice.keep,
       zeroOf(model, slice.tensor, tensor),
     );
+    tensor.setBytes(bytes);
+  }
+  assignFolds(model, plan);
+}
+
+function valuesOf(plan, name, bytes) {
+  const found = plan.values?.get(name);
+  if (!found) throw new Error(`the file beside the plan lacks "${name}"`);
+  if (found.length !== bytes)
+    throw new Error(`the file beside the plan: "${name}" has ${found.length} bytes, wanted ${bytes}`);
+  return found;
+}
+
+function zeroMasked(model, plan) {
+  for (const { tensor: name } of plan.masks) {
+    const tensor = requireTensor(model, name);
+    const bytes = tensor.bytes();
+    const keep = valuesOf(plan, `${name}:mask`, bytes.length / tensor.width);
+    keep.forEach((kept, i) => {
+      if (!kept) bytes.fill(0, i * tensor.width, (i + 1) * tensor.width);
+    });
+    tensor.setBytes(bytes);
+  }
+}
+
+/** What stays of a tensor takes the new values, in its order. */
+function assignFolds(model, plan) {
+  const slices = slicesByTensor(plan);
+  for (const { tensor: name, dtype } of plan.folds ?? []) {
+    if (!dtype) continue;
+    const tensor = requireTensor(model, name);
+    const bytes = tensor.bytes();
+    const places = Buffer.from(Uint32Array.from({ length: bytes.length / tensor.width }, (_, i) => i).buffer);
+    const kept = cutAxes(places, tensor.dims, 4, slices.get(name) ?? []).bytes;
+    const values = valuesOf(plan, name, (kept.length / 4) * tensor.width);
+    for (let i = 0; i < kept.length / 4; i += 1) {
+      values.copy(bytes, kept.readUInt32LE(4 * i) * tensor.width, i * tensor.width, (i + 1) * tensor.width);
+    }
     tensor.setBytes(bytes);
   }
 }
@@ -191,15 +233,18 @@ function slicesByTensor(plan) {
   return byTensor;
 }
 
-function sliceTensor(tensor, slices) {
+const sliceTensor = (tensor, slices) =>
+  cutAxes(tensor.bytes(), tensor.dims, tensor.width, slices);
+
+function cutAxes(whole, wholeDims, width, slices) {
   const keeps = new Map(); // axis -> what all of its slices keep
   for (const { axis, keep } of slices) {
     keeps.set(axis, keeps.has(axis) ? keeps.get(axis).filter((k) => keep.includes(k)) : keep);
   }
-  let bytes = tensor.bytes();
-  const dims = [...tensor.dims];
+  let bytes = whole;
+  const dims = [...wholeDims];
   for (const [axis, keep] of keeps) {
-    bytes = takeAxis(bytes, dims, tensor.width, axis, keep);
+    bytes = takeAxis(bytes, dims, width, axis, keep);
     dims[axis] = keep.length;
   }
   return { dims, bytes };

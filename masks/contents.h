@@ -1,0 +1,29 @@
+// What the slices of a network's values hold once elements of its weights are zero: does anything
+// of the inputs still arrive there?
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/rule.h"
+#include "parsimony/masks/element_mask.h"
+
+namespace parsimony {
+
+enum class Content : uint8_t {
+  kVaries,    ///< may depend on the network's inputs
+  kConstant,  ///< the same for all inputs; elements of the slice may differ from each other
+  kZero,
+};
+
+/// Per value, dimension and index: what is known of the slice. No dimensions where nothing is.
+using Contents = std::vector<std::vector<std::vector<Content>>>;
+
+/// Follows zeros and constants from the weights on, with `masks` applied, through what the rules
+/// say of each operator. Sound, not complete: a slice that "varies" may be constant. A ReLU whose
+/// inputs are never positive is not found, since only the inputs that were tried would show it.
+Contents trace_contents(const Graph& graph, const Facts& facts,
+                        const std::vector<ElementMask>& masks);
+
+}  // namespace parsimony

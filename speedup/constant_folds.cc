@@ -1,0 +1,264 @@
+// The arithmetic of constants: new elements of weights and biases.
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "parsimony/graph/slice.h"
+#include "parsimony/speedup/constants_impl.h"
+
+namespace parsimony {
+namespace {
+
+template <typename T>
+double load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return static_cast<double>(value);
+}
+
+template <typename T>
+void store(double number, std::byte* to) {
+  const T value = static_cast<T>(number);
+  std::memcpy(to, &value, sizeof value);
+}
+
+/// All elements of a weight, one after the other, to be changed.
+class Elements {
+ public:
+  explicit Elements(const Weight& weight) : dims(weight.dims), dtype(weight.dtype) {
+    const auto width = static_cast<size_t>(size_of(dtype));
+    bytes.resize(static_cast<size_t>(weight.count()) * width);
+    for (size_t i = 0; i * width < bytes.size(); ++i) {
+      std::memcpy(&bytes[i * width], weight.data + static_cast<int64_t>(i) * weight.stride, width);
+    }
+  }
+
+  void zero(const std::vector<uint8_t>& keep) {
+    const auto width = static_cast<size_t>(size_of(dtype));
+    for (size_t i = 0; i < keep.size(); ++i) {
+      if (keep[i] == 0)
+        std::fill_n(bytes.begin() + static_cast<int64_t>(i * width), width, std::byte{0});
+    }
+  }
+
+  double get(int64_t i) const {
+    const std::byte* at = &bytes[static_cast<size_t>(i * size_of(dtype))];
+    switch (dtype) {
+      case DType::kFloat64:
+        return load<double>(at);
+      case DType::kFloat16:
+        return load<Eigen::half>(at);
+      case DType::kBFloat16:
+        return load<Eigen::bfloat16>(at);
+      default:
+        return load<float>(at);
+    }
+  }
+
+  void set(int64_t i, double value) {
+    std::byte* at = &bytes[static_cast<size_t>(i * size_of(dtype))];
+    switch (dtype) {
+      case DType::kFloat64:
+        return store<double>(value, at);
+      case DType::kFloat16:
+        return store<Eigen::half>(value, at);
+      case DType::kBFloat16:
+        return store<Eigen::bfloat16>(value, at);
+      default:
+        return store<float>(value, at);
+    }
+  }
+
+  const Shape dims;
+  const DType dtype;
+  std::vector<std::byte> bytes;
+};
+
+/// Calls visit(outer, inner) for every combination of the other coordinates of an axis; an element
+/// is at (outer * size + index) * inner_count + inner.
+template <typename Visit>
+void across(const Shape& dims, int axis, const Visit& visit) {
+  int64_t outer = 1;
+  int64_t inner = 1;
+  for (int d = 0; d < static_cast<int>(dims.size()); ++d) {
+    (d < axis ? outer : inner) *= d == axis ? 1 : dims[static_cast<size_t>(d)];
+  }
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t i = 0; i < inner; ++i) visit(o, i, inner);
+  }
+}
+
+/// Changes the weights of one network.
+class Folder {
+ public:
+  Folder(const Graph& graph, const Coupling& coupling, const AxisMasks& channels)
+      : graph_(graph), coupling_(coupling), channels_(channels) {
+    for (size_t w = 0; w < graph.weights.size(); ++w) {
+      ids_.emplace(graph.weights[w].name, static_cast<WeightId>(w));
+    }
+  }
+
+  void mask(const ElementMask& mask) {
+    const auto found = ids_.find(mask.tensor);
+    if (found == ids_.end()) return;
+    elements(found->second, "elements that the mask removes are zero").zero(mask.keep);
+  }
+
+  void add(const Sum& sum) {
+    const auto line = coupling_.channels(sum.exit.line);
+    std::vector<double> gone(sum.constants.size(), 0);
+    bool any = false;
+    for (size_t j = 0; j < gone.size(); ++j) {
+      if (channels_.keeps(line[j])) continue;
+      gone[j] = sum.constants[j];
+      any = any || gone[j] != 0;
+    }
+    if (!any) return;
+    sum.exit.bias != kNone ? into_bias(sum.exit, gone) : into_carrier(sum, gone);
+  }
+
+  const std::map<WeightId, Elements>& changed() const { return elements_; }
+
+  std::string reason(WeightId weight) const {
+    std::string text;
+    for (const std::string& reason : reasons_.at(weight)) {
+      text += (text.empty() ? "" : "; ") + reason;
+    }
+    return text;
+  }
+
+ private:
+  Elements& elements(WeightId id, const std::string& reason) {
+    reasons_[id].insert(reason);
+    return elements_.try_emplace(id, graph_.weight(id)).first->second;
+  }
+
+  /// As it is by now: masked.
+  const Elements& current(WeightId id) {
+    const auto found = elements_.find(id);
+    if (found != elements_.end()) return found->second;
+    return read_.try_emplace(id, graph_.weight(id)).first->second;
+  }
+
+  std::string at(const Exit& exit) const { return label_of(graph_, graph_.node(exit.node)); }
+
+  /// b_o += scale * sum_j c_j * sum_k W_ojk. The weight's other large axis is that of the outputs.
+  void into_bias(const Exit& exit, const std::vector<double>& constants) {
+    const Elements& weight = current(graph_.value(exit.weight).weight);
+    const int out = 1 - exit.axis;  // of a convolution's kernel and of a matrix
+    const int64_t size = weight.dims[static_cast<size_t>(exit.axis)];
+    const int64_t outputs = weight.dims[static_cast<size_t>(out)];
+    const int64_t parts = static_cast<int64_t>(constants.size()) / size;  // groups of a convolution
+    std::vector<double> sums(static_cast<size_t>(outputs), 0);
+    across(weight.dims, exit.axis, [&](int64_t outer, int64_t i, int64_t inner) {
+      const int64_t o = exit.axis == 1 ? outer : i;
+      const int64_t first = o / (outputs / parts) * size;
+      for (int64_t j = 0; j < size; ++j) {
+        const double constant = constants[static_cast<size_t>(first + j)];
+        if (constant == 0) continue;
+        sums[static_cast<size_t>(o)] += constant * weight.get((outer * size + j) * inner + i);
+      }
+    });
+    Elements& bias = elements(graph_.value(exit.bias).weight,
+                              "takes the constants of removed channels at " + at(exit));
+    for (int64_t o = 0; o < outputs; ++o) {
+      const double sum = exit.bias_scale * sums[static_cast<size_t>(o)];
+      if (sum != 0) bias.set(o, bias.get(o) + sum);
+    }
+  }
+
+  /// W'_k0 = W_k0 + sum_k c_k W_k / c_k0.
+  void into_carrier(const Sum& sum, const std::vector<double>& constants) {
+    Elements& weight =
+        elements(graph_.value(sum.exit.weight).weight,
+                 "channel " + std::to_string(sum.carrier) +
+                     " carries the constants of removed channels at " + at(sum.exit));
+    const int64_t size = weight.dims[static_cast<size_t>(sum.exit.axis)];
+    const double carried = sum.constants[static_cast<size_t>(sum.carrier)];
+    across(weight.dims, sum.exit.axis, [&](int64_t outer, int64_t i, int64_t inner) {
+      double total = 0;
+      for (int64_t j = 0; j < size; ++j) {
+        const double constant = constants[static_cast<size_t>(j)];
+        if (constant != 0) total += constant * weight.get((outer * size + j) * inner + i);
+      }
+      if (total == 0) return;
+      const int64_t place = (outer * size + sum.carrier) * inner + i;
+      weight.set(place, weight.get(place) + total / carried);
+    });
+  }
+
+  const Graph& graph_;
+  const Coupling& coupling_;
+  const AxisMasks& channels_;
+  std::map<std::string, WeightId> ids_;
+  std::map<WeightId, Elements> elements_;
+  std::map<WeightId, Elements> read_;
+  std::map<WeightId, std::set<std::string>> reasons_;
+};
+
+std::vector<AxisKeep> cuts_of(const Plan& plan, const std::string& tensor) {
+  std::vector<AxisKeep> axes;
+  for (const PlanGroup& group : plan.groups) {
+    for (const PlanSlice& slice : group.slices) {
+      if (slice.tensor == tensor) axes.push_back({slice.axis, slice.size, slice.keep});
+    }
+  }
+  return merged(axes);
+}
+
+std::vector<std::byte> cut(const std::vector<std::byte>& bytes, const Shape& dims, int64_t width,
+                           const std::vector<AxisKeep>& axes) {
+  std::vector<std::byte> result(static_cast<size_t>(element_count(sliced(dims, axes)) * width));
+  slice(bytes.data(), dims, width, axes, result.data());
+  return result;
+}
+
+}  // namespace
+
+void ConstantFolding::complete(Plan& plan) const {
+  plan.constants = Constants::kExact;
+  Folder folder(state_->graph, state_->coupling, state_->channels);
+  for (const ElementMask& mask : state_->masks) {
+    if (std::find(mask.keep.begin(), mask.keep.end(), 0) == mask.keep.end()) continue;
+    folder.mask(mask);
+    plan.masks.push_back({mask.tensor, mask.dims, mask.keep});
+  }
+  for (const Sum& sum : state_->sums) folder.add(sum);
+  for (const auto& [id, elements] : folder.changed()) {
+    const Weight& weight = state_->graph.weight(id);
+    std::vector<std::string> names = {weight.name};
+    for (const PlanCopy& copy : plan.copies) {
+      const bool known = std::find(names.begin(), names.end(), copy.tensor) != names.end();
+      if (copy.of == weight.name && !known) names.push_back(copy.tensor);
+    }
+    const int64_t width = size_of(weight.dtype);
+    const std::vector<std::byte> before = Elements(weight).bytes;
+    for (const std::string& name : names) {
+      const std::vector<AxisKeep> axes = cuts_of(plan, name);
+      std::vector<std::byte> after = cut(elements.bytes, weight.dims, width, axes);
+      if (after == cut(before, weight.dims, width, axes)) continue;
+      plan.folds.push_back(
+          {name, folder.reason(id), std::move(after), weight.dtype, sliced(weight.dims, axes)});
+    }
+  }
+}
+
+std::vector<MaskOutcome> ConstantFolding::outcomes(const Plan& plan) const {
+  std::vector<MaskOutcome> result;
+  for (const ElementMask& mask : state_->masks) {
+    const auto zeros = [](const auto& keep) {
+      return std::count_if(keep.begin(), keep.end(), [](auto k) { return k == decltype(k){}; });
+    };
+    MaskOutcome outcome{mask.tensor, zeros(mask.keep), 0};
+    std::vector<std::byte> bytes(mask.keep.size());
+    std::memcpy(bytes.data(), mask.keep.data(), bytes.size());
+    outcome.gone = outcome.zeros - zeros(cut(bytes, mask.dims, 1, cuts_of(plan, mask.tensor)));
+    result.push_back(std::move(outcome));
+  }
+  return result;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,78 @@
+// Masks on their way into a plan with exact constants.
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/masks/errors.h"
+#include "parsimony/speedup/constants.h"
+#include "parsimony/speedup/errors.h"
+
+namespace parsimony {
+namespace {
+
+const std::set<std::string_view> kProducers = {"Conv",   "ConvTranspose", "Gemm", "MatMul",
+                                               "Einsum", "Gather",        "LSTM", "GRU",
+                                               "RNN",    "Lstm",          "Gru",  "Rnn"};
+
+/// The bias of a matrix product, which exporters write as an addition, is part of the layer.
+bool produces(const Graph& graph, const Node& node) {
+  if (kProducers.contains(node.op)) return true;
+  if (node.op != "Add") return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+    const NodeId producer = v == kNone ? kNone : graph.value(v).producer;
+    return producer != kNone && graph.node(producer).op == "MatMul";
+  });
+}
+
+}  // namespace
+
+std::vector<ElementMask> producer_masks(const Graph& graph, const Coupling& coupling,
+                                        const AxisMasks& selection) {
+  Coupling producers;
+  producers.groups = coupling.groups;
+  for (Group& group : producers.groups) {
+    const auto other = [&](const Member& m) {
+      return m.role != Role::kOut || !produces(graph, graph.node(m.node));
+    };
+    if (std::all_of(group.members.begin(), group.members.end(), other)) {
+      std::erase_if(group.members, [](const Member& m) { return m.role != Role::kOut; });
+    } else {
+      std::erase_if(group.members, other);
+    }
+  }
+  return to_element_masks(graph, producers, selection);
+}
+
+void merge_masks(std::vector<ElementMask>& masks, const std::vector<ElementMask>& further) {
+  for (const ElementMask& mask : further) {
+    const auto same = std::find_if(masks.begin(), masks.end(), [&](const ElementMask& other) {
+      return other.tensor == mask.tensor;
+    });
+    if (same == masks.end()) {
+      masks.push_back(mask);
+      continue;
+    }
+    if (same->dims != mask.dims) {
+      throw errors::mask_does_not_fit(mask.tensor, mask.dims, same->dims);
+    }
+    for (size_t i = 0; i < mask.keep.size(); ++i) same->keep[i] &= mask.keep[i];
+  }
+}
+
+void check_masks(const Graph& graph, const std::vector<ElementMask>& masks) {
+  for (const ElementMask& mask : masks) {
+    const auto found = std::find_if(graph.weights.begin(), graph.weights.end(),
+                                    [&](const Weight& w) { return w.name == mask.tensor; });
+    if (found == graph.weights.end()) {
+      std::vector<std::string> names;
+      for (const Weight& weight : graph.weights) names.push_back(weight.name);
+      throw errors::no_tensor_to_mask(mask.tensor, names);
+    }
+    if (found->dims != mask.dims) {
+      throw errors::mask_does_not_fit(mask.tensor, mask.dims, found->dims);
+    }
+  }
+}
+
+}  // namespace parsimony
