@@ -63,7 +63,7 @@ TEST_F(CliSpeedup, RemovesWhatMasksLeaveDeadAndProvesIt) {
   EXPECT_EQ(place_.run("verify cnn.onnx a.onnx --plan p.json").code, 0);
   EXPECT_EQ(place_.run("verify cnn.onnx cnn.onnx --plan p.json").code, 1);
   const Outcome oracle = place_.run("verify cnn.onnx a.onnx --plan p.json --engine onnxruntime");
-  if (oracle.code != 3) EXPECT_EQ(oracle.code, 0) << oracle.err;
+  EXPECT_TRUE(oracle.code == 0 || oracle.code == 3) << oracle.err;  // 3: not installed
 }
 
 TEST_F(CliSpeedup, ExactConstantsOfPruneAreThoseOfItsOwnMasks) {
@@ -102,7 +102,7 @@ TEST_F(CliSpeedup, ATrainedResidualNetwork) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(lines_with(outcome.out, "Proven"), "") << outcome.out;
   const Plan plan = Plan::load(place_ / "p.json");
-  EXPECT_EQ(plan.groups.size(), 12U) << outcome.out;
+  EXPECT_EQ(plan.groups.size(), 10U) << outcome.out;
   EXPECT_FALSE(plan.folds.empty());
 }
 
