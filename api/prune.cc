@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
-#include <unordered_map>
 
+#include "parsimony/api/element_folds.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/finite.h"
 #include "parsimony/graph/graph_editor.h"
-#include "parsimony/masks/propagate.h"
+#include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
-#include "parsimony/pruners/level.h"
 #include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {
@@ -108,7 +107,10 @@ class Planner {
     settings_ = timed_("config", [&] { return resolve(config_, graph_); });
     settings_.exact_only = options_.exact_only;
     pruning_.notes = settings_.notes;
-    if (!options_.score) needs_ = needs_of(settings_);
+    if (!options_.score) {
+      needs_ = needs_of(settings_);
+      add_element_needs(graph_, settings_, needs_);
+    }
     if (!needs_.empty() && !options_.measure) throw errors::needs_data(*needs_.criteria.begin());
     timed_("weights", [&] {
       check_weights(graph_);
@@ -151,11 +153,12 @@ class Planner {
     if (asks_for_latency(settings_)) {
       pruning_.latency = timed_("measure", [&] { return spend(); });
     }
-    zeros_ = timed_("score", [&] { return prune_elements(graph_, settings_); });
     const bool exact = options_.constants == Constants::kExact;
-    if (!zeros_.empty() && !exact)
-      dead_ = timed_("propagate", [&] { return remove_dead(coupling, masks); });
     if (options_.exact_only) leave_mixing_whole(coupling, masks);
+    const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.exact_only};
+    elements_ = timed_("score",
+                       [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
+    if (exact && !elements_.only_zeros()) throw errors::exact_values();
     if (exact) masks = timed_("constants", [&] { return fold_constants(masks); });
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
     pruning_.plan = std::move(made.plan);
@@ -185,26 +188,11 @@ class Planner {
                          pruning_.allocation);
   }
 
-  std::vector<ElementMask> zeroed_elements() const {
-    std::unordered_map<std::string_view, const Weight*> weights;
-    for (const Weight& weight : graph_.weights) weights.emplace(weight.name, &weight);
-    std::vector<ElementMask> element_masks;
-    for (const TensorZeros& zeros : zeros_) {
-      element_masks.push_back(mask_smallest(*weights.at(zeros.tensor), zeros.smallest));
-    }
-    return element_masks;
-  }
-
-  /// Channels that the zeroed elements leave behind.
-  int remove_dead(const Coupling& coupling, AxisMasks& masks) const {
-    return remove_dead_channels(graph_, coupling, zeroed_elements(), masks);
-  }
-
   /// Of what was selected, and of the masks from outside, the channels that can go exactly.
   AxisMasks fold_constants(const AxisMasks& selected) {
     const Analysis& analysis = pruning_.analysis;
     std::vector<ElementMask> masks = options_.masks;
-    merge_masks(masks, zeroed_elements());
+    merge_masks(masks, elements_.masks());
     merge_masks(masks, producer_masks(graph_, analysis.coupling, selected));
     folding_.emplace(graph_, analysis.facts, analysis.probe, analysis.coupling, std::move(masks),
                      options_.observe);
@@ -240,13 +228,11 @@ class Planner {
   void finish() {
     const Analysis& analysis = pruning_.analysis;
     if (folding_) complete_constants();
-    for (const TensorZeros& zeros : zeros_) {
-      if (folding_) break;  // they are among its masks
-      pruning_.plan.zeros.push_back({zeros.tensor, zeros.smallest});
-      pruning_.plan.folds.push_back({zeros.tensor, "its smallest elements are zero"});
-    }
-    if (dead_ > 0) {
-      pruning_.notes.push_back(std::to_string(dead_) +
+    if (!folding_) pruning_.elements = add_elements(elements_, pruning_.plan);
+    pruning_.element_masks = elements_.masks();
+    pruning_.notes.insert(pruning_.notes.end(), elements_.notes.begin(), elements_.notes.end());
+    if (elements_.dead > 0 && !folding_) {
+      pruning_.notes.push_back(std::to_string(elements_.dead) +
                                " channels were dead after zeroing and are removed");
     }
     for (const InputSpec& spec : options_.inputs) pruning_.plan.inputs.push_back(to_text(spec));
@@ -274,9 +260,8 @@ class Planner {
   std::optional<Probed> other_sizes_;
   Needs needs_;
   Statistics statistics_;
-  std::vector<TensorZeros> zeros_;
+  ElementPruning elements_;
   std::optional<ConstantFolding> folding_;
-  int dead_ = 0;
 };
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/masks/element_mask.h"
+#include "parsimony/masks/element_outcome.h"
 #include "parsimony/pruners/allocate.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/constants.h"
@@ -67,7 +69,9 @@ struct Pruning {
   Cost small;
   std::optional<LatencyOutcome> latency;  ///< of a budget of milliseconds
   std::vector<MaskOutcome> masked;        ///< with exact constants, per masked tensor
-  int carriers = 0;                ///< channels that stay because they carry constants of others
+  int carriers = 0;  ///< channels that stay because they carry constants of others
+  std::vector<ElementMask> element_masks;  ///< of the tensors that lose single elements
+  std::vector<ElementOutcome> elements;    ///< and what became of them, in the same order
   std::vector<std::string> notes;  ///< compromises, layers left whole because they did not fit
   std::vector<StageTime> times;
 };

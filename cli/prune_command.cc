@@ -41,19 +41,14 @@ std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
     return masks;
   }
   auto masks = to_element_masks(graph, pruning.analysis.coupling, pruning.allocation.masks);
-  for (const PlanZeros& zeros : pruning.plan.zeros) {
-    for (const Weight& weight : graph.weights) {
-      if (weight.name != zeros.tensor) continue;
-      ElementMask mask = mask_smallest(weight, zeros.smallest);
-      const auto same = [&](const ElementMask& other) { return other.tensor == mask.tensor; };
-      const auto it = std::find_if(masks.begin(), masks.end(), same);
-      if (it == masks.end()) {
-        masks.push_back(std::move(mask));
-        break;
-      }
-      for (size_t i = 0; i < mask.keep.size(); ++i) it->keep[i] &= mask.keep[i];
-      break;
+  for (const ElementMask& mask : pruning.element_masks) {
+    const auto same = [&](const ElementMask& other) { return other.tensor == mask.tensor; };
+    const auto it = std::find_if(masks.begin(), masks.end(), same);
+    if (it == masks.end()) {
+      masks.push_back(mask);
+      continue;
     }
+    for (size_t i = 0; i < mask.keep.size(); ++i) it->keep[i] &= mask.keep[i];
   }
   return masks;
 }
@@ -147,7 +142,7 @@ class PruneRun {
     if (!options_.verify) report_.proof.not_run = "switched off by --no-verify";
     if (pruning_.plan.empty()) report_.proof.not_run = "nothing was pruned";
     report_.after = pruning_.small;
-    for (const PlanZeros& zeros : pruning_.plan.zeros) report_.zeroed += zeros.smallest;
+    report_.elements = pruning_.elements;
     if (pruning_.plan.constants == Constants::kExact) report_.constants = constants_report();
     report_.groups = outcomes(graph, analysis.coupling, pruning_.allocation.masks);
     report_.kept_whole = pruning_.plan.kept_whole;

@@ -4,8 +4,10 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/pruners/criterion.h"
+#include "parsimony/pruners/elements/rule.h"
 
 namespace parsimony::cli {
 namespace {
@@ -27,7 +29,9 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
   };
   add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO");
   add("--criterion", shorthand.criterion,
-      "What ranks channels: " + joined(criterion_names()) + " (l1)", "NAME");
+      "What ranks channels or elements: " + joined(criterion_names()) +
+          " (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
+      "NAME");
   add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
       ->delimiter(',');
   add("--exclude", shorthand.exclude, "Layers to leave whole, up to the next option", "NAME");
@@ -41,6 +45,16 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
       "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
       "WHAT");
   add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
+}
+
+/// Those with an N:M pattern do. Names that are none are refused later.
+bool says_how_much(const std::string& criterion) {
+  try {
+    const auto rule = element_rule(criterion);
+    return rule && rule->pattern.exists();
+  } catch (const ConfigError&) {
+    return false;
+  }
 }
 
 void add_files(CLI::App& command, PruneCommandOptions& options) {
@@ -116,7 +130,8 @@ ConfigList config_of(const PruneCommandOptions& options) {
   for (const CLI::Option* option : options.shorthand_options) {
     const bool given = option->count() > 0;
     if (given && !options.config.empty()) throw errors::both_asked(option->get_name());
-    if (!given && !has_amount && options.config.empty() && option->get_name() == "--ratio") {
+    if (!given && !has_amount && options.config.empty() && option->get_name() == "--ratio" &&
+        !says_how_much(options.shorthand.criterion)) {
       throw errors::nothing_asked();
     }
   }

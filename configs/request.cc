@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "parsimony/configs/config.h"
@@ -8,6 +10,7 @@
 #include "parsimony/configs/request_impl.h"
 #include "parsimony/configs/words_impl.h"
 #include "parsimony/pruners/criterion.h"
+#include "parsimony/pruners/elements/rule.h"
 
 namespace parsimony {
 
@@ -22,6 +25,14 @@ constexpr std::array<std::string_view, 5> kChannelKeys = {
 constexpr std::array<std::string_view, 3> kMagnitudes = {"l1", "l2", "level"};
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+constexpr double kSlack = 1e-6;  // between a ratio as people write it and a pattern's
+
+std::string in_short(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
 
 /// Keys of one object of which at most one may stand there.
 std::string_view only_one(const Json& object, std::string_view base,
@@ -169,6 +180,38 @@ void check_elements(const GivenRequest& given, std::string_view base) {
   if (given.request.scope == Scope::kIsomorphic) refuse("isomorphic");
 }
 
+/// Criteria with an N:M pattern say themselves how much goes.
+void imply_ratio(const ElementRule& rule, GivenRequest& given, std::string_view base) {
+  if (!rule.pattern.exists()) return;
+  const double ratio = rule.pattern.ratio();
+  if (given.keys.contains("sparse_ratio") && std::abs(given.request.ratio - ratio) > kSlack) {
+    throw errors::contradiction(base, "criterion " + in_quotes(given.request.criterion) +
+                                          " removes a share of " + in_short(ratio) +
+                                          ", but the ratio is " + in_short(given.request.ratio));
+  }
+  if (ratio < given.request.min_ratio || ratio > given.request.max_ratio) {
+    throw errors::contradiction(base, "criterion " + in_quotes(given.request.criterion) +
+                                          " removes a share of " + in_short(ratio) +
+                                          ", which \"min_sparse_ratio\" and \"max_sparse_ratio\" "
+                                          "do not allow");
+  }
+  given.request.ratio = ratio;
+  given.keys.insert("sparse_ratio");
+}
+
+/// Of elements only their magnitude has a threshold, or a rank among those of other layers.
+void check_ranking(const ElementRule& rule, const GivenRequest& given, std::string_view base) {
+  const std::string who = "criterion " + in_quotes(given.request.criterion);
+  if (rule.method != ElementMethod::kLevel && given.request.scope != Scope::kLocal) {
+    throw errors::contradiction(
+        base, who + " ranks elements within a matrix; \"scope\" must be \"local\"");
+  }
+  if (rule.method != ElementMethod::kLevel && given.request.threshold) {
+    throw errors::contradiction(
+        base, who + " zeroes a share of the elements: give \"sparse_ratio\", no threshold");
+  }
+}
+
 }  // namespace
 
 bool GivenRequest::says_how_much() const {
@@ -185,7 +228,8 @@ std::string place_of(std::string_view base, std::string_view key) {
 
 std::string parse_criterion(const std::string& text, std::string_view place) {
   try {
-    return std::string(find_criterion(text).name);
+    element_rule(text);
+    return text;
   } catch (const ConfigError& error) {
     throw errors::contradiction(place, error.what());
   }
@@ -241,7 +285,11 @@ void complete_request(GivenRequest& given, std::string_view base) {
                                 "no budget to share");
   }
   if (given.keys.contains("element_granularity")) choose_element_criterion(given, base);
-  if (find_criterion(request.criterion).score == nullptr) check_elements(given, base);
+  const auto rule = element_rule(request.criterion);
+  if (!rule) return;
+  check_elements(given, base);
+  check_ranking(*rule, given, base);
+  imply_ratio(*rule, given, base);
 }
 
 }  // namespace parsimony

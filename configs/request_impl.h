@@ -30,7 +30,8 @@ std::string place_of(std::string_view base, std::string_view key);
 /// Reads the request keys of `object` over what `given` has already.
 void read_request(const nlohmann::json& object, std::string_view base, GivenRequest& given);
 
-/// Makes the criterion fit the granularity where none was given.
+/// Makes the criterion fit the granularity where none was given, and the ratio the criterion where
+/// that has an N:M pattern.
 /// @throws ConfigError for keys that contradict each other
 void complete_request(GivenRequest& given, std::string_view base);
 

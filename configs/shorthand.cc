@@ -29,6 +29,7 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   given.request.round_to = shorthand.round_to;
   if (given.request.budget != Budget::kChannels) given.keys.insert("budget");
   if (given.request.round_to != 1) given.keys.insert("round_to");
+  if (given.request.ratio != 0) given.keys.insert("sparse_ratio");
   complete_request(given, "command line");
 
   ConfigEntry entry;

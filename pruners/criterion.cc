@@ -4,6 +4,7 @@
 #include <array>
 
 #include "parsimony/pruners/criteria/criteria.h"
+#include "parsimony/pruners/elements/rule.h"
 #include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/statistics.h"
 
@@ -11,8 +12,9 @@ namespace parsimony {
 
 namespace {
 
-constexpr std::array<Criterion, 19> kTable = {{
+constexpr std::array<Criterion, 23> kTable = {{
     {"apoz", criteria::apoz, Measure::kZeroShare},
+    {"block", nullptr},
     {"bn_scale", criteria::bn_scale, {}, true},
     {"fisher", criteria::fisher, Measure::kFisher, true},
     {"fpgm", criteria::fpgm},
@@ -26,11 +28,14 @@ constexpr std::array<Criterion, 19> kTable = {{
     {"mean_activation", criteria::mean_activation, Measure::kMeanActivation},
     {"mean_activation_rank", criteria::mean_activation_rank, Measure::kMeanActivation, true},
     {"movement", criteria::movement, Measure::kMovement},
+    {"nm", nullptr},
     {"obd", criteria::obd, Measure::kHessian, true},
     {"random", criteria::random},
+    {"sparsegpt", nullptr},
     {"taylor", criteria::taylor, Measure::kTaylor},
     {"taylor_squared", criteria::taylor_squared, Measure::kTaylorSquared, true},
     {"wanda", criteria::wanda, Measure::kActivationNorm},
+    {"wanda_elements", nullptr},
 }};
 
 }  // namespace
@@ -38,7 +43,10 @@ constexpr std::array<Criterion, 19> kTable = {{
 std::span<const Criterion> criterion_table() { return kTable; }
 
 const Criterion& find_criterion(std::string_view name) {
-  const auto has_name = [&](const Criterion& row) { return row.name == name; };
+  const std::string_view base = base_name(name);
+  const auto has_name = [&](const Criterion& row) {
+    return row.name == (row.score == nullptr ? base : name);
+  };
   const auto* row = std::find_if(kTable.begin(), kTable.end(), has_name);
   if (row == kTable.end()) throw errors::unknown_criterion(name);
   return *row;

@@ -55,7 +55,8 @@ struct Criterion {
 /// Every criterion, one row each, in alphabetical order.
 std::span<const Criterion> criterion_table();
 
-/// @throws ConfigError that names those there are
+/// The row of a name, which for criteria over elements may carry numbers: "2:4", "block:4x1" (see
+/// elements/rule.h). @throws ConfigError that names those there are
 const Criterion& find_criterion(std::string_view name);
 
 /// Names of the table, for messages.

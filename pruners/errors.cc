@@ -17,6 +17,12 @@ ConfigError unknown_criterion(std::string_view name) {
   return ConfigError(text);
 }
 
+UnsupportedError exact_values() {
+  return UnsupportedError(
+      "\"sparsegpt\" changes the elements that stay, but exact constants are those of masked "
+      "weights: use constants drop");
+}
+
 ConfigError needs_training(std::string_view criterion) {
   return ConfigError("criterion \"" + std::string(criterion) +
                      "\" is added up while a network trains: use it in a recipe's \"prune\", with "
@@ -56,9 +62,32 @@ UnsupportedError no_meter() {
 
 ConfigError needs_data(std::string_view criterion) {
   return ConfigError("criterion \"" + std::string(criterion) +
-                     "\" judges channels by data that runs through the network, and there is "
-                     "none: give --calibration DATA, for example --calibration cifar10:DIR; in a "
+                     "\" judges by data that runs through the network, and there is none:"
+                     " give --calibration DATA, for example --calibration cifar10:DIR; in a "
                      "program, PruneOptions::measure or TorchPruneOptions::measure");
+}
+
+ConfigError bad_pattern_of(std::string_view criterion) {
+  return ConfigError("criterion \"" + std::string(criterion) +
+                     "\": wanted N:M, N of every M elements stay, 1 <= N < M: \"2:4\", "
+                     "\"sparsegpt:2:4\"");
+}
+
+ConfigError bad_block(std::string_view criterion) {
+  return ConfigError("criterion \"" + std::string(criterion) +
+                     "\": wanted the size of a block, output rows x input columns: "
+                     "\"block:4x1\"");
+}
+
+ModelError moments_do_not_fit(std::string_view tensor, const Shape& found, const Shape& wanted) {
+  return ModelError("tensor \"" + std::string(tensor) + "\": its layer's input moments are " +
+                    to_string(found) + ", wanted " + to_string(wanted));
+}
+
+ModelError moments_not_finite(std::string_view tensor) {
+  return ModelError("tensor \"" + std::string(tensor) +
+                    "\": what its layer reads is not finite: the calibration data or the network "
+                    "makes NaN or infinity");
 }
 
 }  // namespace parsimony::errors

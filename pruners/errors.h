@@ -5,10 +5,13 @@
 #include <string_view>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/types.h"
 
 namespace parsimony::errors {
 
 ConfigError unknown_criterion(std::string_view name);
+/// Exact constants are about masks; a criterion changes what stays.
+UnsupportedError exact_values();
 /// The criterion reads what a training loop adds up.
 ConfigError needs_training(std::string_view criterion);
 /// An allocator of the user's own gave another number of counts.
@@ -22,5 +25,12 @@ ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks);
 /// The criterion reads statistics, and nobody can measure them.
 ConfigError needs_data(std::string_view criterion);
 UnsupportedError no_meter();
+/// N:M that is not two numbers with N below M.
+ConfigError bad_pattern_of(std::string_view criterion);
+/// A block without its size.
+ConfigError bad_block(std::string_view criterion);
+/// Moments of a layer's inputs that are not those of its weight.
+ModelError moments_do_not_fit(std::string_view tensor, const Shape& found, const Shape& wanted);
+ModelError moments_not_finite(std::string_view tensor);
 
 }  // namespace parsimony::errors

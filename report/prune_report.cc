@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <map>
 
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/text.h"
@@ -112,6 +113,57 @@ std::string constants_text(const ConstantsReport& constants, bool all) {
   return text;
 }
 
+std::string pattern_text(const ElementOutcome& outcome) {
+  if (outcome.pattern.empty()) return "";
+  return outcome.pattern + (outcome.pattern_holds ? " along axis " : " broken along axis ") +
+         std::to_string(outcome.axis);
+}
+
+std::string element_table(const PruneReport& report) {
+  using enum Table::Align;
+  Table table({"tensor", "criterion", "elements", "zero", "", "pattern"},
+              {kLeft, kLeft, kRight, kRight, kRight, kLeft});
+  for (const ElementOutcome& outcome : report.elements) {
+    table.add({printable(outcome.tensor), outcome.criterion, with_thousands(outcome.elements),
+               with_thousands(outcome.zeroed), percent(outcome.zeroed, outcome.elements),
+               pattern_text(outcome)});
+  }
+  return "\n" + table.text();
+}
+
+/// "2:4 along the input axis: 12 of 12 tensors."
+std::string pattern_counts(const PruneReport& report) {
+  std::map<std::string, std::pair<int64_t, int64_t>> counts;
+  for (const ElementOutcome& outcome : report.elements) {
+    if (outcome.pattern.empty()) continue;
+    auto& [holds, all] = counts[outcome.pattern];
+    holds += outcome.pattern_holds ? 1 : 0;
+    ++all;
+  }
+  std::string text;
+  for (const auto& [pattern, count] : counts) {
+    text += "Pattern " + pattern + " along the input axis: holds in " +
+            std::to_string(count.first) + " of " + counted(count.second, "tensor") + ".\n";
+  }
+  return text;
+}
+
+Json elements_json(const PruneReport& report) {
+  Json rows = Json::array();
+  for (const ElementOutcome& outcome : report.elements) {
+    Json row = {{"tensor", outcome.tensor},
+                {"criterion", outcome.criterion},
+                {"elements", outcome.elements},
+                {"zeroed", outcome.zeroed}};
+    if (!outcome.pattern.empty()) {
+      row["pattern"] = {
+          {"is", outcome.pattern}, {"axis", outcome.axis}, {"holds", outcome.pattern_holds}};
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 /// JSON has no infinity.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -187,6 +239,12 @@ std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
   return result;
 }
 
+int64_t zeroed(const PruneReport& report) {
+  int64_t sum = 0;
+  for (const ElementOutcome& outcome : report.elements) sum += outcome.zeroed;
+  return sum;
+}
+
 std::string to_json(const PruneReport& report) {
   Json inputs = Json::array();
   for (const InputRow& input : report.inputs) {
@@ -206,7 +264,8 @@ std::string to_json(const PruneReport& report) {
                    {"inputs", std::move(inputs)},
                    {"params", {{"before", report.before.params}, {"after", report.after.params}}},
                    {"macs", {{"before", report.before.macs}, {"after", report.after.macs}}},
-                   {"zeroed", report.zeroed},
+                   {"zeroed", zeroed(report)},
+                   {"elements", elements_json(report)},
                    {"groups", groups_json(report)},
                    {"kept_whole", std::move(kept)},
                    {"proof", to_object(report.proof)},
@@ -234,7 +293,9 @@ std::string to_text(const PruneReport& report, bool all) {
   std::string text = table.text();
   if (report.latency) text += latency_text(*report.latency);
   text += "MACs are counted for " + to_text(report.inputs) + ".\n" + group_counts(report);
-  if (report.zeroed > 0) text += counted(report.zeroed, "element") + " set to zero.\n";
+  if (zeroed(report) > 0) text += counted(zeroed(report), "element") + " set to zero.\n";
+  text += pattern_counts(report);
+  if (all && !report.elements.empty()) text += element_table(report);
   if (report.constants) text += constants_text(*report.constants, all);
   if (all && !report.groups.empty()) text += group_table(report);
   if (all && !report.kept_whole.empty()) text += kept_whole_table(report);

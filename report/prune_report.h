@@ -9,6 +9,7 @@
 
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
+#include "parsimony/masks/element_outcome.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/plan.h"
@@ -60,8 +61,8 @@ struct PruneReport {
   std::vector<InputRow> inputs;  ///< for which MACs are counted
   Cost before;
   Cost after;
-  int64_t zeroed = 0;                        ///< elements set to zero by level pruning
   std::optional<ConstantsReport> constants;  ///< where they were folded
+  std::vector<ElementOutcome> elements;      ///< of tensors that lost single elements
   std::vector<GroupOutcome> groups;
   std::vector<KeptWhole> kept_whole;
   Proof proof;
@@ -73,6 +74,9 @@ struct PruneReport {
 /// What became of every group.
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
                                    const AxisMasks& masks);
+
+/// Elements set to zero, of all tensors that remain.
+int64_t zeroed(const PruneReport& report);
 
 /// One object: {"parsimony_report": 1, "command": …, "source": …, "result": …, "params": …, …}.
 std::string to_json(const PruneReport& report);

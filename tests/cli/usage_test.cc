@@ -46,10 +46,10 @@ constexpr Fault kFaults[] = {
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --exclude fd", 2,
      "--exclude: this network has no layer \"fd\". Did you mean \"fc\"?"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --criterion l3", 2,
-     "--criterion: unknown criterion \"l3\"; this version has \"apoz\", \"bn_scale\", \"fisher\", "
-     "\"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", \"linf\", "
-     "\"mean_activation\", \"mean_activation_rank\", \"obd\", \"random\", \"taylor\", "
-     "\"taylor_squared\" and \"wanda\""},
+     "--criterion: unknown criterion \"l3\"; this version has \"apoz\", \"block\", \"bn_scale\", "
+     "\"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", "
+     "\"linf\", \"mean_activation\", \"mean_activation_rank\", \"movement\", \"nm\", \"obd\", "
+     "\"random\", \"sparsegpt\", \"taylor\", \"taylor_squared\", \"wanda\" and \"wanda_elements\""},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --granularity chan", 2,
      "--granularity: found \"chan\", wanted \"channel\", \"head\", \"head_dim\" or \"group\""},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8", 2,

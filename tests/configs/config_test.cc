@@ -129,10 +129,27 @@ TEST(ParseConfig, NamesValuesOutOfRange) {
             "\"group\"");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "criterion": "l3"}])"),
             "c.json: config_list[0].criterion: unknown criterion \"l3\"; this version has "
-            "\"apoz\", \"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", "
-            "\"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", "
-            "\"mean_activation_rank\", \"obd\", \"random\", \"taylor\", \"taylor_squared\" and "
-            "\"wanda\"");
+            "\"apoz\", \"block\", \"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", \"hrank\", "
+            "\"l1\", \"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", "
+            "\"mean_activation_rank\", \"movement\", \"nm\", \"obd\", \"random\", \"sparsegpt\", "
+            "\"taylor\", \"taylor_squared\", \"wanda\" and \"wanda_elements\"");
+}
+
+TEST(ParseConfig, APatternNeedsNoRatio) {
+  const ConfigList config = parse_config(
+      R"([{"criterion": "2:4"}, {"criterion": "block:4x1", "sparse_ratio": 0.3}])", "c.json");
+  EXPECT_EQ(config.entries[0].request.criterion, "2:4");
+  EXPECT_EQ(config.entries[0].request.ratio, 0.5);
+  EXPECT_EQ(config.entries[1].request.criterion, "block:4x1");
+  EXPECT_EQ(error_of(R"([{"criterion": "block:4x1"}])"),
+            "c.json: config_list[0]: no \"sparse_ratio\"; give one, or \"sparse_threshold\", an "
+            "amount in \"budget\", or \"exclude\": true");
+  EXPECT_EQ(error_of(R"([{"criterion": "2:4", "max_sparse_ratio": 0.4}])"),
+            "c.json: config_list[0]: criterion \"2:4\" removes a share of 0.5, which "
+            "\"min_sparse_ratio\" and \"max_sparse_ratio\" do not allow");
+  EXPECT_EQ(error_of(R"([{"criterion": "wanda_elements", "sparse_threshold": 0.4}])"),
+            "c.json: config_list[0]: criterion \"wanda_elements\" zeroes a share of the elements: "
+            "give \"sparse_ratio\", no threshold");
 }
 
 TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {

@@ -168,10 +168,10 @@ TEST(Recipe, NamesValuesOutOfRange) {
             "r.json: sweep: sparsity[1]: 1 is not in [0, 1)");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["l3"])"),
             "r.json: sweep: criterion[0]: unknown criterion \"l3\"; this version has \"apoz\", "
-            "\"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", "
-            "\"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", "
-            "\"mean_activation_rank\", \"obd\", \"random\", \"taylor\", \"taylor_squared\" and "
-            "\"wanda\"");
+            "\"block\", \"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", "
+            "\"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", \"mean_activation_rank\", "
+            "\"movement\", \"nm\", \"obd\", \"random\", \"sparsegpt\", \"taylor\", "
+            "\"taylor_squared\", \"wanda\" and \"wanda_elements\"");
 }
 
 TEST(Recipe, NamesWhatIsMissingOrContradicts) {

@@ -70,13 +70,29 @@ TEST(Shorthand, NamesTheOption) {
             "give one");
   EXPECT_EQ(error_of({.round_to = 0}), "--round-to: 0 is not in [1, 65536]");
   EXPECT_EQ(error_of({.criterion = "l"}),
-            "--criterion: unknown criterion \"l\"; this version has \"apoz\", \"bn_scale\", "
-            "\"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", "
-            "\"linf\", \"mean_activation\", \"mean_activation_rank\", \"obd\", \"random\", "
-            "\"taylor\", \"taylor_squared\" and \"wanda\"");
+            "--criterion: unknown criterion \"l\"; this version has \"apoz\", \"block\", "
+            "\"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", "
+            "\"lamp\", \"level\", \"linf\", \"mean_activation\", \"mean_activation_rank\", "
+            "\"movement\", \"nm\", \"obd\", \"random\", \"sparsegpt\", \"taylor\", "
+            "\"taylor_squared\", \"wanda\" and \"wanda_elements\"");
   EXPECT_EQ(error_of({.criterion = "level", .ratio = 0.5, .round_to = 8}),
             "command line: criterion \"level\" zeroes single elements, but \"round_to\" is about "
             "channels");
+}
+
+TEST(Shorthand, APatternSaysHowMuch) {
+  EXPECT_EQ(from_shorthand({.criterion = "1:4"}).entries[0].request.ratio, 0.75);
+  EXPECT_EQ(
+      from_shorthand({.criterion = "sparsegpt:2:4", .ratio = 0.5}).entries[0].request.criterion,
+      "sparsegpt:2:4");
+  EXPECT_EQ(error_of({.criterion = "2:4", .ratio = 0.6}),
+            "command line: criterion \"2:4\" removes a share of 0.5, but the ratio is 0.6");
+  EXPECT_EQ(error_of({.criterion = "4:2"}),
+            "--criterion: criterion \"4:2\": wanted N:M, N of every M elements stay, 1 <= N < M: "
+            "\"2:4\", \"sparsegpt:2:4\"");
+  EXPECT_EQ(error_of({.criterion = "wanda_elements", .ratio = 0.5, .scope = "global"}),
+            "command line: criterion \"wanda_elements\" ranks elements within a matrix; \"scope\" "
+            "must be \"local\"");
 }
 
 }  // namespace

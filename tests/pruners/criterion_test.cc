@@ -56,11 +56,12 @@ TEST(Criterion, NamesThoseThereAre) {
     find_criterion("l3");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "unknown criterion \"l3\"; this version has \"apoz\", \"bn_scale\", \"fisher\", "
-                 "\"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", "
-                 "\"linf\", \"mean_activation\", \"mean_activation_rank\", \"obd\", "
-                 "\"random\", \"taylor\", \"taylor_squared\" and \"wanda\"");
+    EXPECT_STREQ(
+        error.what(),
+        "unknown criterion \"l3\"; this version has \"apoz\", \"block\", \"bn_scale\", \"fisher\", "
+        "\"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", \"lamp\", \"level\", \"linf\", "
+        "\"mean_activation\", \"mean_activation_rank\", \"movement\", \"nm\", \"obd\", \"random\", "
+        "\"sparsegpt\", \"taylor\", \"taylor_squared\", \"wanda\" and \"wanda_elements\"");
   }
 }
 

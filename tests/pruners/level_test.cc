@@ -38,6 +38,30 @@ TEST(PruneElements, GloballyHasOneThreshold) {
             (Zeros{{"conv0.weight", 3}, {"conv1.weight", 4}}));
 }
 
+TEST(PruneElements, LimitsHoldForEveryMatrix) {
+  TwoLayers net;
+  Request& request = net.settings.requests[0];
+  request.max_ratio = 0.4;
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings),
+            (Zeros{{"conv0.weight", 2}, {"conv1.weight", 4}}));
+  request.scope = Scope::kGlobal;
+  // Of 7 in all the first may lose 2, and the second 4.
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings),
+            (Zeros{{"conv0.weight", 2}, {"conv1.weight", 4}}));
+  request.max_ratio = 1;
+  request.min_ratio = 0.5;
+  // The second loses 5 at least, so the first gives one back: to its own limit of 3.
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings),
+            (Zeros{{"conv0.weight", 3}, {"conv1.weight", 5}}));
+}
+
+TEST(PruneElements, AThresholdIsInTheWeightsOwnUnit) {
+  TwoLayers net;
+  net.settings.requests[0].threshold = 0.35;
+  net.settings.requests[0].ratio = 0;
+  EXPECT_EQ(prune_elements(net.b.graph, net.settings), (Zeros{{"conv1.weight", 3}}));
+}
+
 TEST(PruneElements, CountsSayWhichElements) {
   TwoLayers net;
   net.settings.requests[0].scope = Scope::kGlobal;

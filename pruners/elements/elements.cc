@@ -1,0 +1,172 @@
+#include "parsimony/pruners/elements/elements.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "parsimony/masks/propagate.h"
+#include "parsimony/pruners/elements/orders.h"
+
+namespace parsimony {
+
+namespace {
+
+using elements::Order;
+using Cuts = std::map<WeightId, std::vector<AxisKeep>>;
+
+/// Indices of a member's axis that the masks leave.
+AxisKeep kept_of(const Member& member, const std::vector<uint8_t>& keep) {
+  std::vector<uint8_t> stays(static_cast<size_t>(member.size), 1);
+  for (size_t channel = 0; channel < keep.size(); ++channel) {
+    if (keep[channel] != 0) continue;
+    for (int64_t i : member.of(static_cast<int>(channel))) stays[static_cast<size_t>(i)] = 0;
+  }
+  AxisKeep result{member.axis, member.size, {}};
+  for (size_t i = 0; i < stays.size(); ++i) {
+    if (stays[i] != 0) result.keep.push_back(static_cast<int64_t>(i));
+  }
+  return result;
+}
+
+/// What the masks leave of every weight that they cut.
+Cuts cuts_of(const Graph& graph, const Coupling& coupling, const AxisMasks& masks) {
+  Cuts cuts;
+  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+    const auto& keep = masks.keep[g];
+    if (std::find(keep.begin(), keep.end(), 0) == keep.end()) continue;
+    for (const Member& member : coupling.groups[g].members) {
+      cuts[graph.value(member.value).weight].push_back(kept_of(member, keep));
+    }
+  }
+  for (auto& [weight, axes] : cuts) axes = merged(axes);
+  return cuts;
+}
+
+class ElementPruner {
+ public:
+  ElementPruner(const Graph& graph, const Coupling& coupling, const Settings& settings,
+                const ElementOptions& options, AxisMasks& masks)
+      : graph_(graph), coupling_(coupling), settings_(settings), options_(options), masks_(masks) {}
+
+  ElementPruning run() {
+    result_.zeros = prune_elements(graph_, settings_);
+    for (const Order& order : elements::orders_of(graph_, settings_)) {
+      if (request_of(order).criterion != "level") orders_.push_back(order);
+    }
+    cuts_ = cuts_of(graph_, coupling_, masks_);
+    for (const Order& order : orders_) prune(order);
+    if (result_.zeros.empty() && pruned_.empty()) return std::move(result_);
+    mask_level();
+    remove_dead();
+    collect();
+    return std::move(result_);
+  }
+
+ private:
+  const Request& request_of(const Order& order) const {
+    return settings_.requests[static_cast<size_t>(order.request)];
+  }
+
+  void prune(const Order& order) {
+    auto outcome = elements::prune_matrix(graph_, order, request_of(order), cuts_[order.weight],
+                                          options_.statistics);
+    const Weight& weight = graph_.weight(order.weight);
+    if (graph_.release) graph_.release(weight);
+    if (const auto* why = std::get_if<elements::Refusal>(&outcome)) {
+      result_.notes.push_back("weight \"" + weight.name + "\" keeps its elements: " + *why);
+    } else {
+      pruned_.emplace(order.weight, std::get<PrunedMatrix>(std::move(outcome)));
+    }
+  }
+
+  void mask_level() {
+    std::unordered_map<std::string_view, const Weight*> weights;
+    for (const Weight& weight : graph_.weights) weights.emplace(weight.name, &weight);
+    for (const TensorZeros& zeros : result_.zeros) {
+      result_.zero_masks.push_back(mask_smallest(*weights.at(zeros.tensor), zeros.smallest));
+    }
+  }
+
+  void remove_dead() {
+    std::vector<ElementMask> element_masks = result_.zero_masks;
+    for (const auto& [weight, matrix] : pruned_) element_masks.push_back(matrix.mask);
+    AxisMasks with_dead = masks_;
+    remove_dead_channels(graph_, coupling_, element_masks, with_dead);
+    int stay = 0;
+    for (size_t g = 0; g < coupling_.groups.size(); ++g) {
+      const Group& group = coupling_.groups[g];
+      const int dead = masks_.kept(static_cast<int>(g)) - with_dead.kept(static_cast<int>(g));
+      if (options_.exact_only && group.mixes) continue;
+      if (dead > 0 && shifts_pattern(group)) {
+        stay += dead;
+        continue;
+      }
+      masks_.keep[g] = std::move(with_dead.keep[g]);
+      result_.dead += dead;
+    }
+    if (stay > 0) {
+      result_.notes.push_back(std::to_string(stay) +
+                              " dead channels stay: without them the patterns along their axis "
+                              "would no longer hold");
+    }
+  }
+
+  /// Whether a channel of the group is among the inputs of a matrix with a pattern.
+  bool shifts_pattern(const Group& group) const {
+    return std::any_of(group.members.begin(), group.members.end(), [&](const Member& member) {
+      const auto found = pruned_.find(graph_.value(member.value).weight);
+      return found != pruned_.end() && found->second.rule.pattern.exists() &&
+             found->second.contraction.input == member.axis;
+    });
+  }
+
+  void collect() {
+    for (const Order& order : orders_) {
+      const auto found = pruned_.find(order.weight);
+      if (found != pruned_.end()) result_.matrices.push_back(std::move(found->second));
+    }
+  }
+
+  const Graph& graph_;
+  const Coupling& coupling_;
+  const Settings& settings_;
+  const ElementOptions& options_;
+  AxisMasks& masks_;
+  std::vector<Order> orders_;
+  Cuts cuts_;
+  std::map<WeightId, PrunedMatrix> pruned_;
+  ElementPruning result_;
+};
+
+}  // namespace
+
+bool ElementPruning::only_zeros() const {
+  return std::none_of(matrices.begin(), matrices.end(), [](const PrunedMatrix& matrix) {
+    return matrix.rule.method == ElementMethod::kSparseGpt;
+  });
+}
+
+std::vector<ElementMask> ElementPruning::masks() const {
+  std::vector<ElementMask> all = zero_masks;
+  for (const PrunedMatrix& matrix : matrices) all.push_back(matrix.mask);
+  return all;
+}
+
+ElementPruning zero_elements(const Graph& graph, const Coupling& coupling, const Settings& settings,
+                             const ElementOptions& options, AxisMasks& masks) {
+  return ElementPruner(graph, coupling, settings, options, masks).run();
+}
+
+void add_element_needs(const Graph& graph, const Settings& settings, Needs& needs) {
+  for (const Order& order : elements::orders_of(graph, settings)) {
+    const Request& request = settings.requests[static_cast<size_t>(order.request)];
+    if (!element_rule(request.criterion)->needs_data()) continue;
+    needs.criteria.insert(request.criterion);
+    const Weight& weight = graph.weight(order.weight);
+    const bool fits = is_floating(weight.dtype) && elements::common_contraction(graph, order);
+    if (fits) needs.inputs.insert(weight.name);
+  }
+}
+
+}  // namespace parsimony

@@ -1,0 +1,91 @@
+#include "parsimony/pruners/elements/view.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace parsimony::elements {
+
+namespace {
+
+std::vector<int64_t> kept(const Weight& weight, const std::vector<AxisKeep>& cuts, int axis) {
+  if (const AxisKeep* cut = find_axis(cuts, axis); cut != nullptr) return cut->keep;
+  std::vector<int64_t> all(static_cast<size_t>(weight.dims[static_cast<size_t>(axis)]));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return all;
+}
+
+std::vector<int64_t> strides_of(const Shape& dims) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+  return strides;
+}
+
+/// Offsets of all combinations of indices of the axes, the last axis running fastest.
+std::vector<int64_t> offsets(const Weight& weight, const std::vector<AxisKeep>& cuts,
+                             const std::vector<int>& axes) {
+  const std::vector<int64_t> strides = strides_of(weight.dims);
+  std::vector<int64_t> result = {0};
+  for (int axis : axes) {
+    const std::vector<int64_t> indices = kept(weight, cuts, axis);
+    std::vector<int64_t> longer;
+    longer.reserve(result.size() * indices.size());
+    for (int64_t base : result) {
+      for (int64_t index : indices) {
+        longer.push_back(base + index * strides[static_cast<size_t>(axis)]);
+      }
+    }
+    result = std::move(longer);
+  }
+  return result;
+}
+
+}  // namespace
+
+View make_view(const Weight& weight, const Contraction& contraction,
+               const std::vector<AxisKeep>& cuts) {
+  View view;
+  const std::vector<int64_t> strides = strides_of(weight.dims);
+  const std::vector<int64_t> positions = offsets(weight, cuts, contraction.kernel);
+  const auto count = static_cast<int64_t>(positions.size());
+  const auto input = static_cast<size_t>(contraction.input);
+  for (int64_t channel : kept(weight, cuts, contraction.input)) {
+    for (int64_t p = 0; p < count; ++p) {
+      view.columns.push_back(
+          {channel * strides[input] + positions[static_cast<size_t>(p)], channel * count + p, p});
+    }
+  }
+  view.places = weight.dims[input] * count;
+  // Of a grouped convolution the outputs are axis 0, divided into equal parts.
+  view.rows.resize(static_cast<size_t>(contraction.groups));
+  const int64_t part = weight.count() / contraction.groups;
+  for (int64_t row : offsets(weight, cuts, contraction.outputs)) {
+    view.rows[contraction.groups == 1 ? 0 : static_cast<size_t>(row / part)].push_back(row);
+  }
+  return view;
+}
+
+void order_by_position(View& view) {
+  std::stable_sort(
+      view.columns.begin(), view.columns.end(),
+      [](const View::Column& a, const View::Column& b) { return a.position < b.position; });
+}
+
+Runs runs_of(const View& view) {
+  const auto first = std::count_if(view.columns.begin(), view.columns.end(),
+                                   [](const View::Column& c) { return c.position == 0; });
+  return {std::max<int64_t>(first, 1)};
+}
+
+Matrix gather(const View& view, int64_t group, const std::vector<double>& elements) {
+  const auto& rows = view.rows[static_cast<size_t>(group)];
+  Matrix matrix(static_cast<int64_t>(rows.size()), static_cast<int64_t>(view.columns.size()));
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t c = 0; c < view.columns.size(); ++c) {
+      const auto place = static_cast<size_t>(rows[r] + view.columns[c].offset);
+      matrix(static_cast<int64_t>(r), static_cast<int64_t>(c)) = elements[place];
+    }
+  }
+  return matrix;
+}
+
+}  // namespace parsimony::elements
