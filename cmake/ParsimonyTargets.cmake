@@ -157,7 +157,7 @@ function(parsimony_programs folder)
 endfunction()
 
 function(parsimony_benchmarks folder)
-  set(with_torch live_resnet50 training training_step)
+  set(with_torch elements live_resnet50 training training_step)
   parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
     LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
   if(PARSIMONY_TORCH)

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
@@ -19,14 +21,17 @@ constexpr char kPerceptron[] =
 class Elements : public ::testing::Test {
  protected:
   /// Prunes the model and writes what is left to a file.
-  Pruning prune(const std::string& config, const std::string& type = "float") {
+  Pruning prune(const std::string& config, const std::string& type = "float",
+                const Measurement& measure = nullptr) {
     onnx::ModelProto model = model_of(kPerceptron);
     add_weight(model, "w1", "8x16", type);
     add_weight(model, "w2", "16x6", type);
     std::ofstream(folder_ / "in.onnx", std::ios::binary) << model.SerializeAsString();
     onnx_io::ModelFile file(folder_ / "in.onnx");
     Graph graph = onnx_io::to_graph(file);
-    Pruning pruning = plan_pruning(graph, parse_config(config, "c.json"));
+    PruneOptions options;
+    options.measure = measure;
+    Pruning pruning = plan_pruning(graph, parse_config(config, "c.json"), options);
     onnx_io::OnnxEditor editor(file);
     apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
     file.write(folder_ / "out.onnx");
@@ -126,6 +131,39 @@ TEST_F(Elements, ThePlanSaysWhichTensorsChange) {
   EXPECT_EQ(pruning.plan.folds[0].tensor, "w1");
   EXPECT_EQ(pruning.plan.folds[0].reason, "2:4: elements are zero");
   EXPECT_EQ(pruning.plan.folds[0].values.size(), 128 * sizeof(float));
+}
+
+TEST_F(Elements, WhatIsMeasuredDecides) {
+  std::set<std::string> asked;
+  const Measurement measure = [&](const Graph&, const Facts&, const Coupling&, const Needs& needs) {
+    asked = needs.inputs;
+    Statistics statistics;
+    // Of the first layer's inputs only the last four are ever there.
+    Eigen::VectorXd squares = Eigen::VectorXd::Ones(8);
+    squares.head(4).setZero();
+    statistics.inputs["w1"] = {1, squares.asDiagonal()};
+    return statistics;
+  };
+  const Pruning pruning = prune(
+      R"([{"op_names": ["h"], "criterion": "sparsegpt", "sparse_ratio": 0.5}])", "float", measure);
+  EXPECT_EQ(asked, (std::set<std::string>{"w1"}));
+  const auto [elements, dims] = written("w1");
+  for (size_t i = 0; i < elements.size(); ++i) EXPECT_EQ(elements[i] == 0, i < 64) << i;
+  EXPECT_EQ(pruning.plan.folds[0].reason,
+            "sparsegpt: elements are zero, the others make up for them");
+}
+
+TEST_F(Elements, SaysThatDataAreMissing) {
+  try {
+    prune(R"([{"criterion": "wanda_elements", "sparse_ratio": 0.5}])");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "criterion \"wanda_elements\" judges by data that runs through the network, and there is "
+        "none: give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
+        "PruneOptions::measure or TorchPruneOptions::measure");
+  }
 }
 
 }  // namespace

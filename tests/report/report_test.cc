@@ -104,6 +104,24 @@ TEST(PruneReport, SaysHowManyGroupsMix) {
       << to_text(report);
 }
 
+TEST(PruneReport, SaysWhatBecameOfElements) {
+  PruneReport report;
+  report.elements = {{"a", "2:4", 16, 8, "2:4", 1, true},
+                     {"b", "2:4", 16, 7, "2:4", 0, false},
+                     {"c", "level", 10, 3, "", 0, false}};
+  const std::string text = to_text(report, true);
+  EXPECT_NE(text.find("18 elements set to zero.\n"
+                      "Pattern 2:4 along the input axis: holds in 1 of 2 tensors.\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("2:4 broken along axis 0"), std::string::npos) << text;
+  const Json json = Json::parse(to_json(report));
+  EXPECT_EQ(json.at("zeroed"), 18);
+  EXPECT_EQ(json.at("elements")[0].at("pattern"),
+            (Json{{"is", "2:4"}, {"axis", 1}, {"holds", true}}));
+  EXPECT_FALSE(json.at("elements")[2].contains("pattern"));
+}
+
 TEST(PruneReport, JsonSurvivesNamesThatAreNotText) {
   PruneReport report;
   report.notes = {"\xff\xfe"};
