@@ -42,6 +42,40 @@ TEST(CliPrune, FitsAnAmount) {
       << too_few.out;
 }
 
+TEST(CliPrune, CriteriaByDataAskForThem) {
+  const Workplace place;
+  const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --criterion taylor");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(
+      outcome.err,
+      "parsimony: criterion \"taylor\" judges channels by data that runs through the network, "
+      "and there is none: give --calibration DATA, for example --calibration cifar10:DIR; in "
+      "a program, PruneOptions::measure or TorchPruneOptions::measure\n");
+  EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --mean 0.5 --std 0.5").err,
+            "parsimony: --mean says how calibration data are read; give them with --calibration "
+            "DATA\n");
+  EXPECT_EQ(
+      place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --calibration shapes --mean 0.5,0.5").err,
+      "parsimony: --mean has 2 numbers and --std 0; wanted as many of both, one for each "
+      "channel\n");
+}
+
+TEST(CliPrune, TheComponentMeasures) {
+  const Workplace place;
+  const auto plan_with = [&](const std::string& criterion) {
+    const Outcome outcome = place.run(
+        "prune cnn.onnx -o o.onnx --ratio 0.5 --no-verify --plan p.json --calibration shapes "
+        "--samples 8 --criterion " +
+            criterion,
+        {{"PARSIMONY_TORCH_COMPONENT", PARSIMONY_FAKE_COMPONENT}});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(place.bytes("p.json"))["groups"][0]["slices"][0]["keep"];
+  };
+  // The fake's numbers fall with the channel: the last go first, but for a share of zeros.
+  EXPECT_EQ(plan_with("taylor"), (Json{0, 1, 2, 3}));
+  EXPECT_EQ(plan_with("apoz"), (Json{4, 5, 6, 7}));
+}
+
 TEST(CliPrune, WithoutTheProofItSaysNothingOfIt) {
   const Workplace place;
   const Outcome outcome =

@@ -72,7 +72,8 @@ struct Measuring::State {
     const std::vector<Site> sites = sites_of(of, coupling);
     const bool gated = needs.channels.contains(Measure::kFisher);
     Gated with = gated ? with_gates(of, sites) : Gated{of, {}};
-    net = GraphModule(with_logits(std::move(with.graph)), {.trainable = by_batch || by_sample});
+    net = GraphModule(with_logits(std::move(with.graph)),
+                      GraphModuleOptions{.trainable = by_batch || by_sample});
     if (gated) gates.emplace(coupling, sites, std::move(with.gates));
     activations.emplace(of, facts, coupling, sites, needs.channels);
     weights.emplace(of, coupling, net->weights(), needs.channels);
