@@ -17,6 +17,11 @@ class GraphNet final : public Net {
   std::vector<NamedParameter> parameters() override { return named(net_->named_parameters()); }
   std::vector<NamedParameter> buffers() override { return named(net_->named_buffers()); }
   void train(bool on) override { net_->train(on); }
+  std::vector<ParameterGroup> groups(const at::Tensor& /*example*/,
+                                     Granularity granularity) override {
+    Graph graph = graph_;
+    return parameter_groups(graph, {}, granularity, parameters());
+  }
 
   Cut prune(const at::Tensor& /*example*/, const ConfigList& /*config*/,
             const CutOptions& /*options*/) override {
