@@ -65,6 +65,17 @@ TEST(Schema, HasTheWordsOfTheReader) {
   }
 }
 
+TEST(Schema, AndTheDocumentsHaveTheSameKeys) {
+  std::ifstream file(std::string(PARSIMONY_SOURCE_DIR) + "/docs/config.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const Names& keys : {keys::of_entry(), keys::of_file()}) {
+    for (const std::string& key : keys) {
+      if (key == "$schema" || key == "config_list") continue;
+      EXPECT_NE(text.find('`' + key + '`'), std::string::npos) << key;
+    }
+  }
+}
+
 TEST(Schema, DescribesEveryKey) {
   const Json defs = definitions();
   for (const char* part : {"request", "tie", "entry", "file"}) {
