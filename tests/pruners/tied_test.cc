@@ -155,10 +155,11 @@ TEST(Tied, GroupsThatMixStayWholeWhereOnlyExactOnesAreWanted) {
   EXPECT_EQ(net.run().masks.kept(0), 2);
 }
 
-TEST(Tied, LatencyNeedsATable) {
+TEST(Tied, LatencyIsLeftToWhoCanMeasure) {
   ThreeLayers net;
   net.request(0).budget = Budget::kLatency;
-  EXPECT_THROW(net.run(), UnsupportedError);
+  EXPECT_EQ(net.run().masks.kept(0), 4);
+  EXPECT_EQ(net.run().masks.kept(1), 2);
 }
 
 TEST(SharedBudgets, AreThoseOfOneGroupOrOneAmount) {
