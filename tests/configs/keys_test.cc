@@ -147,6 +147,7 @@ TEST(Keys, Granularity) {
       request_of(R"("sparse_ratio": 0.5, "granularity": "out_channel")").granularity.has_value());
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "granularity": "element")").criterion, "level");
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "granularity": [1, 1])").criterion, "level");
+  EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "granularity": [4, 1])").criterion, "block:4x1");
   EXPECT_EQ(
       error_in(R"("sparse_ratio": 0.5, "granularity": "element", "criterion": "random")"),
       "c.json: config_list[0]: criterion \"random\" judges whole channels, but \"granularity\" "
