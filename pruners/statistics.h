@@ -52,9 +52,9 @@ struct Statistics {
 
 /// What a run with data shall collect.
 struct Needs {
-  std::set<Measure> channels;
-  std::set<std::string> inputs;    ///< weight matrices whose InputMoments are wanted
-  std::set<std::string> criteria;  ///< who asks for it
+  std::set<Measure> channels = {};
+  std::set<std::string> inputs = {};    ///< weight matrices whose InputMoments are wanted
+  std::set<std::string> criteria = {};  ///< who asks for it
 
   bool empty() const { return channels.empty() && inputs.empty(); }
 };

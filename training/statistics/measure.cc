@@ -71,9 +71,10 @@ struct Measuring::State {
     if (by_sample && fixed_batch(of) > 1) throw errors::needs_single_samples(fixed_batch(of));
     const std::vector<Site> sites = sites_of(of, coupling);
     const bool gated = needs.channels.contains(Measure::kFisher);
-    Gated with = gated ? with_gates(of, sites) : Gated{of, {}};
-    net = GraphModule(with_logits(std::move(with.graph)),
-                      GraphModuleOptions{.trainable = by_batch || by_sample});
+    // In this order: the gates move nodes, and producers are no longer what they were.
+    Gated with = gated ? with_gates(with_logits(of), sites) : Gated{with_logits(of), {}};
+    net =
+        GraphModule(std::move(with.graph), GraphModuleOptions{.trainable = by_batch || by_sample});
     if (gated) gates.emplace(coupling, sites, std::move(with.gates));
     activations.emplace(of, facts, coupling, sites, needs.channels);
     weights.emplace(of, coupling, net->weights(), needs.channels);
