@@ -46,6 +46,17 @@ ConfigError mean_without_deviation(size_t means, size_t deviations) {
                      std::to_string(deviations) + "; wanted as many of both, one for each channel");
 }
 
+ConfigError recovery_without_data() {
+  return ConfigError(
+      "--recover needs data to run through the network: name them with --calibration DATA, for "
+      "example --calibration cifar10:DIR");
+}
+
+UnsupportedError recovery_of_exact() {
+  return UnsupportedError(
+      "--recover changes the values that --constants exact computes; use one of them");
+}
+
 ConfigError both_asked(std::string_view option) {
   return ConfigError("prune: " + std::string(option) +
                      " is for pruning without a config file; with --config, write it there");

@@ -17,6 +17,10 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
 ConfigError nothing_asked();
+/// --recover runs data through the network, and none were named.
+ConfigError recovery_without_data();
+/// --recover changes what --constants exact has just made exact.
+UnsupportedError recovery_of_exact();
 /// `option` says how calibration data are read, and there are none.
 ConfigError no_calibration(std::string_view option);
 /// --mean and --std come together, with one number for each channel.

@@ -14,6 +14,7 @@
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/prune_options.h"
+#include "parsimony/cli/recovery_options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
@@ -22,6 +23,7 @@
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/report/proof.h"
 #include "parsimony/report/prune_report.h"
+#include "parsimony/report/recovery.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -29,7 +31,7 @@ namespace {
 
 const std::vector<std::string> kStages = {"read",    "config", "weights",   "infer", "couple",
                                           "measure", "score",  "constants", "plan",  "check",
-                                          "prove",   "edit",   "write"};
+                                          "prove",   "edit",   "recover",   "write"};
 
 /// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
 std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
@@ -100,6 +102,7 @@ class PruneRun {
                    {"--config", options_.config},
                    {"--masks", options_.masks_in}});
     const ConfigList config = config_of(options_);
+    recovery_ = recovery_order(options_.recovery, resolved(options_.calibration, config), config);
     read();
     PruneOptions prune_options = prune_options_of(options_, model_->graph());
     prune_options.measure = measurement(resolved(options_.calibration, config), threads_);
@@ -116,10 +119,14 @@ class PruneRun {
     if (workshop_) workshop_->save();
     for (const StageTime& time : pruning_.times)
       report_.timings.emplace_back(time.stage, time.seconds);
+    if (!recovery_.steps.empty() && pruning_.plan.constants == Constants::kExact) {
+      throw errors::recovery_of_exact();
+    }
     describe();
     if (options_.verify && !pruning_.plan.empty()) run_original();
     edit();
     if (prover_) prove(config, prune_options);
+    recover();
     write();
     progress_.finish();
     if (!session_.quiet) print_summary();
@@ -190,6 +197,23 @@ class PruneRun {
     throw errors::not_proven(to_text(*report_.proof.worst()), blame(config, options));
   }
 
+  /// Values only: how the small model hangs together was proven before.
+  void recover() {
+    if (recovery_.steps.empty() || pruning_.plan.empty()) return;
+    progress_.begin("recover");
+    timed(report_.timings, "recover", [&] {
+      torch_component().choose_threads(threads_);
+      const auto original = open_model(options_.model, options_.inputs);
+      Recovered recovered = torch_component().recover(original->graph(), pruning_.plan, recovery_);
+      const auto editor = model_->editor();
+      for (const PlanFold& fold : recovered.folds) {
+        if (!fold.values.empty()) editor->assign(fold.tensor, fold.values);
+      }
+      pruning_.plan.folds = std::move(recovered.folds);
+      report_.recovery = std::move(recovered.report);
+    });
+  }
+
   /// The original is edited by now, and is read once more.
   std::string blame(const ConfigList& config, const PruneOptions& options) const {
     if (options.constants == Constants::kExact) return {};  // folds belong to all groups together
@@ -230,6 +254,7 @@ class PruneRun {
       text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
     }
     if (!pruning_.plan.empty() && options_.verify) text += proof_text();
+    if (report_.recovery) text += to_text(*report_.recovery);
     if (options_.timings) text += "\n" + timings_text(report_);
     print(text);
   }
@@ -238,6 +263,7 @@ class PruneRun {
   const Session& session_;
   const std::optional<int> threads_;
   Progress progress_;
+  RecoveryOrder recovery_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Prover> prover_;
   std::optional<LatencyWorkshop> workshop_;

@@ -108,6 +108,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   command.add_option("--masks-out", options.masks, "Write the masks over the original's weights")
       ->type_name("M.safetensors");
   add_run(command, options);
+  add_recovery_options(command, options.recovery);
   add_latency_options(command, options.latency);
 }
 

@@ -10,6 +10,7 @@
 #include "parsimony/cli/calibration_order.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/latency_budget.h"
+#include "parsimony/cli/recovery_options.h"
 #include "parsimony/speedup/proof.h"
 
 namespace parsimony::cli {
@@ -35,6 +36,7 @@ struct PruneCommandOptions {
   CalibrationOrder calibration;
   uint64_t seed = 0;
   LatencyBudgetArguments latency;
+  RecoveryOptions recovery;
 };
 
 void add_options(CLI::App& command, PruneCommandOptions& options);

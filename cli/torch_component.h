@@ -10,6 +10,7 @@
 
 #include "parsimony/api/model.h"
 #include "parsimony/cli/calibration_order.h"
+#include "parsimony/cli/recovery_order.h"
 #include "parsimony/cli/training_order.h"
 #include "parsimony/machine/report.h"
 #include "parsimony/pruners/statistics.h"
@@ -70,12 +71,18 @@ class TorchComponent {
   virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                              const Needs& needs, const CalibrationOrder& order) = 0;
 
+  /// Changes values of the small network that `plan` makes of `original`; see training/recovery.
+  /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
+  /// networks with several inputs and what cannot be run
+  virtual Recovered recover(const Graph& original, const Plan& plan,
+                            const RecoveryOrder& order) = 0;
+
  protected:
   ~TorchComponent() = default;  // lives as long as the process
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 6;
+constexpr int32_t kTorchInterface = 7;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

@@ -4,6 +4,7 @@
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/component/calibration.h"
 #include "parsimony/component/guard.h"
+#include "parsimony/component/recovery.h"
 #include "parsimony/component/runners.h"
 #include "parsimony/component/script_model.h"
 #include "parsimony/component/training.h"
@@ -66,6 +67,11 @@ class Component final : public cli::TorchComponent {
   bool differs(const Graph& original, const Plan& plan, const Probe& probe,
                const ProofOptions& options) override {
     return guarded([&] { return torch_io::differs(original, plan, probe, options); });
+  }
+
+  Recovered recover(const Graph& original, const Plan& plan,
+                    const cli::RecoveryOrder& order) override {
+    return guarded([&] { return component::recover(original, plan, order); });
   }
 
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,

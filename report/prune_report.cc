@@ -218,6 +218,28 @@ Json to_object(const LatencyRow& row) {
           {"oldest", row.oldest}};
 }
 
+Json to_object(const RecoveryState& state) {
+  return {{"output_error", number(state.error)},
+          {"accuracy", state.accuracy ? Json(*state.accuracy) : Json(nullptr)}};
+}
+
+Json to_object(const RecoveryReport& report) {
+  Json steps = Json::array();
+  for (const RecoveryStep& step : report.steps) {
+    Json object = to_object(step.after);
+    object["method"] = name_of(step.method);
+    object["layers"] = step.layers;
+    object["seconds"] = step.seconds;
+    steps.push_back(std::move(object));
+  }
+  return {{"samples", report.samples},
+          {"test_samples", report.test_samples},
+          {"dense_accuracy", report.dense_accuracy ? Json(*report.dense_accuracy) : Json(nullptr)},
+          {"before", to_object(report.before)},
+          {"steps", std::move(steps)},
+          {"notes", report.notes}};
+}
+
 }  // namespace
 
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
@@ -273,6 +295,7 @@ std::string to_json(const PruneReport& report) {
                    {"timings", std::move(timings)}};
   if (report.latency) document["latency"] = to_object(*report.latency);
   if (report.constants) document["constants"] = to_object(*report.constants);
+  if (report.recovery) document["recovery"] = to_object(*report.recovery);
   return dumped(document);
 }
 

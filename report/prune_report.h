@@ -14,6 +14,7 @@
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
+#include "parsimony/speedup/recovery.h"
 
 namespace parsimony {
 
@@ -66,6 +67,7 @@ struct PruneReport {
   std::vector<GroupOutcome> groups;
   std::vector<KeptWhole> kept_whole;
   Proof proof;
+  std::optional<RecoveryReport> recovery;
   std::optional<LatencyRow> latency;
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds

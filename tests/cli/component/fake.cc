@@ -104,6 +104,7 @@ class Fake final : public cli::TorchComponent {
                                                  const std::vector<Dimension>&) override {
     return {};
   }
+  Recovered recover(const Graph&, const Plan&, const cli::RecoveryOrder&) override { return {}; }
   bool differs(const Graph&, const Plan& plan, const Probe&, const ProofOptions&) override {
     return std::any_of(plan.groups.begin(), plan.groups.end(),
                        [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });

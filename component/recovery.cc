@@ -1,0 +1,30 @@
+#include "parsimony/component/recovery.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "parsimony/component/calibration.h"
+#include "parsimony/training/data/dataset.h"
+#include "parsimony/training/recovery/recover.h"
+
+namespace parsimony::component {
+
+Recovered recover(const Graph& original, const Plan& plan, const cli::RecoveryOrder& order) {
+  const auto& steps = order.steps;
+  cli::CalibrationOrder wanted = order.calibration;
+  // Fine-tuning sees the whole training part, the other steps its beginning.
+  if (std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end()) {
+    wanted.samples = std::numeric_limits<int64_t>::max();
+  }
+  const training::Dataset data = calibration_data(wanted, original);
+  training::RecoverOptions options;
+  options.steps = steps;
+  options.samples = order.calibration.samples;
+  options.ridge = order.ridge;
+  options.rounds = order.rounds;
+  options.finetune = order.finetune;
+  options.say = order.say;
+  return training::recover(original, plan, data, options);
+}
+
+}  // namespace parsimony::component

@@ -1,0 +1,110 @@
+// `prune --recover`: what it prints and writes, and that its plan repeats it.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "parsimony/graph/files.h"
+#include "tests/cli/command.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kData = " --calibration shapes:128,64 --samples 32 --threads 1";
+
+/// Two convolutions and a Linear for images [3, 32, 32], as net.onnx.
+class CliRecover : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasTorch) GTEST_SKIP() << "recovery runs the network";
+    onnx::ModelProto model = model_of(R"(
+      net (float[N,3,32,32] x) => (float[N,10] y)
+      {
+        a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
+        b = Relu(a)
+        c = Conv<pads=[1,1,1,1], strides=[2,2]>(b, W2, B2)
+        d = BatchNormalization(c, gamma, beta, mean, var)
+        e = Relu(d)
+        f = GlobalAveragePool(e)
+        g = Flatten(f)
+        y = Gemm<transB=1>(g, W3, B3)
+      })");
+    for (const auto& [name, dims] :
+         {std::pair("W1", "12x3x3x3"), std::pair("B1", "12"), std::pair("W2", "16x12x3x3"),
+          std::pair("B2", "16"), std::pair("gamma", "16"), std::pair("beta", "16"),
+          std::pair("mean", "16"), std::pair("W3", "10x16"), std::pair("B3", "10")}) {
+      add_weight(model, name, dims);
+    }
+    add_weight(model, "var", "16", "float", "positive");
+    write_file(place_ / "net.onnx", model.SerializeAsString());
+  }
+
+  Workplace place_;
+};
+
+TEST_F(CliRecover, ThePlanRepeatsWhatWasRecovered) {
+  const Outcome pruned =
+      place_.run(std::string("prune net.onnx -o o.onnx --ratio 0.5 --recover bias,least-squares,bn "
+                             "--plan p.json --report r.json") +
+                 kData);
+  ASSERT_EQ(pruned.code, 0) << pruned.err;
+  const Outcome applied = place_.run("apply net.onnx --plan p.json -o again.onnx");
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  EXPECT_EQ(place_.bytes("again.onnx"), place_.bytes("o.onnx"));
+  const Outcome verified = place_.run("verify net.onnx o.onnx --plan p.json");
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+TEST_F(CliRecover, SaysWhatEachStepBrought) {
+  const Outcome outcome = place_.run(
+      std::string("prune net.onnx -o o.onnx --ratio 0.5 --recover bias,least-squares,finetune "
+                  "--recover-epochs 1 --report r.json") +
+      kData);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* row : {"dense ", "pruned ", "+ bias ", "+ least-squares ", "+ finetune "}) {
+    EXPECT_NE(lines_with(outcome.out, row), "") << outcome.out;
+  }
+  const Json recovery = Json::parse(place_.bytes("r.json"))["recovery"];
+  EXPECT_EQ(recovery["samples"], 32);
+  EXPECT_EQ(recovery["test_samples"], 64);
+  ASSERT_EQ(recovery["steps"].size(), 3U);
+  EXPECT_EQ(recovery["steps"][1]["method"], "least-squares");
+  const double before = recovery["before"]["output_error"];
+  const double bias = recovery["steps"][0]["output_error"];
+  const double fitted = recovery["steps"][1]["output_error"];
+  EXPECT_LT(bias, before);
+  EXPECT_LT(fitted, bias);
+}
+
+TEST_F(CliRecover, AConfigNamesStepsAndData) {
+  place_.write("c.json",
+               R"({"recover": ["least-squares"], "calibration": {"data": "shapes:64,32",
+                   "samples": 16}, "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]})");
+  const Outcome outcome = place_.run("prune net.onnx -o o.onnx --config c.json --threads 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(lines_with(outcome.out, "+ least-squares"), "") << outcome.out;
+  EXPECT_NE(outcome.out.find("16 calibration samples"), std::string::npos) << outcome.out;
+}
+
+TEST_F(CliRecover, RefusesWhatCannotBeMeant) {
+  const Outcome no_data = place_.run("prune net.onnx -o o.onnx --ratio 0.5 --recover bias");
+  EXPECT_EQ(no_data.code, 2);
+  EXPECT_EQ(no_data.err,
+            "parsimony: --recover needs data to run through the network: name them with "
+            "--calibration DATA, for example --calibration cifar10:DIR\n");
+  const Outcome exact = place_.run(
+      std::string("prune net.onnx -o o.onnx --ratio 0.5 --constants exact --recover bias") + kData);
+  EXPECT_EQ(exact.code, 3) << exact.err;
+  EXPECT_EQ(exact.err,
+            "parsimony: --recover changes the values that --constants exact computes; use one of "
+            "them\n");
+  const Outcome unknown =
+      place_.run(std::string("prune net.onnx -o o.onnx --ratio 0.5 --recover bais") + kData);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("unknown recovery \"bais\""), std::string::npos) << unknown.err;
+}
+
+}  // namespace
+}  // namespace parsimony::test
