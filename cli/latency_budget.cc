@@ -96,8 +96,10 @@ LatencyWorkshop::LatencyWorkshop(const LatencyBudgetArguments& arguments,
   path_ = named_ ? arguments.table : cached_path(file_);
   if (fs::exists(path_)) file_.tables = read_latency_file(path_, file_, named_);
   known_ = file_.tables.size();
-  meter_ = std::make_unique<EngineMeter>(std::move(open),
-                                         MeterOptions{std::move(specs), arguments.batch});
+  meter_ = std::make_unique<EngineMeter>(
+      std::move(open), MeterOptions{std::move(specs), arguments.batch},
+      file_.threads == 1 ? machine::Clock(thread_seconds)
+                         : machine::Clock(machine::steady_seconds));
 }
 
 void LatencyWorkshop::lend(PruneOptions& options) {

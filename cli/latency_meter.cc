@@ -1,6 +1,7 @@
 #include "parsimony/cli/latency_meter.h"
 
 #include <algorithm>
+#include <ctime>
 #include <exception>
 
 #include "parsimony/machine/timing.h"
@@ -16,6 +17,12 @@ constexpr int kMostRuns = 30;
 constexpr int64_t kRanges[] = {256, 2};
 
 }  // namespace
+
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 EngineMeter::Ready EngineMeter::make_ready(const Graph& graph, const std::vector<InputSpec>& specs,
                                            bool with_batch) const {

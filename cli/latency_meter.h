@@ -21,6 +21,9 @@ struct MeterOptions {
   double seconds = 2;  ///< that a whole network may take per measurement
 };
 
+/// Seconds of processor time of this thread: what else runs on the machine does not count.
+double thread_seconds();
+
 /// Runs what it is given on random inputs. What a piece takes is the lower quartile of its runs,
 /// of which there are as many as fit into 3 ms, but from 6 to 30: what else the machine does only
 /// ever adds to it.

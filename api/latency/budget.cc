@@ -185,19 +185,19 @@ class Spender {
   /// By which share of the budget the trial takes longer; below 0: shorter.
   double miss(const Trial& trial) const { return trial.share * dense_seconds() / wanted() - 1; }
 
-  /// Within the budget and the tolerance the one that keeps most; else the closest one that the
-  /// tolerance allows, that is quick enough, or at all.
+  /// Within the budget and the tolerance the one that keeps most; else the closest, to be too slow
+  /// being three times as bad as to be too quick.
   const Trial& best_of(const std::vector<Trial>& trials) const {
-    const auto rank = [&](const Trial& trial) {
+    const auto distance = [&](const Trial& trial) {
       const double missed = miss(trial);
-      if (missed <= 0 && missed >= -options_.tolerance) return 3;
-      if (missed > 0 && missed <= options_.tolerance) return 2;
-      return missed <= 0 ? 1 : 0;
+      return missed > 0 ? 3 * missed : -missed;
+    };
+    const auto fits = [&](const Trial& trial) {
+      return miss(trial) <= 0 && miss(trial) >= -options_.tolerance;
     };
     return *std::max_element(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
-      if (rank(a) != rank(b)) return rank(a) < rank(b);
-      if (rank(a) == 3) return a.choice.value < b.choice.value;
-      return std::abs(miss(a)) > std::abs(miss(b));
+      if (fits(a) != fits(b)) return fits(b);
+      return fits(a) ? a.choice.value < b.choice.value : distance(a) > distance(b);
     });
   }
 

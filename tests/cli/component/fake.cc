@@ -1,6 +1,7 @@
 // Stands in for the libtorch component: what it does, the environment says.
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <stdexcept>
 #include <string>
 
@@ -31,8 +32,11 @@ class FakeRun final : public BoundRun {
  public:
   explicit FakeRun(double seconds) : seconds_(seconds) {}
   void run() override {
+    // By the clock on the wall and by that of the processor: either may be looked at.
     const double end = machine::steady_seconds() + seconds_;
-    while (machine::steady_seconds() < end) {
+    const std::clock_t busy =
+        std::clock() + static_cast<std::clock_t>(seconds_ * CLOCKS_PER_SEC) + 1;
+    while (machine::steady_seconds() < end || std::clock() < busy) {
     }
   }
   std::vector<TensorBytes> outputs() override { return {}; }
