@@ -155,7 +155,8 @@ class Planner {
     }
     const bool exact = options_.constants == Constants::kExact;
     if (options_.exact_only) leave_mixing_whole(coupling, masks);
-    const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.exact_only};
+    const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.exact_only,
+                                  !exact};
     elements_ = timed_("score",
                        [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
     if (exact && !elements_.only_zeros()) throw errors::exact_values();
@@ -227,11 +228,14 @@ class Planner {
 
   void finish() {
     const Analysis& analysis = pruning_.analysis;
-    if (folding_) complete_constants();
-    if (!folding_) pruning_.elements = add_elements(elements_, pruning_.plan);
-    pruning_.element_masks = elements_.masks();
+    if (folding_) {
+      complete_constants();  // zeroed elements are among its masks
+    } else {
+      pruning_.elements = add_elements(elements_, pruning_.plan);
+      pruning_.element_masks = elements_.masks();
+    }
     pruning_.notes.insert(pruning_.notes.end(), elements_.notes.begin(), elements_.notes.end());
-    if (elements_.dead > 0 && !folding_) {
+    if (elements_.dead > 0) {
       pruning_.notes.push_back(std::to_string(elements_.dead) +
                                " channels were dead after zeroing and are removed");
     }

@@ -27,7 +27,7 @@
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/data/dataset.h"
-#include "parsimony/training/statistics/input_moments.h"
+#include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::bench {
 namespace {
@@ -162,18 +162,13 @@ Batches half(const at::Tensor& samples, int64_t begin, const Graph& graph) {
 }
 
 Measurement measurement(const Batches& batches) {
-  return [&batches](const Graph& graph, const Facts&, const Coupling&, const Needs& needs) {
-    training::InputMomentSums sums(graph, needs.inputs);
-    GraphModule net(graph, GraphModuleOptions{.trainable = false});
-    net->observe([&](const Node&, ValueId value, const at::Tensor& x) { sums.see(value, x); });
-    Statistics statistics;
-    for (const at::Tensor& batch : batches) {
-      sums.see(graph.inputs.front(), batch);
-      net->forward(batch);
-      statistics.samples += batch.size(0);
+  return [&batches](const Graph& graph, const Facts& facts, const Coupling& coupling,
+                    const Needs& needs) {
+    training::Measuring measuring(graph, facts, coupling, needs);
+    for (const at::Tensor& x : batches) {
+      measuring.add({x, at::zeros({x.size(0)}, at::kLong)});
     }
-    sums.finish(statistics);
-    return statistics;
+    return measuring.finish();
   };
 }
 

@@ -58,7 +58,7 @@ class ElementPruner {
     for (const Order& order : orders_) prune(order);
     if (result_.zeros.empty() && pruned_.empty()) return std::move(result_);
     mask_level();
-    remove_dead();
+    if (options_.remove_dead) remove_dead();
     collect();
     return std::move(result_);
   }

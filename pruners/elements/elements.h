@@ -29,6 +29,7 @@ struct ElementPruning {
 struct ElementOptions {
   const Statistics* statistics = nullptr;  ///< of data that ran through the network, or null
   bool exact_only = false;                 ///< dead channels of groups that mix stay
+  bool remove_dead = true;                 ///< otherwise the caller finds what can go
 };
 
 /// Prunes elements of what `masks` leave of the weights, and removes from `masks` the channels that
