@@ -49,7 +49,7 @@ class ElementFolds {
     plan_.folds.push_back({matrix.tensor,
                            matrix.criterion + ": elements are zero" +
                                (compensated ? ", the others make up for them" : ""),
-                           std::move(values)});
+                           std::move(values), matrix.dtype, dims});
     return outcome;
   }
 

@@ -55,15 +55,19 @@ std::vector<int64_t> SmallNetwork::kept(const std::string& weight, int axis) con
 void SmallNetwork::assign(const Weight& weight, const std::vector<std::byte>& values,
                           const std::string& reason) {
   if (dense_bytes(weight) == values) return;
-  const std::string tensor = weight.name;  // `weight` may stand in what changes
+  // `weight` may stand in what changes.
+  const PlanFold fold{weight.name, reason, values, weight.dtype, weight.dims};
+  const std::string& tensor = fold.tensor;
   editor_.assign(tensor, values);
-  const auto same = [&](const PlanFold& fold) { return fold.tensor == tensor; };
+  const auto same = [&](const PlanFold& other) { return other.tensor == tensor; };
   const auto known = std::find_if(folds_.begin(), folds_.end(), same);
   if (known == folds_.end()) {
-    folds_.push_back({tensor, reason, values});
+    folds_.push_back(fold);
     return;
   }
-  known->values = values;
+  known->values = fold.values;
+  known->dtype = fold.dtype;
+  known->dims = fold.dims;
   if (known->reason.find(reason) == std::string::npos) known->reason += "; " + reason;
 }
 

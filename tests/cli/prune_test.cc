@@ -46,11 +46,10 @@ TEST(CliPrune, CriteriaByDataAskForThem) {
   const Workplace place;
   const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --criterion taylor");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(
-      outcome.err,
-      "parsimony: criterion \"taylor\" judges channels by data that runs through the network, "
-      "and there is none: give --calibration DATA, for example --calibration cifar10:DIR; in "
-      "a program, PruneOptions::measure or TorchPruneOptions::measure\n");
+  EXPECT_EQ(outcome.err,
+            "parsimony: criterion \"taylor\" judges by data that runs through the network, "
+            "and there is none: give --calibration DATA, for example --calibration cifar10:DIR; in "
+            "a program, PruneOptions::measure or TorchPruneOptions::measure\n");
   EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --mean 0.5 --std 0.5").err,
             "parsimony: --mean says how calibration data are read; give them with --calibration "
             "DATA\n");
@@ -58,6 +57,20 @@ TEST(CliPrune, CriteriaByDataAskForThem) {
       place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --calibration shapes --mean 0.5,0.5").err,
       "parsimony: --mean has 2 numbers and --std 0; wanted as many of both, one for each "
       "channel\n");
+}
+
+TEST(CliPrune, APlanRepeatsWhatHappenedToElements) {
+  const Workplace place;
+  for (const char* what :
+       {"--criterion 1:3", "--criterion block:2x1 --ratio 0.5", "--criterion level --ratio 0.5"}) {
+    const Outcome outcome =
+        place.run(std::string("prune cnn.onnx -o o.onnx --no-verify --plan p.json ") + what);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome applied = place.run("apply cnn.onnx --plan p.json -o again.onnx");
+    ASSERT_EQ(applied.code, 0) << applied.err;
+    EXPECT_EQ(place.bytes("again.onnx"), place.bytes("o.onnx")) << what;
+    EXPECT_NE(place.bytes("o.onnx"), place.bytes("cnn.onnx")) << what;
+  }
 }
 
 TEST(CliPrune, TheComponentMeasures) {

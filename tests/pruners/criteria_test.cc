@@ -125,7 +125,7 @@ TEST_P(Measured, AsksForData) {
   } catch (const ConfigError& error) {
     EXPECT_EQ(error.what(),
               "criterion \"" + std::string(GetParam().criterion) +
-                  "\" judges channels by data that runs through the network, and there is none: "
+                  "\" judges by data that runs through the network, and there is none: "
                   "give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
                   "PruneOptions::measure or TorchPruneOptions::measure");
   }
