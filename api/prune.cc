@@ -111,7 +111,7 @@ class Planner {
       needs_ = needs_of(settings_);
       add_element_needs(graph_, settings_, needs_);
     }
-    if (!needs_.empty() && !options_.measure) throw errors::needs_data(*needs_.criteria.begin());
+    require_measurement();
     timed_("weights", [&] {
       check_weights(graph_);
       return true;
@@ -170,6 +170,12 @@ class Planner {
 
   CriterionOptions criterion() const {
     return {options_.seed, needs_.empty() ? nullptr : &statistics_, options_.score};
+  }
+
+  void require_measurement() const {
+    if (needs_.empty() || options_.measure) return;
+    if (needs_.channels.contains(Measure::kMovement)) throw errors::needs_training("movement");
+    throw errors::needs_data(*needs_.criteria.begin());
   }
 
   /// Runs data through the network, if what is asked for is to be judged by it.

@@ -50,6 +50,9 @@ TEST(CliPrune, CriteriaByDataAskForThem) {
             "parsimony: criterion \"taylor\" judges by data that runs through the network, "
             "and there is none: give --calibration DATA, for example --calibration cifar10:DIR; in "
             "a program, PruneOptions::measure or TorchPruneOptions::measure\n");
+  EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --criterion movement").err,
+            "parsimony: criterion \"movement\" is added up while a network trains: use it in a "
+            "recipe's \"prune\", with `parsimony train` or `sweep`\n");
   EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --mean 0.5 --std 0.5").err,
             "parsimony: --mean says how calibration data are read; give them with --calibration "
             "DATA\n");
