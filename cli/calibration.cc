@@ -10,11 +10,12 @@ namespace parsimony::cli {
 void add_calibration_options(CLI::App& command, CalibrationOrder& order) {
   const char* group = "Data that runs through the network";
   command
-      .add_option("--calibration", order.data,
-                  "For criteria and recovery that need data: cifar10:DIR, folder:DIR, npy:X,Y, …")
+      .add_option("--calibration", order.data, "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …")
       ->type_name("DATA")
       ->group(group);
-  command.add_option("--samples", order.samples, "The first N of its training part (256)")
+  command
+      .add_option("--samples", order.samples,
+                  "The first N of its training part (256), or so many random inputs")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()))
       ->group(group);

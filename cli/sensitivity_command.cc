@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/sensitivity.h"
+#include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
@@ -12,6 +15,8 @@
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/files.h"
+#include "parsimony/pruners/criterion.h"
+#include "parsimony/pruners/statistics.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/sensitivity.h"
 #include "parsimony/runtime/random_inputs.h"
@@ -25,18 +30,23 @@ struct SensitivityCommandOptions {
   std::string criterion = "l1";
   std::vector<double> ratios;
   double ratio = 0;
-  int samples = 16;
+  CalibrationOrder calibration;
+  const CLI::Option* samples = nullptr;
   uint64_t seed = 1;
   std::string threads;
   std::string json;
   std::string config;
 };
 
-/// `samples` inputs drawn at random, one after the other.
+constexpr int64_t kRandomSamples = 16;
+
+/// Inputs drawn at random, one after the other.
 ErrorData random_data(const Graph& graph, const std::vector<InputSpec>& specs,
                       const SensitivityCommandOptions& options) {
+  const int64_t samples =
+      options.samples->count() > 0 ? options.calibration.samples : kRandomSamples;
   ErrorData data;
-  for (int i = 0; i < options.samples; ++i) {
+  for (int64_t i = 0; i < samples; ++i) {
     runtime::FeedOptions feed;
     feed.specs = specs;
     feed.seed = options.seed + static_cast<uint64_t>(i) * graph.inputs.size();
@@ -66,6 +76,18 @@ void propose(const std::vector<GroupSensitivity>& curves, double ratio, Sensitiv
   for (size_t i = 0; i < report.rows.size(); ++i) report.rows[i].proposed = proposal.ratios[i];
 }
 
+/// What the criterion reads of the data, if it does.
+std::optional<Statistics> statistics_for(const std::string& criterion,
+                                         const CalibrationOrder& order,
+                                         const AnalysedModel& model) {
+  const std::optional<Measure> measure = find_criterion(criterion).measure;
+  if (!measure || order.data.empty()) return {};
+  Needs needs;
+  needs.channels.insert(*measure);
+  return torch_component().measure(model.graph(), model.analysis.facts, model.analysis.coupling,
+                                   needs, order);
+}
+
 void run(const SensitivityCommandOptions& options, const Session& session) {
   check_outputs({{"", ""}, {"--json", options.json}, {"--config-out", options.config}},
                 {{"the model", options.model}});
@@ -77,12 +99,19 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   torch.choose_threads(threads);
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
+  const CalibrationOrder order = resolved(options.calibration, {});
+  ErrorData data = order.data.empty()
+                       ? random_data(graph, input_specs(options.inputs, graph), options)
+                       : torch.samples(graph, order);
+  const auto samples =
+      static_cast<int>(order.data.empty() ? data.batches.size() : data.labels.size());
   const NetworkComparison comparison(
-      graph, [&](const Graph& network) { return torch.runner(network); },
-      random_data(graph, input_specs(options.inputs, graph), options));
+      graph, [&](const Graph& network) { return torch.runner(network); }, std::move(data));
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;
+  const std::optional<Statistics> statistics = statistics_for(options.criterion, order, model);
+  if (statistics) asked.scoring.statistics = &*statistics;
   if (!options.ratios.empty()) asked.ratios = options.ratios;
   std::sort(asked.ratios.begin(), asked.ratios.end());
   asked.progress = [&](std::string_view group) { progress.begin("group " + std::string(group)); };
@@ -93,9 +122,9 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   report.command = session.command_line;
   report.model = options.model;
   report.criterion = options.criterion;
-  report.measure = "output error";
-  report.data = "random inputs";
-  report.samples = options.samples;
+  report.measure = order.data.empty() ? "output error" : "accuracy lost";
+  report.data = order.data.empty() ? "random inputs" : order.data;
+  report.samples = samples;
   report.accuracy = comparison.accuracy();
   add_rows(model, curves, report);
   if (options.ratio > 0) propose(curves, options.ratio, report);
@@ -122,9 +151,8 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
       ->check(CLI::Range(0.0, 0.999));
   command.add_option("--config-out", options.config, "Write the proposal for prune --config")
       ->type_name("CFG.json");
-  command.add_option("--samples", options.samples, "How many inputs are compared (16)")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+  add_calibration_options(command, options.calibration);
+  options.samples = command.get_option("--samples");
   command.add_option("--seed", options.seed, "Of random inputs and criteria (1)")->type_name("N");
   add_threads_option(command, options.threads);
   command.add_option("--json", options.json, "Write the curves as JSON too")->type_name("FILE");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/api/model.h"
+#include "parsimony/api/network_error.h"
 #include "parsimony/cli/calibration_order.h"
 #include "parsimony/cli/recovery_order.h"
 #include "parsimony/cli/training_order.h"
@@ -71,6 +72,10 @@ class TorchComponent {
   virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                              const Needs& needs, const CalibrationOrder& order) = 0;
 
+  /// Calibration data as the network's input takes them, in batches of the size it declares or of
+  /// 64, with their labels. @throws ConfigError, IoError, ModelError for the data
+  virtual ErrorData samples(const Graph& graph, const CalibrationOrder& order) = 0;
+
   /// Changes values of the small network that `plan` makes of `original`; see training/recovery.
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
   /// networks with several inputs and what cannot be run
@@ -82,7 +87,7 @@ class TorchComponent {
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 7;
+constexpr int32_t kTorchInterface = 8;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

@@ -1,6 +1,12 @@
 #include "parsimony/component/calibration.h"
 
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <vector>
+
 #include "parsimony/component/errors.h"
+#include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::component {
 namespace {
@@ -11,6 +17,13 @@ std::optional<int64_t> image_size(const Graph& graph) {
   const auto& dims = graph.value(graph.inputs.front()).declared;
   if (!dims || dims->size() != 4 || (*dims)[2] <= 0 || (*dims)[2] != (*dims)[3]) return {};
   return (*dims)[2];
+}
+
+/// Samples per run, where the graph declares it; 0 where it is open.
+int64_t fixed_batch(const Graph& graph) {
+  if (graph.inputs.empty()) return 0;
+  const auto& dims = graph.value(graph.inputs.front()).declared;
+  return dims && !dims->empty() && dims->front() > 0 ? dims->front() : 0;
 }
 
 }  // namespace
@@ -28,6 +41,25 @@ training::Dataset calibration_data(const cli::CalibrationOrder& order, const Gra
   data.mean = order.mean;
   data.deviation = order.deviation;
   return data;
+}
+
+ErrorData calibration_samples(const cli::CalibrationOrder& order, const Graph& graph) {
+  constexpr int64_t kBatch = 64;
+  const int64_t fixed = fixed_batch(graph);
+  const training::Dataset data = calibration_data(order, graph);
+  const training::Feed feed = training::batches_of(data, order.samples)(fixed > 0 ? fixed : kBatch);
+  ErrorData result;
+  while (const std::optional<training::Batch> batch = feed()) {
+    if (fixed > 0 && batch->labels.size(0) != fixed) break;
+    const at::Tensor x = batch->inputs.contiguous();
+    const auto* bytes = static_cast<const std::byte*>(x.data_ptr());
+    result.batches.push_back({{graph.value(graph.inputs.front()).name, DType::kFloat32,
+                               x.sizes().vec(), std::vector(bytes, bytes + x.nbytes())}});
+    const at::Tensor labels = batch->labels.contiguous();
+    const auto* values = labels.data_ptr<int64_t>();
+    result.labels.insert(result.labels.end(), values, values + labels.numel());
+  }
+  return result;
 }
 
 }  // namespace parsimony::component

@@ -74,6 +74,10 @@ class Component final : public cli::TorchComponent {
     return guarded([&] { return component::recover(original, plan, order); });
   }
 
+  ErrorData samples(const Graph& graph, const cli::CalibrationOrder& order) override {
+    return guarded([&] { return calibration_samples(order, graph); });
+  }
+
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                      const Needs& needs, const cli::CalibrationOrder& order) override {
     return guarded([&] {

@@ -1,13 +1,35 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "parsimony/graph/files.h"
 #include "tests/cli/command.h"
+#include "tests/support/fixture.h"
 
 namespace parsimony::test {
 namespace {
 
 using Json = nlohmann::json;
+
+/// Two convolutions and a Linear, for [n, 3, 32, 32] and ten classes.
+void write_classifier(const std::string& path) {
+  onnx::ModelProto model = model_of(R"(
+    net (float[N,3,32,32] x) => (float[N,10] y)
+    {
+      a = Conv<strides=[4,4]>(x, W1)
+      b = Relu(a)
+      c = Conv<strides=[2,2]>(b, W2)
+      d = Relu(c)
+      e = GlobalAveragePool(d)
+      f = Flatten(e)
+      y = Gemm<transB=1>(f, W3)
+    })");
+  add_weight(model, "W1", "8x3x3x3");
+  add_weight(model, "W2", "12x8x3x3");
+  add_weight(model, "W3", "10x12");
+  write_file(path, model.SerializeAsString());
+}
 
 TEST(CliSensitivity, ItsProposalIsAConfiguration) {
   if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
@@ -37,6 +59,25 @@ TEST(CliSensitivity, ItsProposalIsAConfiguration) {
   const double left = 14 * (1 - report.at("proposal").at("reached").get<double>());
   EXPECT_GE(kept, left - 1e-6);
   EXPECT_LE(kept, left + 2);
+}
+
+TEST(CliSensitivity, CountsAccuracyOnLabelledData) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  const Workplace place;
+  write_classifier(place / "net.onnx");
+  const Outcome outcome = place.run(
+      "sensitivity net.onnx --calibration shapes:96,8 --samples 80 --criterion taylor --ratio 0.5 "
+      "--json s.json --threads 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(lines_with(outcome.out, "Numbers are the accuracy lost on 80 samples of shapes"), "")
+      << outcome.out;
+  const Json report = Json::parse(place.bytes("s.json"));
+  EXPECT_EQ(report.at("samples"), 80);
+  const auto accuracy = report.at("accuracy").get<double>();
+  EXPECT_NEAR(accuracy * 80, std::round(accuracy * 80), 1e-9);
+  for (const Json& group : report.at("groups")) {
+    for (const Json& lost : group.at("errors")) EXPECT_LE(lost.get<double>(), accuracy + 1e-12);
+  }
 }
 
 TEST(CliSensitivity, AConfigurationNeedsARatio) {

@@ -113,6 +113,7 @@ class Fake final : public cli::TorchComponent {
     return std::any_of(plan.groups.begin(), plan.groups.end(),
                        [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
   }
+  ErrorData samples(const Graph&, const cli::CalibrationOrder&) override { return {}; }
   /// The higher a channel's number, the less it matters.
   Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,
                      const cli::CalibrationOrder& order) override {
