@@ -19,13 +19,6 @@ std::optional<int64_t> image_size(const Graph& graph) {
   return (*dims)[2];
 }
 
-/// Samples per run, where the graph declares it; 0 where it is open.
-int64_t fixed_batch(const Graph& graph) {
-  if (graph.inputs.empty()) return 0;
-  const auto& dims = graph.value(graph.inputs.front()).declared;
-  return dims && !dims->empty() && dims->front() > 0 ? dims->front() : 0;
-}
-
 }  // namespace
 
 training::Dataset calibration_data(const cli::CalibrationOrder& order, const Graph& graph) {
@@ -45,7 +38,7 @@ training::Dataset calibration_data(const cli::CalibrationOrder& order, const Gra
 
 ErrorData calibration_samples(const cli::CalibrationOrder& order, const Graph& graph) {
   constexpr int64_t kBatch = 64;
-  const int64_t fixed = fixed_batch(graph);
+  const int64_t fixed = training::fixed_batch(graph);
   const training::Dataset data = calibration_data(order, graph);
   const training::Feed feed = training::batches_of(data, order.samples)(fixed > 0 ? fixed : kBatch);
   ErrorData result;

@@ -25,4 +25,10 @@ Batches batches_of(const Dataset& data, int64_t samples) {
   };
 }
 
+int64_t fixed_batch(const Graph& graph) {
+  if (graph.inputs.empty()) return 0;
+  const auto& declared = graph.value(graph.inputs.front()).declared;
+  return declared && !declared->empty() && declared->front() > 0 ? declared->front() : 0;
+}
+
 }  // namespace parsimony::training

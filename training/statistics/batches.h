@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "parsimony/graph/graph.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
 
@@ -20,5 +21,8 @@ using Batches = std::function<Feed(int64_t size)>;
 /// The first `samples` of the training part as the network sees them, in order and unchanged.
 /// `data` must outlive it.
 Batches batches_of(const Dataset& data, int64_t samples);
+
+/// Samples that a network takes at once, by its first input; 0 where that is open.
+int64_t fixed_batch(const Graph& graph);
 
 }  // namespace parsimony::training

@@ -22,12 +22,6 @@ namespace {
 
 constexpr int64_t kBatch = 32;
 
-/// Samples that the network takes at once; 0 if that is open.
-int64_t fixed_batch(const Graph& graph) {
-  const auto& declared = graph.value(graph.inputs.front()).declared;
-  return declared && !declared->empty() && declared->front() > 0 ? declared->front() : 0;
-}
-
 void check_dims(const Graph& graph, const at::Tensor& x) {
   const auto& declared = graph.value(graph.inputs.front()).declared;
   if (!declared) return;
