@@ -107,10 +107,8 @@ class Planner {
     settings_ = timed_("config", [&] { return resolve(config_, graph_); });
     settings_.exact_only = options_.exact_only;
     pruning_.notes = settings_.notes;
-    if (!options_.score) {
-      needs_ = needs_of(settings_);
-      add_element_needs(graph_, settings_, needs_);
-    }
+    if (!options_.score) needs_ = needs_of(settings_);  // it judges channels, not elements
+    add_element_needs(graph_, settings_, needs_);
     require_measurement();
     timed_("weights", [&] {
       check_weights(graph_);

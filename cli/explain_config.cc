@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsimony/masks/granularity.h"
 #include "parsimony/pruners/units.h"
 #include "parsimony/report/text.h"
 
@@ -39,20 +40,6 @@ const char* name_of(Budget budget) {
       break;
   }
   return "channels";
-}
-
-const char* name_of(Granularity granularity) {
-  switch (granularity) {
-    case Granularity::kHead:
-      return "head";
-    case Granularity::kHeadDim:
-      return "head_dim";
-    case Granularity::kGroup:
-      return "group";
-    case Granularity::kChannel:
-      break;
-  }
-  return "channel";
 }
 
 /// The keys that count, as the config list spells them; what is as by default is left out, but for

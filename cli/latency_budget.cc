@@ -1,13 +1,13 @@
 #include "parsimony/cli/latency_budget.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
 #include "parsimony/cli/engines.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/graph/cache_folder.h"
 #include "parsimony/graph/files.h"
 #include "parsimony/graph/sha256.h"
 #include "parsimony/machine/processor.h"
@@ -21,18 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTorch = "libtorch";
 constexpr const char* kOnnxRuntime = "onnxruntime";
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-/// The same folder as that of what tools/ installs.
-fs::path cache_folder() {
-  if (const std::string own = variable("PARSIMONY_CACHE"); !own.empty()) return own;
-  const std::string shared = variable("XDG_CACHE_HOME");
-  return (shared.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(shared)) / "parsimony";
-}
 
 std::string cached_path(const LatencyFile& file) {
   const std::string what = file.machine + "\n" + file.engine + "\n" + std::to_string(file.threads);

@@ -5,25 +5,12 @@
 
 #include "parsimony/masks/axes_impl.h"
 #include "parsimony/masks/effects_impl.h"
+#include "parsimony/masks/granularity.h"
 #include "parsimony/masks/lines_impl.h"
 #include "parsimony/masks/obstacles_impl.h"
 
 namespace parsimony {
 namespace {
-
-std::string_view name_of(Granularity granularity) {
-  switch (granularity) {
-    case Granularity::kHead:
-      return "head";
-    case Granularity::kHeadDim:
-      return "head_dim";
-    case Granularity::kGroup:
-      return "group";
-    case Granularity::kChannel:
-      break;
-  }
-  return "channel";
-}
 
 /// Puts classes with the same weights together to groups.
 class Grouper {
@@ -226,6 +213,20 @@ class Grouper {
 };
 
 }  // namespace
+
+std::string_view name_of(Granularity granularity) {
+  switch (granularity) {
+    case Granularity::kHead:
+      return "head";
+    case Granularity::kHeadDim:
+      return "head_dim";
+    case Granularity::kGroup:
+      return "group";
+    case Granularity::kChannel:
+      break;
+  }
+  return "channel";
+}
 
 std::string_view name_of(Role role) {
   switch (role) {

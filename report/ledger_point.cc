@@ -5,6 +5,7 @@
 
 #include "parsimony/report/errors.h"
 #include "parsimony/report/json_impl.h"
+#include "parsimony/report/phases_impl.h"
 
 namespace parsimony {
 namespace {
@@ -18,14 +19,6 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 Json to_object(const LedgerPoint::Pair& pair) {
   return {{"before", pair.before}, {"after", pair.after}};
-}
-
-Json to_object(const LedgerPoint::Phases& phases) {
-  return {{"wait", phases.wait},
-          {"forward", phases.forward},
-          {"backward", phases.backward},
-          {"optimizer", phases.optimizer},
-          {"rest", phases.rest}};
 }
 
 Json to_object(const LedgerPoint::Score& score) {

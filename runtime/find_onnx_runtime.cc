@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "parsimony/graph/cache_folder.h"
 #include "parsimony/runtime/errors.h"
 #include "parsimony/runtime/onnx_runtime.h"
 
@@ -15,16 +16,9 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// As tools/ort/install.sh has it.
-fs::path cache() {
-  if (const std::string own = variable("PARSIMONY_CACHE"); !own.empty()) return own;
-  const std::string shared = variable("XDG_CACHE_HOME");
-  return (shared.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(shared)) / "parsimony";
-}
-
 /// What came with the package for Node.js: bin/napi-vN/linux/ARCHITECTURE/.
 std::vector<std::string> installed() {
-  const fs::path bin = cache() / "ort/node_modules/onnxruntime-node/bin";
+  const fs::path bin = cache_folder() / "ort/node_modules/onnxruntime-node/bin";
   std::vector<std::string> found;
   std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(bin, error)) {

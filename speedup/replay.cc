@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "parsimony/speedup/errors.h"
+#include "parsimony/speedup/folds.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
@@ -23,16 +23,6 @@ void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
   }
   same->keep = common(same->keep, slice.keep);
   if (same->keep.empty()) throw errors::plan_keeps_nothing(slice.tensor, slice.axis);
-}
-
-/// What changes must be known: by `zeros`, or by the new values.
-void refuse_folds(const Plan& plan) {
-  std::unordered_set<std::string_view> zeroed;
-  for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
-  for (const PlanFold& fold : plan.folds) {
-    const bool missing = fold.dtype != DType::kUnknown || !zeroed.contains(fold.tensor);
-    if (fold.values.empty() && missing) throw errors::plan_folds(fold.tensor);
-  }
 }
 
 }  // namespace
@@ -61,7 +51,7 @@ std::vector<TensorCut> cuts_of(const Plan& plan) {
 
 void replay(const Plan& plan, ModelEditor& editor) {
   // Whatever can be found wrong without the model is found before the model is touched.
-  refuse_folds(plan);
+  if (const PlanFold* fold = unexplained_fold(plan)) throw errors::plan_folds(fold->tensor);
   const std::vector<TensorCut> cuts = cuts_of(plan);
 
   for (const PlanCopy& copy : plan.copies) {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "parsimony/report/json_impl.h"
+#include "parsimony/report/phases_impl.h"
 #include "parsimony/report/sweep/summary.h"
 
 namespace parsimony {
@@ -12,14 +13,6 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 Json to_object(const Spread& spread) {
   return {
       {"mean", number(spread.mean)}, {"low", number(spread.low)}, {"high", number(spread.high)}};
-}
-
-Json to_object(const LedgerPoint::Phases& phases) {
-  return {{"wait", phases.wait},
-          {"forward", phases.forward},
-          {"backward", phases.backward},
-          {"optimizer", phases.optimizer},
-          {"rest", phases.rest}};
 }
 
 Json settings_json(const SweepReport& report) {

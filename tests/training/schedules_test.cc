@@ -98,7 +98,7 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   recipe.prune->search_samples = 128;
   TheRun run(make, small_data(), recipe, quick());
   while (!run.is_warm()) run.step();
-  RatioSearch search(run.net(), example(), *recipe.prune, 7);
+  RatioSearch search(run.net(), example(), *recipe.prune, {.seed = 7});
   const auto loss = [&](Net& trial) {
     const Place place{small_data(), c10::kCPU};
     return loss_on(trial, place, recipe.train, 128);
@@ -114,6 +114,20 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   EXPECT_EQ(removed, 10);  // half of 8 and 12
   EXPECT_NEAR(loss(*net), search.state().best_energy, 1e-4);
   EXPECT_TRUE(cut.proof.holds());
+}
+
+TEST(Annealing, TakesCriteriaThatNeedData) {
+  Recipe recipe = recipe_with(PruningSchedule::kAnnealing);
+  recipe.prune->config = from_shorthand({.criterion = "taylor", .ratio = 0.5});
+  recipe.prune->search_steps = 2;
+  recipe.prune->search_samples = 64;
+  recipe.train.epochs = 0;
+  TheRun run(test::live_small_net(), small_data(), recipe, quick());
+  while (!run.done()) run.step();
+  ASSERT_EQ(run.plans().size(), 1U);
+  int removed = 0;
+  for (const PlanGroup& group : run.plans()[0].groups) removed += group.size - group.kept;
+  EXPECT_EQ(removed, 10);
 }
 
 TEST(Rounding, KeepsTheSum) {

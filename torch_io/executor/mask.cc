@@ -2,8 +2,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <set>
 
+#include "parsimony/speedup/folds.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
@@ -102,22 +102,13 @@ void zero_masked(const Plan& plan, const std::map<std::string, at::Tensor>& weig
   }
 }
 
-void refuse_folds(const Plan& plan) {
-  std::set<std::string> zeroed;
-  for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
-  for (const PlanFold& fold : plan.folds) {
-    const bool missing = fold.dtype != DType::kUnknown || !zeroed.contains(fold.tensor);
-    if (fold.values.empty() && missing) throw errors::folds(fold.tensor);
-  }
-}
-
 }  // namespace
 
 void mask(Program& program, const Plan& plan, const std::map<std::string, at::Tensor>& weights,
           const AddWeight& add) {
   const at::NoGradGuard guard;
   if (plan.constants == Constants::kExact) return zero_masked(plan, weights);
-  refuse_folds(plan);
+  if (const PlanFold* fold = unexplained_fold(plan)) throw errors::folds(fold->tensor);
   Masking masking(program, weights);
   for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
   for (const PlanInteger& entry : plan.integers) masking.patch(entry);

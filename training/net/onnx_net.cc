@@ -16,6 +16,7 @@
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
+#include "parsimony/training/net/graph_names.h"
 #include "parsimony/training/net/logits.h"
 
 namespace parsimony::training {
@@ -84,8 +85,12 @@ class OnnxNet final : public Net {
     throw errors::fixed_batch(file_.path(), x.size(0), where_batch_is_lost(x));
   }
 
-  std::vector<NamedParameter> parameters() override { return named(net_->named_parameters()); }
-  std::vector<NamedParameter> buffers() override { return named(net_->named_buffers()); }
+  std::vector<NamedParameter> parameters() override {
+    return by_graph_names(*net_, net_->named_parameters());
+  }
+  std::vector<NamedParameter> buffers() override {
+    return by_graph_names(*net_, net_->named_buffers());
+  }
   void train(bool on) override { net_->train(on); }
 
   std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
@@ -130,20 +135,6 @@ class OnnxNet final : public Net {
   }
 
  private:
-  /// By the file's names.
-  std::vector<NamedParameter> named(const torch::OrderedDict<std::string, at::Tensor>& own) const {
-    std::unordered_map<const c10::TensorImpl*, std::string> names;
-    for (const auto& [name, tensor] : net_->weights()) {
-      names.emplace(tensor.unsafeGetTensorImpl(), name);
-    }
-    std::vector<NamedParameter> result;
-    for (const auto& item : own) {
-      const auto known = names.find(item.value().unsafeGetTensorImpl());
-      result.emplace_back(known == names.end() ? item.key() : known->second, item.value());
-    }
-    return result;
-  }
-
   std::string where_batch_is_lost(const at::Tensor& x) {
     const at::NoGradGuard no_grad;
     const torch_io::Evaluating evaluating(*net_);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/training/net/graph_names.h"
 #include "parsimony/training/net/logits.h"
 #include "parsimony/training/recovery/errors.h"
 
@@ -36,15 +37,11 @@ class GraphNet final : public Net {
  private:
   /// Those that the graph has as weights of its own, by its names.
   std::vector<NamedParameter> named(const torch::OrderedDict<std::string, at::Tensor>& own) const {
-    std::unordered_map<const c10::TensorImpl*, std::string> names;
-    for (const auto& [name, tensor] : net_->weights()) {
-      names.emplace(tensor.unsafeGetTensorImpl(), name);
-    }
-    std::vector<NamedParameter> result;
-    for (const auto& item : own) {
-      const auto known = names.find(item.value().unsafeGetTensorImpl());
-      if (known != names.end()) result.emplace_back(known->second, item.value());
-    }
+    std::vector<NamedParameter> result = by_graph_names(*net_, own);
+    std::erase_if(result, [this](const NamedParameter& parameter) {
+      const auto known = net_->weights().find(parameter.first);
+      return known == net_->weights().end() || !known->second.is_same(parameter.second);
+    });
     return result;
   }
 

@@ -60,8 +60,7 @@ class Run {
  private:
   /// As many samples as run at once; what the file fixes wins.
   static int64_t batch_of(const Graph& graph, const Dataset& data) {
-    const auto& declared = graph.value(graph.inputs.front()).declared;
-    if (declared && !declared->empty() && declared->front() > 0) return declared->front();
+    if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
     const int64_t values = std::max<int64_t>(1, element_count(data.train.dims));
     return std::clamp<int64_t>(kBatchValues / values, 1, kLargestBatch);
   }

@@ -24,6 +24,12 @@ std::unique_ptr<Net> copy_of(Net& net) {
   return copy;
 }
 
+/// Candidates are many; the cut that is made in the end is proven.
+CutOptions unproven(CutOptions options) {
+  options.verify = false;
+  return options;
+}
+
 std::set<std::string> matrices_of(Net& net) {
   std::set<std::string> names;
   for (const auto& [name, tensor] : net.parameters()) {
@@ -49,10 +55,11 @@ std::vector<int> rounded_with_sum(const std::vector<double>& wanted) {
 }
 
 std::vector<RatioSearch::Searched> RatioSearch::find(Net& net, const at::Tensor& example,
-                                                     const PruneSettings& settings, uint64_t seed) {
+                                                     const PruneSettings& settings,
+                                                     const CutOptions& cut_options) {
   const std::unique_ptr<Net> trial = copy_of(net);
   const std::set<std::string> matrices = matrices_of(*trial);
-  const Cut cut = trial->prune(example, settings.config, {.seed = seed, .verify = false});
+  const Cut cut = trial->prune(example, settings.config, cut_options);
   std::vector<Searched> groups;
   for (const PlanGroup& group : cut.plan.groups) {
     Searched searched{{}, group.size, group.size - group.kept};
@@ -85,12 +92,12 @@ Annealing RatioSearch::begin(const std::vector<Searched>& groups, const PruneSet
 }
 
 RatioSearch::RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
-                         uint64_t seed)
+                         const CutOptions& cut)
     : example_(example),
       settings_(settings),
-      seed_(seed),
-      groups_(find(net, example, settings, seed)),
-      search_(begin(groups_, settings, seed)) {}
+      cut_(unproven(cut)),
+      groups_(find(net, example, settings, cut_)),
+      search_(begin(groups_, settings, cut.seed)) {}
 
 ConfigList RatioSearch::config(const std::vector<double>& shares) const {
   std::vector<double> wanted;
@@ -113,7 +120,7 @@ double RatioSearch::step(Net& net, const LossOf& loss) {
   const std::unique_ptr<Net> trial = copy_of(net);
   double found = std::numeric_limits<double>::infinity();
   try {
-    trial->prune(example_, config(search_.candidate()), {.seed = seed_, .verify = false});
+    trial->prune(example_, config(search_.candidate()), cut_);
     found = loss(*trial);
   } catch (const UnsupportedError&) {  // e.g. sizes that a layer does not take
     found = std::numeric_limits<double>::infinity();

@@ -19,7 +19,9 @@ class RatioSearch {
   using LossOf = std::function<double(Net&)>;
 
   /// Cuts a copy of `net` once, to see which groups the configuration touches.
-  RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings, uint64_t seed);
+  /// `cut.measure` is for criteria that need data.
+  RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
+              const CutOptions& cut);
 
   bool done() const { return groups_.empty() || search_.done(); }
   /// Tries one candidate. @returns its loss
@@ -39,14 +41,14 @@ class RatioSearch {
   };
 
   static std::vector<Searched> find(Net& net, const at::Tensor& example,
-                                    const PruneSettings& settings, uint64_t seed);
+                                    const PruneSettings& settings, const CutOptions& cut);
   static Annealing begin(const std::vector<Searched>& groups, const PruneSettings& settings,
                          uint64_t seed);
   ConfigList config(const std::vector<double>& shares) const;
 
   at::Tensor example_;
   PruneSettings settings_;
-  uint64_t seed_;
+  CutOptions cut_;
   std::vector<Searched> groups_;
   Annealing search_;
 };

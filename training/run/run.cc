@@ -262,7 +262,15 @@ void Run::take_up_search(const std::vector<double>& state) {
   if (search_->done()) cuts_.front() = search_->best();
 }
 
-void Run::begin_search() { search_.emplace(*net_, example(), *recipe_.prune, recipe_.train.seed); }
+CutOptions Run::cut_options(const ConfigList& config) const {
+  CutOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
+  options.measure = measurement_of(config);
+  return options;
+}
+
+void Run::begin_search() {
+  search_.emplace(*net_, example(), *recipe_.prune, cut_options(recipe_.prune->config));
+}
 
 void Run::search(const Step& step) {
   if (!search_) begin_search();
@@ -286,9 +294,7 @@ void Run::cut(const Step& step) {
     copy_values(*net_, *dense);
     teach_by(std::move(dense));
   }
-  CutOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
-  options.measure = measurement_of(cuts_[step.cut]);
-  Cut done = net_->prune(example(), cuts_[step.cut], options);
+  Cut done = net_->prune(example(), cuts_[step.cut], cut_options(cuts_[step.cut]));
   place(*net_, options_.device, options_.channels_last);
   stage_.reset();  // a fresh optimizer
   search_.reset();
