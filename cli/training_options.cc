@@ -88,6 +88,8 @@ void add_options(CLI::App& command, TrainingOptions& options) {
   add_number(command, options, "--early-stop", &TrainSettings::early_stop,
              "Stop after so many epochs without a better accuracy")
       ->check(CLI::NonNegativeNumber);
+  add_number(command, options, "--batch-norm", &TrainSettings::batch_norm,
+             "Normalise behind convolutions while training: 0 or 1");
   add_number(command, options, "--distill", &TrainSettings::distill,
              "Weight of a teacher's answers in the loss")
       ->check(share);

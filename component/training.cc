@@ -58,8 +58,11 @@ class Preparation {
   /// A built-in network, or one from a file.
   MakeNet maker() const {
     const auto classes = static_cast<int64_t>(data.classes.size());
-    if (MakeNet known = built_in(recipe.model, data.train.dims, classes)) return known;
-    return file_net(recipe.model);
+    if (MakeNet known = built_in(recipe.model, data.train.dims, classes)) {
+      if (recipe.train.batch_norm) throw training::errors::norms_need_onnx(recipe.model);
+      return known;
+    }
+    return file_net(recipe.model, {.batch_norm = recipe.train.batch_norm});
   }
 
   /// What was measured once stays, in the file `remembered`: a run that goes on must compute the

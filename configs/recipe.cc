@@ -149,6 +149,7 @@ TrainSettings read_train(const Json& object, const std::string& place) {
   keys.read("normalise", train.normalise);
   keys.read("evaluate_every", train.evaluate_every, 0);
   keys.read("early_stop", train.early_stop, 0);
+  keys.read("batch_norm", train.batch_norm);
   keys.read("distill", train.distill, 1, true);
   keys.read("temperature", train.temperature, kAny, false);
   keys.read_word("precision", parse_precision, train.precision);
@@ -323,6 +324,7 @@ std::string settings_json(const Recipe& recipe) {
                    {"normalise", t.normalise},
                    {"evaluate_every", t.evaluate_every},
                    {"early_stop", t.early_stop},
+                   {"batch_norm", t.batch_norm},
                    {"distill", t.distill},
                    {"temperature", t.temperature},
                    {"precision", word_of(kPrecisions, t.precision)},

@@ -91,8 +91,10 @@ TEST_F(CliTrain, OptionsGoBeforeTheRecipe) {
   EXPECT_EQ(point.data.train, 32);
   EXPECT_EQ(point.data.test, 16);
   EXPECT_EQ(point.model.name, "cnn");
-  EXPECT_EQ(Json::parse(point.config).at("train"),
-            Json::parse(R"({"batch": 32, "crop": 3, "cutout": 5, "distill": 0.0, "early_stop": 2,
+  EXPECT_EQ(
+      Json::parse(point.config).at("train"),
+      Json::parse(
+          R"({"batch": 32, "batch_norm": false, "crop": 3, "cutout": 5, "distill": 0.0, "early_stop": 2,
                 "epochs": 0, "evaluate_every": 1, "flip": true, "label_smoothing": 0.0625,
                 "lr": 0.5, "memory_format": "contiguous", "momentum": 0.25, "normalise": true,
                 "optimizer": "sgd", "precision": "bf16", "schedule": "one_cycle", "seed": 7,

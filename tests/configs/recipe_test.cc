@@ -44,7 +44,7 @@ TEST(Recipe, ReadsEveryKey) {
     "train": {"epochs": 7, "batch": 32, "optimizer": "sgd", "lr": 0.25, "momentum": 0.5,
               "weight_decay": 0.125, "schedule": "step", "step_epochs": 3, "step_factor": 0.5,
               "label_smoothing": 0.0625, "flip": true, "crop": 4, "cutout": 8, "normalise": true,
-              "evaluate_every": 1, "early_stop": 5, "distill": 0.75, "temperature": 2,
+              "evaluate_every": 1, "early_stop": 5, "batch_norm": true, "distill": 0.75, "temperature": 2,
               "precision": "bf16", "memory_format": "channels_last", "seed": 11},
     "prune": {"warmup_epochs": 2, "schedule": "agp", "steps": 4, "epochs_between": 3,
               "criterion": "l2", "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]},
@@ -68,6 +68,7 @@ TEST(Recipe, ReadsEveryKey) {
                              .normalise = true,
                              .evaluate_every = 1,
                              .early_stop = 5,
+                             .batch_norm = true,
                              .distill = 0.75,
                              .temperature = 2,
                              .precision = Precision::kBFloat16,
@@ -227,7 +228,7 @@ TEST(Recipe, EveryChangedKeyChangesTheText) {
   Recipe base = pruning(R"(, "schedule": "linear", "steps": 2)");
   const std::string before = settings_json(base);
   const auto train = nlohmann::json::parse(before).at("train");
-  EXPECT_EQ(train.size(), 21U);
+  EXPECT_EQ(train.size(), 22U);
   for (const auto& [key, value] : train.items()) {
     nlohmann::json other = value;
     if (value.is_boolean()) other = !value.get<bool>();

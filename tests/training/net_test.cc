@@ -250,6 +250,80 @@ TEST(OnnxNet, TheLossSeesWhatStandsBeforeASoftmax) {
   EXPECT_TRUE(at::allclose(answers(*net, x), x.mm(w.t())));
 }
 
+constexpr const char* kConvolutions = R"(
+    net (float[N,2,6,6] x) => (float[N,3] y)
+    {
+      a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, W, b)
+      r = Relu(a)
+      c = Conv<kernel_shape=[3,3], strides=[2,2]>(r, V, d)
+      m = GlobalAveragePool(c)
+      y = Flatten(m)
+    })";
+
+const std::vector<test::Weighted> kFilters = {
+    {"W", "4x2x3x3"}, {"b", "4"}, {"V", "3x4x3x3"}, {"d", "3"}};
+
+TEST(OnnxNet, NormsForTrainingBeginWithTheAnswersOfTheNetwork) {
+  const test::TemporaryFolder folder;
+  test::write_onnx(folder / "net.onnx", kConvolutions, kFilters);
+  const auto plain = file_net(folder / "net.onnx")();
+  const auto normed = file_net(folder / "net.onnx", {.batch_norm = true})();
+  EXPECT_EQ(normed->parameters().size(), plain->parameters().size() + 4);
+  const at::Tensor x = at::randn({5, 2, 6, 6});
+  EXPECT_TRUE(at::allclose(answers(*normed, x), answers(*plain, x), 1e-5, 1e-6));
+  normed->train(true);
+  EXPECT_TRUE(at::allclose(normed->forward(x), answers(*plain, x), 1e-4, 1e-5));
+  // From now on another batch has statistics of its own.
+  const at::Tensor other = 3 * at::randn({5, 2, 6, 6}) + 1;
+  EXPECT_FALSE(at::allclose(normed->forward(other), answers(*plain, other), 1e-2, 1e-2));
+}
+
+TEST(OnnxNet, NormsForTrainingAreFoldedIntoTheFile) {
+  const test::TemporaryFolder folder;
+  test::write_onnx(folder / "net.onnx", kConvolutions, kFilters);
+  const auto net = file_net(folder / "net.onnx", {.batch_norm = true})();
+  net->train(true);
+  for (int i = 0; i < 3; ++i) net->forward(2 * at::randn({8, 2, 6, 6}) + 1);
+  for (const NamedParameter& parameter : net->parameters()) {
+    const at::NoGradGuard no_grad;
+    at::Tensor(parameter.second).add_(0.1 * at::randn_like(parameter.second));
+  }
+  net->train(false);
+  net->save(folder / "saved.onnx", at::Tensor());
+  const auto saved = file_net(folder / "saved.onnx")();
+  EXPECT_EQ(saved->parameters().size(), 4);
+  const at::Tensor x = at::randn({5, 2, 6, 6});
+  EXPECT_TRUE(at::allclose(answers(*saved, x), answers(*net, x), 1e-4, 1e-5));
+}
+
+TEST(OnnxNet, NormsForTrainingSurviveACut) {
+  const test::TemporaryFolder folder;
+  test::write_onnx(folder / "net.onnx", kConvolutions, kFilters);
+  const auto net = file_net(folder / "net.onnx", {.batch_norm = true})();
+  const at::Tensor x = at::randn({1, 2, 6, 6});
+  net->train(true);
+  net->forward(at::randn({8, 2, 6, 6}));
+  net->train(false);
+  const Cut cut = net->prune(x, kHalf, {});
+  EXPECT_TRUE(cut.proof.holds());
+  EXPECT_EQ(named(net->parameters(), "W").size(0), 2);
+  const at::Tensor before = answers(*net, x);
+  net->train(true);
+  net->forward(at::randn({8, 2, 6, 6}));
+  net->train(false);
+  net->save(folder / "small.onnx", x);
+  EXPECT_TRUE(
+      at::allclose(answers(*file_net(folder / "small.onnx")(), x), answers(*net, x), 1e-4, 1e-5));
+}
+
+TEST(OnnxNet, NormsForTrainingNeedAConvolutionWithABias) {
+  const test::TemporaryFolder folder;
+  test::write_onnx(folder / "net.onnx", R"(
+      net (float[N,4] x) => (float[N,3] y) { y = Gemm<transB=1>(x, W) })",
+                   {{"W", "3x4"}});
+  EXPECT_THROW(file_net(folder / "net.onnx", {.batch_norm = true})(), ConfigError);
+}
+
 constexpr const char* kFixedBatch = R"(
     net (float[1,4] x) => (float[1,3] y)
     <int64[2] shape = {1, -1}>
@@ -334,6 +408,29 @@ TEST(ScriptNet, KeepsModeAndExtraFiles) {
   const torch::jit::Module saved = torch::jit::load(folder / "saved.pt", at::kCPU, extra);
   EXPECT_FALSE(saved.is_training());
   EXPECT_EQ(extra["notes.txt"], "by hand");
+}
+
+TEST(ScriptNet, ATraceInEvaluationModeIsTrainedAllTheSame) {
+  const test::TemporaryFolder folder;
+  torch::jit::Module module("Traced");
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.register_parameter("w", at::ones({4}).set_requires_grad(true), false);
+  module.register_buffer("mean", at::zeros({4}));
+  module.register_buffer("var", at::ones({4}));
+  module.define(
+      "def forward(self, x):\n"
+      "    return torch.batch_norm(x, self.w, None, self.mean, self.var, False, 0.1, 0.0, "
+      "False)\n");
+  module.save(folder / "traced.pt");
+  const auto net = file_net(folder / "traced.pt")();
+  const at::Tensor x = 5 * at::randn({16, 4}) + 3;
+  EXPECT_TRUE(at::allclose(answers(*net, x), x));
+  net->train(true);
+  EXPECT_TRUE(at::allclose(net->forward(x).mean(0), at::zeros({4}), 0, 1e-5));
+  EXPECT_TRUE(at::allclose(named(net->buffers(), "mean"), 0.1 * x.mean(0)));
+  // As it lies in the file it computes in evaluation mode, as it did.
+  net->save(folder / "saved.pt", x);
+  EXPECT_FALSE(torch::jit::load(folder / "saved.pt").is_training());
 }
 
 TEST(ScriptNet, AModuleWithoutParametersIsRefused) {

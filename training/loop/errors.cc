@@ -42,6 +42,23 @@ UnsupportedError nothing_to_train(std::string_view path) {
                           "module keeps its weights as constants; export it unfrozen");
 }
 
+ConfigError nothing_to_normalise(std::string_view path) {
+  return ConfigError(std::string(path) +
+                     ": \"batch_norm\" finds no convolution with a bias and without a "
+                     "BatchNormalization behind it. Leave it out: the network trains as it is");
+}
+
+ConfigError norms_need_onnx(std::string_view what) {
+  return ConfigError(std::string(what) +
+                     ": \"batch_norm\" is for ONNX files that `parsimony train`, `finetune` or "
+                     "`sweep` trains, where export has folded BatchNorm away. Leave it out");
+}
+
+ConfigError norms_keep_no_record(std::string_view what) {
+  return ConfigError("\"batch_norm\" does not go with " + std::string(what) +
+                     ": what is remembered of a parameter would not follow a cut");
+}
+
 ModelError no_tensor(std::string_view path) {
   return ModelError(std::string(path) + ": \"forward\" does not return a tensor first");
 }

@@ -18,6 +18,11 @@ ModelError does_not_fit(std::string_view why);
 UnsupportedError fixed_batch(std::string_view path, int64_t batch, std::string_view why);
 UnsupportedError several_inputs(std::string_view path, size_t inputs);
 UnsupportedError nothing_to_train(std::string_view path);
+/// BatchNorms for training were asked for; no convolution can have one.
+ConfigError nothing_to_normalise(std::string_view path);
+ConfigError norms_need_onnx(std::string_view what);
+/// `what` keeps tensors of all parameters beyond a cut.
+ConfigError norms_keep_no_record(std::string_view what);
 ModelError no_tensor(std::string_view path);
 /// `guilty` may be empty: the fault is in no group.
 VerificationError not_proven(std::string_view worst, std::string_view guilty);

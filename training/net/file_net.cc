@@ -93,8 +93,13 @@ Plan shapes_of(const Plan& plan) {
   return shapes;
 }
 
-std::function<std::unique_ptr<Net>()> file_net(const std::string& path) {
-  return [path] { return is_zip(path) ? script_net(path) : onnx_net(path); };
+std::function<std::unique_ptr<Net>()> file_net(const std::string& path,
+                                               const FileNetOptions& options) {
+  return [path, options] {
+    if (!is_zip(path)) return onnx_net(path, options);
+    if (options.batch_norm) throw errors::norms_need_onnx(path);
+    return script_net(path);
+  };
 }
 
 }  // namespace parsimony::training

@@ -9,8 +9,13 @@
 
 namespace parsimony::training {
 
+struct FileNetOptions {
+  bool batch_norm = false;  ///< BatchNorms for the time of training (TrainingNorms); ONNX only
+};
+
 /// What reads the file `path` anew at every call. Saved, it has the file's format.
 /// @throws IoError, ModelError, UnsupportedError
-std::function<std::unique_ptr<Net>()> file_net(const std::string& path);
+std::function<std::unique_ptr<Net>()> file_net(const std::string& path,
+                                               const FileNetOptions& options = {});
 
 }  // namespace parsimony::training

@@ -8,11 +8,12 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/torch_io/prove.h"
+#include "parsimony/training/net/file_net.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::training {
 
-std::unique_ptr<Net> onnx_net(const std::string& path);
+std::unique_ptr<Net> onnx_net(const std::string& path, const FileNetOptions& options);
 std::unique_ptr<Net> script_net(const std::string& path);
 
 /// Why the network failed on `x`, when it is because it takes one sample only. `run` is tried on

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "parsimony/training/net/file_net_impl.h"
 #include "parsimony/training/net/graph_names.h"
 #include "parsimony/training/net/logits.h"
+#include "parsimony/training/net/training_norms.h"
 
 namespace parsimony::training {
 namespace {
@@ -63,15 +65,18 @@ class BatchWatch {
 
 class OnnxNet final : public Net {
  public:
-  explicit OnnxNet(const std::string& path) : file_(path), net_(nullptr) {
+  OnnxNet(const std::string& path, const FileNetOptions& options)
+      : file_(path), options_(options), net_(nullptr) {
     Graph graph = to_graph(file_);
     if (graph.inputs.size() != 1) throw errors::several_inputs(path, graph.inputs.size());
-    net_ = GraphModule(with_logits(std::move(graph)));
+    build(std::move(graph));
+    if (options.batch_norm && norms_.empty()) throw errors::nothing_to_normalise(path);
     if (parameters().empty()) throw errors::nothing_to_train(path);
   }
 
   at::Tensor forward(const at::Tensor& x) override {
     at::Tensor answers;
+    if (net_->is_training()) norms_.settle(*net_, x);
     try {
       answers = net_->forward(x);
     } catch (const ModelError& error) {
@@ -127,7 +132,7 @@ class OnnxNet final : public Net {
     take_over(plan);
   }
 
-  std::unique_ptr<Net> afresh() const override { return onnx_net(file_.path()); }
+  std::unique_ptr<Net> afresh() const override { return onnx_net(file_.path(), options_); }
 
   void save(const std::string& path, const at::Tensor& /*example*/) override {
     write_back();
@@ -135,6 +140,12 @@ class OnnxNet final : public Net {
   }
 
  private:
+  void build(Graph graph) {
+    graph = with_logits(std::move(graph));
+    norms_ = options_.batch_norm ? TrainingNorms(graph) : TrainingNorms();
+    net_ = GraphModule(graph);
+  }
+
   std::string where_batch_is_lost(const at::Tensor& x) {
     const at::NoGradGuard no_grad;
     const torch_io::Evaluating evaluating(*net_);
@@ -151,9 +162,11 @@ class OnnxNet final : public Net {
   void write_back() {
     OnnxEditor editor(file_);
     const Graph graph = to_graph(file_);
+    std::map<std::string, at::Tensor> trained = norms_.folded(*net_);
+    trained.insert(net_->weights().begin(), net_->weights().end());
     for (const Weight& weight : graph.weights) {
-      const auto known = net_->weights().find(weight.name);
-      if (known == net_->weights().end() || !known->second.is_floating_point()) continue;
+      const auto known = trained.find(weight.name);
+      if (known == trained.end() || !known->second.is_floating_point()) continue;
       const at::Tensor values = known->second.detach().cpu().contiguous();
       if (at::equal(values, torch_io::to_tensor(weight))) continue;
       editor.assign(weight.name,
@@ -172,7 +185,7 @@ class OnnxNet final : public Net {
   /// The small network takes the place of the whole one.
   void take_over(const Plan& plan) {
     const bool training = net_->is_training();
-    net_ = GraphModule(with_logits(to_graph(file_)));
+    build(to_graph(file_));
     net_->train(training);
     plans_.push_back(shapes_of(plan));
   }
@@ -185,12 +198,16 @@ class OnnxNet final : public Net {
   }
 
   ModelFile file_;
+  FileNetOptions options_;
+  TrainingNorms norms_;
   GraphModule net_;
   std::vector<Plan> plans_;  ///< what the file has been through since it was read
 };
 
 }  // namespace
 
-std::unique_ptr<Net> onnx_net(const std::string& path) { return std::make_unique<OnnxNet>(path); }
+std::unique_ptr<Net> onnx_net(const std::string& path, const FileNetOptions& options) {
+  return std::make_unique<OnnxNet>(path, options);
+}
 
 }  // namespace parsimony::training

@@ -16,6 +16,7 @@
 #include "parsimony/graph/files.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/editor.h"
+#include "parsimony/torch_io/script/mode.h"
 #include "parsimony/torch_io/script/read.h"
 #include "parsimony/torch_io/script/run.h"
 #include "parsimony/torch_io/script/script_file.h"
@@ -98,6 +99,7 @@ class ScriptNet final : public Net {
     module_ = file.module();
     extra_ = file.extra_files();
     modes_ = modes_of(module_);
+    for (const std::string& name : torch_io::follow_mode(module_)) modes_[name] = false;
     const std::vector<NamedParameter> all = parameters();
     const bool any = std::any_of(all.begin(), all.end(),
                                  [](const NamedParameter& p) { return p.second.requires_grad(); });
@@ -177,7 +179,7 @@ class ScriptNet final : public Net {
 
   std::unique_ptr<Net> afresh() const override { return script_net(path_); }
 
-  /// Parts are in the mode that the file had them in.
+  /// Parts are in the mode that they computed in before.
   void save(const std::string& path, const at::Tensor& /*example*/) override {
     jit::Module copy = on_cpu(module_);
     for (const auto& [name, part] : copy.named_modules()) {

@@ -9,6 +9,7 @@
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/device.h"
+#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/recovery/errors.h"
 #include "parsimony/training/recovery/graph_net.h"
@@ -81,6 +82,7 @@ class Run {
   }
 
   int finetune() {
+    if (options_.finetune.batch_norm) throw errors::norms_need_onnx("--recover finetune");
     at::manual_seed(options_.finetune.seed);
     const std::unique_ptr<Net> net = graph_net(small_.graph());
     const Place where{data_, c10::Device(c10::kCPU), false};

@@ -97,6 +97,7 @@ Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
       options_(std::move(options)),
       place_{data, options_.device, options_.channels_last, options_.teacher, options_.trace} {
   at::manual_seed(recipe_.train.seed);
+  check_norms();
   net_ = make();
   place(*net_, options_.device, options_.channels_last);
   point_.seed = recipe_.train.seed;
@@ -105,6 +106,16 @@ Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
   plan_steps();
   if (rewinds_to(0)) rewind_.emplace(*net_);
   if (recipe_.prune && asks_for(recipe_.prune->config, "movement")) movement_.emplace(*net_);
+}
+
+void Run::check_norms() const {
+  if (!recipe_.train.batch_norm || !recipe_.prune) return;
+  if (recipe_.prune->schedule == PruningSchedule::kLottery) {
+    throw errors::norms_keep_no_record("\"schedule\": \"lottery\"");
+  }
+  if (asks_for(recipe_.prune->config, "movement")) {
+    throw errors::norms_keep_no_record("\"criterion\": \"movement\"");
+  }
 }
 
 bool Run::rewinds_to(int epoch) const {

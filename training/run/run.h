@@ -75,6 +75,7 @@ class Run {
 
   void plan_steps();
   void add_epochs(int epochs, bool last);
+  void check_norms() const;
   bool rewinds_to(int epoch) const;
   void begin_stage(const Step& step);
   void watch_gradients(bool before_cut);

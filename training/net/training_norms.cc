@@ -1,0 +1,150 @@
+#include "parsimony/training/net/training_norms.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "parsimony/torch_io/evaluating.h"
+
+namespace parsimony::training {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+bool is_norm(const Graph& graph, const Use& use) {
+  return use.input == 0 && graph.node(use.node).op == "BatchNormalization";
+}
+
+/// A float32 weight that this operand alone reads.
+bool is_own_float(const Graph& graph, ValueId value) {
+  if (value == kNone) return false;
+  const Value& operand = graph.value(value);
+  if (operand.weight == kNone || operand.uses.size() != 1 || operand.captured) return false;
+  const auto same = [&](const Value& other) { return other.weight == operand.weight; };
+  return graph.weight(operand.weight).dtype == DType::kFloat32 &&
+         std::count_if(graph.values.begin(), graph.values.end(), same) == 1;
+}
+
+bool wants_norm(const Graph& graph, const Node& node) {
+  if (!node.domain.empty() || node.op != "Conv" || node.inputs.size() < 3) return false;
+  if (!is_own_float(graph, node.inputs[1]) || !is_own_float(graph, node.inputs[2])) return false;
+  const auto& uses = graph.value(node.outputs[0]).uses;
+  return std::none_of(uses.begin(), uses.end(),
+                      [&](const Use& use) { return is_norm(graph, use); });
+}
+
+/// [n, c, …] -> [c, n · …]
+at::Tensor features_first(const at::Tensor& x) {
+  return x.to(at::kFloat).transpose(0, 1).reshape({x.size(1), -1});
+}
+
+}  // namespace
+
+TrainingNorms::TrainingNorms(Graph& graph) {
+  const auto count = static_cast<NodeId>(graph.nodes.size());
+  for (NodeId n = 0; n < count; ++n) {
+    if (wants_norm(graph, graph.node(n))) add(graph, n);
+  }
+  if (!empty()) finish(graph);
+}
+
+ValueId TrainingNorms::add_vector(Graph& graph, const std::string& name, int64_t size,
+                                  float value) {
+  const std::vector<float>& values = values_.emplace_back(size, value);
+  const auto id = static_cast<ValueId>(graph.values.size());
+  Value operand;
+  operand.name = name;
+  operand.dtype = DType::kFloat32;
+  operand.weight = static_cast<WeightId>(graph.weights.size());
+  graph.values.push_back(std::move(operand));
+  graph.weights.push_back({.name = name,
+                           .dtype = DType::kFloat32,
+                           .dims = {size},
+                           .data = reinterpret_cast<const std::byte*>(values.data())});
+  return id;
+}
+
+void TrainingNorms::add(Graph& graph, NodeId convolution) {
+  const Node conv = graph.node(convolution);
+  const Weight& bias = graph.weight(graph.value(conv.inputs[2]).weight);
+  const int64_t size = bias.dims[0];
+  const std::string answers = graph.value(conv.outputs[0]).name;
+  Norm norm{.weight = graph.weight(graph.value(conv.inputs[1]).weight).name,
+            .bias = bias.name,
+            .scale = answers + "/norm/scale",
+            .shift = answers + "/norm/shift",
+            .mean = answers + "/norm/mean",
+            .variance = answers + "/norm/variance",
+            .answers = static_cast<ValueId>(graph.values.size())};
+
+  Value between;
+  between.name = answers + "/norm/input";
+  between.dtype = DType::kFloat32;
+  graph.values.push_back(std::move(between));
+  graph.nodes[static_cast<size_t>(convolution)].outputs[0] = norm.answers;
+
+  Node node;
+  node.name = answers + "/norm";
+  node.op = "BatchNormalization";
+  node.opset = conv.opset;
+  node.attributes = {{"epsilon", kEpsilon}};
+  node.inputs = {norm.answers,
+                 add_vector(graph, norm.scale, size, static_cast<float>(std::sqrt(1 + kEpsilon))),
+                 add_vector(graph, norm.shift, size, 0), add_vector(graph, norm.mean, size, 0),
+                 add_vector(graph, norm.variance, size, 1)};
+  node.outputs = {conv.outputs[0]};
+  graph.nodes.push_back(std::move(node));
+  norms_.push_back(std::move(norm));
+}
+
+void TrainingNorms::settle(GraphModuleImpl& net, const at::Tensor& x) {
+  if (std::exchange(settled_, true)) return;
+  const auto& weights = net.weights();
+  std::map<ValueId, const Norm*> fresh;
+  for (const Norm& norm : norms_) {
+    const bool unseen = weights.at(norm.mean).eq(0).all().item<bool>() &&
+                        weights.at(norm.variance).eq(1).all().item<bool>();
+    if (unseen) fresh.emplace(norm.answers, &norm);
+  }
+  if (fresh.empty()) return;
+  const at::NoGradGuard no_grad;
+  const torch_io::Evaluating evaluating(net);
+  net.observe([&](const Node&, ValueId value, const at::Tensor& answers) {
+    const auto known = fresh.find(value);
+    if (known == fresh.end()) return;
+    const Norm& norm = *known->second;
+    const auto [variance, mean] = at::var_mean(features_first(answers), 1, /*unbiased=*/false);
+    weights.at(norm.mean).detach().copy_(mean);
+    weights.at(norm.variance).detach().copy_(variance);
+    weights.at(norm.shift).detach().copy_(mean);
+    weights.at(norm.scale).detach().copy_(at::sqrt(variance + kEpsilon));
+  });
+  net.forward({x});
+  net.observe({});
+}
+
+std::map<std::string, at::Tensor> TrainingNorms::folded(const GraphModuleImpl& net) const {
+  const at::NoGradGuard no_grad;
+  const auto& weights = net.weights();
+  std::map<std::string, at::Tensor> result;
+  for (const Norm& norm : norms_) {
+    const at::Tensor& weight = weights.at(norm.weight);
+    const at::Tensor factor = weights.at(norm.scale).to(at::kDouble) /
+                              at::sqrt(weights.at(norm.variance).to(at::kDouble) + kEpsilon);
+    std::vector<int64_t> per_filter(static_cast<size_t>(weight.dim()), 1);
+    per_filter[0] = -1;
+    const at::Tensor centred =
+        weights.at(norm.bias).to(at::kDouble) - weights.at(norm.mean).to(at::kDouble);
+    result[norm.weight] =
+        (weight.to(at::kDouble) * factor.reshape(per_filter)).to(weight.scalar_type());
+    result[norm.bias] =
+        (centred * factor + weights.at(norm.shift).to(at::kDouble)).to(weight.scalar_type());
+  }
+  return result;
+}
+
+}  // namespace parsimony::training
