@@ -1,17 +1,16 @@
 #include "parsimony/training/run/run.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <utility>
 
 #include "parsimony/report/text.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/errors.h"
-#include "parsimony/training/run/temporary_folder_impl.h"
+#include "parsimony/training/run/measured.h"
+#include "parsimony/training/run/sentences.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::training {
@@ -20,53 +19,6 @@ namespace {
 using Score = LedgerPoint::Score;
 
 constexpr int64_t kCalibration = 256;  // samples that criteria are shown, where they need data
-
-std::string percent(const Score& score) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.2f %% (%lld of %lld)", 100 * score.share(),
-                static_cast<long long>(score.correct), static_cast<long long>(score.total));
-  return text;
-}
-
-std::string seconds(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f s", value);
-  return text;
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
-}
-
-std::string taken_apart(const Phases& p) {
-  return "wait " + seconds(p.wait) + ", forward " + seconds(p.forward) + ", backward " +
-         seconds(p.backward) + ", optimizer " + seconds(p.optimizer) + ", rest " + seconds(p.rest);
-}
-
-/// The axis along which a weight has its layer's outputs, as the plans tell: exporters also write
-/// matrices with the inputs first.
-size_t output_axis(const std::string& tensor, const std::vector<Plan>& plans) {
-  size_t axis = 0;
-  for (const Plan& plan : plans) {
-    for (const PlanGroup& group : plan.groups) {
-      for (const PlanSlice& slice : group.slices) {
-        if (slice.tensor != tensor) continue;
-        if (slice.role == "out") return static_cast<size_t>(slice.axis);
-        if (slice.role == "in" && slice.axis == 0) axis = 1;
-      }
-    }
-  }
-  return axis;
-}
-
-/// "conv1" for "conv1.weight".
-std::string layer_of(std::string tensor) {
-  constexpr std::string_view kSuffix = ".weight";
-  if (tensor.ends_with(kSuffix)) tensor.resize(tensor.size() - kSuffix.size());
-  return tensor;
-}
 
 LedgerPoint::Evidence evidence(const Proof& proof) {
   LedgerPoint::Evidence result;
@@ -328,22 +280,10 @@ void Run::cut(const Step& step) {
       " -> " + with_thousands(point_.macs.after) + " multiply-adds, " + seconds(done.seconds));
   for (const std::string& note : done.notes) say("note: " + note);
   plans_.push_back(std::move(done.plan));
-  note_layers();
+  point_.layers = layer_widths(*net_, plans_, dense_shapes_);
   if (!step.last) return;
   point_.bytes.after = bytes_of_model();
   if (point_.latency_ms) point_.latency_ms->after = latency();
-}
-
-void Run::note_layers() {
-  point_.layers.clear();
-  for (const auto& [name, tensor] : net_->parameters()) {
-    if (tensor.dim() < 2) continue;
-    const size_t axis = output_axis(name, plans_);
-    const std::string op =
-        tensor.dim() == 2 ? "Linear" : "Conv" + std::to_string(tensor.dim() - 2) + "d";
-    point_.layers.push_back({layer_of(name), op, dense_shapes_.at(name)[axis],
-                             tensor.size(static_cast<int64_t>(axis))});
-  }
 }
 
 void Run::teach_by(std::unique_ptr<Net> dense) {
@@ -367,32 +307,14 @@ at::Tensor Run::example() const {
   return at::zeros(dims, at::TensorOptions(at::kFloat).device(options_.device));
 }
 
-int64_t Run::bytes_of_model() {
-  const TemporaryFolder folder(options_.scratch);
-  net_->save((folder.path() / "model").string(), example());
-  return folder.bytes();
-}
+int64_t Run::bytes_of_model() { return bytes_of(*net_, example(), options_.scratch); }
 
 double Run::latency() {
-  const at::NoGradGuard no_grad;
-  net_->train(false);
-  constexpr int kWarmUp = 3;
-  constexpr int kRuns = 15;
   Shape dims = data_.train.dims;
   dims.insert(dims.begin(), recipe_.train.batch);
   at::Tensor x = at::zeros(dims, at::TensorOptions(at::kFloat).device(options_.device));
   if (place_.channels_last && x.dim() == 4) x = x.contiguous(at::MemoryFormat::ChannelsLast);
-  std::vector<double> times;
-  for (int i = 0; i < kWarmUp + kRuns; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    // The sum waits for the device.
-    static_cast<void>(net_->forward(x).sum().item<double>());
-    const std::chrono::duration<double, std::milli> passed =
-        std::chrono::steady_clock::now() - begin;
-    if (i >= kWarmUp) times.push_back(passed.count());
-  }
-  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
-  return times[kRuns / 2];
+  return latency_of(*net_, x);
 }
 
 void Run::say(const std::string& line) const {

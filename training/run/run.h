@@ -88,7 +88,6 @@ class Run {
   void take_up_search(const std::vector<double>& state);
   void epoch(const Step& step);
   void cut(const Step& step);
-  void note_layers();
   void teach_by(std::unique_ptr<Net> dense);
   LedgerPoint::Score judge();
   int64_t bytes_of_model();
