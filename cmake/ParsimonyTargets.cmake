@@ -159,7 +159,7 @@ endfunction()
 function(parsimony_benchmarks folder)
   set(with_torch elements live_resnet50 training training_step)
   parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
-    LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf)
+    LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf Eigen3::Eigen)
   if(PARSIMONY_TORCH)
     foreach(name IN LISTS with_torch)
       add_executable(bench_${name} "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")

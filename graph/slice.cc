@@ -54,10 +54,14 @@ struct Loop {
   const std::vector<int64_t>* keep;
 };
 
-/// The dimensions from the innermost sliced one inwards are runs, the others loops.
+/// The dimensions from the innermost sliced one inwards are runs, the others loops. The runs of one
+/// place of the loops are a row.
 struct Layout {
   std::vector<Loop> loops;  // innermost first
   std::vector<Run> runs;
+  const std::vector<int64_t>* keep = nullptr;  // of the innermost sliced dimension
+  int64_t unit = 0;                            // bytes of one of its indices
+  int64_t row_bytes = 0;                       // that stay
 };
 
 std::vector<Run> runs_of(const std::vector<int64_t>& keep, int64_t unit) {
@@ -80,9 +84,13 @@ Layout layout_of(const Shape& dims, int64_t element_bytes, const Keeps& keeps) {
   for (; d > 0 && keeps[d - 1] == nullptr; --d) stride *= dims[d - 1];
   if (d == 0) {
     layout.runs.push_back({0, stride});
+    layout.row_bytes = stride;
     return layout;
   }
-  layout.runs = runs_of(*keeps[d - 1], stride);
+  layout.keep = keeps[d - 1];
+  layout.unit = stride;
+  layout.row_bytes = stride * static_cast<int64_t>(layout.keep->size());
+  layout.runs = runs_of(*layout.keep, stride);
   stride *= dims[d - 1];
   for (--d; d > 0; --d) {
     const int64_t size = dims[d - 1];
@@ -98,27 +106,112 @@ Layout layout_of(const Shape& dims, int64_t element_bytes, const Keeps& keeps) {
   return layout;
 }
 
-template <typename Emit>
-void walk(const Layout& layout, size_t depth, const std::byte* data, Emit& emit) {
+/// Calls `row` with the beginning of every row.
+template <typename Row>
+void walk(const Layout& layout, size_t depth, const std::byte* data, Row& row) {
   if (depth == 0) {
-    for (const Run& run : layout.runs) emit(data + run.begin, run.bytes);
+    row(data);
     return;
   }
   const Loop& loop = layout.loops[depth - 1];
   for (int64_t i = 0; i < loop.count; ++i) {
     const int64_t index = loop.keep != nullptr ? (*loop.keep)[static_cast<size_t>(i)] : i;
-    walk(layout, depth - 1, data + index * loop.stride, emit);
+    walk(layout, depth - 1, data + index * loop.stride, row);
   }
 }
 
-template <typename Emit>
-void walk(const std::byte* data, const Shape& dims, int64_t element_bytes,
-          std::span<const AxisKeep> axes, Emit emit) {
-  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
-  const Keeps keeps(dims, axes);
-  const Layout layout = layout_of(dims, element_bytes, keeps);
-  walk(layout, layout.loops.size(), data, emit);
+bool is_empty(const Shape& dims) { return std::find(dims.begin(), dims.end(), 0) != dims.end(); }
+
+/// What is kept moves towards the front only, so `out` may be `row` or lie before it.
+template <size_t kBytes>
+void copy_elements(const std::byte* row, const std::vector<int64_t>& keep, std::byte* out) {
+  for (const int64_t index : keep) {
+    std::memmove(out, row + index * static_cast<int64_t>(kBytes), kBytes);
+    out += kBytes;
+  }
 }
+
+/// A run costs a call; an element of a size known at compile time only a load and a store.
+bool goes_by_element(const Layout& layout) {
+  constexpr int64_t kShortRun = 64;
+  const auto runs = static_cast<int64_t>(layout.runs.size());
+  const int64_t unit = layout.unit;
+  return layout.row_bytes < runs * kShortRun && (unit == 1 || unit == 2 || unit == 4 || unit == 8);
+}
+
+/// Copies what is kept of one row to `out`.
+void copy_row(const Layout& layout, bool by_element, const std::byte* row, std::byte* out) {
+  switch (by_element ? layout.unit : 0) {
+    case 1:
+      return copy_elements<1>(row, *layout.keep, out);
+    case 2:
+      return copy_elements<2>(row, *layout.keep, out);
+    case 4:
+      return copy_elements<4>(row, *layout.keep, out);
+    case 8:
+      return copy_elements<8>(row, *layout.keep, out);
+    default:
+      break;
+  }
+  for (const Run& run : layout.runs) {
+    std::memmove(out, row + run.begin, static_cast<size_t>(run.bytes));
+    out += run.bytes;
+  }
+}
+
+/// Gathers short runs; long ones go to the sink from where they lie.
+class Packer {
+ public:
+  Packer(const Layout& layout, const PackedSink& sink)
+      : layout_(layout), by_element_(goes_by_element(layout)), sink_(sink) {}
+
+  void row(const std::byte* begin) {
+    if (by_element_ && layout_.row_bytes <= kPackedBytes) {
+      std::byte* out = room(layout_.row_bytes);
+      copy_row(layout_, true, begin, out);
+      upto_ = begin + (layout_.keep->back() + 1) * layout_.unit;
+      return;
+    }
+    for (const Run& run : layout_.runs) add(begin + run.begin, run.bytes);
+  }
+
+  void flush() {
+    if (filled_ > 0) sink_({buffer_.data(), static_cast<size_t>(filled_)}, upto_);
+    filled_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kLongRun = int64_t{1} << 18;
+
+  /// Where the next `bytes` go.
+  std::byte* room(int64_t bytes) {
+    if (filled_ + bytes > kPackedBytes) flush();
+    if (buffer_.empty()) buffer_.resize(static_cast<size_t>(kPackedBytes));
+    std::byte* out = buffer_.data() + filled_;
+    filled_ += bytes;
+    return out;
+  }
+
+  void add(const std::byte* run, int64_t bytes) {
+    if (bytes < kLongRun) {
+      std::memcpy(room(bytes), run, static_cast<size_t>(bytes));
+      upto_ = run + bytes;
+      return;
+    }
+    flush();
+    for (int64_t at = 0; at < bytes; at += kPackedBytes) {
+      const int64_t part = std::min(kPackedBytes, bytes - at);
+      sink_({run + at, static_cast<size_t>(part)}, run + at + part);
+    }
+  }
+
+  const Layout& layout_;
+  bool by_element_;
+  const PackedSink& sink_;
+  std::vector<std::byte> buffer_;
+  int64_t filled_ = 0;
+  const std::byte* upto_ = nullptr;
+};
 
 }  // namespace
 
@@ -166,22 +259,37 @@ Shape sliced(const Shape& dims, std::span<const AxisKeep> axes) {
 
 void for_each_run(const std::byte* data, const Shape& dims, int64_t element_bytes,
                   std::span<const AxisKeep> axes, const RunSink& sink) {
-  walk(data, dims, element_bytes, axes,
-       [&](const std::byte* run, int64_t bytes) { sink(run, bytes); });
+  if (is_empty(dims)) return;
+  const Keeps keeps(dims, axes);
+  const Layout layout = layout_of(dims, element_bytes, keeps);
+  const auto row = [&](const std::byte* begin) {
+    for (const Run& run : layout.runs) sink(begin + run.begin, run.bytes);
+  };
+  walk(layout, layout.loops.size(), data, row);
+}
+
+void for_each_packed(const std::byte* data, const Shape& dims, int64_t element_bytes,
+                     std::span<const AxisKeep> axes, const PackedSink& sink) {
+  if (is_empty(dims)) return;
+  const Keeps keeps(dims, axes);
+  const Layout layout = layout_of(dims, element_bytes, keeps);
+  Packer packer(layout, sink);
+  const auto row = [&](const std::byte* begin) { packer.row(begin); };
+  walk(layout, layout.loops.size(), data, row);
+  packer.flush();
 }
 
 void slice(const std::byte* data, const Shape& dims, int64_t element_bytes,
            std::span<const AxisKeep> axes, std::byte* out) {
-  walk(data, dims, element_bytes, axes, [&](const std::byte* run, int64_t bytes) {
-    // Runs of one element are the common case behind a convolution; a constant size is an inlined
-    // copy. What is kept moves towards the front only, so `out` may be `data`.
-    if (bytes == 4) {
-      std::memmove(out, run, 4);
-    } else {
-      std::memmove(out, run, static_cast<size_t>(bytes));
-    }
-    out += bytes;
-  });
+  if (is_empty(dims)) return;
+  const Keeps keeps(dims, axes);
+  const Layout layout = layout_of(dims, element_bytes, keeps);
+  const bool by_element = goes_by_element(layout);
+  const auto row = [&](const std::byte* begin) {
+    copy_row(layout, by_element, begin, out);
+    out += layout.row_bytes;
+  };
+  walk(layout, layout.loops.size(), data, row);
 }
 
 }  // namespace parsimony

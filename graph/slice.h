@@ -28,6 +28,18 @@ using RunSink = std::function<void(const std::byte* run, int64_t bytes)>;
 void for_each_run(const std::byte* data, const Shape& dims, int64_t element_bytes,
                   std::span<const AxisKeep> axes, const RunSink& sink);
 
+/// Most bytes that a PackedSink is given at a time.
+constexpr int64_t kPackedBytes = int64_t{4} << 20;
+
+/// Takes kept elements, one after the other, in row-major order. Nothing before `upto` will be read
+/// again.
+using PackedSink = std::function<void(std::span<const std::byte> packed, const std::byte* upto)>;
+
+/// Hands the kept elements to `sink` in pieces that are worth writing to a file. Each is copied at
+/// most once; long runs go from where they lie.
+void for_each_packed(const std::byte* data, const Shape& dims, int64_t element_bytes,
+                     std::span<const AxisKeep> axes, const PackedSink& sink);
+
 /// Writes the kept elements one after the other to `out`, which holds
 /// element_count(sliced(dims, axes)) * element_bytes bytes and may be `data` itself.
 ///

@@ -71,8 +71,21 @@ class BufferedOutput {
   std::vector<std::byte> buffer_;
 };
 
+void write_packed(const ExternalEdit& edit, DType dtype, const ExternalData& external,
+                  OutputFile& output) {
+  const std::byte* resident = edit.source.data;
+  for_each_packed(edit.source.data, edit.dims, size_of(dtype), edit.axes,
+                  [&](std::span<const std::byte> packed, const std::byte* upto) {
+                    output.write(packed.data(), static_cast<int64_t>(packed.size()));
+                    external.release(resident, upto - resident);
+                    resident = upto;
+                  });
+  external.release(resident, edit.source.data + edit.source.bytes - resident);
+}
+
 void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& external,
                 OutputFile& output) {
+  if (!edit.zeros) return write_packed(edit, dtype, external, output);
   BufferedOutput buffer(output);
   const int64_t size = size_of(dtype);
   for_each_kept_run(edit, size, external, [&](const std::byte* run, int64_t bytes) {
@@ -80,10 +93,8 @@ void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& exter
       if (buffer.room() <= size) buffer.flush();
       const int64_t part = std::min(bytes, (buffer.room() - 1) / size * size);
       buffer.add(run, part);
-      if (edit.zeros) {
-        const int64_t index = (run - edit.source.data) / size;
-        set_zero(buffer.tail(part), part / size, index, dtype, size, *edit.zeros);
-      }
+      const int64_t index = (run - edit.source.data) / size;
+      set_zero(buffer.tail(part), part / size, index, dtype, size, *edit.zeros);
       run += part;
       bytes -= part;
     }

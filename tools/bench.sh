@@ -2,7 +2,8 @@
 # Builds the benchmarks and runs them. Each prints its measurements and a table of what was found
 # against what is allowed; the exit code is 1 if something missed.
 #
-#   tools/bench.sh [NAME...]     default: resnet50 memory growth startup live_resnet50 training
+#   tools/bench.sh [NAME...]     default: resnet50 memory growth startup live_resnet50 training;
+#                                "decoder" needs 7 GB of disk
 set -eu
 cd "$(dirname "$0")/.."
 

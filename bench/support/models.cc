@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "bench/support/builder.h"
+#include "bench/support/external_writer.h"
 
 namespace parsimony::bench {
 namespace fs = std::filesystem;
@@ -118,20 +119,6 @@ void attention(Builder& b, int nodes) {
   }
   b.linear(x, kWidth, 10, "logits");
   b.output("logits");
-}
-
-/// Moves a tensor's numbers, `bytes` at `offset` of `location`, out of the model.
-void make_external(onnx::TensorProto& tensor, const std::string& location, int64_t offset,
-                   int64_t bytes) {
-  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-  const auto entry = [&](const std::string& key, const std::string& value) {
-    auto& pair = *tensor.add_external_data();
-    pair.set_key(key);
-    pair.set_value(value);
-  };
-  entry("location", location);
-  entry("offset", std::to_string(offset));
-  entry("length", std::to_string(bytes));
 }
 
 std::ofstream create(const std::string& path) {

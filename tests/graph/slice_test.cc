@@ -73,6 +73,12 @@ TEST(Slice, EqualsElementByElementCopyInEveryForm) {
       streamed.insert(streamed.end(), run, run + bytes);
     });
     ASSERT_EQ(streamed, wanted) << to_string(dims);
+    std::vector<std::byte> packed;
+    for_each_packed(data.data(), dims, element, axes, [&](const auto& piece, const auto* upto) {
+      ASSERT_LE(upto, data.data() + data.size());
+      packed.insert(packed.end(), piece.begin(), piece.end());
+    });
+    ASSERT_EQ(packed, wanted) << "packed " << to_string(dims);
     slice(data.data(), dims, element, axes, data.data());
     data.resize(wanted.size());
     ASSERT_EQ(data, wanted) << "in place " << to_string(dims);
@@ -96,6 +102,36 @@ TEST(Slice, NeighboursAreOneRun) {
   for_each_run(data.data(), {4, 6}, 2, axes,
                [&](const std::byte*, int64_t bytes) { runs.push_back(bytes); });
   EXPECT_EQ(runs, (std::vector<int64_t>{6, 2, 6, 2, 6, 2, 6, 2}));
+}
+
+/// Rows longer than a piece, pieces in the middle of rows, runs too long to be copied.
+TEST(Slice, PacksLargeTensors) {
+  std::vector<AxisKeep> every_other = {{1, 3'000'000, {}}};
+  for (int64_t i = 0; i < 3'000'000; i += 2) every_other[0].keep.push_back(i);
+  const std::vector<AxisKeep> long_runs = {{0, 6, {0, 1, 2, 4}}};
+  const std::vector<AxisKeep> none;
+  std::vector<std::byte> data(6 * 3'000'000 * 2);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 2654435761U >> 24);
+  for (const auto& [dims, axes] : {std::pair(Shape{6, 3'000'000}, every_other),
+                                   {Shape{6, 3'000'000}, long_runs},
+                                   {Shape{6, 3'000'000}, none},
+                                   {Shape{18'000, 1'000}, {{1, 1'000, {1, 3, 4, 998}}}}}) {
+    std::vector<std::byte> wanted;
+    for_each_run(data.data(), dims, 2, axes, [&](const std::byte* run, int64_t bytes) {
+      wanted.insert(wanted.end(), run, run + bytes);
+    });
+    std::vector<std::byte> packed;
+    const std::byte* last = data.data();
+    for_each_packed(data.data(), dims, 2, axes, [&](const auto& piece, const std::byte* upto) {
+      EXPECT_LE(static_cast<int64_t>(piece.size()), kPackedBytes);
+      EXPECT_LT(last, upto);
+      last = upto;
+      packed.insert(packed.end(), piece.begin(), piece.end());
+    });
+    EXPECT_TRUE(packed == wanted) << to_string(dims);
+    slice(data.data(), dims, 2, axes, packed.data());
+    EXPECT_TRUE(packed == wanted) << "sliced " << to_string(dims);
+  }
 }
 
 TEST(Slice, EmptyTensorHasNoRuns) {
