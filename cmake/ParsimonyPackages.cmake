@@ -21,7 +21,10 @@ if(PARSIMONY_TORCH)
     message(FATAL_ERROR "There is no libtorch: install libtorch-dev, or configure with "
       "-DPARSIMONY_TORCH=OFF for the tool without it")
   endif()
-  # For data sets of image files and compressed ones.
+endif()
+
+# For data sets of image files and compressed ones.
+if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
   find_package(JPEG REQUIRED)
   find_package(PNG REQUIRED)
   find_package(ZLIB REQUIRED)

@@ -198,8 +198,20 @@ function(parsimony_fuzzers folder)
   add_library(parsimony_fuzzing INTERFACE)
   target_compile_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
   target_link_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
+  # What reads files in the rooms of libtorch without needing it: data sets, and a TorchScript file
+  # before libtorch sees it.
+  file(GLOB readers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/training/data/*.cc")
+  foreach(room training torch_io)
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${room}"
+         "${PARSIMONY_INCLUDE_ROOT}/parsimony/${room}" SYMBOLIC)
+  endforeach()
+  add_library(fuzz_readers STATIC ${readers}
+    "${PROJECT_SOURCE_DIR}/torch_io/script/archive.cc")
+  target_compile_options(fuzz_readers PRIVATE -fsanitize=fuzzer-no-link)
+  target_link_libraries(fuzz_readers PUBLIC parsimony::graph JPEG::JPEG PNG::PNG ZLIB::ZLIB
+    Threads::Threads)
   parsimony_programs(${folder} PREFIX fuzz_
-    LINK parsimony_fuzzing onnx onnx_proto protobuf::libprotobuf)
+    LINK parsimony_fuzzing fuzz_readers onnx onnx_proto protobuf::libprotobuf)
 
   # What they start from is made of the tests' text fixtures.
   add_executable(make_seeds "${PROJECT_SOURCE_DIR}/${folder}/tools/make_seeds.cc"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fuzz/support/memory.h"
 #include "parsimony/graph/errors.h"
 
 using namespace parsimony;  // NOLINT(google-build-using-namespace)
@@ -43,6 +44,7 @@ Graph small_network() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Graph graph = small_network();
+  const fuzz::MemoryLimit limit(size);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     resolve(parse_config(text, "config.json"), graph);

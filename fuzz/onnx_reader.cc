@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "fuzz/support/memory.h"
 #include "fuzz/support/model_mutator.h"
 #include "fuzz/support/scratch.h"
 #include "parsimony/api/apply.h"
@@ -41,6 +42,7 @@ void check(const std::string& path, const Probe& probe) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   scratch().write("in.onnx", {reinterpret_cast<const char*>(data), size});
+  const fuzz::MemoryLimit limit(size);
   const std::string out = scratch() / "out.onnx";
   Probe probe;
   try {

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "fuzz/support/memory.h"
 #include "parsimony/graph/errors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const parsimony::fuzz::MemoryLimit limit(size);
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
     for (const auto& mask : parsimony::parse_masks(bytes, "masks.safetensors")) {

@@ -30,10 +30,17 @@ struct ExternalData::Mapping {
 
 namespace {
 
-/// A model is data from strangers: it must not make us read, say, a user's keys.
-/// @throws ModelError
-fs::path checked_path(std::string_view tensor, const std::string& folder,
-                      const std::string& location) {
+bool lies_in(const fs::path& real, const fs::path& real_folder) {
+  const auto [end, ignored] =
+      std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
+  return end == real_folder.end();
+}
+
+/// A model is data from strangers: it must not make us read, say, a user's keys. Hubs keep model
+/// and data as links to files of one folder, which a model that is such a link may use: it cannot
+/// have made the links itself. @throws ModelError
+fs::path checked_path(std::string_view tensor, const std::string& model_path,
+                      const std::string& folder, const std::string& location) {
   const fs::path relative(location);
   if (location.empty()) throw errors::bad_location(tensor, location, "is missing");
   if (location.find('\0') != std::string::npos) {
@@ -53,9 +60,9 @@ fs::path checked_path(std::string_view tensor, const std::string& folder,
   if (error) throw errors::cannot_read(wanted.string(), error.message());
   const fs::path real_folder = fs::canonical(folder, error);
   if (error) throw errors::cannot_read(folder, error.message());
-  const auto [end, ignored] =
-      std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
-  if (end != real_folder.end()) {
+  if (lies_in(real, real_folder)) return real;
+  const fs::path real_model = fs::canonical(model_path, error);
+  if (error || real.parent_path() != real_model.parent_path()) {
     throw errors::bad_location(tensor, location,
                                "is a link that leaves the model's folder; put the file there");
   }
@@ -65,7 +72,7 @@ fs::path checked_path(std::string_view tensor, const std::string& folder,
 }  // namespace
 
 ExternalData::ExternalData(const std::string& model_path)
-    : folder_((fs::path(model_path).parent_path() / ".").string()) {}
+    : model_path_(model_path), folder_((fs::path(model_path).parent_path() / ".").string()) {}
 
 ExternalData::~ExternalData() = default;
 ExternalData::ExternalData(ExternalData&&) noexcept = default;
@@ -75,7 +82,7 @@ ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std:
   if (const auto known = by_location_.find(location); known != by_location_.end()) {
     return *known->second;
   }
-  const std::string path = checked_path(tensor, folder_, location).string();
+  const std::string path = checked_path(tensor, model_path_, folder_, location).string();
   const OpenFile opened = open_for_reading(path);
   auto fresh = std::make_unique<Mapping>();
   fresh->file.location = location;

@@ -31,7 +31,8 @@ class ExternalData {
     uint64_t inode = 0;
   };
 
-  /// `model_path` is the model whose folder the files must not leave.
+  /// `model_path` is the model whose folder the files must not leave. Where the model is a link,
+  /// the files may be links to what lies beside its target.
   explicit ExternalData(const std::string& model_path);
   ~ExternalData();
   ExternalData(ExternalData&&) noexcept;
@@ -52,6 +53,7 @@ class ExternalData {
   struct Mapping;
   Mapping& mapping(std::string_view tensor, const std::string& location);
 
+  std::string model_path_;
   std::string folder_;
   std::vector<std::unique_ptr<Mapping>> mappings_;
   // An exporter may make a file of every tensor.

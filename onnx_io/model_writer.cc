@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "parsimony/onnx_io/data_files_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -177,22 +178,6 @@ void serialise(const onnx::ModelProto& model, const std::string& path, OutputFil
   if (!good) output.fail(stream.GetErrno() == 0 ? EIO : stream.GetErrno());
 }
 
-bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
-  std::error_code ignored;
-  for (const ExternalData::File& file : impl.external.files()) {
-    if (fs::equivalent(file.path, path, ignored)) return true;
-  }
-  return false;
-}
-
-std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
-  std::string wanted = path + ".data";
-  for (int i = 1; is_own_file(impl, wanted); ++i) {
-    wanted = path + "." + std::to_string(i) + ".data";
-  }
-  return wanted;
-}
-
 bool same_bytes(const ExternalData::File& file, const std::string& path) {
   const OpenFile other = open_for_reading(path);
   if (other.size != file.bytes) return false;
@@ -254,8 +239,11 @@ void write_edited(ModelFile::Impl& impl, const std::string& path) {
   OutputFile output(path);
   serialise(impl.model, path, output);
   output.close();
+  const std::vector<fs::path> unused = data_files_left_by(impl, path);
   if (data) data->commit();
   output.commit();
+  std::error_code ignored;  // a file that stays is no damage
+  for (const fs::path& file : unused) fs::remove(file, ignored);
 }
 
 bool copy_unedited(ModelFile::Impl& impl, const std::string& path) {

@@ -1,11 +1,12 @@
 // Writes what the fuzzers start from: a model per fixture of tests/operators/, one with external
-// data, and a mask file.
+// data, a mask file, and a ledger.
 //
 //   make_seeds FOLDER
 #include <filesystem>
 #include <fstream>
 
 #include "parsimony/masks/safetensors.h"
+#include "tests/report/sample_sweep.h"
 #include "tests/support/fixture.h"
 
 namespace {
@@ -41,7 +42,7 @@ onnx::ModelProto with_external_data() {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::filesystem::path folder = argv[1];
-  for (const char* name : {"onnx_reader", "safetensors"}) {
+  for (const char* name : {"onnx_reader", "safetensors", "ledger"}) {
     std::filesystem::create_directories(folder / name);
   }
   for (const auto& fixture : parsimony::test::all_fixtures()) {
@@ -50,5 +51,9 @@ int main(int argc, char** argv) {
   save(with_external_data(), folder / "onnx_reader" / "external_data.onnx");
   parsimony::write_masks((folder / "safetensors" / "two.safetensors").string(),
                          {{"a", {2, 3}, {1, 0, 1, 1, 0, 1}}, {"b", {}, {1}}});
+  std::ofstream ledger(folder / "ledger" / "two.jsonl", std::ios::binary);
+  for (const double sparsity : {0.0, 0.5}) {
+    ledger << parsimony::to_json_line(parsimony::test::sample_point("l1", sparsity, 1)) << "\n";
+  }
   return 0;
 }

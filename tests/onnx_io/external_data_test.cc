@@ -163,16 +163,58 @@ TEST(ExternalData, LargerThanTheBuffers) {
 
 TEST(ExternalData, TheModelItselfCanBeTheTarget) {
   const External model;
-  const std::string data_bytes = bytes_of(model.data);
   ModelFile file(model.path);
   OnnxEditor editor(file);
   editor.slice("v", std::vector<AxisKeep>{{0, 5, {1}}});
   file.write(model.path);
-  EXPECT_EQ(bytes_of(model.data), data_bytes) << "what the old model reads is not overwritten";
   const ModelFile small(model.path);
   EXPECT_EQ(numbers(to_graph(small), "v"), std::vector<double>{-2});
-  EXPECT_EQ(model.folder.names(),
-            (std::vector<std::string>{"m.onnx", "m.onnx.1.data", "m.onnx.data"}));
+  EXPECT_EQ(model.folder.names(), (std::vector<std::string>{"m.onnx", "m.onnx.1.data"}))
+      << "the old data went after the new were in place";
+  file.write(model.folder / "again.onnx");
+  const ModelFile again(model.folder / "again.onnx");
+  EXPECT_EQ(numbers(to_graph(again), "v"), std::vector<double>{-2})
+      << "what is open still reads the old data";
+}
+
+TEST(ExternalData, FilesOfOtherNamesStayWhenTheModelIsReplaced) {
+  const TemporaryFolder folder;
+  onnx::ModelProto proto = model_of("g (float[2] x) => (float[2] y) { y = Op(x, w) }");
+  onnx::TensorProto& w = *proto.mutable_graph()->add_initializer();
+  w = counting("w", TensorProto::FLOAT, {5}, true);
+  make_external(w, folder / "shared.bin", "shared.bin");
+  save(proto, folder / "m.onnx");
+  ModelFile file(folder / "m.onnx");
+  OnnxEditor editor(file);
+  editor.slice("w", std::vector<AxisKeep>{{0, 5, {1}}});
+  file.write(folder / "m.onnx");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"m.onnx", "m.onnx.data", "shared.bin"}));
+}
+
+/// snapshots/1/m.onnx -> blobs/aa, and its data -> blobs/bb.
+TEST(ExternalData, LinksOfAHubLeadToOneFolder) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "blobs");
+  fs::create_directories(folder / "snapshots/1");
+  onnx::ModelProto proto = model_of("g (float[2] x) => (float[2] y) { y = Op(x, w) }");
+  onnx::TensorProto& w = *proto.mutable_graph()->add_initializer();
+  w = counting("w", TensorProto::FLOAT, {5}, true);
+  make_external(w, folder / "blobs/bb", "m.onnx_data");
+  save(proto, folder / "blobs/aa");
+  fs::create_symlink("../../blobs/aa", folder / "snapshots/1/m.onnx");
+  fs::create_symlink("../../blobs/bb", folder / "snapshots/1/m.onnx_data");
+  const ModelFile file(folder / "snapshots/1/m.onnx");
+  EXPECT_EQ(numbers(to_graph(file), "w"), (std::vector<double>{1, -2, 3, -4, 5}));
+
+  fs::rename(folder / "blobs/bb", folder / "bb");
+  fs::remove(folder / "snapshots/1/m.onnx_data");
+  fs::create_symlink("../../bb", folder / "snapshots/1/m.onnx_data");
+  EXPECT_NE(error_of<ModelError>([&] {
+              to_graph(ModelFile(folder / "snapshots/1/m.onnx"));
+            }).find("link that leaves"),
+            std::string::npos)
+      << "elsewhere it is refused";
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ namespace {
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 constexpr size_t kPiece = size_t{1} << 20;
 
+/// A byte becomes 1,032 at most; data sets become 2 to 20.
+constexpr size_t most_unpacked(size_t packed) { return (size_t{2} << 20) + 64 * packed; }
+
 class Inflater {
  public:
   explicit Inflater(const std::string& path) : path_(path) {
@@ -33,6 +36,9 @@ class Inflater {
     while (at < packed.size() || status != Z_STREAM_END) {
       if (status == Z_STREAM_END) inflateReset(&stream_);
       const size_t filled = out.size();
+      if (filled > most_unpacked(packed.size())) {
+        throw damaged(at, "it unpacks to more than 2 MB and 64 times its size");
+      }
       out.resize(filled + kPiece);
       stream_.next_in = reinterpret_cast<Bytef*>(packed.data()) + at;
       const size_t offered = std::min<size_t>(packed.size() - at, std::numeric_limits<uInt>::max());

@@ -16,8 +16,11 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-/// An image of more pixels is a mistake, or an attack.
-inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
+/// Most pixels that a file of so many bytes may decode to: an image of more is a mistake, or an
+/// attack. Decoding takes up to 9 bytes for a pixel; photographs have one byte for 2 to 20 pixels.
+constexpr int64_t max_pixels(size_t file_bytes) {
+  return (int64_t{5} << 20) + 32 * static_cast<int64_t>(file_bytes);
+}
 
 /// Decodes by what the bytes begin with, whatever the file is called. Grey becomes RGB, alpha is
 /// dropped, 16 bits become 8, CMYK is converted without a profile.

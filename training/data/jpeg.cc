@@ -44,8 +44,20 @@ void warn(j_common_ptr jpeg, int level) {
 
 void no_output(j_common_ptr) {}
 
+/// A progressive file may repaint the whole image with every few bytes.
+void check_scans(j_common_ptr jpeg) {
+  constexpr int kMostScans = 500;
+  if (!jpeg->is_decompressor) return;
+  const auto* decompress = reinterpret_cast<j_decompress_ptr>(jpeg);
+  if (decompress->input_scan_number > kMostScans) {
+    jpeg->err->msg_code = JERR_BAD_PROGRESSION;
+    fail(jpeg);
+  }
+}
+
 struct Decoder {
   Decoder() {
+    progress.progress_monitor = check_scans;
     jpeg.err = jpeg_std_error(&failure.manager);
     failure.manager.error_exit = fail;
     failure.manager.emit_message = warn;
@@ -62,6 +74,7 @@ struct Decoder {
   }
 
   jpeg_decompress_struct jpeg{};
+  jpeg_progress_mgr progress{};
   Failure failure{};
   bool cmyk = false;
 };
@@ -69,6 +82,7 @@ struct Decoder {
 bool read_header(Decoder& decoder, const std::string& bytes) {
   if (setjmp(decoder.failure.jump) != 0) return false;
   jpeg_create_decompress(&decoder.jpeg);
+  decoder.jpeg.progress = &decoder.progress;
   jpeg_mem_src(&decoder.jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&decoder.jpeg, TRUE);
   const J_COLOR_SPACE space = decoder.jpeg.jpeg_color_space;
@@ -108,7 +122,9 @@ Image decode_jpeg(const std::string& path, const std::string& bytes) {
   Image image;
   image.height = decoder.jpeg.image_height;
   image.width = decoder.jpeg.image_width;
-  if (image.height * image.width > kMaxPixels) throw failed("too many pixels");
+  if (image.height * image.width > max_pixels(bytes.size())) {
+    throw failed("too many pixels for a file of its size");
+  }
   image.pixels.resize(static_cast<size_t>(image.height * image.width * 3));
   std::vector<uint8_t> row(static_cast<size_t>(image.width) * 4);
   if (!read_pixels(decoder, row.data(), image.pixels.data())) throw failed(decoder.failure.why);

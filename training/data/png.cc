@@ -81,7 +81,9 @@ Image decode_png(const std::string& path, const std::string& bytes) {
   Image image;
   image.height = png_get_image_height(decoder.png, decoder.info);
   image.width = png_get_image_width(decoder.png, decoder.info);
-  if (image.height * image.width > kMaxPixels) throw failed("too many pixels");
+  if (image.height * image.width > max_pixels(bytes.size())) {
+    throw failed("too many pixels for a file of its size");
+  }
   image.pixels.resize(static_cast<size_t>(image.height * image.width * 3));
   std::vector<png_bytep> rows;
   for (int64_t y = 0; y < image.height; ++y) {
