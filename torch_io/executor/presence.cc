@@ -8,8 +8,9 @@
 namespace parsimony::executor {
 namespace {
 
+/// Operands beyond the last bit are as the one there: a Concat may have any number.
 bool is_data(const Operator& op, size_t operand) {
-  return operand < 32 && ((op.data >> operand) & 1U) != 0;
+  return ((op.data >> std::min<size_t>(operand, 31)) & 1U) != 0;
 }
 
 /// The kernel on presences in place of the data; other operands as they are.
