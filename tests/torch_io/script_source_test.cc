@@ -128,18 +128,6 @@ def forward(self, x):
   EXPECT_TRUE(is_whole(pruned, "w1[0]", "control flow (If)"));
 }
 
-TEST(ScriptSource, AWriteThroughAViewStaysWhole) {
-  const Module net = scripted(R"(
-def forward(self, x):
-    y = torch.linear(x, self.w1, self.b1)
-    y[:, 2:4].mul_(3)
-    return torch.linear(torch.relu(y), self.w2, self.b2)
-)",
-                              two_layers());
-  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
-  EXPECT_TRUE(is_whole(pruned, "w1[0]", "mul_"));
-}
-
 TEST(ScriptSource, TwoNamesOfOneTensorStayOne) {
   at::manual_seed(4);
   auto parameters = two_layers(6, 8, 6);
@@ -274,6 +262,80 @@ TEST(ScriptSource, MissingSizesAreTheUsersFault) {
 
 TEST(ScriptSource, AModuleWithoutForwardIsRefused) {
   EXPECT_THROW(torch_io::read_script(Module("Empty"), {}), ModelError);
+}
+
+/// With tensors made of numbers as a trace makes them.
+Module as_traced(Module module) {
+  const auto graph = module.get_method("forward").graph();
+  for (auto it = graph->block()->nodes().begin(); it != graph->block()->nodes().end();) {
+    torch::jit::Node* node = *it++;
+    if (node->kind() != c10::Symbol::fromQualString("aten::tensor")) continue;
+    const torch::jit::WithInsertPoint here(node);
+    torch::jit::Node* traced = graph->createNumToTensor(node->input(0));
+    node->output()->replaceAllUsesWith(graph->insertNode(traced)->output());
+    node->destroy();
+  }
+  return reloaded(module);
+}
+
+TEST(ScriptSource, APowerOfASizeStaysAsItWas) {
+  const Module net = as_traced(scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    scale = torch.pow(torch.floor_divide(torch.tensor(y.size(1)), 2), -0.5)
+    return torch.linear(y * scale, self.w2, self.b2)
+)",
+                                        two_layers()));
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  ASSERT_TRUE(pruned.misread.has_value());
+  EXPECT_LE(*pruned.misread, 1e-6);
+}
+
+TEST(ScriptSource, WritesIntoPartsArePartsPutTogetherAnew) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    b = self.b1.clone()
+    part = b.numel() // 4
+    b[part:part * 2].zero_()
+    m = torch.zeros([4, 5])
+    m[:2, -3:].fill_(2.0)
+    m[2:, :-2].fill_(3.0)
+    m[1, 1:3].add_(1.0)
+    m[3].copy_(torch.ones([5]))
+    y = torch.relu(torch.linear(x, self.w1, b))
+    return torch.linear(y, self.w2, self.b2), m * y.sum()
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  ASSERT_TRUE(pruned.misread.has_value());
+  EXPECT_LE(*pruned.misread, 1e-6);
+}
+
+TEST(ScriptSource, WritesIntoAPrunedPartFollowIt) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.linear(x, self.w1, self.b1).clone()
+    y[:, 2:6] = torch.relu(y[:, 0:4])
+    y[:, 6:8].mul_(3.0)
+    return torch.linear(y, self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 2);
+  ASSERT_TRUE(pruned.misread.has_value());
+  EXPECT_LE(*pruned.misread, 1e-6);
+}
+
+TEST(ScriptSource, APartThatIsStillReadKeepsItsWholeWhole) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.linear(x, self.w1, self.b1).clone()
+    z = y[:, 2:6]
+    y[:, 3:5].mul_(3.0)
+    return torch.linear(y, self.w2, self.b2) + z.sum()
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "unknown operator mul_"));
 }
 
 }  // namespace

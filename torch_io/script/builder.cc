@@ -45,7 +45,8 @@ constexpr auto kConditions = std::to_array<std::string_view>(
 /// Element type of a node's results, as far as it is known.
 DType result_type(const Graph& graph, const Node& node) {
   if (!node.domain.empty() && node.has_subgraph) return DType::kUnknown;
-  if (node.op == "Shape" || node.op == "ArgMax" || node.op == "ArgMin") return DType::kInt64;
+  if (node.op == "Shape" || node.op == "Size" || node.op == "ArgMax" || node.op == "ArgMin")
+    return DType::kInt64;
   if (std::find(kConditions.begin(), kConditions.end(), node.op) != kConditions.end()) {
     return DType::kBool;
   }

@@ -1,6 +1,9 @@
-// x.add_(y): from here on x is the sum, for whoever holds it. If a view of x is still in use, the
-// two stay whole.
+// x.add_(y): from here on x is the sum, for whoever holds it. Where x is a part of p, as in
+// p[1:3].add_(y), so is p, put together anew. If another view is still in use, all stay whole.
+#include <algorithm>
+
 #include "parsimony/torch_io/script/interpreter_impl.h"
+#include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
 
@@ -32,25 +35,52 @@ void Interpreter::pin_aliases(const std::string& op, ValueId value) {
   builder_.pin(op, values);
 }
 
-void Interpreter::write_to(jit::Node* node, ValueId result) {
-  const ValueId value = of_input(node, 0).value;
+/// What the written value becomes, then what holds it, up to what owns the memory; fewer where one
+/// of them is a view of another kind.
+std::vector<std::pair<ValueId, ValueId>> Interpreter::written_through(ValueId value,
+                                                                      ValueId result) {
+  std::vector<std::pair<ValueId, ValueId>> written{{value, result}};
   const ValueId root = builder_.root(value);
-  bool others = graph_.value(root).weight != kNone || loops_ > 0;
+  while (written.back().first != root) {
+    const std::optional<Part> part = part_of(builder_, written.back().first);
+    if (!part) break;
+    written.emplace_back(part->whole, replaced(builder_, *part, written.back().second));
+  }
+  return written;
+}
+
+/// Whether something but those written is a view of the same memory and still in use.
+bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
+                                  const std::vector<std::pair<ValueId, ValueId>>& written) const {
   std::vector<ValueId> held;
   for (const auto& [name, binding] : bindings_) {
     held.clear();
     collect_tensors(binding, held);
     for (const ValueId other : held) {
-      const bool view = other != value && builder_.root(other) == root;
-      others = others || (view && is_read_after(name, node));
+      const bool known = std::any_of(written.begin(), written.end(),
+                                     [&](const auto& pair) { return pair.first == other; });
+      if (!known && builder_.root(other) == root && is_read_after(name, node)) return true;
     }
   }
-  if (others) {
+  return false;
+}
+
+void Interpreter::write_to(jit::Node* node, ValueId result) {
+  const ValueId value = of_input(node, 0).value;
+  const ValueId root = builder_.root(value);
+  const bool owned = graph_.value(root).weight == kNone && loops_ == 0;
+  auto written = owned ? written_through(value, result)
+                       : std::vector<std::pair<ValueId, ValueId>>{{value, result}};
+  if (!owned || written.back().first != root || is_viewed_after(node, root, written)) {
     const std::string op = node->kind().toUnqualString();
     pin_aliases(op, value);
     builder_.pin(op, {result});
+    written.resize(1);
   }
-  for (auto& [name, binding] : bindings_) rename(binding, value, result);
+  for (const auto& [before, after] : written) {
+    for (auto& [name, binding] : bindings_) rename(binding, before, after);
+    builder_.alias(after, written.back().second);
+  }
 }
 
 }  // namespace parsimony::torch_io::script

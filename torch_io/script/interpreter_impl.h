@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "parsimony/torch_io/script/builder_impl.h"
@@ -99,6 +100,9 @@ class Interpreter {
 
   // in_place.cc
   void write_to(torch::jit::Node* node, ValueId result);
+  std::vector<std::pair<ValueId, ValueId>> written_through(ValueId value, ValueId result);
+  bool is_viewed_after(const torch::jit::Node* node, ValueId root,
+                       const std::vector<std::pair<ValueId, ValueId>>& written) const;
   void pin_aliases(const std::string& op, ValueId value);
 
   const Binding& of(const torch::jit::Value* value) const;

@@ -53,13 +53,8 @@ void cast(Call& call, int64_t torch_type) {
 }
 
 /// A tensor of one number, of the shape in operand `sizes`.
-void filled(Call& call, ValueId sizes, const Binding& number, const Binding& type) {
-  int64_t torch_type = type.is(Kind::kInt) ? type.integer : kTorchFloat;
-  if (!type.is(Kind::kInt) && number.is(Kind::kInt) && call.op.starts_with("full")) {
-    torch_type = kTorchLong;
-  }
+void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
   call.require(number.fixed_number());
-  const DType dtype = type_of(torch_type).dtype;
   Attributes attributes;
   if (is_floating(dtype)) {
     attributes.with("value", std::vector<double>{number.as_double()});
@@ -69,6 +64,14 @@ void filled(Call& call, ValueId sizes, const Binding& number, const Binding& typ
   const ValueId result = call.out.emit("ConstantOfShape", {{sizes}}, std::move(attributes));
   call.out.graph().value(result).dtype = dtype;
   call.give(result);
+}
+
+void filled(Call& call, ValueId sizes, const Binding& number, const Binding& type) {
+  int64_t torch_type = type.is(Kind::kInt) ? type.integer : kTorchFloat;
+  if (!type.is(Kind::kInt) && number.is(Kind::kInt) && call.op.starts_with("full")) {
+    torch_type = kTorchLong;
+  }
+  filled(call, sizes, number, type_of(torch_type).dtype);
 }
 
 /// "new_zeros" and "zeros_like" end or begin with what they are filled with.
@@ -135,6 +138,37 @@ void lower_full_like(Call& call) {
   const ValueId sizes = call.out.emit("Shape", {call.tensor(0)});
   const bool with_number = call.op == "full_like";
   filled(call, sizes, with_number ? call.arg(1) : filling(call), call.arg(with_number ? 2 : 1));
+}
+
+/// fill(x, number), zero(x): x gives its shape and its type. Zeros are a product, for which what is
+/// absent stays zero.
+void lower_fill(Call& call) {
+  const Operand x = call.tensor(0);
+  Binding number = call.op == "zero" ? Binding::of_float(0) : call.arg(1);
+  if (number.is(Kind::kTensor)) {
+    const HostTensor* known = call.out.known(number.value);
+    call.require(known != nullptr && known->count() == 1);
+    number = Binding::of_float(known->number(0));
+  }
+  const DType dtype = call.out.graph().value(x.value).dtype;
+  call.require(number.fixed_number());
+  if (number.as_double() == 0 && (is_floating(dtype) || dtype == DType::kInt64)) {
+    const ValueId zero = is_floating(dtype) ? call.out.number(0) : call.out.integer(0);
+    return call.give(call.out.emit("Mul", {x, {zero}}));
+  }
+  filled(call, call.out.emit("Shape", {x}), number, dtype);
+}
+
+/// copy(x, from): from, stretched to the shape of x, in its type
+void lower_copy_into(Call& call) {
+  const Operand x = call.tensor(0);
+  const Operand from = call.tensor(1);
+  const Graph& graph = call.out.graph();
+  call.require(graph.value(x.value).dtype == graph.value(from.value).dtype);
+  if (call.shape(x.value) == call.shape(from.value)) {
+    return call.give(call.out.emit("Identity", {from}));
+  }
+  call.give(call.out.emit("Expand", {from, {call.out.emit("Shape", {x})}}));
 }
 
 /// arange(end, dtype, …), arange(start, end, dtype, …), arange(start, end, step, dtype, …); always

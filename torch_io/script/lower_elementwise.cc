@@ -71,6 +71,28 @@ std::string onnx_name(const Call& call) {
   return std::string(found->onnx);
 }
 
+bool is_whole(const Call& call, const Operand& operand) {
+  return call.out.graph().value(operand.value).dtype == DType::kInt64;
+}
+
+Operand as_real(Call& call, const Operand& operand) {
+  constexpr int64_t kFloat = 1;  // of TensorProto
+  const ValueId result = call.out.emit("Cast", {operand}, {{"to", kFloat}});
+  call.out.graph().value(result).dtype = DType::kFloat32;
+  return {result};
+}
+
+/// Both operands; a whole number beside a real one becomes real, as size**-0.5 does.
+std::vector<Operand> both(Call& call) {
+  std::vector<Operand> operands{call.tensor_or_number(0), call.tensor_or_number(1)};
+  const Graph& graph = call.out.graph();
+  for (size_t i = 0; i < 2; ++i) {
+    const bool beside_real = is_floating(graph.value(operands[1 - i].value).dtype);
+    if (beside_real && is_whole(call, operands[i])) operands[i] = as_real(call, operands[i]);
+  }
+  return operands;
+}
+
 /// `i` times the factor in argument `by`, which may be left out.
 Operand scaled(Call& call, size_t i, size_t by) {
   const Operand x = call.tensor_or_number(i);
@@ -84,19 +106,10 @@ Operand scaled(Call& call, size_t i, size_t by) {
 void quotient(Call& call, const std::string& how) {
   Operand a = call.tensor_or_number(0);
   Operand b = call.tensor_or_number(1);
-  const auto whole = [&](const Operand& operand) {
-    return call.out.graph().value(operand.value).dtype == DType::kInt64;
-  };
-  const bool integers = whole(a) && whole(b);
-  const auto real = [&](const Operand& operand) {
-    constexpr int64_t kFloat = 1;  // of TensorProto
-    const ValueId result = call.out.emit("Cast", {operand}, {{"to", kFloat}});
-    call.out.graph().value(result).dtype = DType::kFloat32;
-    return Operand{result};
-  };
+  const bool integers = is_whole(call, a) && is_whole(call, b);
   if (integers && how.empty()) {
-    a = real(a);
-    b = real(b);
+    a = as_real(call, a);
+    b = as_real(call, b);
   }
   call.require(how != "trunc" || integers);
   const ValueId ratio = call.out.emit("Div", {a, b});
@@ -109,7 +122,7 @@ void lower_unary(Call& call) { call.give(call.out.emit(onnx_name(call), {call.te
 
 void lower_binary(Call& call) {
   const std::string op = onnx_name(call);
-  call.give(call.out.emit(op, {call.tensor_or_number(0), call.tensor_or_number(1)}));
+  call.give(call.out.emit(op, both(call)));
 }
 
 /// add(a, b, alpha) = a + alpha b

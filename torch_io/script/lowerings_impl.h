@@ -67,10 +67,12 @@ void lower_cumsum(Call& call);
 // lower_cast.cc
 void lower_same(Call& call);
 void lower_copy(Call& call);
+void lower_copy_into(Call& call);
 void lower_maybe_copy(Call& call);
 void lower_cast(Call& call);
 void lower_to(Call& call);
 void lower_type_as(Call& call);
+void lower_fill(Call& call);
 void lower_full(Call& call);
 void lower_full_like(Call& call);
 void lower_arange(Call& call);

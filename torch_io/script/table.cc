@@ -76,6 +76,7 @@ constexpr auto kTable = std::to_array<Entry>({
     {"conv_transpose2d", lower_conv_transpose},
     {"conv_transpose3d", lower_conv_transpose},
     {"convolution", lower_convolution},
+    {"copy", lower_copy_into},
     {"cos", lower_unary},
     {"cosh", lower_unary},
     {"cpu", lower_same},
@@ -93,6 +94,7 @@ constexpr auto kTable = std::to_array<Entry>({
     {"expand_as", lower_expand_as},
     {"feature_alpha_dropout", lower_same},
     {"feature_dropout", lower_same},
+    {"fill", lower_fill},
     {"flatten", lower_flatten},
     {"floor", lower_unary},
     {"floor_divide", lower_floor_divide},
@@ -232,6 +234,7 @@ constexpr auto kTable = std::to_array<Entry>({
     {"view", lower_view},
     {"view_as", lower_view_as},
     {"where", lower_where},
+    {"zero", lower_fill},
     {"zeros", lower_full},
     {"zeros_like", lower_full_like},
 });

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <limits>
+
+#include "parsimony/torch_io/script/part_impl.h"
+
+namespace parsimony::torch_io::script {
+namespace {
+
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+const Node* producer(const Graph& graph, ValueId value) {
+  const auto makes = [value](const Node& node) {
+    return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
+  };
+  const auto found = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), makes);
+  return found == graph.nodes.rend() ? nullptr : &*found;
+}
+
+/// The one integer in an operand, as far as it is known.
+std::optional<int64_t> only(Builder& builder, ValueId value) {
+  const HostTensor* tensor = builder.known(value);
+  return tensor != nullptr && tensor->ints.size() == 1 ? std::optional(tensor->ints[0])
+                                                       : std::nullopt;
+}
+
+std::optional<int64_t> axis_of(const Node& gather) {
+  for (const auto& [name, value] : gather.attributes) {
+    if (name == "axis" && std::holds_alternative<int64_t>(value)) return std::get<int64_t>(value);
+  }
+  return std::nullopt;
+}
+
+int64_t within(int64_t index, int64_t size) {
+  return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
+}
+
+ValueId slice(Builder& builder, const Part& part, ValueId starts, ValueId ends) {
+  return builder.emit(
+      "Slice",
+      {{part.whole}, {starts}, {ends}, {builder.integers({part.axis})}, {builder.integers({1})}});
+}
+
+}  // namespace
+
+std::optional<Part> part_of(Builder& builder, ValueId value) {
+  const Graph& graph = builder.graph();
+  const Node* node = producer(graph, value);
+  if (node == nullptr || (node->op != "Slice" && node->op != "Gather")) return std::nullopt;
+  const std::vector<ValueId> inputs = node->inputs;
+  const bool sliced = node->op == "Slice";
+  const Shape* index = sliced ? nullptr : builder.shape(inputs[1]);
+  if (!sliced && (index == nullptr || !index->empty())) return std::nullopt;
+  const auto begin = only(builder, inputs[1]);
+  const auto end = sliced ? only(builder, inputs[2]) : begin;
+  const auto axis = sliced ? only(builder, inputs[3]) : axis_of(*node);
+  const auto step = sliced ? only(builder, inputs[4]) : 1;
+  const Shape* shape = builder.shape(inputs[0]);
+  if (!begin || !end || !axis || step != 1 || shape == nullptr) return std::nullopt;
+  const int64_t size = (*shape)[static_cast<size_t>(*axis)];
+  Part part{.whole = inputs[0], .axis = *axis, .begin = within(*begin, size)};
+  part.end = sliced ? within(*end, size) : part.begin + 1;
+  if (sliced) part.starts = inputs[1], part.ends = inputs[2];
+  return part.begin < part.end ? std::optional(part) : std::nullopt;
+}
+
+ValueId replaced(Builder& builder, const Part& part, ValueId piece) {
+  const int64_t size = (*builder.shape(part.whole))[static_cast<size_t>(part.axis)];
+  const bool single = part.starts == kNone;
+  std::vector<Operand> pieces;
+  if (part.begin > 0) {
+    const ValueId to = single ? builder.integers({part.begin}) : part.starts;
+    pieces.push_back({slice(builder, part, builder.integers({0}), to)});
+  }
+  pieces.push_back(
+      {single ? builder.emit("Unsqueeze", {{piece}, {builder.integers({part.axis})}}) : piece});
+  if (part.end < size) {
+    const ValueId from = single ? builder.integers({part.end}) : part.ends;
+    pieces.push_back({slice(builder, part, from, builder.integers({kEnd}))});
+  }
+  if (pieces.size() == 1) return pieces[0].value;
+  return builder.emit("Concat", pieces, {{"axis", part.axis}});
+}
+
+}  // namespace parsimony::torch_io::script
