@@ -291,6 +291,35 @@ def forward(self, x):
   EXPECT_LE(*pruned.misread, 1e-6);
 }
 
+TEST(ScriptSource, TensorsAreSplitAtPlacesAndIntoParts) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.linear(x, self.w1, self.b1)
+    a, b = torch.tensor_split(y, [2], 1)
+    c, d = torch.tensor_split(torch.cat([a.relu(), b], 1), 2, 1)
+    z = torch.linear(torch.cat([c, d.relu()], 1), self.w2, self.b2)
+    first, rest = torch.tensor_split(z, [1], 0)
+    return first, rest
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  ASSERT_TRUE(pruned.misread.has_value());
+  EXPECT_LE(*pruned.misread, 1e-6);
+}
+
+TEST(ScriptSource, RepeatedRowsStayBesideEachOther) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.repeat_interleave(torch.linear(x, self.w1, self.b1), 3, 0)
+    z = torch.repeat_interleave(torch.linear(torch.relu(y), self.w2, self.b2), 2, 1)
+    return z + torch.arange(6)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  ASSERT_TRUE(pruned.misread.has_value());
+  EXPECT_LE(*pruned.misread, 1e-6);
+}
+
 TEST(ScriptSource, WritesIntoPartsArePartsPutTogetherAnew) {
   const Module net = scripted(R"(
 def forward(self, x):

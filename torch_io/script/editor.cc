@@ -175,14 +175,17 @@ void ScriptEditor::Impl::set_elements(const std::string& key, const std::string&
   }
 }
 
-/// chunk(x, n, dim) and split(x, size, dim) become split_with_sizes(x, sizes, dim).
+/// chunk(x, n, dim), tensor_split(x, …, dim) and split(x, size, dim) become split_with_sizes(x,
+/// sizes, dim).
 void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const HostTensor& to,
                                    bool equal_parts) {
   if (equal_parts && all_equal(to.ints)) return;
   const Place place = operand(id, 0);
   jit::Node* call = place.known() ? origins->calls[static_cast<size_t>(place.call)] : nullptr;
   const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
-  if (op != "chunk" && op != "split") throw errors::not_written(key, "the sizes of the parts");
+  if (op != "chunk" && op != "split" && op != "tensor_split") {
+    throw errors::not_written(key, "the sizes of the parts");
+  }
   const auto [it, fresh] = edits.splits.emplace(call, to.ints);
   if (!fresh && it->second != to.ints) throw errors::shared_place(key, "the sizes of the parts");
 }

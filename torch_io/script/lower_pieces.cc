@@ -95,6 +95,29 @@ void lower_split(Call& call) {
   split(call, axis, sizes_of(total, size), false);
 }
 
+/// tensor_split(x, parts, dim), tensor_split(x, [where each but the first begins], dim)
+void lower_tensor_split(Call& call) {
+  const int64_t axis = axis_of(call, 2);
+  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  std::vector<int64_t> begins{0};
+  if (call.arg(1).is(Kind::kList)) {
+    for (const int64_t begin : call.integers(1)) begins.push_back(begin);
+  } else {
+    const int64_t parts = call.integer(1);
+    call.require(parts > 0);
+    for (int64_t i = 1; i < parts; ++i) {
+      begins.push_back(i * (total / parts) + std::min(i, total % parts));
+    }
+  }
+  begins.push_back(total);
+  std::vector<Element> sizes;
+  for (size_t i = 0; i + 1 < begins.size(); ++i) {
+    call.require(begins[i] < begins[i + 1]);
+    sizes.push_back({begins[i + 1] - begins[i]});
+  }
+  split(call, axis, sizes, false);
+}
+
 /// unbind(x, dim)
 void lower_unbind(Call& call) {
   const int64_t axis = axis_of(call, 1);

@@ -90,6 +90,7 @@ void lower_expand(Call& call);
 void lower_expand_as(Call& call);
 void lower_view_as(Call& call);
 void lower_repeat(Call& call);
+void lower_repeat_interleave(Call& call);
 void lower_channel_shuffle(Call& call);
 
 // lower_pieces.cc
@@ -97,6 +98,7 @@ void lower_cat(Call& call);
 void lower_stack(Call& call);
 void lower_chunk(Call& call);
 void lower_split(Call& call);
+void lower_tensor_split(Call& call);
 void lower_unbind(Call& call);
 void lower_slice(Call& call);
 void lower_narrow(Call& call);
