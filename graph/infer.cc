@@ -144,16 +144,14 @@ class Inference {
     if (view.node().op == "Shape" || view.node().op == "Size") return true;
     if (view.node().op == "ConstantOfShape" && view.constant(0) != nullptr)
       return makes_integers(view);
-    bool any_computed = false;
-    bool all_plain = true;
     for (int i = 0; i < view.inputs(); ++i) {
       if (!view.has_input(i)) continue;
       const HostTensor* constant = view.constant(i);
       if (constant == nullptr) return false;
-      any_computed = any_computed || view.computed(view.input(i));
-      all_plain = all_plain && (!constant->floating() || constant->count() == 1);
+      const bool plain = !constant->floating() || constant->count() == 1;
+      if (!plain && !view.computed(view.input(i))) return false;  // a short weight, not a size
     }
-    return any_computed || (all_plain && view.inputs() > 0);
+    return view.inputs() > 0;
   }
 
   static bool makes_integers(const NodeView& view) {

@@ -43,6 +43,21 @@ int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<do
   return given_back;
 }
 
+namespace {
+
+/// How many of `size` indices go, where the line was solved for another size. A dimension all of
+/// whose indices are channels repeats them (batch times heads) and loses its share; of any other
+/// the rest is what changed its size.
+int64_t removed_of(std::span<const ChannelId> channels, int64_t removed, int64_t size) {
+  const auto solved = static_cast<int64_t>(channels.size());
+  if (removed == 0 || size == solved || removed * size % solved != 0) return removed;
+  const bool all = std::all_of(channels.begin(), channels.end(),
+                               [](const ChannelId& c) { return c.group != kNone; });
+  return all ? removed * size / solved : removed;
+}
+
+}  // namespace
+
 std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupling& coupling,
                                                  const AxisMasks& masks) {
   std::vector<int64_t> removed(static_cast<size_t>(coupling.lines()), 0);
@@ -56,7 +71,9 @@ std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupl
     if (!shapes[v]) continue;
     for (size_t d = 0; d < shapes[v]->size(); ++d) {
       const int line = coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d));
-      if (line != kNone) (*shapes[v])[d] -= removed[static_cast<size_t>(line)];
+      if (line == kNone) continue;
+      int64_t& size = (*shapes[v])[d];
+      size -= removed_of(coupling.channels(line), removed[static_cast<size_t>(line)], size);
     }
   }
   return shapes;

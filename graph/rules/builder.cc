@@ -75,31 +75,33 @@ const Shape& known_shape(const NodeView& view, int i) {
 
 namespace {
 
+/// The node whose result the value is, seen through what keeps a single number; kNone: none.
+NodeId maker_of(const Graph& graph, ValueId value) {
+  while (value != kNone && graph.value(value).producer != kNone) {
+    const NodeId id = graph.value(value).producer;
+    const std::string& op = graph.node(id).op;
+    if (op != "Unsqueeze" && op != "Squeeze" && op != "Cast" && op != "Identity") return id;
+    value = graph.node(id).inputs[0];
+  }
+  return kNone;
+}
+
 /// Where a single number is a product of a dynamic size and a literal (batch * heads), changes the
 /// literal, so that the dynamic size survives. False if it is not put together so.
 bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_view name) {
-  const Graph& graph = view.before.graph();
-  while (value != kNone && graph.value(value).producer != kNone) {
-    const NodeId id = graph.value(value).producer;
-    const NodeView node = view.after.beside(id);
-    const std::string& op = node.node().op;
-    if (op == "Unsqueeze" || op == "Squeeze" || op == "Cast" || op == "Identity") {
-      value = node.input(0);
-      continue;
-    }
-    if (op != "Mul") return false;
-    for (const int literal : {0, 1}) {
-      const HostTensor* factor = node.constant(literal);
-      const HostTensor* other = node.constant(1 - literal);
-      if (factor == nullptr || other == nullptr || node.computed(node.input(literal))) continue;
-      if (factor->ints.size() != 1 || other->ints.size() != 1 || other->ints[0] < 1) return false;
-      if (wanted % other->ints[0] != 0) return false;
-      HostTensor to = *factor;
-      to.ints[0] = wanted / other->ints[0];
-      view.set_input_of(id, literal, name, *factor, to);
-      return true;
-    }
-    return false;
+  const NodeId id = maker_of(view.before.graph(), value);
+  if (id == kNone || view.before.graph().node(id).op != "Mul") return false;
+  const NodeView node = view.after.beside(id);
+  for (const int literal : {0, 1}) {
+    const HostTensor* factor = node.constant(literal);
+    const HostTensor* other = node.constant(1 - literal);
+    if (factor == nullptr || other == nullptr || node.computed(node.input(literal))) continue;
+    if (factor->ints.size() != 1 || other->ints.size() != 1 || other->ints[0] < 1) return false;
+    if (wanted % other->ints[0] != 0) return false;
+    HostTensor to = *factor;
+    to.ints[0] = wanted / other->ints[0];
+    view.set_input_of(id, literal, name, *factor, to);
+    return true;
   }
   return false;
 }
@@ -137,6 +139,29 @@ NodeId concat_behind(const Graph& graph, ValueId value) {
 }
 
 }  // namespace
+
+std::vector<Piece> shared_pieces(const NodeView& view, int input) {
+  const Graph& graph = view.graph();
+  const NodeId concat = concat_behind(graph, view.input(input));
+  if (concat == kNone) return {};
+  const bool shared = graph.value(view.input(input)).uses.size() > 1 ||
+                      graph.value(graph.node(concat).outputs[0]).uses.size() > 1;
+  if (!shared) return {};
+  const NodeView pieces = view.beside(concat);
+  std::vector<Piece> result;
+  for (int i = 0; i < pieces.inputs(); ++i) {
+    const HostTensor* piece = pieces.constant(i);
+    if (piece == nullptr) return {};
+    const bool computed = pieces.computed(pieces.input(i));
+    const NodeId maker = maker_of(graph, pieces.input(i));
+    const bool product = computed && maker != kNone && graph.node(maker).op == "Mul";
+    result.insert(result.end(), piece->ints.size(),
+                  product    ? Piece::kProduct
+                  : computed ? Piece::kComputed
+                             : Piece::kLiteral);
+  }
+  return result;
+}
 
 void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& wanted,
                          const std::vector<bool>& already_right) {

@@ -1,6 +1,7 @@
 // Small helpers that the irregular rules share.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,13 @@ int normal_axis(const NodeView& view, int64_t axis, size_t rank);
 
 /// Shape of input `i`. @throws UnsupportedError if unknown
 const Shape& known_shape(const NodeView& view, int i);
+
+/// Where an integer of a shape operand comes from.
+enum class Piece : uint8_t { kLiteral, kComputed, kProduct };
+
+/// One per integer, where a Concat puts the operand together that others read as well, which may
+/// want other integers; empty for any other operand.
+std::vector<Piece> shared_pieces(const NodeView& view, int input);
 
 /// Makes the integers in operand `input` read `wanted`, changing no more of them than it must:
 /// -1 and 0 stay where they still hold, and where a Concat puts the operand together only the piece

@@ -100,6 +100,29 @@ Shape resolve(const NodeView& view, const Shape& x, const std::vector<int64_t>& 
   return y;
 }
 
+/// The wanted shape as a literal of this node's own that leaves open what the old one did: what the
+/// input has at the same place is 0, one computed size -1. Empty where that does not say it all, or
+/// where nobody else reads the old one.
+std::optional<Shape> own_shape(const PatchView& view, const Shape& asked, const Shape& wanted,
+                               const std::vector<bool>& right) {
+  const std::vector<Piece> pieces = shared_pieces(view.before, 1);
+  if (pieces.size() != asked.size() || view.before.attr("allowzero", 0) != 0) return std::nullopt;
+  const Shape& x = *view.after.in_shape(0);
+  const Shape& old_x = known_shape(view.before, 0);
+  const Shape& old_y = *view.before.out_shape(0);
+  Shape own = wanted;
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (!right[i] && pieces[i] == Piece::kProduct) return std::nullopt;
+    if (i < x.size() && x[i] == wanted[i] && old_x[i] == old_y[i]) {
+      own[i] = 0;
+    } else if (asked[i] == -1 || (right[i] && pieces[i] != Piece::kLiteral)) {
+      own[i] = -1;
+    }
+  }
+  if (std::count(own.begin(), own.end(), -1) > 1) return std::nullopt;
+  return own;
+}
+
 }  // namespace
 
 Shapes infer_reshape(const NodeView& view) {
@@ -203,6 +226,10 @@ void patch_reshape(PatchView& view) {
     Shape to = *asked;
     for (size_t i = 0; i < to.size(); ++i) to[i] = right[i] ? to[i] : (*wanted)[i];
     view.set_attribute("shape", *asked, to);
+    return;
+  }
+  if (const auto own = own_shape(view, *asked, *wanted, right)) {
+    view.set_input(1, "shape", HostTensor::vector(*own));
     return;
   }
   patch_shape_operand(view, 1, "shape", *wanted, right);

@@ -1,4 +1,6 @@
-// Slice: y[i] = x[start + step * i] on the named axes. Only steps of 1 let a dimension shrink.
+// Slice: y[i] = x[start + step * i] on the named axes. A step of 1 maps a run of indices; one that
+// takes one of every `step` indices all along, as rotary pairs are taken apart, cuts the axis into
+// (pair step), and whole pairs may go. Any other step keeps the dimension.
 #include <algorithm>
 #include <limits>
 
@@ -51,6 +53,12 @@ std::optional<std::vector<Cut>> cuts_of(const NodeView& view, const Shape& x) {
   return cuts;
 }
 
+/// Does the cut take one index of every `step`, all along?
+bool takes_turns(const Cut& cut, int64_t size) {
+  return cut.step > 1 && size % cut.step == 0 && cut.start < cut.step &&
+         cut.count == size / cut.step;
+}
+
 }  // namespace
 
 Shapes infer_slice(const NodeView& view) {
@@ -78,6 +86,14 @@ Factors factor_slice(const NodeView& view) {
       builder.map(x, cut.axis, y, cut.axis, {{cut.start, 0, cut.count}});
       continue;
     }
+    if (takes_turns(cut, shape[static_cast<size_t>(cut.axis)])) {
+      const int turn = builder.letter(cut.count, "turn");
+      const int step = builder.letter(cut.step, "step");
+      builder.factors().letters.back().pin = "sliced with step " + std::to_string(cut.step);
+      builder.term(x, cut.axis, {{turn, step}});
+      builder.term(y, cut.axis, {{turn}});
+      continue;
+    }
     const std::string reason = "sliced with step " + std::to_string(cut.step);
     builder.pin(x, cut.axis, reason);
     builder.pin(y, cut.axis, reason);
@@ -99,7 +115,12 @@ void patch_slice(PatchView& view) {
     const Cut& cut = (*cuts)[i];
     const auto* kept = view.kept(view.before.input(0), cut.axis);
     const int64_t size = known_shape(view.before, 0)[static_cast<size_t>(cut.axis)];
-    if (kept == nullptr || cut.step != 1 || cut.count == size) continue;
+    if (kept == nullptr || cut.count == size) continue;
+    if (takes_turns(cut, size)) {
+      new_starts[i] = cut.start;  // ends beyond the axis, and those counted from it, still hold
+      continue;
+    }
+    if (cut.step != 1) continue;
     const auto below = [&](int64_t limit) {
       return std::lower_bound(kept->begin(), kept->end(), limit) - kept->begin();
     };

@@ -92,5 +92,23 @@ TEST_F(TwoAttentions, AreAsTheNetworkWhereNoEntrySays) {
   EXPECT_EQ(groups_of(R"([{"sparse_ratio": 0.5}])", "WQ1"), (Groups{"8 channel"}));
 }
 
+/// The smaller shapes are checked at a second batch size, at which the dimension of batch times
+/// heads loses more.
+TEST(Granularity, HeadsBesideAnOpenBatchGo) {
+  const Fixture fixture =
+      read_fixture(PARSIMONY_SOURCE_DIR "/tests/operators/attention_batch_heads_head.txt");
+  const TemporaryFolder folder;
+  std::ofstream(folder / "m.onnx", std::ios::binary) << fixture.model.SerializeAsString();
+  const onnx_io::ModelFile file(folder / "m.onnx");
+  Graph graph = onnx_io::to_graph(file);
+  const Pruning pruning = plan_pruning(
+      graph,
+      parse_config(R"({"granularity": "head", "config_list": [{"sparse_ratio": 0.5}]})", "c.json"));
+  EXPECT_TRUE(pruning.notes.empty()) << pruning.notes.front();
+  ASSERT_EQ(pruning.plan.groups.size(), 1U);
+  EXPECT_EQ(pruning.plan.groups[0].kept, 1);
+  EXPECT_TRUE(pruning.plan.kept_whole.size() == 2) << "only the graph's ends stay whole";
+}
+
 }  // namespace
 }  // namespace parsimony::test
