@@ -123,6 +123,15 @@ void GraphEditor::set_attribute(const std::string& key, const std::string& attri
   }
 }
 
+void GraphEditor::set_number(const std::string& key, const std::string& attribute, double value) {
+  for (auto& [name, old] : node(key).attributes) {
+    if (name != attribute) continue;
+    old = value;
+    return;
+  }
+  node(key).attributes.emplace_back(attribute, value);
+}
+
 void GraphEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
   const auto& bytes = storage_.emplace_back(to_bytes(constant));
   const DType type = constant.floating() ? DType::kFloat64 : DType::kInt64;

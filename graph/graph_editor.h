@@ -33,6 +33,7 @@ class GraphEditor : public ModelEditor {
   void assign(const std::string& tensor, std::span<const std::byte> values) override;
   void set_attribute(const std::string& node, const std::string& attribute,
                      std::span<const int64_t> values) override;
+  void set_number(const std::string& node, const std::string& attribute, double value) override;
   void set_input(const std::string& node, int input, const HostTensor& constant) override;
 
  private:

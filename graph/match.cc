@@ -1,6 +1,7 @@
 #include "parsimony/graph/match.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <map>
 
@@ -175,7 +176,8 @@ class Matcher {
       if (letter == kNone) continue;
       const int64_t size = view_.attr(binding.attribute, binding.fallback);
       if (size > 0) match_.letters[static_cast<size_t>(letter)].size = size;
-      if (size < 0 || (size == 0 && view_.find(binding.attribute) != nullptr)) {
+      const bool left_open = size == 0 && binding.fallback == 0;  // the operands tell
+      if (size < 0 || (size == 0 && !left_open)) {
         throw errors::bad_attribute(label_of(view_.graph(), view_.node()), binding.attribute,
                                     "must be positive");
       }
@@ -262,10 +264,17 @@ class Matcher {
 
 std::optional<Match> match_side(const notation::Line& line, const NodeView& view,
                                 bool with_outputs) {
+  std::exception_ptr refused;
   for (const Alternative& alternative : line.alternatives) {
     if (!holds(alternative, view)) continue;
-    if (auto result = Matcher(alternative, view, with_outputs).run()) return result;
+    try {
+      if (auto result = Matcher(alternative, view, with_outputs).run()) return result;
+    } catch (const ModelError&) {
+      if (&alternative == &line.alternatives.back()) throw;  // else another form may fit
+      if (!refused) refused = std::current_exception();
+    }
   }
+  if (refused) std::rethrow_exception(refused);
   return std::nullopt;
 }
 

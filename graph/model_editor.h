@@ -46,6 +46,10 @@ class ModelEditor {
   virtual void set_attribute(const std::string& node, const std::string& attribute,
                              std::span<const int64_t> values) = 0;
 
+  /// Replaces an attribute that is one floating point number, or adds it. By default there is none
+  /// that could be replaced: formats that are not ONNX keep such numbers elsewhere.
+  virtual void set_number(const std::string& node, const std::string& attribute, double value);
+
   /// Makes input `input` of `node` read a fresh constant.
   virtual void set_input(const std::string& node, int input, const HostTensor& constant) = 0;
 

@@ -66,7 +66,9 @@ class Parser {
     } else if (head == "mixes") {
       words(result.mixes);
     } else if (head == "macs") {
-      words(result.macs);
+      do {
+        words(result.macs.emplace_back());
+      } while (accept("+"));
     } else if (head == "swap") {
       std::string operand = word();
       result.swaps.push_back({std::move(operand), word()});
@@ -187,7 +189,11 @@ void check_names(const Alternative& alternative, std::string_view text) {
   for (const auto* list : {&alternative.pins, &alternative.mixes}) {
     for (const std::string& name : *list) require(letter_named(alternative, name), name);
   }
-  for (const std::string& name : alternative.macs) require(operand_named(alternative, name), name);
+  for (const auto& product : alternative.macs) {
+    for (const std::string& name : product) {
+      require(operand_named(alternative, name) || letter_named(alternative, name), name);
+    }
+  }
   for (const Swap& swap : alternative.swaps)
     require(operand_named(alternative, swap.operand), swap.operand);
 }

@@ -13,7 +13,10 @@
 // Clauses follow, separated by ';':
 //   g = attr NAME DEFAULT     the size of g is an attribute, and follows it when g shrinks
 //   |..a| = attr NAME DEFAULT the number of dimensions before the attribute's axis
-//   pin LETTERS · mixes LETTERS · macs OPERANDS (product of the letters of those operands)
+//   pin LETTERS · mixes LETTERS
+//   macs x w + t n r          a sum of products of sizes: of the letters of the named operands,
+//   each
+//                             as often as it stands in one of them, and of further letters
 //   swap OPERAND NAME         the operand's two dimensions change places if the attribute is 1
 //   since N · until N         opsets for which this alternative holds
 //   if NAME = TEXT            the alternative holds where the attribute has this value
@@ -64,7 +67,7 @@ struct Alternative {
   std::vector<Condition> conditions;
   std::vector<std::string> pins;
   std::vector<std::string> mixes;
-  std::vector<std::string> macs;
+  std::vector<std::vector<std::string>> macs;  ///< products of operands and letters
   int since = 0;
   int until = 1 << 30;
 };

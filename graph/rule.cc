@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/match.h"
@@ -105,6 +107,32 @@ std::optional<MacsFormula::Factor> locate(const Match& match, int letter) {
   return std::nullopt;
 }
 
+/// How often each letter counts in a product of operands and letters.
+std::map<int, int> letters_of(const Match& match, const std::vector<std::string>& names) {
+  std::map<int, int> result;
+  for (const MatchedOperand& operand : match.operands) {
+    if (std::find(names.begin(), names.end(), operand.pattern->name) == names.end()) continue;
+    std::map<int, int> here;
+    for (const MatchedDim& dim : operand.dims) {
+      for (const int letter : dim.letters) ++here[letter];
+    }
+    for (const auto& [letter, times] : here) result[letter] = std::max(result[letter], times);
+  }
+  const auto is_operand = [&](const std::string& name) {
+    const auto named = [&](const notation::Operand& operand) { return operand.name == name; };
+    const auto& [inputs, outputs] = std::tie(match.alternative->inputs, match.alternative->outputs);
+    return std::any_of(inputs.begin(), inputs.end(), named) ||
+           std::any_of(outputs.begin(), outputs.end(), named);
+  };
+  for (const std::string& name : names) {
+    if (is_operand(name)) continue;
+    for (size_t l = 0; l < match.letters.size(); ++l) {
+      if (match.letters[l].name == name) ++result[static_cast<int>(l)];
+    }
+  }
+  return result;
+}
+
 int64_t distinct_coordinates(const std::vector<int64_t>& kept, int64_t stride, int64_t size) {
   std::vector<bool> seen(static_cast<size_t>(size), false);
   for (const int64_t index : kept) seen[static_cast<size_t>((index / stride) % size)] = true;
@@ -182,6 +210,12 @@ void PatchView::set_attribute(std::string_view name, const std::vector<int64_t>&
   if (from == to) return;
   const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
   patches_.push_back({id, -1, std::string(name), HostTensor::vector(from), HostTensor::vector(to)});
+}
+
+void PatchView::set_number(std::string_view name, double from, double to) {
+  const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
+  const auto number = [](double value) { return HostTensor{DType::kFloat32, {}, {}, {value}}; };
+  patches_.push_back({id, -1, std::string(name), number(from), number(to)});
 }
 
 void PatchView::set_input(int input, std::string_view name, const HostTensor& to) {
@@ -274,17 +308,14 @@ std::optional<MacsFormula> macs_formula(const NodeView& view) {
   if (rule == nullptr || rule->line.empty() || has_unknown_shape(view)) return std::nullopt;
   const auto found = match(*compiled(*rule), view);
   if (!found || found->alternative->macs.empty()) return std::nullopt;
-  std::set<int> letters;
-  for (const MatchedOperand& operand : found->operands) {
-    const auto& names = found->alternative->macs;
-    if (std::find(names.begin(), names.end(), operand.pattern->name) == names.end()) continue;
-    for (const MatchedDim& dim : operand.dims)
-      letters.insert(dim.letters.begin(), dim.letters.end());
-  }
   MacsFormula formula;
-  for (const int letter : letters) {
-    if (size_of_letter(*found, letter) == 1) continue;
-    if (const auto factor = locate(*found, letter)) formula.factors.push_back(*factor);
+  for (const auto& names : found->alternative->macs) {
+    auto& product = formula.products.emplace_back();
+    for (const auto& [letter, times] : letters_of(*found, names)) {
+      const auto factor =
+          size_of_letter(*found, letter) == 1 ? std::nullopt : locate(*found, letter);
+      if (factor) product.insert(product.end(), static_cast<size_t>(times), *factor);
+    }
   }
   return formula;
 }
@@ -292,9 +323,13 @@ std::optional<MacsFormula> macs_formula(const NodeView& view) {
 int64_t macs(const NodeView& view) {
   const auto formula = macs_formula(view);
   if (!formula) return 0;
-  int64_t product = 1;
-  for (const MacsFormula::Factor& factor : formula->factors) product *= factor.size;
-  return product;
+  int64_t sum = 0;
+  for (const auto& product : formula->products) {
+    int64_t sizes = 1;
+    for (const MacsFormula::Factor& factor : product) sizes *= factor.size;
+    sum += sizes;
+  }
+  return sum;
 }
 
 void patch_bindings(PatchView& view) {

@@ -71,10 +71,17 @@ using FactorFn = Factors (*)(const NodeView&);
 enum class Effect : uint8_t {
   kZero,       ///< zero if every operand that has the axis is zero there: ReLU, Add, Conv
   kProduct,    ///< zero if any operand is zero there: Mul
+  kShifted,    ///< a product behind which something moves zero: RNN with Sigmoid
+  kZeros,      ///< zero whatever the operands are: ConstantOfShape
   kQuotient,   ///< zero if the numerator is; a removed divisor is not computable: Div
   kConstant,   ///< some other constant: Sigmoid(0) = 0.5
   kUndefined,  ///< infinite or not a number: Log(0)
 };
+
+/// A letter that is summed over is gone as soon as one operand is zero there.
+constexpr bool is_product(Effect effect) {
+  return effect == Effect::kProduct || effect == Effect::kShifted;
+}
 
 /// A change to one integer operand or attribute that the smaller shapes ask for.
 struct Patch {
@@ -102,6 +109,8 @@ class PatchView {
   /// Asks for other integers in attribute `name`; an empty `to` removes the attribute.
   void set_attribute(std::string_view name, const std::vector<int64_t>& from,
                      const std::vector<int64_t>& to);
+  /// Asks for another number in attribute `name`; `from` is what it is, be it by default.
+  void set_number(std::string_view name, double from, double to);
   void set_input(int input, std::string_view name, const HostTensor& to);
   /// Replaces an operand of another node, behind the same integers: a piece of a Concat.
   void set_input_of(NodeId node, int input, std::string_view name, const HostTensor& from,
@@ -145,7 +154,7 @@ Factors pin_operands(const NodeView& view, const std::string& reason);
 
 Effect effect_of(const NodeView& view);
 
-/// The axes whose product is the node's multiply-adds.
+/// The axes whose sizes make the node's multiply-adds: a sum of products.
 struct MacsFormula {
   /// Kept coordinates of one letter: of dimension `dim`, those of (index / stride) % size.
   struct Factor {
@@ -154,7 +163,7 @@ struct MacsFormula {
     int64_t stride = 1;
     int64_t size = 1;
   };
-  std::vector<Factor> factors;
+  std::vector<std::vector<Factor>> products;
 };
 
 /// Empty where the operator has no multiply-adds.

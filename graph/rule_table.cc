@@ -40,6 +40,15 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Asinh", .line = kUnary},
     {.op = "Atan", .line = kUnary},
     {.op = "Atanh", .line = kUnary},
+    {.op = "Attention",
+     .line = "q[n s (head per dim)] k[n l (head dim)] v[n l (head vdim)] m~[n (head per) s l]?"
+             "-> y[n s (head per vdim)] nk[n head l dim]? nv[n head l vdim]?"
+             "; head = attr kv_num_heads 0 ; pin n s l"
+             "; macs n s l head per dim + n s l head per vdim"
+             "| q[n (head per) s dim] k[n head l dim] v[n head l vdim] m~[n (head per) s l]?"
+             "-> y[n (head per) s vdim] nk[n head l dim]? nv[n head l vdim]?"
+             "; pin n s l ; macs n s l head per dim + n s l head per vdim",
+     .effect = kProduct, .patch = patch_attention},
     {.op = "AveragePool", .line = kPool, .infer = infer_pool},
     {.op = "BatchNormalization",
      .line = "x[n c ..s] gamma[c] beta[c] mean[c] var[c] -> y[n c ..s] a[c]? b[c]? d[c]? e[c]?"},
@@ -48,8 +57,8 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Celu", .line = kUnary},
     {.op = "Clip", .line = "x[..x] min[..a]? max[..b]? -> y[..x]", .effect_of = effect_of_clip},
     {.op = "Concat", .infer = infer_concat, .factor = factor_concat},
-    {.op = "ConstantOfShape", .effect = kConstant, .infer = infer_constant_of_shape,
-     .factor = factor_constant_of_shape, .patch = patch_constant_of_shape},
+    {.op = "ConstantOfShape", .infer = infer_constant_of_shape, .factor = factor_constant_of_shape,
+     .patch = patch_constant_of_shape, .effect_of = effect_of_constant_of_shape},
     {.op = "Conv",
      .line = "x[n (g i) ..s] w[(g o) i ..k] b[(g o)]? -> y[n (g o) ..t]"
              "; g = attr group 1 ; macs w y",
@@ -80,10 +89,10 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Floor", .line = kUnary},
     {.op = "GRU",
      .line = "x[n t i] w[d (3 h) i] r[d (3 h) h] b[d (6 h)]? l[n]? h0[n d h]? -> y[n t d h] yh[n d h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r ; if layout = 1"
              "| x[t n i] w[d (3 h) i] r[d (3 h) h] b[d (6 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w",
-     .effect = kProduct},
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
+     .effect_of = effect_of_recurrence},
     {.op = "Gather", .infer = infer_gather, .factor = factor_gather, .patch = patch_gather},
     {.op = "GatherElements", .infer = infer_gather_elements, .factor = factor_positional},
     {.op = "Gelu", .line = kUnary},
@@ -113,11 +122,11 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "LSTM",
      .line = "x[n t i] w[d (4 h) i] r[d (4 h) h] b[d (8 h)]? l[n]? h0[n d h]? c0[n d h]? p[d (3 h)]?"
              "-> y[n t d h] yh[n d h] yc[n d h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r ; if layout = 1"
              "| x[t n i] w[d (4 h) i] r[d (4 h) h] b[d (8 h)]? l[n]? h0[d n h]? c0[d n h]? p[d (3 h)]?"
              "-> y[t d n h] yh[d n h] yc[d n h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w",
-     .effect = kProduct},
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
+     .effect_of = effect_of_recurrence},
     {.op = "LayerNormalization",
      .line = "x[..a ..c] gamma~[..c] beta~[..c]? -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c"},
     {.op = "LeakyRelu", .line = kUnary},
@@ -149,12 +158,14 @@ constexpr auto kRules = std::to_array<Rule>({
      .effect_of = effect_of_pad},
     {.op = "Pow", .line = kDivision, .effect_of = effect_of_pow},
     {.op = "QuantizeLinear", .line = kQuantize, .effect = kQuotient},
+    {.op = "RMSNormalization",
+     .line = "x[..a ..c] gamma~[..c] -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c"},
     {.op = "RNN",
      .line = "x[n t i] w[d h i] r[d h h] b[d (2 h)]? l[n]? h0[n d h]? -> y[n t d h] yh[n d h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w ; if layout = 1"
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r ; if layout = 1"
              "| x[t n i] w[d h i] r[d h h] b[d (2 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
-             "; h = attr hidden_size 0 ; pin d ; macs x w",
-     .effect = kProduct},
+             "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
+     .effect_of = effect_of_recurrence},
     {.op = "Reciprocal", .line = kUnary, .effect = kUndefined},
     {.op = "ReduceL1", .infer = infer_reduce, .factor = factor_sum},
     {.op = "ReduceL2", .infer = infer_reduce, .factor = factor_sum},
@@ -169,6 +180,16 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Relu", .line = kUnary},
     {.op = "Reshape", .infer = infer_reshape, .factor = factor_reshape, .patch = patch_reshape},
     {.op = "Resize", .infer = infer_resize, .factor = factor_resize, .patch = patch_resize},
+    {.op = "RotaryEmbedding",
+     .line = "x[n head s (half 2)] cos[..c half] sin[..c half] at[..p]? -> y[n head s (half 2)]"
+             "; pin n s c ; if interleaved = 1"
+             "| x[n s (head half 2)] cos[..c half] sin[..c half] at[..p]? -> y[n s (head half 2)]"
+             "; head = attr num_heads 0 ; pin n s c ; if interleaved = 1"
+             "| x[n head s (2 half)] cos[..c half] sin[..c half] at[..p]? -> y[n head s (2 half)]"
+             "; pin n s c"
+             "| x[n s (head 2 half)] cos[..c half] sin[..c half] at[..p]? -> y[n s (head 2 half)]"
+             "; head = attr num_heads 0 ; pin n s c",
+     .effect = kQuotient, .infer = infer_rotary, .factor = factor_rotary},
     {.op = "Round", .line = kUnary},
     {.op = "ScatterElements", .infer = infer_same, .factor = factor_positional},
     {.op = "ScatterND", .effect = kConstant, .infer = infer_same, .factor = factor_scatter_nd},
@@ -176,6 +197,8 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Shrink", .line = kUnary, .effect = kConstant},
     {.op = "Sigmoid", .line = kUnary, .effect = kConstant},
     {.op = "Sign", .line = kUnary},
+    {.op = "SimplifiedLayerNormalization",
+     .line = "x[..a ..c] gamma~[..c] -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c"},
     {.op = "Sin", .line = kUnary},
     {.op = "Sinh", .line = kUnary},
     {.op = "Slice", .infer = infer_slice, .factor = factor_slice, .patch = patch_slice},
@@ -201,20 +224,106 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Upsample", .infer = infer_resize, .factor = factor_resize},
     {.op = "Where", .line = "c[..x] a[..x] b[..x] -> y[..x]"},
     {.op = "Xor", .line = kBinary},
+    // What ONNX Runtime has and ONNX has not, or had later.
+    {.op = "Attention",
+     .line = "x[n s i] w[i (3 head dim)] b[(3 head dim)]? m[..m]? past[2 n head p dim] ab~[n head s t]?"
+             "pl[]? -> y[n s (head dim)] present[2 n head t dim]?"
+             "; head = attr num_heads 0 ; pin n s t p dim ; macs x w + n s s head dim + n s s head dim"
+             "; if do_rotary = 1"
+             "| x[n s i] w[i (3 head dim)] b[(3 head dim)]? m[..m]? past[]? ab~[n head s s]?"
+             "-> y[n s (head dim)] present[2 n head s dim]?"
+             "; head = attr num_heads 0 ; pin n s dim"
+             "; macs x w + n s s head dim + n s s head dim ; if do_rotary = 1"
+             "| x[n s i] w[i (3 head dim)] b[(3 head dim)]? m[..m]? past[]? ab~[n head s s]?"
+             "-> y[n s (head dim)] present[2 n head s dim]?"
+             "; head = attr num_heads 0 ; pin n s ; macs x w + n s s head dim + n s s head dim"
+             "| x[n s i] w[i (3 head dim)] b[(3 head dim)]? m[..m]? past[2 n head p dim] ab~[n head s t]?"
+             "pl[]? -> y[n s (head dim)] present[2 n head t dim]?"
+             "; head = attr num_heads 0 ; pin n s t p ; macs x w + n s s head dim + n s s head dim"
+             // query, key and value of different sizes
+             "| x[n s i] w[i j] b[j]? m[..m]? past[..p]? ab[..q]? pl[]? -> y[n s o] present[..r]?"
+             "; pin n s j ; macs x w",
+     .effect = kProduct, .infer = infer_attention, .factor = factor_attention,
+     .patch = patch_attention, .domain = "com.microsoft"},
+    {.op = "BiasGelu", .line = "x[..a c] b[c] -> y[..a c]", .domain = "com.microsoft"},
+    {.op = "EmbedLayerNormalization",
+     .line = "t[n s] g[n s]? w[v c] p[u c] e[z c]? gamma[c] beta[c] m[n s]? at[..q]?"
+             "-> y[n s c] k[n]? x[n s c]? ; pin n s ; mixes c",
+     .effect = kConstant, .domain = "com.microsoft"},
+    {.op = "FastGelu", .line = "x[..a c] b[c]? -> y[..a c]", .domain = "com.microsoft"},
+    {.op = "FusedMatMul",
+     .line = "a[..x] b[..z] -> y[..w] ; if transBatchA = 1 | a[..x] b[..z] -> y[..w] ; if transBatchB = 1"
+             "| a[..b k m] b[..b n k] -> y[..b m n] ; macs b y ; if transA = 1 ; if transB = 1"
+             "| a[..b k m] b[..b k n] -> y[..b m n] ; macs b y ; if transA = 1"
+             "| a[..b m k] b[..b n k] -> y[..b m n] ; macs b y ; if transB = 1"
+             "| a[..b m k] b[..b k n] -> y[..b m n] ; macs b y",
+     .effect = kProduct, .domain = "com.microsoft"},
+    {.op = "Gelu", .line = kUnary, .domain = "com.microsoft"},
+    {.op = "GroupQueryAttention",
+     .line = "q[n s (head per 2 half)] k[n s (head 2 half)] v[n s (head 2 half)] pk[n head p (2 half)]?"
+             "pv[n head p (2 half)]? at[..a]? total[..b]? cos[r half] sin[r half] ids[..e]?"
+             "-> y[n s (head per 2 half)] nk[n head t (2 half)]? nv[n head t (2 half)]?"
+             "; head = attr kv_num_heads 0 ; pin n s p t r half"
+             "; macs n s s head per 2 half + n s s head per 2 half ; if do_rotary = 1"
+             "| q[n s (head per dim)] k[n s (head dim)] v[n s (head dim)] pk[n head p dim]?"
+             "pv[n head p dim]? at[..a]? total[..b]? cos[]? sin[]? ids[..e]?"
+             "-> y[n s (head per dim)] nk[n head t dim]? nv[n head t dim]?"
+             "; head = attr kv_num_heads 0 ; pin n s p t dim"
+             "; macs n s s head per dim + n s s head per dim",
+     .effect = kProduct, .patch = patch_attention, .domain = "com.microsoft"},
+    {.op = "MultiHeadAttention",
+     .line = "q[n s head 3 dim] k[]? v[]? b[(3 head dim)]? m[..m]? ab~[n head s s]?"
+             "-> y[n s (head dim)] nk[n head s dim]? nv[n head s dim]?"
+             "; head = attr num_heads 0 ; pin n s ; macs n s s head dim + n s s head dim"
+             "| q[n s (head dim)] k[n l head 2 dim] v[]? b[]? m[..m]? ab~[n head s l]?"
+             "-> y[n s (head dim)] ; head = attr num_heads 0 ; pin n s l"
+             "; macs n s l head dim + n s l head dim"
+             "| q[n s (head dim)] k[n l (head dim)] v[n l (head vdim)] b[]? m[..m]? ab~[n head s t]?"
+             "pk[n head p dim] pv[n head p vdim]"
+             "-> y[n s (head vdim)] nk[n head t dim]? nv[n head t vdim]?"
+             "; head = attr num_heads 0 ; pin n s l p t ; macs n s l head dim + n s l head vdim"
+             "| q[n s (head dim)] k[n l (head dim)] v[n l (head dim)] b[(3 head dim)] m[..m]? ab~[n head s l]?"
+             "-> y[n s (head dim)] nk[n head l dim]? nv[n head l dim]?"
+             "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head dim"
+             "| q[n s (head dim)] k[n l (head dim)] v[n l (head vdim)] b[]? m[..m]? ab~[n head s l]?"
+             "-> y[n s (head vdim)] nk[n head l dim]? nv[n head l vdim]?"
+             "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head vdim"
+             "| q[n s (head dim)] k[n head l dim] v[n head l vdim] b[]? m[..m]? ab~[n head s l]?"
+             "-> y[n s (head vdim)] nk[n head l dim]? nv[n head l vdim]?"
+             "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head vdim",
+     .effect = kProduct, .patch = patch_attention, .domain = "com.microsoft"},
+    {.op = "QuickGelu", .line = kUnary, .domain = "com.microsoft"},
+    {.op = "RotaryEmbedding",
+     .line = "x[n head s (half 2)] at[..p] cos[..c half] sin[..c half] -> y[n head s (half 2)]"
+             "; pin n s c ; if interleaved = 1"
+             "| x[n s (head half 2)] at[..p] cos[..c half] sin[..c half] -> y[n s (head half 2)]"
+             "; head = attr num_heads 0 ; pin n s c ; if interleaved = 1"
+             "| x[n head s (2 half)] at[..p] cos[..c half] sin[..c half] -> y[n head s (2 half)]"
+             "; pin n s c"
+             "| x[n s (head 2 half)] at[..p] cos[..c half] sin[..c half] -> y[n s (head 2 half)]"
+             "; head = attr num_heads 0 ; pin n s c",
+     .effect = kQuotient, .infer = infer_rotary, .factor = factor_rotary, .domain = "com.microsoft"},
+    {.op = "SkipLayerNormalization",
+     .line = "x[..a c] skip[..a c] gamma[c] beta[c]? b[c]? -> y[..a c] m[..a 1]? v[..a 1]? sum[..a c]?"
+             "; mixes c",
+     .domain = "com.microsoft"},
+    {.op = "SkipSimplifiedLayerNormalization",
+     .line = "x[..a c] skip[..a c] gamma[c] b[c]? -> y[..a c] m[..a 1]? v[..a 1]? sum[..a c]? ; mixes c",
+     .domain = "com.microsoft"},
     // What TorchScript has and ONNX has not: pools onto a grid of any size, and recurrent layers
     // with gates in one matrix, one node per layer and direction.
     {.op = "AdaptiveAveragePool", .infer = infer_resize, .factor = factor_resize, .domain = "torch"},
     {.op = "AdaptiveMaxPool", .infer = infer_resize, .factor = factor_resize, .domain = "torch"},
     {.op = "Gru",
      .line = "x[t n i] w[(3 h) i] r[(3 h) h] b[(3 h)]? c[(3 h)]? h0[1 n h]? -> y[t n h] yh[1 n h]?"
-             "; macs x w",
+             "; macs x w + t n r",
      .effect = kProduct, .domain = "torch"},
     {.op = "Lstm",
      .line = "x[t n i] w[(4 h) i] r[(4 h) h] b[(4 h)]? c[(4 h)]? h0[1 n h]? c0[1 n h]?"
-             "-> y[t n h] yh[1 n h]? yc[1 n h]? ; macs x w",
+             "-> y[t n h] yh[1 n h]? yc[1 n h]? ; macs x w + t n r",
      .effect = kProduct, .domain = "torch"},
     {.op = "Rnn",
-     .line = "x[t n i] w[h i] r[h h] b[h]? c[h]? h0[1 n h]? -> y[t n h] yh[1 n h]? ; macs x w",
+     .line = "x[t n i] w[h i] r[h h] b[h]? c[h]? h0[1 n h]? -> y[t n h] yh[1 n h]? ; macs x w + t n r",
      .effect = kProduct, .domain = "torch"},
 });
 // clang-format on

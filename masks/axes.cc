@@ -28,12 +28,16 @@ bool stands_in(const Factors& factors, ValueId value, int letter) {
   });
 }
 
-/// Does the policy want this letter of this node to be free? Heads are the axes that a product of
-/// two activations repeats, head dimensions those that it sums over or takes from its second
-/// operand.
+/// Does the policy want this letter of this node to be free? Operators of attention name theirs.
+/// Elsewhere heads are the axes that a product of two activations repeats, head dimensions those
+/// that it sums over or takes from its second operand.
 bool prefers(const Graph& graph, const Node& node, const Factors& factors, int letter,
              Granularity granularity) {
   if (granularity == Granularity::kChannel) return false;
+  const std::string& name = factors.letters[static_cast<size_t>(letter)].name;
+  if (name == "head") return granularity == Granularity::kHead;
+  if (name == "dim" || name == "vdim" || name == "half")
+    return granularity == Granularity::kHeadDim;
   if (granularity == Granularity::kGroup) {
     return (node.op == "Conv" || node.op == "ConvTranspose") &&
            factors.letters[static_cast<size_t>(letter)].name == "g";

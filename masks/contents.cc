@@ -247,6 +247,9 @@ class Tracer {
         const bool plain = op == "PRelu" || op == "Dropout" || !has_zero_after_first(seen, j);
         return zero && plain && view.inputs() < 3 ? Content::kZero : constant;
       }
+      case Effect::kZeros:
+        return Content::kZero;
+      case Effect::kShifted:
       case Effect::kConstant:
       case Effect::kUndefined:
         return constant;

@@ -22,11 +22,13 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
   for (const Node& node : graph.nodes) {
     const auto formula = macs_formula(NodeView(graph, node, facts));
     if (!formula) continue;
-    std::vector<Factor> factors;
-    for (const auto& f : formula->factors) {
-      factors.push_back({coupling.line_of(f.value, f.dim), f.stride, f.size});
+    for (const auto& product : formula->products) {
+      std::vector<Factor> factors;
+      for (const auto& f : product) {
+        factors.push_back({coupling.line_of(f.value, f.dim), f.stride, f.size});
+      }
+      add(macs_, factors);
     }
-    add(macs_, factors);
   }
   dense_ = under(AxisMasks::all_kept(coupling));
 }

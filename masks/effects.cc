@@ -146,8 +146,7 @@ class Tracer {
 
   /// Summed without being zero, or made infinite: the masked original does not tell.
   static bool spoils(const Letter& letter, Effect effect, const Standing& at) {
-    if (letter.contracted)
-      return effect == Effect::kProduct ? at.zeros == 0 : at.zeros < at.operands;
+    if (letter.contracted) return is_product(effect) ? at.zeros == 0 : at.zeros < at.operands;
     return at.divisor || (effect == Effect::kUndefined && at.zeros > 0);
   }
 
@@ -164,6 +163,9 @@ class Tracer {
         return at.zeros > 0 && !at.later_nonzero;
       case Effect::kQuotient:
         return at.first_zero && !at.divisor;
+      case Effect::kZeros:
+        return true;
+      case Effect::kShifted:
       case Effect::kConstant:
       case Effect::kUndefined:
         return false;

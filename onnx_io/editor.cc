@@ -246,6 +246,24 @@ void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
   impl_.edited = true;
 }
 
+void OnnxEditor::set_number(const std::string& key, const std::string& name, double value) {
+  onnx::NodeProto& node = impl_.index->node(key);
+  AttributeProto* attribute = nullptr;
+  for (AttributeProto& known : *node.mutable_attribute()) {
+    if (known.name() == name) attribute = &known;
+  }
+  if (attribute == nullptr) {
+    attribute = node.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(AttributeProto::FLOAT);
+  }
+  if (attribute->type() != AttributeProto::FLOAT) {
+    throw errors::bad_attribute(key, name, "does not hold a floating point number");
+  }
+  attribute->set_f(static_cast<float>(value));
+  impl_.edited = true;
+}
+
 void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
   ModelIndex& index = *impl_.index;
   onnx::NodeProto& node = index.node(key);

@@ -37,6 +37,8 @@ class OnnxEditor : public ModelEditor {
   void set_attribute(const std::string& node, const std::string& attribute,
                      std::span<const int64_t> values) override;
 
+  void set_number(const std::string& node, const std::string& attribute, double value) override;
+
   /// An input beyond those that the node has is appended, with absent ones between.
   void set_input(const std::string& node, int input, const HostTensor& constant) override;
 

@@ -40,7 +40,7 @@ class Finder {
         }
       }
       if (letter.contracted) {
-        sum(view, id, terms, effect_of(view) == Effect::kProduct);
+        sum(view, id, terms, is_product(effect_of(view)));
       } else {
         recurrence(node, id, terms);
       }

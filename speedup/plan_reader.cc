@@ -249,7 +249,9 @@ PlanInteger read_integer(const Cursor& at) {
   if (at.has("input")) entry.input = small(at.at("input"), 0);
   entry.from = read_tensor(at.at("from"));
   entry.to = read_tensor(at.at("to"));
-  if (entry.input < 0 && entry.to.floating()) at.at("to").wanted("integers: it is an attribute");
+  if (entry.input < 0 && entry.to.floating() && entry.to.count() != 1) {
+    at.at("to").wanted("integers, or one number: it is an attribute");
+  }
   return entry;
 }
 

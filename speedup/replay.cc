@@ -66,7 +66,9 @@ void replay(const Plan& plan, ModelEditor& editor) {
     if (!fold.values.empty()) editor.assign(fold.tensor, fold.values);
   }
   for (const PlanInteger& entry : plan.integers) {
-    if (entry.input < 0) {
+    if (entry.input < 0 && entry.to.floating()) {
+      editor.set_number(entry.node, entry.what, entry.to.number(0));
+    } else if (entry.input < 0) {
       editor.set_attribute(entry.node, entry.what, entry.to.ints);
     } else {
       editor.set_input(entry.node, entry.input, entry.to);

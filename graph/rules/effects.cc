@@ -1,5 +1,7 @@
 // What a removed slice becomes, where that depends on the operands' values.
 #include <algorithm>
+#include <cctype>
+#include <string>
 
 #include "parsimony/graph/rules/rules.h"
 
@@ -44,6 +46,47 @@ Effect effect_of_pow(const NodeView& view) {
   for (int64_t i = 1; i < exponent->count(); ++i) least = std::min(least, exponent->number(i));
   if (least < 0) return Effect::kUndefined;
   return least > 0 ? Effect::kQuotient : Effect::kConstant;
+}
+
+/// Filled with zeros unless `value` says otherwise.
+Effect effect_of_constant_of_shape(const NodeView& view) {
+  const Attribute* value = view.find("value");
+  if (value == nullptr) return Effect::kZeros;
+  const auto all_zero = [](const auto* list) {
+    return list != nullptr &&
+           std::all_of(list->begin(), list->end(), [](auto v) { return v == 0; });
+  };
+  const bool zeros = all_zero(std::get_if<std::vector<double>>(value)) ||
+                     all_zero(std::get_if<std::vector<int64_t>>(value));
+  return zeros ? Effect::kZeros : Effect::kConstant;
+}
+
+namespace {
+
+/// f(0) = 0, with parameters as they are by default; others move it.
+bool keeps_zero(std::string activation) {
+  for (char& c : activation) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view kKeep[] = {"elu",      "leakyrelu", "relu",           "scaledtanh",
+                                        "softsign", "tanh",      "thresholdedrelu"};
+  return std::find(std::begin(kKeep), std::end(kKeep), activation) != std::end(kKeep);
+}
+
+}  // namespace
+
+/// A hidden unit without weights stays zero if what squashes it, and not only its gates, keeps
+/// zero: f of RNN, g of GRU, g and h of LSTM, for each direction.
+/// @source ONNX operators RNN, GRU and LSTM, opset 14
+Effect effect_of_recurrence(const NodeView& view) {
+  const Attribute* found = view.find("activations");
+  if (found == nullptr) return Effect::kProduct;
+  const auto* names = std::get_if<std::vector<std::string>>(found);
+  if (names == nullptr) return Effect::kShifted;
+  const size_t gates = view.node().op == "RNN" ? 0 : 1;  // the first of each direction
+  const size_t each = view.node().op == "LSTM" ? 3 : view.node().op == "GRU" ? 2 : 1;
+  for (size_t i = 0; i < names->size(); ++i) {
+    if (i % each >= gates && !keeps_zero((*names)[i])) return Effect::kShifted;
+  }
+  return Effect::kProduct;
 }
 
 }  // namespace parsimony::rules

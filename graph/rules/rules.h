@@ -77,9 +77,18 @@ void patch_resize(PatchView& view);
 Shapes infer_einsum(const NodeView& view);
 Factors factor_einsum(const NodeView& view);
 
+// attention.cc
+Shapes infer_attention(const NodeView& view);
+Factors factor_attention(const NodeView& view);
+void patch_attention(PatchView& view);
+Shapes infer_rotary(const NodeView& view);
+Factors factor_rotary(const NodeView& view);
+
 // effects.cc: what zero becomes, where operands decide
 Effect effect_of_clip(const NodeView& view);
 Effect effect_of_pad(const NodeView& view);
 Effect effect_of_pow(const NodeView& view);
+Effect effect_of_constant_of_shape(const NodeView& view);
+Effect effect_of_recurrence(const NodeView& view);
 
 }  // namespace parsimony::rules

@@ -51,7 +51,7 @@ TEST(Notation, ReadsClauses) {
   EXPECT_EQ(a.bindings[1].fallback, 2);
   EXPECT_EQ(a.pins, (std::vector<std::string>{"r"}));
   EXPECT_EQ(a.mixes, (std::vector<std::string>{"c"}));
-  EXPECT_EQ(a.macs, (std::vector<std::string>{"w", "y"}));
+  EXPECT_EQ(a.macs, (std::vector<std::vector<std::string>>{{"w", "y"}}));
   ASSERT_EQ(a.swaps.size(), 1U);
   EXPECT_EQ(a.swaps[0].attribute, "transB");
   EXPECT_EQ(a.since, 13);
@@ -64,7 +64,12 @@ TEST(Notation, ReadsAlternatives) {
   const Line line = parse("a[k] b[k] -> y[] | a[..b m k] b[k] -> y[..b m] ; macs b y");
   ASSERT_EQ(line.alternatives.size(), 2U);
   EXPECT_TRUE(line.alternatives[0].outputs[0].dims.empty());
-  EXPECT_EQ(line.alternatives[1].macs.size(), 2U);
+  EXPECT_EQ(line.alternatives[1].macs[0].size(), 2U);
+}
+
+TEST(Notation, ReadsSumsOfProducts) {
+  const Alternative a = only("x[t i] w[h i] r[h h] -> y[t h] ; macs x w + t r");
+  EXPECT_EQ(a.macs, (std::vector<std::vector<std::string>>{{"x", "w"}, {"t", "r"}}));
 }
 
 TEST(Notation, SpaceDoesNotMatter) {

@@ -79,20 +79,20 @@ TEST_F(BadInput, NoGraphNoNodes) {
 
 TEST_F(BadInput, VersionsOutsideOfTheRange) {
   onnx::ModelProto model = model_of(kGood);
-  model.mutable_opset_import(0)->set_version(22);
+  model.mutable_opset_import(0)->set_version(24);
   EXPECT_EQ(complaint<UnsupportedError>(model),
             path() +
-                ": opset 22: wanted 7 to 21; convert the model with onnx.version_converter or "
+                ": opset 24: wanted 7 to 23; convert the model with onnx.version_converter or "
                 "export it again");
   model.mutable_opset_import(0)->set_version(6);
   EXPECT_NE(complaint<UnsupportedError>(model), "");
-  model.mutable_opset_import(0)->set_version(21);
+  model.mutable_opset_import(0)->set_version(23);
   EXPECT_NO_THROW({
     save(model, path());
     ModelFile file(path());
   });
   model.set_ir_version(99);
-  EXPECT_NE(complaint<UnsupportedError>(model).find("IR version 99: wanted 3 to 10"),
+  EXPECT_NE(complaint<UnsupportedError>(model).find("IR version 99: wanted 3 to 11"),
             std::string::npos);
   model.set_ir_version(8);
   model.clear_opset_import();

@@ -250,6 +250,22 @@ TEST(Editor, SetInputTakesEveryElementType) {
   EXPECT_TRUE(std::isinf(rounded[3]));
 }
 
+TEST(Editor, SetsOneNumber) {
+  Edit edit(R"(g (float[2] x) => (float[2] z) {
+    y = LeakyRelu <alpha = 0.5> (x)
+    z = Relu (y) })");
+  edit.editor.set_number("y", "alpha", 0.25);
+  edit.editor.set_number("z", "scale", 2);
+  EXPECT_NE(error_of<ModelError>([&] { edit.editor.set_number("nobody", "alpha", 1); }), "");
+  const std::vector<int64_t> two = {2};
+  edit.editor.set_attribute("z", "group", two);
+  EXPECT_NE(error_of<ModelError>([&] { edit.editor.set_number("z", "group", 1); }), "");
+  const onnx::ModelProto out = edit.written();
+  EXPECT_EQ(out.graph().node(0).attribute(0).f(), 0.25F);
+  EXPECT_EQ(out.graph().node(1).attribute(0).f(), 2.0F);
+  EXPECT_EQ(out.graph().node(1).attribute(0).type(), onnx::AttributeProto::FLOAT);
+}
+
 TEST(Editor, SetsIntegerAttributes) {
   Edit edit(R"(g (float[2] x) => (float[2] z) {
     y = Conv <group = 4, pads = [1, 1], auto_pad = "VALID"> (x, x)

@@ -189,8 +189,9 @@ TEST(Plan, FaultsAreNamedWithTheirPlace) {
        "p.json: groups[0].mixes: found 0, wanted true or false"},
       {"\"tensor\": \"conv1.weight\"", "\"tensor\": \"\"",
        "p.json: groups[0].slices[0].tensor: found \"\", wanted a name"},
-      {"\"to\": 2}", "\"to\": {\"dtype\": \"float32\", \"dims\": [], \"values\": [2]}}",
-       "p.json: integers[1].to: found an object, wanted integers: it is an attribute"},
+      {"\"to\": 2}", "\"to\": {\"dtype\": \"float32\", \"dims\": [2], \"values\": [2, 3]}}",
+       "p.json: integers[1].to: found an object, wanted integers, or one number: it is an "
+       "attribute"},
       {"\"to\": 2}", "\"to\": \"two\"}",
        "p.json: integers[1].to: found \"two\", wanted an integer from -9223372036854775808 to "
        "9223372036854775807"},

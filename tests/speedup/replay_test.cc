@@ -36,6 +36,9 @@ class Recorder : public ModelEditor {
     calls.push_back("set " + node + "." + attribute + " " +
                     to_string(Shape(values.begin(), values.end())));
   }
+  void set_number(const std::string& node, const std::string& attribute, double value) override {
+    calls.push_back("set " + node + "." + attribute + " " + std::to_string(value));
+  }
   void set_input(const std::string& node, int input, const HostTensor& constant) override {
     calls.push_back("feed " + node + ":" + std::to_string(input) + " " + to_string(constant.ints) +
                     " as " + to_string(constant.dims));
@@ -76,6 +79,14 @@ TEST(Replay, CopiesThenZerosThenSlicesThenIntegers) {
   EXPECT_EQ(replayed(plan),
             (Calls{"copy b_2 of b for add2:1", "zero 3 of b_2", "slice b_2 0/4[0, 3]",
                    "feed flat:1 [0, 2] as [2]", "set conv.group [2]", "set split.split [1, 1]"}));
+}
+
+TEST(Replay, ANumberIsNoListOfIntegers) {
+  Plan plan = slicing({{"w", 0, "out", 4, {0, 3}}});
+  const auto number = [](double value) { return HostTensor{DType::kFloat32, {}, {}, {value}}; };
+  plan.integers = {{"attention", "scale", -1, number(0.25), number(0.5)}};
+  EXPECT_EQ(replayed(plan), (Calls{"slice w 0/4[0, 3]", "set attention.scale 0.500000"}));
+  EXPECT_EQ(Plan::from_json(plan.to_json(), "p.json"), plan);
 }
 
 TEST(Replay, OneCutPerTensorWithAllItsAxes) {

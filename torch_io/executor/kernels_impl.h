@@ -39,6 +39,26 @@ Tensors identity(const Call& call);
 Tensors affine(const Call& call);
 Tensors image_scaler(const Call& call);
 
+// attention.cc
+Tensors attention(const Call& call);
+Tensors multi_head_attention(const Call& call);
+Tensors packed_attention(const Call& call);
+Tensors group_query_attention(const Call& call);
+Tensors rotary_embedding(const Call& call);
+Tensors attention_presence(const Operator& op, const Call& call, const Tensors& outputs);
+
+// fused.cc
+Tensors biased_gelu(const Call& call);
+Tensors fast_gelu(const Call& call);
+Tensors quick_gelu(const Call& call);
+Tensors fused_matmul(const Call& call);
+Tensors rms_normalization(const Call& call);
+Tensors skip_layer_normalization(const Call& call);
+Tensors skip_rms_normalization(const Call& call);
+Tensors embed_layer_normalization(const Call& call);
+Tensors embedded(const Operator& op, const Call& call, const Tensors& outputs);
+Tensors skipped_presence(const Operator& op, const Call& call, const Tensors& outputs);
+
 // activation.cc
 Tensors celu(const Call& call);
 Tensors elu(const Call& call);

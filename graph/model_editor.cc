@@ -1,0 +1,12 @@
+#include "parsimony/graph/model_editor.h"
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+
+void ModelEditor::set_number(const std::string& node, const std::string& attribute, double value) {
+  throw errors::bad_attribute(node, attribute,
+                              "cannot become " + std::to_string(value) + " in this format");
+}
+
+}  // namespace parsimony

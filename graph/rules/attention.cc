@@ -1,0 +1,122 @@
+// Attention as one operator: com.microsoft's and ONNX's. Their lines name "head" and "dim"; what is
+// here is what a line cannot say: the growing cache, the scale that the size of a head implies, and
+// the attributes that count heads.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "parsimony/graph/match.h"
+#include "parsimony/graph/rules/builder.h"
+#include "parsimony/graph/rules/rules.h"
+
+namespace parsimony::rules {
+namespace {
+
+const notation::Line& line_of(const NodeView& view) {
+  return *compiled(*find_rule(view.node().domain, view.node().op));
+}
+
+/// Where the queries stand, head by head: dimension `dim` of `value` is a product that ends in a
+/// head's `size` elements.
+struct Heads {
+  ValueId value = kNone;
+  int dim = 0;
+  int64_t size = 0;
+};
+
+int64_t heads_asked(const NodeView& view) {
+  const bool is_onnx = view.node().domain.empty();
+  return view.attr(is_onnx ? "q_num_heads" : "num_heads", 0);
+}
+
+/// Empty where the operator does not tell, or does not fit.
+std::optional<Heads> heads_of(const NodeView& view) {
+  const bool packed = view.node().op == "Attention" && !view.node().domain.empty();
+  const ValueId value = view.input(packed ? 1 : 0);
+  const Shape* shape = view.shape(value);
+  if (shape == nullptr || shape->empty()) return std::nullopt;
+  const auto last = static_cast<int>(shape->size()) - 1;
+  const int64_t size = shape->back();
+  if (!packed && shape->size() > 3) return Heads{value, last, size};
+  const int64_t heads = heads_asked(view) * (packed ? 3 : 1);
+  if (heads <= 0 || size % heads != 0) return std::nullopt;
+  return Heads{value, last, size / heads};
+}
+
+/// Query, key and value of one size each, in one matrix.
+bool equal_parts(const NodeView& view) {
+  const std::vector<int64_t> sizes = view.attrs("qkv_hidden_sizes");
+  return std::all_of(sizes.begin(), sizes.end(), [&](int64_t s) { return s == sizes[0]; });
+}
+
+}  // namespace
+
+Shapes infer_attention(const NodeView& view) {
+  if (view.find("qkv_hidden_sizes") != nullptr && !equal_parts(view)) {
+    const Shape* x = view.in_shape(0);
+    if (x == nullptr || x->size() != 3) return Shapes(static_cast<size_t>(view.outputs()));
+    Shapes shapes(static_cast<size_t>(view.outputs()));
+    shapes[0] = Shape{(*x)[0], (*x)[1], view.attrs("qkv_hidden_sizes").back()};
+    return shapes;
+  }
+  return infer_line(line_of(view), view);
+}
+
+Factors factor_attention(const NodeView& view) {
+  if (view.find("qkv_hidden_sizes") != nullptr && !equal_parts(view)) {
+    return pin_operands(view, "query, key and value of different sizes in one matrix");
+  }
+  return factor_line(line_of(view), view);
+}
+
+/// @source onnxruntime, ContribOperators.md: MultiHeadAttention, Attention, GroupQueryAttention;
+/// ONNX operator Attention, opset 23: a scale that is not given is 1 / sqrt(size of a head)
+void patch_attention(PatchView& view) {
+  const auto heads = heads_of(view.before);
+  const auto* kept = heads ? view.kept(heads->value, heads->dim) : nullptr;
+  if (kept == nullptr) return;
+  std::set<int64_t> dims;
+  std::set<int64_t> which;
+  for (const int64_t i : *kept) {
+    dims.insert(i % heads->size);
+    which.insert(i / heads->size);
+  }
+  // Where the heads are a letter of the line, the line changes the attribute that counts them.
+  const bool is_onnx = view.before.node().domain.empty();
+  if (const int64_t asked = heads_asked(view.before);
+      asked > 0 && (is_onnx || view.before.node().op == "GroupQueryAttention")) {
+    view.set_attribute(is_onnx ? "q_num_heads" : "num_heads", {asked}, {std::ssize(which)});
+  }
+  if (const auto sizes = view.before.attrs("qkv_hidden_sizes"); !sizes.empty()) {
+    const auto size = static_cast<int64_t>(kept->size()) / 3;
+    view.set_attribute("qkv_hidden_sizes", sizes, {size, size, size});
+  }
+  const Attribute* scale = view.before.find("scale");
+  const auto* given = scale == nullptr ? nullptr : std::get_if<double>(scale);
+  const bool implied = given == nullptr || *given == 0;
+  if (implied && static_cast<int64_t>(dims.size()) != heads->size) {
+    const auto size = [](auto n) { return static_cast<double>(n); };
+    const auto frozen = static_cast<float>(1 / std::sqrt(size(heads->size)));
+    view.set_number("scale", static_cast<float>(1 / std::sqrt(size(dims.size()))), frozen);
+  }
+}
+
+/// Rotating a part of each head tells the two parts apart.
+Factors factor_rotary(const NodeView& view) {
+  const Shape* table = view.in_shape(view.node().domain.empty() ? 1 : 2);
+  const int64_t rotated = view.attr("rotary_embedding_dim", 0);
+  const Shape* x = view.in_shape(0);
+  if (rotated > 0 && table != nullptr && x != nullptr) {
+    const int64_t heads = view.attr("num_heads", 0);
+    const int64_t size = x->size() == 4 ? x->back() : heads > 0 ? x->back() / heads : 0;
+    if (size != rotated) return pin_operands(view, "a part of each head is rotated");
+  }
+  return factor_line(line_of(view), view);
+}
+
+Shapes infer_rotary(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  return x == nullptr ? Shapes(1) : Shapes{*x};
+}
+
+}  // namespace parsimony::rules

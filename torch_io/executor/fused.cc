@@ -1,0 +1,136 @@
+// Operators of com.microsoft, and of ONNX from opset 23 on, that do what several others do in a
+// row.
+#include <cmath>
+
+#include "parsimony/torch_io/executor/kernels_impl.h"
+
+namespace parsimony::executor {
+namespace {
+
+at::Tensor both(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined()) return b;
+  return b.defined() ? a.logical_and(b) : a;
+}
+
+/// LayerNormalization of `x` where it is present, with scale and bias of the operands named.
+Tensors normalised(const Call& call, const at::Tensor& x, const at::Tensor& present, size_t scale,
+                   int bias) {
+  Tensors operands{x, call.in(scale)};
+  if (bias >= 0 && call.has_in(position(bias))) operands.push_back(call.in(position(bias)));
+  Call inner = call.on(std::move(operands));
+  inner.present = {present};
+  return layer_normalization(inner);
+}
+
+at::Tensor root_mean_square(const Call& call, const at::Tensor& x, const at::Tensor& present,
+                            const at::Tensor& scale) {
+  const int64_t first = wrapped(call.integer("axis", -1), x.dim());
+  Ints axes;
+  for (int64_t i = first; i < x.dim(); ++i) axes.push_back(i);
+  at::Tensor squares = at::square(x);
+  at::Tensor mean;
+  if (present.defined()) {
+    const at::Tensor p = present.to(x.scalar_type());
+    mean = at::sum(squares * p, axes, true) / at::clamp_min(at::sum(p, axes, true), 1);
+  } else {
+    mean = at::mean(squares, axes, true);
+  }
+  return x * at::rsqrt(mean + call.real("epsilon", 1e-5)) * scale;
+}
+
+/// The sum of input, skip and bias, and where all of them are present.
+struct Skipped {
+  at::Tensor sum;
+  at::Tensor present;
+};
+
+Skipped skipped(const Call& call, size_t bias) {
+  Skipped result{call.in(0) + call.in(1), both(call.presence(0), call.presence(1))};
+  if (call.has_in(bias)) {
+    result.sum = result.sum + call.in(bias);
+    result.present = both(result.present, call.presence(bias));
+  }
+  if (result.present.defined()) result.present = result.present.expand(result.sum.sizes());
+  return result;
+}
+
+Tensors with_sum(const Call& call, Tensors normal, const at::Tensor& sum) {
+  normal.resize(std::min<size_t>(call.outputs(), 4));
+  if (normal.size() > 3) normal[3] = sum;
+  return normal;
+}
+
+}  // namespace
+
+Tensors biased_gelu(const Call& call) {
+  const at::Tensor x = call.has_in(1) ? call.in(0) + call.in(1) : call.in(0);
+  return {at::gelu(x, "none")};
+}
+
+/// By tanh. @source onnxruntime, ContribOperators.md, FastGelu
+Tensors fast_gelu(const Call& call) {
+  const at::Tensor x = call.has_in(1) ? call.in(0) + call.in(1) : call.in(0);
+  return {at::gelu(x, "tanh")};
+}
+
+Tensors quick_gelu(const Call& call) {
+  return {call.in(0) * at::sigmoid(call.in(0) * call.real("alpha", 1.702))};
+}
+
+Tensors fused_matmul(const Call& call) {
+  if (call.integer("transBatchA", 0) != 0 || call.integer("transBatchB", 0) != 0) {
+    call.unsupported("exchanges batch and rows");
+  }
+  const auto turned = [&](size_t i, std::string_view attribute) {
+    return call.integer(attribute, 0) != 0 ? call.in(i).transpose(-1, -2) : call.in(i);
+  };
+  return {at::matmul(turned(0, "transA"), turned(1, "transB")) * call.real("alpha", 1)};
+}
+
+Tensors rms_normalization(const Call& call) {
+  return {root_mean_square(call, call.in(0), call.presence(0), call.in(1))};
+}
+
+Tensors skip_layer_normalization(const Call& call) {
+  const Skipped skip = skipped(call, 4);
+  return with_sum(call, normalised(call, skip.sum, skip.present, 2, 3), skip.sum);
+}
+
+Tensors skip_rms_normalization(const Call& call) {
+  const Skipped skip = skipped(call, 3);
+  Tensors results{root_mean_square(call, skip.sum, skip.present, call.in(2))};
+  return with_sum(call, std::move(results), skip.sum);
+}
+
+Tensors embed_layer_normalization(const Call& call) {
+  if (call.has_in(7) || call.outputs() > 1 + 1) call.unsupported("has a mask, or tells its sums");
+  const at::Tensor tokens = call.in(0).to(at::kLong);
+  const int64_t length = tokens.size(1);
+  at::Tensor x = call.in(2).index({tokens});
+  at::Tensor present;
+  if (call.presence(2).defined()) present = call.presence(2).index({tokens});
+  x = x + (call.has_in(8) ? call.in(3).index({call.in(8).to(at::kLong)})
+                          : call.in(3).narrow(0, 0, length));
+  if (call.has_in(1) && call.has_in(4)) x = x + call.in(4).index({call.in(1).to(at::kLong)});
+  Tensors results{normalised(call, x, present, 5, 6).front()};
+  if (call.outputs() > 1) results.push_back(at::zeros({tokens.size(0)}, at::kInt));
+  return results;
+}
+
+/// Present where the table of tokens is.
+Tensors embedded(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
+  Tensors results(outputs.size());
+  if (call.presence(2).defined()) {
+    results[0] = call.presence(2).index({call.in(0).to(at::kLong)});
+  }
+  return results;
+}
+
+/// Input and skip, as the sum of both.
+Tensors skipped_presence(const Operator& op, const Call& call, const Tensors& outputs) {
+  Call two = call;
+  two.present.resize(std::min<size_t>(two.present.size(), 2));
+  return elementwise(op, two, outputs);
+}
+
+}  // namespace parsimony::executor
