@@ -6,6 +6,7 @@
 #include "bench/support/decoder.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <vector>
@@ -76,8 +77,14 @@ BENCHMARK(decoder_time_against_copying)->Iterations(1)->UseManualTime();
 }  // namespace parsimony::bench
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view(argv[1]) == "--keep") {
-    parsimony::bench::save_decoder(std::string(argv[2]) + "/in.onnx");
+  if (argc >= 3 && std::string_view(argv[1]) == "--keep") {
+    const int64_t part = argc > 3 ? std::max(1, std::atoi(argv[3])) : 1;
+    parsimony::bench::DecoderSizes sizes;
+    for (int64_t* size :
+         {&sizes.width, &sizes.hidden, &sizes.heads, &sizes.key_heads, &sizes.words}) {
+      *size = std::max<int64_t>(1, *size / part);
+    }
+    parsimony::bench::save_decoder(std::string(argv[2]) + "/in.onnx", sizes);
     return 0;
   }
   return parsimony::bench::run_benchmarks(argc, argv);

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 
+#include "parsimony/api/prune.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/graph_editor.h"
+#include "parsimony/onnx_io/reader.h"
+#include "tests/support/fixture.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -46,6 +51,37 @@ Proof compare(const Computation& original, const Computation& small) {
 }
 
 const Computation kTwice = each([](const at::Tensor& x) { return 2 * x; });
+
+/// x · w0 … w7 with a Relu in between; twelve layers make rounding show.
+onnx::ModelProto half_model(int width) {
+  std::string text = "g (float16[4," + std::to_string(width) + "] x) => (float16[4," +
+                     std::to_string(width) + "] y) { ";
+  constexpr int kLayers = 12;
+  std::string from = "x";
+  for (int i = 0; i < kLayers; ++i) {
+    const std::string n = std::to_string(i);
+    const std::string to = i + 1 == kLayers ? "y" : "m" + n;
+    text += to + " = MatMul(" + from + ", w" + n + ") ";
+    if (i + 1 < kLayers) text += "r" + n + " = Relu(m" + n + ") ";
+    from = "r" + n;
+  }
+  onnx::ModelProto model = test::model_of(text + "}");
+  const std::string dims = std::to_string(width) + "x" + std::to_string(width);
+  for (int i = 0; i < kLayers; ++i) {
+    test::add_weight(model, "w" + std::to_string(i), dims, "float16");
+  }
+  return model;
+}
+
+class Runs : public Runner {
+ public:
+  explicit Runs(Computation run) : run_(std::move(run)) {}
+  Tensors run(const Tensors& inputs) override { return {run_(inputs.list)}; }
+  std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>&) override { return nullptr; }
+
+ private:
+  Computation run_;
+};
 
 TEST(Prove, MeasuresTheDifferenceAgainstTheLargestElement) {
   const Proof same = compare(kTwice, kTwice);
@@ -96,6 +132,31 @@ TEST(Prove, SaysWhereAgreementProvesLittle) {
 TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
   const Computation broken = each([](const at::Tensor& x) { return x.view({7}); });
   EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
+}
+
+/// Sums in another order are rounded otherwise, and of halves that shows.
+TEST(Prove, AllowsForTheRoundingOfHalves) {
+  const onnx::ModelProto model = half_model(24);
+  const test::TemporaryFolder folder;
+  {
+    std::ofstream out(folder / "half.onnx", std::ios::binary);
+    model.SerializeToOstream(&out);
+  }
+  onnx_io::ModelFile file(folder / "half.onnx");
+  Graph graph = onnx_io::to_graph(file);
+  const Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), {});
+  ASSERT_FALSE(pruning.plan.empty());
+  Reference reference(graph, pruning.analysis.probe, false, masked_run(graph, pruning.plan), {});
+  GraphEditor small(graph, GraphEditor::Elements::kAll);
+  replay(pruning.plan, small);
+  Runs right{plain_run(small.graph())};
+  const Proof proof = reference.prove(right);
+  EXPECT_TRUE(proof.holds()) << proof.worst()->difference << " of " << proof.worst()->tolerance;
+  EXPECT_LT(proof.worst()->tolerance, 1e-2);
+  Runs wrong{[&](const std::vector<at::Tensor>& inputs) {
+    return std::vector<at::Tensor>{1.05 * right.run(Tensors{inputs}).list.at(0)};
+  }};
+  EXPECT_FALSE(reference.prove(wrong).holds());
 }
 
 TEST(RandomInputs, AreTheSameForTheSameSeed) {

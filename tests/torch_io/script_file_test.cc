@@ -52,6 +52,28 @@ void replay_on(const Plan& plan, const std::string& from, const std::string& to,
   file.write(to);
 }
 
+/// As a hostile file may say: libtorch would read what lies behind the stored bytes.
+TEST(ScriptFile, TensorsBeyondTheirBytesAreRefused) {
+  const TemporaryFolder folder;
+  const auto refused = [&](std::vector<int64_t> sizes, std::vector<int64_t> strides) {
+    torch::jit::Module module = small_net();
+    const at::Tensor weight = module.attr("w1").toTensor();
+    weight.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+    module.save(folder / "net.pt");
+    return refusal(folder / "net.pt");
+  };
+  EXPECT_EQ(refused({8, 6}, {6, 1}), "");
+  EXPECT_EQ(refused({48}, {1}), "");
+  EXPECT_EQ(refused({1000, 48}, {0, 1}), "") << "expanded";
+  EXPECT_EQ(refused({9, 6}, {6, 1}),
+            (folder / "net.pt") +
+                ": not a TorchScript model: it holds a tensor of [9, 6] with strides [6, 1] from "
+                "element 0 on, of which 192 bytes are stored");
+  EXPECT_NE(refused({8, 6}, {7, 1}), "");
+  EXPECT_NE(refused({2, 2}, {int64_t{1} << 62, int64_t{1} << 62}), "");
+  EXPECT_NE(refused({int64_t{1} << 40, 48}, {0, 1}), "") << "192 TB when it is written out";
+}
+
 TEST(ScriptFile, PlansReplay) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.pt";

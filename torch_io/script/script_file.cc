@@ -11,6 +11,7 @@
 #include "parsimony/graph/files.h"
 #include "parsimony/graph/sha256.h"
 #include "parsimony/torch_io/script/archive_impl.h"
+#include "parsimony/torch_io/script/bounds_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 
@@ -71,12 +72,15 @@ ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()
   const std::string why = script::not_torchscript_because(bytes);
   if (!why.empty()) throw errors::not_torchscript(path, why);
   for (const std::string& name : script::extra_files(bytes)) impl_->extra[name] = "";
+  std::optional<std::string> beyond;
   try {
     std::istringstream stream(std::move(bytes));
     impl_->module = jit::load(stream, at::Device(at::kCPU), impl_->extra);
+    beyond = script::tensor_out_of_bounds(impl_->module);
   } catch (const std::exception& error) {  // libtorch throws of its own and of the library's
     throw errors::not_torchscript(path, script::first_line(error));
   }
+  if (beyond) throw errors::not_torchscript(path, "it holds " + *beyond);
 }
 
 ScriptFile::~ScriptFile() = default;
