@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the fuzzers of fuzz/ with clang and runs each for a while. A finding (a crash, an undefined
-# operation, more than 5 s or 2 GB for one input) ends the run with exit code 1 and the input that
+# operation, more than 5 s, or more than 4 times the input and 64 MB allocated) ends the run with exit code 1 and the input that
 # caused it in build/fuzz/.
 #
 #   tools/fuzz.sh [SECONDS] [NAME...]     default: 60 seconds each, all of them
@@ -13,13 +13,17 @@ tools/setup.sh
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz -- --quiet
 
+stored=build/fuzz/stored  # what earlier runs found to reach new code
+mkdir -p "$stored"
+tar -C "$stored" -xJf fuzz/corpus.tar.xz
+
 export UBSAN_OPTIONS=print_stacktrace=1
 [ $# -gt 0 ] || set -- $(cd fuzz && ls -- *.cc | sed 's/\.cc$//')
 for name in "$@"; do
   found="build/fuzz/corpus/$name"
   mkdir -p "$found"
   folders="$found"
-  for seeds in "fuzz/seeds/$name" "build/fuzz/fuzz/seeds/$name"; do
+  for seeds in "fuzz/seeds/$name" "build/fuzz/fuzz/seeds/$name" "$stored/$name"; do
     [ ! -d "$seeds" ] || folders="$folders $seeds"
   done
   log="build/fuzz/$name.log"

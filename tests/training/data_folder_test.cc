@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <jpeglib.h>
 #include <png.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -210,6 +211,18 @@ TEST_F(Damage, OfPngs) {
   EXPECT_NE(why.find("damaged image"), std::string::npos) << why;
   EXPECT_EQ(complaint("GIF89a"), "byte 0: damaged image: neither JPEG nor PNG");
   EXPECT_EQ(complaint(""), "byte 0: damaged image: neither JPEG nor PNG");
+}
+
+/// A header costs nothing to write.
+TEST_F(Damage, SaysMorePixelsThanAFileCanHave) {
+  std::string large = png(20, 20, PNG_FORMAT_RGB, test::pattern(1200).data());
+  const std::string side("\x00\x00\x40\x00", 4);  // 16,384
+  large.replace(16, 8, side + side);
+  const uLong sum = crc32(0, reinterpret_cast<const Bytef*>(large.data()) + 12, 17);
+  for (size_t i = 0; i < 4; ++i) large[29 + i] = static_cast<char>(sum >> (24 - 8 * i));
+  EXPECT_NE(complaint(large).find("damaged image: too many pixels for a file of its size"),
+            std::string::npos)
+      << complaint(large);
 }
 
 TEST_F(Damage, OfJpegs) {

@@ -166,6 +166,9 @@ TEST_F(IdxDamage, OfCompressedData) {
   EXPECT_EQ(complaint(name, ""), name + ": byte 0: damaged gzip data: the file is empty");
   EXPECT_EQ(complaint(name, "plain text"),
             name + ": byte 2: damaged gzip data: incorrect header check");
+  EXPECT_NE(complaint(name, test::gzipped(std::string(20'000'000, '\0')))
+                .find("it unpacks to more than 2 MB and 64 times its size"),
+            std::string::npos);
   std::string changed = good;
   changed[good.size() - 6] = static_cast<char>(~changed[good.size() - 6]);  // of the checksum
   EXPECT_EQ(complaint(name, changed), name + ": byte " + std::to_string(good.size() - 4) +
