@@ -10,6 +10,16 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import {
+  digits,
+  left,
+  milliseconds,
+  prunedGroups,
+  reasonsOf,
+  secondsBetween,
+  tableRow,
+} from './tables/cells.mjs';
+
 const [command, models] = process.argv.slice(2);
 if (!models) {
   console.error('usage: models_table.mjs PARSIMONY FOLDER');
@@ -78,32 +88,21 @@ ${runs.map(reasons).join('\n')}`;
 }
 
 function row({ name, report }, verdict) {
-  const left = ({ before, after }) => (before ? `${((100 * after) / before).toFixed(1)} %` : '–');
-  const pruned = report.groups.filter((g) => g.kept < g.size).length;
-  const stages = Object.entries(report.timings).filter(([s]) => s !== 'read' && s !== 'write');
-  const seconds = stages.reduce((sum, [, time]) => sum + time, 0);
-  const digits = (x) => (x === 0 ? '0' : (x?.toExponential(1) ?? '–'));
-  const cells = [
+  return tableRow([
     `\`${name.replace('.onnx', '')}\``,
     report.params.before.toLocaleString('en'),
     left(report.params),
     left(report.macs),
-    pruned,
+    prunedGroups(report).length,
     verdict.verdict,
     digits(verdict.difference),
     digits(verdict.tolerance),
-    `${(1000 * seconds).toFixed(0)} ms`,
-  ];
-  return `| ${cells.join(' | ')} |`;
+    milliseconds(secondsBetween(report)),
+  ]);
 }
 
 function reasons({ name, report }) {
-  const by = new Map();
-  for (const { axis, reason } of report.kept_whole) {
-    const general = reason.replace(/ \([^()]*\)$/, '');
-    by.set(general, [...(by.get(general) ?? []), axis]);
-  }
-  const lines = [...by].map(([reason, axes]) => {
+  const lines = [...reasonsOf(report)].map(([reason, axes]) => {
     const shown = axes.slice(0, 3).map((axis) => `\`${axis}\``).join(', ');
     return `  - ${reason}: ${shown}${axes.length > 3 ? ` and ${axes.length - 3} more` : ''}`;
   });

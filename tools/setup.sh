@@ -9,7 +9,7 @@ packages="
   libonnx-dev libprotobuf-dev protobuf-compiler libeigen3-dev nlohmann-json3-dev libcli11-dev
   libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libopenblas0-openmp
   libjpeg62-turbo-dev libpng-dev
-  libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch
+  libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch python3-torchvision
   clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
 "
 # Node runs the oracle. A Node that is there already, from wherever, will do.
