@@ -23,6 +23,7 @@ void add_options(CLI::App& app, Session& session) {
   add_apply(app, session);
   add_verify(app, session);
   add_sensitivity(app, session);
+  add_export(app, session);
   add_doctor(app, session);
   add_train(app, session);
   add_finetune(app, session);

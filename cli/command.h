@@ -36,6 +36,7 @@ void add_explain(CLI::App& app, Session& session);
 void add_apply(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_sensitivity(CLI::App& app, Session& session);
+void add_export(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);
 void add_finetune(CLI::App& app, Session& session);

@@ -147,6 +147,12 @@ ConfigError bad_batch(std::string_view found) {
                      ", wanted numbers from 1 on, for example 1,64");
 }
 
+UnsupportedError no_torchscript(std::string_view path) {
+  return UnsupportedError(std::string(path) +
+                          " is no TorchScript, which is what `export` writes as ONNX; an ONNX "
+                          "model is pruned as it is");
+}
+
 UnsupportedError onnx_only(std::string_view path) {
   return UnsupportedError("ONNX Runtime runs ONNX files only, and " + std::string(path) +
                           " is TorchScript");

@@ -51,6 +51,8 @@ IoError cannot_start(std::string_view what, std::string_view why);
 
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
 ConfigError bad_batch(std::string_view found);
+/// `export` was given what is no TorchScript.
+UnsupportedError no_torchscript(std::string_view path);
 UnsupportedError onnx_only(std::string_view path);
 /// `reasons`: one for each model and engine.
 UnsupportedError nothing_runs(std::span<const std::string> reasons);

@@ -11,6 +11,7 @@
 #include "parsimony/api/model.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/cli/calibration_order.h"
+#include "parsimony/cli/export_order.h"
 #include "parsimony/cli/recovery_order.h"
 #include "parsimony/cli/training_order.h"
 #include "parsimony/machine/report.h"
@@ -82,12 +83,16 @@ class TorchComponent {
   virtual Recovered recover(const Graph& original, const Plan& plan,
                             const RecoveryOrder& order) = 0;
 
+  /// Writes TorchScript as ONNX and proves it; see torch_io/export.
+  /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError
+  virtual ExportOutcome export_onnx(const ExportOrder& order) = 0;
+
  protected:
   ~TorchComponent() = default;  // lives as long as the process
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 8;
+constexpr int32_t kTorchInterface = 9;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

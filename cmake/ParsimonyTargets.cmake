@@ -80,6 +80,8 @@ function(parsimony_command folder)
   add_executable(parsimony ${sources})
   target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
     Threads::Threads ${CMAKE_DL_LIBS})
+  # ONNX's checker serves the component only.
+  target_link_options(parsimony PRIVATE LINKER:--as-needed)
   parsimony_allocator(parsimony)
   # `verify` runs a script: the installed one, or that of the source tree.
   file(RELATIVE_PATH share_from_bin

@@ -3,6 +3,7 @@
 
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/component/calibration.h"
+#include "parsimony/component/export.h"
 #include "parsimony/component/guard.h"
 #include "parsimony/component/recovery.h"
 #include "parsimony/component/runners.h"
@@ -72,6 +73,10 @@ class Component final : public cli::TorchComponent {
   Recovered recover(const Graph& original, const Plan& plan,
                     const cli::RecoveryOrder& order) override {
     return guarded([&] { return component::recover(original, plan, order); });
+  }
+
+  cli::ExportOutcome export_onnx(const cli::ExportOrder& order) override {
+    return guarded([&] { return component::export_onnx(order); });
   }
 
   ErrorData samples(const Graph& graph, const cli::CalibrationOrder& order) override {

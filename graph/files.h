@@ -31,6 +31,8 @@ class NewFile {
   /// Flushes to the disk and takes the target's place. @throws IoError
   void commit();
 
+  /// Where it grows until commit().
+  const std::string& temporary() const { return temporary_; }
   /// Descriptor of the open file, for those who write by other means.
   int descriptor() const { return descriptor_; }
 

@@ -141,4 +141,61 @@ UnsupportedError not_writable(std::string_view what, std::string_view why) {
                           ": it cannot be written as an ONNX model of its own");
 }
 
+namespace {
+
+std::string where_called(std::string_view line) {
+  return line.empty() ? std::string() : ", called in " + std::string(line);
+}
+
+}  // namespace
+
+UnsupportedError no_counterpart(std::string_view call, std::string_view node,
+                                std::string_view line) {
+  return UnsupportedError("node " + quoted(node) + " cannot be exported: " + std::string(call) +
+                          " has no counterpart in ONNX that is known here" + where_called(line) +
+                          ". Write the line with the operators that docs/export.md lists");
+}
+
+UnsupportedError undecided(std::string_view call, std::string_view line) {
+  return UnsupportedError(std::string(call) + " cannot be exported: the data decide its way" +
+                          where_called(line) +
+                          ". Trace the module (torch.jit.trace) on an input that goes the way you "
+                          "want, and export the trace");
+}
+
+UnsupportedError has_effect(std::string_view call, std::string_view line) {
+  return UnsupportedError(std::string(call) +
+                          " cannot be exported: it writes into a tensor or an attribute that "
+                          "is seen from elsewhere" +
+                          where_called(line) +
+                          ". Return the new tensor instead, and let state be an input and an "
+                          "output of \"forward\"");
+}
+
+UnsupportedError not_spelled(std::string_view op, std::string_view node, std::string_view why) {
+  return UnsupportedError("node " + quoted(node) + " cannot be exported: " + std::string(op) +
+                          ": " + std::string(why));
+}
+
+UnsupportedError batch_is_fixed(std::string_view why) {
+  return UnsupportedError("the batch cannot be left open: " + std::string(why) +
+                          ". Write -1 where the program writes that size down, as a trace of C++ "
+                          "code does with x.size(0), or export with the batch that is wanted");
+}
+
+UnsupportedError too_large_for_one_file(int64_t bytes) {
+  return UnsupportedError("the model needs " + std::to_string(bytes) +
+                          " bytes, an ONNX file holds 2147483647");
+}
+
+ConfigError bad_output_names(size_t given, size_t wanted) {
+  return ConfigError(std::to_string(given) + " names of outputs were given, the network has " +
+                     std::to_string(wanted));
+}
+
+ModelError checker_says(std::string_view why) {
+  return ModelError("the ONNX model that was made is refused by ONNX's checker: " +
+                    std::string(why));
+}
+
 }  // namespace parsimony::onnx_io::errors

@@ -49,4 +49,20 @@ ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t eleme
 /// Cannot become a model of its own.
 UnsupportedError not_writable(std::string_view what, std::string_view why);
 
+/// `call` is "aten::foo"; `line` where the program calls it, and may be empty.
+UnsupportedError no_counterpart(std::string_view call, std::string_view node,
+                                std::string_view line);
+/// What only the program's run decides: `call` is "prim::If" or "prim::Loop".
+UnsupportedError undecided(std::string_view call, std::string_view line);
+/// The call changes what lies outside of it: a tensor that others see, an attribute.
+UnsupportedError has_effect(std::string_view call, std::string_view line);
+/// The operator has a counterpart, but not as it is used here.
+UnsupportedError not_spelled(std::string_view op, std::string_view node, std::string_view why);
+/// A size that the graph fixes does not fit another batch.
+UnsupportedError batch_is_fixed(std::string_view why);
+UnsupportedError too_large_for_one_file(int64_t bytes);
+ConfigError bad_output_names(size_t given, size_t wanted);
+/// ONNX's own checker, of a model that we made.
+ModelError checker_says(std::string_view why);
+
 }  // namespace parsimony::onnx_io::errors

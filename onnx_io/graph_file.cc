@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/graph_file_impl.h"
 #include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
@@ -107,22 +108,24 @@ void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) 
   }
 }
 
-void add_input(const Value& value, onnx::GraphProto& to) {
-  onnx::ValueInfoProto& info = *to.add_input();
-  info.set_name(value.name);
+}  // namespace
+
+void set_type(const Value& value, onnx::ValueInfoProto& info) {
   auto& type = *info.mutable_type()->mutable_tensor_type();
   type.set_elem_type(data_type_of(value.dtype));
   if (!value.declared) return;
   auto& shape = *type.mutable_shape();
-  for (const int64_t dim : *value.declared) {
+  for (size_t d = 0; d < value.declared->size(); ++d) {
     auto& added = *shape.add_dim();
-    if (dim >= 0) added.set_dim_value(dim);
+    if ((*value.declared)[d] >= 0) {
+      added.set_dim_value((*value.declared)[d]);
+    } else if (d < value.symbols.size() && !value.symbols[d].empty()) {
+      added.set_dim_param(value.symbols[d]);
+    }
   }
 }
 
-}  // namespace
-
-std::string to_onnx(const Graph& graph) {
+onnx::ModelProto model_of(const Graph& graph) {
   if (graph.format != "onnx") throw errors::not_writable(graph.format, "is not of ONNX");
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
@@ -142,9 +145,15 @@ std::string to_onnx(const Graph& graph) {
   for (const Value& value : graph.values) {
     if (value.weight != kNone) add_weight(value, graph.weight(value.weight), to);
   }
-  for (const ValueId input : graph.inputs) add_input(graph.value(input), to);
+  for (const ValueId input : graph.inputs) {
+    onnx::ValueInfoProto& info = *to.add_input();
+    info.set_name(graph.value(input).name);
+    set_type(graph.value(input), info);
+  }
   for (const ValueId output : graph.outputs) to.add_output()->set_name(graph.value(output).name);
-  return model.SerializeAsString();
+  return model;
 }
+
+std::string to_onnx(const Graph& graph) { return model_of(graph).SerializeAsString(); }
 
 }  // namespace parsimony::onnx_io

@@ -78,6 +78,21 @@ void Interpreter::loop(jit::Node* node) {
   bind(node, std::move(carried));
 }
 
+namespace {
+
+/// Does the call change what it was given, or what blocks of it were given?
+bool writes(const jit::Node& node) {
+  if (node.kind() == c10::prim::SetAttr || is_in_place(node.kind().toUnqualString())) return true;
+  for (const jit::Block* block : node.blocks()) {
+    for (const jit::Node* inner : block->nodes()) {
+      if (writes(*inner)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 /// Tensors from outside that the block reads, in attributes too.
 void Interpreter::collect_captures(jit::Block& block, std::vector<ValueId>& values) {
   for (jit::Node* node : block.nodes()) {
@@ -107,6 +122,7 @@ void Interpreter::opaque(jit::Node* node) {
   builder_.begin(op);
   const auto results =
       builder_.emit_opaque(op, values, node->outputs().size(), !node->blocks().empty());
+  describe(node, writes(*node));
   for (size_t i = 0; i < results.size(); ++i) {
     const bool tensor = node->output(i)->type()->isSubtypeOf(*c10::TensorType::get());
     bindings_[node->output(i)] = tensor ? Binding::tensor(results[i]) : Binding{};

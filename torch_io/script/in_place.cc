@@ -75,6 +75,7 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
     const std::string op = node->kind().toUnqualString();
     pin_aliases(op, value);
     builder_.pin(op, {result});
+    describe(node, true);
     written.resize(1);
   }
   for (const auto& [before, after] : written) {

@@ -108,11 +108,11 @@ void Interpreter::define_outputs() {
   builder_.begin("output");
   for (ValueId value : tensors) {
     const bool computed = !graph_.value(value).is_input && graph_.value(value).weight == kNone;
-    if (!computed) value = builder_.emit("Identity", {{value}});
+    const bool again =
+        std::find(graph_.outputs.begin(), graph_.outputs.end(), value) != graph_.outputs.end();
+    if (!computed || again) value = builder_.emit("Identity", {{value}});
     pin_sizes_behind("return", value);
-    if (std::find(graph_.outputs.begin(), graph_.outputs.end(), value) == graph_.outputs.end()) {
-      graph_.outputs.push_back(value);
-    }
+    graph_.outputs.push_back(value);
   }
   if (graph_.outputs.empty()) throw errors::no_tensor_results();
 }
@@ -151,6 +151,7 @@ bool Interpreter::visit_structure(jit::Node* node) {
     std::vector<ValueId> tensors;
     collect_tensors(value, tensors);
     builder_.pin("SetAttr", tensors);
+    describe(node, true);
     const std::string path = owner.is(Kind::kObject) ? owner.object->path : "";
     const std::string name = node->s(c10::attr::name);
     written_[path.empty() ? name : path + "." + name] = value;

@@ -47,6 +47,8 @@ class Interpreter {
 
   /// @throws ConfigError, ModelError
   void run(const std::vector<InputSpec>& inputs);
+  /// What the results are called; follows `run`.
+  std::vector<std::string> result_names() const;
 
  private:
   // interpreter.cc
@@ -97,6 +99,9 @@ class Interpreter {
   // sizes.cc
   std::vector<Size> sizes_behind(ValueId number) const;
   void pin_sizes_behind(const std::string& op, ValueId number);
+
+  // described.cc
+  void describe(const torch::jit::Node* node, bool effect);
 
   // in_place.cc
   void write_to(torch::jit::Node* node, ValueId result);

@@ -49,4 +49,43 @@ void lower_attention(Call& call) {
   call.give(call.out.emit("MatMul", {{weights}, call.tensor(2)}));
 }
 
+/// _native_multi_head_attention(q, k, v, width, heads, w[3 d, d], b, w_out, b_out, mask,
+/// need_weights, average, mask_type) -> (y, weights): what nn.MultiheadAttention takes in
+/// evaluation mode. Its operator derives all sizes from the width, so that none of them may change.
+void lower_native_attention(Call& call) {
+  const Operand x = call.tensor(0);
+  const bool of_itself = call.tensor(1).value == x.value && call.tensor(2).value == x.value;
+  call.require(of_itself && call.none(9) && !call.flag(10) && call.rank(x.value) == 3);
+  const int64_t width = call.integer(3);
+  const int64_t heads = call.integer(4);
+  call.require(heads > 0 && width % heads == 0);
+  const int64_t each = width / heads;
+  const auto linear = [&](ValueId value, size_t weight, size_t bias) {
+    const ValueId matrix = transposed(call, call.tensor(weight).value);
+    return call.out.emit("Add",
+                         {{call.out.emit("MatMul", {{value}, {matrix}})}, call.tensor(bias)});
+  };
+  const auto permuted = [&](ValueId value, const std::vector<int64_t>& perm) {
+    return call.out.emit("Transpose", {{value}}, {{"perm", perm}});
+  };
+  const ValueId sizes = call.out.integers({width, width, width});
+  const auto parts =
+      call.out.emit_many("Split", {{linear(x.value, 5, 6)}, {sizes}}, 3, {{"axis", int64_t{2}}});
+  const auto apart = [&](ValueId part, const std::vector<int64_t>& perm) {
+    const ValueId shape = call.out.integers({0, 0, heads, each});
+    return permuted(call.out.emit("Reshape", {{part}, {shape}}), perm);
+  };
+  const double scale = 1 / std::sqrt(static_cast<double>(each));
+  const ValueId q =
+      call.out.emit("Mul", {{apart(parts[0], {0, 2, 1, 3})}, {call.out.number(scale)}});
+  const ValueId product = call.out.emit("MatMul", {{q}, {apart(parts[1], {0, 2, 3, 1})}});
+  const ValueId weights = call.out.emit("Softmax", {{product}}, {{"axis", int64_t{-1}}});
+  const ValueId mixed = call.out.emit("MatMul", {{weights}, {apart(parts[2], {0, 2, 1, 3})}});
+  const ValueId together = call.out.emit(
+      "Reshape", {{permuted(mixed, {0, 2, 1, 3})}, {call.out.integers({0, 0, width})}});
+  const ValueId y = linear(together, 7, 8);
+  call.out.pin(call.op, {x.value, call.tensor(5).value, call.tensor(7).value, y});
+  call.give(y);
+}
+
 }  // namespace parsimony::torch_io::script

@@ -122,7 +122,9 @@ void lower_unary(Call& call) { call.give(call.out.emit(onnx_name(call), {call.te
 
 void lower_binary(Call& call) {
   const std::string op = onnx_name(call);
-  call.give(call.out.emit(op, both(call)));
+  Attributes attributes;
+  if (call.op == "fmod") attributes.with("fmod", int64_t{1});  // the sign of the dividend
+  call.give(call.out.emit(op, both(call), std::move(attributes)));
 }
 
 /// add(a, b, alpha) = a + alpha b

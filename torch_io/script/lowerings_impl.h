@@ -124,6 +124,7 @@ void lower_cell(Call& call);
 
 // lower_attention.cc
 void lower_attention(Call& call);
+void lower_native_attention(Call& call);
 
 /// Where an operand is left out, the number that makes it do nothing, `size` times.
 Operand or_made_up(Call& call, size_t i, int64_t size, double number);

@@ -18,7 +18,9 @@ ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>&
     origins.module = module.clone(/*inplace=*/true);  // the tensors are shared
     origins.graph = origins.module.get_method("forward").graph();
     jit::Inline(*origins.graph);
-    script::Interpreter(result.graph, origins).run(inputs);
+    script::Interpreter interpreter(result.graph, origins);
+    interpreter.run(inputs);
+    result.results = interpreter.result_names();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // libtorch has several kinds

@@ -24,6 +24,9 @@ struct Origins;
 struct ScriptGraph {
   Graph graph;
   std::shared_ptr<script::Origins> origins;  ///< where things are written: for the editor
+  /// What the results are called, one for each output: the key of a dictionary, the field of a
+  /// named tuple, else "output", with a number where there are several.
+  std::vector<std::string> results;
 };
 
 /// Follows the module's `forward` for inputs of the given sizes, in evaluation mode whatever the

@@ -22,6 +22,7 @@ constexpr auto kTable = std::to_array<Entry>({
     {"_cast_Int", lower_cast},
     {"_cast_Long", lower_cast},
     {"_convolution", lower_convolution},
+    {"_native_multi_head_attention", lower_native_attention},
     {"_upsample_nearest_exact1d", lower_upsample},
     {"_upsample_nearest_exact2d", lower_upsample},
     {"_upsample_nearest_exact3d", lower_upsample},

@@ -109,6 +109,7 @@ class Fake final : public cli::TorchComponent {
     return {};
   }
   Recovered recover(const Graph&, const Plan&, const cli::RecoveryOrder&) override { return {}; }
+  cli::ExportOutcome export_onnx(const cli::ExportOrder&) override { return {}; }
   bool differs(const Graph&, const Plan& plan, const Probe&, const ProofOptions&) override {
     return std::any_of(plan.groups.begin(), plan.groups.end(),
                        [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });

@@ -1,0 +1,99 @@
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/progress.h"
+#include "parsimony/cli/terminal.h"
+#include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct ExportOptions {
+  ExportOrder order;
+  std::string threads;
+};
+
+std::string rows(const char* what, const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += std::string(what) + printable(value) + "\n";
+  return text;
+}
+
+std::string proof_text(const Proof& proof) {
+  const OutputDifference& worst = *proof.worst();
+  char numbers[96];
+  std::snprintf(numbers, sizeof numbers, "largest difference %.1e (allowed %.1e)", worst.difference,
+                worst.tolerance);
+  return std::string("Proven: ") + numbers + " from TorchScript, on " +
+         counted(proof.inputs, "random input") + ".\n";
+}
+
+void print_summary(const ExportOrder& order, const ExportOutcome& made) {
+  std::string text = coloured(printable(order.model) + " -> " + printable(order.output),
+                              Colour::kBold, Stream::kOut) +
+                     "\n" + rows("input   ", made.inputs) + rows("output  ", made.outputs) +
+                     "ONNX opset " + std::to_string(made.opset) + ", " +
+                     counted(made.nodes, "node") + ", " + counted(made.bytes, "byte") + "\n";
+  for (const auto* notes : {&made.notes, &made.proof.notes}) {
+    for (const std::string& note : *notes) {
+      text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
+    }
+  }
+  print(text + proof_text(made.proof));
+}
+
+void run(const ExportOptions& options, const Session& session) {
+  const ExportOrder& order = options.order;
+  check_outputs({{"--output", order.output}}, {{"the model", order.model}});
+  if (std::ifstream(order.model).good() && !is_zip(order.model)) {
+    throw errors::no_torchscript(order.model);
+  }
+  Progress progress({}, !session.quiet);
+  progress.begin("exporting");
+  torch_component().choose_threads(parse_threads(options.threads));
+  const ExportOutcome made = torch_component().export_onnx(order);
+  progress.finish();
+  if (!session.quiet) print_summary(order, made);
+}
+
+void add_options(CLI::App& command, ExportOptions& options) {
+  ExportOrder& order = options.order;
+  command.add_option("IN", order.model, "The model: TorchScript")->required()->type_name("");
+  command.add_option("-o,--output", order.output, "Where the ONNX model goes")
+      ->required()
+      ->type_name("OUT.onnx");
+  add_input_option(command, order.inputs);
+  command.add_option("--output-name", order.names, "Name of an output; repeat it, in their order")
+      ->type_name("NAME");
+  command.add_flag("--dynamic-batch", order.dynamic_batch,
+                   "Leave the leading size of the inputs open");
+  command.add_flag("--fold-batchnorm", order.fold_batchnorm,
+                   "Join each BatchNorm with the convolution before it");
+  command.add_option("--inputs", order.proof.inputs, "How many random inputs to try (3)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", order.proof.seed, "Where the random numbers begin (1)")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber);
+  add_threads_option(command, options.threads);
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Session& session) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* command = add_command(app, "export", "Writes TorchScript as ONNX, and proves it",
+                                  "parsimony export small.pt -o small.onnx --input 1x3x224x224");
+  add_options(*command, *options);
+  command->callback(
+      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+}
+
+}  // namespace parsimony::cli

@@ -1,0 +1,195 @@
+#include "parsimony/onnx_io/export/export.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "parsimony/graph/infer.h"
+#include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/export/sizes_impl.h"
+#include "parsimony/onnx_io/export/spelling_impl.h"
+#include "parsimony/onnx_io/graph_file_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+const std::string& text(const Node& node, std::string_view attribute) {
+  static const std::string none;
+  for (const auto& [name, value] : node.attributes) {
+    if (name == attribute) return std::get<std::string>(value);
+  }
+  return none;
+}
+
+class Exporter {
+ public:
+  Exporter(const Graph& source, Sizes sizes, const ExportOptions& options)
+      : source_(source), sizes_(std::move(sizes)), options_(options) {}
+
+  Graph& run() {
+    refuse_effects();
+    find_live();
+    define_inputs();
+    for (size_t n = 0; n < source_.nodes.size(); ++n) {
+      if (live_[n]) write(source_.nodes[n]);
+    }
+    define_outputs();
+    return out_.graph();
+  }
+
+ private:
+  void refuse_effects() const {
+    for (const Node& node : source_.nodes) {
+      if (!text(node, "effect").empty()) {
+        if (node.has_subgraph) refuse(node);
+        throw errors::has_effect(text(node, "call"), text(node, "line"));
+      }
+    }
+  }
+
+  /// Nodes that the outputs need and that are not constant.
+  void find_live() {
+    live_.assign(source_.nodes.size(), false);
+    for (const ValueId output : source_.outputs) read_.insert(output);
+    for (size_t n = source_.nodes.size(); n-- > 0;) {
+      const Node& node = source_.nodes[n];
+      live_[n] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+        return read_.contains(v) && sizes_.constant(v) == nullptr;
+      });
+      if (live_[n]) read_.insert(node.inputs.begin(), node.inputs.end());
+    }
+  }
+
+  void define_inputs() {
+    for (const ValueId id : source_.inputs) {
+      if (sizes_.fixed_input(id)) continue;
+      const auto [dims, symbols] = sizes_.declared(id);
+      values_[id] = out_.input(source_.value(id), dims, symbols);
+    }
+  }
+
+  ValueId value(ValueId id) {
+    if (id == kNone) return kNone;
+    if (const auto known = values_.find(id); known != values_.end()) return known->second;
+    const Value& value = source_.value(id);
+    out_.begin(value.name);
+    if (value.weight != kNone) {
+      return values_[id] = out_.weight(source_.weight(value.weight), value.name);
+    }
+    const HostTensor* constant = sizes_.constant(id);
+    if (constant == nullptr) throw errors::not_spelled("", value.name, "nothing computes it");
+    const ValueId result = out_.constant(*constant);
+    out_.rename(result, value.name);
+    return values_[id] = result;
+  }
+
+  void write(const Node& node) {
+    const NodeView view(source_, node, sizes_.facts());
+    const Spell spell = find_spelling(node.domain, node.op);
+    if (spell == nullptr && (node.has_subgraph || !node.domain.empty())) refuse(node);
+    Spelling spelling{.view = view, .out = out_, .inputs = {}, .wanted = {}, .results = {}};
+    spelling.open_batch = sizes_.open_batch();
+    for (const ValueId input : node.inputs) spelling.inputs.push_back(value(input));
+    for (const ValueId output : node.outputs) spelling.wanted.push_back(read_.contains(output));
+    spelling.results.assign(node.outputs.size(), kNone);
+    out_.begin(node.name.empty() ? key_of(source_, node) : node.name);
+    promote(spelling);
+    if (spell != nullptr) {
+      spell(spelling);
+    } else {
+      spelling.results =
+          out_.emit_many(node.op, spelling.inputs, node.outputs.size(), node.attributes);
+    }
+    bind(node, spelling);
+  }
+
+  void bind(const Node& node, const Spelling& spelling) {
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId result = spelling.results[i];
+      if (result == kNone) continue;
+      values_[node.outputs[i]] = result;
+      const Value& known = out_.graph().value(result);
+      if (known.weight == kNone && !known.is_input) {
+        out_.rename(result, source_.value(node.outputs[i]).name);
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(const Node& node) const {
+    const std::string& call = text(node, "call");
+    if (node.has_subgraph)
+      throw errors::undecided(call.empty() ? node.op : call, text(node, "line"));
+    throw errors::no_counterpart(call.empty() ? node.op : call, label_of(source_, node),
+                                 text(node, "line"));
+  }
+
+  void define_outputs() {
+    const std::vector<std::string>& names = options_.outputs;
+    if (names.size() > source_.outputs.size()) {
+      throw errors::bad_output_names(names.size(), source_.outputs.size());
+    }
+    Graph& graph = out_.graph();
+    for (size_t i = 0; i < source_.outputs.size(); ++i) {
+      const ValueId id = source_.outputs[i];
+      ValueId result = value(id);
+      if (graph.value(result).weight != kNone || graph.value(result).is_input ||
+          graph.value(result).is_output) {
+        out_.begin("output");
+        result = out_.emit("Identity", {result});
+      }
+      if (i < names.size() && !names[i].empty()) out_.rename(result, names[i]);
+      const auto [dims, symbols] = sizes_.declared(id);
+      Value& made = graph.value(result);
+      made.is_output = true;
+      made.declared = dims;
+      made.symbols = symbols;
+      graph.outputs.push_back(result);
+    }
+    for (Node& node : graph.nodes) node.name = graph.value(node.outputs.front()).name;
+  }
+
+  const Graph& source_;
+  Sizes sizes_;
+  const ExportOptions& options_;
+  Target out_;
+  std::vector<bool> live_;
+  std::unordered_set<ValueId> read_;
+  std::unordered_map<ValueId, ValueId> values_;
+};
+
+}  // namespace
+
+const Shape& Spelling::shape(int i) const {
+  const Shape* known = view.in_shape(i);
+  require(known != nullptr, "the shape of its operand is not known");
+  return *known;
+}
+
+void Spelling::require(bool holds, std::string_view why) const {
+  if (!holds) throw errors::not_spelled(node().op, label_of(view.graph(), node()), why);
+}
+
+std::vector<int64_t> Spelling::known_integers(int i) const {
+  const HostTensor* known = view.constant(i);
+  require(known != nullptr && !known->floating(), "its sizes or axes are not known");
+  return known->ints;
+}
+
+std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs,
+                        const ExportOptions& options) {
+  Exporter exporter(graph, Sizes(graph, inputs, options.dynamic_batch), options);
+  const Graph& made = exporter.run();
+  onnx::ModelProto model = model_of(made);
+  model.set_producer_name("parsimony");
+  for (size_t i = 0; i < made.outputs.size(); ++i) {
+    set_type(made.value(made.outputs[i]),
+             *model.mutable_graph()->mutable_output(static_cast<int>(i)));
+  }
+  const auto bytes = static_cast<int64_t>(model.ByteSizeLong());
+  if (bytes > std::numeric_limits<int32_t>::max()) throw errors::too_large_for_one_file(bytes);
+  std::string text = model.SerializeAsString();
+  check(text);
+  return text;
+}
+
+}  // namespace parsimony::onnx_io

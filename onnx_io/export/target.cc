@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "parsimony/onnx_io/export/target_impl.h"
+#include "parsimony/onnx_io/host_impl.h"
+#include "parsimony/onnx_io/tensor_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+constexpr auto kConditions =
+    std::to_array<std::string_view>({"And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN",
+                                     "Less", "LessOrEqual", "Not", "Or", "Xor"});
+constexpr auto kIndices =
+    std::to_array<std::string_view>({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"});
+
+template <typename Names>
+bool among(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const Attribute* find(const Attributes& attributes, std::string_view wanted) {
+  for (const auto& [name, value] : attributes) {
+    if (name == wanted) return &value;
+  }
+  return nullptr;
+}
+
+/// Element type of a node's first result, its operands being of one type.
+DType result_type(const Graph& graph, const Node& node) {
+  if (among(kConditions, node.op)) return DType::kBool;
+  if (among(kIndices, node.op)) return DType::kInt64;
+  if (const Attribute* to = find(node.attributes, "to"); node.op == "Cast" && to != nullptr) {
+    return dtype_of(static_cast<int32_t>(std::get<int64_t>(*to)));
+  }
+  for (size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != kNone) return graph.value(node.inputs[i]).dtype;
+  }
+  return DType::kUnknown;
+}
+
+}  // namespace
+
+std::vector<std::byte> dense_bytes(const Weight& weight) {
+  const int64_t size = size_of(weight.dtype);
+  const int64_t count = weight.count();
+  std::vector<std::byte> bytes(static_cast<size_t>(count * size));
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride,
+                static_cast<size_t>(size));
+  }
+  return bytes;
+}
+
+Target::Target() { graph_.format = "onnx"; }
+
+void Target::begin(const std::string& name) { base_ = name; }
+
+std::string Target::fresh() {
+  for (;;) {
+    std::string name = base_ + "/" + std::to_string(counters_[base_]++);
+    if (!names_.contains(name)) return name;
+  }
+}
+
+ValueId Target::add_value(const std::string& name) {
+  const auto id = static_cast<ValueId>(graph_.values.size());
+  graph_.values.emplace_back().name = name;
+  names_[name] = id;
+  return id;
+}
+
+void Target::rename(ValueId value, const std::string& name) {
+  if (graph_.value(value).name == name) return;
+  names_.erase(graph_.value(value).name);
+  if (const auto other = names_.find(name); other != names_.end()) {
+    const ValueId displaced = other->second;
+    graph_.value(displaced).name = fresh();
+    names_[graph_.value(displaced).name] = displaced;
+  }
+  graph_.value(value).name = name;
+  names_[name] = value;
+}
+
+ValueId Target::input(const Value& source, const Shape& dims,
+                      const std::vector<std::string>& symbols) {
+  const ValueId id = add_value(source.name);
+  Value& value = graph_.value(id);
+  value.dtype = source.dtype;
+  value.declared = dims;
+  value.symbols = symbols;
+  value.is_input = true;
+  graph_.inputs.push_back(id);
+  return id;
+}
+
+ValueId Target::weight(const Weight& weight, const std::string& name) {
+  const ValueId id = add_value(name);
+  graph_.value(id).dtype = weight.dtype;
+  graph_.value(id).weight = static_cast<WeightId>(graph_.weights.size());
+  graph_.weights.push_back(weight);
+  graph_.weights.back().name = name;
+  return id;
+}
+
+ValueId Target::tensor(const std::string& name, DType dtype, const Shape& dims,
+                       std::vector<std::byte> bytes) {
+  storage_.push_back(std::move(bytes));
+  return weight({name, dtype, dims, storage_.back().data(), size_of(dtype)},
+                names_.contains(name) ? fresh() : name);
+}
+
+ValueId Target::constant(const HostTensor& tensor) {
+  const std::string raw = tensor_of("", tensor).raw_data();
+  const auto* begin = reinterpret_cast<const std::byte*>(raw.data());
+  return this->tensor(fresh(), tensor.dtype, tensor.dims, {begin, begin + raw.size()});
+}
+
+ValueId Target::number(double value, DType dtype) {
+  HostTensor tensor{.dtype = dtype, .dims = {}, .ints = {}, .floats = {}};
+  if (tensor.floating()) {
+    tensor.floats = {value};
+  } else {
+    tensor.ints = {static_cast<int64_t>(value)};
+  }
+  return constant(tensor);
+}
+
+std::vector<ValueId> Target::emit_many(const std::string& op, const std::vector<ValueId>& inputs,
+                                       size_t outputs, Attributes attributes) {
+  Node node;
+  node.op = op;
+  node.opset = kExportOpset;
+  node.attributes = std::move(attributes);
+  node.inputs = inputs;
+  while (!node.inputs.empty() && node.inputs.back() == kNone) node.inputs.pop_back();
+  for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(add_value(fresh()));
+  node.name = graph_.value(node.outputs.front()).name;
+  const DType type = result_type(graph_, node);
+  for (const ValueId output : node.outputs) graph_.value(output).dtype = type;
+  std::vector<ValueId> results = node.outputs;
+  graph_.nodes.push_back(std::move(node));
+  return results;
+}
+
+ValueId Target::cast(ValueId value, DType type) {
+  if (value == kNone || dtype(value) == type || type == DType::kUnknown) return value;
+  if (is_weight(value) && weight_of(value).count() == 1) {
+    const Weight& weight = weight_of(value);
+    const HostTensor from = to_host(weight);
+    HostTensor to{.dtype = type, .dims = weight.dims, .ints = {}, .floats = {}};
+    if (to.floating()) {
+      to.floats = {from.number(0)};
+    } else {
+      to.ints = {type == DType::kBool ? static_cast<int64_t>(from.number(0) != 0)
+                                      : static_cast<int64_t>(from.number(0))};
+    }
+    return constant(to);
+  }
+  return emit("Cast", {value}, {{"to", int64_t{data_type_of(type)}}});
+}
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,72 @@
+// The graph that an export writes, put together node by node.
+#pragma once
+
+#include <deque>
+#include <initializer_list>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/rule.h"
+#include "parsimony/onnx_io/export/export.h"
+
+namespace parsimony::onnx_io {
+
+using Attributes = std::vector<std::pair<std::string, Attribute>>;
+
+/// Values know their element type from the moment they are made.
+class Target {
+ public:
+  Target();
+
+  /// What follows is named after this node: "fc", "fc/1", ….
+  void begin(const std::string& name);
+
+  ValueId input(const Value& source, const Shape& dims, const std::vector<std::string>& symbols);
+  /// A view of a tensor of the source, under its name.
+  ValueId weight(const Weight& weight, const std::string& name);
+  /// A new tensor with bytes of its own.
+  ValueId tensor(const std::string& name, DType dtype, const Shape& dims,
+                 std::vector<std::byte> bytes);
+  ValueId constant(const HostTensor& tensor);
+  ValueId integers(std::vector<int64_t> values) {
+    return constant(HostTensor::vector(std::move(values)));
+  }
+  /// Of rank 0.
+  ValueId number(double value, DType dtype);
+
+  std::vector<ValueId> emit_many(const std::string& op, const std::vector<ValueId>& inputs,
+                                 size_t outputs, Attributes attributes = {});
+  ValueId emit(const std::string& op, const std::vector<ValueId>& inputs,
+               Attributes attributes = {}) {
+    return emit_many(op, inputs, 1, std::move(attributes)).front();
+  }
+  /// `value` as elements of this type; a constant becomes another one.
+  ValueId cast(ValueId value, DType dtype);
+
+  /// The name by which people and the source know the value.
+  void rename(ValueId value, const std::string& name);
+
+  DType dtype(ValueId value) const { return graph_.value(value).dtype; }
+  void set_dtype(ValueId value, DType dtype) { graph_.value(value).dtype = dtype; }
+  bool is_weight(ValueId value) const { return graph_.value(value).weight != kNone; }
+  const Weight& weight_of(ValueId value) const { return graph_.weight(graph_.value(value).weight); }
+  Graph& graph() { return graph_; }
+
+ private:
+  ValueId add_value(const std::string& name);
+  std::string fresh();
+
+  Graph graph_;
+  std::string base_ = "value";
+  std::unordered_map<std::string, int> counters_;
+  std::unordered_map<std::string, ValueId> names_;
+  std::deque<std::vector<std::byte>> storage_;
+};
+
+/// The elements without gaps.
+std::vector<std::byte> dense_bytes(const Weight& weight);
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,163 @@
+// Each operator of TorchScript as an ONNX model: libtorch, our executor and ONNX Runtime agree.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "parsimony/graph/errors.h"
+#include "tests/agreement/export_support.h"
+
+namespace parsimony::test {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* body;  ///< of x
+  Shape x = {2, 4, 6, 8};
+  std::vector<Shape> weights = {};
+  DType dtype = DType::kFloat32;
+};
+
+// clang-format off
+const Case kCases[] = {
+    {"Conv", "torch.conv2d(x, self.w0, self.w1, [2, 1], [1, 0], [1, 2], 2)", {2, 4, 9, 9}, {{6, 2, 3, 3}, {6}}},
+    {"ConvSame", "torch.conv2d(x, self.w0, self.w1, [1, 1], 'same')", {2, 4, 9, 9}, {{6, 4, 4, 4}, {6}}},
+    {"Conv1d", "torch.conv1d(x, self.w0)", {2, 4, 9}, {{6, 4, 3}}},
+    {"Conv3d", "torch.conv3d(x, self.w0)", {1, 2, 5, 5, 5}, {{3, 2, 3, 3, 3}}},
+    {"ConvTranspose", "torch.conv_transpose2d(x, self.w0, self.w1, [2, 2], [1, 1], [1, 1])", {1, 4, 5, 5}, {{4, 3, 3, 3}, {3}}},
+    {"MaxPool", "torch.max_pool2d(x, [3, 2], [2, 2], [1, 0])"},
+    {"MaxPoolCeil", "torch.max_pool2d(x, [3, 3], [2, 2], [0, 0], [1, 1], True)"},
+    {"MaxPoolCeilPadded", "torch.max_pool2d(x, [2, 2], [2, 2], [1, 1], [1, 1], True)", {1, 2, 5, 7}},
+    {"AvgPool", "torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1])"},
+    {"AvgPoolCeil", "torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True)"},
+    {"AvgPoolCeilExclusive", "torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, False)"},
+    {"AvgPool1d", "torch.avg_pool1d(x, [3], [2], [1])", {2, 4, 9}},
+    {"GlobalAverage", "torch.adaptive_avg_pool2d(x, [1, 1])"},
+    {"AdaptiveAverageEven", "torch.adaptive_avg_pool2d(x, [3, 2])"},
+    {"AdaptiveAverageUneven", "torch.adaptive_avg_pool2d(x, [4, 3])"},
+    {"AdaptiveAverageUpwards", "torch.adaptive_avg_pool2d(x, [7, 7])", {1, 2, 3, 5}},
+    {"AdaptiveAverageSame", "torch.adaptive_avg_pool2d(x, [6, 8])"},
+    {"AdaptiveAverage3d", "torch.adaptive_avg_pool3d(x, [2, 3, 2])", {1, 2, 5, 6, 3}},
+    {"AdaptiveMaxUneven", "torch.adaptive_max_pool2d(x, [4, 3])[0]"},
+    {"BatchNorm", "torch.batch_norm(x, self.w0, self.w1, self.w2, torch.abs(self.w3), False, 0.1, 1e-5, False)", {2, 4, 6, 8}, {{4}, {4}, {4}, {4}}},
+    {"LayerNorm", "torch.layer_norm(x, [6, 8], self.w0, self.w1, 1e-3)", {2, 4, 6, 8}, {{6, 8}, {6, 8}}},
+    {"LayerNormPlain", "torch.layer_norm(x, [8])"},
+    {"GroupNorm", "torch.group_norm(x, 2, self.w0, self.w1)", {2, 4, 6, 8}, {{4}, {4}}},
+    {"GroupNormOfVectors", "torch.group_norm(x, 2)", {2, 4}},
+    {"InstanceNorm", "torch.instance_norm(x, self.w0, self.w1, None, None, True, 0.1, 1e-5, False)", {2, 4, 6, 8}, {{4}, {4}}},
+    {"Linear", "torch.linear(x, self.w0, self.w1)", {2, 5, 8}, {{3, 8}, {3}}},
+    {"Addmm", "torch.addmm(self.w0, x, self.w1, beta=0.5, alpha=2.0)", {3, 4}, {{5}, {4, 5}}},
+    {"Baddbmm", "torch.baddbmm(x, x, self.w0, beta=0.5, alpha=2.0)", {2, 4, 4}, {{2, 4, 4}}},
+    {"Matmul", "torch.matmul(x, self.w0)", {2, 3, 4}, {{4}}},
+    {"Bmm", "torch.bmm(x, torch.transpose(x, 1, 2))", {2, 3, 4}},
+    {"Einsum", "torch.einsum('bij,bkj->bik', [x, x])", {2, 3, 4}},
+    {"Relu", "torch.relu(x)"}, {"Relu6", "torch.clamp(x, 0, 6)"}, {"Sigmoid", "torch.sigmoid(x)"},
+    {"Tanh", "torch.tanh(x)"}, {"Silu", "torch.silu(x)"}, {"Gelu", "torch.gelu(x)"},
+    {"GeluTanh", "torch.gelu(x, approximate='tanh')"}, {"Mish", "torch.mish(x)"},
+    {"Hardswish", "torch.hardswish(x)"}, {"Hardsigmoid", "torch.hardsigmoid(x)"},
+    {"Hardtanh", "torch.hardtanh(x, -0.5, 0.5)"}, {"LeakyRelu", "torch.leaky_relu(x, 0.2)"},
+    {"Elu", "torch.elu(x, 0.7)"}, {"Celu", "torch.celu(x, 0.7)"}, {"Selu", "torch.selu(x)"},
+    {"Softplus", "torch.softplus(x)"}, {"LogSigmoid", "torch.log_sigmoid(x)"},
+    {"Prelu", "torch.prelu(x, self.w0)", {2, 4, 6, 8}, {{4}}}, {"Glu", "torch.glu(x, 1)"},
+    {"Softmax", "torch.softmax(x, 1)"}, {"LogSoftmax", "torch.log_softmax(x, -1)"},
+    {"Abs", "torch.abs(x)"}, {"Neg", "torch.neg(x)"}, {"Exp", "torch.exp(x)"}, {"Erf", "torch.erf(x)"},
+    {"Sqrt", "torch.sqrt(torch.abs(x))"}, {"Rsqrt", "torch.rsqrt(torch.abs(x) + 1)"}, {"Log", "torch.log(torch.abs(x) + 1)"},
+    {"Floor", "torch.floor(x)"}, {"Ceil", "torch.ceil(x)"}, {"Round", "torch.round(x)"}, {"Sign", "torch.sign(x)"},
+    {"Sin", "torch.sin(x)"}, {"Cos", "torch.cos(x)"}, {"Reciprocal", "torch.reciprocal(torch.abs(x) + 1)"},
+    {"Square", "torch.square(x)"}, {"Pow", "torch.pow(torch.abs(x), 2.5)"}, {"PowTwo", "torch.pow(x, 2)"},
+    {"AddScaled", "torch.add(x, self.w0, alpha=0.5)", {2, 4}, {{4}}}, {"Rsub", "torch.rsub(x, 1)"},
+    {"SubMulDiv", "torch.div(torch.mul(torch.sub(x, 1), self.w0), 3)", {2, 4}, {{4}}},
+    {"DivFloor", "torch.div(x, 0.3, rounding_mode='floor')"}, {"FloorDivide", "torch.floor_divide(x, 0.3)"},
+    {"Remainder", "torch.remainder(x, 0.3)"}, {"Fmod", "torch.fmod(x, 0.3)"},
+    {"MaximumMinimum", "torch.maximum(torch.minimum(x, self.w0), self.w1)", {2, 4}, {{4}, {4}}},
+    {"Addcmul", "torch.addcmul(x, self.w0, self.w1, value=0.5)", {2, 4}, {{4}, {4}}},
+    {"Compare", "torch.where(torch.gt(x, 0.1), x, self.w0)", {2, 4}, {{4}}},
+    {"LogicalNot", "torch.where(torch.logical_not(torch.gt(x, 0.1)), x, self.w0)", {2, 4}, {{4}}},
+    {"BooleanResult", "torch.logical_and(torch.ne(x, 0.0), torch.le(x, 0.5))"},
+    {"MaskedFill", "torch.masked_fill(x, torch.gt(x, 0.0), -1.5)"}, {"Triu", "torch.triu(x, 1)"}, {"Tril", "torch.tril(x)"},
+    {"Cumsum", "torch.cumsum(x, 1)"}, {"IntegerTimesNumber", "x * 0.5", {2, 4}, {}, DType::kInt64},
+    {"IntegerPlusTensor", "x + self.w0", {2, 4}, {{4}}, DType::kInt64}, {"IntegerDivided", "x / 4", {2, 4}, {}, DType::kInt64},
+    {"SumOfIntegers", "torch.sum(x)", {2, 4}, {}, DType::kInt64}, {"CountOfBooleans", "torch.sum(torch.gt(x, 0.0), [1])"},
+    {"CastToInteger", "x.to(3)"}, {"CastToFloat", "x.to(6) * 2", {2, 4}, {}, DType::kInt64},
+    {"View", "x.view(2, -1)"}, {"Reshape", "torch.reshape(x, [-1, 12])"}, {"Flatten", "torch.flatten(x, 1, 2)"},
+    {"Unflatten", "x.unflatten(1, [2, 2])"}, {"Permute", "torch.permute(x, [0, 2, 3, 1])"},
+    {"Transpose", "torch.transpose(x, -1, 1)"}, {"Squeeze", "torch.squeeze(torch.mean(x, [2], True), 2)"},
+    {"Unsqueeze", "torch.unsqueeze(x, -1)"}, {"Expand", "x.expand(-1, 3, 4)", {2, 1, 4}},
+    {"ExpandNew", "x.expand(3, 2, -1)", {2, 4}}, {"Repeat", "x.repeat([2, 1, 3])", {2, 4}},
+    {"Cat", "torch.cat([x, self.w0], 1)", {2, 4}, {{2, 3}}}, {"Stack", "torch.stack([x, x * 2], -1)"},
+    {"Chunk", "torch.chunk(x, 2, 1)[1]"}, {"Split", "torch.split(x, 3, 1)[1]"},
+    {"SplitSizes", "torch.split_with_sizes(x, [1, 3], 1)[1]"}, {"Unbind", "torch.unbind(x, 1)[2]"},
+    {"Slice", "x[:, 1:-1, ::2]"}, {"Select", "x[:, -1]"}, {"Narrow", "torch.narrow(x, 1, 1, 2)"},
+    {"Roll", "torch.roll(x, [1, -2], [2, 3])"}, {"IndexSelect", "torch.index_select(x, 1, torch.arange(2))"},
+    {"Index", "x[:, torch.arange(3)]"}, {"Gather", "torch.gather(x, 1, torch.argmax(x, 1, True))"},
+    {"Embedding", "torch.embedding(self.w0, x)", {2, 5}, {{9, 3}}, DType::kInt64},
+    {"Pad", "torch.constant_pad_nd(x, [1, 2, 0, 1], 0.5)"}, {"PadReflect", "torch.reflection_pad2d(x, [1, 2, 2, 1])"},
+    {"PadReplicate", "torch.replication_pad2d(x, [1, 2, 2, 1])"},
+    {"Mean", "torch.mean(x, [2, 3])"}, {"MeanAll", "torch.mean(x)"}, {"Sum", "torch.sum(x, [-1], True)"},
+    {"Amax", "torch.amax(x, [1, 2])"}, {"MaxOfDimension", "torch.max(x, 1)"}, {"Argmin", "torch.argmin(x, 2)"},
+    {"Logsumexp", "torch.logsumexp(x, [1])"}, {"Norm", "torch.norm(x, 2, [1], True)"}, {"NormOne", "torch.norm(x, 1, [1])"},
+    {"Var", "torch.var(x, [1], False)"}, {"Std", "torch.std(x, [1], False, True)"},
+    {"UpsampleNearest", "torch.upsample_nearest2d(x, [9, 11])"},
+    {"UpsampleNearestScale", "torch.upsample_nearest2d(x, None, [2.0, 3.0])"},
+    {"UpsampleNearestExact", "torch._upsample_nearest_exact2d(x, [9, 11])"},
+    {"UpsampleBilinear", "torch.upsample_bilinear2d(x, [9, 11], False)"},
+    {"UpsampleBilinearCorners", "torch.upsample_bilinear2d(x, [9, 11], True)"},
+    {"UpsampleBicubic", "torch.upsample_bicubic2d(x, [9, 11], False)"},
+    {"PixelShuffle", "torch.pixel_shuffle(x, 2)"}, {"ChannelShuffle", "torch.channel_shuffle(x, 2)"},
+    {"ZerosLike", "torch.cat([torch.zeros_like(x), x, torch.full([2, 4, 6, 8], 0.5)], 1)"},
+    {"Contiguous", "torch.clone(torch.contiguous(torch.detach(x)))"}, {"Dropout", "torch.dropout(x, 0.5, False)"},
+};
+// clang-format on
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.body; }
+
+class ExportOperators : public testing::TestWithParam<Case> {};
+
+TEST_P(ExportOperators, Agree) {
+  const Case& one = GetParam();
+  const auto module = expression(one.body, one.weights);
+  const Exported made = expect_exported(module, {{one.x, {}, one.dtype}});
+  EXPECT_TRUE(made.proof.holds());
+  EXPECT_EQ(made.inputs.size(), 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ExportOperators, testing::ValuesIn(kCases),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+/// Refused, with this in the message.
+void expect_refused(const torch::jit::Module& module, const Shape& x, const std::string& message) {
+  try {
+    expect_exported(module, {{x, {}}});
+    ADD_FAILURE() << "was exported";
+  } catch (const UnsupportedError& error) {
+    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+  }
+}
+
+TEST(ExportRefuses, AnUnknownOperatorByItsName) {
+  expect_refused(expression("torch.logcumsumexp(x, 1)"), {2, 3}, "aten::logcumsumexp");
+}
+
+TEST(ExportRefuses, BitsOfIntegers) {
+  expect_refused(expression("torch.bitwise_not(torch.argmax(x, 1))"), {2, 3}, "booleans");
+}
+
+TEST(ExportRefuses, WhatOnlyDataDecide) {
+  auto module = expression("x");
+  module = torch::jit::Module("Net");
+  module.define(
+      "def forward(self, x):\n    if bool(x.sum() > 0):\n        return x\n    return -x\n");
+  expect_refused(module, {2, 3}, "prim::If");
+}
+
+TEST(ExportRefuses, WritesThatAreSeenElsewhere) {
+  torch::jit::Module module("Net");
+  module.register_buffer("state", at::zeros({2, 3}));
+  module.define(
+      "def forward(self, x):\n    self.state.copy_(x)\n    y = x * 2\n    y[:, 0] = 1\n"
+      "    return y\n");
+  expect_refused(module, {2, 3}, "aten::copy_");
+}
+
+}  // namespace
+}  // namespace parsimony::test

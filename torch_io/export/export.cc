@@ -1,0 +1,134 @@
+#include "parsimony/torch_io/export/export.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/export/export.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/torch_io/export/errors.h"
+#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/script/read.h"
+#include "parsimony/torch_io/script/run.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony {
+namespace {
+
+/// "x float32[batch, 3, 224, 224]"
+std::string described(const Value& value) {
+  std::string dims;
+  for (size_t d = 0; value.declared && d < value.declared->size(); ++d) {
+    const bool named = d < value.symbols.size() && !value.symbols[d].empty();
+    const int64_t size = (*value.declared)[d];
+    dims += (d > 0 ? ", " : "") + (named      ? value.symbols[d]
+                                   : size < 0 ? "?"
+                                              : std::to_string(size));
+  }
+  return value.name + " " + std::string(name_of(value.dtype)) + "[" + dims + "]";
+}
+
+/// The specs of arguments that are inputs of the file too.
+std::vector<InputSpec> without_values(const std::vector<InputSpec>& specs) {
+  std::vector<InputSpec> rest;
+  std::copy_if(specs.begin(), specs.end(), std::back_inserter(rest),
+               [](const InputSpec& spec) { return !spec.value; });
+  return rest;
+}
+
+/// The module on the file's inputs: numbers whose value is fixed are put between them.
+torch_io::Computation original_run(const torch::jit::Module& module,
+                                   const std::vector<InputSpec>& specs, size_t results) {
+  return
+      [run = torch_io::script_run(module), specs, results](const std::vector<at::Tensor>& inputs) {
+        std::vector<at::Tensor> all;
+        auto next = inputs.begin();
+        for (const InputSpec& spec : specs) {
+          all.push_back(spec.value ? at::scalar_tensor(*spec.value, at::kLong) : (next++)->clone());
+        }
+        std::vector<at::Tensor> outputs = run(all);
+        if (outputs.size() != results) {
+          throw torch_io::errors::other_results(outputs.size(), results);
+        }
+        return outputs;
+      };
+}
+
+/// `graph` by our executor against `module` by libtorch.
+Proof prove(const Graph& graph, const torch::jit::Module& module,
+            const std::vector<InputSpec>& inputs, const ProofOptions& options) {
+  const torch_io::Reference reference(graph, {.inputs = without_values(inputs)}, false,
+                                      original_run(module, inputs, graph.outputs.size()), options);
+  Proof proof = reference.compare(torch_io::plain_run(graph));
+  reference.allow_for_rounding(proof);
+  return proof;
+}
+
+/// The larger differences of both.
+void add(Proof& proof, const Proof& other) {
+  proof.inputs += other.inputs;
+  for (size_t i = 0; i < proof.outputs.size(); ++i) {
+    OutputDifference& output = proof.outputs[i];
+    const OutputDifference& second = other.outputs[i];
+    const bool worse = second.difference * output.tolerance > output.difference * second.tolerance;
+    if (worse) output = second;
+  }
+}
+
+void describe(const Graph& graph, const std::vector<InputSpec>& specs, const Graph& source,
+              Exported& exported) {
+  exported.opset = onnx_io::kExportOpset;
+  exported.nodes = std::ssize(graph.nodes);
+  for (const ValueId input : graph.inputs) exported.inputs.push_back(described(graph.value(input)));
+  for (const ValueId output : graph.outputs) {
+    exported.outputs.push_back(described(graph.value(output)));
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (!specs[i].value) continue;
+    exported.notes.push_back("input \"" + source.value(source.inputs[i]).name + "\" is fixed at " +
+                             std::to_string(*specs[i].value) + ", and no input of the file");
+  }
+}
+
+}  // namespace
+
+Exported export_onnx(const torch::jit::Module& module, const std::vector<InputSpec>& inputs,
+                     const std::string& path, const TorchExportOptions& options) {
+  const torch_io::ScriptGraph script = torch_io::read_script(module, inputs);
+  const onnx_io::ExportOptions writing{
+      .dynamic_batch = options.dynamic_batch,
+      .fold_batchnorm = options.fold_batchnorm,
+      .outputs = options.outputs.empty() ? script.results : options.outputs};
+  NewFile file(path);
+  Exported exported;
+  {
+    const std::string bytes = onnx_io::export_onnx(script.graph, inputs, writing);
+    exported.bytes = std::ssize(bytes);
+    file.write(bytes);
+  }
+  const onnx_io::ModelFile made(file.temporary());
+  const Graph graph = onnx_io::to_graph(made);
+  describe(graph, inputs, script.graph, exported);
+  exported.proof = prove(graph, module, inputs, options.proof);
+  if (options.dynamic_batch) {
+    add(exported.proof, prove(graph, module, onnx_io::with_other_batch(inputs), options.proof));
+  }
+  if (!exported.proof.holds()) {
+    throw torch_io::errors::export_differs(to_text(*exported.proof.worst()));
+  }
+  file.commit();
+  return exported;
+}
+
+Exported export_onnx(torch::nn::Module& module, const torch_io::Forward& forward,
+                     const std::vector<at::Tensor>& example, const std::string& path,
+                     const TorchExportOptions& options) {
+  std::vector<InputSpec> inputs;
+  for (const at::Tensor& tensor : example) {
+    inputs.push_back({tensor.sizes().vec(), {}, torch_io::dtype_of(tensor.scalar_type())});
+  }
+  return export_onnx(torch_io::traced(module, forward, example), inputs, path, options);
+}
+
+}  // namespace parsimony
