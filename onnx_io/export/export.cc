@@ -6,6 +6,7 @@
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/export/fold_batchnorm_impl.h"
 #include "parsimony/onnx_io/export/sizes_impl.h"
 #include "parsimony/onnx_io/export/spelling_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
@@ -34,6 +35,7 @@ class Exporter {
       if (live_[n]) write(source_.nodes[n]);
     }
     define_outputs();
+    if (options_.fold_batchnorm) fold_batchnorm(out_);
     return out_.graph();
   }
 

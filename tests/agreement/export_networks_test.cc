@@ -87,6 +87,14 @@ TEST(Export, NamesOfResultsAreTheKeysOfADictionary) {
                                                     "aux.1.0 float32[2, 3]"}));
 }
 
+TEST(Export, JoinedBatchNormsAreFewerNodes) {
+  const Network net = make_network("resnet18");
+  const auto module = torch_io::traced(*net.module, net.forward, {at::randn(net.input)});
+  const Exported whole = expect_exported(module, {{net.input, {}}});
+  const Exported joined = expect_exported(module, {{net.input, {}}}, {.fold_batchnorm = true});
+  EXPECT_EQ(joined.nodes, whole.nodes - 20);
+}
+
 TEST(Export, ANumberThatSteersIsFixed) {
   torch::jit::Module module("Net");
   module.define(

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
+#include <cstring>
 #include <fstream>
+#include <map>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/model_file.h"
@@ -84,6 +86,37 @@ TEST(ExportOnnx, LeavesOutWhatNoOutputNeeds) {
       {{{2}, {}}});
   EXPECT_EQ(operators(model), (Names{"Relu"}));
   EXPECT_EQ(model.graph().initializer_size(), 0);
+}
+
+TEST(ExportOnnx, JoinsABatchNormWithItsConvolution) {
+  const std::string text =
+      "net (float[1,1,2,2] x) => (float[1,2,2,2] y)\n"
+      "<float[2,1,1,1] w = {1, 2}, float[2] gamma = {3, 1}, float[2] beta = {0.5, 0},"
+      " float[2] mean = {1, 2}, float[2] var = {4, 1}>\n"
+      "{ c = Conv(x, w)\n y = BatchNormalization<epsilon = 0.0>(c, gamma, beta, mean, var) }";
+  const std::vector<InputSpec> inputs{{{1, 1, 2, 2}, {}}};
+  EXPECT_EQ(operators(exported(text, inputs)), (Names{"Conv", "BatchNormalization"}));
+  const auto model = exported(text, inputs, {.fold_batchnorm = true});
+  EXPECT_EQ(operators(model), (Names{"Conv"}));
+  ASSERT_EQ(model.graph().initializer_size(), 2);
+  std::map<std::string, std::vector<float>> weights;
+  for (const auto& tensor : model.graph().initializer()) {
+    auto& numbers = weights[tensor.name()];
+    numbers.resize(tensor.raw_data().size() / sizeof(float));
+    std::memcpy(numbers.data(), tensor.raw_data().data(), tensor.raw_data().size());
+  }
+  EXPECT_EQ(weights["w"], (std::vector<float>{1.5, 2}));
+  EXPECT_EQ(weights["beta"], (std::vector<float>{-1, -2}));
+}
+
+TEST(ExportOnnx, LeavesABatchNormWhoseConvolutionIsReadTwice) {
+  const auto model = exported(
+      "net (float[1,1,2,2] x) => (float[1,1,2,2] y)\n"
+      "<float[1,1,1,1] w = {1}, float[1] g = {3}, float[1] b = {0.5}, float[1] m = {1},"
+      " float[1] v = {4}>\n"
+      "{ c = Conv(x, w)\n n = BatchNormalization(c, g, b, m, v)\n y = Add(c, n) }",
+      {{{1, 1, 2, 2}, {}}}, {.fold_batchnorm = true});
+  EXPECT_EQ(operators(model), (Names{"Conv", "BatchNormalization", "Add"}));
 }
 
 TEST(ExportOnnx, RefusesAnOperatorWithoutCounterpart) {
