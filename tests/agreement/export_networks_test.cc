@@ -77,6 +77,27 @@ TEST(Export, AnLstmThatIsGivenItsStates) {
   EXPECT_EQ(made.outputs.size(), 3U);
 }
 
+TEST(Export, NativeAttentionKeepsItsWidths) {
+  torch::jit::Module module("Net");
+  for (const auto& [name, dims] : std::vector<std::pair<std::string, Shape>>{{"w_in", {8, 6}},
+                                                                             {"w", {24, 8}},
+                                                                             {"b", {24}},
+                                                                             {"w_y", {8, 8}},
+                                                                             {"b_y", {8}},
+                                                                             {"w_out", {3, 8}}}) {
+    module.register_parameter(name, at::randn(dims), false);
+  }
+  module.define(
+      "def forward(self, x):\n    y = torch.linear(x, self.w_in)\n"
+      "    z = torch._native_multi_head_attention(y, y, y, 8, 2, self.w, self.b, self.w_y, "
+      "self.b_y,"
+      " None, False)[0]\n    return torch.linear(z, self.w_out)\n");
+  torch_io::ScriptGraph script = torch_io::read_script(module, {{{2, 5, 6}, {}}});
+  const Pruning pruning = plan_pruning(script.graph, from_shorthand({.ratio = 0.5}));
+  EXPECT_TRUE(pruning.plan.groups.empty());
+  expect_exported(module, {{{2, 5, 6}, {}}});
+}
+
 TEST(Export, NamesOfResultsAreTheKeysOfADictionary) {
   torch::jit::Module module("Net");
   module.define(

@@ -104,6 +104,7 @@ const Case kCases[] = {
     {"UpsampleBilinearCorners", "torch.upsample_bilinear2d(x, [9, 11], True)"},
     {"UpsampleBicubic", "torch.upsample_bicubic2d(x, [9, 11], False)"},
     {"PixelShuffle", "torch.pixel_shuffle(x, 2)"}, {"ChannelShuffle", "torch.channel_shuffle(x, 2)"},
+    {"NativeAttention", "torch._native_multi_head_attention(x, x, x, 8, 2, self.w0, self.w1, self.w2, self.w3, None, False)[0]", {2, 5, 8}, {{24, 8}, {24}, {8, 8}, {8}}},
     {"ZerosLike", "torch.cat([torch.zeros_like(x), x, torch.full([2, 4, 6, 8], 0.5)], 1)"},
     {"Contiguous", "torch.clone(torch.contiguous(torch.detach(x)))"}, {"Dropout", "torch.dropout(x, 0.5, False)"},
 };
