@@ -104,7 +104,9 @@ class Planner {
       : graph_(graph), config_(config), options_(options), timed_(pruning_.times, options) {}
 
   Pruning run() {
-    settings_ = timed_("config", [&] { return resolve(config_, graph_); });
+    settings_ = timed_("config", [&] {
+      return options_.settings ? *options_.settings : resolve(config_, graph_);
+    });
     settings_.exact_only = options_.exact_only;
     pruning_.notes = settings_.notes;
     if (!options_.score) needs_ = needs_of(settings_);  // it judges channels, not elements

@@ -28,6 +28,7 @@ struct PruneOptions {
   uint64_t seed = 0;                                ///< for criteria that draw at random
   bool exact_only = false;                          ///< leave groups that mix whole
   Constants constants = Constants::kDrop;           ///< what the small model is equal to
+  std::optional<Settings> settings;  ///< of the graph's layers, in place of the config's
   std::vector<ElementMask> masks;  ///< with exact constants: zeros beside what the config asks for
   Observe observe;                 ///< with exact constants; without it none but zeros are removed
   ScoreFunction score;             ///< a criterion of one's own, in place of what is asked for

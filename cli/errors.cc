@@ -52,6 +52,13 @@ ConfigError recovery_without_data() {
       "example --calibration cifar10:DIR");
 }
 
+ConfigError depth_without_data() {
+  return ConfigError(
+      "--layers removes the blocks that change least what flows through them, which only data "
+      "tell; "
+      "give --calibration, for example cifar10:DIR");
+}
+
 UnsupportedError recovery_of_exact() {
   return UnsupportedError(
       "--recover changes the values that --constants exact computes; use one of them");

@@ -19,6 +19,8 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
 ConfigError nothing_asked();
 /// --recover runs data through the network, and none were named.
 ConfigError recovery_without_data();
+/// --layers ranks blocks by data, and none were named.
+ConfigError depth_without_data();
 /// --recover changes what --constants exact has just made exact.
 UnsupportedError recovery_of_exact();
 /// `option` says how calibration data are read, and there are none.

@@ -1,10 +1,12 @@
 #include <memory>
 
+#include "parsimony/api/depth.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/explain_config.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/graph/files.h"
+#include "parsimony/report/depth.h"
 #include "parsimony/report/explain.h"
 
 namespace parsimony::cli {
@@ -18,6 +20,7 @@ struct ExplainOptions {
   std::string granularity;
   std::vector<std::string> inputs;
   bool json = false;
+  bool blocks = false;
 };
 
 /// What the configuration asks of every layer.
@@ -32,12 +35,22 @@ void print_config(const ExplainOptions& options, const AnalysedModel& model,
   print(options.json ? to_json(explanation) : to_text(explanation));
 }
 
+/// What `prune --layers` could remove.
+void print_blocks(const ExplainOptions& options, const AnalysedModel& model) {
+  const Analysis& analysis = model.analysis;
+  DepthReport report;
+  report.blocks =
+      describe(model.graph(), analysis.sample, residual_blocks(model.graph(), analysis.facts));
+  print(options.json ? blocks_json(report) : blocks_text(report));
+}
+
 void run(ExplainOptions& options, const Session& session) {
   check_outputs({{"the model", {}}, {"--dot", options.dot}},
                 {{"the model", options.model}, {"--config", options.config}});
   const ConfigList config = options.config.empty() ? ConfigList() : read_config(options.config);
   const AnalysedModel model =
       read_and_analyse(options.model, options.inputs, options.granularity, session.quiet);
+  if (options.blocks) return print_blocks(options, model);
   const Coupling& coupling = model.analysis.coupling;
   options.filter.all = session.verbosity > 0;
   const Explanation explanation = explain(model.graph(), coupling, options.filter);
@@ -69,6 +82,8 @@ void add_explain(CLI::App& app, Session& session) {
       ->add_option("--config", options->config,
                    "Print instead what this config list asks of every layer, and which entry does")
       ->type_name("CFG.json");
+  command->add_flag("--blocks", options->blocks,
+                    "Print instead the residual blocks that prune --layers could remove");
   command->add_option("--dot", options->dot, "Write the network as a picture for Graphviz")
       ->type_name("F.dot");
   command->add_flag("--json", options->json, "Print one JSON object instead of text");

@@ -8,18 +8,19 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/depth.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/latency_budget.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/prune_options.h"
+#include "parsimony/cli/pruning_masks.h"
 #include "parsimony/cli/recovery_options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/files.h"
-#include "parsimony/masks/element_mask.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/report/proof.h"
 #include "parsimony/report/prune_report.h"
@@ -29,31 +30,9 @@
 namespace parsimony::cli {
 namespace {
 
-const std::vector<std::string> kStages = {"read",    "config", "weights",   "infer", "couple",
-                                          "measure", "score",  "constants", "plan",  "check",
-                                          "prove",   "edit",   "recover",   "write"};
-
-/// Masks of the removed channels and of the zeroed elements, over the weights as they still are.
-std::vector<ElementMask> masks_of(const Graph& graph, const Pruning& pruning) {
-  if (pruning.plan.constants == Constants::kExact) {
-    std::vector<ElementMask> masks;
-    for (const PlanMask& mask : pruning.plan.masks) {
-      masks.push_back({mask.tensor, mask.dims, mask.keep});
-    }
-    return masks;
-  }
-  auto masks = to_element_masks(graph, pruning.analysis.coupling, pruning.allocation.masks);
-  for (const ElementMask& mask : pruning.element_masks) {
-    const auto same = [&](const ElementMask& other) { return other.tensor == mask.tensor; };
-    const auto it = std::find_if(masks.begin(), masks.end(), same);
-    if (it == masks.end()) {
-      masks.push_back(mask);
-      continue;
-    }
-    for (size_t i = 0; i < mask.keep.size(); ++i) it->keep[i] &= mask.keep[i];
-  }
-  return masks;
-}
+const std::vector<std::string> kStages = {"read",   "blocks",  "config", "weights",   "infer",
+                                          "couple", "measure", "score",  "constants", "plan",
+                                          "check",  "prove",   "edit",   "recover",   "write"};
 
 LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyWorkshop& workshop) {
   LatencyRow row;
@@ -115,7 +94,7 @@ class PruneRun {
       torch_component().choose_threads(threads_);
       return torch_component().observe(what...);
     };
-    pruning_ = plan_pruning(model_->graph(), config, prune_options);
+    plan(config, prune_options);
     if (workshop_) workshop_->save();
     for (const StageTime& time : pruning_.times)
       report_.timings.emplace_back(time.stage, time.seconds);
@@ -138,10 +117,32 @@ class PruneRun {
     timed(report_.timings, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
   }
 
+  struct Planned {
+    Pruning pruning;
+    std::optional<Graph> shallow;  ///< without the blocks that go: the pruning speaks of it
+    std::optional<DepthReport> depth;
+  };
+
+  Planned planned(Graph& graph, const ConfigList& config, const PruneOptions& options) const {
+    if (options_.layers.empty()) return {plan_pruning(graph, config, options), {}, {}};
+    DepthOptions depth =
+        depth_options(options_.layers, graph, resolved(options_.calibration, config), threads_);
+    depth.progress = options.progress;
+    DepthPruning found = plan_depth(graph, config, options, depth);
+    return {std::move(found.pruning), std::move(found.graph), std::move(found.report)};
+  }
+
+  void plan(const ConfigList& config, const PruneOptions& options) {
+    Planned found = planned(model_->graph(), config, options);
+    pruning_ = std::move(found.pruning);
+    shallow_ = std::move(found.shallow);
+    report_.depth = std::move(found.depth);
+  }
+
   /// Fills the report with all that is known before the model is edited: then weights are gone.
   void describe() {
     const Analysis& analysis = pruning_.analysis;
-    const Graph& graph = model_->graph();
+    const Graph& graph = shallow_ ? *shallow_ : model_->graph();
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
     report_.inputs = input_rows(graph, analysis.sample, analysis.probe);
@@ -159,7 +160,7 @@ class PruneRun {
       report_.notes.insert(report_.notes.begin(),
                            "nothing was pruned: " + reason_for_nothing(pruning_));
     }
-    if (!options_.masks.empty()) masks_ = masks_of(graph, pruning_);
+    if (!options_.masks.empty()) masks_ = pruning_masks(graph, pruning_);
   }
 
   ConstantsReport constants_report() const {
@@ -218,10 +219,10 @@ class PruneRun {
   std::string blame(const ConfigList& config, const PruneOptions& options) const {
     if (options.constants == Constants::kExact) return {};  // folds belong to all groups together
     const auto again = open_model(options_.model, options_.inputs);
-    const Pruning pruning = plan_pruning(again->graph(), config, options);
-    return group_at_fault(again->graph(), pruning, [&](const Plan& plan) {
-      return torch_component().differs(again->graph(), plan, pruning.analysis.probe,
-                                       options_.proof);
+    const Planned found = planned(again->graph(), config, options);
+    const Graph& graph = found.shallow ? *found.shallow : again->graph();
+    return group_at_fault(graph, found.pruning, [&](const Plan& plan) {
+      return torch_component().differs(graph, plan, found.pruning.analysis.probe, options_.proof);
     });
   }
 
@@ -267,6 +268,7 @@ class PruneRun {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Prover> prover_;
   std::optional<LatencyWorkshop> workshop_;
+  std::optional<Graph> shallow_;
   Pruning pruning_;
   PruneReport report_;
   std::vector<ElementMask> masks_;

@@ -102,6 +102,12 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   command.add_flag("--exact-only", options.exact_only,
                    "Leave groups whole whose removal changes what remains (LayerNorm, softmax)");
   add_constants(command, options);
+  command
+      .add_option(
+          "--layers", options.layers,
+          "Residual blocks to remove, those that change least on --calibration first: 3, 25% "
+          "of them, or auto: as many as serve the --budget best")
+      ->type_name("N");
   command.add_option("--seed", options.seed, "For criteria that draw at random (0)")
       ->type_name("N");
   add_calibration_options(command, options.calibration);
@@ -131,8 +137,8 @@ ConfigList config_of(const PruneCommandOptions& options) {
   for (const CLI::Option* option : options.shorthand_options) {
     const bool given = option->count() > 0;
     if (given && !options.config.empty()) throw errors::both_asked(option->get_name());
-    if (!given && !has_amount && options.config.empty() && option->get_name() == "--ratio" &&
-        !says_how_much(options.shorthand.criterion)) {
+    if (!given && !has_amount && options.config.empty() && options.layers.empty() &&
+        option->get_name() == "--ratio" && !says_how_much(options.shorthand.criterion)) {
       throw errors::nothing_asked();
     }
   }

@@ -20,6 +20,7 @@ struct PruneCommandOptions {
   std::string output;
   std::string config;
   Shorthand shorthand;
+  std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none
   std::vector<const CLI::Option*> shorthand_options;  ///< those that a config file replaces
   std::string granularity;                            ///< empty: the config's, or channels
   bool exact_only = false;

@@ -14,6 +14,7 @@
 #include "parsimony/cli/export_order.h"
 #include "parsimony/cli/recovery_order.h"
 #include "parsimony/cli/training_order.h"
+#include "parsimony/graph/blocks.h"
 #include "parsimony/machine/report.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/observation.h"
@@ -72,6 +73,11 @@ class TorchComponent {
   /// networks with several inputs and what cannot be run
   virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                              const Needs& needs, const CalibrationOrder& order) = 0;
+
+  /// What each block does to its input, see training/statistics; throws as `measure` does.
+  virtual std::vector<double> block_influences(const Graph& graph,
+                                               const std::vector<ResidualBlock>& blocks,
+                                               const CalibrationOrder& order) = 0;
 
   /// Calibration data as the network's input takes them, in batches of the size it declares or of
   /// 64, with their labels. @throws ConfigError, IoError, ModelError for the data

@@ -13,6 +13,7 @@
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/observe.h"
 #include "parsimony/torch_io/prove.h"
+#include "parsimony/training/statistics/block_influence.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::component {
@@ -81,6 +82,14 @@ class Component final : public cli::TorchComponent {
 
   ErrorData samples(const Graph& graph, const cli::CalibrationOrder& order) override {
     return guarded([&] { return calibration_samples(order, graph); });
+  }
+
+  std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
+                                       const cli::CalibrationOrder& order) override {
+    return guarded([&] {
+      const training::Dataset data = calibration_data(order, graph);
+      return training::block_influences(graph, blocks, training::batches_of(data, order.samples));
+    });
   }
 
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,

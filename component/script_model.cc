@@ -25,8 +25,10 @@ std::unique_ptr<Prover> ScriptModel::prover(const Plan& plan, const Probe& probe
   return guarded([&] {
     const bool mixes = torch_io::mixes(plan);
     // Zeros in the module's own tensors depend on neither reader nor executor.
-    torch_io::Computation masked = mixes ? torch_io::masked_run(script_.graph, plan)
-                                         : torch_io::zeroed_run(file_.module(), script_, plan);
+    const bool by_executor = mixes || !plan.blocks.empty();
+    torch_io::Computation masked = by_executor
+                                       ? torch_io::masked_run(script_.graph, plan)
+                                       : torch_io::zeroed_run(file_.module(), script_, plan);
     return std::make_unique<GuardedProver>(
         torch_io::Reference(script_.graph, probe, mixes, std::move(masked), options));
   });

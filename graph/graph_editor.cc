@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "parsimony/graph/bypass.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/slice.h"
@@ -37,6 +38,14 @@ GraphEditor::GraphEditor(const Graph& original, Elements elements)
   for (size_t w = 0; w < original.weights.size(); ++w) {
     weights_.emplace(original.weights[w].name, static_cast<WeightId>(w));
   }
+}
+
+void GraphEditor::bypass(const std::string& key, int input) {
+  const auto it = nodes_.find(key);
+  if (it == nodes_.end()) throw errors::missing_tensor("the plan", key);
+  const std::vector<NodeId> numbers = parsimony::bypass(graph_, it->second, input);
+  for (auto& [name, id] : nodes_) id = numbers[static_cast<size_t>(id)];
+  absl::erase_if(nodes_, [](const auto& entry) { return entry.second == kNone; });
 }
 
 Node& GraphEditor::node(const std::string& key) {

@@ -26,6 +26,8 @@ class GraphEditor : public ModelEditor {
   /// The changed graph; valid as long as the editor.
   const Graph& graph() const { return graph_; }
 
+  /// Nodes get other numbers; values and weights keep theirs.
+  void bypass(const std::string& node, int input) override;
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;

@@ -27,6 +27,11 @@ class ModelEditor {
  public:
   virtual ~ModelEditor() = default;
 
+  /// What reads the node's output reads its operand `input` instead. The node goes, and so does all
+  /// that nothing reads then: nodes before it and their constants.
+  /// @throws UnsupportedError if this kind of model cannot lose nodes, or its output is the model's
+  virtual void bypass(const std::string& node, int input);
+
   /// Adds tensor `name`, equal to `of`, and makes input `input` of `consumer` read it.
   virtual void copy(const std::string& name, const std::string& of, const std::string& consumer,
                     int input) = 0;

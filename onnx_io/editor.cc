@@ -117,6 +117,11 @@ OnnxEditor::OnnxEditor(ModelFile& file) : impl_(file.impl()) {
   if (!impl_.index) impl_.index = std::make_unique<ModelIndex>(impl_.model);
 }
 
+void OnnxEditor::bypass(const std::string& node, int input) {
+  impl_.index->bypass(node, input);
+  impl_.edited = true;
+}
+
 void OnnxEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
                       int input) {
   ModelIndex& index = *impl_.index;

@@ -23,6 +23,9 @@ class OnnxEditor : public ModelEditor {
   /// `file` must outlive the editor.
   explicit OnnxEditor(ModelFile& file);
 
+  /// Nodes leave at once, their constants when the model is written.
+  void bypass(const std::string& node, int input) override;
+
   /// Takes the values that `of` has now: copies come before slices.
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;

@@ -5,6 +5,7 @@
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_index_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
+#include "parsimony/onnx_io/remove_if_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -19,18 +20,6 @@ std::vector<std::string> keys_of(const Map& map) {
   for (const auto& [key, value] : map) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
   return keys;
-}
-
-/// Removes the elements for which `gone` holds and keeps the order of the others.
-template <typename T, typename Predicate>
-void remove_if(google::protobuf::RepeatedPtrField<T>& list, Predicate gone) {
-  int kept = 0;
-  for (int i = 0; i < list.size(); ++i) {
-    if (gone(list.Get(i))) continue;
-    if (kept != i) list.SwapElements(kept, i);
-    ++kept;
-  }
-  list.DeleteSubrange(kept, list.size() - kept);
 }
 
 }  // namespace

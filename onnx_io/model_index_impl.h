@@ -46,6 +46,11 @@ class ModelIndex {
   /// Makes the node read `name` there; what then has no reader is remembered for `purge`.
   void set_input(onnx::NodeProto& node, int input, const std::string& name);
 
+  /// Makes what reads the node's output read its input `input`, and removes the node with all that
+  /// only it needed; constants are remembered for `purge`.
+  /// @throws ModelError if the output is the graph's, or is read inside a subgraph
+  void bypass(const std::string& key, int input);
+
   /// Brings the declaration of an initializer, if it has one, to new dims.
   void declare(const std::string& initializer, const Shape& dims);
 
@@ -55,6 +60,8 @@ class ModelIndex {
  private:
   void count_reads(const onnx::GraphProto& graph);
   void drop_reader(const std::string& name);
+  void remove_unread(onnx::NodeProto& node);
+  void erase(const std::unordered_set<const onnx::NodeProto*>& nodes);
   void index_graph();
   void find_roots();
 

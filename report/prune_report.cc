@@ -6,6 +6,8 @@
 #include <ctime>
 #include <map>
 
+#include "parsimony/report/depth.h"
+#include "parsimony/report/depth_impl.h"
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/text.h"
 
@@ -294,6 +296,7 @@ std::string to_json(const PruneReport& report) {
                    {"notes", report.notes},
                    {"timings", std::move(timings)}};
   if (report.latency) document["latency"] = to_object(*report.latency);
+  if (report.depth) document["depth"] = to_object(*report.depth);
   if (report.constants) document["constants"] = to_object(*report.constants);
   if (report.recovery) document["recovery"] = to_object(*report.recovery);
   return dumped(document);
@@ -315,6 +318,7 @@ std::string to_text(const PruneReport& report, bool all) {
   }
   std::string text = table.text();
   if (report.latency) text += latency_text(*report.latency);
+  if (report.depth) text += to_text(*report.depth, all);
   text += "MACs are counted for " + to_text(report.inputs) + ".\n" + group_counts(report);
   if (zeroed(report) > 0) text += counted(zeroed(report), "element") + " set to zero.\n";
   text += pattern_counts(report);

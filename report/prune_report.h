@@ -12,6 +12,7 @@
 #include "parsimony/masks/element_outcome.h"
 #include "parsimony/report/inspect.h"
 #include "parsimony/speedup/constants.h"
+#include "parsimony/speedup/depth.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/speedup/recovery.h"
@@ -62,6 +63,7 @@ struct PruneReport {
   std::vector<InputRow> inputs;  ///< for which MACs are counted
   Cost before;
   Cost after;
+  std::optional<DepthReport> depth;          ///< where blocks were to go
   std::optional<ConstantsReport> constants;  ///< where they were folded
   std::vector<ElementOutcome> elements;      ///< of tensors that lost single elements
   std::vector<GroupOutcome> groups;

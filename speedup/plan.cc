@@ -19,7 +19,8 @@ bool Plan::empty() const {
                                           [](const PlanGroup& group) { return whole(group); });
   const bool nothing_zeroed = std::all_of(
       zeros.begin(), zeros.end(), [](const PlanZeros& entry) { return entry.smallest == 0; });
-  return nothing_sliced && nothing_zeroed && integers.empty() && copies.empty() && folds.empty();
+  return blocks.empty() && nothing_sliced && nothing_zeroed && integers.empty() && copies.empty() &&
+         folds.empty();
 }
 
 }  // namespace parsimony

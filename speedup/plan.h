@@ -13,6 +13,15 @@
 
 namespace parsimony {
 
+/// A residual block that goes: what read the sum reads its kept operand, and the other one, with
+/// all that only it needed, is gone. The reference is the original in which that operand is zero.
+struct PlanBlock {
+  std::string add;     ///< first output of the addition
+  int kept_input = 0;  ///< of its operands, 0 or 1
+
+  bool operator==(const PlanBlock&) const = default;
+};
+
 struct PlanSlice {
   std::string tensor;
   int axis = 0;
@@ -103,6 +112,7 @@ struct Plan {
   std::string format = "onnx";
   std::string sha256;               ///< of the source file; empty if unknown
   std::vector<std::string> inputs;  ///< sizes given for what the source leaves open: "1x3x32x32"
+  std::vector<PlanBlock> blocks;    ///< they go first, in this order
   std::vector<PlanGroup> groups;
   std::vector<PlanInteger> integers;
   std::vector<PlanCopy> copies;

@@ -150,6 +150,11 @@ std::vector<int64_t> read_keep(const Cursor& at, int64_t size) {
   return keep;
 }
 
+PlanBlock read_block(const Cursor& at) {
+  at.only({"add", "kept_input"});
+  return {at.at("add").name(), static_cast<int>(at.at("kept_input").integer(0, 1))};
+}
+
 PlanSlice read_slice(const Cursor& at) {
   at.only({"tensor", "axis", "role", "size", "keep"});
   PlanSlice slice;
@@ -346,10 +351,11 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   if (top.at("parsimony_plan").integer(0, kMaxInt) != 1) {
     top.at("parsimony_plan").wanted("1: the plan comes from another version");
   }
-  top.only({"parsimony_plan", "source", "groups", "integers", "copies", "zeros", "folds",
+  top.only({"parsimony_plan", "source", "blocks", "groups", "integers", "copies", "zeros", "folds",
             "constants", "masks", "kept_whole"});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
+  plan.blocks = read_list(top, "blocks", read_block);
   top.at("groups");
   plan.groups = read_list(top, "groups", read_group);
   plan.integers = read_list(top, "integers", read_integer);

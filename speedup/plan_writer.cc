@@ -71,6 +71,10 @@ std::string text(const HostTensor& tensor) {
                  {"values", values}});
 }
 
+std::string line_of(const PlanBlock& block) {
+  return object({{"add", text(block.add)}, {"kept_input", text(block.kept_input)}});
+}
+
 std::string line_of(const PlanSlice& slice) {
   return object({{"tensor", text(slice.tensor)},
                  {"axis", text(slice.axis)},
@@ -163,6 +167,7 @@ std::string Plan::to_json() const {
   section("source", object({{"format", text(format)},
                             {"sha256", sha256.empty() ? std::string() : text(sha256)},
                             {"inputs", inputs.empty() ? std::string() : text(inputs)}}));
+  if (!blocks.empty()) section("blocks", block(blocks, 4));
   section("groups", block(groups, 4));
   section("integers", block(integers, 4));
   section("copies", block(copies, 4));

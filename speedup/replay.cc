@@ -54,6 +54,7 @@ void replay(const Plan& plan, ModelEditor& editor) {
   if (const PlanFold* fold = unexplained_fold(plan)) throw errors::plan_folds(fold->tensor);
   const std::vector<TensorCut> cuts = cuts_of(plan);
 
+  for (const PlanBlock& block : plan.blocks) editor.bypass(block.add, block.kept_input);
   for (const PlanCopy& copy : plan.copies) {
     editor.copy(copy.tensor, copy.of, copy.consumer, copy.input);
   }

@@ -19,7 +19,8 @@ class SmallNetwork {
   /// `original` must outlive this. @throws ModelError if the plan does not fit, ConfigError
   SmallNetwork(const Graph& original, const Plan& plan);
 
-  /// With the values as they are now. Nodes and activations have the original's numbers.
+  /// With the values as they are now. Activations have the original's numbers; so have nodes,
+  /// unless the plan removes blocks.
   const Graph& graph() const { return editor_.graph(); }
 
   /// Which indices along `axis` of a weight the plan keeps; empty: all of them.

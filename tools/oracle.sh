@@ -4,6 +4,7 @@
 #
 #   tools/oracle.sh WRITER fixtures
 #   tools/oracle.sh WRITER random COUNT
+#   tools/oracle.sh WRITER blocks COUNT
 #   tools/oracle.sh WRITER models MODELS
 #
 # WRITER is the build's tests/write_models. Mismatches are printed; they and what was compared stay in
@@ -12,7 +13,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 if [ $# -lt 2 ]; then
-  sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 writer=$1

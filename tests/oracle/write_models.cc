@@ -3,6 +3,7 @@
 //   write_models fixtures FOLDER        every operator fixture: half of each group, and one channel
 //                                       of one group
 //   write_models random FOLDER COUNT    random networks
+//   write_models blocks FOLDER COUNT    random residual networks that lose blocks and channels
 //   write_models models FOLDER MODELS SPECS   the files in MODELS at 50 % local and 30 % global
 //
 // FOLDER/list.tsv has one row each: original, small, plan, inputs.
@@ -17,6 +18,7 @@
 #include "parsimony/onnx_io/reader.h"
 #include "tests/properties/random_network.h"
 #include "tests/properties/workbench.h"
+#include "tests/support/residual_network.h"
 
 namespace parsimony::test {
 namespace fs = std::filesystem;
@@ -86,6 +88,18 @@ void write_random(Set& set, unsigned count) {
   }
 }
 
+void write_blocks(Set& set, unsigned count) {
+  for (unsigned seed = 0; seed < count; ++seed) {
+    const ResidualNetwork random = residual_network(seed);
+    const std::string name = "residual" + std::to_string(seed);
+    const Workbench bench(random.model);
+    write_file(set.path(name + ".onnx"), bench.bytes());
+    const Plan plan = plan_random_depth(bench.graph(), seed, random.blocks).pruning.plan;
+    write_file(set.path(name + ".small.onnx"), bench.apply(plan));
+    set.row(set.path(name + ".onnx"), name + ".small", plan, "");
+  }
+}
+
 std::string specs_of(const std::string& table, const std::string& file) {
   std::ifstream in(table);
   for (std::string line; std::getline(in, line);) {
@@ -126,12 +140,14 @@ void write_models(Set& set, const fs::path& models, const std::string& table) {
 int run(const std::vector<std::string>& arguments) {
   const std::string what = arguments.empty() ? "" : arguments[0];
   if (arguments.size() < 2)
-    throw ConfigError("usage: write_models fixtures|random|models FOLDER …");
+    throw ConfigError("usage: write_models fixtures|random|blocks|models FOLDER …");
   Set set(arguments[1]);
   if (what == "fixtures") {
     write_fixtures(set);
   } else if (what == "random" && arguments.size() == 3) {
     write_random(set, static_cast<unsigned>(std::stoul(arguments[2])));
+  } else if (what == "blocks" && arguments.size() == 3) {
+    write_blocks(set, static_cast<unsigned>(std::stoul(arguments[2])));
   } else if (what == "models" && arguments.size() == 4) {
     write_models(set, arguments[2], arguments[3]);
   } else {

@@ -83,6 +83,20 @@ AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed) {
   return without(coupling, channels);
 }
 
+DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks) {
+  DepthOptions depth;
+  depth.request.count = (blocks + 1) / 2;
+  depth.influence = [seed](const Graph&, const std::vector<ResidualBlock>& found) {
+    std::mt19937 random(seed);
+    std::vector<double> influences;
+    for (size_t b = 0; b < found.size(); ++b) influences.push_back(static_cast<double>(random()));
+    return influences;
+  };
+  Shorthand shorthand;
+  shorthand.ratio = 0.34;
+  return plan_depth(graph, from_shorthand(shorthand), {}, depth);
+}
+
 bool removes(const AxisMasks& masks) {
   for (const auto& keep : masks.keep) {
     for (const uint8_t k : keep) {

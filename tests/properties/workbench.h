@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/depth.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/masks/axis_mask.h"
@@ -49,6 +50,9 @@ AxisMasks without(const Coupling& coupling, const std::vector<ChannelId>& channe
 
 /// Removes about `ratio` of every group at random, as far as every dimension keeps one index.
 AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed);
+
+/// Half of its `blocks` residual blocks, at least one, and a third of the channels that remain.
+DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks);
 
 /// Is a channel gone at all?
 bool removes(const AxisMasks& masks);

@@ -88,6 +88,32 @@ TEST(Plan, ReadsWhatItWrote) {
   EXPECT_EQ(Plan::from_json(Plan().to_json(), "p.json"), Plan());
 }
 
+TEST(Plan, BlocksStandBeforeGroups) {
+  Plan plan;
+  plan.blocks = {{"add2", 1}, {"add5", 0}};
+  EXPECT_FALSE(plan.empty());
+  const std::string json = plan.to_json();
+  EXPECT_NE(json.find(R"(
+  "blocks": [
+    {"add": "add2", "kept_input": 1},
+    {"add": "add5", "kept_input": 0}
+  ],
+  "groups": [])"),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(Plan::from_json(json, "p.json"), plan);
+  EXPECT_EQ(Plan().to_json().find("blocks"), std::string::npos);
+  try {
+    Plan::from_json(R"({"parsimony_plan": 1, "blocks": [{"add": "a", "kept_input": 2}],
+                        "groups": []})",
+                    "p.json");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "p.json: blocks[0].kept_input: found 2, wanted an integer from 0 to 1");
+  }
+}
+
 TEST(Plan, SmallestPlan) {
   const Plan plan = Plan::from_json(R"({"parsimony_plan": 1, "groups": []})", "p.json");
   EXPECT_EQ(plan, Plan());

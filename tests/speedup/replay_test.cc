@@ -12,6 +12,9 @@ namespace {
 /// Writes down what it is asked to do.
 class Recorder : public ModelEditor {
  public:
+  void bypass(const std::string& node, int input) override {
+    calls.push_back("bypass " + node + " by " + std::to_string(input));
+  }
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override {
     calls.push_back("copy " + name + " of " + of + " for " + consumer + ":" +
@@ -66,6 +69,31 @@ TEST(Replay, AnEmptyPlanTouchesNothing) {
   Plan plan = slicing({{"w", 0, "out", 2, {0, 1}}});
   plan.zeros = {{"w", 0}};
   EXPECT_EQ(replayed(plan), Calls{});
+}
+
+TEST(Replay, BlocksLeaveFirst) {
+  Plan plan;
+  plan.blocks = {{"add2", 1}, {"add5", 0}};
+  EXPECT_FALSE(plan.empty());
+  plan.copies = {{"b_2", "b", "add7", 1}};
+  EXPECT_EQ(replayed(plan),
+            (Calls{"bypass add2 by 1", "bypass add5 by 0", "copy b_2 of b for add7:1"}));
+}
+
+TEST(Replay, AModelThatKeepsItsNodesRefusesBlocks) {
+  class Keeps : public Recorder {
+    void bypass(const std::string& node, int input) override { ModelEditor::bypass(node, input); }
+  } editor;
+  Plan plan;
+  plan.blocks = {{"add2", 1}};
+  try {
+    replay(plan, editor);
+    FAIL();
+  } catch (const UnsupportedError& error) {
+    EXPECT_STREQ(error.what(),
+                 "the block of node \"add2\" cannot be removed: models of this kind keep their "
+                 "nodes; use ONNX");
+  }
 }
 
 TEST(Replay, CopiesThenZerosThenSlicesThenIntegers) {

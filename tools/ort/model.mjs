@@ -138,6 +138,16 @@ export class Model {
     this.#register(tensor);
   }
 
+  /** Adds an operator of one output; ONNX Runtime brings nodes into order. */
+  addNode(opType, inputs, output) {
+    const message = this.graph.addMessage(GraphField.node);
+    for (const input of inputs) message.addText(NodeField.input, input);
+    message.addText(NodeField.output, output).addText(NodeField.opType, opType);
+    const node = new Node(message);
+    this.nodes.push(node);
+    this.producers.set(output, node);
+  }
+
   /** Makes an inner value visible; ONNX Runtime infers its type and shape. */
   addOutput(name) {
     this.graph.addMessage(GraphField.output).addText(ValueField.name, name);

@@ -33,6 +33,10 @@ function planFault(plan) {
       if (fault) return `groups[${g}].slices[${s}].${fault}`;
     }
   }
+  for (const [b, block] of (plan.blocks ?? []).entries()) {
+    if (typeof block.add !== 'string' || ![0, 1].includes(block.kept_input))
+      return `blocks[${b}]: wanted add, a name, and kept_input, 0 or 1`;
+  }
   for (const [c, copy] of (plan.copies ?? []).entries()) {
     const named = [copy.tensor, copy.of, copy.consumer].every((name) => typeof name === 'string');
     if (!named || !Number.isInteger(copy.input))
@@ -56,10 +60,11 @@ function sliceFault({ tensor, axis, role, size, keep }) {
 
 /**
  * Turns the original into the proof's reference: every slice that the plan removes becomes zero,
- * and so do the single elements that it names. A divisor (role "with") belongs to its channel but
+ * and so do the branches of blocks and the single elements that it names. A divisor (role "with") belongs to its channel but
  * is not zeroed: 0/0 would say nothing. With exact constants it is the masks that become zero.
  */
 export function maskModel(model, plan) {
+  removeBlocks(model, plan.blocks ?? []);
   if (plan.constants === 'exact') return zeroMasked(model, plan);
   separateCopies(model, plan.copies ?? []);
   for (const { tensor: name, smallest } of plan.zeros ?? []) {
@@ -83,6 +88,19 @@ export function maskModel(model, plan) {
     tensor.setBytes(bytes);
   }
   assignFolds(model, plan);
+}
+
+/** A removed block adds nothing: its branch b, which is still computed, becomes b - b. */
+function removeBlocks(model, blocks) {
+  for (const { add, kept_input: kept } of blocks) {
+    const node = model.producers.get(add);
+    if (node?.opType !== 'Add')
+      throw new Error(`block "${add}": the original has no Add with this output`);
+    const branch = node.inputs[1 - kept];
+    const zero = `${branch}_removed_with_${add}`;
+    model.addNode('Sub', [branch, branch], zero);
+    node.setInput(1 - kept, zero);
+  }
 }
 
 function valuesOf(plan, name, bytes) {
@@ -202,6 +220,9 @@ export function checkTensors(original, small, plan) {
   const copied = new Map((plan.copies ?? []).map(({ tensor, of }) => [tensor, of]));
   const folded = new Set((plan.folds ?? []).map(({ tensor }) => tensor));
   const result = { sliced: 0, as_planned: 0, absent: [], wrong: [] };
+  for (const { add } of plan.blocks ?? []) {
+    if (small.knows(add)) result.wrong.push(`"${add}" is still there, and its block is to go`);
+  }
   for (const [name, slices] of slicesByTensor(plan)) {
     result.sliced += 1;
     const found = small.tensor(name);

@@ -124,6 +124,49 @@ test('the masked original itself is no small model', async () => {
   assert.ok(result.difference <= result.tolerance, 'its outputs alone would have passed');
 });
 
+// x[N, 3] -> w1[3, 3] -> h; h + h·w2 -> s; s·w3 -> y[N, 3].
+function block(there, w2 = ramp(9, 3)) {
+  const branch = [
+    ['MatMul', ['h', 'w2'], ['b']],
+    ['Add', ['b', 'h'], ['s']],
+  ];
+  const tensors = { w1: floats([3, 3], ramp(9, 1)), w3: floats([3, 3], ramp(9, 2)) };
+  return model({
+    inputs: { x: ['float32', ['N', 3]] },
+    outputs: { y: ['float32', ['N', 3]] },
+    nodes: [
+      ['MatMul', ['x', 'w1'], ['h']],
+      ...(there ? branch : []),
+      ['MatMul', [there ? 's' : 'h', 'w3'], ['y']],
+    ],
+    tensors: there ? { ...tensors, w2: floats([3, 3], w2) } : tensors,
+  });
+}
+const blockPlan = (kept) => planOf([], { blocks: [{ add: 's', kept_input: kept }] });
+
+test('a removed block adds nothing', async () => {
+  assert.equal((await judge(block(true), block(false), blockPlan(1))).verdict, 'exact');
+  const otherOperand = await judge(block(true), block(false), blockPlan(0));
+  assert.equal(otherOperand.verdict, 'MISMATCH');
+  const nothingPlanned = await judge(block(true), block(false), planOf([]));
+  assert.equal(nothingPlanned.verdict, 'MISMATCH');
+});
+
+test('a block that is only masked is no removed one', async () => {
+  const masked = block(true, Array(9).fill(0));
+  const result = await judge(block(true), masked, blockPlan(1));
+  assert.equal(result.verdict, 'MISMATCH');
+  assert.match(result.notes.join(), /"s" is still there/);
+  assert.ok(result.difference <= result.tolerance, 'its outputs alone would have passed');
+});
+
+test('a block that the original does not have is refused', async () => {
+  const plan = planOf([], { blocks: [{ add: 'h', kept_input: 0 }] });
+  await assert.rejects(judge(block(true), block(false), plan), /block "h": the original has no Add/);
+  const fault = planOf([], { blocks: [{ add: 's' }] });
+  await assert.rejects(judge(block(true), block(false), fault), /blocks\[0\]: wanted add/);
+});
+
 test('zero is not absence: out slices alone are not enough behind Sigmoid', async () => {
   const activation = 'Sigmoid';
   const right = await judge(mlp(ALL, { activation }), mlp([0, 2], { activation }), mlpPlan([0, 2]));

@@ -41,6 +41,11 @@ ModelError no_such_weight(std::string_view weight) {
   return ModelError("the network has no weight \"" + std::string(weight) + "\"");
 }
 
+ModelError no_such_block(std::string_view add) {
+  return ModelError("the network has no addition of two operands \"" + std::string(add) +
+                    "\" whose block could be removed");
+}
+
 UnsupportedError folds(std::string_view weight) {
   return UnsupportedError("the plan changes \"" + std::string(weight) +
                           "\" but lacks its new values");

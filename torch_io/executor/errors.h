@@ -23,6 +23,8 @@ ModelError run_failed(const Node& node, std::string_view why);
 ModelError wrong_inputs(size_t wanted, size_t found);
 ModelError undefined_input(std::string_view input);
 ModelError no_such_weight(std::string_view weight);
+/// A plan removes the block of an addition of two that is not there.
+ModelError no_such_block(std::string_view add);
 /// The plan says that values change, but not to what.
 UnsupportedError folds(std::string_view weight);
 ModelError slice_does_not_fit(std::string_view weight, int axis, int64_t size, const Shape& found);

@@ -17,6 +17,40 @@ class Masking {
   Masking(Program& program, const std::map<std::string, at::Tensor>& weights)
       : program_(program), weights_(weights) {}
 
+  /// The block's sum is that of its kept operand and zero.
+  void remove(const PlanBlock& entry) {
+    const auto step = std::find_if(program_.steps.begin(), program_.steps.end(),
+                                   [&](const Step& s) { return s.key == entry.add; });
+    if (step == program_.steps.end() || step->node.inputs.size() != 2) {
+      throw errors::no_such_block(entry.add);
+    }
+    step->zeroed = 1 - entry.kept_input;
+  }
+
+  /// Nodes of removed blocks do not run: what they read may be absent in part, and they are not
+  /// cut.
+  void drop_unread() {
+    std::vector<bool> read(program_.names.size(), false);
+    const auto mark = [&](ValueId v) {
+      if (v != kNone) read[position(v)] = true;
+    };
+    for (const ValueId v : program_.outputs) mark(v);
+    for (size_t s = program_.steps.size(); s-- > 0;) {
+      const Step& step = program_.steps[s];
+      const auto is_read = [&](ValueId v) { return v != kNone && read[position(v)]; };
+      if (std::none_of(step.node.outputs.begin(), step.node.outputs.end(), is_read)) {
+        program_.steps.erase(program_.steps.begin() + static_cast<std::ptrdiff_t>(s));
+        continue;
+      }
+      for (size_t i = 0; i < step.node.inputs.size(); ++i) {
+        if (static_cast<int>(i) != step.zeroed) mark(step.node.inputs[i]);
+      }
+      for (const BodyProgram& body : step.bodies) {
+        for (const ValueId v : body.captures) mark(v);
+      }
+    }
+  }
+
   /// A reader of a shared weight gets one of its own.
   void copy(const PlanCopy& entry, const AddWeight& add) {
     const auto step = std::find_if(program_.steps.begin(), program_.steps.end(),
@@ -107,9 +141,11 @@ void zero_masked(const Plan& plan, const std::map<std::string, at::Tensor>& weig
 void mask(Program& program, const Plan& plan, const std::map<std::string, at::Tensor>& weights,
           const AddWeight& add) {
   const at::NoGradGuard guard;
+  Masking masking(program, weights);
+  for (const PlanBlock& entry : plan.blocks) masking.remove(entry);
+  if (!plan.blocks.empty()) masking.drop_unread();
   if (plan.constants == Constants::kExact) return zero_masked(plan, weights);
   if (const PlanFold* fold = unexplained_fold(plan)) throw errors::folds(fold->tensor);
-  Masking masking(program, weights);
   for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
   for (const PlanInteger& entry : plan.integers) masking.patch(entry);
   for (const PlanZeros& entry : plan.zeros) masking.zero(entry);

@@ -95,6 +95,7 @@ class Run {
       call.present.push_back(v == kNone ? at::Tensor() : present_[position(v)]);
       absences = absences || call.present.back().defined();
     }
+    if (step.zeroed >= 0) zero(call, static_cast<size_t>(step.zeroed));
     if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
     Tensors results = step.bodies.empty() ? compute(*step.op, call) : branch(step, call);
     results.resize(step.node.outputs.size());
@@ -106,6 +107,13 @@ class Run {
       if (observer_) observer_(step.node, v, results[i]);
       values_[position(v)] = std::move(results[i]);
     }
+  }
+
+  /// What a removed block would add. Its own nodes do not run.
+  static void zero(Call& call, size_t operand) {
+    const size_t kept = 1 - operand;
+    call.inputs[operand] = at::zeros_like(call.inputs[kept]);
+    if (!call.present.empty()) call.present[operand] = call.present[kept];
   }
 
   /// What a subgraph reads is pinned: all of it is there.

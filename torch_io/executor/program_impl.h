@@ -28,6 +28,7 @@ struct Step {
   std::string key;                                     ///< first non-empty output's name
   std::vector<ValueId> frees;                          ///< values that nobody reads afterwards
   std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands that the plan replaces
+  int zeroed = -1;  ///< of an addition: the operand that is zero, as its block is removed
   std::vector<BodyProgram> bodies;
 };
 

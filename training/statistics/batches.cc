@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "parsimony/training/statistics/errors.h"
+
 namespace parsimony::training {
 
 Batches batches_of(const Dataset& data, int64_t samples) {
@@ -29,6 +31,17 @@ int64_t fixed_batch(const Graph& graph) {
   if (graph.inputs.empty()) return 0;
   const auto& declared = graph.value(graph.inputs.front()).declared;
   return declared && !declared->empty() && declared->front() > 0 ? declared->front() : 0;
+}
+
+void check_dims(const Graph& graph, const at::Tensor& x) {
+  const auto& declared = graph.value(graph.inputs.front()).declared;
+  if (!declared) return;
+  const Shape found = x.sizes().vec();
+  bool fits = declared->size() == found.size();
+  for (size_t d = 1; fits && d < found.size(); ++d) {
+    fits = (*declared)[d] <= 0 || (*declared)[d] == found[d];
+  }
+  if (!fits) throw errors::calibration_dims(found, *declared);
 }
 
 }  // namespace parsimony::training

@@ -25,4 +25,7 @@ Batches batches_of(const Dataset& data, int64_t samples);
 /// Samples that a network takes at once, by its first input; 0 where that is open.
 int64_t fixed_batch(const Graph& graph);
 
+/// @throws ModelError if samples [n, …] are not what the network's first input declares
+void check_dims(const Graph& graph, const at::Tensor& samples);
+
 }  // namespace parsimony::training

@@ -22,17 +22,6 @@ namespace {
 
 constexpr int64_t kBatch = 32;
 
-void check_dims(const Graph& graph, const at::Tensor& x) {
-  const auto& declared = graph.value(graph.inputs.front()).declared;
-  if (!declared) return;
-  const Shape found = x.sizes().vec();
-  bool fits = declared->size() == found.size();
-  for (size_t d = 1; fits && d < found.size(); ++d) {
-    fits = (*declared)[d] <= 0 || (*declared)[d] == found[d];
-  }
-  if (!fits) throw errors::calibration_dims(found, *declared);
-}
-
 /// Mean cross-entropy of answers [n, classes].
 at::Tensor loss(const at::Tensor& answers, const at::Tensor& labels) {
   if (answers.dim() != 2 || answers.size(0) != labels.size(0)) {

@@ -114,6 +114,15 @@ class Fake final : public cli::TorchComponent {
     return std::any_of(plan.groups.begin(), plan.groups.end(),
                        [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
   }
+  /// The later a block comes, the less it does.
+  std::vector<double> block_influences(const Graph&, const std::vector<ResidualBlock>& blocks,
+                                       const cli::CalibrationOrder&) override {
+    std::vector<double> influences;
+    for (size_t left = blocks.size(); left > 0; --left) {
+      influences.push_back(static_cast<double>(left));
+    }
+    return influences;
+  }
   ErrorData samples(const Graph&, const cli::CalibrationOrder&) override { return {}; }
   /// The higher a channel's number, the less it matters.
   Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,

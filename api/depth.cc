@@ -1,0 +1,319 @@
+#include "parsimony/api/depth.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "parsimony/api/errors.h"
+#include "parsimony/graph/bypass.h"
+#include "parsimony/speedup/small_network.h"
+
+namespace parsimony {
+namespace {
+
+/// A count's rounding must not make a budget that is met look missed.
+constexpr double kSlack = 1e-9;
+
+bool of_whole_network(const Request& request) {
+  return request.budget == Budget::kParams || request.budget == Budget::kMacs;
+}
+
+double quantity(const Cost& cost, Budget budget) {
+  return static_cast<double>(budget == Budget::kParams ? cost.params : cost.macs);
+}
+
+Cost cost_of(const Graph& graph, const Facts& sample) {
+  Cost cost;
+  const std::vector<bool> counts = parameters(graph);
+  std::vector<bool> shown(graph.weights.size(), false);
+  for (const Value& value : graph.values) {
+    if (value.weight != kNone) shown[static_cast<size_t>(value.weight)] = true;
+  }
+  for (size_t w = 0; w < graph.weights.size(); ++w) {
+    if (counts[w] && shown[w]) cost.params += graph.weights[w].count();
+  }
+  for (const Node& node : graph.nodes) cost.macs += macs(NodeView(graph, node, sample));
+  return cost;
+}
+
+/// Of weights that nothing outside the block reads.
+int64_t params_of(const Graph& graph, const ResidualBlock& block, const std::vector<bool>& counts) {
+  std::vector<bool> inside(graph.weights.size(), false);
+  std::vector<bool> outside(graph.weights.size(), false);
+  for (const Value& value : graph.values) {
+    if (value.weight == kNone) continue;
+    for (const Use& use : value.uses) {
+      const bool own = std::binary_search(block.nodes.begin(), block.nodes.end(), use.node);
+      (own ? inside : outside)[static_cast<size_t>(value.weight)] = true;
+    }
+  }
+  int64_t params = 0;
+  for (size_t w = 0; w < inside.size(); ++w) {
+    if (inside[w] && !outside[w] && counts[w]) params += graph.weights[w].count();
+  }
+  return params;
+}
+
+/// A network with some of its blocks gone, and what was asked of the layers that stay.
+struct Reduced {
+  Graph graph;
+  Settings settings;
+};
+
+NodeId renumbered(const std::vector<NodeId>& numbers, NodeId node) {
+  return node == kNone ? kNone : numbers[static_cast<size_t>(node)];
+}
+
+class DepthPlanner {
+ public:
+  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options,
+               const DepthOptions& depth)
+      : graph_(graph),
+        config_(config),
+        options_(options),
+        depth_(depth),
+        settings_(options.settings ? *options.settings : resolve(config, graph)) {
+    for (const Request& request : settings_.requests) {
+      if (request.budget == Budget::kLatency) throw errors::depth_of_latency();
+    }
+    const Probed probed = infer_with_choice(graph, options.inputs);
+    sample_ = infer_sample(graph, probed);
+    dense_ = cost_of(graph, sample_);
+    blocks_ = residual_blocks(graph, probed.facts);
+  }
+
+  DepthPruning run() {
+    const bool choose = depth_.request.kind == DepthRequest::Kind::kAuto;
+    if (choose && !asks_for_amount()) throw errors::depth_without_budget();
+    describe_blocks();
+    const size_t wanted = choose ? 0 : count();
+    rank();
+    return choose ? best() : finished(planned(wanted), wanted);
+  }
+
+ private:
+  bool asks_for_amount() const {
+    return std::any_of(settings_.requests.begin(), settings_.requests.end(), [](const Request& r) {
+      return of_whole_network(r) && (r.amount || r.ratio > 0);
+    });
+  }
+
+  size_t excluded() const {
+    return static_cast<size_t>(std::count_if(report_.blocks.begin(), report_.blocks.end(),
+                                             [](const BlockOutcome& b) { return b.excluded; }));
+  }
+
+  size_t count() const {
+    const size_t free = blocks_.size() - excluded();
+    if (depth_.request.kind == DepthRequest::Kind::kShare) {
+      return std::min(free,
+                      static_cast<size_t>(std::floor(
+                          depth_.request.share * static_cast<double>(blocks_.size()) + kSlack)));
+    }
+    if (depth_.request.count > static_cast<int64_t>(free)) {
+      throw errors::too_few_blocks(depth_.request.count, blocks_.size(), excluded());
+    }
+    return static_cast<size_t>(depth_.request.count);
+  }
+
+  void describe_blocks() {
+    report_.blocks = describe(graph_, sample_, blocks_);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const auto& nodes = blocks_[b].nodes;
+      report_.blocks[b].excluded = std::any_of(nodes.begin(), nodes.end(), [&](NodeId n) {
+        const LayerSetting& layer = settings_.layers[static_cast<size_t>(n)];
+        return layer.state == LayerSetting::State::kExcluded;
+      });
+    }
+  }
+
+  /// The blocks that may go, those of least influence first.
+  void rank() {
+    if (blocks_.empty()) return;
+    if (depth_.progress) depth_.progress("blocks");
+    const std::vector<double> influences = depth_.influence(graph_, blocks_);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const double value = influences.at(b);
+      report_.blocks[b].influence =
+          std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+      if (!report_.blocks[b].excluded) order_.push_back(b);
+    }
+    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+      return report_.blocks[a].influence < report_.blocks[b].influence;
+    });
+  }
+
+  std::vector<PlanBlock> first(size_t count) const {
+    std::vector<size_t> chosen(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
+    std::sort(chosen.begin(), chosen.end());
+    std::vector<PlanBlock> blocks;
+    for (const size_t b : chosen) blocks.push_back({report_.blocks[b].add, blocks_[b].kept_input});
+    return blocks;
+  }
+
+  Reduced reduced(const std::vector<PlanBlock>& blocks) const {
+    Reduced result{graph_, settings_};
+    for (const PlanBlock& block : blocks) {
+      NodeId add = kNone;
+      for (size_t n = 0; n < result.graph.nodes.size(); ++n) {
+        if (key_of(result.graph, result.graph.nodes[n]) == block.add) add = static_cast<NodeId>(n);
+      }
+      const std::vector<NodeId> numbers = bypass(result.graph, add, block.kept_input);
+      std::vector<LayerSetting> layers(result.graph.nodes.size());
+      for (size_t n = 0; n < numbers.size(); ++n) {
+        if (numbers[n] != kNone) {
+          layers[static_cast<size_t>(numbers[n])] = result.settings.layers[n];
+        }
+      }
+      result.settings.layers = std::move(layers);
+      for (Request& request : result.settings.requests) {
+        request.aligned_with = renumbered(numbers, request.aligned_with);
+      }
+    }
+    return result;
+  }
+
+  /// What may remain of the whole network.
+  double allowed(const Request& request) const {
+    return request.amount ? *request.amount
+                          : (1 - request.ratio) * quantity(dense_, request.budget);
+  }
+
+  /// Budgets of the whole network, as they are of what is left of it. @returns whether none asks
+  /// for more than the blocks
+  bool spend(const Cost& left, Settings& settings) const {
+    bool met = true;
+    for (size_t r = 0; r < settings.requests.size(); ++r) {
+      Request& request = settings.requests[r];
+      if (!of_whole_network(request) || (!request.amount && request.ratio <= 0)) continue;
+      const double most = allowed(settings_.requests[r]);
+      const double now = quantity(left, request.budget);
+      if (now <= most) {
+        request.amount.reset();
+        request.ratio = 0;
+        continue;
+      }
+      met = false;
+      if (!request.amount) request.ratio = 1 - most / now;
+    }
+    return met;
+  }
+
+  struct Planned {
+    DepthPruning result;
+    bool blocks_suffice = false;
+  };
+
+  Planned planned(size_t count) const {
+    const std::vector<PlanBlock> blocks = first(count);
+    Reduced less = reduced(blocks);
+    const Probed probed = infer_with_choice(less.graph, options_.inputs);
+    Planned planned;
+    planned.blocks_suffice =
+        spend(cost_of(less.graph, infer_sample(less.graph, probed)), less.settings);
+    PruneOptions options = options_;
+    options.settings = std::move(less.settings);
+    planned.result.graph = std::move(less.graph);
+    planned.result.pruning = plan_pruning(planned.result.graph, config_, options);
+    planned.result.pruning.plan.blocks = blocks;
+    planned.result.pruning.dense = dense_;
+    return planned;
+  }
+
+  bool meets(const Cost& cost) const {
+    return std::all_of(settings_.requests.begin(), settings_.requests.end(), [&](const Request& r) {
+      if (!of_whole_network(r) || (!r.amount && r.ratio <= 0)) return true;
+      return quantity(cost, r.budget) <= allowed(r) * (1 + kSlack);
+    });
+  }
+
+  DepthPruning best() {
+    std::optional<Planned> chosen;
+    size_t at = 0;
+    for (size_t k = 0; k <= order_.size(); ++k) {
+      if (depth_.progress) depth_.progress(std::to_string(k) + " blocks less");
+      Planned next = planned(k);
+      DepthCandidate candidate;
+      candidate.removed = static_cast<int>(k);
+      candidate.cost = next.result.pruning.small;
+      candidate.met = meets(candidate.cost);
+      candidate.error = depth_.error(SmallNetwork(graph_, next.result.pruning.plan).graph());
+      const bool last = next.blocks_suffice;
+      if (!chosen || better(candidate, report_.candidates[at])) {
+        chosen = std::move(next);
+        at = k;
+      }
+      report_.candidates.push_back(candidate);
+      if (last) break;
+    }
+    return finished(std::move(*chosen), at);
+  }
+
+  /// Where neither meets the budget, the one that costs less comes nearer.
+  static bool better(const DepthCandidate& a, const DepthCandidate& b) {
+    if (a.met != b.met) return a.met;
+    if (!a.met && a.cost.macs != b.cost.macs) return a.cost.macs < b.cost.macs;
+    return a.error < b.error;
+  }
+
+  DepthPruning finished(Planned planned, size_t count) {
+    for (size_t i = 0; i < count; ++i) report_.blocks[order_[i]].removed = true;
+    planned.result.report = std::move(report_);
+    return std::move(planned.result);
+  }
+
+  const Graph& graph_;
+  const ConfigList& config_;
+  const PruneOptions& options_;
+  const DepthOptions& depth_;
+  const Settings settings_;
+  Facts sample_;
+  Cost dense_;
+  std::vector<ResidualBlock> blocks_;
+  std::vector<size_t> order_;
+  DepthReport report_;
+};
+
+}  // namespace
+
+std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
+                                   const std::vector<ResidualBlock>& blocks) {
+  const std::vector<bool> counts = parameters(graph);
+  std::vector<BlockOutcome> outcomes;
+  for (const ResidualBlock& block : blocks) {
+    BlockOutcome& outcome = outcomes.emplace_back();
+    outcome.add = key_of(graph, graph.node(block.add));
+    outcome.label = label_of(graph, graph.node(block.add));
+    outcome.nodes = static_cast<int>(block.nodes.size()) + 1;
+    outcome.cost.params = params_of(graph, block, counts);
+    for (const NodeId n : block.nodes) {
+      outcome.cost.macs += macs(NodeView(graph, graph.node(n), sample));
+    }
+  }
+  return outcomes;
+}
+
+DepthRequest parse_depth(std::string_view text, std::string_view place) {
+  if (text == "auto") return {DepthRequest::Kind::kAuto, 0, 0};
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const bool is_share = error == std::errc() && rest + 1 == end && *rest == '%';
+  const bool whole = error == std::errc() && rest == end && number == std::floor(number);
+  constexpr double kMost = 1e9;
+  if (number < 0 || (!is_share && !whole) || number > (is_share ? 100 : kMost)) {
+    throw errors::bad_depth(place, text);
+  }
+  if (is_share) return {DepthRequest::Kind::kShare, 0, number / 100};
+  return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
+}
+
+DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options,
+                        const DepthOptions& depth) {
+  return DepthPlanner(graph, config, options, depth).run();
+}
+
+}  // namespace parsimony

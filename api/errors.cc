@@ -1,0 +1,34 @@
+#include "parsimony/api/errors.h"
+
+#include <string>
+
+namespace parsimony::errors {
+
+ConfigError bad_depth(std::string_view place, std::string_view found) {
+  return ConfigError(std::string(place) + ": found \"" + std::string(found) +
+                     "\", wanted a number of blocks, as 3, a share of them, as 25%, or auto");
+}
+
+ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded) {
+  std::string text = "--layers " + std::to_string(wanted) + ": the network has " +
+                     std::to_string(blocks) + " residual block" + (blocks == 1 ? "" : "s");
+  if (excluded > 0) {
+    text += ", of which " + std::to_string(excluded) +
+            " stay, as the configuration excludes layers in them";
+  }
+  return ConfigError(text + "; `parsimony explain --blocks` lists them");
+}
+
+ConfigError depth_without_budget() {
+  return ConfigError(
+      "--layers auto: how many blocks are best depends on what may remain; say it with --budget "
+      "macs=50% or params=50%");
+}
+
+UnsupportedError depth_of_latency() {
+  return UnsupportedError(
+      "--layers with a budget of milliseconds: time is measured for channels only; give --budget "
+      "macs=… or params=…");
+}
+
+}  // namespace parsimony::errors

@@ -1,0 +1,19 @@
+// Error texts of api/.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::errors {
+
+/// `place` is where it was asked for: "--layers".
+ConfigError bad_depth(std::string_view place, std::string_view found);
+/// `excluded` of the network's `blocks` stay because the configuration leaves layers in them whole.
+ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded);
+/// Which number of blocks is best depends on what may remain.
+ConfigError depth_without_budget();
+UnsupportedError depth_of_latency();
+
+}  // namespace parsimony::errors

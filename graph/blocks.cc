@@ -1,0 +1,178 @@
+#include "parsimony/graph/blocks.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace parsimony {
+namespace {
+
+bool is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
+
+/// Two dimensions or more that are not 1.
+bool is_matrix(const Shape& dims) {
+  return std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; }) > 1;
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const Facts& facts)
+      : graph_(graph), facts_(facts), mark_(graph.nodes.size(), 0) {}
+
+  std::vector<ResidualBlock> find() {
+    std::vector<ResidualBlock> blocks;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      for (const int kept : {0, 1}) {
+        auto block = block_at(static_cast<NodeId>(n), kept);
+        if (!block) continue;
+        blocks.push_back(std::move(*block));
+        break;
+      }
+    }
+    return innermost(std::move(blocks));
+  }
+
+ private:
+  std::optional<ResidualBlock> block_at(NodeId add, int kept) {
+    const Node& node = graph_.node(add);
+    if (!is(node, "Add") || node.inputs.size() != 2) return {};
+    ResidualBlock block;
+    block.add = add;
+    block.kept_input = kept;
+    block.input = node.inputs[static_cast<size_t>(kept)];
+    block.output = node.outputs[0];
+    const ValueId branch = node.inputs[static_cast<size_t>(1 - kept)];
+    if (!adds_activations(block, branch)) return {};
+    block.nodes = needed_only_by(add, branch);
+    if (block.nodes.empty() || !reads_input_alone(block)) return {};
+    block.channel_axis = channel_axis(block);
+    const auto& uses = graph_.value(block.output).uses;
+    block.rectified = !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return is(graph_.node(use.node), "Relu");
+    });
+    return block;
+  }
+
+  /// Of equal, known shape; and the result is the network's own affair.
+  bool adds_activations(const ResidualBlock& block, ValueId branch) const {
+    if (block.input == branch) return false;
+    const auto activation = [&](ValueId v) {
+      return graph_.value(v).weight == kNone && !facts_.computed[static_cast<size_t>(v)];
+    };
+    const auto& shape = facts_.shapes[static_cast<size_t>(block.output)];
+    const Value& output = graph_.value(block.output);
+    return activation(block.input) && activation(branch) && shape && !shape->empty() &&
+           facts_.shapes[static_cast<size_t>(block.input)] == shape &&
+           facts_.shapes[static_cast<size_t>(branch)] == shape && !output.is_output &&
+           !output.captured;
+  }
+
+  /// The nodes before `branch` that would be dead without the addition; ascending.
+  std::vector<NodeId> needed_only_by(NodeId add, ValueId branch) {
+    ++stamp_;
+    mark_[static_cast<size_t>(add)] = stamp_;
+    std::vector<NodeId> found;
+    std::vector<ValueId> work = {branch};
+    while (!work.empty()) {
+      const NodeId n = graph_.value(work.back()).producer;
+      work.pop_back();
+      if (n == kNone || mark_[static_cast<size_t>(n)] == stamp_ || !inside(n, add, branch))
+        continue;
+      mark_[static_cast<size_t>(n)] = stamp_;
+      found.push_back(n);
+      for (const ValueId v : graph_.node(n).inputs) {
+        if (v != kNone) work.push_back(v);
+      }
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  /// Nothing but marked nodes reads the node's outputs. Looked at again for each of its readers, so
+  /// that the last of them to be marked finds it.
+  bool inside(NodeId n, NodeId add, ValueId branch) const {
+    const Node& node = graph_.node(n);
+    if (node.has_subgraph) return false;
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+      if (v == kNone) return true;
+      const Value& value = graph_.value(v);
+      if (value.is_output || value.captured) return false;
+      return std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+        if (use.node == add) return v == branch;
+        return mark_[static_cast<size_t>(use.node)] == stamp_;
+      });
+    });
+  }
+
+  /// f reads x, has a layer, and reads nothing else that depends on x.
+  bool reads_input_alone(const ResidualBlock& block) {
+    bool reads_x = false;
+    bool has_layer = false;
+    std::vector<ValueId> others;
+    for (const NodeId n : block.nodes) {
+      for (const ValueId v : graph_.node(n).inputs) {
+        if (v == kNone) continue;
+        const Value& value = graph_.value(v);
+        reads_x = reads_x || v == block.input;
+        if (value.weight != kNone) {
+          has_layer = has_layer || is_matrix(graph_.weight(value.weight).dims);
+        } else if (v != block.input && value.producer != kNone &&
+                   !facts_.computed[static_cast<size_t>(v)] &&
+                   !std::binary_search(block.nodes.begin(), block.nodes.end(), value.producer)) {
+          others.push_back(v);
+        }
+      }
+    }
+    return reads_x && has_layer && (others.empty() || !reaches(block, others));
+  }
+
+  bool reaches(const ResidualBlock& block, const std::vector<ValueId>& others) {
+    ++stamp_;
+    const auto marked = [&](ValueId v) {
+      if (v == block.input) return true;
+      const NodeId producer = v == kNone ? kNone : graph_.value(v).producer;
+      return producer != kNone && mark_[static_cast<size_t>(producer)] == stamp_;
+    };
+    const NodeId producer = graph_.value(block.input).producer;
+    for (NodeId n = producer == kNone ? 0 : producer + 1; n < block.add; ++n) {
+      const Node& node = graph_.node(n);
+      bool any = std::any_of(node.inputs.begin(), node.inputs.end(), marked);
+      for (const Body& body : node.bodies) {
+        any = any || std::any_of(body.captures.begin(), body.captures.end(), marked);
+      }
+      if (any) mark_[static_cast<size_t>(n)] = stamp_;
+    }
+    return std::any_of(others.begin(), others.end(), marked);
+  }
+
+  int channel_axis(const ResidualBlock& block) const {
+    const auto rank = static_cast<int>(facts_.shapes[static_cast<size_t>(block.input)]->size());
+    const bool convolves = std::any_of(block.nodes.begin(), block.nodes.end(),
+                                       [&](NodeId n) { return is(graph_.node(n), "Conv"); });
+    return convolves && rank > 1 ? 1 : rank - 1;
+  }
+
+  static std::vector<ResidualBlock> innermost(std::vector<ResidualBlock> blocks) {
+    std::vector<NodeId> adds;
+    for (const ResidualBlock& block : blocks) adds.push_back(block.add);
+    std::erase_if(blocks, [&](const ResidualBlock& block) {
+      return std::any_of(adds.begin(), adds.end(), [&](NodeId add) {
+        return std::binary_search(block.nodes.begin(), block.nodes.end(), add);
+      });
+    });
+    return blocks;
+  }
+
+  const Graph& graph_;
+  const Facts& facts_;
+  std::vector<int> mark_;
+  int stamp_ = 0;
+};
+
+}  // namespace
+
+std::vector<ResidualBlock> residual_blocks(const Graph& graph, const Facts& facts) {
+  return Finder(graph, facts).find();
+}
+
+}  // namespace parsimony

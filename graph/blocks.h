@@ -1,0 +1,33 @@
+// Residual blocks: parts of a network that can go as a whole.
+#pragma once
+
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/rule.h"
+
+namespace parsimony {
+
+/// y = x + f(x). Without it, y is x.
+struct ResidualBlock {
+  NodeId add = kNone;         ///< the addition, of two operands of equal shape
+  int kept_input = 0;         ///< which of them is x
+  ValueId input = kNone;      ///< x
+  ValueId output = kNone;     ///< y
+  std::vector<NodeId> nodes;  ///< of f, ascending: what nothing but this block needs
+  int channel_axis = 0;       ///< of x: 1 where f convolves, the last one elsewhere
+  bool rectified = false;     ///< nothing but Relu nodes read y
+};
+
+/// The innermost blocks, in topological order. Of an addition of two activations of equal, known
+/// shape, x is the operand that the other one is computed from:
+///
+///     x -> BatchNorm -> Conv -> … -> Add(x, ·) -> y          LayerNorm -> attention -> Add, …
+///
+/// f has a layer, a weight of two dimensions or more; reaches nothing but the addition; has no
+/// subgraph; and reads, beside x, weights and what does not depend on x: masks, shape arithmetic,
+/// an encoder's result. Where y is an output of the network, or read inside a subgraph, there is
+/// none; nor where another block lies inside.
+std::vector<ResidualBlock> residual_blocks(const Graph& graph, const Facts& facts);
+
+}  // namespace parsimony

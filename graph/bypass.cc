@@ -1,0 +1,104 @@
+#include "parsimony/graph/bypass.h"
+
+#include <algorithm>
+#include <string>
+
+namespace parsimony {
+namespace {
+
+void check(const Graph& graph, const Node& node, int input) {
+  const auto refuse = [&](const std::string& why) {
+    throw errors::not_bypassed(label_of(graph, node), why);
+  };
+  if (node.outputs.size() != 1) refuse("it has several outputs");
+  const bool there = input >= 0 && input < static_cast<int>(node.inputs.size()) &&
+                     node.inputs[static_cast<size_t>(input)] != kNone;
+  if (!there) refuse("it has no operand " + std::to_string(input));
+  const Value& output = graph.value(node.outputs[0]);
+  if (output.is_output) refuse("its result is an output of the network");
+  if (output.captured) refuse("its result is read inside a subgraph");
+}
+
+/// Is the node needed by what stays? `read` says which values are.
+bool stays(const Graph& graph, const Node& node, const std::vector<bool>& read) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+    if (v == kNone) return false;
+    const Value& value = graph.value(v);
+    return read[static_cast<size_t>(v)] || value.is_output || value.captured;
+  });
+}
+
+/// Marks the nodes that lose their last reader with `gone`; what nothing read before stays.
+void spread(const Graph& graph, std::vector<bool>& gone) {
+  std::vector<bool> read(graph.values.size(), false);
+  const auto was_read = [&](const Node& node) {
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId v) { return v != kNone && !graph.value(v).uses.empty(); });
+  };
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    if (gone[n]) continue;
+    if (was_read(node) && !stays(graph, node, read)) {
+      gone[n] = true;
+      continue;
+    }
+    const auto mark = [&](ValueId v) {
+      if (v != kNone) read[static_cast<size_t>(v)] = true;
+    };
+    for (const ValueId v : node.inputs) mark(v);
+    for (const Body& body : node.bodies) {
+      for (const ValueId v : body.captures) mark(v);
+    }
+  }
+}
+
+std::vector<bool> read_weights(const Graph& graph) {
+  std::vector<bool> result;
+  for (const Value& value : graph.values) {
+    result.push_back(value.weight != kNone && !value.uses.empty());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<NodeId> bypass(Graph& graph, NodeId id, int input) {
+  const Node& node = graph.node(id);
+  check(graph, node, input);
+  const ValueId from = node.outputs[0];
+  const ValueId to = node.inputs[static_cast<size_t>(input)];
+  const std::vector<bool> was_read = read_weights(graph);
+  std::vector<bool> gone(graph.nodes.size(), false);
+  gone[static_cast<size_t>(id)] = true;
+  for (Node& reader : graph.nodes)
+    std::replace(reader.inputs.begin(), reader.inputs.end(), from, to);
+  spread(graph, gone);
+
+  std::vector<NodeId> numbers(graph.nodes.size(), kNone);
+  std::vector<Node> nodes;
+  nodes.reserve(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (gone[n]) continue;
+    numbers[n] = static_cast<NodeId>(nodes.size());
+    nodes.push_back(std::move(graph.nodes[n]));
+  }
+  graph.nodes = std::move(nodes);
+  finish(graph);
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    Value& value = graph.values[v];
+    if (was_read[v] && value.uses.empty() && !value.captured) value.weight = kNone;
+  }
+  return numbers;
+}
+
+UnsupportedError errors::cannot_bypass(std::string_view node) {
+  return UnsupportedError("the block of node \"" + std::string(node) +
+                          "\" cannot be removed: models of this kind keep their nodes; use ONNX");
+}
+
+ModelError errors::not_bypassed(std::string_view node, std::string_view why) {
+  return ModelError("the block of node \"" + std::string(node) +
+                    "\" cannot be removed: " + std::string(why));
+}
+
+}  // namespace parsimony
