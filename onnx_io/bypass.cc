@@ -1,7 +1,8 @@
 // Takes a node out of a model, with what only it needed.
+#include "parsimony/graph/bypass.h"
+
 #include <algorithm>
 
-#include "parsimony/graph/bypass.h"
 #include "parsimony/onnx_io/model_index_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/remove_if_impl.h"

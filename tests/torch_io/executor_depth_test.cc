@@ -13,6 +13,7 @@
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/prove.h"
+#include "tests/support/fixture.h"
 #include "tests/support/residual_network.h"
 #include "tests/torch_io/executor_support.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
@@ -106,6 +107,10 @@ AxisMasks half(const Bench& bench, unsigned seed) {
   return masks;
 }
 
+/// Forms that ONNX Runtime runs and the executor does not.
+const std::set<std::string> kNotRun = {"ms_multi_head_attention_packed",
+                                       "ms_group_query_attention_rotary"};
+
 TEST(ExecutorMasked, IsTheSmallNetworkForEveryFixture) {
   int compared = 0;
   int mixing = 0;
@@ -126,6 +131,8 @@ TEST(ExecutorMasked, IsTheSmallNetworkForEveryFixture) {
         ++compared;
         for (const PlanGroup& group : plan.groups) mixing += group.mixes ? 1 : 0;
       }
+    } catch (const UnsupportedError& error) {
+      EXPECT_TRUE(kNotRun.contains(fixture.name)) << error.what();
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
