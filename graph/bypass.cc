@@ -93,7 +93,8 @@ std::vector<NodeId> bypass(Graph& graph, NodeId id, int input) {
 
 UnsupportedError errors::cannot_bypass(std::string_view node) {
   return UnsupportedError("the block of node \"" + std::string(node) +
-                          "\" cannot be removed: models of this kind keep their nodes; use ONNX");
+                          "\" cannot be removed: live modules keep their layers; export it to ONNX "
+                          "or TorchScript first");
 }
 
 ModelError errors::not_bypassed(std::string_view node, std::string_view why) {

@@ -19,7 +19,7 @@ std::vector<NodeId> bypass(Graph& graph, NodeId node, int input);
 
 namespace errors {
 
-/// A front end whose models cannot lose nodes.
+/// A front end whose models cannot lose nodes, as live modules cannot.
 UnsupportedError cannot_bypass(std::string_view node);
 /// `why` what the node is does not allow it.
 ModelError not_bypassed(std::string_view node, std::string_view why);

@@ -90,9 +90,10 @@ TEST(Replay, AModelThatKeepsItsNodesRefusesBlocks) {
     replay(plan, editor);
     FAIL();
   } catch (const UnsupportedError& error) {
-    EXPECT_STREQ(error.what(),
-                 "the block of node \"add2\" cannot be removed: models of this kind keep their "
-                 "nodes; use ONNX");
+    EXPECT_STREQ(
+        error.what(),
+        "the block of node \"add2\" cannot be removed: live modules keep their layers; export "
+        "it to ONNX or TorchScript first");
   }
 }
 

@@ -203,6 +203,7 @@ void apply(const Edits& edits, Origins& origins) {
   replace_tensors(edits, origins);
   for (const auto& [node, sizes] : edits.splits) name_sizes(graph, node, sizes);
   for (jit::Node* node : edits.drops) node->destroy();
+  bypass(edits, origins);
   jit::EraseShapeInformation(origins.graph);
 }
 

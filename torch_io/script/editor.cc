@@ -5,8 +5,10 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
+#include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/script/edits_impl.h"
@@ -31,6 +33,7 @@ struct ScriptEditor::Impl {
   Edits edits;
   std::unordered_map<std::string, NodeId> nodes;
   std::unordered_map<std::string, Shape> made_up;  // as they are now
+  std::optional<GraphEditor> shallow;              // without the blocks that are gone
 
   NodeId node(const std::string& key) const {
     const auto found = nodes.find(key);
@@ -71,6 +74,7 @@ struct ScriptEditor::Impl {
     if (!same) throw errors::shared_place(node_key, what);
   }
 
+  void empty_unread();
   void set_elements(const std::string& key, const std::string& what, const Written& written,
                     const HostTensor& from, const HostTensor& to);
   void set_split(const std::string& key, NodeId id, const HostTensor& to, bool equal_parts);
@@ -103,6 +107,40 @@ ScriptEditor::ScriptEditor(const ScriptGraph& script) : impl_(std::make_unique<I
 }
 
 ScriptEditor::~ScriptEditor() = default;
+
+void ScriptEditor::bypass(const std::string& key, int input) {
+  const Place place = impl_->operand(impl_->node(key), input);
+  const auto& calls = impl_->origins->calls;
+  jit::Node* call =
+      place.known() && place.item == kNone ? calls[static_cast<size_t>(place.call)] : nullptr;
+  const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
+  const bool adds = op == "add" || op == "add_" || op == "__iadd__";
+  if (!adds || std::count(calls.begin(), calls.end(), call) != 1) {
+    throw errors::not_written(key, input_name(input));
+  }
+  if (!impl_->shallow) impl_->shallow.emplace(impl_->graph);
+  impl_->shallow->bypass(key, input);
+  impl_->edits.bypasses.emplace_back(call, place.input);
+  impl_->empty_unread();
+}
+
+/// Attributes cannot go: modules of one type share them.
+void ScriptEditor::Impl::empty_unread() {
+  std::vector<bool> shown(graph.weights.size(), false);
+  for (const Value& value : shallow->graph().values) {
+    if (value.weight != kNone) shown[static_cast<size_t>(value.weight)] = true;
+  }
+  for (const Value& value : graph.values) {
+    if (value.weight == kNone || shown[static_cast<size_t>(value.weight)]) continue;
+    const std::string& name = graph.weight(value.weight).name;
+    const auto found = origins->homes.find(name);
+    if (found == origins->homes.end() || found->second.made_up || !found->second.tensor.defined()) {
+      continue;
+    }
+    if (found->second.constant != nullptr) continue;  // goes with its node
+    edits.tensors[name] = at::empty({0}, found->second.tensor.options());
+  }
+}
 
 void ScriptEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
                         int input) {

@@ -27,6 +27,10 @@ class ScriptEditor : public ModelEditor {
   explicit ScriptEditor(const ScriptGraph& script);
   ~ScriptEditor() override;
 
+  /// Of an addition outside of loops. What only its other operand needed goes; tensors that nothing
+  /// reads then have no elements. @throws UnsupportedError
+  void bypass(const std::string& node, int input) override;
+
   /// Takes the values that `of` has now: copies come before slices.
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;

@@ -36,12 +36,17 @@ struct Edits {
   std::map<torch::jit::Node*, std::vector<int64_t>> splits;  ///< calls that get a list of sizes
   std::map<std::string, Duplicate> duplicates;
   std::unordered_set<torch::jit::Node*> drops;
+  /// Calls whose result is to be the operand at that place, in order.
+  std::vector<std::pair<torch::jit::Node*, int>> bypasses;
 
   bool any() const {
     return !tensors.empty() || !changes.empty() || !splits.empty() || !duplicates.empty() ||
-           !drops.empty();
+           !drops.empty() || !bypasses.empty();
   }
 };
+
+/// Of the changes, the bypasses: calls go, with whatever nothing reads then.
+void bypass(const Edits& edits, Origins& origins);
 
 /// Makes the changes in the private copy. @throws UnsupportedError
 void apply(const Edits& edits, Origins& origins);

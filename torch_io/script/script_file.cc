@@ -37,6 +37,7 @@ class Forwarding : public ModelEditor {
  public:
   explicit Forwarding(std::shared_ptr<ScriptEditor> to) : to_(std::move(to)) {}
 
+  void bypass(const std::string& node, int input) override { to_->bypass(node, input); }
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override {
     to_->copy(name, of, consumer, input);

@@ -1,0 +1,27 @@
+// y = x + f(x) becomes y = x:
+//
+//     %y = aten::add(%f, %x, %1)      uses of %y read %x; the call goes, then what only %f needed
+//     %y = aten::add_(%f, %x, %1)     and so do uses of %f behind the call, for %f is the sum there
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+
+#include "parsimony/torch_io/script/edits_impl.h"
+
+namespace parsimony::torch_io::script {
+
+namespace jit = torch::jit;
+
+void bypass(const Edits& edits, Origins& origins) {
+  if (edits.bypasses.empty()) return;
+  for (const auto& [node, input] : edits.bypasses) {
+    jit::Value* kept = node->input(static_cast<size_t>(input));
+    jit::Value* written = node->input(0);
+    const bool in_place = std::string(node->kind().toUnqualString()) != "add";
+    if (in_place && written != kept) written->replaceAllUsesAfterNodeWith(node, kept);
+    node->output()->replaceAllUsesWith(kept);
+    node->destroy();
+  }
+  jit::EliminateDeadCode(origins.graph);
+}
+
+}  // namespace parsimony::torch_io::script
