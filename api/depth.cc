@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -9,7 +10,6 @@
 
 #include "parsimony/api/errors.h"
 #include "parsimony/graph/bypass.h"
-#include "parsimony/speedup/small_network.h"
 
 namespace parsimony {
 namespace {
@@ -134,7 +134,10 @@ class DepthPlanner {
   void rank() {
     if (blocks_.empty()) return;
     if (depth_.progress) depth_.progress("blocks");
+    const auto begin = std::chrono::steady_clock::now();
     const std::vector<double> influences = depth_.influence(graph_, blocks_);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    seconds_ = passed.count();
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const double value = influences.at(b);
       report_.blocks[b].influence =
@@ -240,7 +243,7 @@ class DepthPlanner {
       candidate.removed = static_cast<int>(k);
       candidate.cost = next.result.pruning.small;
       candidate.met = meets(candidate.cost);
-      candidate.error = depth_.error(SmallNetwork(graph_, next.result.pruning.plan).graph());
+      candidate.error = depth_.error(next.result.pruning.plan);
       const bool last = next.blocks_suffice;
       if (!chosen || better(candidate, report_.candidates[at])) {
         chosen = std::move(next);
@@ -262,6 +265,8 @@ class DepthPlanner {
   DepthPruning finished(Planned planned, size_t count) {
     for (size_t i = 0; i < count; ++i) report_.blocks[order_[i]].removed = true;
     planned.result.report = std::move(report_);
+    auto& times = planned.result.pruning.times;
+    times.insert(times.begin(), {"blocks", seconds_});
     return std::move(planned.result);
   }
 
@@ -275,6 +280,7 @@ class DepthPlanner {
   std::vector<ResidualBlock> blocks_;
   std::vector<size_t> order_;
   DepthReport report_;
+  double seconds_ = 0;  ///< of the ranking
 };
 
 }  // namespace

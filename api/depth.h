@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/api/sensitivity.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/speedup/depth.h"
 
@@ -33,10 +32,13 @@ DepthRequest parse_depth(std::string_view text, std::string_view place);
 using BlockInfluence =
     std::function<std::vector<double>(const Graph&, const std::vector<ResidualBlock>&)>;
 
+/// How far the small network that a plan makes is from the original; 0: not at all.
+using PlanError = std::function<double(const Plan&)>;
+
 struct DepthOptions {
   DepthRequest request;
   BlockInfluence influence;  ///< what ranks blocks; those of least influence go first
-  NetworkError error;        ///< for kAuto: of a small network, on data
+  PlanError error;           ///< for kAuto
   std::function<void(std::string_view stage)> progress = {};  ///< told what begins; may be empty
 };
 

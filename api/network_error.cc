@@ -12,7 +12,77 @@ HostTensor numbers_of(const TensorBytes& tensor) {
       {tensor.name, tensor.dtype, tensor.dims, tensor.bytes.data(), size_of(tensor.dtype)});
 }
 
+/// Sums over the elements of one output, each with a mean of its own.
+class Correlation {
+ public:
+  void look(const TensorBytes& found, const TensorBytes& wanted) {
+    add(numbers_of(found), found_, found.dims);
+    add(numbers_of(wanted), wanted_, wanted.dims);
+  }
+
+  void add(const TensorBytes& found, const TensorBytes& wanted) {
+    const HostTensor a = numbers_of(found);
+    const HostTensor b = numbers_of(wanted);
+    for (size_t i = 0; i < a.floats.size(); ++i) {
+      const double x = a.floats[i] - mean(found_, i);
+      const double y = b.floats[i] - mean(wanted_, i);
+      xx_ += x * x;
+      yy_ += y * y;
+      xy_ += x * y;
+    }
+  }
+
+  /// r², 0 where the two run against each other; not a number where an element is not finite.
+  double explained() const {
+    if (!std::isfinite(xx_) || !std::isfinite(yy_)) return std::nan("");
+    return xy_ > 0 && xx_ > 0 && yy_ > 0 ? xy_ * xy_ / (xx_ * yy_) : 0;
+  }
+
+ private:
+  struct Means {
+    std::vector<double> sums;
+    int64_t rows = 0;
+  };
+
+  static void add(const HostTensor& numbers, Means& means, const Shape& dims) {
+    const int64_t rows = dims.empty() || dims[0] == 0 ? 1 : dims[0];
+    const size_t width = numbers.floats.size() / static_cast<size_t>(rows);
+    means.sums.resize(std::max(means.sums.size(), width), 0.0);
+    for (size_t i = 0; i < numbers.floats.size(); ++i) means.sums[i % width] += numbers.floats[i];
+    means.rows += rows;
+  }
+
+  static double mean(const Means& means, size_t i) {
+    return means.sums[i % means.sums.size()] / static_cast<double>(means.rows);
+  }
+
+  Means found_, wanted_;
+  double xx_ = 0, yy_ = 0, xy_ = 0;
+};
+
 }  // namespace
+
+double unexplained(const Outputs& found, const Outputs& wanted) {
+  double explained = 0;
+  int outputs = 0;
+  for (size_t o = 0; !wanted.empty() && o < wanted[0].size(); ++o) {
+    if (!is_floating(wanted[0][o].dtype)) continue;
+    Correlation correlation;
+    const auto each_batch = [&](auto&& act) {
+      for (size_t b = 0; b < wanted.size(); ++b) {
+        if (found[b].size() > o && found[b][o].dims == wanted[b][o].dims) {
+          act(found[b][o], wanted[b][o]);
+        }
+      }
+    };
+    each_batch([&](const TensorBytes& a, const TensorBytes& b) { correlation.look(a, b); });
+    each_batch([&](const TensorBytes& a, const TensorBytes& b) { correlation.add(a, b); });
+    explained += correlation.explained();
+    ++outputs;
+  }
+  if (std::isnan(explained)) return std::numeric_limits<double>::infinity();
+  return outputs > 0 ? std::sqrt(std::max(0.0, 1 - explained / outputs)) : 0;
+}
 
 double relative_error(std::span<const TensorBytes> a, std::span<const TensorBytes> b) {
   double difference = 0;
@@ -59,6 +129,10 @@ double NetworkComparison::operator()(const Graph& small) const {
     wanted.insert(wanted.end(), wanted_[b].begin(), wanted_[b].end());
   }
   return relative_error(found, wanted);
+}
+
+double NetworkComparison::unexplained(const Graph& small) const {
+  return parsimony::unexplained(outputs_of(small), wanted_);
 }
 
 std::vector<std::vector<TensorBytes>> NetworkComparison::outputs_of(const Graph& graph) const {

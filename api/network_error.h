@@ -16,6 +16,16 @@ namespace parsimony {
 /// infinite where an element of `a` is not finite. 0 where `b` is 0 and `a` too.
 double relative_error(std::span<const TensorBytes> a, std::span<const TensorBytes> b);
 
+/// One network's outputs, batch by batch.
+using Outputs = std::vector<std::vector<TensorBytes>>;
+
+/// √(1 − r²), 0..1: how much of what `wanted` says about its samples no positive factor makes of
+/// `found`. r is the correlation over all elements of an output [n, …], each measured from its mean
+/// over the samples of all batches; of several floating-point outputs r² is averaged. 1 where
+/// `found` hardly depends on the sample, or runs against `wanted`; infinite where an element is not
+/// finite.
+double unexplained(const Outputs& found, const Outputs& wanted);
+
 /// Place of the largest element of each row of [n, classes], a floating-point tensor.
 std::vector<int64_t> best_classes(const TensorBytes& scores);
 
@@ -35,6 +45,8 @@ class NetworkComparison {
   NetworkComparison(const Graph& original, Open open, ErrorData data);
 
   double operator()(const Graph& small) const;
+  /// See unexplained(); labels or not.
+  double unexplained(const Graph& small) const;
   double accuracy() const { return accuracy_; }  ///< of the original; -1 without labels
 
  private:

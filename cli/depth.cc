@@ -1,34 +1,51 @@
 #include "parsimony/cli/depth.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/speedup/small_network.h"
 
 namespace parsimony::cli {
 namespace {
 
-/// Compares outputs; runs the original when it is first asked.
-NetworkError output_error(const Graph& original, const CalibrationOrder& data) {
+// So many samples tell candidates apart; recovery goes through them once per layer.
+constexpr int64_t kTrialSamples = 128;
+
+/// Compares outputs up to a factor: what is far off is often only smaller. Runs the original when
+/// it is first asked.
+PlanError as_pruned(const Graph& original, const CalibrationOrder& data) {
   auto comparison = std::make_shared<std::unique_ptr<NetworkComparison>>();
-  return [&original, data, comparison](const Graph& small) {
+  return [&original, data, comparison](const Plan& plan) {
     if (!*comparison) {
-      ErrorData samples = torch_component().samples(original, data);
-      samples.labels.clear();  // with labels it would be accuracy, which is too coarse
       *comparison = std::make_unique<NetworkComparison>(
           original, [](const Graph& graph) { return torch_component().runner(graph); },
-          std::move(samples));
+          torch_component().samples(original, data));
     }
-    return (**comparison)(small);
+    return (*comparison)->unexplained(SmallNetwork(original, plan).graph());
+  };
+}
+
+/// ‖small - dense‖ / ‖dense‖ behind the steps of recovery, in one round of each.
+PlanError recovered(const Graph& original, RecoveryOrder order) {
+  order.calibration.samples = std::min(order.calibration.samples, kTrialSamples);
+  order.rounds = 1;
+  order.accuracy = false;
+  order.say = {};
+  return [&original, order](const Plan& plan) {
+    if (plan.empty()) return 0.0;
+    return torch_component().recover(original, plan, order).report.steps.back().after.error;
   };
 }
 
 }  // namespace
 
 DepthOptions depth_options(const std::string& layers, const Graph& original,
-                           const CalibrationOrder& data, std::optional<int> threads) {
+                           const CalibrationOrder& data, const RecoveryOrder& recovery,
+                           std::optional<int> threads) {
   DepthOptions options;
   options.request = parse_depth(layers, "--layers");
   if (data.data.empty()) throw errors::depth_without_data();
@@ -37,7 +54,9 @@ DepthOptions depth_options(const std::string& layers, const Graph& original,
     torch_component().choose_threads(threads);
     return torch_component().block_influences(graph, blocks, data);
   };
-  options.error = output_error(original, data);
+  RecoveryOrder quick = recovery;
+  std::erase(quick.steps, RecoveryMethod::kFinetune);
+  options.error = quick.steps.empty() ? as_pruned(original, data) : recovered(original, quick);
   return options;
 }
 

@@ -8,12 +8,15 @@
 
 #include "parsimony/api/depth.h"
 #include "parsimony/cli/calibration_order.h"
+#include "parsimony/cli/recovery_order.h"
 
 namespace parsimony::cli {
 
-/// For what --layers says. `original`, the network with all of its blocks, must outlive it.
+/// For what --layers says. `original`, the network with all of its blocks, must outlive it. With
+/// steps of recovery, candidates of `auto` are compared behind these, but for fine-tuning.
 /// @throws ConfigError if it is no number of blocks, or there are no data
 DepthOptions depth_options(const std::string& layers, const Graph& original,
-                           const CalibrationOrder& data, std::optional<int> threads);
+                           const CalibrationOrder& data, const RecoveryOrder& recovery,
+                           std::optional<int> threads);
 
 }  // namespace parsimony::cli

@@ -125,8 +125,8 @@ class PruneRun {
 
   Planned planned(Graph& graph, const ConfigList& config, const PruneOptions& options) const {
     if (options_.layers.empty()) return {plan_pruning(graph, config, options), {}, {}};
-    DepthOptions depth =
-        depth_options(options_.layers, graph, resolved(options_.calibration, config), threads_);
+    DepthOptions depth = depth_options(options_.layers, graph,
+                                       resolved(options_.calibration, config), recovery_, threads_);
     depth.progress = options.progress;
     DepthPruning found = plan_depth(graph, config, options, depth);
     return {std::move(found.pruning), std::move(found.graph), std::move(found.report)};
@@ -239,7 +239,7 @@ class PruneRun {
     if (!options_.report.empty()) write_file(options_.report, to_json(report_));
   }
 
-  std::string proof_text() const { return to_text(report_.proof, false, pruning_.plan.constants); }
+  std::string proof_text() const { return to_text(report_.proof, false, pruning_.plan); }
 
   static int64_t size_of_file(const std::string& path) {
     std::error_code error;

@@ -18,6 +18,7 @@ struct RecoveryOrder {
   double ridge = 1e-3;     ///< of least squares
   TrainSettings finetune;  ///< of `finetune`
   std::function<void(const std::string& line)> say;
+  bool accuracy = true;  ///< is to be measured on the test part before and after
 };
 
 }  // namespace parsimony::cli

@@ -62,7 +62,7 @@ void run(const VerifyOptions& options, const Session& session) {
   const Proof proof = own ? by_executor(options.job, plan, threads) : by_onnx_runtime(options.job);
   progress.finish();
   if (own && !proof.holds()) throw errors::differs(to_text(*proof.worst()));
-  if (!session.quiet) print(to_text(proof, true, plan.constants));
+  if (!session.quiet) print(to_text(proof, true, plan));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ Recovered recover(const Graph& original, const Plan& plan, const cli::RecoveryOr
   if (std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end()) {
     wanted.samples = std::numeric_limits<int64_t>::max();
   }
-  const training::Dataset data = calibration_data(wanted, original);
+  training::Dataset data = calibration_data(wanted, original);
+  if (!order.accuracy) data.test.labels.clear();
   training::RecoverOptions options;
   options.steps = steps;
   options.samples = order.calibration.samples;

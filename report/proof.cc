@@ -22,20 +22,24 @@ std::string output_table(const Proof& proof) {
   return table.text();
 }
 
-std::string original(const Proof& proof, Constants constants) {
-  if (constants == Constants::kExact) return "with the masked weights set to zero";
-  return proof.mixes ? "with the removed channels absent" : "with the removed slices set to zero";
+std::string original(const Proof& proof, const Plan& plan) {
+  const std::string blocks = plan.blocks.empty() ? "" : "whose removed blocks add nothing";
+  if (plan.groups.empty() && !blocks.empty()) return blocks;
+  const std::string before = blocks.empty() ? "" : blocks + ", ";
+  if (plan.constants == Constants::kExact) return before + "with the masked weights set to zero";
+  return before +
+         (proof.mixes ? "with the removed channels absent" : "with the removed slices set to zero");
 }
 
 }  // namespace
 
-std::string to_text(const Proof& proof, bool all, Constants constants) {
+std::string to_text(const Proof& proof, bool all, const Plan& plan) {
   if (!proof.ran()) return "Not proven: " + printable(proof.not_run) + ".\n";
   const OutputDifference* worst = proof.worst();
   std::string text = proof.holds() ? "Proven: " : "DIFFERS: ";
   text += "largest difference " + brief(worst == nullptr ? 0 : worst->difference) + " (allowed " +
           brief(worst == nullptr ? 0 : worst->tolerance) + ") from the original " +
-          original(proof, constants) + ", on " + counted(proof.inputs, "random input") + ".\n";
+          original(proof, plan) + ", on " + counted(proof.inputs, "random input") + ".\n";
   for (const std::string& note : proof.notes) text += "note: " + printable(note) + "\n";
   if (all) text += output_table(proof);
   return text;

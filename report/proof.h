@@ -9,7 +9,7 @@
 namespace parsimony {
 
 /// One or two lines: what was compared, how large the difference was; with `all` each output.
-/// `constants` says of which original.
-std::string to_text(const Proof& proof, bool all = false, Constants constants = Constants::kDrop);
+/// `plan` says of which original.
+std::string to_text(const Proof& proof, bool all = false, const Plan& plan = {});
 
 }  // namespace parsimony

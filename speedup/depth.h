@@ -22,8 +22,8 @@ struct BlockOutcome {
 struct DepthCandidate {
   int removed = 0;
   Cost cost;         ///< of the small network
-  double error = 0;  ///< of its outputs, ‖found - wanted‖ / ‖wanted‖ on the calibration samples
-  bool met = true;  ///< the budget
+  double error = 0;  ///< of its outputs on the calibration samples, see docs/depth.md
+  bool met = true;   ///< the budget
 };
 
 struct DepthReport {

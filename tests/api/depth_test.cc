@@ -11,6 +11,7 @@
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/speedup/small_network.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {
@@ -140,7 +141,9 @@ TEST_F(Depth, ABudgetIsTheWholeNetworks) {
 TEST_F(Depth, AutoTakesTheNumberWithTheLeastError) {
   // As wide a network as possible is wanted: each block costs the same error, channels another.
   const auto error_of = [&](double block, double channel) {
-    return [=, this](const Graph& small) {
+    return [=, this](const Plan& plan) {
+      const SmallNetwork made(graph_, plan);
+      const Graph& small = made.graph();
       const auto blocks = static_cast<double>(graph_.nodes.size() - small.nodes.size()) / 4;
       const double narrow = 8 - static_cast<double>(small.weight(0).dims[0]);
       return block * blocks + channel * narrow;

@@ -55,6 +55,24 @@ TEST(RelativeError, IsOfTheWholeOutput) {
   EXPECT_TRUE(std::isinf(relative_error(std::vector{tensor({nan, 4}, {1, 2})}, wanted)));
 }
 
+TEST(Unexplained, IsWhatNoFactorMends) {
+  const Outputs wanted = {{tensor({1, 5, 2, 3}, {2, 2})}, {tensor({6, 1}, {1, 2})}};
+  EXPECT_NEAR(unexplained(wanted, wanted), 0, 1e-7);
+  // From the means 3 and 3: -2 2, -1 0, 3 -2. Three times as much, from other means, is the same.
+  const Outputs scaled = {{tensor({4, 17, 7, 11}, {2, 2})}, {tensor({19, 5}, {1, 2})}};
+  EXPECT_NEAR(unexplained(scaled, wanted), 0, 1e-7);
+  const Outputs constant = {{tensor({1, 9, 1, 9}, {2, 2})}, {tensor({1, 9}, {1, 2})}};
+  EXPECT_EQ(unexplained(constant, wanted), 1);
+  const Outputs against = {{tensor({-1, -5, -2, -3}, {2, 2})}, {tensor({-6, -1}, {1, 2})}};
+  EXPECT_EQ(unexplained(against, wanted), 1);
+  // Only the first column: -2, -1, 3 of them; 14 of 22 are explained.
+  const Outputs half = {{tensor({1, 0, 2, 0}, {2, 2})}, {tensor({6, 0}, {1, 2})}};
+  EXPECT_NEAR(unexplained(half, wanted), std::sqrt(1 - 14.0 / 22), 1e-7);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Outputs broken = {{tensor({1, nan, 2, 3}, {2, 2})}, {tensor({6, 1}, {1, 2})}};
+  EXPECT_TRUE(std::isinf(unexplained(broken, wanted)));
+}
+
 TEST(BestClasses, AreThePlacesOfTheLargest) {
   EXPECT_EQ(best_classes(tensor({1, 5, 2, 7, 0, 6}, {2, 3})), (std::vector<int64_t>{1, 0}));
 }

@@ -27,7 +27,7 @@ TEST(RandomResidualNetworks, LoseBlocksAndChannelsInOnePlan) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     const ResidualNetwork random = residual_network(seed);
     Workbench bench(random.model);
-    const DepthPruning found = plan_random_depth(bench.graph(), seed, random.blocks);
+    const DepthPruning found = plan_random_depth(bench.graph(), seed, random.blocks, 0.34);
     const Plan& plan = found.pruning.plan;
     EXPECT_EQ(plan.empty(), false) << seed;
     const std::string small = bench.apply(plan);

@@ -83,7 +83,7 @@ AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed) {
   return without(coupling, channels);
 }
 
-DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks) {
+DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, double ratio) {
   DepthOptions depth;
   depth.request.count = (blocks + 1) / 2;
   depth.influence = [seed](const Graph&, const std::vector<ResidualBlock>& found) {
@@ -93,7 +93,7 @@ DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks) {
     return influences;
   };
   Shorthand shorthand;
-  shorthand.ratio = 0.34;
+  shorthand.ratio = ratio;
   return plan_depth(graph, from_shorthand(shorthand), {}, depth);
 }
 

@@ -51,8 +51,8 @@ AxisMasks without(const Coupling& coupling, const std::vector<ChannelId>& channe
 /// Removes about `ratio` of every group at random, as far as every dimension keeps one index.
 AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed);
 
-/// Half of its `blocks` residual blocks, at least one, and a third of the channels that remain.
-DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks);
+/// Half of its `blocks` residual blocks, at least one, and `ratio` of the channels that remain.
+DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, double ratio);
 
 /// Is a channel gone at all?
 bool removes(const AxisMasks& masks);
