@@ -35,9 +35,7 @@ bool mixes(const Plan& plan);
 /// Holds the runs of the masked original.
 class Reference : public Prover {
  public:
-  /// Runs `masked` on random inputs for `graph`. `mixes`: see Proof. Of graphs with weights in
-  /// halves it measures the original's own rounding, for which `prove` allows: later it may be
-  /// gone.
+  /// Runs `masked` on random inputs for `graph`. `mixes`: see Proof.
   /// @throws UnsupportedError if it does not run on them
   Reference(const Graph& graph, const Probe& probe, bool mixes, Computation masked,
             const ProofOptions& options);
@@ -56,7 +54,7 @@ class Reference : public Prover {
   };
 
   void run_original(const Graph& graph, const Probe& probe, int64_t below);
-  std::vector<double> rounding() const;
+  double rounding(size_t output) const;
   double difference(size_t output, const std::vector<std::vector<at::Tensor>>& found) const;
   bool hardly_moves(size_t output, double tolerance) const;
 
@@ -65,7 +63,6 @@ class Reference : public Prover {
   bool mixes_;
   std::vector<std::string> names_;
   std::vector<Case> cases_;
-  std::vector<double> rounding_;  ///< per output; empty where it was not measured
 };
 
 /// The network with the plan's channels absent, run by our executor.

@@ -13,6 +13,7 @@
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/speedup/small_network.h"
 #include "tests/support/fixture.h"
+#include "tests/support/residual_network.h"
 
 namespace parsimony::test {
 namespace {
@@ -24,24 +25,7 @@ using Names = std::vector<std::string>;
 class Depth : public ::testing::Test {
  protected:
   Depth() {
-    std::string body = "s = Conv<pads=[1,1,1,1]>(x, W0)\n r0 = Relu(s)\n";
-    for (int i = 1; i <= 3; ++i) {
-      const std::string n = std::to_string(i);
-      const std::string before = "r" + std::to_string(i - 1);
-      body += "a" + n + " = Conv<pads=[1,1,1,1]>(" + before + ", A" + n + ")\n b" + n +
-              " = Relu(a" + n + ")\n c" + n + " = Conv<pads=[1,1,1,1]>(b" + n + ", C" + n +
-              ")\n d" + n + " = Add(c" + n + ", " + before + ")\n r" + n + " = Relu(d" + n + ")\n";
-    }
-    onnx::ModelProto model = model_of("net (float[1,3,8,8] x) => (float[1,5] y)\n{" + body +
-                                      "g = GlobalAveragePool(r3)\n f = Flatten(g)\n"
-                                      "y = MatMul(f, W) }");
-    add_weight(model, "W0", "8x3x3x3");
-    add_weight(model, "W", "8x5");
-    for (const char* n : {"1", "2", "3"}) {
-      add_weight(model, std::string("A") + n, "8x8x3x3");
-      add_weight(model, std::string("C") + n, "8x8x3x3");
-    }
-    write_file(folder_ / "net.onnx", model.SerializeAsString());
+    write_file(folder_ / "net.onnx", three_blocks("1", 8, "pads=[1,1,1,1]", 5).SerializeAsString());
     file_ = std::make_unique<onnx_io::ModelFile>(folder_ / "net.onnx");
     graph_ = onnx_io::to_graph(*file_);
     options_.influence = [this](const Graph&, const std::vector<ResidualBlock>& blocks) {

@@ -7,6 +7,7 @@
 #include "parsimony/graph/files.h"
 #include "tests/cli/command.h"
 #include "tests/support/fixture.h"
+#include "tests/support/residual_network.h"
 
 namespace parsimony::test {
 namespace {
@@ -17,24 +18,8 @@ using Json = nlohmann::json;
 class CliDepth : public ::testing::Test {
  protected:
   CliDepth() {
-    std::string body = "s = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W0)\n r0 = Relu(s)\n";
-    for (int i = 1; i <= 3; ++i) {
-      const std::string n = std::to_string(i);
-      const std::string before = "r" + std::to_string(i - 1);
-      body += "a" + n + " = Conv<pads=[1,1,1,1]>(" + before + ", A" + n + ")\n b" + n +
-              " = Relu(a" + n + ")\n c" + n + " = Conv<pads=[1,1,1,1]>(b" + n + ", C" + n +
-              ")\n d" + n + " = Add(c" + n + ", " + before + ")\n r" + n + " = Relu(d" + n + ")\n";
-    }
-    onnx::ModelProto model = model_of("net (float[N,3,32,32] x) => (float[N,10] y)\n{" + body +
-                                      "g = GlobalAveragePool(r3)\n f = Flatten(g)\n"
-                                      "y = MatMul(f, W) }");
-    add_weight(model, "W0", "8x3x3x3");
-    add_weight(model, "W", "8x10");
-    for (const char* n : {"1", "2", "3"}) {
-      add_weight(model, std::string("A") + n, "8x8x3x3");
-      add_weight(model, std::string("C") + n, "8x8x3x3");
-    }
-    write_file(place_ / "net.onnx", model.SerializeAsString());
+    write_file(place_ / "net.onnx",
+               three_blocks("N", 32, "pads=[1,1,1,1], strides=[4,4]", 10).SerializeAsString());
   }
 
   /// By a component that computes nothing: the later a block, the less it does.

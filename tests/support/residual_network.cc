@@ -200,4 +200,28 @@ ResidualNetwork residual_network(unsigned seed) {
   return seed % 2 == 0 ? Convolutional(seed).make() : Transformer(seed).make();
 }
 
+onnx::ModelProto three_blocks(const std::string& batch, int side, const std::string& stem,
+                              int classes) {
+  std::string body = "s = Conv<" + stem + ">(x, W0)\n r0 = Relu(s)\n";
+  for (int i = 1; i <= 3; ++i) {
+    const std::string n = std::to_string(i);
+    const std::string before = "r" + std::to_string(i - 1);
+    body += "a" + n + " = Conv<pads=[1,1,1,1]>(" + before + ", A" + n + ")\n b" + n + " = Relu(a" +
+            n + ")\n c" + n + " = Conv<pads=[1,1,1,1]>(b" + n + ", C" + n + ")\n d" + n +
+            " = Add(c" + n + ", " + before + ")\n r" + n + " = Relu(d" + n + ")\n";
+  }
+  const std::string sides = std::to_string(side) + "," + std::to_string(side);
+  const std::string many = std::to_string(classes);
+  onnx::ModelProto model = model_of(
+      "net (float[" + batch + ",3," + sides + "] x) => (float[" + batch + "," + many + "] y)\n{" +
+      body + "g = GlobalAveragePool(r3)\n f = Flatten(g)\n y = MatMul(f, W) }");
+  add_weight(model, "W0", "8x3x3x3");
+  add_weight(model, "W", "8x" + many);
+  for (const char* n : {"1", "2", "3"}) {
+    add_weight(model, std::string("A") + n, "8x8x3x3");
+    add_weight(model, std::string("C") + n, "8x8x3x3");
+  }
+  return model;
+}
+
 }  // namespace parsimony::test

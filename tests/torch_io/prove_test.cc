@@ -52,7 +52,7 @@ Proof compare(const Computation& original, const Computation& small) {
 
 const Computation kTwice = each([](const at::Tensor& x) { return 2 * x; });
 
-/// x · w0 … w7 with a Relu in between; twelve layers make rounding show.
+/// x · w0 … w11 with a Relu in between.
 onnx::ModelProto half_model(int width) {
   std::string text = "g (float16[4," + std::to_string(width) + "] x) => (float16[4," +
                      std::to_string(width) + "] y) { ";
@@ -134,8 +134,7 @@ TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
   EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
 }
 
-/// Sums in another order are rounded otherwise, and of halves that shows.
-TEST(Prove, AllowsForTheRoundingOfHalves) {
+TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
   const onnx::ModelProto model = half_model(24);
   const test::TemporaryFolder folder;
   {
@@ -152,7 +151,7 @@ TEST(Prove, AllowsForTheRoundingOfHalves) {
   Runs right{plain_run(small.graph())};
   const Proof proof = reference.prove(right);
   EXPECT_TRUE(proof.holds()) << proof.worst()->difference << " of " << proof.worst()->tolerance;
-  EXPECT_LT(proof.worst()->tolerance, 1e-2);
+  EXPECT_EQ(proof.worst()->tolerance, ProofOptions{}.tolerance);
   Runs wrong{[&](const std::vector<at::Tensor>& inputs) {
     return std::vector<at::Tensor>{1.05 * right.run(Tensors{inputs}).list.at(0)};
   }};

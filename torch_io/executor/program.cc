@@ -1,4 +1,3 @@
-#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
@@ -19,25 +18,17 @@ bool is_half(const at::Tensor& tensor) {
 }
 
 /// The CPU has few kernels for halves: they are computed as floats, and rounded after each node.
-/// Who asks for other kernels, to see how far rounding goes, gets doubles: nothing else would
-/// differ.
 Tensors compute(const Operator& op, Call& call) {
-  const at::ScalarType wide = at::globalContext().userEnabledMkldnn() ? at::kFloat : at::kDouble;
-  at::ScalarType half = wide;
+  at::ScalarType half = at::kFloat;
   for (at::Tensor& input : call.inputs) {
     if (op.own_types || !is_half(input)) continue;
     half = input.scalar_type();
-    input = input.to(wide);
-  }
-  if (half == wide) return op.kernel(call);
-  for (at::Tensor& input : call.inputs) {  // of mixed types, as where a float scale meets halves
-    if (wide == at::kDouble && input.defined() && input.scalar_type() == at::kFloat) {
-      input = input.to(wide);
-    }
+    input = input.to(at::kFloat);
   }
   Tensors results = op.kernel(call);
+  if (half == at::kFloat) return results;
   for (at::Tensor& result : results) {
-    if (result.defined() && result.scalar_type() == wide) result = result.to(half);
+    if (result.defined() && result.scalar_type() == at::kFloat) result = result.to(half);
   }
   return results;
 }
