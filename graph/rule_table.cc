@@ -104,6 +104,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "GlobalMaxPool", .line = kPool, .infer = infer_global_pool},
     {.op = "Greater", .line = kBinary, .effect = kConstant},
     {.op = "GreaterOrEqual", .line = kBinary, .effect = kConstant},
+    {.op = "GridSample", .line = "x[n c ..s] grid[n ..t q] -> y[n c ..t]"},
     {.op = "GroupNormalization",
      .line = "x[n (g c) ..s] gamma[(g c)] beta[(g c)] -> y[n (g c) ..s]"
              "; g = attr num_groups 1 ; mixes c s ; since 21"
@@ -180,6 +181,9 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Relu", .line = kUnary},
     {.op = "Reshape", .infer = infer_reshape, .factor = factor_reshape, .patch = patch_reshape},
     {.op = "Resize", .infer = infer_resize, .factor = factor_resize, .patch = patch_resize},
+    {.op = "RoiAlign",
+     .line = "x[n c ..s] rois[r q] image[r] -> y[r c h w]"
+             " ; h = attr output_height 1 ; w = attr output_width 1"},
     {.op = "RotaryEmbedding",
      .line = "x[n head s (half 2)] cos[..c half] sin[..c half] at[..p]? -> y[n head s (half 2)]"
              "; pin n s c ; if interleaved = 1"

@@ -47,6 +47,13 @@ Tensors group_query_attention(const Call& call);
 Tensors rotary_embedding(const Call& call);
 Tensors attention_presence(const Operator& op, const Call& call, const Tensors& outputs);
 
+// detection.cc
+Tensors grid_sample(const Call& call);
+Tensors non_max_suppression(const Call& call);
+Tensors roi_align(const Call& call);
+/// Channels that are there are there at every place of the result.
+Tensors sampled(const Operator& op, const Call& call, const Tensors& outputs);
+
 // fused.cc
 Tensors biased_gelu(const Call& call);
 Tensors fast_gelu(const Call& call);
