@@ -7,6 +7,7 @@ option(PARSIMONY_TORCH "Build the libtorch front end" ON)
 option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
 option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed" ON)
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
+option(PARSIMONY_UNITY "Compile libtorch's readers several files at a time" OFF)
 option(PARSIMONY_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

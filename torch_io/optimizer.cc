@@ -26,27 +26,27 @@ namespace optim = torch::optim;
 namespace live = torch_io::live;
 
 using State = optim::OptimizerParamState;
-using Tensors = std::vector<at::Tensor*>;
+using StateTensors = std::vector<at::Tensor*>;
 using Cuts = std::map<std::string, std::vector<AxisKeep>>;
 
-Tensors tensors_in(optim::SGDParamState& s) { return {&s.momentum_buffer()}; }
-Tensors tensors_in(optim::AdamParamState& s) {
+StateTensors tensors_in(optim::SGDParamState& s) { return {&s.momentum_buffer()}; }
+StateTensors tensors_in(optim::AdamParamState& s) {
   return {&s.exp_avg(), &s.exp_avg_sq(), &s.max_exp_avg_sq()};
 }
-Tensors tensors_in(optim::AdamWParamState& s) {
+StateTensors tensors_in(optim::AdamWParamState& s) {
   return {&s.exp_avg(), &s.exp_avg_sq(), &s.max_exp_avg_sq()};
 }
-Tensors tensors_in(optim::RMSpropParamState& s) {
+StateTensors tensors_in(optim::RMSpropParamState& s) {
   return {&s.square_avg(), &s.momentum_buffer(), &s.grad_avg()};
 }
-Tensors tensors_in(optim::AdagradParamState& s) { return {&s.sum()}; }
+StateTensors tensors_in(optim::AdagradParamState& s) { return {&s.sum()}; }
 
 /// An optimizer whose state is one tensor or more of each parameter's shape.
 struct Kind {
   std::string_view name;
   bool (*matches)(const optim::Optimizer& optimizer);
   /// None if the state is not of this optimizer.
-  Tensors (*tensors)(State& state);
+  StateTensors (*tensors)(State& state);
 };
 
 template <typename Optimizer, typename ParamState>
@@ -57,7 +57,7 @@ constexpr Kind kind(std::string_view name) {
           },
           [](State& state) {
             auto* const typed = dynamic_cast<ParamState*>(&state);
-            return typed == nullptr ? Tensors{} : tensors_in(*typed);
+            return typed == nullptr ? StateTensors{} : tensors_in(*typed);
           }};
 }
 
@@ -114,7 +114,7 @@ struct Change {
 /// What the state of one parameter becomes.
 std::vector<Change> changes_of(const Kind& kind, State& state, const ReplacedParameter& parameter) {
   std::vector<Change> changes;
-  const Tensors tensors = kind.tensors(state);
+  const StateTensors tensors = kind.tensors(state);
   if (tensors.empty()) throw live::errors::unknown_state(parameter.name, kind.name);
   for (at::Tensor* const tensor : tensors) {
     if (!tensor->defined() || tensor->sizes() == parameter.after.sizes()) continue;

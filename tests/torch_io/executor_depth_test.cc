@@ -20,8 +20,8 @@
 namespace parsimony::test {
 namespace {
 
-struct Network {
-  explicit Network(unsigned seed) {
+struct BlockNetwork {
+  explicit BlockNetwork(unsigned seed) {
     const ResidualNetwork random = residual_network(seed);
     blocks = random.blocks;
     write_file(folder / "net.onnx", random.model.SerializeAsString());
@@ -68,7 +68,7 @@ struct Network {
 
 TEST(ExecutorDepth, TheSmallNetworkIsTheOneWhoseBlocksAddNothing) {
   for (unsigned seed = 0; seed < 24; ++seed) {
-    const Network net(seed);
+    const BlockNetwork net(seed);
     for (const int count : {std::min(1, net.blocks), net.blocks}) {
       EXPECT_LE(net.difference(net.plan(count, 0).pruning.plan), 1e-4) << seed << ", " << count;
       EXPECT_LE(net.difference(net.plan(count, 0.34).pruning.plan), 1e-4) << seed << ", " << count;
@@ -77,7 +77,7 @@ TEST(ExecutorDepth, TheSmallNetworkIsTheOneWhoseBlocksAddNothing) {
 }
 
 TEST(ExecutorDepth, ABlockThatWasLeftInIsFound) {
-  const Network net(1);
+  const BlockNetwork net(1);
   Plan plan = net.plan(1, 0).pruning.plan;
   ASSERT_EQ(plan.blocks.size(), 1U);
   EXPECT_LE(net.difference(plan), 1e-4);
@@ -90,7 +90,7 @@ TEST(ExecutorDepth, ABlockThatWasLeftInIsFound) {
 }
 
 TEST(ExecutorDepth, RefusesABlockThatIsNotThere) {
-  const Network net(0);
+  const BlockNetwork net(0);
   Plan plan;
   plan.blocks = {{"nowhere", 0}};
   try {

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kSteps = 5;
 constexpr int64_t kBatch = 2;
 constexpr int64_t kIn = 3;
-constexpr int64_t kHidden = 4;
+constexpr int64_t kUnits = 4;
 
 Tensors run(const char* op, Tensors operands, size_t outputs,
             std::vector<std::pair<std::string, Attribute>> attributes = {}) {
@@ -25,10 +25,10 @@ struct Layer {
   explicit Layer(int64_t gates) {
     at::manual_seed(1);
     x = at::randn({kSteps, kBatch, kIn});
-    weights = {at::randn({gates * kHidden, kIn}), at::randn({gates * kHidden, kHidden}),
-               at::randn({gates * kHidden}), at::randn({gates * kHidden})};
-    h = at::randn({1, kBatch, kHidden});
-    c = at::randn({1, kBatch, kHidden});
+    weights = {at::randn({gates * kUnits, kIn}), at::randn({gates * kUnits, kUnits}),
+               at::randn({gates * kUnits}), at::randn({gates * kUnits})};
+    h = at::randn({1, kBatch, kUnits});
+    c = at::randn({1, kBatch, kUnits});
   }
 
   Tensors operands(bool with_c) const {

@@ -15,8 +15,8 @@ namespace {
 
 namespace nn = torch::nn;
 
-struct NetImpl : nn::Module {
-  NetImpl() {
+struct BranchingNetImpl : nn::Module {
+  BranchingNetImpl() {
     register_module("conv", conv);
     register_module("norm", norm);
     register_module("fc", fc);
@@ -30,7 +30,7 @@ struct NetImpl : nn::Module {
   nn::Linear fc{8 * 4, 5};
   at::Tensor scale;
 };
-TORCH_MODULE(Net);
+TORCH_MODULE(BranchingNet);
 
 const std::vector<int64_t> kKeep = {0, 2, 3, 6, 7};
 
@@ -52,14 +52,14 @@ Plan plan_of_net() {
   return plan;
 }
 
-at::Tensor masked_output(Net& net, const at::Tensor& x) {
+at::Tensor masked_output(BranchingNet& net, const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   const at::Tensor hidden = (net->norm(net->conv(x)) * net->scale).relu();
   return net->fc(masked(hidden, 1, kKeep).flatten(1));
 }
 
 TEST(ModuleEditor, ComputesWhatTheMaskedNetworkDid) {
-  Net net;
+  BranchingNet net;
   net->eval();
   const at::Tensor x = at::randn({3, 3, 2, 2});
   const at::Tensor wanted = masked_output(net, x);
@@ -72,7 +72,7 @@ TEST(ModuleEditor, ComputesWhatTheMaskedNetworkDid) {
 }
 
 TEST(ModuleEditor, TensorsKeepTheirIdentityAndNature) {
-  Net net;
+  BranchingNet net;
   net->to(at::kDouble);
   net->conv->bias.set_requires_grad(false);
   net->norm->eval();
@@ -101,7 +101,7 @@ TEST(ModuleEditor, TensorsKeepTheirIdentityAndNature) {
 }
 
 TEST(ModuleEditor, TrainingGoesOnWhileAnOldLossIsAlive) {
-  Net net;
+  BranchingNet net;
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1));
   const at::Tensor x = at::randn({3, 3, 2, 2});
   const at::Tensor old_loss = net->forward(x).sum();
@@ -119,7 +119,7 @@ TEST(ModuleEditor, TrainingGoesOnWhileAnOldLossIsAlive) {
 
 /// Everything that an edit could change, to the bit and to the place in memory.
 struct Snapshot {
-  explicit Snapshot(Net& net) {
+  explicit Snapshot(BranchingNet& net) {
     std::vector<at::Tensor> all = net->parameters();
     for (const at::Tensor& buffer : net->buffers()) all.push_back(buffer);
     for (const at::Tensor& tensor : all) {
@@ -149,7 +149,7 @@ struct Snapshot {
 };
 
 TEST(ModuleEditor, RollbackPutsEverythingBack) {
-  Net net;
+  BranchingNet net;
   net->forward(at::randn({3, 3, 2, 2})).sum().backward();
   const Snapshot before(net);
   {
@@ -163,7 +163,7 @@ TEST(ModuleEditor, RollbackPutsEverythingBack) {
 }
 
 TEST(ModuleEditor, AFaultInTheMiddleLeavesEverything) {
-  Net net;
+  BranchingNet net;
   const Snapshot before(net);
   Plan plan = plan_of_net();
   plan.groups[0].slices.back().size = 31;
@@ -217,7 +217,7 @@ TEST(ModuleEditor, ZeroesTheSmallest) {
 }
 
 TEST(ModuleEditor, ForwardConstantsAreNotedWithWhatThePlanSays) {
-  Net net;
+  BranchingNet net;
   Plan plan = plan_of_net();
   plan.integers.push_back(
       {"x.9", "shape", 1, HostTensor::vector({1, 32}), HostTensor::vector({1, 20})});
@@ -234,11 +234,11 @@ TEST(ModuleEditor, ForwardConstantsAreNotedWithWhatThePlanSays) {
 }
 
 TEST(Restore, AFreshModuleTakesTheSmallWeights) {
-  Net pruned;
+  BranchingNet pruned;
   restore(*pruned, plan_of_net());
   std::stringstream file;
   torch::save(pruned, file);
-  Net fresh;
+  BranchingNet fresh;
   Plan plan = plan_of_net();
   plan.folds.push_back({"conv.bias", "values are loaded"});
   plan.zeros.push_back({"fc.weight", 3});

@@ -8,8 +8,8 @@
 namespace parsimony::torch_io {
 namespace {
 
-struct NetImpl : torch::nn::Module {
-  NetImpl() {
+struct MirroredNet : torch::nn::Module {
+  MirroredNet() {
     conv = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)));
     norm = register_module("norm", torch::nn::BatchNorm2d(8));
     dropout = register_module("dropout", torch::nn::Dropout(0.5));
@@ -22,12 +22,12 @@ struct NetImpl : torch::nn::Module {
   torch::nn::Linear fc{nullptr};
 };
 
-Forward forward_of(NetImpl& net) {
+Forward forward_of(MirroredNet& net) {
   return [&net](const std::vector<at::Tensor>& x) { return net.forward(x.at(0)); };
 }
 
 TEST(Mirror, SharesTensorsAndComputesTheSame) {
-  NetImpl net;
+  MirroredNet net;
   const at::Tensor x = at::rand({2, 3, 4, 4});
   torch::jit::Module script = traced(net, forward_of(net), {x});
   net.eval();
@@ -37,7 +37,7 @@ TEST(Mirror, SharesTensorsAndComputesTheSame) {
 }
 
 TEST(Mirror, LeavesTheModeOfEveryPart) {
-  NetImpl net;
+  MirroredNet net;
   net.train();
   net.norm->eval();
   traced(net, forward_of(net), {at::rand({2, 3, 4, 4})});
@@ -48,7 +48,7 @@ TEST(Mirror, LeavesTheModeOfEveryPart) {
 }
 
 TEST(Mirror, AnExampleThatDoesNotFitIsTheUsersFault) {
-  NetImpl net;
+  MirroredNet net;
   EXPECT_THROW(traced(net, forward_of(net), {at::rand({2, 4, 4, 4})}), ModelError);
 }
 

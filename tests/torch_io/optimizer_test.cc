@@ -19,8 +19,8 @@ namespace {
 namespace nn = torch::nn;
 namespace optim = torch::optim;
 
-struct NetImpl : nn::Module {
-  NetImpl() {
+struct StatefulNetImpl : nn::Module {
+  StatefulNetImpl() {
     register_module("a", a);
     register_module("norm", norm);
     register_module("b", b);
@@ -35,7 +35,7 @@ struct NetImpl : nn::Module {
   nn::Conv2d b{nn::Conv2dOptions(8, 6, 3)};
   nn::Linear fc{6 * 4, 5};
 };
-TORCH_MODULE(Net);
+TORCH_MODULE(StatefulNet);
 
 using Make = std::function<std::unique_ptr<optim::Optimizer>(std::vector<at::Tensor>)>;
 
@@ -61,7 +61,7 @@ Plan plan_of(const std::vector<int64_t>& first, const std::vector<int64_t>& seco
   return plan;
 }
 
-void train_step(Net& net, optim::Optimizer& optimizer, const Plan* mask = nullptr) {
+void train_step(StatefulNet& net, optim::Optimizer& optimizer, const Plan* mask = nullptr) {
   const at::Tensor x = at::randn({4, 3, 6, 6}, at::kDouble);
   const at::Tensor y = at::randn({4, 5}, at::kDouble);
   optimizer.zero_grad();
@@ -77,7 +77,7 @@ void train_step(Net& net, optim::Optimizer& optimizer, const Plan* mask = nullpt
   optimizer.step();
 }
 
-void zero_what_goes(Net& net, const Plan& plan) {
+void zero_what_goes(StatefulNet& net, const Plan& plan) {
   const at::NoGradGuard no_grad;
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& slice : group.slices) {
@@ -92,11 +92,11 @@ void zero_what_goes(Net& net, const Plan& plan) {
 struct Twin {
   explicit Twin(const Make& make) {
     at::manual_seed(7);
-    net = Net();
+    net = StatefulNet();
     optimizer = make(net->parameters());
     for (int i = 0; i < 3; ++i) train_step(net, *optimizer);
   }
-  Net net{nullptr};
+  StatefulNet net{nullptr};
   std::unique_ptr<optim::Optimizer> optimizer;
 };
 
@@ -189,7 +189,7 @@ TEST(CarryOver, StateThatFitsNeitherIsRefusedAndNothingChanges) {
 }
 
 TEST(CarryOver, LbfgsStartsAfresh) {
-  Net net;
+  StatefulNet net;
   optim::LBFGS lbfgs(net->parameters(), optim::LBFGSOptions(0.1).max_iter(3));
   const at::Tensor x = at::randn({4, 3, 6, 6}, at::kDouble);
   const auto closure = [&] {
@@ -219,7 +219,7 @@ class OwnOptimizer : public optim::Optimizer {
 };
 
 TEST(CarryOver, OptimizersOfUnknownTypeMayHaveNoState) {
-  Net net;
+  StatefulNet net;
   OwnOptimizer own(net->parameters());
   const Plan plan = plan_of({0, 3, 4}, {1, 5});
   restore(*net, plan);
@@ -250,8 +250,8 @@ TEST(CarryOver, ReplacedParametersTakeOverTheirState) {
 }
 
 TEST(CarryOver, AnOptimizerOfAnotherModuleIsSaid) {
-  Net net;
-  Net other;
+  StatefulNet net;
+  StatefulNet other;
   optim::SGD sgd(other->parameters(), optim::SGDOptions(0.1));
   EXPECT_EQ(carry_over(sgd, Plan(), *net).notes.size(), 1U);
 }

@@ -59,7 +59,7 @@ struct ReshapingImpl : nn::Module {
   nn::Linear fc{8 * 4 * 4, 5};
 };
 
-const std::vector<int64_t> kInput = {2, 3, 4, 4};
+const std::vector<int64_t> kImage = {2, 3, 4, 4};
 
 TEST(PruneModule, TheSameObjectBecomesSmall) {
   examples::CifarCnn model;
@@ -116,7 +116,7 @@ TEST(PruneModule, ASizeWrittenOutIsRefusedAndNothingChanges) {
   ReshapingImpl model([](const at::Tensor& x) { return x.view({x.size(0), 128}); });
   const auto before = copy_of(model);
   try {
-    prune(model, at::rand(kInput), half());
+    prune(model, at::rand(kImage), half());
     FAIL() << "was not refused";
   } catch (const UnsupportedError& error) {
     const std::string text = error.what();
@@ -125,14 +125,14 @@ TEST(PruneModule, ASizeWrittenOutIsRefusedAndNothingChanges) {
   }
   EXPECT_TRUE(unchanged(model, before));
   EXPECT_EQ(model.conv->options.out_channels(), 8);
-  EXPECT_NO_THROW(model.forward(at::rand(kInput)));
+  EXPECT_NO_THROW(model.forward(at::rand(kImage)));
 }
 
 TEST(PruneModule, ASizeThatIsComputedFollows) {
   ReshapingImpl model([](const at::Tensor& x) {
     return x.view({x.size(0), x.size(1) * x.size(2) * x.size(3)});
   });
-  const Pruned plan = prune(model, at::rand(kInput), half());
+  const Pruned plan = prune(model, at::rand(kImage), half());
   EXPECT_TRUE(plan.proof.holds());
   EXPECT_EQ(model.fc->options.in_features(), 64);
 }
@@ -151,7 +151,7 @@ TEST(PruneModule, ANormWithoutParametersHasNoneToCut) {
   nn::Sequential model(nn::Conv2d(3, 8, 3), nn::BatchNorm2d(nn::BatchNormOptions(8).affine(false)),
                        nn::ReLU(), nn::Conv2d(8, 4, 1));
   const auto run = [&](const std::vector<at::Tensor>& x) { return model->forward(x.at(0)); };
-  const Pruned plan = prune(*model, run, {at::rand(kInput)}, half());
+  const Pruned plan = prune(*model, run, {at::rand(kImage)}, half());
   EXPECT_TRUE(plan.proof.holds()) << to_text(*plan.proof.worst());
   EXPECT_EQ(model->buffers().front().size(0), 4);
 }
@@ -163,7 +163,7 @@ TEST(PruneModule, WhatDiffersIsPutBack) {
   });
   conv = &model.conv;  // what it computes depends on its width
   const auto before = copy_of(model);
-  EXPECT_THROW(prune(model, at::rand(kInput), half()), VerificationError);
+  EXPECT_THROW(prune(model, at::rand(kImage), half()), VerificationError);
   EXPECT_TRUE(unchanged(model, before));
   EXPECT_EQ(model.fc->options.in_features(), 128);
 }

@@ -31,13 +31,13 @@ Recipe recipe_with(PruningSchedule schedule) {
   return recipe;
 }
 
-RunOptions quick() {
+RunOptions untimed() {
   RunOptions options;
   options.latency = false;
   return options;
 }
 
-std::vector<at::Tensor> values_of(Net& net) {
+std::vector<at::Tensor> tensors_of_net(Net& net) {
   std::vector<at::Tensor> values;
   for (const auto& list : {net.parameters(), net.buffers()}) {
     for (const auto& [name, tensor] : list) values.push_back(tensor.detach().clone());
@@ -46,8 +46,8 @@ std::vector<at::Tensor> values_of(Net& net) {
 }
 
 void expect_same(Net& a, Net& b) {
-  const std::vector<at::Tensor> x = values_of(a);
-  const std::vector<at::Tensor> y = values_of(b);
+  const std::vector<at::Tensor> x = tensors_of_net(a);
+  const std::vector<at::Tensor> y = tensors_of_net(b);
   ASSERT_EQ(x.size(), y.size());
   for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(at::equal(x[i], y[i])) << i;
 }
@@ -60,14 +60,14 @@ TEST(Lottery, WhatIsLeftReturnsToItsFirstWeights) {
     Recipe recipe = recipe_with(PruningSchedule::kLottery);
     recipe.prune->steps = 2;
     recipe.train.epochs = 0;
-    TheRun run(make, small_data(), recipe, quick());
+    TheRun run(make, small_data(), recipe, untimed());
     Rewind first(run.net());
     while (!run.done()) run.step();
     ASSERT_EQ(run.plans().size(), 2U) << kind;
     for (const Plan& plan : run.plans()) first.follow(plan);
-    const auto now = values_of(run.net());
+    const auto now = tensors_of_net(run.net());
     first.restore(run.net());
-    const auto wanted = values_of(run.net());
+    const auto wanted = tensors_of_net(run.net());
     ASSERT_EQ(now.size(), wanted.size());
     for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(at::equal(now[i], wanted[i])) << kind << i;
   }
@@ -80,14 +80,14 @@ TEST(Lottery, ReturnsToALaterEpochIfToldSo) {
   recipe.prune->warmup_epochs = 2;
   recipe.prune->rewind_epoch = 1;
   recipe.train.epochs = 0;
-  TheRun run(make, small_data(), recipe, quick());
+  TheRun run(make, small_data(), recipe, untimed());
   run.step();
   Rewind behind(run.net());
   while (!run.done()) run.step();
   for (const Plan& plan : run.plans()) behind.follow(plan);
-  const auto now = values_of(run.net());
+  const auto now = tensors_of_net(run.net());
   behind.restore(run.net());
-  const auto wanted = values_of(run.net());
+  const auto wanted = tensors_of_net(run.net());
   for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(at::equal(now[i], wanted[i])) << i;
 }
 
@@ -96,7 +96,7 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   Recipe recipe = recipe_with(PruningSchedule::kAnnealing);
   recipe.prune->search_steps = 12;
   recipe.prune->search_samples = 128;
-  TheRun run(make, small_data(), recipe, quick());
+  TheRun run(make, small_data(), recipe, untimed());
   while (!run.is_warm()) run.step();
   RatioSearch search(run.net(), example(), *recipe.prune, {.seed = 7});
   const auto loss = [&](Net& trial) {
@@ -122,7 +122,7 @@ TEST(Annealing, TakesCriteriaThatNeedData) {
   recipe.prune->search_steps = 2;
   recipe.prune->search_samples = 64;
   recipe.train.epochs = 0;
-  TheRun run(test::live_small_net(), small_data(), recipe, quick());
+  TheRun run(test::live_small_net(), small_data(), recipe, untimed());
   while (!run.done()) run.step();
   ASSERT_EQ(run.plans().size(), 1U);
   int removed = 0;
@@ -146,12 +146,12 @@ TEST(Schedules, GoOnFromAnyStep) {
     recipe.prune->search_samples = 64;
     if (schedule == PruningSchedule::kLottery) recipe.prune->steps = 2;
     recipe.prune->penalty = {.slimming = 1e-3, .group = 1e-3};
-    TheRun whole(make, small_data(), recipe, quick());
+    TheRun whole(make, small_data(), recipe, untimed());
     while (!whole.done()) whole.step();
     const std::string path = folder / "run";
     bool done = false;
     while (!done) {
-      TheRun part(make, small_data(), recipe, quick());
+      TheRun part(make, small_data(), recipe, untimed());
       part.load(path, "id");
       part.step();
       part.save(path, "id");
@@ -189,10 +189,10 @@ TEST(Movement, DecidesTheCutOfARun) {
   recipe.prune->config = from_shorthand({.criterion = "movement", .ratio = 0.5});
   recipe.prune->warmup_epochs = 2;
   recipe.train.epochs = 0;
-  TheRun run(make, small_data(), recipe, quick());
+  TheRun run(make, small_data(), recipe, untimed());
   run.step();
   run.save(folder / "run", "id");
-  TheRun again(make, small_data(), recipe, quick());
+  TheRun again(make, small_data(), recipe, untimed());
   ASSERT_TRUE(again.load(folder / "run", "id"));
   while (!run.done()) run.step();
   while (!again.done()) again.step();
@@ -221,7 +221,7 @@ TEST(Penalties, MakeChannelsSmaller) {
   recipe.prune->warmup_epochs = 3;
   const auto norm_of = [&](const PenaltySettings& penalty) {
     recipe.prune->penalty = penalty;
-    TheRun run(make, small_data(), recipe, quick());
+    TheRun run(make, small_data(), recipe, untimed());
     while (!run.is_warm()) run.step();
     return squared_norms(run.net().groups(example(), Granularity::kChannel)[0])
         .sum()
@@ -245,7 +245,7 @@ TEST(Penalties, SlimmingNeedsABatchNorm) {
                    {{"W1", "8x3x3x3"}, {"W3", "10x8"}});
   Recipe recipe = recipe_with(PruningSchedule::kOneShot);
   recipe.prune->penalty.slimming = 1e-3;
-  TheRun run(file_net(path), small_data(), recipe, quick());
+  TheRun run(file_net(path), small_data(), recipe, untimed());
   try {
     run.step();
     FAIL();

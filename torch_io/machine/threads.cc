@@ -22,7 +22,7 @@ constexpr double kWorthMore = 0.95;  // a thread more must save a twentieth
 constexpr double kNotAgain = 5;
 constexpr double kHopeless = 1.5;  // times the best: what has more threads is not tried
 
-double since(Clock::time_point begin) {
+double elapsed(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -51,9 +51,9 @@ std::vector<machine::ThreadTime> time_threads(int most) {
   step.run();  // makes gradients and kernels
   double best = 0;
   for (const int count : counts) {
-    if (!times.empty() && since(begin) > kBudget) break;
+    if (!times.empty() && elapsed(begin) > kBudget) break;
     at::set_num_threads(count);
-    const double left = (kBudget - since(begin)) / static_cast<double>(counts.size());
+    const double left = (kBudget - elapsed(begin)) / static_cast<double>(counts.size());
     // The first step makes threads, and oneDNN's kernels for so many of them; but beside other
     // programs, spinning threads can make it so slow that a second one is not worth the wait.
     double seconds = quickest(step, 1);

@@ -8,7 +8,7 @@ namespace parsimony::torch_io::script {
 namespace {
 
 // Of the zip format: the records at the end, and what stands where in them.
-constexpr std::string_view kEnd = "PK\5\6";
+constexpr std::string_view kEndRecord = "PK\5\6";
 constexpr std::string_view kEnd64Locator = "PK\6\7";
 constexpr std::string_view kEnd64 = "PK\6\6";
 constexpr std::string_view kEntry = "PK\1\2";
@@ -38,7 +38,7 @@ bool ends_in(const std::vector<std::string>& entries, std::string_view suffix) {
 }  // namespace
 
 std::vector<std::string> entries_of(std::string_view zip) {
-  const size_t end = zip.rfind(kEnd);
+  const size_t end = zip.rfind(kEndRecord);
   if (end == std::string_view::npos || zip.size() - end < kEndSize) return {};
   size_t at = number_at<uint32_t>(zip, end + 16);
   if (end >= kLocatorSize && stands_at(zip, end - kLocatorSize, kEnd64Locator)) {

@@ -53,6 +53,7 @@ struct Binding {
   bool fixed_number() const {
     return kind == Kind::kInt || kind == Kind::kFloat || kind == Kind::kBool;
   }
+  bool is_number() const { return fixed_number() || kind == Kind::kNumber; }
   double as_double() const { return kind == Kind::kFloat ? number : static_cast<double>(integer); }
 
   static Binding none() { return {.kind = Kind::kNone}; }

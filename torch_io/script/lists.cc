@@ -14,10 +14,6 @@ namespace jit = torch::jit;
 
 namespace {
 
-bool is_number(const Binding& binding) {
-  return binding.fixed_number() || binding.is(Kind::kNumber);
-}
-
 constexpr auto kChanging =
     std::to_array<std::string_view>({"Delete", "_set_item", "append", "clear", "extend", "insert",
                                      "pop", "remove", "reverse", "sort"});
@@ -65,7 +61,7 @@ Binding Interpreter::equal_lists(const std::vector<Binding>& a, const std::vecto
   if (a.size() != b.size()) return Binding::of_bool(false);
   std::optional<ValueId> all;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!is_number(a[i]) || !is_number(b[i])) return {};
+    if (!a[i].is_number() || !b[i].is_number()) return {};
     if (a[i].fixed_number() && b[i].fixed_number()) {
       if (a[i].as_double() != b[i].as_double()) return Binding::of_bool(false);
       continue;

@@ -19,25 +19,25 @@ std::vector<int64_t> axes_in(Call& call, size_t i) {
   return call.none(i) ? std::vector<int64_t>{} : call.integers(i);
 }
 
-struct Name {
+struct Reduction {
   std::string_view aten;
   std::string_view onnx;
 };
 
-constexpr auto kNames = std::to_array<Name>({{"amax", "ReduceMax"},
-                                             {"amin", "ReduceMin"},
-                                             {"logsumexp", "ReduceLogSumExp"},
-                                             {"mean", "ReduceMean"},
-                                             {"prod", "ReduceProd"},
-                                             {"sum", "ReduceSum"}});
+constexpr auto kReductions = std::to_array<Reduction>({{"amax", "ReduceMax"},
+                                                       {"amin", "ReduceMin"},
+                                                       {"logsumexp", "ReduceLogSumExp"},
+                                                       {"mean", "ReduceMean"},
+                                                       {"prod", "ReduceProd"},
+                                                       {"sum", "ReduceSum"}});
 
 }  // namespace
 
 /// mean(x, dims, keepdim, dtype); mean(x, dtype)
 void lower_reduce(Call& call) {
-  const auto* name =
-      std::find_if(kNames.begin(), kNames.end(), [&](const Name& n) { return n.aten == call.op; });
-  call.require(name != kNames.end());
+  const auto* name = std::find_if(kReductions.begin(), kReductions.end(),
+                                  [&](const Reduction& n) { return n.aten == call.op; });
+  call.require(name != kReductions.end());
   // Without dimensions the only other argument is the type.
   const bool whole = call.size() <= 2 && call.op.starts_with('a') == false;
   call.give(reduced(call, std::string(name->onnx), call.tensor(0).value,

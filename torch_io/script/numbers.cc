@@ -90,10 +90,6 @@ auto find(const Table& table, std::string_view op) {
   return found == table.end() ? nullptr : &*found;
 }
 
-bool is_number(const Binding& binding) {
-  return binding.fixed_number() || binding.is(Kind::kNumber);
-}
-
 Binding fixed_arithmetic(const std::string& op, const Binding& a, const Binding& b) {
   if (const auto* comparison = find(kComparisons, op)) {
     return Binding::of_bool(comparison->holds(a.as_double(), b.as_double()));
@@ -133,7 +129,7 @@ bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
   if (node->inputs().size() != 2 || node->outputs().size() != 1) return false;
   const Binding a = of_input(node, 0);
   const Binding b = of_input(node, 1);
-  if (!is_number(a) || !is_number(b)) return false;
+  if (!a.is_number() || !b.is_number()) return false;
   Binding& result = bindings_[node->output()];
   if (a.fixed_number() && b.fixed_number()) {
     result = fixed_arithmetic(op, a, b);

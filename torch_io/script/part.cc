@@ -6,7 +6,7 @@
 namespace parsimony::torch_io::script {
 namespace {
 
-constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
 const Node* producer(const Graph& graph, ValueId value) {
   const auto makes = [value](const Node& node) {
@@ -75,7 +75,7 @@ ValueId replaced(Builder& builder, const Part& part, ValueId piece) {
       {single ? builder.emit("Unsqueeze", {{piece}, {builder.integers({part.axis})}}) : piece});
   if (part.end < size) {
     const ValueId from = single ? builder.integers({part.end}) : part.ends;
-    pieces.push_back({slice(builder, part, from, builder.integers({kEnd}))});
+    pieces.push_back({slice(builder, part, from, builder.integers({kToTheEnd}))});
   }
   if (pieces.size() == 1) return pieces[0].value;
   return builder.emit("Concat", pieces, {{"axis", part.axis}});

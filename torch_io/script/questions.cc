@@ -9,14 +9,6 @@ namespace parsimony::torch_io::script {
 
 namespace jit = torch::jit;
 
-namespace {
-
-bool is_number(const Binding& binding) {
-  return binding.fixed_number() || binding.is(Kind::kNumber);
-}
-
-}  // namespace
-
 /// What is asked of a tensor: its rank, its sizes, its type.
 bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
   if (node->inputs().empty() || node->outputs().size() != 1) return false;
@@ -78,8 +70,8 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
   Binding& result = bindings_[node->output()];
   builder_.begin(op);
   if (op == "NumToTensor" || op == "scalar_tensor") {
-    if (is_number(x)) result = Binding::tensor(run_time(x).value);
-    return is_number(x);
+    if (x.is_number()) result = Binding::tensor(run_time(x).value);
+    return x.is_number();
   }
   const bool to_number = op == "Int" || op == "IntImplicit" || op == "ScalarImplicit" ||
                          op == "item" || op == "Float" || op == "FloatImplicit" || op == "Bool";
@@ -94,7 +86,7 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
     result = Binding::run_time(builder_.emit(op == "neg" ? "Neg" : "Not", {{x.value}}));
     return true;
   }
-  if (op == "sqrt" && is_number(x)) {
+  if (op == "sqrt" && x.is_number()) {
     result = x.fixed_number() ? Binding::of_float(std::sqrt(x.as_double()))
                               : Binding::run_time(builder_.emit("Sqrt", {{real(x.value)}}));
     return true;

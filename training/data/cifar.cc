@@ -11,8 +11,8 @@
 namespace parsimony::training {
 namespace {
 
-constexpr int64_t kSide = 32;
-constexpr int64_t kPixels = 3 * kSide * kSide;
+constexpr int64_t kImageSide = 32;
+constexpr int64_t kPixels = 3 * kImageSide * kImageSide;
 
 struct Layout {
   int64_t label_bytes = 1;  ///< the last of them counts: coarse, fine
@@ -69,7 +69,7 @@ Dataset read_cifar10(const std::string& place, const DatasetOptions& options) {
   data.classes = names(
       folder + "/batches.meta.txt",
       {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"});
-  data.train.dims = data.test.dims = {3, kSide, kSide};
+  data.train.dims = data.test.dims = {3, kImageSide, kImageSide};
   for (int i = 1; i <= 5 && !enough(data.train, options.train_samples); ++i) {
     append(data.train, folder + "/data_batch_" + std::to_string(i) + ".bin", layout);
   }
@@ -85,7 +85,7 @@ Dataset read_cifar100(const std::string& place, const DatasetOptions&) {
   std::vector<std::string> numbers;
   for (int64_t i = 0; i < layout.classes; ++i) numbers.push_back(std::to_string(i));
   data.classes = names(folder + "/fine_label_names.txt", std::move(numbers));
-  data.train.dims = data.test.dims = {3, kSide, kSide};
+  data.train.dims = data.test.dims = {3, kImageSide, kImageSide};
   append(data.train, folder + "/train.bin", layout);
   append(data.test, folder + "/test.bin", layout);
   return data;

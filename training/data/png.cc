@@ -16,15 +16,15 @@ constexpr size_t kWhyLength = 120;
 [[noreturn]] void fail(png_structp png, png_const_charp why);
 void no_warning(png_structp, png_const_charp) {}
 
-struct Decoder {
-  explicit Decoder(const std::string& file)
+struct PngDecoder {
+  explicit PngDecoder(const std::string& file)
       : bytes(file), png(png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, no_warning)) {
     if (png != nullptr) info = png_create_info_struct(png);
     if (info == nullptr) throw std::bad_alloc();
   }
-  ~Decoder() { png_destroy_read_struct(&png, &info, nullptr); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~PngDecoder() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
 
   const std::string& bytes;
   size_t at = 0;
@@ -34,13 +34,13 @@ struct Decoder {
 };
 
 void fail(png_structp png, png_const_charp why) {
-  auto* decoder = static_cast<Decoder*>(png_get_error_ptr(png));
+  auto* decoder = static_cast<PngDecoder*>(png_get_error_ptr(png));
   std::strncpy(decoder->why, why, kWhyLength - 1);
   png_longjmp(png, 1);
 }
 
 void read_bytes(png_structp png, png_bytep out, size_t count) {
-  auto* decoder = static_cast<Decoder*>(png_get_io_ptr(png));
+  auto* decoder = static_cast<PngDecoder*>(png_get_io_ptr(png));
   if (count > decoder->bytes.size() - decoder->at) {
     decoder->at = decoder->bytes.size();
     png_error(png, "the file ends in the middle of it");
@@ -50,7 +50,7 @@ void read_bytes(png_structp png, png_bytep out, size_t count) {
 }
 
 /// Asks for RGB, 8 bits each, with the stored values: no correction for gamma.
-bool read_header(Decoder& decoder) {
+bool read_header(PngDecoder& decoder) {
   if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
   png_set_read_fn(decoder.png, &decoder, read_bytes);
   png_read_info(decoder.png, decoder.info);
@@ -63,7 +63,7 @@ bool read_header(Decoder& decoder) {
   return true;
 }
 
-bool read_pixels(Decoder& decoder, png_bytep* rows) {
+bool read_pixels(PngDecoder& decoder, png_bytep* rows) {
   if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
   png_read_image(decoder.png, rows);
   png_read_end(decoder.png, nullptr);
@@ -73,7 +73,7 @@ bool read_pixels(Decoder& decoder, png_bytep* rows) {
 }  // namespace
 
 Image decode_png(const std::string& path, const std::string& bytes) {
-  Decoder decoder(bytes);
+  PngDecoder decoder(bytes);
   const auto failed = [&](const char* why) {
     return errors::damaged_image(path, static_cast<int64_t>(decoder.at), why);
   };

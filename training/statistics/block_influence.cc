@@ -14,7 +14,7 @@
 namespace parsimony::training {
 namespace {
 
-constexpr int64_t kBatch = 32;
+constexpr int64_t kOpenBatch = 32;
 
 /// Sum of the cosines of vectors along `axis`, and how many there are.
 std::pair<double, int64_t> cosines(const at::Tensor& x, const at::Tensor& y, int64_t axis) {
@@ -91,7 +91,7 @@ std::vector<double> block_influences(const Graph& graph, const std::vector<Resid
     if (x.defined()) influences.see(value, x);
   });
   const int64_t fixed = fixed_batch(graph);
-  const int64_t size = fixed > 0 ? fixed : kBatch;
+  const int64_t size = fixed > 0 ? fixed : kOpenBatch;
   const Feed feed = batches(size);
   bool any = false;
   while (const std::optional<Batch> batch = feed()) {
