@@ -14,11 +14,16 @@ std::unique_ptr<ModelEditor> OnnxModel::editor() {
 
 std::unique_ptr<Prover> OnnxModel::prover(const Plan& plan, const Probe& probe,
                                           const ProofOptions& options) {
-  return torch_component().prover(graph_, plan, probe, options);
+  return torch_component().prover(graph_, plan, probe, options, beside());
 }
 
 std::unique_ptr<Runner> OnnxModel::runner() {
-  return torch_component().runner(onnx_io::to_graph(file_));
+  return torch_component().runner(onnx_io::to_graph(file_), beside());
+}
+
+std::function<bool(const Weight&)> OnnxModel::beside() const {
+  if (!file_.has_data_beside()) return {};
+  return [this](const Weight& weight) { return file_.holds_beside(weight); };
 }
 
 }  // namespace parsimony::cli

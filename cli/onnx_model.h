@@ -1,6 +1,7 @@
 // An ONNX file as a Model.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,9 @@ class OnnxModel : public Model {
   void write(const std::string& path) override { file_.write(path); }
 
  private:
+  /// Which weights need no copy to be computed with; empty where all lie in the model itself.
+  std::function<bool(const Weight&)> beside() const;
+
   onnx_io::ModelFile file_;  // before the graph, which points into it
   Graph graph_;
 };

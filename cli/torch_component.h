@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsimony/api/model.h"
@@ -42,12 +44,17 @@ class TorchComponent {
   virtual std::unique_ptr<Model> open_script(const std::string& path,
                                              const std::vector<std::string>& specs) = 0;
 
-  /// Runs `original` with the plan's channels absent. @throws UnsupportedError
+  /// Runs `original` with the plan's channels absent. Weights for which `read_anew` holds are not
+  /// copied: their bytes must stay. @throws UnsupportedError
   virtual std::unique_ptr<Prover> prover(const Graph& original, const Plan& plan,
-                                         const Probe& probe, const ProofOptions& options) = 0;
+                                         const Probe& probe, const ProofOptions& options,
+                                         std::function<bool(const Weight&)> read_anew) = 0;
 
-  /// Runs `graph`, which the runner keeps. @throws UnsupportedError
-  virtual std::unique_ptr<Runner> runner(Graph graph) = 0;
+  /// Runs `graph`, which the runner keeps. `read_anew`: as above for single runs; what `bind`
+  /// returns holds all weights. @throws UnsupportedError
+  virtual std::unique_ptr<Runner> runner(Graph graph,
+                                         std::function<bool(const Weight&)> read_anew) = 0;
+  std::unique_ptr<Runner> runner(Graph graph) { return runner(std::move(graph), {}); }
 
   /// Trains a network as the recipe says. @returns what came of it
   /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError
@@ -98,7 +105,7 @@ class TorchComponent {
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 9;
+constexpr int32_t kTorchInterface = 10;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

@@ -37,15 +37,18 @@ class Component final : public cli::TorchComponent {
   }
 
   std::unique_ptr<Prover> prover(const Graph& original, const Plan& plan, const Probe& probe,
-                                 const ProofOptions& options) override {
+                                 const ProofOptions& options,
+                                 std::function<bool(const Weight&)> read_anew) override {
     return guarded([&] {
-      return std::make_unique<GuardedProver>(torch_io::Reference(
-          original, probe, torch_io::mixes(plan), torch_io::masked_run(original, plan), options));
+      return std::make_unique<GuardedProver>(
+          torch_io::Reference(original, probe, torch_io::mixes(plan),
+                              torch_io::masked_run(original, plan, std::move(read_anew)), options));
     });
   }
 
-  std::unique_ptr<Runner> runner(Graph graph) override {
-    return guarded([&] { return std::make_unique<FunctionRunner>(torch_io::plain_run(graph)); });
+  std::unique_ptr<Runner> runner(Graph graph,
+                                 std::function<bool(const Weight&)> read_anew) override {
+    return guarded([&] { return graph_runner(std::move(graph), std::move(read_anew)); });
   }
 
   LedgerPoint train(const cli::TrainOrder& order) override {

@@ -56,6 +56,19 @@ class FunctionRunner final : public Runner {
   Bind bind_;
 };
 
+/// Single runs read those weights anew; bound ones hold all.
+inline std::unique_ptr<Runner> graph_runner(Graph graph,
+                                            std::function<bool(const Weight&)> read_anew) {
+  if (!read_anew) return std::make_unique<FunctionRunner>(torch_io::plain_run(graph));
+  torch_io::Computation run = torch_io::plain_run(graph, std::move(read_anew));
+  return std::make_unique<FunctionRunner>(
+      std::move(run), [graph = std::move(graph)](std::vector<at::Tensor> inputs) {
+        return [compute = torch_io::plain_run(graph), inputs = std::move(inputs)] {
+          return compute(inputs);
+        };
+      });
+}
+
 /// A Reference whose errors may leave the component.
 class GuardedProver final : public Prover {
  public:

@@ -114,13 +114,18 @@ ExternalData::Range ExternalData::locate(std::string_view tensor, const std::str
   return {file.data + offset, bytes};
 }
 
-void ExternalData::release(const std::byte* data, int64_t bytes) const {
-  if (bytes <= 0) return;
-  static const int64_t page = ::sysconf(_SC_PAGESIZE);
+const ExternalData::File* ExternalData::file_of(const std::byte* data) const {
   const auto behind = by_address_.upper_bound(data);
-  if (behind == by_address_.begin()) return;
+  if (behind == by_address_.begin()) return nullptr;
   const File& file = std::prev(behind)->second->file;
-  if (!std::less<>()(data, file.data + file.bytes)) return;
+  return std::less<>()(data, file.data + file.bytes) ? &file : nullptr;
+}
+
+void ExternalData::release(const std::byte* data, int64_t bytes) const {
+  static const int64_t page = ::sysconf(_SC_PAGESIZE);
+  const File* const found = bytes <= 0 ? nullptr : file_of(data);
+  if (found == nullptr) return;
+  const File& file = *found;
   const int64_t begin = (data - file.data) / page * page;
   const int64_t end = std::min(data - file.data + bytes, file.bytes);
   ::madvise(const_cast<std::byte*>(file.data + begin), static_cast<size_t>(end - begin),

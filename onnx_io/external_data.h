@@ -47,10 +47,14 @@ class ExternalData {
   /// nothing for memory that is not ours.
   void release(const std::byte* data, int64_t bytes) const;
 
+  /// Lies it in a mapped file?
+  bool holds(const std::byte* data) const { return file_of(data) != nullptr; }
+
   std::vector<File> files() const;
 
  private:
   struct Mapping;
+  const File* file_of(const std::byte* data) const;
   Mapping& mapping(std::string_view tensor, const std::string& location);
 
   std::string model_path_;

@@ -2,10 +2,12 @@
 
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
+#include <algorithm>
 #include <limits>
 #include <system_error>
 #include <utility>
 
+#include "parsimony/graph/graph.h"
 #include "parsimony/onnx_io/checksum_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
@@ -72,6 +74,14 @@ const std::string& ModelFile::path() const { return impl_->path; }
 std::string ModelFile::sha256() const { return impl_->checksum.get(); }
 
 int ModelFile::opset() const { return static_cast<int>(opset_of(impl_->model)); }
+
+bool ModelFile::has_data_beside() const { return !impl_->external.files().empty(); }
+
+bool ModelFile::holds_beside(const Weight& weight) const {
+  const auto is_here = [&](const auto& bytes) { return bytes.data() == weight.data; };
+  return impl_->external.holds(weight.data) ||
+         std::any_of(impl_->edited_bytes.begin(), impl_->edited_bytes.end(), is_here);
+}
 
 bool ModelFile::edited() const { return impl_->edited; }
 

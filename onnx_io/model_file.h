@@ -5,6 +5,10 @@
 #include <memory>
 #include <string>
 
+namespace parsimony {
+struct Weight;
+}
+
 namespace parsimony::onnx_io {
 
 /// Versions that are read; outside of them the constructor throws UnsupportedError.
@@ -40,6 +44,12 @@ class ModelFile {
 
   /// Some editor has changed something.
   bool edited() const;
+
+  /// Some tensors lie in files beside the model.
+  bool has_data_beside() const;
+  /// Lies the weight in such a file, or is it what an edit leaves of one there? Its bytes stay as
+  /// they are for as long as this lives, whatever else is edited.
+  bool holds_beside(const Weight& weight) const;
 
   /// Writes under a temporary name, then renames; `path` may be the model itself. A model that was
   /// not edited comes out byte for byte. If tensors lie in external files, these go to PATH.data;

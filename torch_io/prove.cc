@@ -198,23 +198,33 @@ Proof Reference::prove(Runner& small) {
       [&](const std::vector<at::Tensor>& inputs) { return small.run(Tensors{inputs}).list; });
 }
 
-Computation masked_run(const Graph& original, const Plan& plan) {
-  GraphEditor separate(original);
-  replay(copies_of(plan), separate);
-  GraphModule module(separate.graph());
-  module->mask(plan);
+namespace {
+
+GraphModuleOptions options_of(std::function<bool(const Weight&)> read_anew) {
+  return {.trainable = false, .read_anew = std::move(read_anew)};
+}
+
+Computation in_floats(GraphModule module) {
+  module->widen_halves();
   return [module](const std::vector<at::Tensor>& inputs) mutable {
     const at::NoGradGuard no_grad;
     return module->forward(inputs);
   };
 }
 
-Computation plain_run(const Graph& graph) {
-  GraphModule module(graph);
-  return [module](const std::vector<at::Tensor>& inputs) mutable {
-    const at::NoGradGuard no_grad;
-    return module->forward(inputs);
-  };
+}  // namespace
+
+Computation masked_run(const Graph& original, const Plan& plan,
+                       std::function<bool(const Weight&)> read_anew) {
+  GraphEditor separate(original);
+  replay(copies_of(plan), separate);
+  GraphModule module(separate.graph(), options_of(std::move(read_anew)));
+  module->mask(plan);
+  return in_floats(std::move(module));
+}
+
+Computation plain_run(const Graph& graph, std::function<bool(const Weight&)> read_anew) {
+  return in_floats(GraphModule(graph, options_of(std::move(read_anew))));
 }
 
 bool differs(const Graph& original, const Plan& plan, const Probe& probe,

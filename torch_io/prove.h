@@ -65,12 +65,16 @@ class Reference : public Prover {
   std::vector<Case> cases_;
 };
 
-/// The network with the plan's channels absent, run by our executor.
+/// The network with the plan's channels absent, run by our executor. Halves are computed with in
+/// float32 and stay so from node to node: networks of halves are held to the tolerance of floats.
+/// Weights for which `read_anew` holds are not copied: see GraphModuleOptions.
 /// @throws UnsupportedError for what the executor does not run
-Computation masked_run(const Graph& original, const Plan& plan);
+Computation masked_run(const Graph& original, const Plan& plan,
+                       std::function<bool(const Weight&)> read_anew = {});
 
-/// The network as it is, run by our executor. @throws UnsupportedError
-Computation plain_run(const Graph& graph);
+/// The network as it is, run by our executor; halves and `read_anew` as in
+/// `masked_run`. @throws UnsupportedError
+Computation plain_run(const Graph& graph, std::function<bool(const Weight&)> read_anew = {});
 
 /// Would the small network that `plan` makes differ? All on the graph: no file or module is edited.
 bool differs(const Graph& original, const Plan& plan, const Probe& probe,

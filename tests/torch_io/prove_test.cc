@@ -134,8 +134,9 @@ TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
   EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
 }
 
+/// Wide enough that rounding after each node would exceed the tolerance.
 TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
-  const onnx::ModelProto model = half_model(24);
+  const onnx::ModelProto model = half_model(384);
   const test::TemporaryFolder folder;
   {
     std::ofstream out(folder / "half.onnx", std::ios::binary);
@@ -156,6 +157,31 @@ TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
     return std::vector<at::Tensor>{1.05 * right.run(Tensors{inputs}).list.at(0)};
   }};
   EXPECT_FALSE(reference.prove(wrong).holds());
+}
+
+TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
+  const onnx::ModelProto model = half_model(24);
+  const test::TemporaryFolder folder;
+  {
+    std::ofstream out(folder / "half.onnx", std::ios::binary);
+    model.SerializeToOstream(&out);
+  }
+  onnx_io::ModelFile file(folder / "half.onnx");
+  Graph graph = onnx_io::to_graph(file);
+  const Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), {});
+  int asked = 0;
+  int released = 0;
+  graph.release = [&](const Weight&) { ++released; };
+  const auto every = [&](const Weight&) { return ++asked > 0; };
+  const std::vector<at::Tensor> inputs = random_inputs(graph, {}, 1);
+  EXPECT_TRUE(at::equal(plain_run(graph)(inputs).at(0), plain_run(graph, every)(inputs).at(0)));
+  const Computation anew = masked_run(graph, pruning.plan, every);
+  released = 0;
+  EXPECT_TRUE(at::equal(masked_run(graph, pruning.plan)(inputs).at(0), anew(inputs).at(0)));
+  const int held = released;
+  anew(inputs);
+  EXPECT_EQ(released - held, 12) << "every weight is read again in every run";
+  EXPECT_GE(asked, 24);
 }
 
 TEST(RandomInputs, AreTheSameForTheSameSeed) {

@@ -43,6 +43,14 @@ std::vector<bool> settings_of(const Graph& graph) {
   return setting;
 }
 
+/// Bodies too.
+void widen(Program& program) {
+  program.widens = true;
+  for (executor::Step& step : program.steps) {
+    for (const executor::BodyProgram& body : step.bodies) widen(*body.program);
+  }
+}
+
 std::string torch_name(const std::string& name, const std::set<std::string>& taken) {
   std::string result = name.empty() ? "weight" : name;
   std::replace(result.begin(), result.end(), '.', '_');
@@ -67,6 +75,14 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
   for (size_t w = 0; w < graph.weights.size(); ++w) {
     const Weight& weight = graph.weights[w];
     if (!executor::has_tensor(weight)) continue;  // who read it would have been refused
+    if (options.read_anew && options.read_anew(weight)) {
+      state_->program.weights[w].read = [weight, release = graph.release] {
+        const at::Tensor tensor = torch_io::to_tensor(weight);
+        if (release) release(weight);
+        return tensor;
+      };
+      continue;
+    }
     at::Tensor tensor = torch_io::to_tensor(weight);
     if (graph.release) graph.release(weight);
     const std::string name = torch_name(weight.name, taken);
@@ -75,7 +91,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
                  ? register_parameter(name, tensor, options.trainable)
                  : register_buffer(name, tensor);
     state_->weights.emplace(weight.name, tensor);
-    state_->program.weights[w] = tensor;
+    state_->program.weights[w].tensor = tensor;
   }
   register_bodies(graph, state_->program, taken);
   eval();
@@ -92,7 +108,7 @@ void GraphModuleImpl::register_bodies(const Graph& graph, Program& program,
         if (!executor::has_tensor(body.weights[w])) continue;
         const std::string name = torch_name(body.weights[w].name, taken);
         taken.insert(name);
-        inner.weights[w] = register_buffer(name, torch_io::to_tensor(body.weights[w]));
+        inner.weights[w].tensor = register_buffer(name, torch_io::to_tensor(body.weights[w]));
       }
       register_bodies(body, inner, taken);
     }
@@ -136,6 +152,8 @@ const std::map<std::string, at::Tensor>& GraphModuleImpl::weights() const {
   return state_->weights;
 }
 
+void GraphModuleImpl::widen_halves() { widen(state_->program); }
+
 void GraphModuleImpl::observe(Observer observer) { state_->observer = std::move(observer); }
 
 void GraphModuleImpl::mask(const Plan& plan) {
@@ -151,7 +169,7 @@ void GraphModuleImpl::mask(const Plan& plan) {
     state_->weights.emplace(name, tensor);
     return tensor;
   };
-  executor::mask(state_->program, plan, state_->weights, add);
+  executor::mask(state_->program, plan, add);
 }
 
 }  // namespace parsimony

@@ -21,9 +21,13 @@ struct Program;
 
 struct GraphModuleOptions {
   bool trainable = true;  ///< parameters ask for gradients
+  /// Weights that each node reads anew from the file behind the graph, whose bytes must stay; the
+  /// module does not have them. Networks may then be larger than the memory. Empty: none.
+  std::function<bool(const Weight&)> read_anew;
 };
 
-/// Runs a Graph on libtorch. The weights are copied, so that the file may go.
+/// Runs a Graph on libtorch. The weights are copied, so that the file may go, unless options say
+/// so.
 ///
 ///     GraphModule net(onnx_io::to_graph(file));
 ///     at::Tensor y = net->forward(at::rand({1, 3, 32, 32}));
@@ -61,6 +65,10 @@ class GraphModuleImpl : public torch::nn::Module {
   /// Parameters and buffers by the name that the file gives the weight. The tensors are those that
   /// the network computes with.
   const std::map<std::string, at::Tensor>& weights() const;
+
+  /// From now on what is computed from halves stays float32 from node to node, Casts to halves
+  /// included; weights stay halves. Rounding after each node (5e-4) would hide small faults.
+  void widen_halves();
 
   /// Called with every value that is computed, or none.
   using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;

@@ -14,8 +14,7 @@ namespace {
 
 class Masking {
  public:
-  Masking(Program& program, const std::map<std::string, at::Tensor>& weights)
-      : program_(program), weights_(weights) {}
+  explicit Masking(Program& program) : program_(program) {}
 
   /// The block's sum is that of its kept operand and zero.
   void remove(const PlanBlock& entry) {
@@ -59,23 +58,27 @@ class Masking {
     if (step == program_.steps.end() || input >= step->node.inputs.size()) {
       throw errors::no_such_weight(entry.tensor);
     }
-    if (!weights_.contains(entry.tensor)) {
-      const at::Tensor own = add(entry.tensor, tensor(entry.of));
-      program_.weight_of.push_back(static_cast<WeightId>(program_.weights.size()));
+    if (!program_.by_name.contains(entry.tensor)) {
+      HeldWeight own = weight(entry.of);
+      if (own.tensor.defined()) own.tensor = add(entry.tensor, own.tensor);
+      const auto id = static_cast<WeightId>(program_.weights.size());
+      program_.weight_of.push_back(id);
       program_.names.push_back(entry.tensor);
-      program_.weights.push_back(own);
-      program_.presence.emplace_back();
+      program_.weights.push_back(std::move(own));
+      program_.by_name.emplace(entry.tensor, id);
     }
-    const auto at = static_cast<WeightId>(weight(entry.tensor));
+    const WeightId at = id_of(entry.tensor);
     const auto value = std::find(program_.weight_of.begin(), program_.weight_of.end(), at);
     step->node.inputs[input] = static_cast<ValueId>(value - program_.weight_of.begin());
   }
 
   void zero(const PlanZeros& entry) {
     if (entry.smallest <= 0) return;
-    at::Tensor flat = tensor(entry.tensor).detach().view(-1);
-    const auto order = std::get<1>(at::sort(flat.abs(), true, 0, false));
-    flat.index_fill_(0, order.narrow(0, 0, entry.smallest), 0);
+    weight(entry.tensor).edit([count = entry.smallest](const at::Tensor& whole, const auto&) {
+      at::Tensor flat = whole.view(-1);
+      const auto order = std::get<1>(at::sort(flat.abs(), true, 0, false));
+      flat.index_fill_(0, order.narrow(0, 0, count), 0);
+    });
   }
 
   void patch(const PlanInteger& entry) {
@@ -87,64 +90,59 @@ class Masking {
   }
 
   void slice(const PlanSlice& entry) {
-    const at::Tensor whole = tensor(entry.tensor).detach();
-    if (entry.axis >= whole.dim() || whole.size(entry.axis) != entry.size) {
-      throw errors::slice_does_not_fit(entry.tensor, entry.axis, entry.size, whole.sizes().vec());
+    HeldWeight& held = weight(entry.tensor);
+    const int64_t rank = index(held.dims.size());
+    if (entry.axis >= rank || held.dims[position(entry.axis)] != entry.size) {
+      throw errors::slice_does_not_fit(entry.tensor, entry.axis, entry.size, held.dims);
     }
-    at::Tensor kept = at::zeros({entry.size}, at::kBool);
-    kept.index_fill_(0, at::tensor(entry.keep, at::kLong), true);
-    kept = along(kept.to(whole.device()), entry.axis, whole.dim()).expand(whole.sizes());
-    at::Tensor& present = program_.presence[weight(entry.tensor)];
-    present = present.defined() ? present.logical_and(kept) : kept;
-    if (entry.role != "with") {
-      at::Tensor(whole).masked_fill_(kept.logical_not(), 0);
-    }
+    at::Tensor stays = at::zeros({entry.size}, at::kBool);
+    stays.index_fill_(0, at::tensor(entry.keep, at::kLong), true);
+    if (held.tensor.defined()) stays = stays.to(held.tensor.device());
+    held.kept.emplace_back(entry.axis, stays);
+    if (entry.role == "with") return;  // a divisor must not become zero
+    held.edit(
+        [gone = along(stays, entry.axis, rank).logical_not()](
+            const at::Tensor& whole, const auto&) { at::Tensor(whole).masked_fill_(gone, 0); });
   }
 
   /// The elements that are there, in their order, take the new values.
   void fold(const PlanFold& entry) {
     if (entry.values.empty()) return;
-    const at::Tensor whole = tensor(entry.tensor).detach();
-    torch_io::fill_present(entry.tensor, whole, program_.presence[weight(entry.tensor)],
-                           entry.values);
+    weight(entry.tensor).edit([entry](const at::Tensor& whole, const HeldWeight& of) {
+      torch_io::fill_present(entry.tensor, whole, of.present(), entry.values);
+    });
+  }
+
+  /// The reference of exact constants: zeros in the weights, and nothing is absent.
+  void zero_masked(const PlanMask& entry) {
+    weight(entry.tensor).edit([entry](const at::Tensor& whole, const auto&) {
+      torch_io::zero_masked(entry, whole);
+    });
   }
 
  private:
-  const at::Tensor& tensor(const std::string& name) const {
-    const auto found = weights_.find(name);
-    if (found == weights_.end()) throw errors::no_such_weight(name);
+  WeightId id_of(const std::string& name) const {
+    const auto found = program_.by_name.find(name);
+    if (found == program_.by_name.end()) throw errors::no_such_weight(name);
     return found->second;
   }
 
-  size_t weight(const std::string& name) const {
-    const at::Tensor& wanted = tensor(name);
-    const auto same = std::find_if(program_.weights.begin(), program_.weights.end(),
-                                   [&](const at::Tensor& t) { return t.is_same(wanted); });
-    return static_cast<size_t>(same - program_.weights.begin());
-  }
+  HeldWeight& weight(const std::string& name) { return program_.weights[position(id_of(name))]; }
 
   Program& program_;
-  const std::map<std::string, at::Tensor>& weights_;
 };
-
-/// The reference of exact constants: zeros in the weights, and nothing is absent.
-void zero_masked(const Plan& plan, const std::map<std::string, at::Tensor>& weights) {
-  for (const PlanMask& entry : plan.masks) {
-    const auto found = weights.find(entry.tensor);
-    if (found == weights.end()) throw errors::no_such_weight(entry.tensor);
-    torch_io::zero_masked(entry, found->second);
-  }
-}
 
 }  // namespace
 
-void mask(Program& program, const Plan& plan, const std::map<std::string, at::Tensor>& weights,
-          const AddWeight& add) {
+void mask(Program& program, const Plan& plan, const AddWeight& add) {
   const at::NoGradGuard guard;
-  Masking masking(program, weights);
+  Masking masking(program);
   for (const PlanBlock& entry : plan.blocks) masking.remove(entry);
   if (!plan.blocks.empty()) masking.drop_unread();
-  if (plan.constants == Constants::kExact) return zero_masked(plan, weights);
+  if (plan.constants == Constants::kExact) {
+    for (const PlanMask& entry : plan.masks) masking.zero_masked(entry);
+    return;
+  }
   if (const PlanFold* fold = unexplained_fold(plan)) throw errors::folds(fold->tensor);
   for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
   for (const PlanInteger& entry : plan.integers) masking.patch(entry);

@@ -17,8 +17,9 @@ bool is_half(const at::Tensor& tensor) {
          (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
 }
 
-/// The CPU has few kernels for halves: they are computed as floats, and rounded after each node.
-Tensors compute(const Operator& op, Call& call) {
+/// The CPU has few kernels for halves: they are computed as floats, and rounded after each node
+/// unless the program widens them.
+Tensors compute(const Operator& op, Call& call, bool widens) {
   at::ScalarType half = at::kFloat;
   for (at::Tensor& input : call.inputs) {
     if (op.own_types || !is_half(input)) continue;
@@ -26,9 +27,13 @@ Tensors compute(const Operator& op, Call& call) {
     input = input.to(at::kFloat);
   }
   Tensors results = op.kernel(call);
-  if (half == at::kFloat) return results;
   for (at::Tensor& result : results) {
-    if (result.defined() && result.scalar_type() == at::kFloat) result = result.to(half);
+    if (widens && is_half(result)) {
+      result = result.to(at::kFloat);
+    } else if (!widens && half != at::kFloat && result.defined() &&
+               result.scalar_type() == at::kFloat) {
+      result = result.to(half);
+    }
   }
   return results;
 }
@@ -43,8 +48,10 @@ class Run {
     for (size_t v = 0; v < values_.size(); ++v) {
       const WeightId weight = program.weight_of[v];
       if (weight == kNone) continue;
-      values_[v] = program.weights[position(weight)];
-      if (program.masked) present_[v] = program.presence[position(weight)];
+      const HeldWeight& held = program.weights[position(weight)];
+      if (held.read) continue;
+      values_[v] = held.tensor;
+      if (program.masked) present_[v] = held.present();
     }
   }
 
@@ -59,7 +66,11 @@ class Run {
     }
     for (const Step& step : program_.steps) {
       try {
+        read_weights(step.node.inputs);
+        for (const BodyProgram& body : step.bodies) read_weights(body.captures);
         take(step);
+        drop_weights(step.node.inputs);
+        for (const BodyProgram& body : step.bodies) drop_weights(body.captures);
       } catch (const Error&) {
         throw;
       } catch (const std::exception& error) {
@@ -71,11 +82,37 @@ class Run {
       }
     }
     Tensors outputs;
+    read_weights(program_.outputs);
     for (const ValueId v : program_.outputs) outputs.push_back(values_[position(v)]);
     return outputs;
   }
 
  private:
+  /// The weight, if it is one of those that are read for each node anew.
+  const HeldWeight* unread(ValueId v) const {
+    if (v == kNone || program_.weight_of[position(v)] == kNone) return nullptr;
+    const HeldWeight& held = program_.weights[position(program_.weight_of[position(v)])];
+    return held.read ? &held : nullptr;
+  }
+
+  void read_weights(const std::vector<ValueId>& values) {
+    const at::NoGradGuard guard;
+    for (const ValueId v : values) {
+      const HeldWeight* held = unread(v);
+      if (held == nullptr || values_[position(v)].defined()) continue;
+      values_[position(v)] = held->load();
+      if (program_.masked) present_[position(v)] = held->present();
+    }
+  }
+
+  void drop_weights(const std::vector<ValueId>& values) {
+    for (const ValueId v : values) {
+      if (unread(v) == nullptr) continue;
+      values_[position(v)].reset();
+      if (program_.masked) present_[position(v)].reset();
+    }
+  }
+
   void take(const Step& step) {
     Call call(step.node, {});
     call.training = training_;
@@ -88,7 +125,8 @@ class Run {
     }
     if (step.zeroed >= 0) zero(call, static_cast<size_t>(step.zeroed));
     if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
-    Tensors results = step.bodies.empty() ? compute(*step.op, call) : branch(step, call);
+    Tensors results =
+        step.bodies.empty() ? compute(*step.op, call, program_.widens) : branch(step, call);
     results.resize(step.node.outputs.size());
     if (absences) set_present(step, call, results);
     if (program_.masked) set_small(step, call);
@@ -211,7 +249,10 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
     weight_of.push_back(value.weight);
   }
   weights.resize(graph.weights.size());
-  presence.resize(graph.weights.size());
+  for (size_t w = 0; w < weights.size(); ++w) {
+    weights[w].dims = graph.weights[w].dims;
+    by_name.emplace(graph.weights[w].name, static_cast<WeightId>(w));
+  }
   std::vector<bool> needed(graph.values.size(), false);
   for (const ValueId v : outputs) needed[position(v)] = true;
   for (const Node& node : graph.nodes) {

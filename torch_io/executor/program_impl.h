@@ -9,6 +9,7 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/speedup/plan.h"
+#include "parsimony/torch_io/executor/held_weight_impl.h"
 #include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
@@ -41,9 +42,10 @@ struct Program {
   std::vector<Step> steps;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  Tensors weights;   ///< what the module registered
-  Tensors presence;  ///< of weights; undefined where all is there
+  std::vector<HeldWeight> weights;          ///< neither tensor nor `read` where nobody can use it
+  std::map<std::string, WeightId> by_name;  ///< the first of each name
   bool masked = false;
+  bool widens = false;  ///< halves become floats when they are computed with, and stay floats
 };
 
 /// Why a node cannot be run; empty if it can.
@@ -58,7 +60,6 @@ Tensors run(const Program& program, const Tensors& inputs, bool training, const 
 /// Registers a copy of a tensor under a name and returns it.
 using AddWeight = std::function<at::Tensor(const std::string& name, const at::Tensor& of)>;
 
-void mask(Program& program, const Plan& plan, const std::map<std::string, at::Tensor>& weights,
-          const AddWeight& add);
+void mask(Program& program, const Plan& plan, const AddWeight& add);
 
 }  // namespace parsimony::executor

@@ -87,12 +87,12 @@ class Fake final : public cli::TorchComponent {
   std::unique_ptr<Model> open_script(const std::string&, const std::vector<std::string>&) override {
     return nullptr;
   }
-  std::unique_ptr<Prover> prover(const Graph&, const Plan&, const Probe&,
-                                 const ProofOptions&) override {
+  std::unique_ptr<Prover> prover(const Graph&, const Plan&, const Probe&, const ProofOptions&,
+                                 std::function<bool(const Weight&)>) override {
     if (variable("FAKE_ERROR") == "UnsupportedError") throw UnsupportedError("it cannot be run");
     return std::make_unique<FakeProver>();
   }
-  std::unique_ptr<Runner> runner(Graph graph) override {
+  std::unique_ptr<Runner> runner(Graph graph, std::function<bool(const Weight&)>) override {
     for (const Node& node : graph.nodes) {
       if (node.op == variable("FAKE_REFUSES")) throw UnsupportedError("no kernel for " + node.op);
     }
