@@ -23,7 +23,7 @@ struct GraphModuleOptions {
   bool trainable = true;  ///< parameters ask for gradients
   /// Weights that each node reads anew from the file behind the graph, whose bytes must stay; the
   /// module does not have them. Networks may then be larger than the memory. Empty: none.
-  std::function<bool(const Weight&)> read_anew;
+  std::function<bool(const Weight&)> read_anew = {};
 };
 
 /// Runs a Graph on libtorch. The weights are copied, so that the file may go, unless options say

@@ -22,7 +22,7 @@ bool is_file(int descriptor, const std::string& path) {
 }
 
 /// False if another process has the lock and is not to be waited for.
-bool lock(int descriptor, const std::string& path, Claim::IfTaken if_taken) {
+bool lock_file(int descriptor, const std::string& path, Claim::IfTaken if_taken) {
   const bool wait = if_taken == Claim::IfTaken::kWait;
   while (flock(descriptor, wait ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return false;
@@ -37,7 +37,7 @@ Claim::Claim(std::string path, IfTaken if_taken) : path_(std::move(path)) {
   while (true) {
     const int descriptor = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0) throw parsimony::errors::cannot_write(path_, errno);
-    const bool locked = lock(descriptor, path_, if_taken);
+    const bool locked = lock_file(descriptor, path_, if_taken);
     if (locked && is_file(descriptor, path_)) {
       descriptor_ = descriptor;
       return;
