@@ -35,7 +35,7 @@ class Finder {
  private:
   std::optional<ResidualBlock> block_at(NodeId add, int kept) {
     const Node& node = graph_.node(add);
-    if (!is(node, "Add") || node.inputs.size() != 2) return {};
+    if (!is(node, "Add") || node.inputs.size() != 2 || node.calls > 0) return {};
     ResidualBlock block;
     block.add = add;
     block.kept_input = kept;
@@ -92,7 +92,7 @@ class Finder {
   /// that the last of them to be marked finds it.
   bool inside(NodeId n, NodeId add, ValueId branch) const {
     const Node& node = graph_.node(n);
-    if (node.has_subgraph) return false;
+    if (node.has_subgraph || node.calls > 0 || node.body != graph_.node(add).body) return false;
     return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
       if (v == kNone) return true;
       const Value& value = graph_.value(v);
@@ -137,8 +137,13 @@ class Finder {
     for (NodeId n = producer == kNone ? 0 : producer + 1; n < block.add; ++n) {
       const Node& node = graph_.node(n);
       bool any = std::any_of(node.inputs.begin(), node.inputs.end(), marked);
-      for (const Body& body : node.bodies) {
-        any = any || std::any_of(body.captures.begin(), body.captures.end(), marked);
+      if (node.body != kNone) {  // what the owner reads may be an input of the body
+        const Node& owner = graph_.node(graph_.bodies[static_cast<size_t>(node.body)].owner);
+        any = any || std::any_of(owner.inputs.begin(), owner.inputs.end(), marked);
+      }
+      for (const int b : node.bodies) {
+        const auto& results = graph_.bodies[static_cast<size_t>(b)].outputs;
+        any = any || std::any_of(results.begin(), results.end(), marked);
       }
       if (any) mark_[static_cast<size_t>(n)] = stamp_;
     }

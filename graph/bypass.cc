@@ -16,7 +16,7 @@ void check(const Graph& graph, const Node& node, int input) {
   if (!there) refuse("it has no operand " + std::to_string(input));
   const Value& output = graph.value(node.outputs[0]);
   if (output.is_output) refuse("its result is an output of the network");
-  if (output.captured) refuse("its result is read inside a subgraph");
+  if (output.captured) refuse("its result leaves a subgraph");
 }
 
 /// Is the node needed by what stays? `read` says which values are.
@@ -35,19 +35,20 @@ void spread(const Graph& graph, std::vector<bool>& gone) {
     return std::any_of(node.outputs.begin(), node.outputs.end(),
                        [&](ValueId v) { return v != kNone && !graph.value(v).uses.empty(); });
   };
+  const auto lost_owner = [&](const Node& node) {
+    if (node.body == kNone) return false;
+    const NodeId owner = graph.bodies[static_cast<size_t>(node.body)].owner;
+    return owner == kNone || gone[static_cast<size_t>(owner)];
+  };
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
     if (gone[n]) continue;
-    if (was_read(node) && !stays(graph, node, read)) {
+    if (lost_owner(node) || (was_read(node) && !stays(graph, node, read))) {
       gone[n] = true;
       continue;
     }
-    const auto mark = [&](ValueId v) {
+    for (const ValueId v : node.inputs) {
       if (v != kNone) read[static_cast<size_t>(v)] = true;
-    };
-    for (const ValueId v : node.inputs) mark(v);
-    for (const Body& body : node.bodies) {
-      for (const ValueId v : body.captures) mark(v);
     }
   }
 }

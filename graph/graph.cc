@@ -35,19 +35,33 @@ void link_uses(Graph& graph) {
   }
 }
 
-/// What a node waits for: its operands, then what its bodies read around it.
-size_t count_of_reads(const Node& node) {
-  size_t count = node.inputs.size();
-  for (const Body& body : node.bodies) count += body.captures.size();
-  return count;
+void link_owners(Graph& graph) {
+  for (Body& body : graph.bodies) body.owner = kNone;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const int b : graph.nodes[n].bodies) {
+      graph.bodies[static_cast<size_t>(b)].owner = static_cast<NodeId>(n);
+    }
+  }
 }
 
-ValueId read_at(const Node& node, size_t i) {
-  if (i < node.inputs.size()) return node.inputs[i];
-  i -= node.inputs.size();
-  auto body = node.bodies.begin();
-  while (i >= body->captures.size()) i -= (body++)->captures.size();
-  return body->captures[i];
+/// What nodes wait for beside the producers of their operands: an owner for all nodes of its
+/// bodies, and these for the producers of what the owner reads, since it may become an input of the
+/// body.
+std::vector<std::vector<NodeId>> waits_of_bodies(const Graph& graph) {
+  std::vector<std::vector<NodeId>> waits(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (int b = graph.nodes[n].body; b != kNone;) {
+      const Body& body = graph.bodies[static_cast<size_t>(b)];
+      b = body.around;
+      if (body.owner == kNone) continue;
+      waits[static_cast<size_t>(body.owner)].push_back(static_cast<NodeId>(n));
+      for (const ValueId read : graph.node(body.owner).inputs) {
+        const NodeId producer = read == kNone ? kNone : graph.value(read).producer;
+        if (producer != kNone) waits[n].push_back(producer);
+      }
+    }
+  }
+  return waits;
 }
 
 enum class Visit : uint8_t { kNew, kOpen, kDone };
@@ -57,7 +71,13 @@ enum class Visit : uint8_t { kNew, kOpen, kDone };
 std::vector<NodeId> sorted_nodes(const Graph& graph) {
   struct Frame {
     NodeId node;
-    size_t next_read;
+    size_t next_wait;
+  };
+  const auto waits = waits_of_bodies(graph);
+  const auto waited_for = [&](NodeId id, size_t i) {
+    const std::vector<ValueId>& inputs = graph.node(id).inputs;
+    if (i >= inputs.size()) return waits[static_cast<size_t>(id)][i - inputs.size()];
+    return inputs[i] == kNone ? kNone : graph.value(inputs[i]).producer;
   };
   std::vector<NodeId> order;
   order.reserve(graph.nodes.size());
@@ -69,15 +89,15 @@ std::vector<NodeId> sorted_nodes(const Graph& graph) {
     stack.push_back({static_cast<NodeId>(root), 0});
     while (!stack.empty()) {
       Frame& frame = stack.back();
-      const Node& node = graph.node(frame.node);
-      if (frame.next_read == count_of_reads(node)) {
+      const size_t count =
+          graph.node(frame.node).inputs.size() + waits[static_cast<size_t>(frame.node)].size();
+      if (frame.next_wait == count) {
         visits[static_cast<size_t>(frame.node)] = Visit::kDone;
         order.push_back(frame.node);
         stack.pop_back();
         continue;
       }
-      const ValueId read = read_at(node, frame.next_read++);
-      const NodeId producer = read == kNone ? kNone : graph.value(read).producer;
+      const NodeId producer = waited_for(frame.node, frame.next_wait++);
       if (producer == kNone) continue;
       Visit& visit = visits[static_cast<size_t>(producer)];
       if (visit == Visit::kOpen) throw errors::cycle(label_of(graph, graph.node(producer)));
@@ -114,6 +134,7 @@ void finish(Graph& graph) {
   for (const ValueId input : graph.inputs) graph.value(input).is_input = true;
   for (const ValueId output : graph.outputs) graph.value(output).is_output = true;
   link_producers(graph);
+  link_owners(graph);
   const std::vector<NodeId> order = sorted_nodes(graph);
   if (!std::is_sorted(order.begin(), order.end())) {
     std::vector<Node> nodes;
@@ -122,6 +143,7 @@ void finish(Graph& graph) {
       nodes.push_back(std::move(graph.nodes[static_cast<size_t>(node)]));
     graph.nodes = std::move(nodes);
     link_producers(graph);
+    link_owners(graph);
   }
   link_uses(graph);
 }

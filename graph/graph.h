@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,14 +35,14 @@ struct Weight {
 using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
                                std::vector<double>, std::vector<std::string>>;
 
-struct Graph;
-
-/// A graph inside a node: a branch of If, the body of Loop or Scan. Behind the inputs that the
-/// operator gives it, `graph` has one for each of `captures`.
+/// A graph inside a node: a branch of If, the body of Loop or Scan. Its nodes and values stand in
+/// the one Graph beside all others, and read what they capture like any operand.
 struct Body {
-  std::string attribute;  ///< "then_branch"
-  std::shared_ptr<const Graph> graph;
-  std::vector<ValueId> captures;  ///< what it reads of the graph around it
+  std::string attribute;         ///< "then_branch"
+  int around = kNone;            ///< the body that the owner stands in
+  std::vector<ValueId> inputs;   ///< what the operator gives it
+  std::vector<ValueId> outputs;  ///< what it gives the operator
+  NodeId owner = kNone;          ///< the node it belongs to; kNone if that was removed
 };
 
 struct Node {
@@ -53,7 +54,9 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes;
   bool has_subgraph = false;  ///< If, Loop, Scan: pins what it touches
-  std::vector<Body> bodies;   ///< the subgraphs, where the front end reads them
+  std::vector<int> bodies;    ///< of Graph::bodies, where the front end reads them
+  int body = kNone;           ///< the one that the node stands in
+  int calls = 0;              ///< of a function: how many calls of it the model makes
 };
 
 struct Use {
@@ -74,7 +77,7 @@ struct Value {
   WeightId weight = kNone;
   bool is_input = false;
   bool is_output = false;
-  bool captured = false;     ///< read inside a subgraph
+  bool captured = false;     ///< read by more than operands: a result of a body, an annotation
   bool shared_copy = false;  ///< one of several uses of a vector that was separated
   std::vector<Use> uses;
 };
@@ -83,7 +86,9 @@ struct Graph {
   std::string format = "onnx";
   std::vector<Weight> weights;
   std::vector<Value> values;
-  std::vector<Node> nodes;  ///< in topological order
+  std::vector<Node> nodes;  ///< in topological order, those of a body before its owner
+  std::vector<Body> bodies;
+  std::vector<std::pair<ValueId, std::string>> whole;  ///< what the file holds fast, and why
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   /// Tells the owner of the memory that a weight will not be read for a while, so that a mapped
@@ -104,7 +109,11 @@ const std::string& key_of(const Graph& graph, const Node& node);
 /// What people call the node: its name, or its key where it has none.
 const std::string& label_of(const Graph& graph, const Node& node);
 
-/// Sorts `nodes` topologically and fills producers and uses. Front ends call it last.
+/// Between the parts of a name inside a body: "y::then_branch::w" is what the then_branch of the
+/// node with the first output y calls w.
+inline constexpr std::string_view kInside = "::";
+
+/// Sorts `nodes` topologically and fills producers, uses and owners. Front ends call it last.
 /// @throws ModelError if the graph has a cycle.
 void finish(Graph& graph);
 

@@ -4,6 +4,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/match.h"
+#include "parsimony/graph/rules/control.h"
 
 namespace parsimony {
 namespace {
@@ -62,8 +63,13 @@ class Symbols {
 
 class Inference {
  public:
-  Inference(const Graph& graph, const Probe& probe)
-      : graph_(graph), probe_(probe), symbols_(probe) {
+  /// `varies` are inputs of bodies whose shape changes from turn to turn.
+  Inference(const Graph& graph, const Probe& probe, std::vector<bool>& varies)
+      : graph_(graph),
+        probe_(probe),
+        symbols_(probe),
+        varies_(varies),
+        entered_(graph.bodies.size(), false) {
     facts_.shapes.resize(graph.values.size());
     facts_.constants.resize(graph.values.size());
     facts_.computed.resize(graph.values.size(), false);
@@ -73,16 +79,62 @@ class Inference {
     for (size_t v = 0; v < graph_.values.size(); ++v) read_weight(v);
     for (size_t i = 0; i < graph_.inputs.size(); ++i) read_input(i);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
       try {
-        visit(graph_.nodes[n]);
+        enter(node.body);
+        for (const int body : node.bodies) enter(body);
+        visit(node);
+        leave(node);
       } catch (const ModelError& error) {
-        throw ShapeError(static_cast<NodeId>(n), error.what());
+        // A branch that is not taken need not suit the sizes.
+        if (node.body == kNone) throw ShapeError(static_cast<NodeId>(n), error.what());
+        for (const ValueId v : node.outputs) {
+          if (v != kNone) facts_.shapes[static_cast<size_t>(v)].reset();
+        }
       }
     }
     return std::move(facts_);
   }
 
+  /// Found inputs of bodies whose shape varies: what was inferred behind them does not hold.
+  bool must_repeat() const { return must_repeat_; }
+
  private:
+  /// Gives the inputs of a body their shapes, once.
+  void enter(int id) {
+    if (id == kNone || entered_[static_cast<size_t>(id)]) return;
+    entered_[static_cast<size_t>(id)] = true;
+    const Body& body = graph_.bodies[static_cast<size_t>(id)];
+    enter(body.around);
+    if (body.owner == kNone) return;
+    const Shapes shapes = rules::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
+    for (size_t i = 0; i < body.inputs.size(); ++i) {
+      const auto v = static_cast<size_t>(body.inputs[i]);
+      const bool known = i < shapes.size() && shapes[i] && !varies_[v];
+      facts_.shapes[v] = known ? shapes[i] : fixed_shape(graph_.values[v]);
+    }
+  }
+
+  /// The declared shape if it leaves nothing open: a symbol may be another size at every turn.
+  static std::optional<Shape> fixed_shape(const Value& value) {
+    const auto& shape = value.declared;
+    const bool open =
+        !shape || std::any_of(shape->begin(), shape->end(), [](int64_t d) { return d < 0; });
+    return open ? std::nullopt : shape;
+  }
+
+  /// What a loop hands to its next turn must look like what it was given.
+  void leave(const Node& node) {
+    const NodeView view(graph_, node, facts_);
+    for (const auto& [input, output] : rules::carried(view)) {
+      const auto v = static_cast<size_t>(input);
+      if (varies_[v] || !facts_.shapes[v]) continue;
+      if (facts_.shapes[v] == facts_.shapes[static_cast<size_t>(output)]) continue;
+      varies_[v] = true;
+      must_repeat_ = true;
+    }
+  }
+
   void read_weight(size_t v) {
     const Value& value = graph_.values[v];
     if (value.weight == kNone) return;
@@ -123,7 +175,7 @@ class Inference {
   void visit(const Node& node) {
     const NodeView view(graph_, node, facts_);
     if (folds(view) && fold(view)) return;
-    const Rule* rule = node.has_subgraph ? nullptr : find_rule(node.domain, node.op);
+    const Rule* rule = find_rule(node.domain, node.op);
     Shapes shapes(node.outputs.size());
     if (rule != nullptr && rule->infer != nullptr) {
       shapes = rule->infer(view);
@@ -176,6 +228,9 @@ class Inference {
   const Probe& probe_;
   Symbols symbols_;
   Facts facts_;
+  std::vector<bool>& varies_;
+  std::vector<bool> entered_;
+  bool must_repeat_ = false;
 };
 
 bool has_symbols(const Graph& graph) {
@@ -225,7 +280,14 @@ bool is_literal(DType type, int64_t count) {
   return count <= (is_index_type(type) ? kMostIntegers : kMostFloats);
 }
 
-Facts infer(const Graph& graph, const Probe& probe) { return Inference(graph, probe).run(); }
+Facts infer(const Graph& graph, const Probe& probe) {
+  std::vector<bool> varies(graph.values.size(), false);
+  while (true) {
+    Inference inference(graph, probe, varies);
+    Facts facts = inference.run();
+    if (!inference.must_repeat()) return facts;
+  }
+}
 
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {
   return choose(graph, inputs).probe;

@@ -278,8 +278,7 @@ Factors pin_operands(const NodeView& view, const std::string& reason) {
 Factors factor(const NodeView& view) {
   const Node& node = view.node();
   const Rule* rule = find_rule(node.domain, node.op);
-  if (node.has_subgraph)
-    return pin_operands(view, "control flow (" + node.op + ") is not followed");
+  if (node.has_subgraph) return pin_operands(view, "control flow (" + node.op + ")");
   if (rule == nullptr) return pin_operands(view, "unknown operator " + node.op);
   if (has_unknown_shape(view)) return pin_operands(view, "the shape of an operand is not known");
   if (makes_nothing(view)) return pin_operands(view, "the result is empty");

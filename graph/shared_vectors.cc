@@ -27,6 +27,7 @@ bool is_data(DType dtype) {
 
 bool is_regular(const Graph& graph, const Use& use) {
   const Node& node = graph.node(use.node);
+  if (node.calls > 0) return false;  // its operands are those of the call
   const Rule* rule = find_rule(node.domain, node.op);
   return rule != nullptr && !rule->line.empty();
 }

@@ -96,7 +96,7 @@ class Tracer {
     const Node& node = graph_.node(id);
     const Rule* rule = find_rule(node.domain, node.op);
     const NodeView view(graph_, node, facts_);
-    const bool known = rule != nullptr && !node.has_subgraph && node.bodies.empty();
+    const bool known = rule != nullptr && !node.has_subgraph;
     const Factors factors = known ? factor(view) : Factors();
     for (const ValueId output : node.outputs) {
       if (output == kNone || facts_.computed[static_cast<size_t>(output)]) continue;

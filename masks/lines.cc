@@ -26,8 +26,10 @@ std::vector<bool> made_of_weights(const Graph& graph) {
     const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
       return v == kNone || result[static_cast<size_t>(v)];
     });
+    // A branch may hand on what is no weight.
+    const bool constant = all && !node.inputs.empty() && !node.has_subgraph;
     for (const ValueId out : node.outputs) {
-      if (out != kNone) result[static_cast<size_t>(out)] = all && !node.inputs.empty();
+      if (out != kNone) result[static_cast<size_t>(out)] = constant;
     }
   }
   return result;
@@ -38,6 +40,7 @@ Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> kee
   collect_factors(keep_whole);
   unite_dims();
   place_terms_and_maps();
+  pin_bodies();
   pin_ends();
   pin_letters();
   flood();
@@ -59,8 +62,9 @@ void Lines::collect_factors(std::span<const NodeId> keep_whole) {
     if (takes_part(facts_, node)) factors_[n] = factor(NodeView(graph_, node, facts_));
     if (std::find(keep_whole.begin(), keep_whole.end(), static_cast<NodeId>(n)) !=
         keep_whole.end()) {
-      factors_[n] =
-          pin_operands(NodeView(graph_, node, facts_), "the smaller shapes did not fit here");
+      const std::string why = node.calls > 1 ? "all calls of its function read the same integers"
+                                             : "the smaller shapes did not fit here";
+      factors_[n] = pin_operands(NodeView(graph_, node, facts_), why);
     }
     letter_begin_.push_back(static_cast<int>(letter_node_.size()));
     letter_node_.insert(letter_node_.end(), factors_[n].letters.size(), static_cast<NodeId>(n));
@@ -153,6 +157,20 @@ void Lines::pin_whole(ValueId value, const Reason& reason) {
   }
 }
 
+/// What an operator hands to its body, and what it takes from it; what the file holds fast.
+void Lines::pin_bodies() {
+  for (const Body& body : graph_.bodies) {
+    const auto pin = [&](std::string_view what, ValueId id) {
+      const std::string& name = graph_.value(id).name;
+      pin_whole(id, {body.owner, false,
+                     keep_text(std::string(what) + " \"" + name + "\" of " + body.attribute)});
+    };
+    for (const ValueId id : body.inputs) pin("input", id);
+    for (const ValueId id : body.outputs) pin("result", id);
+  }
+  for (const auto& [id, reason] : graph_.whole) pin_whole(id, {kNone, false, reason});
+}
+
 void Lines::pin_ends() {
   for (size_t v = 0; v < graph_.values.size(); ++v) {
     const Value& value = graph_.values[v];
@@ -162,7 +180,7 @@ void Lines::pin_ends() {
     if (value.is_output)
       pin_whole(id, {kNone, false, keep_text("graph output \"" + value.name + "\"")});
     if (value.captured)
-      pin_whole(id, {kNone, false, keep_text("\"" + value.name + "\" is read inside a subgraph")});
+      pin_whole(id, {kNone, false, keep_text("\"" + value.name + "\" is not only an operand")});
     if (facts_.computed[v]) pin_whole(id, {value.producer, false, "computed from shapes"});
   }
 }

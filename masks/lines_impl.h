@@ -75,6 +75,7 @@ class Lines {
   void collect_factors(std::span<const NodeId> keep_whole);
   void unite_dims();
   void place_terms_and_maps();
+  void pin_bodies();
   void pin_ends();
   void pin_letters();
   void pin_longest();

@@ -38,7 +38,7 @@ Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& rea
   return obstacle;
 }
 
-/// Weights that only a subgraph reads, or nobody.
+/// Weights that no node reads.
 void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const Value& value = graph.values[v];
@@ -46,9 +46,9 @@ void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
     const Shape& dims = graph.weight(value.weight).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
       if (dims[d] <= 1) continue;
-      const std::string reason =
-          value.captured ? "is read inside a subgraph (If, Loop, Scan), which is not followed"
-                         : "is read by no node";
+      const std::string reason = value.captured
+                                     ? "leaves a body as it is, or is described by an annotation"
+                                     : "is read by no node";
       obstacles.push_back(
           {static_cast<ValueId>(v), static_cast<int>(d), dims[d], kNone, false, reason});
     }

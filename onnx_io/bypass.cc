@@ -8,9 +8,9 @@
 #include "parsimony/onnx_io/remove_if_impl.h"
 
 namespace parsimony::onnx_io {
-namespace {
 
-void check(const onnx::GraphProto& graph, const onnx::NodeProto& node, int input, int readers) {
+void ModelIndex::check_bypass(const PlacedNode& placed, int input) const {
+  const onnx::NodeProto& node = *placed.node;
   const auto refuse = [&](const std::string& why) {
     throw parsimony::errors::not_bypassed(label_of(node), why);
   };
@@ -18,53 +18,88 @@ void check(const onnx::GraphProto& graph, const onnx::NodeProto& node, int input
   if (input < 0 || input >= node.input_size() || node.input(input).empty()) {
     refuse("it has no operand " + std::to_string(input));
   }
-  const std::string& name = node.output(0);
-  const auto& outputs = graph.output();
-  if (std::any_of(outputs.begin(), outputs.end(),
-                  [&](const auto& o) { return o.name() == name; })) {
-    refuse("its result is an output of the network");
-  }
+  const std::string from = full_name(*placed.scope, node.output(0));
+  const std::string to = full_name(*placed.scope, node.input(input));
   int seen = 0;
-  for (const onnx::NodeProto& reader : graph.node()) {
-    seen += static_cast<int>(std::count(reader.input().begin(), reader.input().end(), name));
+  for (const Scope& scope : scopes_) {
+    if (scope.nodes == nullptr) continue;
+    for (int o = 0; scope.graph != nullptr && o < scope.graph->output_size(); ++o) {
+      const onnx::ValueInfoProto& output = scope.graph->output(o);
+      if (full_name(scope, output.name()) == from) refuse("its result is an output of the network");
+    }
+    for (const onnx::NodeProto& reader : *scope.nodes) {
+      for (const std::string& name : reader.input()) {
+        if (full_name(scope, name) != from) continue;
+        ++seen;
+        if (full_name(scope, node.input(input)) != to) refuse("its operand is hidden by another");
+      }
+    }
   }
-  if (seen < readers) refuse("its result is read inside a subgraph");
+  if (seen < readers(from)) refuse("its result is described by an annotation");
 }
 
-}  // namespace
-
 void ModelIndex::bypass(const std::string& key, int input) {
-  onnx::NodeProto& node = this->node(key);
-  check(model_.graph(), node, input, readers(node.output(0)));
-  const std::string from = node.output(0);
-  const std::string to = node.input(input);
-  for (onnx::NodeProto& reader : *model_.mutable_graph()->mutable_node()) {
-    for (int i = 0; i < reader.input_size(); ++i) {
-      if (reader.input(i) == from) set_input(reader, i, to);
+  const PlacedNode placed = node(key);
+  check_bypass(placed, input);
+  const std::string from = full_name(*placed.scope, placed.node->output(0));
+  const std::string to = placed.node->input(input);
+  for (Scope& scope : scopes_) {
+    if (scope.nodes == nullptr) continue;
+    for (onnx::NodeProto& reader : *scope.nodes) {
+      for (int i = 0; i < reader.input_size(); ++i) {
+        if (full_name(scope, reader.input(i)) == from) set_input({&reader, &scope}, i, to);
+      }
     }
   }
   unread_.erase(from);
-  remove_unread(node);
+  remove_unread(placed);
 }
 
-void ModelIndex::remove_unread(onnx::NodeProto& first) {
-  absl::flat_hash_map<std::string, onnx::NodeProto*> producers;
-  for (onnx::NodeProto& node : *model_.mutable_graph()->mutable_node()) {
-    for (const std::string& name : node.output()) producers[name] = &node;
+/// What the node reads, and what is read inside of it, has a reader less.
+void ModelIndex::drop_reads(const PlacedNode& placed, std::vector<std::string>& dropped) {
+  const auto drop = [&](const Scope& scope, const std::string& name) {
+    if (name.empty()) return;
+    dropped.push_back(full_name(scope, name));
+    drop_reader(dropped.back());
+  };
+  for (const std::string& name : placed.node->input()) drop(*placed.scope, name);
+  for (Scope& scope : scopes_) {
+    if (scope.nodes == nullptr || scope.owner != placed.node) continue;
+    for (int o = 0; scope.graph != nullptr && o < scope.graph->output_size(); ++o) {
+      drop(scope, scope.graph->output(o).name());
+    }
+    for (onnx::NodeProto& inner : *scope.nodes) {
+      drop_reads({&inner, &scope}, dropped);
+    }
+  }
+}
+
+void ModelIndex::remove_unread(const PlacedNode& first) {
+  absl::flat_hash_map<std::string, PlacedNode> producers;
+  for (Scope& scope : scopes_) {
+    if (scope.nodes == nullptr) continue;
+    for (onnx::NodeProto& node : *scope.nodes) {
+      for (const std::string& name : node.output()) producers[scope.own(name)] = {&node, &scope};
+    }
   }
   std::unordered_set<const onnx::NodeProto*> gone;
-  std::vector<onnx::NodeProto*> work = {&first};
+  std::vector<PlacedNode> nodes;
+  std::vector<PlacedNode> work = {first};
   while (!work.empty()) {
-    onnx::NodeProto& node = *work.back();
+    const PlacedNode placed = work.back();
     work.pop_back();
-    const auto unread = [&](const std::string& name) { return readers(name) == 0; };
-    if (gone.contains(&node) || !std::all_of(node.output().begin(), node.output().end(), unread)) {
+    const auto& outputs = placed.node->output();
+    const auto unread = [&](const std::string& name) {
+      return readers(placed.scope->own(name)) == 0;
+    };
+    if (gone.contains(placed.node) || !std::all_of(outputs.begin(), outputs.end(), unread)) {
       continue;
     }
-    gone.insert(&node);
-    for (const std::string& name : node.input()) {
-      if (name.empty()) continue;
-      drop_reader(name);
+    gone.insert(placed.node);
+    nodes.push_back(placed);
+    std::vector<std::string> dropped;
+    drop_reads(placed, dropped);
+    for (const std::string& name : dropped) {
       const auto producer = producers.find(name);
       const bool shows_constant = constants_.contains(root_of(name));
       if (readers(name) > 0 || producer == producers.end() || shows_constant) continue;
@@ -72,25 +107,48 @@ void ModelIndex::remove_unread(onnx::NodeProto& first) {
       work.push_back(producer->second);
     }
   }
-  erase(gone);
+  erase(nodes);
 }
 
-void ModelIndex::erase(const std::unordered_set<const onnx::NodeProto*>& nodes) {
-  std::unordered_set<std::string> names;
-  for (const onnx::NodeProto* node : nodes) {
-    names.insert(node->output().begin(), node->output().end());
+void ModelIndex::erase(const std::vector<PlacedNode>& nodes) {
+  std::unordered_set<const onnx::NodeProto*> gone;
+  absl::flat_hash_map<Scope*, std::unordered_set<std::string>> names;
+  for (const PlacedNode& placed : nodes) {
+    gone.insert(placed.node);
+    forget_inside(*placed.node);
+    for (const std::string& name : placed.node->output()) {
+      names[placed.scope].insert(name);
+      const std::string full = placed.scope->own(name);
+      nodes_.erase(full);
+      identities_.erase(full);
+      roots_.erase(full);
+      names_.erase(full);  // those inside bodies stay reserved
+    }
   }
-  for (const std::string& name : names) {
-    nodes_.erase(name);
-    identities_.erase(name);
-    roots_.erase(name);
-    names_.erase(name);
+  for (const auto& [scope, here] : names) {
+    if (scope->nodes == nullptr) continue;  // went with its owner
+    remove_if(*scope->nodes, [&](const onnx::NodeProto& node) { return gone.contains(&node); });
+    if (scope->graph == nullptr) continue;
+    remove_if(*scope->graph->mutable_value_info(),
+              [&](const onnx::ValueInfoProto& info) { return here.contains(info.name()); });
   }
-  onnx::GraphProto& graph = *model_.mutable_graph();
-  remove_if(*graph.mutable_value_info(),
-            [&](const onnx::ValueInfoProto& info) { return names.contains(info.name()); });
-  remove_if(*graph.mutable_node(),
-            [&](const onnx::NodeProto& node) { return nodes.contains(&node); });
+}
+
+/// The bodies of a node that goes, and all that they define.
+void ModelIndex::forget_inside(const onnx::NodeProto& owner) {
+  for (Scope& scope : scopes_) {
+    if (scope.nodes == nullptr || scope.owner != &owner) continue;
+    for (const onnx::NodeProto& node : *scope.nodes) forget_inside(node);
+    const auto inside_it = [&](const auto& entry) { return entry.first.starts_with(scope.prefix); };
+    std::erase_if(constants_, inside_it);
+    std::erase_if(identities_, inside_it);
+    std::erase_if(roots_, inside_it);
+    absl::erase_if(nodes_, inside_it);
+    absl::erase_if(inputs_, inside_it);
+    std::erase_if(unread_, [&](const std::string& name) { return name.starts_with(scope.prefix); });
+    scope.nodes = nullptr;
+    scope.graph = nullptr;
+  }
 }
 
 }  // namespace parsimony::onnx_io

@@ -9,6 +9,7 @@
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
+#include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -125,18 +126,21 @@ void OnnxEditor::bypass(const std::string& node, int input) {
 void OnnxEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
                       int input) {
   ModelIndex& index = *impl_.index;
-  onnx::NodeProto& node = index.node(consumer);
+  const PlacedNode placed = index.node(consumer);
   const Constant& original = index.constant(of);
-  if (input < 0 || input >= node.input_size()) {
-    throw errors::no_such_input(consumer, input, node.input_size());
+  if (input < 0 || input >= placed.node->input_size()) {
+    throw errors::no_such_input(consumer, input, placed.node->input_size());
   }
+  Scope& scope = *original.scope;
+  if (!name.starts_with(scope.prefix)) throw errors::copy_outside(name, of);
+  const std::string own_name = name.substr(scope.prefix.size());
   const auto known = impl_.copies.find(name);
   if (known == impl_.copies.end()) {
-    if (index.is_used(name)) throw errors::name_taken(name);
+    if (index.is_used(own_name)) throw errors::name_taken(name);
     onnx::TensorProto tensor = tensor_from(original);
-    tensor.set_name(name);
+    tensor.set_name(own_name);
     const auto edit = impl_.external_edits.find(original.tensor);
-    onnx::TensorProto& added = index.add(std::move(tensor));
+    onnx::TensorProto& added = index.add(std::move(tensor), scope);
     if (edit != impl_.external_edits.end()) {
       impl_.external_edits[&added] = ExternalEdit(edit->second);
     }
@@ -144,7 +148,7 @@ void OnnxEditor::copy(const std::string& name, const std::string& of, const std:
   } else if (known->second != of) {
     throw errors::name_taken(name);
   }
-  index.set_input(node, input, name);
+  index.set_input(placed, input, own_name);
   impl_.edited = true;
 }
 
@@ -217,7 +221,7 @@ void OnnxEditor::assign(const std::string& name, std::span<const std::byte> valu
 
 void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
                                std::span<const int64_t> values) {
-  onnx::NodeProto& node = impl_.index->node(key);
+  onnx::NodeProto& node = *impl_.index->node(key).node;
   if (values.empty()) {
     remove_attribute(node, name);
     impl_.edited = true;
@@ -243,6 +247,7 @@ void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
     attribute->set_name(name);
     attribute->set_type(list ? AttributeProto::INTS : AttributeProto::INT);
   }
+  attribute->clear_ref_attr_name();  // in a function that is called once
   if (list) {
     attribute->mutable_ints()->Assign(values.begin(), values.end());
   } else {
@@ -252,7 +257,7 @@ void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
 }
 
 void OnnxEditor::set_number(const std::string& key, const std::string& name, double value) {
-  onnx::NodeProto& node = impl_.index->node(key);
+  onnx::NodeProto& node = *impl_.index->node(key).node;
   AttributeProto* attribute = nullptr;
   for (AttributeProto& known : *node.mutable_attribute()) {
     if (known.name() == name) attribute = &known;
@@ -265,34 +270,38 @@ void OnnxEditor::set_number(const std::string& key, const std::string& name, dou
   if (attribute->type() != AttributeProto::FLOAT) {
     throw errors::bad_attribute(key, name, "does not hold a floating point number");
   }
+  attribute->clear_ref_attr_name();
   attribute->set_f(static_cast<float>(value));
   impl_.edited = true;
 }
 
 void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
   ModelIndex& index = *impl_.index;
-  onnx::NodeProto& node = index.node(key);
+  const PlacedNode placed = index.node(key);
+  onnx::NodeProto& node = *placed.node;
   if (input < 0) throw errors::no_such_input(key, input, node.input_size());
-  const std::string wanted = key + "_input" + std::to_string(input);
+  const std::string wanted = key_of(node) + "_input" + std::to_string(input);
   const std::string old = input < node.input_size() ? node.input(input) : std::string();
+  const std::string full = placed.scope->own(old);
   // Pruning again replaces what pruning added, rather than adding to it.
-  const bool ours = old == wanted && index.is_initializer(old) && index.readers(old) == 1;
+  const bool ours = old == wanted && index.holds_tensor(full) && index.readers(full) == 1;
   const std::string name = ours ? old : index.fresh_name(wanted);
   onnx::TensorProto tensor = tensor_of(name, constant);
   if (ours) {
-    *index.constant(old).tensor = std::move(tensor);
-    index.declare(old, constant.dims);
+    *index.constant(full).tensor = std::move(tensor);
+    index.declare(full, constant.dims);
   } else {
-    index.add(std::move(tensor));
-    index.set_input(node, input, name);
+    index.add(std::move(tensor), *placed.scope);
+    index.set_input(placed, input, name);
   }
   impl_.edited = true;
 }
 
 void OnnxEditor::update_shapes(const ChangeOf& change) {
-  const auto update = [&](onnx::ValueInfoProto& info) {
+  const auto update = [&](const Scope& scope, onnx::ValueInfoProto& info) {
     if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) return;
-    const std::optional<ShapeChange> shapes = change(impl_.index->root_of(info.name()));
+    const std::string name = scope.prefix + info.name();
+    const std::optional<ShapeChange> shapes = change(impl_.index->root_of(name));
     const int rank = info.type().tensor_type().shape().dim_size();
     if (!shapes || static_cast<int>(shapes->before.size()) != rank ||
         shapes->after.size() != shapes->before.size()) {
@@ -307,9 +316,11 @@ void OnnxEditor::update_shapes(const ChangeOf& change) {
       impl_.edited = true;
     }
   };
-  onnx::GraphProto& graph = *impl_.model.mutable_graph();
-  for (onnx::ValueInfoProto& info : *graph.mutable_value_info()) update(info);
-  for (onnx::ValueInfoProto& info : *graph.mutable_output()) update(info);
+  for (Scope& scope : impl_.index->scopes()) {
+    if (scope.graph == nullptr) continue;
+    for (onnx::ValueInfoProto& info : *scope.graph->mutable_value_info()) update(scope, info);
+    for (onnx::ValueInfoProto& info : *scope.graph->mutable_output()) update(scope, info);
+  }
 }
 
 }  // namespace parsimony::onnx_io

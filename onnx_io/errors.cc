@@ -127,6 +127,11 @@ ModelError name_taken(std::string_view tensor) {
   return ModelError(of_tensor(tensor) + "cannot be added: the name is taken");
 }
 
+ModelError copy_outside(std::string_view tensor, std::string_view of) {
+  return ModelError(of_tensor(tensor) + "cannot be added: a copy of " + quoted(of) +
+                    " has to stand beside it");
+}
+
 ModelError not_dense(std::string_view tensor) {
   return ModelError(of_tensor(tensor) + "cannot be edited: it is not a dense tensor of numbers");
 }

@@ -43,6 +43,8 @@ ModelError unknown_tensor(std::string_view name, std::span<const std::string> ca
 ModelError unknown_node(std::string_view key, std::span<const std::string> candidates);
 ModelError no_such_input(std::string_view node, int input, int inputs);
 ModelError name_taken(std::string_view tensor);
+/// A copy stands in the same body as what it copies.
+ModelError copy_outside(std::string_view tensor, std::string_view of);
 ModelError not_dense(std::string_view tensor);
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 

@@ -43,6 +43,7 @@ struct ModelFile::Impl {
   std::deque<std::vector<std::byte>> edited_bytes;  ///< what a graph of the edited model points to
   std::unordered_map<std::string, std::string> copies;  ///< name of a copy -> of what
   std::unique_ptr<ModelIndex> index;                    ///< null until the first edit
+  std::deque<onnx::NodeProto> substituted;   ///< of functions, with the attributes of a call
   Scalars scalars;                           ///< of Constant nodes with value_int or value_float
   std::shared_future<std::string> checksum;  ///< last: reads `source` in a thread of its own
 };

@@ -13,6 +13,23 @@ namespace {
 /// Before IR version 4 an initializer had to be listed as a graph input too.
 constexpr int64_t kFirstIrWithPlainInitializers = 4;
 
+/// A new node before all others; the others stay where they are in memory.
+onnx::NodeProto& add_first(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
+  nodes.Add();
+  for (int i = nodes.size() - 1; i > 0; --i) nodes.SwapElements(i, i - 1);
+  return *nodes.Mutable(0);
+}
+
+onnx::TensorProto* make_constant(onnx::NodeProto& node, onnx::TensorProto tensor) {
+  node.set_op_type("Constant");
+  node.add_output(tensor.name());
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name("value");
+  attribute.set_type(onnx::AttributeProto::TENSOR);
+  *attribute.mutable_t() = std::move(tensor);
+  return attribute.mutable_t();
+}
+
 template <typename Map>
 std::vector<std::string> keys_of(const Map& map) {
   std::vector<std::string> keys;
@@ -24,57 +41,108 @@ std::vector<std::string> keys_of(const Map& map) {
 
 }  // namespace
 
-ModelIndex::ModelIndex(onnx::ModelProto& model) : model_(model) {
-  const onnx::GraphProto& graph = model.graph();
-  const auto nodes = static_cast<size_t>(graph.node_size());
+ModelIndex::ModelIndex(onnx::ModelProto& model) : model_(model), functions_(model) {
+  const auto nodes = static_cast<size_t>(model.graph().node_size());
   nodes_.reserve(nodes);
   names_.reserve(2 * nodes);
   readers_.reserve(2 * nodes);
   constants_.reserve(nodes);
-  index_graph();
+  index_nodes(add_graph(*model.mutable_graph(), "", nullptr, nullptr));
   find_roots();
-  count_reads(graph);
+  for (const Scope& scope : scopes_) count_reads(scope);
 }
 
-void ModelIndex::index_graph() {
-  onnx::GraphProto& graph = *model_.mutable_graph();
-  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
-    constants_[tensor.name()] = {&tensor, nullptr, true};
-  }
-  for (onnx::ValueInfoProto& input : *graph.mutable_input()) inputs_[input.name()] = &input;
-  for (onnx::NodeProto& node : *graph.mutable_node()) {
-    const std::string& key = key_of(node);
-    if (key.empty()) continue;
-    nodes_[key] = &node;
-    if (is_identity(node)) identities_[key] = node.input(0);
-    if (!is_standard(node, "Constant")) continue;
-    const int at = value_attribute(node);
-    if (at < 0) continue;
-    onnx::AttributeProto& attribute = *node.mutable_attribute(at);
-    if (attribute.has_t()) {
-      constants_[key] = {attribute.mutable_t(), nullptr, false};
-    } else {
-      constants_[key] = {nullptr, &attribute, false};
-    }
-  }
-}
-
-void ModelIndex::count_reads(const onnx::GraphProto& graph) {
-  for (const auto& tensor : graph.initializer()) names_.insert(tensor.name());
-  for (const auto& sparse : graph.sparse_initializer()) names_.insert(sparse.values().name());
-  for (const auto& input : graph.input()) names_.insert(input.name());
+Scope& ModelIndex::add_graph(onnx::GraphProto& graph, std::string prefix, const Scope* around,
+                             const onnx::NodeProto* owner) {
+  Scope& scope = scopes_.emplace_back();
+  scope.nodes = graph.mutable_node();
+  scope.graph = &graph;
+  scope.prefix = std::move(prefix);
+  scope.around = around;
+  scope.owner = owner;
+  const auto define = [&](const std::string& name) {
+    names_.insert(name);
+    if (around != nullptr) scope.names.insert(name);
+  };
+  for (const auto& tensor : graph.initializer()) define(tensor.name());
+  for (const auto& sparse : graph.sparse_initializer()) define(sparse.values().name());
+  for (const auto& input : graph.input()) define(input.name());
   for (const auto& node : graph.node()) {
-    for (const std::string& name : node.input()) ++readers_[name];
-    for (const std::string& name : node.output()) names_.insert(name);
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) count_reads(attribute.g());
-      for (const auto& subgraph : attribute.graphs()) count_reads(subgraph);
+    for (const std::string& name : node.output()) define(name);
+  }
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
+    constants_[scope.prefix + tensor.name()] = {&tensor, nullptr, true, &scope};
+  }
+  for (onnx::ValueInfoProto& input : *graph.mutable_input()) {
+    inputs_[scope.prefix + input.name()] = &input;
+  }
+  return scope;
+}
+
+Scope& ModelIndex::add_function(onnx::FunctionProto& function, const Scope& around,
+                                const onnx::NodeProto& call) {
+  Scope& scope = scopes_.emplace_back();
+  scope.nodes = function.mutable_node();
+  scope.prefix = around.prefix + inside_call(call);
+  scope.owner = &call;
+  for (int o = 0; o < std::min(function.output_size(), call.output_size()); ++o) {
+    if (!call.output(o).empty()) scope.results[function.output(o)] = around.own(call.output(o));
+  }
+  for (const std::string& name : function.input()) names_.insert(name);
+  for (const auto& node : function.node())
+    names_.insert(node.output().begin(), node.output().end());
+  return scope;
+}
+
+void ModelIndex::index_nodes(Scope& scope) {
+  for (onnx::NodeProto& node : *scope.nodes) {
+    if (key_of(node).empty()) continue;
+    const int function = functions_.called_by(node);
+    if (function >= 0) {
+      // One that is called several times stays as it is.
+      if (functions_.calls(function) > 1) continue;
+      index_nodes(add_function(*model_.mutable_functions(function), scope, node));
+      continue;
     }
+    const std::string key = scope.own(key_of(node));
+    nodes_[key] = {&node, &scope};
+    if (is_identity(node)) identities_[key] = full_name(scope, node.input(0));
+    if (is_standard(node, "Constant")) index_constant(scope, node);
+    for_each_body(node, [&](const std::string& attribute, onnx::GraphProto& graph) {
+      index_nodes(add_graph(graph, scope.prefix + inside(node, attribute), &scope, &node));
+    });
   }
-  for (const auto& output : graph.output()) ++readers_[output.name()];
-  for (const auto& annotation : graph.quantization_annotation()) {
-    for (const auto& entry : annotation.quant_parameter_tensor_names()) ++readers_[entry.value()];
+}
+
+void ModelIndex::index_constant(Scope& scope, onnx::NodeProto& node) {
+  const int at = value_attribute(node);
+  if (at < 0) return;
+  onnx::AttributeProto& attribute = *node.mutable_attribute(at);
+  Constant& constant = constants_[scope.own(key_of(node))];
+  constant.scope = &scope;
+  if (attribute.has_t()) {
+    constant.tensor = attribute.mutable_t();
+  } else {
+    constant.attribute = &attribute;
   }
+}
+
+void ModelIndex::count_reads(const Scope& scope) {
+  const auto read = [&](const std::string& name) { ++readers_[full_name(scope, name)]; };
+  for (const auto& node : *scope.nodes) {
+    for (const std::string& name : node.input()) read(name);
+  }
+  if (scope.graph == nullptr) return;
+  for (const auto& output : scope.graph->output()) read(output.name());
+  for (const auto& annotation : scope.graph->quantization_annotation()) {
+    for (const auto& entry : annotation.quant_parameter_tensor_names()) read(entry.value());
+  }
+}
+
+std::string ModelIndex::full_name(const Scope& scope, const std::string& name) const {
+  const Scope* at = &scope;
+  while (at->around != nullptr && !at->names.contains(name)) at = at->around;
+  return at->own(name);
 }
 
 Constant& ModelIndex::constant(const std::string& name) {
@@ -83,15 +151,15 @@ Constant& ModelIndex::constant(const std::string& name) {
   return found->second;
 }
 
-onnx::NodeProto& ModelIndex::node(const std::string& key) {
+PlacedNode ModelIndex::node(const std::string& key) {
   const auto found = nodes_.find(key);
   if (found == nodes_.end()) throw errors::unknown_node(key, keys_of(nodes_));
-  return *found->second;
+  return found->second;
 }
 
-bool ModelIndex::is_initializer(const std::string& name) const {
+bool ModelIndex::holds_tensor(const std::string& name) const {
   const auto found = constants_.find(name);
-  return found != constants_.end() && found->second.is_initializer;
+  return found != constants_.end() && found->second.tensor != nullptr;
 }
 
 const std::string& ModelIndex::root_of(const std::string& name) const {
@@ -131,10 +199,21 @@ std::string ModelIndex::fresh_name(const std::string& wanted) const {
   return name;
 }
 
-onnx::TensorProto& ModelIndex::add(onnx::TensorProto tensor) {
-  onnx::GraphProto& graph = *model_.mutable_graph();
+onnx::TensorProto& ModelIndex::add(onnx::TensorProto tensor, Scope& scope) {
   const std::string name = tensor.name();
-  if (model_.ir_version() < kFirstIrWithPlainInitializers) {
+  const bool listed = model_.ir_version() < kFirstIrWithPlainInitializers;
+  names_.insert(name);
+  if (scope.around != nullptr) scope.names.insert(name);
+  Constant& constant = constants_[scope.prefix + name];
+  // A function has no initializers, and an input more of a body would be one that nobody gives.
+  if (scope.graph == nullptr || (listed && !scope.is_main())) {
+    onnx::NodeProto& node = add_first(*scope.nodes);
+    constant = {make_constant(node, std::move(tensor)), nullptr, false, &scope};
+    nodes_[scope.prefix + name] = {&node, &scope};
+    return *constant.tensor;
+  }
+  onnx::GraphProto& graph = *scope.graph;
+  if (listed) {
     onnx::ValueInfoProto& input = *graph.add_input();
     input.set_name(name);
     inputs_[name] = &input;
@@ -145,8 +224,7 @@ onnx::TensorProto& ModelIndex::add(onnx::TensorProto tensor) {
   }
   onnx::TensorProto& added = *graph.add_initializer();
   added = std::move(tensor);
-  constants_[name] = {&added, nullptr, true};
-  names_.insert(name);
+  constant = {&added, nullptr, true, &scope};
   return added;
 }
 
@@ -156,11 +234,12 @@ void ModelIndex::drop_reader(const std::string& name) {
   if (--found->second == 0) unread_.insert(name);
 }
 
-void ModelIndex::set_input(onnx::NodeProto& node, int input, const std::string& name) {
+void ModelIndex::set_input(const PlacedNode& placed, int input, const std::string& name) {
+  onnx::NodeProto& node = *placed.node;
   while (node.input_size() <= input) node.add_input("");
-  const std::string old = node.input(input);
+  const std::string old = full_name(*placed.scope, node.input(input));
   node.set_input(input, name);
-  ++readers_[name];
+  ++readers_[full_name(*placed.scope, name)];
   drop_reader(old);
 }
 
@@ -202,17 +281,20 @@ void ModelIndex::purge() {
     constants_.erase(name);
     inputs_.erase(name);
     nodes_.erase(name);
-    names_.erase(name);
+    names_.erase(name);  // those inside bodies stay reserved
   }
-  onnx::GraphProto& graph = *model_.mutable_graph();
-  const auto named = [&](const auto& item) { return gone.contains(item.name()); };
-  remove_if(*graph.mutable_initializer(), named);
-  remove_if(*graph.mutable_value_info(), named);
-  remove_if(*graph.mutable_input(), named);
-  remove_if(*graph.mutable_node(), [&](const onnx::NodeProto& node) {
-    return std::any_of(node.output().begin(), node.output().end(),
-                       [&](const std::string& name) { return gone.contains(name); });
-  });
+  for (Scope& scope : scopes_) {
+    if (scope.nodes == nullptr) continue;
+    const auto is_gone = [&](const std::string& name) { return gone.contains(scope.own(name)); };
+    remove_if(*scope.nodes, [&](const onnx::NodeProto& node) {
+      return std::any_of(node.output().begin(), node.output().end(), is_gone);
+    });
+    if (scope.graph == nullptr) continue;
+    const auto named = [&](const auto& item) { return is_gone(item.name()); };
+    remove_if(*scope.graph->mutable_initializer(), named);
+    remove_if(*scope.graph->mutable_value_info(), named);
+    if (scope.is_main()) remove_if(*scope.graph->mutable_input(), named);
+  }
 }
 
 }  // namespace parsimony::onnx_io

@@ -1,18 +1,40 @@
-// Finds tensors and nodes of a model by name, and knows who reads what.
+// Finds tensors and nodes of a model by name, and knows who reads what. Names inside bodies and
+// functions begin with the path to them, as those of a Graph do: "y::then_branch::w".
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 #include <onnx/onnx_pb.h>
 
+#include <deque>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "parsimony/graph/types.h"
+#include "parsimony/onnx_io/functions_impl.h"
 
 namespace parsimony::onnx_io {
+
+/// Nodes with names of their own: the model's graph, one inside a node, or a function that is
+/// called once.
+struct Scope {
+  google::protobuf::RepeatedPtrField<onnx::NodeProto>* nodes = nullptr;  ///< null once it is gone
+  onnx::GraphProto* graph = nullptr;                                     ///< null for a function
+  std::string prefix;                      ///< of its names: "" or "y::then_branch::"
+  const Scope* around = nullptr;           ///< whose names a body sees
+  const onnx::NodeProto* owner = nullptr;  ///< null for the model's graph
+  absl::flat_hash_set<std::string> names;  ///< what a body defines, without the prefix
+  absl::flat_hash_map<std::string, std::string> results;  ///< of a function: names in the call
+
+  bool is_main() const { return owner == nullptr; }
+  std::string own(const std::string& name) const {
+    const auto result = results.find(name);
+    return result == results.end() ? prefix + name : result->second;
+  }
+};
 
 /// A tensor that the model holds. Exactly one of `tensor` and `attribute` is set; the attribute is
 /// value_int, value_ints, value_float or value_floats of a Constant node.
@@ -20,6 +42,13 @@ struct Constant {
   onnx::TensorProto* tensor = nullptr;
   onnx::AttributeProto* attribute = nullptr;
   bool is_initializer = false;
+  Scope* scope = nullptr;
+};
+
+/// A node, and where it stands.
+struct PlacedNode {
+  onnx::NodeProto* node = nullptr;
+  Scope* scope = nullptr;
 };
 
 class ModelIndex {
@@ -29,26 +58,33 @@ class ModelIndex {
   /// @throws ModelError with near names
   Constant& constant(const std::string& name);
   /// By its first non-empty output. @throws ModelError with near names
-  onnx::NodeProto& node(const std::string& key);
-  bool is_initializer(const std::string& name) const;
+  PlacedNode node(const std::string& key);
+  /// An initializer, or a Constant node that is not one of the lists.
+  bool holds_tensor(const std::string& name) const;
+  std::deque<Scope>& scopes() { return scopes_; }
 
+  /// What a name without a path means in a scope.
+  std::string full_name(const Scope& scope, const std::string& name) const;
   /// The constant that `name` shows through Identity nodes; `name` itself if there is none.
   const std::string& root_of(const std::string& name) const;
 
+  /// Some graph of the model defines this name, which is one without a path.
   bool is_used(const std::string& name) const { return names_.contains(name); }
   int readers(const std::string& name) const;
-  /// `wanted`, or `wanted` with a number that makes it unique.
+  /// `wanted`, or `wanted` with a number that makes it unique; without a path.
   std::string fresh_name(const std::string& wanted) const;
 
-  /// Adds an initializer and, where the IR version asks for it, a graph input.
-  onnx::TensorProto& add(onnx::TensorProto tensor);
+  /// Adds a constant to a scope, named without the path: an initializer with, where the IR version
+  /// asks for it, a graph input; a Constant node where a body cannot have such an input.
+  onnx::TensorProto& add(onnx::TensorProto tensor, Scope& scope);
 
-  /// Makes the node read `name` there; what then has no reader is remembered for `purge`.
-  void set_input(onnx::NodeProto& node, int input, const std::string& name);
+  /// Makes the node read `name` there, a name without a path; what then has no reader is remembered
+  /// for `purge`.
+  void set_input(const PlacedNode& node, int input, const std::string& name);
 
   /// Makes what reads the node's output read its input `input`, and removes the node with all that
   /// only it needed; constants are remembered for `purge`.
-  /// @throws ModelError if the output is the graph's, or is read inside a subgraph
+  /// @throws ModelError if the output is one of a graph's
   void bypass(const std::string& key, int input);
 
   /// Brings the declaration of an initializer, if it has one, to new dims.
@@ -58,21 +94,31 @@ class ModelIndex {
   void purge();
 
  private:
-  void count_reads(const onnx::GraphProto& graph);
-  void drop_reader(const std::string& name);
-  void remove_unread(onnx::NodeProto& node);
-  void erase(const std::unordered_set<const onnx::NodeProto*>& nodes);
-  void index_graph();
+  Scope& add_graph(onnx::GraphProto& graph, std::string prefix, const Scope* around,
+                   const onnx::NodeProto* owner);
+  Scope& add_function(onnx::FunctionProto& function, const Scope& around,
+                      const onnx::NodeProto& call);
+  void index_nodes(Scope& scope);
+  void index_constant(Scope& scope, onnx::NodeProto& node);
+  void count_reads(const Scope& scope);
   void find_roots();
+  void drop_reader(const std::string& name);
+  void drop_reads(const PlacedNode& node, std::vector<std::string>& dropped);
+  void check_bypass(const PlacedNode& node, int input) const;
+  void remove_unread(const PlacedNode& node);
+  void erase(const std::vector<PlacedNode>& nodes);
+  void forget_inside(const onnx::NodeProto& owner);
 
   onnx::ModelProto& model_;
+  const Functions functions_;
+  std::deque<Scope> scopes_;  ///< the model's graph first; each before those inside of it
   std::unordered_map<std::string, Constant> constants_;
   absl::flat_hash_map<std::string, onnx::ValueInfoProto*> inputs_;
-  absl::flat_hash_map<std::string, onnx::NodeProto*> nodes_;
+  absl::flat_hash_map<std::string, PlacedNode> nodes_;
   std::unordered_map<std::string, std::string> identities_;  // output -> input
   std::unordered_map<std::string, std::string> roots_;  // output of an Identity -> its constant
   absl::flat_hash_map<std::string, int> readers_;
-  absl::flat_hash_set<std::string> names_;
+  absl::flat_hash_set<std::string> names_;  // without paths
   std::unordered_set<std::string> unread_;
 };
 

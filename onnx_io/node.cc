@@ -29,6 +29,11 @@ const std::string& label_of(const onnx::NodeProto& node) {
   return node.name().empty() ? key_of(node) : node.name();
 }
 
+std::string inside(const onnx::NodeProto& node, const std::string& attribute) {
+  const std::string between(kInside);
+  return key_of(node) + between + attribute + between;
+}
+
 void declare(const onnx::ValueInfoProto& info, Value& value) {
   if (!info.type().has_tensor_type()) return;
   const auto& type = info.type().tensor_type();

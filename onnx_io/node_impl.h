@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "parsimony/graph/graph.h"
 
@@ -24,6 +25,31 @@ const std::string& key_of(const onnx::NodeProto& node);
 
 /// The name, or the key where there is no name.
 const std::string& label_of(const onnx::NodeProto& node);
+
+/// "y::then_branch::": how names begin that the graph in this attribute of the node defines.
+std::string inside(const onnx::NodeProto& node, const std::string& attribute);
+
+/// Calls `visit(attribute, graph)` for each graph in the node's attributes; those in a list are
+/// named "attribute[0]". `Proto` is a NodeProto, const or not.
+template <typename Proto, typename Visit>
+void for_each_body(Proto& node, Visit visit) {
+  constexpr bool kConst = std::is_const_v<Proto>;
+  for (int a = 0; a < node.attribute_size(); ++a) {
+    if constexpr (kConst) {
+      const onnx::AttributeProto& attribute = node.attribute(a);
+      if (attribute.has_g()) visit(attribute.name(), attribute.g());
+      for (int g = 0; g < attribute.graphs_size(); ++g) {
+        visit(attribute.name() + "[" + std::to_string(g) + "]", attribute.graphs(g));
+      }
+    } else {
+      onnx::AttributeProto& attribute = *node.mutable_attribute(a);
+      if (attribute.has_g()) visit(attribute.name(), *attribute.mutable_g());
+      for (int g = 0; g < attribute.graphs_size(); ++g) {
+        visit(attribute.name() + "[" + std::to_string(g) + "]", *attribute.mutable_graphs(g));
+      }
+    }
+  }
+}
 
 /// Element type, dims and symbols of the value as the file declares them; -1 where it leaves a
 /// dimension open.

@@ -14,7 +14,8 @@ namespace parsimony::onnx_io {
 ///   that makes a graph output stays.
 /// - Sparse, string, complex, float8 and int4 tensors are values without a weight, marked
 ///   `captured` so that nothing shrinks there.
-/// - Names that subgraphs read are marked `captured`.
+/// - Nodes and values of subgraphs stand in the one Graph; their names begin with the path to them,
+///   "y::then_branch::w" (see kInside). Inputs and results of bodies are marked `captured`.
 /// - A tensor attribute NAME stands as a list under NAME, its element type under "NAME.dtype".
 ///
 /// @throws ModelError, beginning with the file's path: names without an origin or with two, dims

@@ -97,6 +97,13 @@ void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
     if (value.producer != kNone) out += "  n" + std::to_string(value.producer) + to;
     if (value.is_input) out += "  v" + std::to_string(v) + to;
   }
+  for (const int b : node.bodies) {  // what runs inside leads to the node
+    for (const ValueId v : graph.bodies[static_cast<size_t>(b)].outputs) {
+      const NodeId producer = graph.value(v).producer;
+      if (producer == kNone || is_computed(facts, v)) continue;
+      out += "  n" + std::to_string(producer) + " -> n" + std::to_string(n) + " [style=dashed];\n";
+    }
+  }
 }
 
 }  // namespace

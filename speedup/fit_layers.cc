@@ -47,7 +47,8 @@ class Finder {
   std::vector<NodeId> norms() const {
     std::vector<NodeId> result;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (is_norm(graph_.nodes[n])) result.push_back(static_cast<NodeId>(n));
+      if (graph_.nodes[n].body == kNone && is_norm(graph_.nodes[n]))
+        result.push_back(static_cast<NodeId>(n));
     }
     return result;
   }
@@ -66,9 +67,6 @@ class Finder {
       if (weight != kNone) ++weight_reads_[static_cast<size_t>(weight)];
     };
     for (const ValueId v : node.inputs) use(v);
-    for (const Body& body : node.bodies) {
-      for (const ValueId v : body.captures) use(v);
-    }
   }
 
   /// The weight that operand `i` of the node shows, if nobody else reads it; else kNone.
@@ -100,6 +98,7 @@ class Finder {
 
   std::optional<FitLayer> matrix_of(NodeId n) const {
     const Node& node = graph_.node(n);
+    if (node.body != kNone) return {};  // it need not run at all, or runs many times
     const bool conv = is(node, "Conv");
     const bool gemm = is(node, "Gemm");
     if (!conv && !gemm && !is(node, "MatMul")) return {};
@@ -180,8 +179,9 @@ class Finder {
       if (producer > node && matrix_of(producer)) return true;
       const Node& from = graph_.node(producer);
       open.insert(open.end(), from.inputs.begin(), from.inputs.end());
-      for (const Body& body : from.bodies) {
-        open.insert(open.end(), body.captures.begin(), body.captures.end());
+      for (const int b : from.bodies) {
+        const auto& results = graph_.bodies[static_cast<size_t>(b)].outputs;
+        open.insert(open.end(), results.begin(), results.end());
       }
     }
     return false;
@@ -215,8 +215,8 @@ Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
       if (v != kNone) needed[static_cast<size_t>(v)] = true;
     };
     for (const ValueId v : node.inputs) need(v);
-    for (const Body& body : node.bodies) {
-      for (const ValueId v : body.captures) need(v);
+    for (const int b : node.bodies) {
+      for (const ValueId v : graph.bodies[static_cast<size_t>(b)].outputs) need(v);
     }
     part.nodes.push_back(node);
   }

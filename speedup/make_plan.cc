@@ -68,13 +68,26 @@ class Naming {
 
   std::string unused(const std::string& name) {
     if (taken_.empty()) {
-      for (const Value& value : graph_.values) taken_.insert(value.name);
-      for (const Weight& weight : graph_.weights) taken_.insert(weight.name);
+      for (const Value& value : graph_.values) take(value.name);
+      for (const Weight& weight : graph_.weights) take(weight.name);
     }
     for (int i = 2;; ++i) {
       std::string candidate = name + "_" + std::to_string(i);
-      if (taken_.insert(candidate).second) return candidate;
+      if (taken_.contains(candidate) || taken_.contains(without_path(candidate))) continue;
+      take(candidate);
+      return candidate;
     }
+  }
+
+  /// A name must not be hidden by that of a body either.
+  void take(const std::string& name) {
+    taken_.insert(name);
+    taken_.insert(without_path(name));
+  }
+
+  static std::string without_path(const std::string& name) {
+    const size_t at = name.rfind(kInside);
+    return at == std::string::npos ? name : name.substr(at + kInside.size());
   }
 
   const Graph& graph_;

@@ -17,7 +17,8 @@ class Freezer {
   void freeze(PatchView& view) const {
     const Node& node = view.before.node();
     const Rule* rule = find_rule(node.domain, node.op);
-    if (rule != nullptr && rule->line.empty()) return;  // its operands are shapes, and follow
+    // Operands of irregular rules are shapes, and follow; what a loop counts its turns by does not.
+    if (rule != nullptr && rule->line.empty() && !node.has_subgraph) return;
     for (int i = 0; i < view.before.inputs(); ++i) {
       const ValueId value = view.before.input(i);
       if (value == kNone || !before_.computed[static_cast<size_t>(value)]) continue;
@@ -82,15 +83,20 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
     const Node& node = graph.nodes[n];
     const bool computed = !node.outputs.empty() && node.outputs[0] != kNone &&
                           facts.computed[static_cast<size_t>(node.outputs[0])];
-    const Rule* rule = node.has_subgraph ? nullptr : find_rule(node.domain, node.op);
+    const Rule* rule = find_rule(node.domain, node.op);
     if (computed || rule == nullptr || !touched(node, facts, after)) continue;
     const NodeView was(graph, node, facts);
     const NodeView is(graph, node, after);
     PatchView view(was, is, kept, patches);
+    const auto before = static_cast<std::ptrdiff_t>(patches.size());
     try {
       if (rule->patch != nullptr) rule->patch(view);
       patch_bindings(view);
       freezer.freeze(view);
+      const auto is_shared = [&](const Patch& patch) { return graph.node(patch.node).calls > 1; };
+      if (std::any_of(patches.begin() + before, patches.end(), is_shared)) {
+        refused.push_back(static_cast<NodeId>(n));
+      }
     } catch (const Error&) {
       refused.push_back(static_cast<NodeId>(n));
     }

@@ -84,6 +84,10 @@ void patch_attention(PatchView& view);
 Shapes infer_rotary(const NodeView& view);
 Factors factor_rotary(const NodeView& view);
 
+// control.cc: nodes that run graphs
+Shapes infer_control(const NodeView& view);
+Factors factor_control(const NodeView& view);
+
 // effects.cc: what zero becomes, where operands decide
 Effect effect_of_clip(const NodeView& view);
 Effect effect_of_pad(const NodeView& view);

@@ -49,7 +49,7 @@ class Cutter {
   void place(NodeId id) {
     const Node& node = graph_.node(id);
     const auto constant = [&](ValueId v) { return is_constant(v); };
-    if (node.has_subgraph) return;
+    if (node.has_subgraph || node.body != kNone) return;  // who knows how often it runs
     if (std::all_of(node.inputs.begin(), node.inputs.end(), constant) ||
         std::all_of(node.outputs.begin(), node.outputs.end(), constant)) {
       for (ValueId v : node.outputs) {

@@ -114,7 +114,7 @@ TEST(Reader, DeclaredInitializersAreNoInputs) {
   EXPECT_EQ(read.graph.nodes[0].domain, "");
 }
 
-TEST(Reader, NamesReadInSubgraphsAreCaptured) {
+TEST(Reader, NodesInSubgraphsStandInTheGraph) {
   const Read read(R"(g (bool c, float[2] x) => (float[2] y) {
     a = Relu (x)
     b = Relu (x)
@@ -128,26 +128,70 @@ TEST(Reader, NamesReadInSubgraphsAreCaptured) {
       },
       else_branch = e () => (float[2] q) { q = Neg (x) } >
   })");
-  const auto captured = [&](const std::string& name) {
-    return read.graph.value(read.graph.find(name)).captured;
+  const Graph& graph = read.graph;
+  const auto operand = [&](const std::string& key, size_t i) {
+    return graph.value(node_of(graph, key).inputs.at(i)).name;
   };
-  EXPECT_TRUE(captured("a"));
-  EXPECT_TRUE(captured("b"));
-  EXPECT_TRUE(captured("c"));
-  EXPECT_TRUE(captured("d")) << "the output of a subgraph may be a name around it";
-  EXPECT_TRUE(captured("x"));
-  EXPECT_FALSE(captured("local")) << "defined inside";
-  const Node& branch = node_of(read.graph, "y");
+  EXPECT_EQ(operand("y::then_branch::local", 0), "a");
+  EXPECT_EQ(operand("y::then_branch::o::then_branch::p", 0), "y::then_branch::local")
+      << "the nearest";
+  EXPECT_EQ(operand("y::then_branch::o::then_branch::p", 1), "b");
+  EXPECT_EQ(operand("y::else_branch::q", 0), "x");
+  const Node& branch = node_of(graph, "y");
   EXPECT_TRUE(branch.has_subgraph);
+  EXPECT_EQ(branch.body, kNone);
   ASSERT_EQ(branch.bodies.size(), 2u);
-  const Body& then = branch.bodies[0];
+  const Body& then = graph.bodies[static_cast<size_t>(branch.bodies[0])];
   EXPECT_EQ(then.attribute, "then_branch");
-  ASSERT_EQ(then.graph->nodes.size(), 2u);
-  EXPECT_EQ(then.graph->inputs.size(), then.captures.size());
-  for (size_t i = 0; i < then.captures.size(); ++i) {
-    EXPECT_EQ(then.graph->value(then.graph->inputs[i]).name,
-              read.graph.value(then.captures[i]).name);
-  }
+  EXPECT_EQ(then.around, kNone);
+  EXPECT_EQ(&graph.node(then.owner), &branch);
+  EXPECT_EQ(then.outputs, std::vector<ValueId>{graph.find("y::then_branch::o")});
+  const Node& inner = node_of(graph, "y::then_branch::o");
+  EXPECT_EQ(inner.body, branch.bodies[0]);
+  const Body& last = graph.bodies[static_cast<size_t>(inner.bodies.at(1))];
+  EXPECT_EQ(last.around, branch.bodies[0]);
+  EXPECT_EQ(last.outputs, std::vector<ValueId>{graph.find("d")}) << "a name around it";
+  const auto captured = [&](const std::string& name) {
+    return graph.value(graph.find(name)).captured;
+  };
+  EXPECT_TRUE(captured("d"));
+  EXPECT_TRUE(captured("y::then_branch::o"));
+  EXPECT_FALSE(captured("a")) << "an operand like any other";
+}
+
+TEST(Reader, BodiesStandBetweenWhatTheirOwnerReadsAndTheOwner) {
+  const Read read(R"(g (int64 m, bool go, float[2] x) => (float[2] y) {
+    y = Loop (m, go, late) <
+      body = b (int64 i, bool on, float[2] s) => (bool on, float[2] s_out) {
+        unused = Neg (x)
+        s_out = Add (s, other)
+      } >
+    late = Exp (x)
+    other = Relu (x)
+  })");
+  std::vector<std::string> order;
+  for (const Node& node : read.graph.nodes) order.push_back(key_of(read.graph, node));
+  EXPECT_EQ(order.back(), "y");
+  const auto at = [&](const std::string& key) {
+    return std::find(order.begin(), order.end(), key) - order.begin();
+  };
+  EXPECT_LT(at("late"), at("y::body::unused")) << "it could read the input of the body";
+  EXPECT_LT(at("other"), at("y::body::s_out"));
+  const Body& body = read.graph.bodies.at(0);
+  ASSERT_EQ(body.inputs.size(), 3u);
+  EXPECT_EQ(read.graph.value(body.inputs[2]).name, "y::body::s");
+  EXPECT_EQ(body.outputs.at(0), body.inputs[1]);
+}
+
+TEST(Reader, ANameThatLooksLikeAPathIntoABodyIsRefused) {
+  onnx::ModelProto model = model_of(R"(g (bool c, float[2] x) => (float[2] y) {
+    a = Relu (x)
+    y = If (c) < then_branch = t () => (float[2] o) { o = Neg (x) },
+                 else_branch = e () => (float[2] q) { q = Neg (x) } >
+  })");
+  EXPECT_NO_THROW(Read{model});
+  model.mutable_graph()->mutable_node(0)->set_output(0, "y::else_branch::q");
+  EXPECT_THROW(Read{model}, ModelError);
 }
 
 TEST(Reader, WhatIsWrongInASubgraphIsNamedWithIt) {

@@ -41,6 +41,10 @@ bool is_sound(const Workbench& bench, const Plan& plan) {
       const auto v = static_cast<size_t>(output);
       if (facts.shapes[v] != bench.facts().shapes[v]) return false;
     }
+    // What does not fit inside a body has no shape.
+    for (size_t v = 0; v < bench.facts().shapes.size(); ++v) {
+      if (bench.facts().shapes[v] && !facts.shapes[v]) return false;
+    }
     return misfit(editor.graph(), facts).empty();
   } catch (const Error&) {
     return false;

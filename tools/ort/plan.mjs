@@ -97,8 +97,8 @@ function removeBlocks(model, blocks) {
     if (node?.opType !== 'Add')
       throw new Error(`block "${add}": the original has no Add with this output`);
     const branch = node.inputs[1 - kept];
-    const zero = `${branch}_removed_with_${add}`;
-    model.addNode('Sub', [branch, branch], zero);
+    const zero = `${add}_without_its_branch`;
+    model.addNode('Sub', [branch, branch], zero, node);
     node.setInput(1 - kept, zero);
   }
 }
@@ -159,7 +159,8 @@ function separateCopies(model, copies) {
     if (!made.has(tensor)) {
       if (model.tensor(tensor) || model.knows(tensor))
         throw new Error(`${where}: the name is taken`);
-      model.addCopy(tensor, requireTensor(model, model.origin(of)));
+      requireTensor(model, model.origin(of));
+      model.addCopy(tensor, model.origin(of));
       made.set(tensor, of);
     } else if (made.get(tensor) !== of) {
       throw new Error(`${where}: of "${of}" and of "${made.get(tensor)}"`);

@@ -7,14 +7,20 @@
 namespace parsimony::executor {
 namespace {
 
+constexpr int kFirstScanOfToday = 9;  // version 8 has a batch dimension of its own
+
 bool is_true(const at::Tensor& flag) { return flag.item<bool>(); }
 
-Tensors branch(const Call& call, std::span<const BodyProgram> bodies, const RunBody& run) {
-  const std::string_view wanted = is_true(call.in(0)) ? "then_branch" : "else_branch";
-  const auto body = std::find_if(bodies.begin(), bodies.end(),
-                                 [&](const BodyProgram& b) { return b.attribute == wanted; });
-  if (body == bodies.end()) call.unsupported("it has no " + std::string(wanted));
-  return run(*body, {});
+const BodyProgram& body_of(const Call& call, const std::vector<BodyProgram>& bodies,
+                           std::string_view attribute) {
+  for (const int b : call.node.bodies) {
+    if (bodies[position(b)].attribute == attribute) return bodies[position(b)];
+  }
+  call.unsupported("it has no " + std::string(attribute));
+}
+
+Tensors branch(const Call& call, const std::vector<BodyProgram>& bodies, const RunBody& run) {
+  return run(body_of(call, bodies, is_true(call.in(0)) ? "then_branch" : "else_branch"), {});
 }
 
 /// The body maps (iteration, condition, carried…) to (condition, carried…, scanned…). What it scans
@@ -44,15 +50,59 @@ Tensors loop(const Call& call, const BodyProgram& body, const RunBody& run) {
   return state;
 }
 
+int64_t at_or(const Ints& list, size_t i, int64_t fallback) {
+  return i < list.size() ? list[i] : fallback;
+}
+
+/// The body maps (states…, slices…) to (states…, slices…): the slices are those of the sequences,
+/// one index of an axis a turn.
+Tensors scan(const Call& call, const BodyProgram& body, const RunBody& run) {
+  const auto sequences = position(call.integer("num_scan_inputs", 0));
+  if (sequences == 0 || sequences > call.inputs.size()) call.unsupported("it scans nothing");
+  const size_t carried = call.inputs.size() - sequences;
+  const Ints in_axes = call.integers("scan_input_axes");
+  const Ints in_back = call.integers("scan_input_directions");
+  const Ints out_axes = call.integers("scan_output_axes");
+  const Ints out_back = call.integers("scan_output_directions");
+  Tensors state(call.inputs.begin(), call.inputs.begin() + index(carried));
+  const auto axis_of = [&](size_t s) {
+    return wrapped(at_or(in_axes, s, 0), call.in(carried + s).dim());
+  };
+  const int64_t turns = call.in(carried).size(axis_of(0));
+  std::vector<Tensors> scanned(body.outputs.size() - std::min(carried, body.outputs.size()));
+  for (int64_t i = 0; i < turns; ++i) {
+    Tensors inputs = state;
+    for (size_t s = 0; s < sequences; ++s) {
+      const int64_t at = at_or(in_back, s, 0) != 0 ? turns - 1 - i : i;
+      inputs.push_back(call.in(carried + s).select(axis_of(s), at));
+    }
+    Tensors outputs = run(body, std::move(inputs));
+    std::move(outputs.begin(), outputs.begin() + index(carried), state.begin());
+    for (size_t s = 0; s < scanned.size(); ++s) {
+      scanned[s].push_back(std::move(outputs[carried + s]));
+    }
+  }
+  for (size_t s = 0; s < scanned.size(); ++s) {
+    if (scanned[s].empty()) call.unsupported("it scans nothing");
+    if (at_or(out_back, s, 0) != 0) std::reverse(scanned[s].begin(), scanned[s].end());
+    const int64_t rank = scanned[s].front().dim() + 1;
+    state.push_back(at::stack(scanned[s], wrapped(at_or(out_axes, s, 0), rank)));
+  }
+  return state;
+}
+
 }  // namespace
 
 bool is_control(const Node& node) {
   if (!node.domain.empty() || node.bodies.empty()) return false;
+  if (node.op == "Scan") return node.opset >= kFirstScanOfToday;
   return node.op == "If" || node.op == "Loop";
 }
 
-Tensors run_control(const Call& call, std::span<const BodyProgram> bodies, const RunBody& run) {
-  return call.node.op == "If" ? branch(call, bodies, run) : loop(call, bodies[0], run);
+Tensors run_control(const Call& call, const std::vector<BodyProgram>& bodies, const RunBody& run) {
+  if (call.node.op == "If") return branch(call, bodies, run);
+  const BodyProgram& body = body_of(call, bodies, "body");
+  return call.node.op == "Loop" ? loop(call, body, run) : scan(call, body, run);
 }
 
 }  // namespace parsimony::executor

@@ -43,14 +43,6 @@ std::vector<bool> settings_of(const Graph& graph) {
   return setting;
 }
 
-/// Bodies too.
-void widen(Program& program) {
-  program.widens = true;
-  for (executor::Step& step : program.steps) {
-    for (const executor::BodyProgram& body : step.bodies) widen(*body.program);
-  }
-}
-
 std::string torch_name(const std::string& name, const std::set<std::string>& taken) {
   std::string result = name.empty() ? "weight" : name;
   std::replace(result.begin(), result.end(), '.', '_');
@@ -93,26 +85,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
     state_->weights.emplace(weight.name, tensor);
     state_->program.weights[w].tensor = tensor;
   }
-  register_bodies(graph, state_->program, taken);
   eval();
-}
-
-/// Subgraphs are run as they are: nothing in them is trained or pruned.
-void GraphModuleImpl::register_bodies(const Graph& graph, Program& program,
-                                      std::set<std::string>& taken) {
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (size_t b = 0; b < graph.nodes[n].bodies.size(); ++b) {
-      const Graph& body = *graph.nodes[n].bodies[b].graph;
-      Program& inner = *program.steps[n].bodies[b].program;
-      for (size_t w = 0; w < body.weights.size(); ++w) {
-        if (!executor::has_tensor(body.weights[w])) continue;
-        const std::string name = torch_name(body.weights[w].name, taken);
-        taken.insert(name);
-        inner.weights[w].tensor = register_buffer(name, torch_io::to_tensor(body.weights[w]));
-      }
-      register_bodies(body, inner, taken);
-    }
-  }
 }
 
 GraphModuleImpl::~GraphModuleImpl() = default;
@@ -152,7 +125,7 @@ const std::map<std::string, at::Tensor>& GraphModuleImpl::weights() const {
   return state_->weights;
 }
 
-void GraphModuleImpl::widen_halves() { widen(state_->program); }
+void GraphModuleImpl::widen_halves() { state_->program.widens = true; }
 
 void GraphModuleImpl::observe(Observer observer) { state_->observer = std::move(observer); }
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,10 +14,6 @@
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {
-namespace executor {
-struct Program;
-}
-
 struct GraphModuleOptions {
   bool trainable = true;  ///< parameters ask for gradients
   /// Weights that each node reads anew from the file behind the graph, whose bytes must stay; the
@@ -34,8 +29,8 @@ struct GraphModuleOptions {
 ///
 /// Floating-point weights are parameters, named as the file names them but for dots, which become
 /// underlines. Buffers are: integers, running statistics of BatchNormalization, settings (bounds of
-/// Clip, scales of Resize and of quantisation, exponents), weights inside subgraphs and lone
-/// numbers in arithmetic, such as the epsilon of a normalisation that is written out.
+/// Clip, scales of Resize and of quantisation, exponents) and lone numbers in arithmetic, such as
+/// the epsilon of a normalisation that is written out.
 ///
 /// The module begins in evaluation mode. In training mode BatchNormalization uses the batch's
 /// statistics and moves the running ones by its attribute `momentum`, as ONNX defines it, and
@@ -46,8 +41,8 @@ class GraphModuleImpl : public torch::nn::Module {
   explicit GraphModuleImpl(const Graph& graph, const GraphModuleOptions& options = {});
   ~GraphModuleImpl() override;
 
-  /// Nodes that cannot be run: unknown operators, subgraphs but of If and Loop, operands of types
-  /// that libtorch does not have.
+  /// Nodes that cannot be run: unknown operators, subgraphs but of If, Loop and Scan, operands of
+  /// types that libtorch does not have.
   static std::vector<NodeId> unsupported_nodes(const Graph& graph);
   static bool runs(const Graph& graph) { return unsupported_nodes(graph).empty(); }
 
@@ -83,9 +78,6 @@ class GraphModuleImpl : public torch::nn::Module {
   void mask(const Plan& plan);
 
  private:
-  void register_bodies(const Graph& graph, executor::Program& program,
-                       std::set<std::string>& taken);
-
   struct State;
   std::unique_ptr<State> state_;
 };

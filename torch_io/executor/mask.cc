@@ -18,9 +18,8 @@ class Masking {
 
   /// The block's sum is that of its kept operand and zero.
   void remove(const PlanBlock& entry) {
-    const auto step = std::find_if(program_.steps.begin(), program_.steps.end(),
-                                   [&](const Step& s) { return s.key == entry.add; });
-    if (step == program_.steps.end() || step->node.inputs.size() != 2) {
+    Step* step = program_.find(entry.add);
+    if (step == nullptr || step->node.inputs.size() != 2) {
       throw errors::no_such_block(entry.add);
     }
     step->zeroed = 1 - entry.kept_input;
@@ -34,28 +33,14 @@ class Masking {
       if (v != kNone) read[position(v)] = true;
     };
     for (const ValueId v : program_.outputs) mark(v);
-    for (size_t s = program_.steps.size(); s-- > 0;) {
-      const Step& step = program_.steps[s];
-      const auto is_read = [&](ValueId v) { return v != kNone && read[position(v)]; };
-      if (std::none_of(step.node.outputs.begin(), step.node.outputs.end(), is_read)) {
-        program_.steps.erase(program_.steps.begin() + static_cast<std::ptrdiff_t>(s));
-        continue;
-      }
-      for (size_t i = 0; i < step.node.inputs.size(); ++i) {
-        if (static_cast<int>(i) != step.zeroed) mark(step.node.inputs[i]);
-      }
-      for (const BodyProgram& body : step.bodies) {
-        for (const ValueId v : body.captures) mark(v);
-      }
-    }
+    drop_unread(program_.steps, read, mark);
   }
 
   /// A reader of a shared weight gets one of its own.
   void copy(const PlanCopy& entry, const AddWeight& add) {
-    const auto step = std::find_if(program_.steps.begin(), program_.steps.end(),
-                                   [&](const Step& s) { return s.key == entry.consumer; });
+    Step* step = program_.find(entry.consumer);
     const auto input = static_cast<size_t>(entry.input);
-    if (step == program_.steps.end() || input >= step->node.inputs.size()) {
+    if (step == nullptr || input >= step->node.inputs.size()) {
       throw errors::no_such_weight(entry.tensor);
     }
     if (!program_.by_name.contains(entry.tensor)) {
@@ -83,10 +68,9 @@ class Masking {
 
   void patch(const PlanInteger& entry) {
     if (entry.input < 0) return;
-    for (Step& step : program_.steps) {
-      if (step.key != entry.node) continue;
-      step.patches.emplace_back(static_cast<size_t>(entry.input), torch_io::to_tensor(entry.to));
-    }
+    Step* step = program_.find(entry.node);
+    if (step == nullptr) return;
+    step->patches.emplace_back(static_cast<size_t>(entry.input), torch_io::to_tensor(entry.to));
   }
 
   void slice(const PlanSlice& entry) {
@@ -121,6 +105,26 @@ class Masking {
   }
 
  private:
+  template <typename Mark>
+  void drop_unread(std::vector<Step>& steps, const std::vector<bool>& read, const Mark& mark) {
+    for (size_t s = steps.size(); s-- > 0;) {
+      const Step& step = steps[s];
+      const auto is_read = [&](ValueId v) { return v != kNone && read[position(v)]; };
+      if (std::none_of(step.node.outputs.begin(), step.node.outputs.end(), is_read)) {
+        steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(s));
+        continue;
+      }
+      for (size_t i = 0; i < step.node.inputs.size(); ++i) {
+        if (static_cast<int>(i) != step.zeroed) mark(step.node.inputs[i]);
+      }
+      for (const int b : step.node.bodies) {
+        BodyProgram& body = program_.bodies[position(b)];
+        for (const ValueId v : body.outputs) mark(v);
+        drop_unread(body.steps, read, mark);
+      }
+    }
+  }
+
   WeightId id_of(const std::string& name) const {
     const auto found = program_.by_name.find(name);
     if (found == program_.by_name.end()) throw errors::no_such_weight(name);

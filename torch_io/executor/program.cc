@@ -1,6 +1,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "parsimony/torch_io/executor/control_impl.h"
@@ -64,13 +65,17 @@ class Run {
       if (!inputs[i].defined()) throw errors::undefined_input(program_.names[v]);
       values_[v] = inputs[i];
     }
-    for (const Step& step : program_.steps) {
+    run(program_.steps);
+    return results(program_.outputs);
+  }
+
+ private:
+  void run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
       try {
         read_weights(step.node.inputs);
-        for (const BodyProgram& body : step.bodies) read_weights(body.captures);
         take(step);
         drop_weights(step.node.inputs);
-        for (const BodyProgram& body : step.bodies) drop_weights(body.captures);
       } catch (const Error&) {
         throw;
       } catch (const std::exception& error) {
@@ -81,13 +86,16 @@ class Run {
         if (program_.masked) present_[position(v)].reset();
       }
     }
+  }
+
+  Tensors results(const std::vector<ValueId>& wanted) {
     Tensors outputs;
-    read_weights(program_.outputs);
-    for (const ValueId v : program_.outputs) outputs.push_back(values_[position(v)]);
+    read_weights(wanted);
+    for (const ValueId v : wanted) outputs.push_back(values_[position(v)]);
+    drop_weights(wanted);
     return outputs;
   }
 
- private:
   /// The weight, if it is one of those that are read for each node anew.
   const HeldWeight* unread(ValueId v) const {
     if (v == kNone || program_.weight_of[position(v)] == kNone) return nullptr;
@@ -126,7 +134,7 @@ class Run {
     if (step.zeroed >= 0) zero(call, static_cast<size_t>(step.zeroed));
     if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
     Tensors results =
-        step.bodies.empty() ? compute(*step.op, call, program_.widens) : branch(step, call);
+        step.node.bodies.empty() ? compute(*step.op, call, program_.widens) : branch(call);
     results.resize(step.node.outputs.size());
     if (absences) set_present(step, call, results);
     if (program_.masked) set_small(step, call);
@@ -145,11 +153,17 @@ class Run {
     if (!call.present.empty()) call.present[operand] = call.present[kept];
   }
 
-  /// What a subgraph reads is pinned: all of it is there.
-  Tensors branch(const Step& step, const Call& call) const {
-    return run_control(call, step.bodies, [&](const BodyProgram& body, Tensors inputs) {
-      for (const ValueId v : body.captures) inputs.push_back(values_[position(v)]);
-      return run(*body.program, inputs, training_, {});
+  /// What goes into a body and comes out of it is pinned: all of it is there.
+  Tensors branch(const Call& call) {
+    return run_control(call, program_.bodies, [&](const BodyProgram& body, Tensors inputs) {
+      if (inputs.size() != body.inputs.size()) {
+        throw errors::wrong_inputs(body.inputs.size(), inputs.size());
+      }
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        values_[position(body.inputs[i])] = std::move(inputs[i]);
+      }
+      run(body.steps);
+      return results(body.outputs);
     });
   }
 
@@ -243,6 +257,59 @@ class Run {
 
 }  // namespace
 
+namespace {
+
+/// Frees values after their last use in the list of steps that makes them, so that a body, which
+/// may run again, takes nothing away from what is around it.
+class Releases {
+ public:
+  Releases(const Graph& graph, Program& program)
+      : graph_(graph), program_(program), home_(graph.values.size(), kNone) {
+    for (size_t b = 0; b < graph.bodies.size(); ++b) {
+      for (const ValueId v : graph.bodies[b].inputs) home_[position(v)] = static_cast<int>(b);
+    }
+    for (const Node& node : graph.nodes) {
+      for (const ValueId v : node.outputs) {
+        if (v != kNone) home_[position(v)] = node.body;
+      }
+    }
+  }
+
+  void place(std::vector<Step>& steps, const std::vector<ValueId>& results, int home) {
+    std::vector<bool> needed(graph_.values.size(), false);
+    for (const ValueId v : results) needed[position(v)] = true;
+    for (size_t s = steps.size(); s-- > 0;) {
+      Step& step = steps[s];
+      const auto last_use = [&](ValueId v) {
+        if (v == kNone || home_[position(v)] != home || needed[position(v)]) return;
+        if (program_.weight_of[position(v)] != kNone) return;
+        needed[position(v)] = true;
+        step.frees.push_back(v);
+      };
+      for (const ValueId v : step.node.outputs) last_use(v);
+      each_read(step.node, last_use);
+    }
+  }
+
+ private:
+  /// Operands, and what the bodies read.
+  template <typename Visit>
+  void each_read(const Node& node, const Visit& visit) const {
+    for (const ValueId v : node.inputs) visit(v);
+    for (const int b : node.bodies) {
+      const BodyProgram& body = program_.bodies[position(b)];
+      for (const Step& step : body.steps) each_read(step.node, visit);
+      for (const ValueId v : body.outputs) visit(v);
+    }
+  }
+
+  const Graph& graph_;
+  Program& program_;
+  std::vector<int> home_;  ///< per value: the body that it is made in
+};
+
+}  // namespace
+
 Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outputs) {
   for (const Value& value : graph.values) {
     names.push_back(value.name);
@@ -253,31 +320,36 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
     weights[w].dims = graph.weights[w].dims;
     by_name.emplace(graph.weights[w].name, static_cast<WeightId>(w));
   }
-  std::vector<bool> needed(graph.values.size(), false);
-  for (const ValueId v : outputs) needed[position(v)] = true;
+  for (const Body& body : graph.bodies) {
+    bodies.push_back({body.attribute, {}, body.inputs, body.outputs});
+  }
   for (const Node& node : graph.nodes) {
-    Step& step = steps.emplace_back();
+    auto& list = node.body == kNone ? steps : bodies[position(node.body)].steps;
+    Step& step = list.emplace_back();
     step.node = node;
     step.op = find_operator(node.domain, node.op);
     step.key = key_of(graph, node);
-    for (const Body& body : node.bodies) {
-      step.bodies.push_back(
-          {body.attribute, std::make_shared<Program>(*body.graph), body.captures});
+  }
+  Releases releases(graph, *this);
+  releases.place(steps, outputs, kNone);
+  for (size_t b = 0; b < bodies.size(); ++b) {
+    releases.place(bodies[b].steps, bodies[b].outputs, static_cast<int>(b));
+  }
+}
+
+std::vector<std::vector<Step>*> Program::all_steps() {
+  std::vector<std::vector<Step>*> lists = {&steps};
+  for (BodyProgram& body : bodies) lists.push_back(&body.steps);
+  return lists;
+}
+
+Step* Program::find(const std::string& key) {
+  for (std::vector<Step>* list : all_steps()) {
+    for (Step& step : *list) {
+      if (step.key == key) return &step;
     }
   }
-  for (size_t s = steps.size(); s-- > 0;) {
-    Step& step = steps[s];
-    const auto last_use = [&](ValueId v) {
-      if (v == kNone || weight_of[position(v)] != kNone || needed[position(v)]) return;
-      needed[position(v)] = true;
-      step.frees.push_back(v);
-    };
-    for (const ValueId v : step.node.outputs) last_use(v);
-    for (const ValueId v : step.node.inputs) last_use(v);
-    for (const BodyProgram& body : step.bodies) {
-      for (const ValueId v : body.captures) last_use(v);
-    }
-  }
+  return nullptr;
 }
 
 bool has_tensor(const Weight& weight) {
@@ -293,21 +365,27 @@ bool has_tensor(const Weight& weight) {
   }
 }
 
+namespace {
+
+/// By an operator to its body.
+bool is_given(const Graph& graph, ValueId v) {
+  return std::any_of(graph.bodies.begin(), graph.bodies.end(), [&](const Body& body) {
+    return std::find(body.inputs.begin(), body.inputs.end(), v) != body.inputs.end();
+  });
+}
+
+}  // namespace
+
 std::string why_not(const Graph& graph, const Node& node) {
   if (node.has_subgraph && !is_control(node)) return "it has a subgraph";
-  for (const Body& body : node.bodies) {
-    for (const Node& inner : body.graph->nodes) {
-      const std::string why = why_not(*body.graph, inner);
-      if (!why.empty()) return body.attribute + ", \"" + label(inner) + "\": " + why;
-    }
-  }
   if (!is_control(node) && find_operator(node.domain, node.op) == nullptr)
     return "the operator is not known";
   for (const ValueId v : node.inputs) {
     if (v == kNone) continue;
     const Value& value = graph.value(v);
-    const bool known = value.weight != kNone ? has_tensor(graph.weight(value.weight))
-                                             : value.is_input || value.producer != kNone;
+    const bool known = value.weight != kNone
+                           ? has_tensor(graph.weight(value.weight))
+                           : value.is_input || value.producer != kNone || is_given(graph, v);
     if (!known) {
       return "operand \"" + value.name + "\" is of type " + std::string(name_of(value.dtype));
     }

@@ -14,15 +14,6 @@
 
 namespace parsimony::executor {
 
-struct Program;
-
-/// A subgraph of a node. Its inputs are the operator's, then the captures.
-struct BodyProgram {
-  std::string attribute;
-  std::shared_ptr<Program> program;
-  std::vector<ValueId> captures;
-};
-
 struct Step {
   Node node;
   const Operator* op = nullptr;
@@ -30,7 +21,15 @@ struct Step {
   std::vector<ValueId> frees;                          ///< values that nobody reads afterwards
   std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands that the plan replaces
   int zeroed = -1;  ///< of an addition: the operand that is zero, as its block is removed
-  std::vector<BodyProgram> bodies;
+};
+
+/// The nodes of a graph inside a node. It computes among the values of the whole network, so that
+/// what it captures is simply there.
+struct BodyProgram {
+  std::string attribute;
+  std::vector<Step> steps;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
 };
 
 struct Program {
@@ -40,12 +39,18 @@ struct Program {
   std::vector<std::string> names;  ///< of values
   std::vector<WeightId> weight_of;
   std::vector<Step> steps;
+  std::vector<BodyProgram> bodies;  ///< numbered as the graph's
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<HeldWeight> weights;          ///< neither tensor nor `read` where nobody can use it
   std::map<std::string, WeightId> by_name;  ///< the first of each name
   bool masked = false;
   bool widens = false;  ///< halves become floats when they are computed with, and stay floats
+
+  /// The steps of the network itself, then those of each body.
+  std::vector<std::vector<Step>*> all_steps();
+  /// The step whose node has this first output; null if there is none.
+  Step* find(const std::string& key);
 };
 
 /// Why a node cannot be run; empty if it can.

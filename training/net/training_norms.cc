@@ -31,6 +31,7 @@ bool is_own_float(const Graph& graph, ValueId value) {
 
 bool wants_norm(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.op != "Conv" || node.inputs.size() < 3) return false;
+  if (node.body != kNone) return false;  // it may run on no sample, or on few
   if (!is_own_float(graph, node.inputs[1]) || !is_own_float(graph, node.inputs[2])) return false;
   const auto& uses = graph.value(node.outputs[0]).uses;
   return std::none_of(uses.begin(), uses.end(),

@@ -35,6 +35,7 @@ Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
       gated.graph.values.push_back(behind);
       Node gate;
       gate.op = "Mul";
+      gate.body = nodes[static_cast<size_t>(site.reader)].body;
       gate.opset = nodes[static_cast<size_t>(site.reader)].opset;
       gate.inputs = {site.value, factor};
       gate.outputs = {value};

@@ -1,0 +1,261 @@
+// Bodies of control flow and functions, as plans see them: names, settings, masks, what is refused.
+#include <gtest/gtest.h>
+#include <onnx/checker.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/api/depth.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/graph/files.h"
+#include "parsimony/masks/cost.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/onnx_io/reader.h"
+#include "parsimony/speedup/make_plan.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+namespace {
+
+/// A model in a file, and what is made of it.
+struct Network {
+  TemporaryFolder folder;
+  std::unique_ptr<onnx_io::ModelFile> file;
+  Graph graph;
+
+  explicit Network(const onnx::ModelProto& model) {
+    write_file(folder / "net.onnx", model.SerializeAsString());
+    file = std::make_unique<onnx_io::ModelFile>(folder / "net.onnx");
+    graph = onnx_io::to_graph(*file);
+  }
+
+  Pruning prune(const ConfigList& config) { return plan_pruning(graph, config, {}); }
+  Pruning prune(double ratio) {
+    Shorthand shorthand;
+    shorthand.ratio = ratio;
+    return prune(from_shorthand(shorthand));
+  }
+
+  onnx::ModelProto apply(const Pruning& pruning) {
+    onnx_io::OnnxEditor editor(*file);
+    apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
+    file->write(folder / "small.onnx");
+    onnx::ModelProto small;
+    small.ParseFromString(read_file(folder / "small.onnx"));
+    onnx::checker::check_model(small);
+    return small;
+  }
+};
+
+/// Which tensors a plan cuts, each once.
+std::vector<std::string> cut(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const TensorCut& one : cuts_of(plan)) names.emplace_back(one.tensor);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Both branches have a layer "first" of their own, a weight "W" of their own and share "S".
+onnx::ModelProto branches() {
+  onnx::ModelProto model = model_of(R"(net (float[2,3] x, bool p) => (float[2,3] y)
+  {
+    y = If (p) <
+      then_branch = t () => (float[2,3] u) {
+        W = Constant <value = float[4,3] {1,2,3,4,5,6,7,8,9,10,11,12}> ()
+        h = Gemm <transB = 1> (x, W)
+        u = MatMul (h, S)
+      },
+      else_branch = e () => (float[2,3] v) {
+        W = Constant <value = float[4,3] {12,11,10,9,8,7,6,5,4,3,2,1}> ()
+        h = Gemm <transB = 1> (x, W)
+        v = MatMul (h, S)
+      }>
+  })");
+  add_weight(model, "S", "4x3");
+  onnx::NodeProto& branch = *model.mutable_graph()->mutable_node(0);
+  branch.set_name("choice");
+  for (auto& attribute : *branch.mutable_attribute()) {
+    attribute.mutable_g()->mutable_node(1)->set_name("first");
+  }
+  return model;
+}
+
+TEST(Structure, BranchesThatReadOneWeightAreCutAlike) {
+  Network net(branches());
+  const Pruning pruning = net.prune(0.5);
+  EXPECT_EQ(cut(pruning.plan),
+            (std::vector<std::string>{"S", "y::else_branch::W", "y::then_branch::W"}));
+  const onnx::ModelProto small = net.apply(pruning);
+  const auto& attributes = small.graph().node(0).attribute();
+  for (const auto& attribute : attributes) {
+    EXPECT_EQ(attribute.g().node(0).attribute(0).t().dims(0), 2) << attribute.name();
+  }
+  EXPECT_EQ(small.graph().initializer(0).dims(0), 2);
+}
+
+TEST(Structure, CostCountsEveryNodeAndEveryWeightOnce) {
+  Network net(branches());
+  const Analysis analysis = analyse(net.graph, {});
+  const CostModel cost(net.graph, analysis.sample, analysis.coupling);
+  EXPECT_EQ(cost.dense().params, 3 * 12);
+  EXPECT_EQ(cost.dense().macs, 4 * 2 * 3 * 4) << "both branches";
+}
+
+TEST(Structure, SettingsNameLayersInsideBodies) {
+  Network net(branches());
+  Shorthand shorthand;
+  shorthand.ratio = 0.5;
+  shorthand.exclude = {"y::then_branch::first"};
+  EXPECT_TRUE(net.prune(from_shorthand(shorthand)).plan.empty())
+      << "the other branch is tied to it";
+  EXPECT_EQ(label_of(net.graph, net.graph.nodes.back()), "choice");
+}
+
+TEST(Structure, ACopyStandsInTheBodyOfWhatItCopies) {
+  onnx::ModelProto model = model_of(R"(net (float[2,3] x, bool p) => (float[2,3] y)
+  {
+    B_2 = Constant <value = float[4] {1,1,1,1}> ()
+    y = If (p) <
+      then_branch = t () => (float[2,3] u) {
+        B = Constant <value = float[4] {0,0,0,0}> ()
+        h = Gemm <transB = 1> (x, W0, B)
+        k = Gemm <transB = 1> (x, W1, B)
+        a = MatMul (h, S)
+        b = MatMul (k, T)
+        u = Add (a, b)
+      },
+      else_branch = e () => (float[2,3] v) {
+        h = Gemm <transB = 1> (x, W0, B_2)
+        v = MatMul (h, S)
+      }>
+  })");
+  for (const char* name : {"W0", "W1"}) add_weight(model, name, "4x3");
+  for (const char* name : {"S", "T"}) add_weight(model, name, "4x3");
+  Network net(model);
+  const Pruning pruning = net.prune(0.5);
+  ASSERT_EQ(pruning.plan.copies.size(), 1U);
+  EXPECT_EQ(pruning.plan.copies[0].tensor, "y::then_branch::B_3") << "B_2 would hide another";
+  const onnx::ModelProto small = net.apply(pruning);
+  const auto& branch = small.graph().node(1).attribute(0).g();
+  ASSERT_EQ(branch.initializer_size(), 1);
+  EXPECT_EQ(branch.initializer(0).name(), "B_3");
+}
+
+constexpr const char* kHeader = R"(<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+)";
+
+TEST(Structure, IntegersOfAFunctionThatIsCalledOnceChangeInItsText) {
+  onnx::ModelProto model = model_of(std::string(kHeader) + R"(
+  net (float[2,3,4,4] x) => (float[2,5] y)
+  {
+    a = Conv (x, W0)
+    b = local.Flat (a)
+    y = Gemm <transB = 1> (b, W1)
+  }
+  <domain: "local", opset_import: ["" : 13]>
+  Flat (a) => (b)
+  {
+    shape = Constant <value = int64[2] {2, 24}> ()
+    r = Relu (a)
+    b = Reshape (r, shape)
+  })");
+  add_weight(model, "W0", "6x3x3x3");
+  add_weight(model, "W1", "5x24");
+  Network net(model);
+  const Pruning pruning = net.prune(0.5);
+  ASSERT_EQ(pruning.plan.integers.size(), 1U);
+  EXPECT_EQ(pruning.plan.integers[0].node, "b") << "what it makes is the call's";
+  const onnx::ModelProto small = net.apply(pruning);
+  const onnx::FunctionProto& function = small.functions(0);
+  ASSERT_EQ(function.node_size(), 3);
+  EXPECT_EQ(function.node(0).op_type(), "Constant");
+  EXPECT_EQ(function.node(0).attribute(0).t().dims(0), 2);
+  EXPECT_EQ(function.node(2).input(1), function.node(0).output(0));
+}
+
+TEST(Structure, WhatWouldChangeASharedFunctionStaysWhole) {
+  onnx::ModelProto model = model_of(std::string(kHeader) + R"(
+  net (float[2,3,4,4] x, float[2,3,4,4] z) => (float[2,5] y, float[2,5] v)
+  {
+    a = Conv (x, W0)
+    b = local.Flat (a)
+    y = Gemm <transB = 1> (b, W1)
+    c = Conv (z, W2)
+    d = Conv (c, W3)
+    e = local.Flat (d)
+    v = Gemm <transB = 1> (e, W1)
+  }
+  <domain: "local", opset_import: ["" : 13]>
+  Flat (a) => (b)
+  {
+    shape = Constant <value = int64[2] {2, 24}> ()
+    b = Reshape (a, shape)
+  })");
+  add_weight(model, "W0", "6x3x3x3");
+  add_weight(model, "W1", "5x24");
+  add_weight(model, "W2", "7x3x3x3");
+  add_weight(model, "W3", "6x7x1x1");
+  Network net(model);
+  const Pruning pruning = net.prune(0.5);
+  EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"W2", "W3"}));
+  const auto& whole = pruning.plan.kept_whole;
+  EXPECT_TRUE(std::any_of(whole.begin(), whole.end(), [](const KeptWhole& entry) {
+    return entry.axis == "W0[0]" && entry.reason.starts_with("all calls of its function");
+  }));
+  const onnx::ModelProto small = net.apply(pruning);
+  EXPECT_EQ(small.functions(0).SerializeAsString(), model.functions(0).SerializeAsString());
+}
+
+TEST(Structure, FunctionsThatDoNotEndAreUnknownOperators) {
+  onnx::ModelProto model = model_of(std::string(kHeader) + R"(
+  net (float[2,3] x) => (float[2,4] y) { h = Gemm <transB = 1> (x, W0)
+                                         g = local.Round (h)
+                                         y = Gemm <transB = 1> (g, W1) }
+  <domain: "local", opset_import: ["" : 13, "local" : 1]>
+  Round (a) => (b) { b = local.Trip (a) }
+  <domain: "local", opset_import: ["" : 13, "local" : 1]>
+  Trip (a) => (b) { b = local.Round (a) })");
+  add_weight(model, "W0", "6x3");
+  add_weight(model, "W1", "4x6");
+  Network net(model);
+  EXPECT_EQ(net.graph.nodes.size(), 3U);
+  EXPECT_TRUE(net.prune(0.5).plan.empty());
+}
+
+TEST(Structure, ABlockGoesAlthoughABranchReadsItsSum) {
+  onnx::ModelProto model = model_of(R"(net (float[2,4] x, bool p) => (float[2,4] y)
+  {
+    h = Gemm <transB = 1> (x, W0)
+    r = Relu (h)
+    f = Gemm <transB = 1> (r, W1)
+    sum = Add (x, f)
+    y = If (p) <then_branch = t () => (float[2,4] u) { u = Relu (sum) },
+                else_branch = e () => (float[2,4] v) { v = Neg (sum) }>
+  })");
+  add_weight(model, "W0", "6x4");
+  add_weight(model, "W1", "4x6");
+  Network net(model);
+  DepthOptions depth;
+  depth.request.count = 1;
+  depth.influence = [](const Graph&, const std::vector<ResidualBlock>& blocks) {
+    return std::vector<double>(blocks.size(), 0);
+  };
+  Shorthand keep_all;
+  keep_all.ratio = 0;
+  const DepthPruning deep = plan_depth(net.graph, from_shorthand(keep_all), {}, depth);
+  ASSERT_EQ(deep.pruning.plan.blocks.size(), 1U);
+  onnx_io::OnnxEditor editor(*net.file);
+  replay(deep.pruning.plan, editor);
+  net.file->write(net.folder / "small.onnx");
+  onnx::ModelProto small;
+  small.ParseFromString(read_file(net.folder / "small.onnx"));
+  onnx::checker::check_model(small);
+  ASSERT_EQ(small.graph().node_size(), 1);
+  EXPECT_EQ(small.graph().node(0).attribute(1).g().node(0).input(0), "x");
+  EXPECT_EQ(small.graph().initializer_size(), 0);
+}
+
+}  // namespace
+}  // namespace parsimony::test
