@@ -41,7 +41,11 @@ std::string group_at_fault(const Graph& graph, const Pruning& pruning,
   const auto differ = [&](size_t n) {
     AxisMasks masks = AxisMasks::all_kept(analysis.coupling);
     for (size_t i = 0; i < n; ++i) masks.keep[groups[i]] = pruning.allocation.masks.keep[groups[i]];
-    return differs(make_plan(graph, analysis.facts, analysis.coupling, masks).plan);
+    Plan plan = make_plan(graph, analysis.facts, analysis.coupling, masks).plan;
+    if (!pruning.plan.scales.empty()) {
+      rescale(graph, frozen_scales(graph, analysis.facts, analysis.coupling, masks, plan), plan);
+    }
+    return differs(plan);
   };
   try {
     if (groups.empty() || !differ(groups.size())) return {};

@@ -31,4 +31,9 @@ UnsupportedError depth_of_latency() {
       "macs=… or params=…");
 }
 
+UnsupportedError exact_scales() {
+  return UnsupportedError(
+      "--rescale changes numbers that --constants exact computes with; use one of them");
+}
+
 }  // namespace parsimony::errors

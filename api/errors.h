@@ -15,5 +15,7 @@ ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded);
 /// Which number of blocks is best depends on what may remain.
 ConfigError depth_without_budget();
 UnsupportedError depth_of_latency();
+/// What --constants exact folds was computed with the scales as they were.
+UnsupportedError exact_scales();
 
 }  // namespace parsimony::errors

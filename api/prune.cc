@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "parsimony/api/element_folds.h"
+#include "parsimony/api/errors.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/finite.h"
 #include "parsimony/graph/graph_editor.h"
@@ -160,9 +161,12 @@ class Planner {
     elements_ = timed_("score",
                        [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
     if (exact && !elements_.only_zeros()) throw errors::exact_values();
+    if (exact && options_.rescale) throw errors::exact_scales();
     if (exact) masks = timed_("constants", [&] { return fold_constants(masks); });
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
     pruning_.plan = std::move(made.plan);
+    pruning_.scales = frozen_scales(graph_, facts, coupling, masks, pruning_.plan);
+    if (options_.rescale) rescale(graph_, pruning_.scales, pruning_.plan);
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
     for (const NodeId node : made.refused) refuse(node);
     return made.refused.empty();

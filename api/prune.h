@@ -19,6 +19,7 @@
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/plan.h"
+#include "parsimony/speedup/scales.h"
 
 namespace parsimony {
 
@@ -28,6 +29,7 @@ struct PruneOptions {
   uint64_t seed = 0;                                ///< for criteria that draw at random
   bool exact_only = false;                          ///< leave groups that mix whole
   Constants constants = Constants::kDrop;           ///< what the small model is equal to
+  bool rescale = false;                             ///< numbers that encode a pruned size follow it
   std::optional<Settings> settings;  ///< of the graph's layers, in place of the config's
   std::vector<ElementMask> masks;  ///< with exact constants: zeros beside what the config asks for
   Observe observe;                 ///< with exact constants; without it none but zeros are removed
@@ -65,7 +67,8 @@ CouplingOptions coupling_options(const ConfigList& config, const Settings& setti
 struct Pruning {
   Analysis analysis;
   Allocation allocation;
-  Plan plan;  ///< complete but for the source's fingerprint
+  Plan plan;                     ///< complete but for the source's fingerprint
+  std::vector<CutScale> scales;  ///< that encode a pruned size: kept, or among the plan's scales
   Cost dense;
   Cost small;
   std::optional<LatencyOutcome> latency;  ///< of a budget of milliseconds

@@ -48,7 +48,7 @@ void explain_and_inspect(const std::string& path) {
   const onnx_io::ModelFile file(path);
   Graph graph = onnx_io::to_graph(file);
   const Analysis analysis = analyse(graph);
-  benchmark::DoNotOptimize(to_text(explain(graph, analysis.coupling)));
+  benchmark::DoNotOptimize(to_text(explain(graph, analysis.facts, analysis.coupling)));
   benchmark::DoNotOptimize(to_text(inspect(graph, analysis.facts, analysis.coupling)));
   benchmark::DoNotOptimize(to_dot(graph, analysis.facts, analysis.coupling));
 }

@@ -53,7 +53,8 @@ void run(ExplainOptions& options, const Session& session) {
   if (options.blocks) return print_blocks(options, model);
   const Coupling& coupling = model.analysis.coupling;
   options.filter.all = session.verbosity > 0;
-  const Explanation explanation = explain(model.graph(), coupling, options.filter);
+  const Explanation explanation =
+      explain(model.graph(), model.analysis.facts, coupling, options.filter);
   if (!options.dot.empty())
     write_file(options.dot, to_dot(model.graph(), model.analysis.facts, coupling));
   if (!options.config.empty()) return print_config(options, model, config);

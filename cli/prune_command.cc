@@ -153,6 +153,10 @@ class PruneRun {
     report_.elements = pruning_.elements;
     if (pruning_.plan.constants == Constants::kExact) report_.constants = constants_report();
     report_.groups = outcomes(graph, analysis.coupling, pruning_.allocation.masks);
+    for (const CutScale& cut : pruning_.scales) {
+      report_.scales.push_back(
+          row_of(graph, analysis.coupling, cut, !pruning_.plan.scales.empty()));
+    }
     report_.kept_whole = pruning_.plan.kept_whole;
     report_.notes = pruning_.notes;
     if (pruning_.latency) report_.latency = latency_row(*pruning_.latency, *workshop_);

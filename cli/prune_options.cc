@@ -101,6 +101,9 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
       ->type_name("WHAT");
   command.add_flag("--exact-only", options.exact_only,
                    "Leave groups whole whose removal changes what remains (LayerNorm, softmax)");
+  command.add_flag("--rescale", options.rescale,
+                   "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
+                   "what the network was trained with");
   add_constants(command, options);
   command
       .add_option(
@@ -154,6 +157,7 @@ PruneOptions prune_options_of(const PruneCommandOptions& options, const Graph& g
   }
   result.seed = options.seed;
   result.exact_only = options.exact_only;
+  result.rescale = options.rescale;
   if (options.constants == "exact") result.constants = Constants::kExact;
   if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
   return result;

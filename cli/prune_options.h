@@ -24,6 +24,7 @@ struct PruneCommandOptions {
   std::vector<const CLI::Option*> shorthand_options;  ///< those that a config file replaces
   std::string granularity;                            ///< empty: the config's, or channels
   bool exact_only = false;
+  bool rescale = false;
   std::vector<std::string> inputs;
   std::string plan;
   std::string report;

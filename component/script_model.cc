@@ -24,8 +24,9 @@ std::unique_ptr<Prover> ScriptModel::prover(const Plan& plan, const Probe& probe
                                             const ProofOptions& options) {
   return guarded([&] {
     const bool mixes = torch_io::mixes(plan);
-    // Zeros in the module's own tensors depend on neither reader nor executor.
-    const bool by_executor = mixes || !plan.blocks.empty();
+    // Zeros in the module's own tensors depend on neither reader nor executor; where more than
+    // tensors changes, they are not enough.
+    const bool by_executor = mixes || !plan.blocks.empty() || !plan.scales.empty();
     torch_io::Computation masked = by_executor
                                        ? torch_io::masked_run(script_.graph, plan)
                                        : torch_io::zeroed_run(file_.module(), script_, plan);

@@ -1,5 +1,6 @@
 #include "parsimony/graph/graph_editor.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
 
@@ -18,11 +19,26 @@ void append(std::vector<std::byte>& bytes, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof(T));
 }
 
-/// Integers as int64, numbers as float64: only the graph's own analysis reads them.
+/// Integers as int64, which only the analysis reads; numbers as what they are, for they are run.
 std::vector<std::byte> to_bytes(const HostTensor& tensor) {
   std::vector<std::byte> bytes;
   for (const int64_t value : tensor.ints) append(bytes, value);
-  for (const double value : tensor.floats) append(bytes, value);
+  for (const double value : tensor.floats) {
+    const auto single = static_cast<float>(value);
+    switch (tensor.dtype) {
+      case DType::kFloat16:
+        append(bytes, Eigen::half(single));
+        break;
+      case DType::kBFloat16:
+        append(bytes, Eigen::bfloat16(single));
+        break;
+      case DType::kFloat32:
+        append(bytes, single);
+        break;
+      default:
+        append(bytes, value);
+    }
+  }
   return bytes;
 }
 
@@ -143,7 +159,7 @@ void GraphEditor::set_number(const std::string& key, const std::string& attribut
 
 void GraphEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
   const auto& bytes = storage_.emplace_back(to_bytes(constant));
-  const DType type = constant.floating() ? DType::kFloat64 : DType::kInt64;
+  const DType type = constant.floating() ? constant.dtype : DType::kInt64;
   const auto id = static_cast<WeightId>(graph_.weights.size());
   graph_.weights.push_back({key + ".constant", type, constant.dims, bytes.data(), size_of(type)});
   connect(node(key), input, add_value(graph_.weight(id).name, id));

@@ -242,12 +242,13 @@ class Matcher {
     const MatchedDim& dim = operand.dims[d];
     if (dim.letters.empty()) return;
     int64_t product = 1;
+    bool open = false;
     for (const int letter : dim.letters) {
       const int64_t known = match_.letters[static_cast<size_t>(letter)].size;
-      if (known == 0 && size % product == 0) return;
-      product = times(product, known);
+      open = open || known == 0;
+      if (known != 0) product = times(product, known);
     }
-    if (product == size) return;
+    if (product == size || (open && size % product == 0)) return;
     throw errors::shape_mismatch(label_of(view_.graph(), view_.node()),
                                  operand.pattern->name + "[" + std::to_string(d) + "] of \"" +
                                      view_.graph().value(operand.value).name + "\"",

@@ -51,7 +51,8 @@ constexpr auto kRules = std::to_array<Rule>({
      .effect = kProduct, .patch = patch_attention},
     {.op = "AveragePool", .line = kPool, .infer = infer_pool},
     {.op = "BatchNormalization",
-     .line = "x[n c ..s] gamma[c] beta[c] mean[c] var[c] -> y[n c ..s] a[c]? b[c]? d[c]? e[c]?"},
+     .line = "x[n ..c] gamma[..c] beta[..c] mean[..c] var[..c] -> y[n ..c] ; if spatial = 0"
+             "| x[n c ..s] gamma[c] beta[c] mean[c] var[c] -> y[n c ..s] a[c]? b[c]? d[c]? e[c]?"},
     {.op = "Cast", .line = kUnary},
     {.op = "Ceil", .line = kUnary},
     {.op = "Celu", .line = kUnary},
@@ -61,6 +62,10 @@ constexpr auto kRules = std::to_array<Rule>({
      .patch = patch_constant_of_shape, .effect_of = effect_of_constant_of_shape},
     {.op = "Conv",
      .line = "x[n (g i) ..s] w[(g o) i ..k] b[(g o)]? -> y[n (g o) ..t]"
+             "; g = attr group 1 ; macs w y",
+     .effect = kProduct, .infer = infer_conv},
+    {.op = "ConvInteger",
+     .line = "x[n (g i) ..s] w[(g o) i ..k] xz~[]? wz~[(g o)]? -> y[n (g o) ..t]"
              "; g = attr group 1 ; macs w y",
      .effect = kProduct, .infer = infer_conv},
     {.op = "ConvTranspose",
@@ -79,6 +84,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "DequantizeLinear", .line = kDequantize, .effect = kQuotient},
     {.op = "Div", .line = kDivision, .effect = kQuotient},
     {.op = "Dropout", .line = "x[..x] ratio[]? mode[]? -> y[..x] mask[..x]?", .effect = kQuotient},
+    {.op = "DynamicQuantizeLinear", .line = "x[..x] -> y[..x] s[] z[]", .effect = kQuotient},
     {.op = "Einsum", .effect = kProduct, .infer = infer_einsum, .factor = factor_einsum},
     {.op = "Elu", .line = kUnary},
     {.op = "Equal", .line = kBinary, .effect = kConstant},
@@ -146,6 +152,9 @@ constexpr auto kRules = std::to_array<Rule>({
              "| a[..b m k] b[k] -> y[..b m] ; macs b y"
              "| a[..b m k] b[..b k n] -> y[..b m n] ; macs b y",
      .effect = kProduct},
+    {.op = "MatMulInteger",
+     .line = "a[..b m k] b[..b k n] az~[]? bz~[n]? -> y[..b m n] ; macs b y",
+     .effect = kProduct},
     {.op = "Max", .line = kVariadic},
     {.op = "MaxPool", .line = "x[n c ..s] -> y[n c ..t] indices[n c ..t]?", .infer = infer_pool},
     {.op = "Mean", .line = kVariadic},
@@ -160,6 +169,13 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Pad", .infer = infer_pad, .factor = factor_pad, .patch = patch_pad,
      .effect_of = effect_of_pad},
     {.op = "Pow", .line = kDivision, .effect_of = effect_of_pow},
+    {.op = "QLinearConv",
+     .line = "x[n (g i) ..s] xs~[] xz~[] w[(g o) i ..k] ws~[(g o)] wz~[(g o)] ys~[] yz~[] b[(g o)]?"
+             "-> y[n (g o) ..t] ; g = attr group 1 ; macs w y",
+     .effect = kProduct, .infer = infer_conv},
+    {.op = "QLinearMatMul",
+     .line = "a[..b m k] as~[] az~[] b[..b k n] bs~[n] bz~[n] ys~[] yz~[] -> y[..b m n] ; macs b y",
+     .effect = kProduct},
     {.op = "QuantizeLinear", .line = kQuantize, .effect = kQuotient},
     {.op = "RMSNormalization",
      .line = "x[..a ..c] gamma~[..c] -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c"},

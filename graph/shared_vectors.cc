@@ -10,6 +10,7 @@
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/rule.h"
+#include "parsimony/graph/weight_kind.h"
 
 namespace parsimony {
 namespace {
@@ -19,10 +20,6 @@ bool is_vector(const Shape& dims) {
   const auto empty = [](int64_t dim) { return dim < 1; };
   return std::none_of(dims.begin(), dims.end(), empty) &&
          std::count_if(dims.begin(), dims.end(), longer) == 1;
-}
-
-bool is_data(DType dtype) {
-  return is_floating(dtype) || dtype == DType::kInt8 || dtype == DType::kUInt8;
 }
 
 bool is_regular(const Graph& graph, const Use& use) {
@@ -73,7 +70,9 @@ void separate_shared_vectors(Graph& graph) {
     const WeightId id = graph.values[i].weight;
     if (id == kNone || uses[static_cast<size_t>(id)] < 2) continue;
     const Weight& weight = graph.weight(id);
-    if (is_vector(weight.dims) && is_data(weight.dtype)) separate(graph, static_cast<ValueId>(i));
+    if (is_vector(weight.dims) && is_weight(graph, graph.values[i])) {
+      separate(graph, static_cast<ValueId>(i));
+    }
   }
 }
 

@@ -51,6 +51,21 @@ std::vector<bool> parameters(const Graph& graph) {
   return result;
 }
 
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, int line, int64_t stride,
+                         int64_t size) {
+  const auto channels = coupling.channels(line);
+  if (stride == 1 && size == static_cast<int64_t>(channels.size())) {
+    return std::count_if(channels.begin(), channels.end(),
+                         [&](const ChannelId& c) { return masks.keeps(c); });
+  }
+  std::vector<bool> seen(static_cast<size_t>(size), false);
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const int64_t coordinate = (static_cast<int64_t>(i) / stride) % size;
+    if (masks.keeps(channels[i])) seen[static_cast<size_t>(coordinate)] = true;
+  }
+  return std::count(seen.begin(), seen.end(), true);
+}
+
 int CostModel::factor_id(const Factor& factor) {
   const auto [it, fresh] = ids_.try_emplace({factor.line, factor.stride, factor.size},
                                             static_cast<int>(factors_.size()));
@@ -70,20 +85,6 @@ void CostModel::add(std::vector<Product>& products, const std::vector<Factor>& f
   products.push_back(std::move(product));
 }
 
-int64_t CostModel::kept_coordinates(const Factor& factor, const AxisMasks& masks) const {
-  const auto channels = coupling_.channels(factor.line);
-  if (factor.stride == 1 && factor.size == static_cast<int64_t>(channels.size())) {
-    return std::count_if(channels.begin(), channels.end(),
-                         [&](const ChannelId& c) { return masks.keeps(c); });
-  }
-  std::vector<bool> seen(static_cast<size_t>(factor.size), false);
-  for (size_t i = 0; i < channels.size(); ++i) {
-    const int64_t coordinate = (static_cast<int64_t>(i) / factor.stride) % factor.size;
-    if (masks.keeps(channels[i])) seen[static_cast<size_t>(coordinate)] = true;
-  }
-  return std::count(seen.begin(), seen.end(), true);
-}
-
 int64_t CostModel::sum(const std::vector<Product>& products,
                        const std::vector<int64_t>& kept) const {
   int64_t total = 0;
@@ -97,7 +98,10 @@ int64_t CostModel::sum(const std::vector<Product>& products,
 
 Cost CostModel::under(const AxisMasks& masks) const {
   std::vector<int64_t> kept(factors_.size());
-  for (size_t f = 0; f < factors_.size(); ++f) kept[f] = kept_coordinates(factors_[f], masks);
+  for (size_t f = 0; f < factors_.size(); ++f) {
+    const Factor& factor = factors_[f];
+    kept[f] = kept_coordinates(coupling_, masks, factor.line, factor.stride, factor.size);
+  }
   return {sum(params_, kept), sum(macs_, kept)};
 }
 

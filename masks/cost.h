@@ -20,6 +20,10 @@ struct Cost {
 /// the running statistics of a BatchNormalization.
 std::vector<bool> parameters(const Graph& graph);
 
+/// Of a line's indices, how many of the `size` values of (index / stride) % size remain.
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, int line, int64_t stride,
+                         int64_t size);
+
 /// Cost as a function of masks; prepared once, evaluated often.
 class CostModel {
  public:
@@ -43,7 +47,6 @@ class CostModel {
   int factor_id(const Factor& factor);
   void add(std::vector<Product>& products, const std::vector<Factor>& factors);
   int64_t sum(const std::vector<Product>& products, const std::vector<int64_t>& kept) const;
-  int64_t kept_coordinates(const Factor& factor, const AxisMasks& masks) const;
 
   const Coupling& coupling_;
   std::vector<Factor> factors_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "parsimony/graph/weight_kind.h"
 #include "parsimony/masks/axes_impl.h"
 #include "parsimony/masks/effects_impl.h"
 #include "parsimony/masks/granularity.h"
@@ -53,7 +54,7 @@ class Grouper {
     std::vector<bool> seen(graph_.values.size(), false);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       for (const ValueId v : graph_.nodes[n].inputs) {
-        if (v == kNone || seen[static_cast<size_t>(v)] || !is_prunable(graph_, graph_.value(v)))
+        if (v == kNone || seen[static_cast<size_t>(v)] || !is_weight(graph_, graph_.value(v)))
           continue;
         seen[static_cast<size_t>(v)] = true;
         const auto& dims = lines_.value_lines()[static_cast<size_t>(v)];

@@ -1,3 +1,4 @@
+#include "parsimony/graph/weight_kind.h"
 #include "parsimony/masks/obstacles_impl.h"
 
 namespace parsimony {
@@ -42,7 +43,7 @@ Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& rea
 void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const Value& value = graph.values[v];
-    if (!is_prunable(graph, value) || !value.uses.empty()) continue;
+    if (!is_weight(graph, value) || !value.uses.empty()) continue;
     const Shape& dims = graph.weight(value.weight).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
       if (dims[d] <= 1) continue;
@@ -56,12 +57,6 @@ void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
 }
 
 }  // namespace
-
-bool is_prunable(const Graph& graph, const Value& value) {
-  if (value.weight == kNone) return false;
-  const DType type = graph.weight(value.weight).dtype;
-  return is_floating(type) || type == DType::kInt8 || type == DType::kUInt8;
-}
 
 std::vector<Obstacle> find_obstacles(const Graph& graph, const Lines& lines, Classes& classes,
                                      const std::vector<WeightRead>& reads) {

@@ -14,9 +14,6 @@ struct WeightRead {
   int dim = 0;
 };
 
-/// Channels are cut from weights like these; index types are data about data.
-bool is_prunable(const Graph& graph, const Value& value);
-
 std::vector<Obstacle> find_obstacles(const Graph& graph, const Lines& lines, Classes& classes,
                                      const std::vector<WeightRead>& reads);
 

@@ -20,10 +20,13 @@ struct Operator {
   int last_weight;
 };
 
-constexpr std::array<Operator, 12> kOperators = {{{"Conv", 1, 1},
+constexpr std::array<Operator, 18> kOperators = {{{"Attention", 1, 1},
+                                                  {"Conv", 1, 1},
+                                                  {"ConvInteger", 1, 1},
                                                   {"ConvTranspose", 1, 1},
                                                   {"Einsum", 0, 1},
                                                   {"GRU", 1, 2},
+                                                  {"FusedMatMul", 0, 1},
                                                   {"Gather", 0, 0},
                                                   {"Gemm", 0, 1},
                                                   {"Gru", 1, 2},
@@ -31,10 +34,14 @@ constexpr std::array<Operator, 12> kOperators = {{{"Conv", 1, 1},
                                                   {"Lstm", 1, 2},
                                                   {"MatMul", 0, 1},
                                                   {"RNN", 1, 2},
+                                                  {"MatMulInteger", 0, 1},
+                                                  {"QLinearConv", 3, 3},
+                                                  {"QLinearMatMul", 3, 3},
                                                   {"Rnn", 1, 2}}};
 
 const Operator* find_operator(const Node& node) {
-  if (!node.domain.empty() && node.domain != "torch") return nullptr;
+  constexpr std::array<std::string_view, 3> kDomains = {"", "com.microsoft", "torch"};
+  if (std::find(kDomains.begin(), kDomains.end(), node.domain) == kDomains.end()) return nullptr;
   const auto fits = [&](const Operator& row) { return row.op == node.op; };
   const auto* row = std::find_if(kOperators.begin(), kOperators.end(), fits);
   return row == kOperators.end() ? nullptr : row;

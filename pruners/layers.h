@@ -8,8 +8,10 @@
 namespace parsimony {
 
 /// The layers of a graph: Conv, ConvTranspose, Einsum, Gather, Gemm, GRU, LSTM, MatMul and RNN
-/// nodes that apply a weight matrix to data. The weight may reach the node by way of others that
-/// compute on weights alone: DequantizeLinear, Transpose, Reshape, weight normalisation.
+/// nodes that apply a weight matrix to data, their quantised and fused kin (QLinearConv,
+/// MatMulInteger, FusedMatMul, …) and attention that has its projection inside. The weight may
+/// reach the node by way of others that compute on weights alone: DequantizeLinear, Transpose,
+/// Reshape, weight normalisation.
 class Layers {
  public:
   explicit Layers(const Graph& graph);

@@ -1,14 +1,15 @@
 #include "parsimony/pruners/quantised.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "parsimony/graph/errors.h"
 
 namespace parsimony {
 
 namespace {
-
-constexpr int64_t kDefaultAxis = 1;  // of DequantizeLinear
 
 const Weight* constant_input(const Graph& graph, const Node& node, size_t input) {
   if (input >= node.inputs.size() || node.inputs[input] == kNone) return nullptr;
@@ -26,9 +27,32 @@ std::vector<double> numbers(const Weight& weight) {
   return result;
 }
 
+/// How an operator reads a quantised weight: which operands are the weight, its scales and its zero
+/// points, and along which axis those lie. Without scales: they multiply the sums later on.
+struct Reading {
+  std::string_view op;
+  size_t weight;
+  std::optional<size_t> scale;
+  size_t zero;
+  int64_t axis;
+};
+
+constexpr std::array<Reading, 5> kReadings = {{{"ConvInteger", 1, std::nullopt, 3, 0},
+                                               {"DequantizeLinear", 0, 1, 2, 1},
+                                               {"MatMulInteger", 1, std::nullopt, 3, -1},
+                                               {"QLinearConv", 3, 4, 5, 0},
+                                               {"QLinearMatMul", 3, 4, 5, -1}}};
+
+const Reading* reading_of(const Graph& graph, const Node& node, const Weight& weight) {
+  for (const Reading& row : kReadings) {
+    if (row.op == node.op && constant_input(graph, node, row.weight) == &weight) return &row;
+  }
+  return nullptr;
+}
+
 /// Elements behind one step along the node's axis; 0 if there is no such axis.
-int64_t inner_size(const Node& node, const Shape& dims) {
-  int64_t axis = kDefaultAxis;
+int64_t inner_size(const Node& node, const Reading& reading, const Shape& dims) {
+  int64_t axis = reading.axis;
   for (const auto& [name, value] : node.attributes) {
     const auto* number = std::get_if<int64_t>(&value);
     if (name == "axis" && number != nullptr) axis = *number;
@@ -41,20 +65,33 @@ int64_t inner_size(const Node& node, const Shape& dims) {
   return inner;
 }
 
+/// The numbers of a constant of rank 0 or 1; `absent` where there is no such operand.
+std::optional<std::vector<double>> vector_of(const Graph& graph, const Node& node,
+                                             std::optional<size_t> input, double absent) {
+  if (!input || *input >= node.inputs.size() || node.inputs[*input] == kNone) {
+    return std::vector<double>{absent};
+  }
+  const Weight* found = constant_input(graph, node, *input);
+  if (found == nullptr || found->dims.size() > 1 || found->count() < 1) return std::nullopt;
+  return numbers(*found);
+}
+
 }  // namespace
 
 std::optional<Quantised> quantised(const Graph& graph, const Node& reader, const Weight& weight) {
-  if (reader.op != "DequantizeLinear" || is_floating(weight.dtype)) return std::nullopt;
-  const Weight* scale = constant_input(graph, reader, 1);
-  if (scale == nullptr || scale->dims.size() > 1 || scale->count() < 1) return std::nullopt;
-  Quantised result;
-  result.scale = numbers(*scale);
-  result.zero_point.assign(result.scale.size(), 0);
-  if (const Weight* zero = constant_input(graph, reader, 2); zero != nullptr) {
-    if (zero->count() != scale->count()) return std::nullopt;
-    result.zero_point = numbers(*zero);
+  if (is_floating(weight.dtype)) return std::nullopt;
+  const Reading* reading = reading_of(graph, reader, weight);
+  if (reading == nullptr) return std::nullopt;
+  auto scale = vector_of(graph, reader, reading->scale, 1);
+  auto zero = vector_of(graph, reader, reading->zero, 0);
+  if (!scale || !zero) return std::nullopt;
+  const size_t count = std::max(scale->size(), zero->size());
+  for (auto* list : {&*scale, &*zero}) {
+    if (list->size() == 1) list->resize(count, list->front());
+    if (list->size() != count) return std::nullopt;
   }
-  if (result.scale.size() > 1) result.inner = inner_size(reader, weight.dims);
+  Quantised result{1, std::move(*scale), std::move(*zero)};
+  if (count > 1) result.inner = inner_size(reader, *reading, weight.dims);
   if (result.inner < 1) return std::nullopt;
   return result;
 }

@@ -1,4 +1,4 @@
-// Weights stored as integers, as DequantizeLinear reads them.
+// Weights stored as integers, as DequantizeLinear, QLinearConv and their kin read them.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include "parsimony/report/errors.h"
 #include "parsimony/report/groups_impl.h"
 #include "parsimony/report/json_impl.h"
+#include "parsimony/report/scales_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {
@@ -122,7 +123,8 @@ std::string group_text(const GroupRow& group, bool all) {
 
 }  // namespace
 
-Explanation explain(const Graph& graph, const Coupling& coupling, const ExplainFilter& filter) {
+Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                    const ExplainFilter& filter) {
   if (!filter.group.empty()) check_group(coupling, filter.group);
   std::set<NodeId> nodes;
   if (!filter.node.empty()) nodes = find_nodes(graph, filter.node);
@@ -143,13 +145,21 @@ Explanation explain(const Graph& graph, const Coupling& coupling, const ExplainF
     if (!filter.all && speaks_for_itself(graph, obstacle)) continue;
     result.kept_whole.push_back(row_of(graph, obstacle));
   }
+  for (const Scale& scale : find_scales(graph, facts, coupling)) {
+    ScaleRow row = row_of(graph, coupling, scale);
+    const auto& groups = row.groups;
+    const bool of_group = std::find(groups.begin(), groups.end(), filter.group) != groups.end();
+    if (!filter.group.empty() && !of_group) continue;
+    if (!nodes.empty() && !nodes.contains(scale.node)) continue;
+    result.scales.push_back(std::move(row));
+  }
   return result;
 }
 
 std::string to_text(const Explanation& explanation, bool all) {
   std::string text;
   for (const GroupRow& group : explanation.groups) text += group_text(group, all);
-  if (explanation.kept_whole.empty()) return text;
+  if (explanation.kept_whole.empty()) return text + scales_text(explanation.scales);
   using enum Table::Align;
   Table table({"cannot shrink", "size", "why", "node"}, {kLeft, kRight, kLeft, kLeft});
   for (const ObstacleRow& row : explanation.kept_whole) {
@@ -158,7 +168,8 @@ std::string to_text(const Explanation& explanation, bool all) {
     table.add({axis_text(row.tensor, row.axis), std::to_string(row.size),
                part + printable(row.reason), printable(row.node)});
   }
-  return text + table.text();
+  const std::string scales = scales_text(explanation.scales);
+  return text + table.text() + (scales.empty() ? "" : "\n" + scales);
 }
 
 std::string to_json(const Explanation& explanation) {
@@ -191,8 +202,10 @@ std::string to_json(const Explanation& explanation) {
                     {"node", row.node.empty() ? Json(nullptr) : Json(row.node)},
                     {"reason", row.reason}});
   }
-  return dumped(Json{
-      {"parsimony_explain", 1}, {"groups", std::move(groups)}, {"kept_whole", std::move(kept)}});
+  return dumped(Json{{"parsimony_explain", 1},
+                     {"groups", std::move(groups)},
+                     {"kept_whole", std::move(kept)},
+                     {"scales", scales_json(explanation.scales)}});
 }
 
 }  // namespace parsimony

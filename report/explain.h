@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parsimony/masks/coupling.h"
+#include "parsimony/report/scales.h"
 
 namespace parsimony {
 
@@ -42,6 +43,7 @@ struct ObstacleRow {
 struct Explanation {
   std::vector<GroupRow> groups;
   std::vector<ObstacleRow> kept_whole;
+  std::vector<ScaleRow> scales;  ///< numbers that encode a size which can shrink
 };
 
 /// What to explain; everything by default.
@@ -52,12 +54,13 @@ struct ExplainFilter {
 };
 
 /// @throws ConfigError, with near candidates, if the filter names nothing
-Explanation explain(const Graph& graph, const Coupling& coupling, const ExplainFilter& filter = {});
+Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                    const ExplainFilter& filter = {});
 
 /// `all` lists every tie; otherwise long lists are cut.
 std::string to_text(const Explanation& explanation, bool all = false);
 
-/// One object: {"parsimony_explain": 1, "groups": […], "kept_whole": […]}.
+/// One object: {"parsimony_explain": 1, "groups": […], "kept_whole": […], "scales": […]}.
 std::string to_json(const Explanation& explanation);
 
 /// The network as a directed graph for Graphviz. Nodes have the colours of the groups whose

@@ -9,6 +9,7 @@
 #include "parsimony/report/depth.h"
 #include "parsimony/report/depth_impl.h"
 #include "parsimony/report/json_impl.h"
+#include "parsimony/report/scales_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {
@@ -291,6 +292,7 @@ std::string to_json(const PruneReport& report) {
                    {"zeroed", zeroed(report)},
                    {"elements", elements_json(report)},
                    {"groups", groups_json(report)},
+                   {"scales", scales_json(report.scales)},
                    {"kept_whole", std::move(kept)},
                    {"proof", to_object(report.proof)},
                    {"notes", report.notes},
@@ -324,6 +326,7 @@ std::string to_text(const PruneReport& report, bool all) {
   text += pattern_counts(report);
   if (all && !report.elements.empty()) text += element_table(report);
   if (report.constants) text += constants_text(*report.constants, all);
+  text += scales_text(report.scales, all);
   if (all && !report.groups.empty()) text += group_table(report);
   if (all && !report.kept_whole.empty()) text += kept_whole_table(report);
   return text;

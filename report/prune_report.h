@@ -11,6 +11,7 @@
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/element_outcome.h"
 #include "parsimony/report/inspect.h"
+#include "parsimony/report/scales.h"
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/depth.h"
 #include "parsimony/speedup/plan.h"
@@ -67,6 +68,7 @@ struct PruneReport {
   std::optional<ConstantsReport> constants;  ///< where they were folded
   std::vector<ElementOutcome> elements;      ///< of tensors that lost single elements
   std::vector<GroupOutcome> groups;
+  std::vector<ScaleRow> scales;  ///< that encode a size which was cut
   std::vector<KeptWhole> kept_whole;
   Proof proof;
   std::optional<RecoveryReport> recovery;

@@ -14,13 +14,20 @@ bool whole(const PlanGroup& group) {
 
 }  // namespace
 
+Plan reference_changes(const Plan& plan) {
+  Plan changes;
+  changes.copies = plan.copies;
+  changes.scales = plan.scales;
+  return changes;
+}
+
 bool Plan::empty() const {
   const bool nothing_sliced = std::all_of(groups.begin(), groups.end(),
                                           [](const PlanGroup& group) { return whole(group); });
   const bool nothing_zeroed = std::all_of(
       zeros.begin(), zeros.end(), [](const PlanZeros& entry) { return entry.smallest == 0; });
-  return blocks.empty() && nothing_sliced && nothing_zeroed && integers.empty() && copies.empty() &&
-         folds.empty();
+  return blocks.empty() && nothing_sliced && nothing_zeroed && integers.empty() && scales.empty() &&
+         copies.empty() && folds.empty();
 }
 
 }  // namespace parsimony

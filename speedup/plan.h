@@ -53,6 +53,16 @@ struct PlanInteger {
   bool operator==(const PlanInteger&) const = default;
 };
 
+/// A number that encodes the size of an axis and follows it. The reference has it, too: the small
+/// model is equal to the masked original with the same numbers.
+struct PlanScale {
+  PlanInteger change;
+  std::string encodes;  ///< "1/sqrt(64)"
+  std::string now;      ///< "1/sqrt(32)"
+
+  bool operator==(const PlanScale&) const = default;
+};
+
 struct PlanCopy {
   std::string tensor;
   std::string of;
@@ -115,6 +125,7 @@ struct Plan {
   std::vector<PlanBlock> blocks;    ///< they go first, in this order
   std::vector<PlanGroup> groups;
   std::vector<PlanInteger> integers;
+  std::vector<PlanScale> scales;  ///< only where asked for: else they stay as they are
   std::vector<PlanCopy> copies;
   std::vector<PlanZeros> zeros;
   std::vector<PlanFold> folds;
@@ -160,6 +171,10 @@ struct TensorCut {
 /// All cuts, one per tensor, in order of first mention; none that leaves a tensor as it is.
 /// @throws ConfigError if slices of one axis have different sizes or keep nothing in common
 std::vector<TensorCut> cuts_of(const Plan& plan);
+
+/// What the original must have as well, to be compared with the small model once it is masked: the
+/// plan's copies, for what it separates is separate there, and its scales.
+Plan reference_changes(const Plan& plan);
 
 /// Makes the changes of the plan through the front end's editor.
 void replay(const Plan& plan, ModelEditor& editor);

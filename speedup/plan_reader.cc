@@ -260,6 +260,21 @@ PlanInteger read_integer(const Cursor& at) {
   return entry;
 }
 
+PlanScale read_scale(const Cursor& at) {
+  at.only({"node", "what", "input", "encodes", "now", "from", "to"});
+  PlanScale entry;
+  entry.change.node = at.at("node").name();
+  entry.change.what = at.at("what").name();
+  if (at.has("input")) entry.change.input = small(at.at("input"), 0);
+  entry.encodes = at.at("encodes").text();
+  entry.now = at.at("now").text();
+  entry.change.from = read_tensor(at.at("from"));
+  entry.change.to = read_tensor(at.at("to"));
+  const HostTensor& to = entry.change.to;
+  if (!to.floating() || to.count() != 1) at.at("to").wanted("one floating point number");
+  return entry;
+}
+
 PlanCopy read_copy(const Cursor& at) {
   at.only({"tensor", "of", "consumer", "input"});
   return {at.at("tensor").name(), at.at("of").name(), at.at("consumer").name(),
@@ -351,14 +366,15 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   if (top.at("parsimony_plan").integer(0, kMaxInt) != 1) {
     top.at("parsimony_plan").wanted("1: the plan comes from another version");
   }
-  top.only({"parsimony_plan", "source", "blocks", "groups", "integers", "copies", "zeros", "folds",
-            "constants", "masks", "kept_whole"});
+  top.only({"parsimony_plan", "source", "blocks", "groups", "integers", "scales", "copies", "zeros",
+            "folds", "constants", "masks", "kept_whole"});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   plan.blocks = read_list(top, "blocks", read_block);
   top.at("groups");
   plan.groups = read_list(top, "groups", read_group);
   plan.integers = read_list(top, "integers", read_integer);
+  plan.scales = read_list(top, "scales", read_scale);
   plan.copies = read_list(top, "copies", read_copy);
   plan.zeros = read_list(top, "zeros", read_zeros);
   plan.folds = read_list(top, "folds", read_fold);

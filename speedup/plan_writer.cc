@@ -91,6 +91,17 @@ std::string line_of(const PlanInteger& entry) {
                  {"to", text(entry.to)}});
 }
 
+std::string line_of(const PlanScale& entry) {
+  const PlanInteger& change = entry.change;
+  return object({{"node", text(change.node)},
+                 {"what", text(change.what)},
+                 {"input", change.input < 0 ? std::string() : text(change.input)},
+                 {"encodes", text(entry.encodes)},
+                 {"now", text(entry.now)},
+                 {"from", text(change.from)},
+                 {"to", text(change.to)}});
+}
+
 std::string line_of(const PlanCopy& copy) {
   return object({{"tensor", text(copy.tensor)},
                  {"of", text(copy.of)},
@@ -170,6 +181,7 @@ std::string Plan::to_json() const {
   if (!blocks.empty()) section("blocks", block(blocks, 4));
   section("groups", block(groups, 4));
   section("integers", block(integers, 4));
+  if (!scales.empty()) section("scales", block(scales, 4));
   section("copies", block(copies, 4));
   section("zeros", block(zeros, 4));
   section("folds", block(folds, 4));

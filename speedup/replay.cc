@@ -25,6 +25,16 @@ void add(const PlanSlice& slice, std::vector<AxisKeep>& axes) {
   if (same->keep.empty()) throw errors::plan_keeps_nothing(slice.tensor, slice.axis);
 }
 
+void change(const PlanInteger& entry, ModelEditor& editor) {
+  if (entry.input < 0 && entry.to.floating()) {
+    editor.set_number(entry.node, entry.what, entry.to.number(0));
+  } else if (entry.input < 0) {
+    editor.set_attribute(entry.node, entry.what, entry.to.ints);
+  } else {
+    editor.set_input(entry.node, entry.input, entry.to);
+  }
+}
+
 }  // namespace
 
 std::vector<TensorCut> cuts_of(const Plan& plan) {
@@ -66,15 +76,8 @@ void replay(const Plan& plan, ModelEditor& editor) {
   for (const PlanFold& fold : plan.folds) {
     if (!fold.values.empty()) editor.assign(fold.tensor, fold.values);
   }
-  for (const PlanInteger& entry : plan.integers) {
-    if (entry.input < 0 && entry.to.floating()) {
-      editor.set_number(entry.node, entry.what, entry.to.number(0));
-    } else if (entry.input < 0) {
-      editor.set_attribute(entry.node, entry.what, entry.to.ints);
-    } else {
-      editor.set_input(entry.node, entry.input, entry.to);
-    }
-  }
+  for (const PlanInteger& entry : plan.integers) change(entry, editor);
+  for (const PlanScale& entry : plan.scales) change(entry.change, editor);
 }
 
 }  // namespace parsimony

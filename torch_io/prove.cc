@@ -71,13 +71,6 @@ class OtherKernels {
   bool used_;
 };
 
-/// Only the copies of a plan: vectors that it separates are separate in the original too.
-Plan copies_of(const Plan& plan) {
-  Plan copies;
-  copies.copies = plan.copies;
-  return copies;
-}
-
 }  // namespace
 
 bool mixes(const Plan& plan) {
@@ -216,9 +209,9 @@ Computation in_floats(GraphModule module) {
 
 Computation masked_run(const Graph& original, const Plan& plan,
                        std::function<bool(const Weight&)> read_anew) {
-  GraphEditor separate(original);
-  replay(copies_of(plan), separate);
-  GraphModule module(separate.graph(), options_of(std::move(read_anew)));
+  GraphEditor reference(original);
+  replay(reference_changes(plan), reference);
+  GraphModule module(reference.graph(), options_of(std::move(read_anew)));
   module->mask(plan);
   return in_floats(std::move(module));
 }

@@ -114,7 +114,7 @@ void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t 
 
 Shapes infer_conv(const NodeView& view) {
   const Shape* x = view.in_shape(0);
-  const Shape* w = view.in_shape(1);
+  const Shape* w = view.in_shape(view.node().op == "QLinearConv" ? 3 : 1);
   if (x == nullptr || w == nullptr) return Shapes(1);
   const Window window = read_window(view, kernel_of(view, *w));
   want_rank(view, *x, window.kernel);

@@ -1,7 +1,7 @@
 // Writes pruned models and their plans into a folder, for tools/ort_compare.mjs to judge.
 //
 //   write_models fixtures FOLDER        every operator fixture: half of each group, and one channel
-//                                       of one group
+//                                       of one group; where scales are frozen, rescaled as well
 //   write_models random FOLDER COUNT    random networks
 //   write_models blocks FOLDER COUNT    random residual networks that lose blocks and channels
 //   write_models models FOLDER MODELS SPECS   the files in MODELS at 50 % local and 30 % global
@@ -16,6 +16,7 @@
 #include "parsimony/graph/files.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/speedup/scales.h"
 #include "tests/properties/random_network.h"
 #include "tests/properties/workbench.h"
 #include "tests/support/residual_network.h"
@@ -58,10 +59,17 @@ class Set {
 
 void add(Set& set, const Workbench& bench, const std::string& original, const std::string& name,
          const AxisMasks& masks, const std::string& specs) {
-  const Plan plan = bench.plan(masks);
+  Plan plan = bench.plan(masks);
   if (plan.empty()) return;
-  write_file(set.path(name + ".onnx"), bench.apply(plan));
-  set.row(set.path(original + ".onnx"), name, plan, specs);
+  const auto judge = [&](const std::string& small) {
+    write_file(set.path(small + ".onnx"), bench.apply(plan));
+    set.row(set.path(original + ".onnx"), small, plan, specs);
+  };
+  judge(name);
+  const auto scales = frozen_scales(bench.graph(), bench.facts(), bench.coupling(), masks, plan);
+  if (scales.empty()) return;
+  rescale(bench.graph(), scales, plan);
+  judge(name + ".rescaled");
 }
 
 void add_all(Set& set, const Workbench& bench, const std::string& name, const std::string& specs) {

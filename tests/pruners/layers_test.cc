@@ -50,6 +50,23 @@ TEST(Layers, SeeThroughNodesThatComputeOnWeights) {
   EXPECT_EQ(layers.using_weight_of(2), (std::vector<NodeId>{2}));
 }
 
+TEST(Layers, MayBeFusedOrQuantised) {
+  Builder b;
+  const ValueId x = b.input("x", {4, 4});
+  const ValueId w = b.floats("w", {4, 4});
+  const ValueId s = b.floats("s", {1});
+  b.node("FusedMatMul", {x, w}, "fused");
+  b.graph.nodes.back().domain = "com.microsoft";
+  b.node("QLinearMatMul", {x, s, s, w, s, s, s, s}, "quantised");
+  b.node("MatMul", {x, w}, "another");
+  b.graph.nodes.back().domain = "a.vendor";
+  finish(b.graph);
+  const Layers layers(b.graph);
+  EXPECT_EQ(layers.weights(0), (std::vector<ValueId>{w}));
+  EXPECT_EQ(layers.weights(1), (std::vector<ValueId>{w}));
+  EXPECT_FALSE(layers.contains(2));
+}
+
 TEST(Layers, OfRecurrentNodesHaveTwoMatrices) {
   Builder b;
   const ValueId w = b.floats("w", {1, 8, 3});

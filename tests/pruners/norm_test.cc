@@ -124,6 +124,23 @@ TEST(SumMembers, ReadsQuantisedWeightsAsTheyAreMeant) {
   EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{2, 10}));
 }
 
+TEST(SumMembers, ReadsTheWeightsOfIntegerProductsAsTheyAreMeant) {
+  Builder b;
+  const ValueId x = b.input("x", {1, 2});
+  const ValueId w = b.weight<uint8_t>("w", {130, 126, 129, 128}, {2, 2}, DType::kUInt8);
+  const ValueId scale = b.weight<float>("scale", {0.5F, 10}, {2}, DType::kFloat32);
+  const ValueId zero = b.weight<uint8_t>("zero", {128}, {}, DType::kUInt8);
+  // Columns (2 1) times 0.5 and (-2 0) times 10.
+  b.node("QLinearMatMul", {x, scale, zero, w, scale, zero, scale, zero}, "y");
+  EXPECT_EQ(sum_members(b.graph, group_of({member(w, 0, 1, 2)}, 2), Power::kOne),
+            (Scores{1.5, 20}));
+  Builder c;
+  const ValueId v = c.weight<uint8_t>("w", {130, 126, 129, 128}, {2, 2}, DType::kUInt8);
+  const ValueId zeros = c.weight<uint8_t>("zero", {128, 129}, {2}, DType::kUInt8);
+  c.node("MatMulInteger", {c.input("x", {1, 2}), v, kNone, zeros}, "y");
+  EXPECT_EQ(sum_members(c.graph, group_of({member(v, 0, 1, 2)}, 2), Power::kOne), (Scores{3, 4}));
+}
+
 TEST(SumMembers, NamesTheNaN) {
   Builder b;
   const float nan = std::numeric_limits<float>::quiet_NaN();

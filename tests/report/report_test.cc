@@ -77,7 +77,7 @@ TEST(Inspect, ShapeArithmeticIsLeftOutOfTheTable) {
 TEST(Explain, TiesAreThoseOfTheCoupling) {
   const Network net;
   ASSERT_FALSE(net.coupling.groups.empty());
-  const Explanation found = explain(net.graph, net.coupling);
+  const Explanation found = explain(net.graph, net.facts, net.coupling);
   for (size_t g = 0; g < net.coupling.groups.size(); ++g) {
     std::vector<std::string> wanted;
     for (const NodeId n : net.coupling.ties(static_cast<int>(g))) {
@@ -90,7 +90,7 @@ TEST(Explain, TiesAreThoseOfTheCoupling) {
 
 TEST(Explain, NamesTheOperatorThatMixes) {
   const Network net;
-  const Explanation found = explain(net.graph, net.coupling, {.node = "b", .group = {}});
+  const Explanation found = explain(net.graph, net.facts, net.coupling, {.node = "b", .group = {}});
   ASSERT_EQ(found.groups.size(), 1U);
   EXPECT_TRUE(found.groups[0].mixes);
   EXPECT_EQ(found.groups[0].mixes_at, "b");

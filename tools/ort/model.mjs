@@ -15,6 +15,7 @@ const NodeField = { input: 1, output: 2, opType: 4, attribute: 5, domain: 7 };
 const FunctionField = { name: 1, output: 5, node: 7, domain: 10 };
 const AttributeField = {
   name: 1,
+  float: 2,
   int: 3,
   tensor: 5,
   graph: 6,
@@ -23,6 +24,7 @@ const AttributeField = {
   graphs: 11,
   type: 20, // the values a Constant may have
 };
+const ATTRIBUTE_IS_FLOAT = 1;
 const ATTRIBUTE_IS_TENSOR = 4;
 const ValueField = { name: 1, type: 2 };
 const TypeField = { tensor: 1 };
@@ -130,6 +132,16 @@ class Node {
     return this.message
       .messages(NodeField.attribute)
       .find((a) => a.text(AttributeField.name) === name);
+  }
+
+  /** Gives a floating point attribute another value, or adds it. */
+  setNumber(name, value) {
+    let attribute = this.attribute(name);
+    if (!attribute) {
+      attribute = this.message.addMessage(NodeField.attribute);
+      attribute.addText(AttributeField.name, name).addInt(AttributeField.type, ATTRIBUTE_IS_FLOAT);
+    }
+    attribute.remove(AttributeField.float).addFloat(AttributeField.float, value);
   }
 
   setInput(index, name) {
@@ -265,10 +277,14 @@ export class Model {
   addCopy(name, ofName) {
     const of = this.tensor(ofName);
     const scope = this.scopes.get(ofName) ?? this.producers.get(ofName).scope;
+    this.addTensor(name, of.type, of.dims, of.bytes(), { scope });
+  }
+
+  addTensor(name, type, dims, bytes, { scope }) {
     const ownName = scope.ownName(name);
-    const tensor = new Message().addInt(TensorField.dataType, typeNumber(of.type));
-    of.dims.forEach((dim) => tensor.addInt(TensorField.dims, dim));
-    tensor.addText(TensorField.name, ownName).addBytes(TensorField.rawData, of.bytes());
+    const tensor = new Message().addInt(TensorField.dataType, typeNumber(type));
+    dims.forEach((dim) => tensor.addInt(TensorField.dims, dim));
+    tensor.addText(TensorField.name, ownName).addBytes(TensorField.rawData, bytes);
     scope.graph.addMessage(GraphField.initializer, tensor);
     scope.names.add(ownName);
     this.#register(tensor, scope);

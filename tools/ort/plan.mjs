@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 
+import { toHalf } from './float16.mjs';
 import { readSafetensors } from './safetensors.mjs';
 import { maskAxis, takeAxis, zeroSmallest } from './tensor.mjs';
 
@@ -67,6 +68,7 @@ export function maskModel(model, plan) {
   removeBlocks(model, plan.blocks ?? []);
   if (plan.constants === 'exact') return zeroMasked(model, plan);
   separateCopies(model, plan.copies ?? []);
+  setScales(model, plan.scales ?? []);
   for (const { tensor: name, smallest } of plan.zeros ?? []) {
     const tensor = requireTensor(model, name);
     const bytes = tensor.bytes();
@@ -88,6 +90,32 @@ export function maskModel(model, plan) {
     tensor.setBytes(bytes);
   }
   assignFolds(model, plan);
+}
+
+/** Numbers that follow a pruned size are in the reference what they are in the small model. */
+function setScales(model, scales) {
+  for (const { node: key, what, input, to } of scales) {
+    const node = model.producers.get(key);
+    const where = `scale "${what}" of "${key}"`;
+    if (!node) throw new Error(`${where}: the original has no node with this output`);
+    if (input === undefined) {
+      node.setNumber(what, to.values[0]);
+      continue;
+    }
+    if (input >= node.inputs.length) throw new Error(`${where}: it has no such operand`);
+    const name = `${key}_rescaled_${input}`;
+    model.addTensor(name, to.dtype, to.dims, numberBytes(to.values[0], to.dtype, where), node);
+    node.setInput(input, name);
+  }
+}
+
+function numberBytes(value, type, where) {
+  const bytes = Buffer.alloc({ float64: 8, float32: 4, float16: 2 }[type] ?? 0);
+  if (type === 'float64') bytes.writeDoubleLE(value);
+  else if (type === 'float32') bytes.writeFloatLE(value);
+  else if (type === 'float16') bytes.writeUInt16LE(toHalf(value));
+  else throw new Error(`${where}: of type ${type}`);
+  return bytes;
 }
 
 /** A removed block adds nothing: its branch b, which is still computed, becomes b - b. */

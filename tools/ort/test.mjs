@@ -279,6 +279,52 @@ for (const how of [{}, { throughIdentity: true }, { irVersion: 3 }]) {
   });
 }
 
+// The mlp with its middle times c: a scale that follows is c' in the reference as well.
+function scaled(keep, c) {
+  const n = keep.length;
+  return model({
+    inputs: { x: ['float32', [1, 3]] },
+    outputs: { y: ['float32', [1, 2]] },
+    nodes: [
+      ['MatMul', ['x', 'w1'], ['h']],
+      ['Mul', ['h', 'c'], ['s']],
+      ['MatMul', ['s', 'w2'], ['m']],
+      ['Mul', ['m', 'c'], ['y']],
+    ],
+    tensors: {
+      w1: floats([3, n], columns(W1, 4, keep)),
+      c: floats([1], [c]),
+      w2: floats(
+        [n, 2],
+        keep.flatMap((k) => W2.slice(2 * k, 2 * k + 2)),
+      ),
+    },
+  });
+}
+const scale = (node, value) => ({
+  node,
+  what: 'operand 1',
+  input: 1,
+  encodes: '1/sqrt(4)',
+  now: '1/sqrt(2)',
+  from: { dtype: 'float32', dims: [1], values: [0.5] },
+  to: { dtype: 'float32', dims: [1], values: [value] },
+});
+
+test('scales that follow are in the reference what they are in the small model', async () => {
+  const plan = (scales) =>
+    planOf([slice('w1', 1, 'out', 4, [0, 2]), slice('w2', 0, 'in', 4, [0, 2])], { scales });
+  const small = scaled([0, 2], 0.7071);
+  const both = plan([scale('s', 0.7071), scale('y', 0.7071)]);
+  assert.equal((await judge(scaled(ALL, 0.5), small, both)).verdict, 'exact');
+  const one = plan([scale('s', 0.7071)]);
+  assert.equal((await judge(scaled(ALL, 0.5), small, one)).verdict, 'MISMATCH');
+  await assert.rejects(
+    judge(scaled(ALL, 0.5), small, plan([scale('nowhere', 1)])),
+    /scale "operand 1" of "nowhere": the original has no node/,
+  );
+});
+
 test('a copy that does not fit the original is refused', async () => {
   const original = shared({
     first: [

@@ -125,6 +125,13 @@ export class Message {
     return this;
   }
 
+  addFloat(number, value) {
+    const payload = Buffer.alloc(4);
+    payload.writeFloatLE(value);
+    this.fields.push(new Field(number, Wire.FIXED32, payload));
+    return this;
+  }
+
   addMessage(number, message = new Message()) {
     const field = new Field(number, Wire.LENGTH, undefined);
     field.message = message;

@@ -93,6 +93,33 @@ Tensors convolved(const Operator& op, const Call& call, const Tensors& /*outputs
   return {found | (untouched & found.any(2, true).any(-1, true).expand(found.sizes()))};
 }
 
+namespace {
+
+/// Of the data operands alone, as the plain operator sees them.
+Tensors as_plain(const Operator& plain, const Operator& op, const Call& call,
+                 const Tensors& outputs) {
+  Call two = call.on({});
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!is_data(op, i)) continue;
+    two.inputs.push_back(call.in(i));
+    two.present.push_back(call.presence(i));
+  }
+  return plain.presence(plain, two, outputs);
+}
+
+}  // namespace
+
+Tensors convolved_integers(const Operator& op, const Call& call, const Tensors& outputs) {
+  constexpr Operator kConv{.op = "Conv", .kernel = conv, .presence = convolved, .data = 0b11};
+  return as_plain(kConv, op, call, outputs);
+}
+
+Tensors contracted_integers(const Operator& op, const Call& call, const Tensors& outputs) {
+  constexpr Operator kMatMul{
+      .op = "MatMul", .kernel = matmul, .presence = contracted, .data = 0b11};
+  return as_plain(kMatMul, op, call, outputs);
+}
+
 Tensors reduced(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
   return as_flags(run_on_presence(op, call, reduce_max));
 }

@@ -22,11 +22,12 @@ at::Tensor saturated(const at::Tensor& x, at::ScalarType type) {
   }
 }
 
-/// Operand `i` less its zero point, operand `zero`, as exact numbers.
+/// Operand `i` less its zero point, operand `zero`, as exact numbers; 0 where it is absent.
 at::Tensor centred(const Call& call, size_t i, size_t zero, int64_t axis) {
-  const at::Tensor x = call.in(i).to(at::kDouble);
-  if (!call.has_in(zero)) return x;
-  return x - placed(call.in(zero).to(at::kDouble), axis, x.dim());
+  at::Tensor x = call.in(i).to(at::kDouble);
+  if (call.has_in(zero)) x = x - placed(call.in(zero).to(at::kDouble), axis, x.dim());
+  if (call.presence(i).defined()) x = x.masked_fill(call.presence(i).logical_not(), 0);
+  return x;
 }
 
 at::Tensor scale_of(const Call& call, size_t i, int64_t axis, int64_t rank) {

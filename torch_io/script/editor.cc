@@ -70,7 +70,9 @@ struct ScriptEditor::Impl {
     it->second.calls.insert(place.call);
     if (fresh) return;
     const c10::IValue& before = it->second.value;
-    const bool same = before.isInt() && value.isInt() && before.toInt() == value.toInt();
+    const bool same =
+        (before.isInt() && value.isInt() && before.toInt() == value.toInt()) ||
+        (before.isDouble() && value.isDouble() && before.toDouble() == value.toDouble());
     if (!same) throw errors::shared_place(node_key, what);
   }
 
@@ -245,6 +247,7 @@ void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input
   const Place place = operand(id, input);
   if (!place.known()) throw errors::not_written(key, input_name(input));
   jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
+  if (static_cast<size_t>(place.input) >= call->inputs().size()) throw errors::no_scale(key);
   c10::TypePtr type = call->input(static_cast<size_t>(place.input))->type();
   if (const auto list = type->cast<c10::ListType>()) type = list->getElementType();
   const bool scalar = !type->isSubtypeOf(*c10::TensorType::get()) && to.count() == 1;
@@ -296,11 +299,14 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
     const auto shapes = changed(frozen.value);
     const auto dim = static_cast<size_t>(frozen.dim);
     if (!shapes || shapes->before.at(dim) == shapes->after.at(dim)) continue;
-    const jit::Node* call = impl_->origins->calls[static_cast<size_t>(frozen.place.call)];
+    jit::Node* call = impl_->origins->calls[static_cast<size_t>(frozen.place.call)];
     const std::string& name = graph.value(frozen.value).name;
     if (call->inputs().size() <= static_cast<size_t>(frozen.place.input)) {
       throw errors::no_scale(name);
     }
+    // A plan may have let it follow.
+    const Edits::Spot spot(call, frozen.place.input, frozen.place.item);
+    if (impl_->edits.changes.contains(spot)) continue;
     impl_->change(frozen.place, frozen.number, name, "the scale");
   }
   for (const script::Check& check : impl_->origins->checks) {

@@ -40,7 +40,7 @@ void lower_attention(Call& call) {
         {call.place(kScale), q.value, static_cast<int>(rank) - 1, scale});
   }
   const ValueId product = call.out.emit("MatMul", {q, {transposed(call, k.value)}});
-  ValueId scores = call.out.emit("Mul", {{product}, {call.out.number(scale)}});
+  ValueId scores = call.out.emit("Mul", {{product}, {call.out.number(scale), call.place(kScale)}});
   if (!call.none(kMask)) scores = call.out.emit("Add", {{scores}, call.tensor(kMask)});
   if (call.flag(kCausal)) {
     scores = call.out.emit("Add", {{scores}, {causal_mask(call, q.value, k.value)}});

@@ -24,9 +24,9 @@ namespace {
 constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
 constexpr int64_t kLargestBatch = 64;
 
-class Run {
+class Recovery {
  public:
-  Run(const Graph& original, const Plan& plan, const Dataset& data, const RecoverOptions& options)
+  Recovery(const Graph& original, const Plan& plan, const Dataset& data, const RecoverOptions& options)
       : dense_(original),
         small_(original, plan),
         data_(data),
@@ -154,7 +154,7 @@ class Run {
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverOptions& options) {
   if (original.inputs.size() != 1) throw errors::recovery_inputs(original.inputs.size());
-  Run run(original, plan, data, options);
+  Recovery run(original, plan, data, options);
   for (const RecoveryMethod method : options.steps) run.step(method);
   return std::move(run).result();
 }

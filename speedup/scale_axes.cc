@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "parsimony/speedup/scale_axes_impl.h"
+
+namespace parsimony {
+namespace {
+
+// Operators that a factor passes: f(s·x) = s·f(x), were it not for what else they read.
+constexpr std::array<std::string_view, 20> kPassing = {
+    "Add",    "Cast",     "Concat", "Div",  "Dropout",   "Expand",   "Flatten",
+    "Gather", "Identity", "Mul",    "Neg",  "Pad",       "Reshape",  "Slice",
+    "Split",  "Squeeze",  "Sub",    "Tile", "Transpose", "Unsqueeze"};
+constexpr std::array<std::string_view, 8> kSums = {"Einsum",    "FusedMatMul",    "Gemm",
+                                                   "MatMul",    "ReduceL1",       "ReduceL2",
+                                                   "ReduceSum", "ReduceSumSquare"};
+constexpr std::array<std::string_view, 3> kAttention = {"Attention", "GroupQueryAttention",
+                                                        "MultiHeadAttention"};
+// Nodes from a factor to the sum: attention has few of them, a rotation in between a dozen.
+constexpr size_t kMostSteps = 48;
+constexpr int kMostWeightSteps = 4;
+
+template <size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, const Node& node) {
+  return std::find(names.begin(), names.end(), node.op) != names.end();
+}
+
+bool is_attention(const Node& node) { return is_one_of(kAttention, node); }
+bool is_sum(const Node& node) { return is_one_of(kSums, node) || is_attention(node); }
+
+/// A weight, perhaps transposed or reshaped on its way.
+bool is_static(const Graph& graph, const Facts& facts, ValueId value, int depth = 0) {
+  if (value == kNone || facts.constants[static_cast<size_t>(value)] ||
+      graph.value(value).weight != kNone) {
+    return true;
+  }
+  const NodeId producer = graph.value(value).producer;
+  if (producer == kNone || depth == kMostWeightSteps) return false;
+  const auto& inputs = graph.node(producer).inputs;
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [&](ValueId v) { return is_static(graph, facts, v, depth + 1); });
+}
+
+/// The rows of a table that are looked up: their width is what an embedding is scaled by.
+bool is_embedding(const Graph& graph, const Facts& facts, const Node& node) {
+  if (node.op != "Gather" || node.inputs.size() != 2 || node.inputs[0] == kNone) return false;
+  return graph.value(node.inputs[0]).weight != kNone && !is_static(graph, facts, node.inputs[1]);
+}
+
+/// A walk over operators that a factor passes, nearest first.
+class Walk {
+ public:
+  Walk(const Graph& graph, const Facts& facts) : graph_(graph), facts_(facts) {}
+
+  std::vector<ScaleAxis> run(ValueId data, ValueId product) {
+    std::vector<ValueId> before = {data};
+    std::vector<ValueId> behind = {product};
+    for (size_t i = 0; i < kMostSteps && (i < before.size() || i < behind.size()); ++i) {
+      if (i < behind.size()) step_forward(behind[i], behind);
+      if (i < before.size()) step_back(before[i], before);
+    }
+    std::stable_sort(found_.begin(), found_.end(), [](const ScaleAxis& a, const ScaleAxis& b) {
+      return static_cast<int>(a.weighted) < static_cast<int>(b.weighted);
+    });
+    return std::move(found_);
+  }
+
+ private:
+  static void visit(ValueId value, std::vector<ValueId>& queue) {
+    if (value == kNone || std::find(queue.begin(), queue.end(), value) != queue.end()) return;
+    queue.push_back(value);
+  }
+
+  void step_back(ValueId value, std::vector<ValueId>& queue) {
+    const NodeId producer = graph_.value(value).producer;
+    if (producer == kNone) return;
+    const Node& node = graph_.node(producer);
+    if (is_embedding(graph_, facts_, node)) {
+      add_embedding(node);
+    } else if (is_sum(node)) {
+      add(summed_axes(graph_, facts_, node));
+    } else if (is_one_of(kPassing, node)) {
+      for (const ValueId input : node.inputs) {
+        if (!is_static(graph_, facts_, input)) visit(input, queue);
+      }
+    }
+  }
+
+  void step_forward(ValueId value, std::vector<ValueId>& queue) {
+    for (const Use& use : graph_.value(value).uses) {
+      const Node& node = graph_.node(use.node);
+      if (is_sum(node)) {
+        add(summed_axes(graph_, facts_, node));
+      } else if (is_one_of(kPassing, node)) {
+        for (const ValueId output : node.outputs) visit(output, queue);
+      }
+    }
+  }
+
+  void add(const std::vector<ScaleAxis>& axes) {
+    found_.insert(found_.end(), axes.begin(), axes.end());
+  }
+
+  void add_embedding(const Node& node) {
+    const auto& shape = facts_.shapes[static_cast<size_t>(node.outputs[0])];
+    if (!shape || shape->empty()) return;
+    const auto last = static_cast<int>(shape->size()) - 1;
+    found_.push_back({node.outputs[0], last, 1, shape->back(), false, true});
+  }
+
+  const Graph& graph_;
+  const Facts& facts_;
+  std::vector<ScaleAxis> found_;
+};
+
+}  // namespace
+
+std::vector<ScaleAxis> summed_axes(const Graph& graph, const Facts& facts, const Node& node) {
+  const Factors factors = factor(NodeView(graph, node, facts));
+  const bool product = !is_attention(node) && !node.op.starts_with("Reduce");
+  const size_t sides = product ? std::min<size_t>(2, node.inputs.size()) : 0;
+  const bool weighted =
+      std::any_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(sides),
+                  [&](ValueId v) { return v != kNone && is_static(graph, facts, v); });
+  std::vector<ScaleAxis> axes;
+  std::vector<bool> seen(factors.letters.size(), false);
+  for (const Term& term : factors.terms) {
+    int64_t stride = 1;
+    for (size_t i = term.letters.size(); i-- > 0;) {
+      const auto l = static_cast<size_t>(term.letters[i]);
+      const Letter& letter = factors.letters[l];
+      const bool summed = is_attention(node) ? letter.name == "dim" : letter.contracted;
+      if (summed && !seen[l] && letter.size > 1) {
+        seen[l] = true;
+        axes.push_back({term.value, term.dim, stride, letter.size, weighted, false});
+      }
+      stride *= letter.size;
+    }
+  }
+  return axes;
+}
+
+std::vector<ScaleAxis> axes_near(const Graph& graph, const Facts& facts, ValueId data,
+                                 ValueId product) {
+  return Walk(graph, facts).run(data, product);
+}
+
+}  // namespace parsimony
