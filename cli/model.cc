@@ -1,14 +1,30 @@
 #include "parsimony/cli/model.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/large_pages.h"
 #include "parsimony/cli/onnx_model.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/files.h"
 
 namespace parsimony::cli {
+namespace {
+
+constexpr std::uintmax_t kLargeFile = std::uintmax_t{16} << 20;
+
+bool is_large(const std::string& path) {
+  std::error_code error;  // shows when the file is opened
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  return !error && bytes >= kLargeFile;
+}
+
+}  // namespace
 
 std::unique_ptr<Model> open_model(const std::string& path, const std::vector<std::string>& specs) {
+  if (is_large(path)) allow_large_pages();
   if (is_zip(path)) return torch_component().open_script(path, specs);
   return std::make_unique<OnnxModel>(path);
 }

@@ -1,9 +1,6 @@
 #include "parsimony/cli/torch_component.h"
 
 #include <dlfcn.h>
-#ifdef PARSIMONY_HAS_MIMALLOC
-#include <mimalloc.h>
-#endif
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +8,7 @@
 #include <string_view>
 
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/large_pages.h"
 #include "parsimony/machine/blas.h"
 #include "parsimony/machine/processor.h"
 
@@ -55,13 +53,6 @@ void let_openmp_sleep() {
   }
 }
 
-/// Tensors are large and short-lived: fetched in 2 MB pages where the system has them.
-void allow_large_pages() {
-#ifdef PARSIMONY_HAS_MIMALLOC
-  if (!is_set("MIMALLOC_LARGE_OS_PAGES")) mi_option_enable(mi_option_large_os_pages);
-#endif
-}
-
 const TorchComponentEntry& entry_of(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw errors::bad_component(path, dlerror());
@@ -74,7 +65,7 @@ const TorchComponentEntry& entry_of(const std::string& path) {
 TorchComponent& load() {
   const std::string path = component_path().string();
   if (!fs::exists(path)) throw errors::no_component(path);
-  allow_large_pages();
+  allow_large_pages();  // tensors are large and short-lived
   let_openmp_sleep();
   correct_blas_kernel();
   const TorchComponentEntry& entry = entry_of(path);

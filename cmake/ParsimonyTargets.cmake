@@ -173,7 +173,8 @@ endfunction()
 function(parsimony_benchmarks folder)
   set(with_torch elements live_resnet50 training training_step)
   parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
-    LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf Eigen3::Eigen)
+    LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf Eigen3::Eigen
+      nlohmann_json::nlohmann_json)
   if(PARSIMONY_TORCH)
     foreach(name IN LISTS with_torch)
       add_executable(bench_${name} "${PROJECT_SOURCE_DIR}/${folder}/${name}.cc")
@@ -187,6 +188,8 @@ function(parsimony_benchmarks folder)
     endforeach()
   endif()
   # These measure in their own process.
+  parsimony_allocator(bench_check)
+  parsimony_allocator(bench_physical)
   parsimony_allocator(bench_resnet50)
   parsimony_allocator(bench_growth)
   if(TARGET bench_training)

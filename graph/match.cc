@@ -1,5 +1,7 @@
 #include "parsimony/graph/match.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <exception>
 #include <limits>
@@ -290,24 +292,28 @@ bool contains(const std::vector<std::string>& list, const MatchedLetter& letter)
 
 /// Marks letters that stand in one operand only: data flows along them.
 void pin_lonely(const Match& match, Factors& factors) {
-  const size_t count = factors.letters.size();
-  std::vector<int> seen(count, 0);
-  std::vector<bool> produced(count, false);
+  struct Seen {
+    const MatchedOperand* last = nullptr;
+    int operands = 0;
+    bool produced = false;
+  };
+  absl::InlinedVector<Seen, 16> seen(factors.letters.size());
   for (const MatchedOperand& operand : match.operands) {
-    std::vector<bool> here(count, false);
     for (const MatchedDim& dim : operand.dims) {
-      for (const int letter : dim.letters) here[static_cast<size_t>(letter)] = true;
-    }
-    for (size_t l = 0; l < count; ++l) {
-      seen[l] += here[l] ? 1 : 0;
-      produced[l] = produced[l] || (here[l] && operand.output);
+      for (const int letter : dim.letters) {
+        Seen& at = seen[static_cast<size_t>(letter)];
+        if (at.last != &operand) ++at.operands;
+        at.last = &operand;
+        at.produced = at.produced || operand.output;
+      }
     }
   }
-  for (size_t l = 0; l < count; ++l) {
-    factors.letters[l].contracted = !produced[l];
-    if (seen[l] < 2 && factors.letters[l].pin.empty()) {
-      factors.letters[l].pin = "data flows along it (axis '" + factors.letters[l].name + "')";
-      factors.letters[l].window = true;
+  for (size_t l = 0; l < seen.size(); ++l) {
+    Letter& letter = factors.letters[l];
+    letter.contracted = !seen[l].produced;
+    if (seen[l].operands < 2 && letter.pin.empty()) {
+      letter.pin = "data flows along it (axis '" + letter.name + "')";
+      letter.window = true;
     }
   }
 }
@@ -349,6 +355,7 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
   Factors factors;
   const auto found = match(line, view);
   if (!found) throw UnsupportedError("the operands' ranks fit no form of the operator");
+  factors.letters.reserve(found->letters.size());
   for (const MatchedLetter& l : found->letters) {
     Letter letter{l.name, std::max<int64_t>(1, l.size), false, false, {}};
     if (l.fixed || contains(found->alternative->pins, l)) {
@@ -358,6 +365,9 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
     factors.letters.push_back(std::move(letter));
   }
   pin_lonely(*found, factors);
+  size_t dims = 0;
+  for (const MatchedOperand& operand : found->operands) dims += operand.dims.size();
+  factors.terms.reserve(dims);
   for (const MatchedOperand& operand : found->operands) {
     if (operand.pattern->divisor) factors.divisors.push_back(operand.value);
     for (size_t d = 0; d < operand.dims.size(); ++d) {

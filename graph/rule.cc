@@ -1,10 +1,12 @@
 #include "parsimony/graph/rule.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
 #include <tuple>
+#include <utility>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/match.h"
@@ -35,19 +37,21 @@ void pin_whole(const NodeView& view, ValueId value, const std::string& reason, F
 
 /// Pins every dimension the rule said nothing about.
 void pin_unnamed(const NodeView& view, Factors& factors) {
-  std::set<std::pair<ValueId, int>> named;
-  for (const Term& t : factors.terms) named.emplace(t.value, t.dim);
+  absl::InlinedVector<std::pair<ValueId, int>, 32> named;
+  for (const Term& t : factors.terms) named.emplace_back(t.value, t.dim);
   for (const Map& m : factors.maps) {
-    named.emplace(m.a, m.a_dim);
-    named.emplace(m.b, m.b_dim);
+    named.emplace_back(m.a, m.a_dim);
+    named.emplace_back(m.b, m.b_dim);
   }
-  for (const Pin& p : factors.pins) named.emplace(p.value, p.dim);
+  for (const Pin& p : factors.pins) named.emplace_back(p.value, p.dim);
+  std::sort(named.begin(), named.end());
   for (const auto* side : {&view.node().inputs, &view.node().outputs}) {
     for (const ValueId value : *side) {
       const Shape* shape = value == kNone ? nullptr : view.shape(value);
       if (shape == nullptr) continue;
       for (size_t d = 0; d < shape->size(); ++d) {
-        if ((*shape)[d] <= 1 || named.contains({value, static_cast<int>(d)})) continue;
+        const std::pair place(value, static_cast<int>(d));
+        if ((*shape)[d] <= 1 || std::binary_search(named.begin(), named.end(), place)) continue;
         factors.pins.push_back({value, static_cast<int>(d), 0, (*shape)[d],
                                 "an operand that the operator's rule does not follow"});
       }

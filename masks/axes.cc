@@ -1,3 +1,5 @@
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 #include <map>
 #include <random>
@@ -151,7 +153,7 @@ class Collector {
   const Granularity granularity_;
   const std::vector<bool> preferred_;
   UnionFind sets_;
-  std::map<Key, int> set_of_key_;
+  absl::flat_hash_map<Key, int> set_of_key_;
   std::vector<Key> keys_;
   std::vector<int> of_letter_;
   std::vector<bool> wanted_;

@@ -1,7 +1,10 @@
 #include "parsimony/masks/coupling.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "parsimony/graph/weight_kind.h"
 #include "parsimony/masks/axes_impl.h"
@@ -16,15 +19,15 @@ namespace {
 /// Puts classes with the same weights together to groups.
 class Grouper {
  public:
-  Grouper(const Graph& graph, const Lines& lines, const Axes& axes, const Effects& effects,
+  Grouper(const Graph& graph, const Lines& lines, const Axes& axes, Effects effects,
           const CouplingOptions& options)
       : graph_(graph),
         lines_(lines),
-        effects_(effects),
+        effects_(std::move(effects)),
         options_(options),
         classes_(lines, axes),
-        mixes_(classes_.befallen(effects.mixing)),
-        unweighted_(classes_.befallen(effects.unweighted)) {}
+        mixes_(classes_.befallen(effects_.mixing)),
+        unweighted_(classes_.befallen(effects_.unweighted)) {}
 
   Coupling run() {
     result_.line_begin = classes_.line_begin();
@@ -36,7 +39,7 @@ class Grouper {
     name_policies();
     result_.obstacles = find_obstacles(graph_, lines_, classes_, reads_);
     result_.value_lines = lines_.value_lines();
-    result_.zero = effects_.zero;
+    result_.zero = std::move(effects_.zero);
     collect_nodes();
     return std::move(result_);
   }
@@ -193,6 +196,7 @@ class Grouper {
     for (int line = 0; line < lines_.count(); ++line) {
       if (lines_.dead(line)) continue;
       auto& nodes = result_.line_nodes[static_cast<size_t>(line)];
+      nodes.reserve(lines_.terms(line).size());
       for (const PlacedTerm& placed : lines_.terms(line)) nodes.push_back(placed.node);
       std::sort(nodes.begin(), nodes.end());
       nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
@@ -201,14 +205,14 @@ class Grouper {
 
   const Graph& graph_;
   const Lines& lines_;
-  const Effects& effects_;
+  Effects effects_;
   const CouplingOptions& options_;
   Classes classes_;
   std::vector<NodeId> mixes_;       // per class root
   std::vector<NodeId> unweighted_;  // per class root
   Coupling result_;
   std::vector<WeightRead> reads_;
-  std::vector<std::vector<size_t>> weights_on_line_;
+  std::vector<absl::InlinedVector<size_t, 2>> weights_on_line_;
   std::vector<int> line_order_;  // lines with weights, in order of first use
   std::vector<Signed> signed_;   // per class root
 };
@@ -264,8 +268,7 @@ std::vector<NodeId> Coupling::ties(int group) const {
 Coupling couple(const Graph& graph, const Facts& facts, const CouplingOptions& options) {
   const Lines lines(graph, facts, options.keep_whole);
   const Axes axes(graph, lines, options);
-  const Effects effects = trace_effects(graph, facts, lines, axes);
-  return Grouper(graph, lines, axes, effects, options).run();
+  return Grouper(graph, lines, axes, trace_effects(graph, facts, lines, axes), options).run();
 }
 
 }  // namespace parsimony

@@ -45,7 +45,8 @@ class Tracer {
     const auto is_output = [&](ValueId v) {
       return std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
     };
-    std::vector<uint8_t> produced(factors.letters.size(), 0);
+    std::vector<uint8_t>& produced = produced_;
+    produced.assign(factors.letters.size(), 0);
     for (const Term& term : factors.terms) {
       if (!is_output(term.value)) continue;
       const bool arithmetic = from_weights_[static_cast<size_t>(term.value)];
@@ -53,7 +54,8 @@ class Tracer {
           arithmetic ? roles(term.value)[static_cast<size_t>(term.dim)] : bit(Role::kOut);
       for (const int l : term.letters) produced[static_cast<size_t>(l)] |= role;
     }
-    std::vector<ValueId> met(factors.letters.size(), kNone);
+    std::vector<ValueId>& met = met_;
+    met.assign(factors.letters.size(), kNone);
     for (const Term& term : factors.terms) {
       if (is_output(term.value) || !from_weights_[static_cast<size_t>(term.value)]) continue;
       for (const int l : term.letters) {
@@ -127,7 +129,10 @@ class Tracer {
 
   void push_zeros(NodeId id) {
     const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
-    const Effect effect = effect_of(NodeView(graph_, graph_.node(id), facts_));
+    const Node& node = graph_.node(id);
+    const Effect effect = effect_of(NodeView(graph_, node, facts_));
+    const Rule* rule = find_rule(node.domain, node.op);
+    const bool moves = rule == nullptr || rule->line.empty();
     for (size_t l = 0; l < factors.letters.size(); ++l) {
       const int letter = lines_.letter_id(id, static_cast<int>(l));
       if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
@@ -139,7 +144,7 @@ class Tracer {
       if (factors.letters[l].mixes || (factors.letters[l].contracted && !at.weighted)) {
         effects_.unweighted.push_back(event);
       }
-      set_outputs(id, static_cast<int>(l), comes_out_zero(graph_.node(id), effect, at));
+      set_outputs(id, static_cast<int>(l), comes_out_zero(node, moves, effect, at));
     }
     push_maps(id, factors);
   }
@@ -152,9 +157,7 @@ class Tracer {
 
   /// A sum is zero if all its terms are, also those that lack the axis; where elements only move,
   /// the operands that do not have it steer.
-  static bool comes_out_zero(const Node& node, Effect effect, const Standing& at) {
-    const Rule* rule = find_rule(node.domain, node.op);
-    const bool moves = rule == nullptr || rule->line.empty();
+  static bool comes_out_zero(const Node& node, bool moves, Effect effect, const Standing& at) {
     switch (effect) {
       case Effect::kZero:
         return at.zeros == (moves ? at.operands : static_cast<int>(node.inputs.size())) &&
@@ -220,6 +223,8 @@ class Tracer {
   const Axes& axes_;
   const std::vector<bool> from_weights_;
   Effects effects_;
+  std::vector<uint8_t> produced_;  // of one node at a time, as is the next
+  std::vector<ValueId> met_;
 };
 
 }  // namespace

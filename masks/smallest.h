@@ -1,4 +1,5 @@
-// The k smallest magnitudes of weights too large to sort: selection by histogram, four passes.
+// The k smallest magnitudes of weights too large to sort: selection by histogram, three passes,
+// or four where there are doubles.
 #pragma once
 
 #include <cstdint>

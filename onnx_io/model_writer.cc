@@ -1,3 +1,4 @@
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include <cerrno>
@@ -174,7 +175,14 @@ void serialise(const onnx::ModelProto& model, const std::string& path, OutputFil
     throw errors::too_large(path, static_cast<int64_t>(bytes));
   }
   google::protobuf::io::FileOutputStream stream(output.fd(), kWriteBlock);
-  const bool good = model.SerializeToZeroCopyStream(&stream) && stream.Flush();
+  bool good = false;
+  {
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.EnableAliasing(true);  // tensors go to the file from where they lie
+    model.SerializeWithCachedSizes(&coded);
+    good = !coded.HadError();
+  }
+  good = good && stream.Flush();
   if (!good) output.fail(stream.GetErrno() == 0 ? EIO : stream.GetErrno());
 }
 

@@ -136,25 +136,20 @@ Numbers numbers_of(const TensorProto& tensor) {
 void slice_field(const Field& field, const Shape& dims, int64_t count,
                  std::span<const AxisKeep> axes) {
   const int64_t kept = element_count(sliced(dims, axes));
-  if (const auto* raw = std::get_if<std::string*>(&field)) {
-    std::string& old = **raw;
-    const int64_t stride = count == 0 ? 0 : static_cast<int64_t>(old.size()) / count;
-    std::string fresh(static_cast<size_t>(kept * stride), '\0');
-    slice(reinterpret_cast<const std::byte*>(old.data()), dims, stride, axes,
-          reinterpret_cast<std::byte*>(fresh.data()));
-    old = std::move(fresh);
-    return;
-  }
-  const auto slice_list = [&](auto* list) {
-    if constexpr (!std::is_same_v<decltype(list), std::string*>) {
-      std::remove_reference_t<decltype(*list)> fresh;
-      fresh.Resize(static_cast<int>(kept), 0);
-      slice(reinterpret_cast<const std::byte*>(list->data()), dims, sizeof(*list->data()), axes,
-            reinterpret_cast<std::byte*>(fresh.mutable_data()));
-      list->Swap(&fresh);
-    }
-  };
-  std::visit(slice_list, field);
+  std::visit(
+      [&](auto* holder) {
+        if constexpr (std::is_same_v<decltype(holder), std::string*>) {
+          const int64_t stride = count == 0 ? 0 : static_cast<int64_t>(holder->size()) / count;
+          auto* data = reinterpret_cast<std::byte*>(holder->data());
+          slice(data, dims, stride, axes, data);
+          holder->resize(static_cast<size_t>(kept * stride));
+        } else {
+          auto* data = reinterpret_cast<std::byte*>(holder->mutable_data());
+          slice(data, dims, sizeof(*holder->data()), axes, data);
+          holder->Truncate(static_cast<int>(kept));
+        }
+      },
+      field);
 }
 
 std::byte* mutable_data(const Field& field) {

@@ -37,7 +37,7 @@ using Field = std::variant<
 Field field_of(onnx::TensorProto& tensor);
 Numbers numbers_of(const onnx::TensorProto& tensor);
 
-/// Keeps what `axes` say, in the same field; the old memory is freed at once.
+/// Keeps what `axes` say, in the same memory: fresh memory would cost more than the copy itself.
 void slice_field(const Field& field, const Shape& dims, int64_t count,
                  std::span<const AxisKeep> axes);
 std::byte* mutable_data(const Field& field);

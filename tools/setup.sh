@@ -2,7 +2,17 @@
 # Installs what building, testing and checking Parsimony needs on Debian bookworm, and makes the
 # OpenMP build of OpenBLAS the system's BLAS and LAPACK.
 # Asks first, so that it costs nothing where everything is there.
+#
+#   tools/setup.sh [--build]     --build: what building and ctest need; neither clang nor browser
 set -eu
+
+build_only=
+case "${1:-}" in
+  "") ;;
+  --build) build_only=yes ;;
+  -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  *) echo "setup.sh: unknown argument $1; see --help" >&2; exit 2 ;;
+esac
 
 packages="
   g++ cmake ninja-build ccache
@@ -10,13 +20,15 @@ packages="
   libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libopenblas0-openmp
   libjpeg62-turbo-dev libpng-dev
   libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch python3-torchvision
-  clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
 "
 # Node runs the oracle. A Node that is there already, from wherever, will do.
 command -v node >/dev/null 2>&1 || packages="$packages nodejs"
-command -v npm >/dev/null 2>&1 || packages="$packages npm"
-# The browser looks at the report's page in the tests.
-command -v chromium >/dev/null 2>&1 || packages="$packages chromium"
+if [ -z "$build_only" ]; then
+  packages="$packages clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14"
+  command -v npm >/dev/null 2>&1 || packages="$packages npm"
+  # The browser looks at the report's page in the tests.
+  command -v chromium >/dev/null 2>&1 || packages="$packages chromium"
+fi
 
 installed() {
   dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^.i'

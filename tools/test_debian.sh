@@ -1,0 +1,149 @@
+#!/bin/sh
+# Builds and tests the project in a tree of another Debian release: another libtorch, another g++.
+#
+#   tools/test_debian.sh [OPTION...] SUITE    bookworm, trixie (libtorch 2.6) or forky (2.14)
+#
+#   --core           without libtorch (-DPARSIMONY_TORCH=OFF), in a build folder of its own
+#   --jobs N         compilers and tests at a time (2)
+#   --targets NAMES  builds only these, separated by blanks; say with --tests which of them to run
+#   --tests REGEX    only tests whose names match; "none" runs none
+#   --fast           only tests with the label "fast"
+#   --mirror URL     where the packages come from (as this machine's apt does)
+#   --shell          a shell in the tree, and nothing else
+#
+# The tree is build/debian-SUITE/root. It stays, with build folders and compiler cache, so that the
+# next run compiles what has changed; remove build/debian-SUITE to begin afresh. It takes 3 GB, and
+# 5 GB when everything is built. The sources are mounted into it read-only, and so are the folder of
+# PARSIMONY_TEST_DATA, if that is set, and the cache that has ONNX Runtime, if there is one. Warnings
+# of the other compiler are printed; they are no errors.
+#
+# Mounts and chroot need root: as another user it runs itself with sudo. fakechroot will not do.
+# Exit codes: 0 all passed, 1 build or tests failed, 2 usage, 4 the tree could not be made.
+set -eu
+self=$0
+source=$(cd "$(dirname "$0")/.." && pwd)
+
+fail() { code=$1; shift; echo "test_debian.sh: $*" >&2; exit "$code"; }
+value() { [ $# -ge 2 ] || fail 2 "$1 needs a value; see --help"; }
+
+suite=
+kind=full
+jobs=2
+targets=
+tests=.
+label=.
+mirror=
+shell=
+parse() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      -h | --help) sed -n '2,22s/^# \{0,1\}//p' "$self"; exit 0 ;;
+      --core) kind=core ;;
+      --fast) label='^fast$' ;;
+      --shell) shell=yes ;;
+      --jobs) value "$@"; jobs=$2; shift ;;
+      --targets) value "$@"; targets=$2; shift ;;
+      --tests) value "$@"; tests=$2; shift ;;
+      --mirror) value "$@"; mirror=$2; shift ;;
+      -*) fail 2 "unknown option $1; see --help" ;;
+      *) [ -z "$suite" ] || fail 2 "one suite at a time, found $suite and $1"; suite=$1 ;;
+    esac
+    shift
+  done
+  case $suite in
+    bookworm | trixie | forky) ;;
+    "") fail 2 "which suite? bookworm, trixie or forky; see --help" ;;
+    *) fail 2 "unknown suite $suite: bookworm, trixie or forky" ;;
+  esac
+  case $jobs in
+    "" | *[!0-9]* | 0) fail 2 "--jobs needs a number above 0, found \"$jobs\"" ;;
+  esac
+}
+parse "$@"
+
+cache="${PARSIMONY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parsimony}"
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null 2>&1 || fail 4 "mounts and chroot need root, and there is no sudo"
+  exec sudo PARSIMONY_CACHE="$cache" PARSIMONY_TEST_DATA="${PARSIMONY_TEST_DATA:-}" "$self" "$@"
+fi
+
+place="$source/build/debian-$suite"
+tree="$place/root"
+
+# The host's own Debian mirror, for an archive that it can reach.
+host_mirror() {
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+    grep -m 1 '/debian/*$' || echo http://deb.debian.org/debian/
+}
+
+make_tree() {
+  if ! command -v debootstrap >/dev/null 2>&1; then
+    apt-get install -y --no-install-recommends debootstrap >/dev/null 2>&1 ||
+      fail 4 "there is no debootstrap, and apt-get cannot install it"
+  fi
+  [ -n "$mirror" ] || mirror=$(host_mirror)
+  mkdir -p "$place"
+  # A half-made one; nothing is ever mounted in it outside a namespace of its own.
+  rm -rf --one-file-system "$tree.new"
+  echo "test_debian.sh: $suite from $mirror" >&2
+  # The script's name is given: an old debootstrap does not know the names of later releases.
+  debootstrap --variant=minbase --include=ca-certificates "$suite" "$tree.new" "$mirror" \
+    /usr/share/debootstrap/scripts/sid >"$place/debootstrap.log" 2>&1 || {
+    tail -n 20 "$place/debootstrap.log" >&2
+    fail 4 "debootstrap failed: is \"$suite\" at $mirror? The whole log is $place/debootstrap.log"
+  }
+  # Proxies as here, and neither manuals nor a cache of packages.
+  apt-config dump | grep -i '^Acquire::https\{0,1\}::.*Proxy' >"$tree.new/etc/apt/apt.conf.d/90proxy" || true
+  printf 'path-exclude=/usr/share/%s/*\n' doc man locale >"$tree.new/etc/dpkg/dpkg.cfg.d/90small"
+  echo 'APT::Keep-Downloaded-Packages "false";' >"$tree.new/etc/apt/apt.conf.d/90small"
+  mkdir -p "$tree.new/build" "$tree.new/ccache"
+  mv -T "$tree.new" "$tree"
+}
+
+# Runs a command of the tree. Mounts live and die with the command's own namespace.
+within() {
+  cp -L /etc/resolv.conf "$tree/etc/resolv.conf"
+  data="${PARSIMONY_TEST_DATA:-}"
+  SOURCE=$source TREE=$tree DATA=$data CACHE=$cache unshare --mount sh -euc '
+    bind() {
+      mkdir -p "$TREE$2"
+      mount --bind "$1" "$TREE$2"
+      mount -o remount,bind,ro "$TREE$2"
+    }
+    bind "$SOURCE" /source
+    [ ! -d "$DATA" ] || bind "$DATA" /data
+    [ ! -d "$CACHE" ] || bind "$CACHE" /root/.cache/parsimony
+    mount -t proc proc "$TREE/proc"
+    mount --rbind /dev "$TREE/dev"
+    cd "$TREE"
+    exec chroot . /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+      TERM="${TERM:-dumb}" CCACHE_DIR=/ccache CCACHE_MAXSIZE=5G "$@"
+  ' within "$@"
+}
+
+[ -d "$tree" ] || make_tree
+[ -z "$shell" ] || { within sh; exit; }
+within /source/tools/setup.sh --build || fail 4 "the packages could not be installed"
+
+torch=ON
+[ "$kind" = full ] || torch=OFF
+data=
+[ -z "${PARSIMONY_TEST_DATA:-}" ] || data=/data
+charts=ON
+[ -d "$cache/charts" ] || charts=OFF
+within sh -euc '
+  kind=$1 torch=$2 data=$3 charts=$4 jobs=$5 targets=$6
+  cmake -G Ninja -S /source -B "/build/$kind" -DCMAKE_BUILD_TYPE=Release \
+    -DPARSIMONY_TORCH="$torch" -DPARSIMONY_WERROR=OFF -DPARSIMONY_CHARTS="$charts" \
+    -DPARSIMONY_TEST_DATA="$data" >"/build/$kind.log" 2>&1 || { cat "/build/$kind.log"; exit 1; }
+  for name in g++ libtorch-dev libonnx-dev libprotobuf-dev libeigen3-dev libabsl-dev; do
+    dpkg-query -W -f="\${Package} \${Version}\n" "$name"
+  done
+  cmake --build "/build/$kind" -j "$jobs" ${targets:+--target} $targets -- --quiet -k 0
+' build "$kind" "$torch" "$data" "$charts" "$jobs" "$targets" ||
+  fail 1 "the build failed; \"$self --shell $suite\" looks into the tree, /build/$kind is the folder"
+
+[ "$tests" != none ] || exit 0
+within ctest --test-dir "/build/$kind" -j "$jobs" -R "$tests" -L "$label" --output-on-failure \
+  --no-label-summary -O "/build/$kind-ctest.log" ||
+  fail 1 "tests failed; the whole log is $tree/build/$kind-ctest.log"
