@@ -342,7 +342,9 @@ constexpr auto kRules = std::to_array<Rule>({
              "; macs x w + t n r",
      .effect = kProduct, .domain = "torch"},
     {.op = "Lstm",
-     .line = "x[t n i] w[(4 h) i] r[(4 h) h] b[(4 h)]? c[(4 h)]? h0[1 n h]? c0[1 n h]?"
+     .line = "x[t n i] w[(4 h) i] r[(4 h) p] b[(4 h)]? c[(4 h)]? h0[1 n p]? c0[1 n h]? m[p h]"
+             "-> y[t n p] yh[1 n p]? yc[1 n h]? ; macs x w + t n r + t n m"
+             "| x[t n i] w[(4 h) i] r[(4 h) h] b[(4 h)]? c[(4 h)]? h0[1 n h]? c0[1 n h]?"
              "-> y[t n h] yh[1 n h]? yc[1 n h]? ; macs x w + t n r",
      .effect = kProduct, .domain = "torch"},
     {.op = "Rnn",

@@ -18,6 +18,7 @@ struct Operator {
   std::string_view op;
   int first_weight;
   int last_weight;
+  int projection = kNone;  ///< one more that stands apart
 };
 
 constexpr std::array<Operator, 18> kOperators = {{{"Attention", 1, 1},
@@ -25,18 +26,18 @@ constexpr std::array<Operator, 18> kOperators = {{{"Attention", 1, 1},
                                                   {"ConvInteger", 1, 1},
                                                   {"ConvTranspose", 1, 1},
                                                   {"Einsum", 0, 1},
-                                                  {"GRU", 1, 2},
                                                   {"FusedMatMul", 0, 1},
+                                                  {"GRU", 1, 2},
                                                   {"Gather", 0, 0},
                                                   {"Gemm", 0, 1},
                                                   {"Gru", 1, 2},
                                                   {"LSTM", 1, 2},
-                                                  {"Lstm", 1, 2},
+                                                  {"Lstm", 1, 2, 7},
                                                   {"MatMul", 0, 1},
-                                                  {"RNN", 1, 2},
                                                   {"MatMulInteger", 0, 1},
                                                   {"QLinearConv", 3, 3},
                                                   {"QLinearMatMul", 3, 3},
+                                                  {"RNN", 1, 2},
                                                   {"Rnn", 1, 2}}};
 
 const Operator* find_operator(const Node& node) {
@@ -84,6 +85,9 @@ std::vector<ValueId> Layers::weights(NodeId layer) const {
   for (int i = row->first_weight; i <= row->last_weight; ++i) {
     if (i < static_cast<int>(node.inputs.size()))
       open.push_back(node.inputs[static_cast<size_t>(i)]);
+  }
+  if (row->projection != kNone && row->projection < static_cast<int>(node.inputs.size())) {
+    open.push_back(node.inputs[static_cast<size_t>(row->projection)]);
   }
   std::vector<ValueId> found;
   std::set<ValueId> seen;

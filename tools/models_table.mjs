@@ -70,9 +70,8 @@ function page(runs, verdicts) {
 
 Each file pruned at 50 % of every group's channels, L1, no fine-tuning, then compared in ONNX Runtime with the
 original whose removed slices are zero. "Difference" is the largest relative difference over all outputs and
-probes; "limit" is 1e-4 (float16: 1e-2), or, where that is more, four times what the original differs from itself by:
-between ONNX Runtime's two optimisation levels, and when its inputs move by one unit in the last place.
-"Between read and write" is the sum of all stages there, on two cores.
+probes; "limit" is 1e-4 (float16: 1e-2), or four times what ONNX Runtime's own two optimisation levels differ by
+on the original where that is more. "Between read and write" is the sum of all stages there, on two cores.
 
     node tools/models_table.mjs build/release/bin/parsimony ../shared/models/onnx > docs/models.md
 

@@ -11,7 +11,7 @@ import { DISTRIBUTIONS, parseSpec, readSpecTable, specsFor } from './ort/inputs.
 import { comparisonText, json, rowText, smokeText, summaryText } from './ort/report.mjs';
 
 const USAGE = `usage: ort_compare.mjs ORIGINAL.onnx SMALL.onnx PLAN.json [options]
-       ort_compare.mjs --batch LIST.tsv [options]    rows of ORIGINAL, SMALL, PLAN, perhaps SPECs
+       ort_compare.mjs --batch LIST.tsv [options]    rows of ORIGINAL, SMALL, PLAN, perhaps SPECs, D
        ort_compare.mjs --run MODEL.onnx... [options] does each run, and are its outputs finite?
 
   --input SPEC       1x3x32x32, 2x8:int64, :int64=16000 (a scalar); once per argument, in order
@@ -116,15 +116,17 @@ async function compareBatch(list, specsOf, options, asJson) {
     .split('\n')
     .filter((row) => row.trim() && !row.startsWith('#'));
   const jobs = rows.map((row) => {
-    const [original, small, plan, specs = ''] = row.split('\t');
+    const [original, small, plan, specs = '', distribution] = row.split('\t');
     if (!plan)
       throw new UsageError(`${list}: wanted ORIGINAL, SMALL and PLAN between tabs, found "${row}"`);
-    return { original, small, plan, specs: specsOf(original, specs.split(/\s+/).filter(Boolean)) };
+    const own = specs.split(/\s+/).filter(Boolean);
+    return { original, small, plan, specs: specsOf(original, own), distribution };
   });
   return forEachModel(
     jobs,
     async (job) => {
-      const result = await compare(job, options);
+      const own = job.distribution ? { ...options, distribution: job.distribution } : options;
+      const result = await compare(job, own);
       console.log(asJson ? json(result) : rowText(result));
       return result;
     },

@@ -57,6 +57,7 @@ ValueId biases(Spelling& s, const Kind& kind, const std::string& name) {
 
 void spell_recurrent(Spelling& s) {
   const Kind kind = kind_of(s.node().op);
+  s.require(s.node().inputs.size() < 8, "ONNX's LSTM has no projection (proj_size)");
   const std::string name = s.node().name;
   const int64_t hidden = s.shape(2)[1];
   Attributes attributes{{"hidden_size", hidden}};

@@ -141,7 +141,7 @@ TEST(Export, ALivePrunedModuleKeepsItsNames) {
   prune(model, example, from_shorthand({.criterion = "l2", .ratio = 0.5}));
   model->train();
   const TemporaryFolder folder;
-  const Exported made = export_onnx(model, example, folder / "small.onnx");
+  const Exported made = parsimony::export_onnx(model, example, folder / "small.onnx");
   EXPECT_TRUE(model->is_training());
   EXPECT_LE(made.proof.worst()->difference, 1e-4);
   EXPECT_EQ(made.outputs, (std::vector<std::string>{"output float32[1, 10]"}));

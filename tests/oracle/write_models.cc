@@ -127,7 +127,7 @@ void write_model(Set& set, const fs::path& path, const std::string& specs, const
   onnx_io::ModelFile file(path.string());
   Graph graph = onnx_io::to_graph(file);
   PruneOptions options;
-  std::istringstream in(specs);
+  std::istringstream in(specs.substr(0, specs.find('\t')));  // behind it: a distribution
   for (std::string spec; in >> spec;) options.inputs.push_back(parse_input_spec(spec));
   Shorthand shorthand;
   shorthand.ratio = ratio;

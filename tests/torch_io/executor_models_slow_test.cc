@@ -38,7 +38,8 @@ std::vector<InputSpec> specs_of(const std::string& file) {
   for (std::string line; std::getline(in, line);) {
     const size_t tab = line.find('\t');
     if (line.substr(0, tab) != file || tab == std::string::npos) continue;
-    std::istringstream words(line.substr(tab + 1));
+    const size_t end = line.find('\t', tab + 1);  // behind it: how the oracle draws inputs
+    std::istringstream words(line.substr(tab + 1, end - tab - 1));
     for (std::string word; words >> word;) specs.push_back(parse_input_spec(word));
   }
   return specs;

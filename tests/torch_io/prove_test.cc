@@ -52,7 +52,7 @@ Proof compare(const Computation& original, const Computation& small) {
 
 const Computation kTwice = each([](const at::Tensor& x) { return 2 * x; });
 
-/// x · w0 … w11 with a Relu in between.
+/// x · w0 … w11 with a Relu in between, in float32 and back as exporters do it for norms.
 onnx::ModelProto half_model(int width) {
   std::string text = "g (float16[4," + std::to_string(width) + "] x) => (float16[4," +
                      std::to_string(width) + "] y) { ";
@@ -62,8 +62,11 @@ onnx::ModelProto half_model(int width) {
     const std::string n = std::to_string(i);
     const std::string to = i + 1 == kLayers ? "y" : "m" + n;
     text += to + " = MatMul(" + from + ", w" + n + ") ";
-    if (i + 1 < kLayers) text += "r" + n + " = Relu(m" + n + ") ";
-    from = "r" + n;
+    if (i + 1 < kLayers) {
+      text += "f" + n + " = Cast<to = 1>(m" + n + ") r" + n + " = Relu(f" + n + ") h" + n +
+              " = Cast<to = 10>(r" + n + ") ";
+    }
+    from = "h" + n;
   }
   onnx::ModelProto model = test::model_of(text + "}");
   const std::string dims = std::to_string(width) + "x" + std::to_string(width);

@@ -21,8 +21,8 @@
 namespace parsimony::training {
 namespace {
 
-using test::failure_of;
-using test::write;
+using data_test::failure_of;
+using data_test::write;
 
 /// [height, width, channels] by a function of y, x and c.
 using Painter = std::function<int(int64_t y, int64_t x, int64_t c)>;
@@ -91,7 +91,7 @@ std::string jpeg(int64_t height, int64_t width, int components, const Painter& p
 }
 
 int value(const Samples& samples, int64_t index, size_t at) {
-  return static_cast<uint8_t>(test::values_of(samples, index)[at]);
+  return static_cast<uint8_t>(data_test::values_of(samples, index)[at]);
 }
 
 std::vector<int> resized(const std::string& bytes, int64_t size) {
@@ -103,7 +103,7 @@ std::vector<int> resized(const std::string& bytes, int64_t size) {
 }
 
 TEST(Folder, ReadsBothPartsWithTheirClasses) {
-  test::TemporaryFolder folder;
+  data_test::TemporaryFolder folder;
   write(folder / "train/cat/a.png", one_colour(4, 5, 10));
   write(folder / "train/cat/b.PNG", one_colour(4, 5, 11));
   write(folder / "train/ant/a.jpeg", jpeg(4, 5, 3, [](auto...) { return 20; }));
@@ -124,7 +124,7 @@ TEST(Folder, ReadsBothPartsWithTheirClasses) {
 }
 
 TEST(Folder, SplitsClassFoldersBySeed) {
-  test::TemporaryFolder folder;
+  data_test::TemporaryFolder folder;
   for (int i = 0; i < 20; ++i) {
     const std::string name = (i % 2 == 0 ? "even/" : "odd/") + std::to_string(i) + ".png";
     write(folder / name, one_colour(2, 2, i));
@@ -151,7 +151,7 @@ TEST(Folder, SplitsClassFoldersBySeed) {
 }
 
 TEST(Folder, ResizesWhenAsked) {
-  test::TemporaryFolder folder;
+  data_test::TemporaryFolder folder;
   write(folder / "train/a/1.png", one_colour(30, 50, 90));
   write(folder / "train/b/1.png", one_colour(9, 7, 91));
   write(folder / "val/a/1.png", one_colour(100, 20, 92));
@@ -162,14 +162,14 @@ TEST(Folder, ResizesWhenAsked) {
   EXPECT_EQ(data.train.dims, (Shape{3, 16, 16}));
   for (int64_t i = 0; i < 2; ++i) {
     const auto label = static_cast<int>(data.train.labels[static_cast<size_t>(i)]);
-    const std::string all = test::values_of(data.train, i);
+    const std::string all = data_test::values_of(data.train, i);
     EXPECT_EQ(all, std::string(all.size(), static_cast<char>(90 + label)));
   }
   EXPECT_EQ(value(data.test, 0, 100), 92);
 }
 
 TEST(Folder, SaysWhatIsWrong) {
-  test::TemporaryFolder folder;
+  data_test::TemporaryFolder folder;
   const std::string place = folder / "data";
   const std::string spec = "folder:" + place;
   EXPECT_EQ(failure_of<IoError>(spec), "cannot list \"" + place + "\": No such file or directory");
@@ -196,11 +196,11 @@ class Damage : public testing::Test {
     return why.substr(std::min(why.size(), path.size() + 2));
   }
 
-  test::TemporaryFolder folder_;
+  data_test::TemporaryFolder folder_;
 };
 
 TEST_F(Damage, OfPngs) {
-  const std::string good = png(20, 20, PNG_FORMAT_RGB, test::pattern(1200).data());
+  const std::string good = png(20, 20, PNG_FORMAT_RGB, data_test::pattern(1200).data());
   ASSERT_GT(good.size(), 1200U);
   EXPECT_EQ(complaint(good.substr(0, 300)),
             "byte 300: damaged image: the file ends in the middle of it");
@@ -215,7 +215,7 @@ TEST_F(Damage, OfPngs) {
 
 /// A header costs nothing to write.
 TEST_F(Damage, SaysMorePixelsThanAFileCanHave) {
-  std::string large = png(20, 20, PNG_FORMAT_RGB, test::pattern(1200).data());
+  std::string large = png(20, 20, PNG_FORMAT_RGB, data_test::pattern(1200).data());
   const std::string side("\x00\x00\x40\x00", 4);  // 16,384
   large.replace(16, 8, side + side);
   const uLong sum = crc32(0, reinterpret_cast<const Bytef*>(large.data()) + 12, 17);
@@ -226,7 +226,7 @@ TEST_F(Damage, SaysMorePixelsThanAFileCanHave) {
 }
 
 TEST_F(Damage, OfJpegs) {
-  const std::string noise = test::pattern(4800);
+  const std::string noise = data_test::pattern(4800);
   const std::string good = jpeg(40, 40, 3, [&](int64_t y, int64_t x, int64_t c) {
     return noise[static_cast<size_t>((y * 40 + x) * 3 + c)];
   });

@@ -11,8 +11,8 @@
 namespace parsimony::training {
 namespace {
 
-using test::failure_of;
-using test::write;
+using data_test::failure_of;
+using data_test::write;
 
 template <typename Value>
 std::string bytes_of(const std::vector<Value>& values) {
@@ -53,7 +53,7 @@ class Npy : public testing::Test {
 
   std::string spec_() const { return "npy:" + x_ + "," + y_ + "," + x_ + "," + y_; }
 
-  test::TemporaryFolder folder_;
+  data_test::TemporaryFolder folder_;
   std::string x_;
   std::string y_;
   const std::string labels_ = array("<i8", "(2,)", bytes_of<int64_t>({1, 0}));
@@ -66,12 +66,12 @@ std::vector<float> floats_of(const Samples& samples) {
 }
 
 TEST_F(Npy, ReadsBytesAsTheyAre) {
-  const std::string pixels = test::pattern(2 * 3 * 2 * 2);
+  const std::string pixels = data_test::pattern(2 * 3 * 2 * 2);
   const Dataset data = read(array("|u1", "(2, 3, 2, 2)", pixels), labels_);
   EXPECT_EQ(data.train.dims, (Shape{3, 2, 2}));
   EXPECT_EQ(data.train.dtype, DType::kUInt8);
   EXPECT_DOUBLE_EQ(data.scale, 1.0 / 255);
-  EXPECT_EQ(test::values_of(data.train, 1), pixels.substr(12));
+  EXPECT_EQ(data_test::values_of(data.train, 1), pixels.substr(12));
   EXPECT_EQ(data.train.labels, (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(data.test.labels, data.train.labels);
   EXPECT_EQ(data.classes, (std::vector<std::string>{"0", "1"}));
@@ -105,7 +105,7 @@ TEST_F(Npy, ReadsLabelsOfEveryType) {
 }
 
 TEST_F(Npy, GreyImagesHaveOneChannel) {
-  EXPECT_EQ(read(array("|u1", "(2, 3, 4)", test::pattern(24)), labels_).train.dims,
+  EXPECT_EQ(read(array("|u1", "(2, 3, 4)", data_test::pattern(24)), labels_).train.dims,
             (Shape{1, 3, 4}));
   EXPECT_EQ(read(array("|u1", "(2,)", "ab"), labels_).train.dims, (Shape{1}));
 }

@@ -7,7 +7,7 @@
 #include "parsimony/graph/files.h"
 #include "parsimony/training/data/random.h"
 
-namespace parsimony::training::test {
+namespace parsimony::training::data_test {
 
 void write(const std::string& path, std::string_view bytes) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -42,4 +42,4 @@ std::string values_of(const Samples& samples, int64_t index) {
   return {begin + static_cast<size_t>(index) * stride, stride};
 }
 
-}  // namespace parsimony::training::test
+}  // namespace parsimony::training::data_test

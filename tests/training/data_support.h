@@ -10,7 +10,7 @@
 #include "parsimony/training/data/dataset.h"
 #include "tests/support/fixture.h"
 
-namespace parsimony::training::test {
+namespace parsimony::training::data_test {
 
 using parsimony::test::TemporaryFolder;
 
@@ -37,4 +37,4 @@ std::string failure_of(const std::string& spec, const DatasetOptions& options = 
   return {};
 }
 
-}  // namespace parsimony::training::test
+}  // namespace parsimony::training::data_test

@@ -11,9 +11,9 @@
 namespace parsimony::training {
 namespace {
 
-using test::epoch_of;
-using test::some_samples;
-using test::stored;
+using data_test::epoch_of;
+using data_test::some_samples;
+using data_test::stored;
 
 /// Every input of an epoch, with what it was before.
 template <typename Check>

@@ -7,7 +7,7 @@
 
 #include "parsimony/training/data/random.h"
 
-namespace parsimony::training::test {
+namespace parsimony::training::data_test {
 
 Samples some_samples(int64_t count, Shape dims) {
   Samples samples;
@@ -33,4 +33,4 @@ std::vector<Batch> epoch_of(Loader& loader, int64_t epoch, int64_t first_batch) 
   return batches;
 }
 
-}  // namespace parsimony::training::test
+}  // namespace parsimony::training::data_test

@@ -19,9 +19,9 @@
 namespace parsimony::training {
 namespace {
 
-using test::epoch_of;
-using test::some_samples;
-using test::stored;
+using data_test::epoch_of;
+using data_test::some_samples;
+using data_test::stored;
 
 std::vector<int64_t> labels_of(const std::vector<Batch>& batches) {
   std::vector<int64_t> labels;

@@ -17,7 +17,7 @@ std::vector<ParameterGroup> groups_of(Net& net) {
   return net.groups(example(), Granularity::kChannel);
 }
 
-at::Tensor named(Net& net, const std::string& name) {
+at::Tensor tensor_named(Net& net, const std::string& name) {
   for (const auto& [own, tensor] : net.parameters()) {
     if (own == name) return tensor;
   }
@@ -50,10 +50,10 @@ TEST(ParameterGroups, NormsAreThoseOfAllMembers) {
   const auto sum_but = [](const at::Tensor& w, int64_t axis) {
     return w.detach().to(at::kDouble).square().transpose(0, axis).flatten(1).sum(1);
   };
-  at::Tensor wanted = sum_but(named(*net, "conv1.weight"), 0);
-  wanted += sum_but(named(*net, "conv2.weight"), 1);
+  at::Tensor wanted = sum_but(tensor_named(*net, "conv1.weight"), 0);
+  wanted += sum_but(tensor_named(*net, "conv2.weight"), 1);
   for (const char* vector : {"conv1.bias", "norm.weight", "norm.bias"}) {
-    wanted += named(*net, vector).detach().to(at::kDouble).square();
+    wanted += tensor_named(*net, vector).detach().to(at::kDouble).square();
   }
   EXPECT_TRUE(at::allclose(norms, wanted, 1e-5, 1e-7)) << norms << wanted;
 }
@@ -68,7 +68,7 @@ TEST(Penalty, GradientIsThatOfItsValue) {
     Penalty penalty(settings, groups_of(*net));
     penalty.add_gradients();
     for (const char* name : {"conv1.weight", "norm.weight", "conv2.weight", "fc.weight"}) {
-      const at::Tensor parameter = named(*net, name);
+      const at::Tensor parameter = tensor_named(*net, name);
       at::Tensor flat = parameter.detach().view({-1});
       const auto at = flat.numel() / 2;
       const float before = flat[at].item<float>();

@@ -26,8 +26,7 @@ export const DEFAULTS = { seed: 1, distribution: 'normal', threads: 1, also: [] 
  *   difference  max|a - b| / max|a|, the largest over probes and both optimization levels, of the
  *               output closest to its tolerance or furthest beyond it; null: infinite, or none
  *   tolerance   what was allowed there
- *   noise       the reference's own difference there, between the two levels and when its inputs move
- *               by one unit in the last place
+ *   noise       the reference's own difference between the two levels there
  *   degenerate  no output moves by more than its tolerance between inputs: that proves little
  *   inputs      [{name, type, shape}], with probes, batches and seed: what was fed
  *   outputs     [{name, type, shape, difference, tolerance, noise, signal, degenerate, ...}]
@@ -46,16 +45,14 @@ export async function compare(job, options) {
   const shown = shownValues(original, small, options.also);
   const probes = await chooseProbes(job.original, original, job.specs, options);
 
-  const masked = withOutputs(reference, shown).encode();
-  const wanted = await runLevels(masked, probes.feeds, options);
-  const moved = await runAll(masked, LEVELS[0], probes.feeds.map(moveByUnit), options.threads);
+  const wanted = await runLevels(withOutputs(reference, shown).encode(), probes.feeds, options);
   const found = await orRefusal(
     runSmall(job.small, withOutputs(small, shown), probes.feeds, options),
   );
 
   const base =
     options.tolerance ?? BASE_TOLERANCE[original.usesType('float16') ? 'float16' : 'float32'];
-  const outputs = found.refusal ? [] : measureOutputs(wanted, moved, found, base);
+  const outputs = found.refusal ? [] : measureOutputs(wanted, found, base);
   const mixes = planMixes(plan);
   const worst = worstOf(outputs);
   return {
@@ -134,14 +131,14 @@ const PASSES = new Set([
 /** Inner values to compare too: a class or a saturated score hides what it was made from. */
 function shownValues(original, small, also) {
   for (const name of also) {
-    if (!original.canShow(name) || !small.canShow(name)) {
+    if (!original.knows(name) || !small.knows(name)) {
       throw new UsageError(`--also "${name}": both models must compute it`);
     }
   }
   const outputs = original.outputs.map(({ name }) => name);
   const behind = outputs
     .map((name) => hiddenBehind(original, name))
-    .filter((name) => name && small.canShow(name));
+    .filter((name) => small.knows(name));
   return [...new Set([...also, ...behind])].filter((name) => !outputs.includes(name));
 }
 
@@ -149,7 +146,7 @@ function shownValues(original, small, also) {
 function hiddenBehind(model, output) {
   let hidden;
   for (let node, value = output; (node = model.producers.get(value)); value = node.inputs[0]) {
-    if (HIDES.has(node.opType) && model.canShow(node.inputs[0])) hidden = node.inputs[0];
+    if (HIDES.has(node.opType) && model.knows(node.inputs[0])) hidden = node.inputs[0];
     else if (!PASSES.has(node.opType)) break;
   }
   return hidden;
@@ -182,16 +179,7 @@ async function orRefusal(promise) {
   }
 }
 
-/** Every float32 by one unit in the last place, this way and that: nothing finer can be told. */
-function moveByUnit(feed) {
-  return feed.map((input) => {
-    if (input.type !== 'float32') return input;
-    const data = Float32Array.from(input.data, (x, i) => x * (1 + (i % 2 ? 1 : -1) * 2 ** -23));
-    return { ...input, data };
-  });
-}
-
-function measureOutputs(wanted, moved, found, base) {
+function measureOutputs(wanted, found, base) {
   return wanted[0][0].map(({ name, type, shape }, o) => {
     const match = found[0][0].findIndex((output) => output.name === name);
     const output = { name, type, shape };
@@ -200,18 +188,13 @@ function measureOutputs(wanted, moved, found, base) {
     }
     const a = wanted.map((probes) => probes.map((run) => run[o]));
     const b = found.map((probes) => probes.map((run) => run[match]));
-    return { ...output, ...measure(a, b, moved.map((run) => run[o]), base) };
+    return { ...output, ...measure(a, b, base) };
   });
 }
 
-/**
- * a, b: one output of the reference and of the small model, [level][probe]; moved: that of the
- * reference for moved inputs, [probe].
- */
-function measure(a, b, moved, base) {
-  const noise = largest(
-    [a[1], moved].flatMap((other) => a[0].map((run, p) => differenceOf(run, other[p]))),
-  ).difference;
+/** a, b: one output of the reference and of the small model, [level][probe]. */
+function measure(a, b, base) {
+  const noise = largest(a[0].map((run, p) => differenceOf(run, a[1][p]))).difference;
   const tolerance = Math.max(base, Number.isFinite(noise) ? NOISE_MARGIN * noise : 0);
   const signal = signalOf(a[0]);
   return {

@@ -30,6 +30,10 @@ at::Tensor Call::filled(size_t i, double value) const {
   return in(i).masked_fill(presence(i).logical_not(), value);
 }
 
+at::ScalarType Call::held(at::ScalarType type) const {
+  return widens && (type == at::kHalf || type == at::kBFloat16) ? at::kFloat : type;
+}
+
 int64_t Call::integer(std::string_view attribute, int64_t fallback) const {
   const Attribute* found = find(attribute);
   if (found == nullptr) return fallback;

@@ -25,6 +25,7 @@ class Call {
   /// operand's shape; undefined where all do.
   Tensors present;
   bool training = false;
+  bool widens = false;  ///< halves are held as floats: see GraphModule::widen_halves
 
   int opset() const { return node.opset; }
   size_t outputs() const { return node.outputs.size(); }
@@ -53,7 +54,14 @@ class Call {
   Ints ints(size_t input, std::string_view attribute) const;
 
   /// The same node on other operands, all of them present.
-  Call on(Tensors operands) const { return {node, std::move(operands)}; }
+  Call on(Tensors operands) const {
+    Call call(node, std::move(operands));
+    call.widens = widens;
+    return call;
+  }
+
+  /// The type in which results of a type are held.
+  at::ScalarType held(at::ScalarType type) const;
 
   /// @throws UnsupportedError naming the node
   [[noreturn]] void unsupported(std::string_view what) const;

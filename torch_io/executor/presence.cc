@@ -163,7 +163,8 @@ Tensors padded(const Operator& op, const Call& call, const Tensors& /*outputs*/)
 
 Tensors recurrent(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   const bool directed = call.node.domain.empty();
-  const int64_t hidden = call.in(2).size(-1);
+  const bool projects = !directed && call.has_in(7);
+  const int64_t hidden = projects ? call.in(7).size(1) : call.in(2).size(-1);
   at::Tensor there;
   for (const size_t i : {size_t{1}, size_t{2}, size_t{3}}) {
     if (!call.presence(i).defined()) continue;
@@ -171,6 +172,15 @@ Tensors recurrent(const Operator& /*op*/, const Call& call, const Tensors& outpu
     there = there.defined() ? there.logical_and(found) : found;
   }
   Tensors results(outputs.size());
+  if (projects) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const at::Tensor p = i == 2                       ? (there.defined() ? there[0] : there)
+                           : call.presence(7).defined() ? call.presence(7).any(1)
+                                                        : at::Tensor();
+      if (p.defined() && outputs[i].defined()) results[i] = p.expand(outputs[i].sizes());
+    }
+    return results;
+  }
   if (!there.defined()) return results;
   const bool batch_first = directed && call.integer("layout", 0) == 1;
   for (size_t i = 0; i < outputs.size(); ++i) {

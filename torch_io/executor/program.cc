@@ -19,8 +19,8 @@ bool is_half(const at::Tensor& tensor) {
 }
 
 /// The CPU has few kernels for halves: they are computed as floats, and rounded after each node
-/// unless the program widens them.
-Tensors compute(const Operator& op, Call& call, bool widens) {
+/// unless they are held as floats.
+Tensors compute(const Operator& op, Call& call) {
   at::ScalarType half = at::kFloat;
   for (at::Tensor& input : call.inputs) {
     if (op.own_types || !is_half(input)) continue;
@@ -29,9 +29,9 @@ Tensors compute(const Operator& op, Call& call, bool widens) {
   }
   Tensors results = op.kernel(call);
   for (at::Tensor& result : results) {
-    if (widens && is_half(result)) {
+    if (call.widens && is_half(result)) {
       result = result.to(at::kFloat);
-    } else if (!widens && half != at::kFloat && result.defined() &&
+    } else if (!call.widens && half != at::kFloat && result.defined() &&
                result.scalar_type() == at::kFloat) {
       result = result.to(half);
     }
@@ -46,9 +46,11 @@ class Run {
     values_.resize(program.names.size());
     if (program.masked) present_.resize(program.names.size());
     if (program.masked) small_.resize(program.names.size());
+    if (program.masked) constant_.resize(program.names.size());
     for (size_t v = 0; v < values_.size(); ++v) {
       const WeightId weight = program.weight_of[v];
       if (weight == kNone) continue;
+      if (program.masked) constant_[v] = true;
       const HeldWeight& held = program.weights[position(weight)];
       if (held.read) continue;
       values_[v] = held.tensor;
@@ -124,6 +126,7 @@ class Run {
   void take(const Step& step) {
     Call call(step.node, {});
     call.training = training_;
+    call.widens = program_.widens;
     bool absences = false;
     for (const ValueId v : step.node.inputs) {
       call.inputs.push_back(v == kNone ? at::Tensor() : values_[position(v)]);
@@ -133,11 +136,11 @@ class Run {
     }
     if (step.zeroed >= 0) zero(call, static_cast<size_t>(step.zeroed));
     if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
-    Tensors results =
-        step.node.bodies.empty() ? compute(*step.op, call, program_.widens) : branch(call);
+    Tensors results = step.node.bodies.empty() ? compute(*step.op, call) : branch(call);
     results.resize(step.node.outputs.size());
     if (absences) set_present(step, call, results);
     if (program_.masked) set_small(step, call);
+    if (program_.masked && reads_constants_only(step)) mark_constant(step);
     for (size_t i = 0; i < results.size(); ++i) {
       const ValueId v = step.node.outputs[i];
       if (v == kNone) continue;
@@ -190,11 +193,24 @@ class Run {
   bool reads_sizes_only(const Step& step) const {
     bool any = false;
     for (const ValueId v : step.node.inputs) {
-      if (v == kNone || program_.weight_of[position(v)] != kNone) continue;
+      if (v == kNone || constant_[position(v)]) continue;
       if (!small_[position(v)].defined()) return false;
       any = true;
     }
     return any;
+  }
+
+  /// Weights, and what is computed from them alone: the exponent of a size, cast to its type.
+  bool reads_constants_only(const Step& step) const {
+    return !step.node.inputs.empty() &&
+           std::all_of(step.node.inputs.begin(), step.node.inputs.end(),
+                       [&](ValueId v) { return v == kNone || constant_[position(v)]; });
+  }
+
+  void mark_constant(const Step& step) {
+    for (const ValueId v : step.node.outputs) {
+      if (v != kNone) constant_[position(v)] = true;
+    }
   }
 
   /// A size that enters the arithmetic as a real number is that of the small network, or what the
@@ -252,7 +268,8 @@ class Run {
   const Observer& observer_;
   Tensors values_;
   Tensors present_;
-  Tensors small_;  ///< of what is computed from shapes
+  Tensors small_;               ///< of what is computed from shapes
+  std::vector<bool> constant_;  ///< masked execution: computed from weights alone
 };
 
 }  // namespace

@@ -48,6 +48,7 @@ struct Cell {
   at::Tensor wb;
   at::Tensor rb;
   at::Tensor p;  ///< [(3 h)]: input, output, forget
+  at::Tensor m;  ///< [q h]: the output and what returns are q numbers made of h; torch's alone
   std::vector<Function> functions;
   double clip = 0;
   bool input_forget = false;
@@ -77,7 +78,8 @@ State lstm_step(const Cell& cell, const at::Tensor& xw, const State& s) {
   const at::Tensor i = cell.functions[0](seen(0, s.c));
   const at::Tensor f = cell.input_forget ? 1 - i : cell.functions[0](seen(2, s.c));
   const at::Tensor c = f * s.c + i * cell.functions[1](clipped(cell, gate[3]));
-  return {cell.functions[0](seen(1, c)) * cell.functions[2](c), c};
+  const at::Tensor h = cell.functions[0](seen(1, c)) * cell.functions[2](c);
+  return {cell.m.defined() ? at::matmul(h, cell.m.t()) : h, c};
 }
 
 State gru_step(const Cell& cell, const at::Tensor& xw, const State& s) {
@@ -194,7 +196,7 @@ at::Tensor reordered(const at::Tensor& rows, const Ints& order) {
   return at::cat(picked);
 }
 
-/// One layer, one direction: x w_ih w_hh b_ih? b_hh? h0? c0?; gates as torch orders them.
+/// One layer, one direction: x w_ih w_hh b_ih? b_hh? h0? c0? w_hr?; gates as torch orders them.
 Tensors torch_layer(const Call& call, const Kind& kind, const Ints& order) {
   const at::Tensor& x = call.in(0);
   Cell cell;
@@ -203,14 +205,16 @@ Tensors torch_layer(const Call& call, const Kind& kind, const Ints& order) {
   cell.wb = reordered(call.in(3), order);
   cell.rb = reordered(call.in(4), order);
   cell.linear_before_reset = true;
+  if (call.has_in(7)) cell.m = call.in(7);
   for (const std::string& name : kind.activations) {
     cell.functions.push_back(function_of(call, name, {}, {}));
   }
-  const auto initial = [&](size_t operand) {
-    if (!call.has_in(operand)) return at::zeros({x.size(1), cell.r.size(1)}, x.options());
+  const auto initial = [&](size_t operand, int64_t width) {
+    if (!call.has_in(operand)) return at::zeros({x.size(1), width}, x.options());
     return call.in(operand)[0];
   };
-  State state{initial(5), kind.gates == 4 ? initial(6) : at::Tensor()};
+  State state{initial(5, cell.r.size(1)),
+              kind.gates == 4 ? initial(6, cell.r.size(0) / 4) : at::Tensor()};
   const bool reverse = call.integer("reverse", 0) != 0;
   const Sequence sequence = run(cell, kind.step, x, state, {}, reverse);
   Tensors results{sequence.y, sequence.last.h.unsqueeze(0)};

@@ -60,6 +60,12 @@ void follow_recurrent(Layer& layer, const LayerEdit& edit) {
     sizes.projected = projection->size(0);
   }
   check_weights(layer, sizes, edit);
+  if (sizes.projected == sizes.hidden) {
+    throw errors::not_possible(edit.path, "a recurrent layer",
+                               "libtorch takes a projection as wide as what it projects for none; "
+                               "both would be " +
+                                   std::to_string(sizes.hidden));
+  }
   edit.agrees("hidden_size", sizes.hidden);
   layer.options.input_size(sizes.input).hidden_size(sizes.hidden);
   layer.options_base.input_size(sizes.input).hidden_size(sizes.hidden);

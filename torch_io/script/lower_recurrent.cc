@@ -2,6 +2,8 @@
 //
 //   Lstm(x[t n i], w_ih[(4 h) i], w_hh[(4 h) h], b_ih?, b_hh?, h0[1 n h], c0[1 n h])
 //     -> y[t n h], hn[1 n h], cn[1 n h]
+//
+// An Lstm that projects has w_hr[p h] as its last operand; then h0, y and hn have p numbers.
 #include <algorithm>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
@@ -20,10 +22,16 @@ struct Stack {
   std::vector<ValueId> zeros = {};   // the same, where they are zero
   size_t state_count = 0;
   bool biases = true;
+  bool projects = false;
   int64_t layers = 1;
   int64_t directions = 1;
   bool batch_first = false;
 };
+
+/// Parameters of one layer in one direction.
+int64_t parameters_of(const Stack& stack) {
+  return (stack.biases ? 4 : 2) + (stack.projects ? 1 : 0);
+}
 
 struct Step {
   ValueId y;
@@ -84,17 +92,30 @@ void tie_widths(Call& call, ValueId states, std::vector<ValueId> zeros) {
   call.out.keep(joined(call, zeros, 0));
 }
 
+/// The same of an LSTM that projects, whose two states have a width each.
+void tie_projected(Call& call, const std::vector<ValueId>& states,
+                   const std::vector<ValueId>& zeros) {
+  for (size_t s = 0; s < states.size(); ++s) {
+    tie_widths(call, states[s], zeros.empty() ? zeros : std::vector{zeros[s]});
+  }
+}
+
 /// One layer in one direction; `first` is its first parameter.
 Step step(Call& call, const Stack& stack, ValueId x, int64_t i, bool reverse) {
-  const size_t each = stack.biases ? 4 : 2;
+  const size_t plain = stack.biases ? 4 : 2;
+  const auto each = static_cast<size_t>(parameters_of(stack));
   const size_t first = static_cast<size_t>(i) * each;
   call.require(stack.parameters.size() >= first + each);
   std::vector<Operand> inputs{{x}};
   for (size_t p = 0; p < 4; ++p) {
-    inputs.push_back(p < each ? stack.parameters[first + p] : Operand{});
+    inputs.push_back(p < plain ? stack.parameters[first + p] : Operand{});
   }
   for (const ValueId states : stack.states) {
     inputs.push_back({state_at(call, states, i, stack.layers * stack.directions)});
+  }
+  if (stack.projects) {
+    inputs.resize(7);
+    inputs.push_back(stack.parameters[first + plain]);
   }
   Attributes attributes{{"reverse", int64_t{reverse ? 1 : 0}}};
   if (stack.op == "Rnn") attributes.with("nonlinearity", stack.nonlinearity);
@@ -104,9 +125,8 @@ Step step(Call& call, const Stack& stack, ValueId x, int64_t i, bool reverse) {
 }
 
 void stacked(Call& call, const Stack& stack, ValueId x) {
-  const auto each = static_cast<int64_t>(stack.biases ? 4 : 2);
   call.require(static_cast<int64_t>(stack.parameters.size()) ==
-               each * stack.layers * stack.directions);
+               parameters_of(stack) * stack.layers * stack.directions);
   if (stack.batch_first) x = swapped(call, x);
   std::vector<std::vector<ValueId>> last(stack.state_count);
   for (int64_t layer = 0; layer < stack.layers; ++layer) {
@@ -120,10 +140,15 @@ void stacked(Call& call, const Stack& stack, ValueId x) {
   }
   if (stack.batch_first) x = swapped(call, x);
   call.give(x);
+  std::vector<ValueId> states;
   for (size_t s = 0; s < last.size(); ++s) {
-    const ValueId states = joined(call, last[s], 0);
-    if (s == 0) tie_widths(call, states, stack.zeros);
-    call.give(s + 1, Binding::tensor(states));
+    states.push_back(joined(call, last[s], 0));
+    call.give(s + 1, Binding::tensor(states.back()));
+  }
+  if (stack.projects) {
+    tie_projected(call, states, stack.zeros);
+  } else {
+    tie_widths(call, states.front(), stack.zeros);
   }
 }
 
@@ -136,6 +161,9 @@ void recurrent(Call& call, Stack stack) {
   stack.layers = call.integer(4);
   stack.directions = call.flag(7) ? 2 : 1;
   stack.batch_first = call.flag(8);
+  const int64_t runs = stack.layers * stack.directions;
+  stack.projects = stack.op == "Lstm" &&
+                   static_cast<int64_t>(stack.parameters.size()) > parameters_of(stack) * runs;
   stacked(call, stack, x.value);
 }
 

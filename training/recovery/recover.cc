@@ -26,7 +26,8 @@ constexpr int64_t kLargestBatch = 64;
 
 class Recovery {
  public:
-  Recovery(const Graph& original, const Plan& plan, const Dataset& data, const RecoverOptions& options)
+  Recovery(const Graph& original, const Plan& plan, const Dataset& data,
+           const RecoverOptions& options)
       : dense_(original),
         small_(original, plan),
         data_(data),
