@@ -1,10 +1,12 @@
 // Nodes that run graphs. Nothing that crosses their boundary shrinks; the nodes inside are nodes
 // like all others.
 //
-//   If    (condition)                 branches ()                         -> results
-//   Loop  (most, condition, states…)  body (turn, condition, states…)     -> condition, states…,
-//   scans… Scan  (states…, sequences…)       body (states…, slices…)             -> states…,
-//   slices…
+//   If    (condition)                 branches ()
+//         -> results
+//   Loop  (most, condition, states…)  body (turn, condition, states…)
+//         -> condition, states…, scans…
+//   Scan  (states…, sequences…)       body (states…, slices…)
+//         -> states…, slices…
 #include "parsimony/graph/rules/control.h"
 
 #include <algorithm>
