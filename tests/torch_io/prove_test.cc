@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <optional>
 
 #include "parsimony/api/prune.h"
 #include "parsimony/graph/errors.h"
@@ -76,6 +77,26 @@ onnx::ModelProto half_model(int width) {
   return model;
 }
 
+/// `half_model` read from its file, and a plan for half of its channels.
+class HalfPruned {
+ public:
+  explicit HalfPruned(int width) {
+    std::ofstream out(folder_ / "half.onnx", std::ios::binary);
+    half_model(width).SerializeToOstream(&out);
+    out.close();
+    file_.emplace(folder_ / "half.onnx");
+    graph = onnx_io::to_graph(*file_);
+    pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), {});
+  }
+
+  Graph graph;
+  Pruning pruning;
+
+ private:
+  const test::TemporaryFolder folder_;
+  std::optional<onnx_io::ModelFile> file_;
+};
+
 class Runs : public Runner {
  public:
   explicit Runs(Computation run) : run_(std::move(run)) {}
@@ -139,15 +160,9 @@ TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
 
 /// Wide enough that rounding after each node would exceed the tolerance.
 TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
-  const onnx::ModelProto model = half_model(384);
-  const test::TemporaryFolder folder;
-  {
-    std::ofstream out(folder / "half.onnx", std::ios::binary);
-    model.SerializeToOstream(&out);
-  }
-  onnx_io::ModelFile file(folder / "half.onnx");
-  Graph graph = onnx_io::to_graph(file);
-  const Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), {});
+  HalfPruned net(384);
+  const Graph& graph = net.graph;
+  const Pruning& pruning = net.pruning;
   ASSERT_FALSE(pruning.plan.empty());
   Reference reference(graph, pruning.analysis.probe, false, masked_run(graph, pruning.plan), {});
   GraphEditor small(graph, GraphEditor::Elements::kAll);
@@ -163,18 +178,12 @@ TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
 }
 
 TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
-  const onnx::ModelProto model = half_model(24);
-  const test::TemporaryFolder folder;
-  {
-    std::ofstream out(folder / "half.onnx", std::ios::binary);
-    model.SerializeToOstream(&out);
-  }
-  onnx_io::ModelFile file(folder / "half.onnx");
-  Graph graph = onnx_io::to_graph(file);
-  const Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), {});
+  HalfPruned net(24);
+  const Graph& graph = net.graph;
+  const Pruning& pruning = net.pruning;
   int asked = 0;
   int released = 0;
-  graph.release = [&](const Weight&) { ++released; };
+  net.graph.release = [&](const Weight&) { ++released; };
   const auto every = [&](const Weight&) { return ++asked > 0; };
   const std::vector<at::Tensor> inputs = random_inputs(graph, {}, 1);
   EXPECT_TRUE(at::equal(plain_run(graph)(inputs).at(0), plain_run(graph, every)(inputs).at(0)));
