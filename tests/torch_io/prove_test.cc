@@ -53,7 +53,8 @@ Proof compare(const Computation& original, const Computation& small) {
 
 const Computation kTwice = each([](const at::Tensor& x) { return 2 * x; });
 
-/// x · w0 … w11 with a Relu in between, in float32 and back as exporters do it for norms.
+/// x · w0 … w11, divided by the mean magnitude in between: in float32 and back, as norms are
+/// exported.
 onnx::ModelProto half_model(int width) {
   std::string text = "g (float16[4," + std::to_string(width) + "] x) => (float16[4," +
                      std::to_string(width) + "] y) { ";
@@ -64,8 +65,9 @@ onnx::ModelProto half_model(int width) {
     const std::string to = i + 1 == kLayers ? "y" : "m" + n;
     text += to + " = MatMul(" + from + ", w" + n + ") ";
     if (i + 1 < kLayers) {
-      text += "f" + n + " = Cast<to = 1>(m" + n + ") r" + n + " = Relu(f" + n + ") h" + n +
-              " = Cast<to = 10>(r" + n + ") ";
+      text += "f" + n + " = Cast<to = 1>(m" + n + ") a" + n + " = Abs(f" + n + ") n" + n +
+              " = ReduceMean<axes = [1]>(a" + n + ") d" + n + " = Div(f" + n + ", n" + n + ") h" +
+              n + " = Cast<to = 10>(d" + n + ") ";
     }
     from = "h" + n;
   }
