@@ -59,11 +59,11 @@ std::optional<size_t> distance(std::string_view wanted, std::string_view candida
   return kMaxLength + (at == 0 ? 1 : 2);
 }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-std::string at_node(std::string_view node) { return "node " + quoted(node) + ": "; }
+std::string at_node(std::string_view node) { return "node " + in_quotes(node) + ": "; }
 
 }  // namespace
+
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates) {
   const std::string lower_wanted = lower(wanted);
@@ -78,9 +78,9 @@ std::string did_you_mean(std::string_view wanted, std::span<const std::string> c
     if (!known && nearest.size() < kMaxCandidates) nearest.push_back(candidate);
   }
   if (nearest.empty()) return {};
-  std::string text = " Did you mean " + quoted(nearest[0]);
+  std::string text = " Did you mean " + in_quotes(nearest[0]);
   for (size_t i = 1; i < nearest.size(); ++i) {
-    text += (i + 1 == nearest.size() ? " or " : ", ") + quoted(nearest[i]);
+    text += (i + 1 == nearest.size() ? " or " : ", ") + in_quotes(nearest[i]);
   }
   return text + "?";
 }
@@ -94,13 +94,13 @@ ModelError shape_mismatch(std::string_view node, std::string_view what, std::str
 }
 
 ModelError bad_dimension(std::string_view tensor, std::string_view dims) {
-  const std::string where = tensor.empty() ? "" : "tensor " + quoted(tensor) + ": ";
+  const std::string where = tensor.empty() ? "" : "tensor " + in_quotes(tensor) + ": ";
   return ModelError(where + "wrong dims " + std::string(dims) +
                     ": dimensions are 0 or more and have at most 2^48 elements together");
 }
 
 ModelError missing_tensor(std::string_view node, std::string_view tensor) {
-  return ModelError(at_node(node) + "tensor " + quoted(tensor) +
+  return ModelError(at_node(node) + "tensor " + in_quotes(tensor) +
                     " is neither a graph input, nor an initializer, nor the output of a node");
 }
 
@@ -109,21 +109,21 @@ ModelError cycle(std::string_view node) {
 }
 
 ModelError produced_twice(std::string_view node, std::string_view tensor) {
-  return ModelError(at_node(node) + "output " + quoted(tensor) +
+  return ModelError(at_node(node) + "output " + in_quotes(tensor) +
                     " is already a graph input, an initializer or the output of another node");
 }
 
 ModelError nan_weight(std::string_view tensor, int64_t index) {
-  return ModelError("tensor " + quoted(tensor) + ": element " + std::to_string(index) +
+  return ModelError("tensor " + in_quotes(tensor) + ": element " + std::to_string(index) +
                     " is not a number; channels with such weights cannot be ranked");
 }
 
 ModelError bad_attribute(std::string_view node, std::string_view attribute, std::string_view why) {
-  return ModelError(at_node(node) + "attribute " + quoted(attribute) + ": " + std::string(why));
+  return ModelError(at_node(node) + "attribute " + in_quotes(attribute) + ": " + std::string(why));
 }
 
 UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype) {
-  return UnsupportedError("tensor " + quoted(tensor) + ": wanted numbers, found element type " +
+  return UnsupportedError("tensor " + in_quotes(tensor) + ": wanted numbers, found element type " +
                           std::string(dtype));
 }
 

@@ -57,6 +57,9 @@ class VerificationError : public Error {
   using Error::Error;
 };
 
+/// "name", as messages show it.
+std::string in_quotes(std::string_view text);
+
 /// " Did you mean "a" or "b"?" for the candidates closest to `wanted`; empty if none is near.
 std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates);
 

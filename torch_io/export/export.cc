@@ -17,7 +17,7 @@ namespace parsimony {
 namespace {
 
 /// "x float32[batch, 3, 224, 224]"
-std::string described(const Value& value) {
+std::string signature(const Value& value) {
   std::string dims;
   for (size_t d = 0; value.declared && d < value.declared->size(); ++d) {
     const bool named = d < value.symbols.size() && !value.symbols[d].empty();
@@ -80,9 +80,9 @@ void describe(const Graph& graph, const std::vector<InputSpec>& specs, const Gra
               Exported& exported) {
   exported.opset = onnx_io::kExportOpset;
   exported.nodes = std::ssize(graph.nodes);
-  for (const ValueId input : graph.inputs) exported.inputs.push_back(described(graph.value(input)));
+  for (const ValueId input : graph.inputs) exported.inputs.push_back(signature(graph.value(input)));
   for (const ValueId output : graph.outputs) {
-    exported.outputs.push_back(described(graph.value(output)));
+    exported.outputs.push_back(signature(graph.value(output)));
   }
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!specs[i].value) continue;

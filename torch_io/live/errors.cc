@@ -5,14 +5,12 @@
 namespace parsimony::torch_io::live::errors {
 namespace {
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string of_tensor(std::string_view tensor) { return "tensor " + in_quotes(tensor) + ": "; }
 
-std::string of_tensor(std::string_view tensor) { return "tensor " + quoted(tensor) + ": "; }
-
-std::string of_parameter(std::string_view name) { return "parameter " + quoted(name) + ": "; }
+std::string of_parameter(std::string_view name) { return "parameter " + in_quotes(name) + ": "; }
 
 std::string of_module(std::string_view path) {
-  return path.empty() ? std::string("the module: ") : "module " + quoted(path) + ": ";
+  return path.empty() ? std::string("the module: ") : "module " + in_quotes(path) + ": ";
 }
 
 std::string shape_text(std::span<const int64_t> dims) {
@@ -30,7 +28,7 @@ std::string numbers(const HostTensor& constant) {
 }
 
 std::string described(const ForwardConstant& constant) {
-  std::string text = quoted(constant.node);
+  std::string text = in_quotes(constant.node);
   if (!constant.what.empty()) {
     text += " " + constant.what;
   } else if (constant.input >= 0) {
@@ -43,12 +41,12 @@ std::string described(const ForwardConstant& constant) {
 }  // namespace
 
 ModelError no_such_tensor(std::string_view name, std::span<const std::string> known) {
-  return ModelError("the module has no parameter or buffer " + quoted(name) + "." +
+  return ModelError("the module has no parameter or buffer " + in_quotes(name) + "." +
                     did_you_mean(name, known));
 }
 
 ModelError shared_differs(std::string_view name, std::string_view other) {
-  return ModelError(of_tensor(name) + "it is also registered as " + quoted(other) +
+  return ModelError(of_tensor(name) + "it is also registered as " + in_quotes(other) +
                     ", of which other indices are to stay");
 }
 
@@ -58,15 +56,17 @@ ModelError too_many_zeros(std::string_view name, int64_t count, int64_t elements
 }
 
 UnsupportedError cannot_copy(std::string_view name, std::string_view of) {
-  return UnsupportedError(
-      of_tensor(of) + "two layers share it and each would keep a part of its own (" + quoted(name) +
-      "); a module's parameters cannot be separated from "
-      "outside: register one for each layer");
+  return UnsupportedError(of_tensor(of) +
+                          "two layers share it and each would keep a part of its own (" +
+                          in_quotes(name) +
+                          "); a module's parameters cannot be separated from "
+                          "outside: register one for each layer");
 }
 
 ModelError bad_attribute(std::string_view module, std::string_view attribute,
                          std::string_view why) {
-  return ModelError(of_module(module) + "attribute " + quoted(attribute) + ": " + std::string(why));
+  return ModelError(of_module(module) + "attribute " + in_quotes(attribute) + ": " +
+                    std::string(why));
 }
 
 ModelError attribute_differs(std::string_view module, std::string_view attribute,

@@ -4,8 +4,6 @@ namespace parsimony::training::errors {
 
 namespace {
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
-
 std::string at(std::string_view file) { return std::string(file) + ": "; }
 
 std::string at(std::string_view file, int64_t offset) {
@@ -21,12 +19,12 @@ std::string list(std::span<const std::string> words) {
 }  // namespace
 
 ConfigError unknown_dataset(std::string_view name, std::span<const std::string> known) {
-  return ConfigError("unknown data set " + quoted(name) + "; known are " + list(known) + "." +
+  return ConfigError("unknown data set " + in_quotes(name) + "; known are " + list(known) + "." +
                      did_you_mean(name, known));
 }
 
 ConfigError bad_spec(std::string_view spec, std::string_view wanted) {
-  return ConfigError("data " + quoted(spec) + ": wanted " + std::string(wanted));
+  return ConfigError("data " + in_quotes(spec) + ": wanted " + std::string(wanted));
 }
 
 ConfigError bad_data_option(std::string_view option, std::string_view found,
@@ -36,13 +34,13 @@ ConfigError bad_data_option(std::string_view option, std::string_view found,
 }
 
 ConfigError split_too_small(std::string_view spec, int64_t samples, std::string_view part) {
-  return ConfigError("data " + quoted(spec) + ": a split of " + std::to_string(samples) +
+  return ConfigError("data " + in_quotes(spec) + ": a split of " + std::to_string(samples) +
                      " samples leaves none to " + std::string(part) +
                      " with; give a test part or another share");
 }
 
 IoError cannot_list(std::string_view folder, std::string_view why) {
-  return IoError("cannot list " + quoted(folder) + ": " + std::string(why));
+  return IoError("cannot list " + in_quotes(folder) + ": " + std::string(why));
 }
 
 IoError no_such_files(std::string_view folder, std::string_view wanted) {
@@ -91,7 +89,7 @@ ModelError counts_differ(std::string_view values, int64_t samples, std::string_v
 }
 
 ModelError parts_differ(std::string_view spec, std::string_view train, std::string_view test) {
-  return ModelError("data " + quoted(spec) + ": samples to test with are " + std::string(test) +
+  return ModelError("data " + in_quotes(spec) + ": samples to test with are " + std::string(test) +
                     ", those to train with " + std::string(train));
 }
 
@@ -118,7 +116,7 @@ UnsupportedError fortran_order(std::string_view file) {
 
 UnsupportedError bad_element(std::string_view file, std::string_view descr,
                              std::string_view wanted) {
-  return UnsupportedError(at(file) + "elements of type " + quoted(descr) + ", wanted " +
+  return UnsupportedError(at(file) + "elements of type " + in_quotes(descr) + ", wanted " +
                           std::string(wanted));
 }
 
@@ -132,7 +130,7 @@ ModelError no_images(std::string_view folder) {
 
 ModelError unknown_class(std::string_view folder, std::string_view name,
                          std::span<const std::string> classes) {
-  return ModelError(at(folder) + "class " + quoted(name) + " is not among those to train with." +
+  return ModelError(at(folder) + "class " + in_quotes(name) + " is not among those to train with." +
                     did_you_mean(name, classes));
 }
 

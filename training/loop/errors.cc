@@ -3,22 +3,17 @@
 #include <string>
 
 namespace parsimony::training::errors {
-namespace {
-
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-}  // namespace
 
 UnsupportedError half_needs_cuda() {
   return UnsupportedError("precision fp16 needs a CUDA device; the CPU has bf16 and fp32");
 }
 
 ConfigError bad_device(std::string_view device) {
-  return ConfigError("--device " + quoted(device) + ": wanted auto, cpu or cuda:N");
+  return ConfigError("--device " + in_quotes(device) + ": wanted auto, cpu or cuda:N");
 }
 
 UnsupportedError no_such_device(std::string_view device, std::string_view why) {
-  return UnsupportedError("device " + quoted(device) + " is not there: " + std::string(why));
+  return UnsupportedError("device " + in_quotes(device) + " is not there: " + std::string(why));
 }
 
 ModelError does_not_fit(std::string_view why) {
@@ -72,7 +67,7 @@ VerificationError not_proven(std::string_view worst, std::string_view guilty) {
 }
 
 ModelError other_values(std::string_view name, std::string_view why) {
-  return ModelError("tensor " + quoted(name) + ": " + std::string(why));
+  return ModelError("tensor " + in_quotes(name) + ": " + std::string(why));
 }
 
 ConfigError no_scale() {
