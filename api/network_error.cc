@@ -135,6 +135,19 @@ double NetworkComparison::unexplained(const Graph& small) const {
   return parsimony::unexplained(outputs_of(small), wanted_);
 }
 
+int NetworkComparison::samples() const {
+  return static_cast<int>(data_.labels.empty() ? data_.batches.size() : data_.labels.size());
+}
+
+double NetworkComparison::explained(const Graph& small) const {
+  const auto compares = [](const TensorBytes& output) { return is_floating(output.dtype); };
+  const bool any =
+      !wanted_.empty() && std::any_of(wanted_.front().begin(), wanted_.front().end(), compares);
+  if (!any) return 0;
+  const double lost = unexplained(small);
+  return std::max(0.0, 1 - lost * lost);
+}
+
 std::vector<std::vector<TensorBytes>> NetworkComparison::outputs_of(const Graph& graph) const {
   const std::unique_ptr<Executable> network = open_(graph);
   std::vector<std::vector<TensorBytes>> outputs;

@@ -47,7 +47,12 @@ class NetworkComparison {
   double operator()(const Graph& small) const;
   /// See unexplained(); labels or not.
   double unexplained(const Graph& small) const;
+  /// 1 − unexplained²: the share of what the outputs say that `small` still says, 0..1; 0 where no
+  /// output is a floating-point tensor.
+  double explained(const Graph& small) const;
   double accuracy() const { return accuracy_; }  ///< of the original; -1 without labels
+  /// Those with labels; without, batches.
+  int samples() const;
 
  private:
   std::vector<std::vector<TensorBytes>> outputs_of(const Graph& graph) const;

@@ -149,7 +149,7 @@ class Planner {
     measure();
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
     pruning_.allocation = timed_("score", [&] {
-      return allocate(graph_, sample, coupling, settings_, criterion(), options_.choose);
+      return allocate(graph_, sample, coupling, settings_, criterion(), options_.choose, worth());
     });
     if (asks_for_latency(settings_)) {
       pruning_.latency = timed_("measure", [&] { return spend(); });
@@ -176,6 +176,18 @@ class Planner {
     return {options_.seed, needs_.empty() ? nullptr : &statistics_, options_.score};
   }
 
+  /// What outputs keep; nothing where no network can be run.
+  WorthFunction worth() const {
+    if (!options_.fidelity) return {};
+    return [this, meter = std::optional<WorthMeter>()](std::span<const int> groups,
+                                                       const Candidate& candidate) mutable {
+      const Analysis& analysis = pruning_.analysis;
+      const Coupled network{graph_, analysis.probe, analysis.facts, analysis.coupling};
+      if (!meter) meter.emplace(network, options_.fidelity);
+      return meter->shares(groups, candidate);
+    };
+  }
+
   void require_measurement() const {
     if (needs_.empty() || options_.measure) return;
     if (needs_.channels.contains(Measure::kMovement)) throw errors::needs_training("movement");
@@ -194,9 +206,9 @@ class Planner {
   LatencyOutcome spend() {
     const Analysis& analysis = pruning_.analysis;
     LatencyTables own;
-    return spend_latency({graph_, analysis.probe, analysis.coupling, settings_, criterion()},
-                         options_.latency, options_.tables == nullptr ? own : *options_.tables,
-                         pruning_.allocation);
+    return spend_latency(
+        {graph_, analysis.probe, analysis.coupling, settings_, criterion(), options_.fidelity},
+        options_.latency, options_.tables == nullptr ? own : *options_.tables, pruning_.allocation);
   }
 
   /// Of what was selected, and of the masks from outside, the channels that can go exactly.

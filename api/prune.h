@@ -35,6 +35,7 @@ struct PruneOptions {
   Observe observe;                 ///< with exact constants; without it none but zeros are removed
   ScoreFunction score;             ///< a criterion of one's own, in place of what is asked for
   ChooseFunction choose;           ///< an allocator of one's own
+  Fidelity fidelity;               ///< runs networks, where outputs say which channels go
   Measurement measure;             ///< runs data through the network, where a criterion needs it
   std::function<void(std::string_view stage)> progress;  ///< told what begins; may be empty
   LatencyBudgetOptions latency;                          ///< for budgets of milliseconds

@@ -2,10 +2,9 @@
 
 #include <cmath>
 
+#include "parsimony/api/trial.h"
 #include "parsimony/graph/errors.h"
-#include "parsimony/graph/graph_editor.h"
 #include "parsimony/pruners/budget.h"
-#include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {
 namespace {
@@ -22,13 +21,9 @@ std::optional<double> error_without(const Graph& graph, const Analysis& analysis
   }
   std::vector<std::vector<double>> scores(analysis.coupling.groups.size());
   if (keep_at_least_one(analysis.coupling, scores, masks) > 0) return std::nullopt;
-  const PlanAttempt made = make_plan(graph, analysis.facts, analysis.coupling, masks);
-  if (!made.refused.empty()) return std::nullopt;
-  GraphEditor small(graph, GraphEditor::Elements::kAll);
-  replay(made.plan, small);
-  const auto wanted = predict_shapes(analysis.facts, analysis.coupling, masks);
-  if (!disagreements(small.graph(), analysis.probe, wanted).empty()) return std::nullopt;
-  return error_of(small.graph());
+  const auto small = cut({graph, analysis.probe, analysis.facts, analysis.coupling}, masks);
+  if (!small) return std::nullopt;
+  return error_of(small->graph());
 }
 
 }  // namespace

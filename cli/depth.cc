@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/api/network_error.h"
+#include "parsimony/cli/comparison.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/speedup/small_network.h"
@@ -21,9 +21,7 @@ PlanError as_pruned(const Graph& original, const CalibrationOrder& data) {
   auto comparison = std::make_shared<std::unique_ptr<NetworkComparison>>();
   return [&original, data, comparison](const Plan& plan) {
     if (!*comparison) {
-      *comparison = std::make_unique<NetworkComparison>(
-          original, [](const Graph& graph) { return torch_component().runner(graph); },
-          torch_component().samples(original, data));
+      *comparison = std::make_unique<NetworkComparison>(compare_with(original, data, {}));
     }
     return (*comparison)->unexplained(SmallNetwork(original, plan).graph());
   };

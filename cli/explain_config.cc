@@ -20,6 +20,8 @@ const char* name_of(Scope scope) {
       return "global";
     case Scope::kIsomorphic:
       return "isomorphic";
+    case Scope::kOutputs:
+      return "outputs";
     case Scope::kLocal:
       break;
   }

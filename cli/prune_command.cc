@@ -8,6 +8,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/comparison.h"
 #include "parsimony/cli/depth.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/latency_budget.h"
@@ -52,6 +53,13 @@ LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyWorkshop& wor
   return row;
 }
 
+/// Does the configuration have groups ranked by what the outputs lose?
+bool asks_for_outputs(const ConfigList& config) {
+  return std::any_of(config.entries.begin(), config.entries.end(), [](const ConfigEntry& entry) {
+    return !entry.exclude && entry.request.scope == Scope::kOutputs;
+  });
+}
+
 /// Why the plan is empty.
 std::string reason_for_nothing(const Pruning& pruning) {
   if (pruning.analysis.coupling.groups.empty()) {
@@ -90,6 +98,9 @@ class PruneRun {
       workshop_.emplace(options_.latency, threads_, prune_options.inputs);
       workshop_->lend(prune_options);
     }
+    if (workshop_ || asks_for_outputs(config)) {
+      judge_by_outputs(resolved(options_.calibration, config), config, prune_options);
+    }
     prune_options.observe = [this](const auto&... what) {
       torch_component().choose_threads(threads_);
       return torch_component().observe(what...);
@@ -115,6 +126,21 @@ class PruneRun {
   void read() {
     progress_.begin("read");
     timed(report_.timings, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
+  }
+
+  /// Lends what runs networks and compares their outputs. A budget of milliseconds does without it
+  /// where libtorch cannot run the network.
+  void judge_by_outputs(const CalibrationOrder& data, const ConfigList& config,
+                        PruneOptions& prune_options) {
+    try {
+      const Graph& original = model_->graph();
+      torch_component().choose_threads(threads_);
+      comparison_.emplace(compare_with(original, data, {prune_options.inputs}));
+      prune_options.fidelity = [this](const Graph& small) { return comparison_->explained(small); };
+    } catch (const UnsupportedError& error) {
+      if (asks_for_outputs(config)) throw;
+      unjudged_ = error.what();
+    }
   }
 
   struct Planned {
@@ -159,6 +185,7 @@ class PruneRun {
     }
     report_.kept_whole = pruning_.plan.kept_whole;
     report_.notes = pruning_.notes;
+    if (!unjudged_.empty()) report_.notes.push_back("widths are worth their scores: " + unjudged_);
     if (pruning_.latency) report_.latency = latency_row(*pruning_.latency, *workshop_);
     if (pruning_.plan.empty()) {
       report_.notes.insert(report_.notes.begin(),
@@ -272,6 +299,8 @@ class PruneRun {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Prover> prover_;
   std::optional<LatencyWorkshop> workshop_;
+  std::optional<NetworkComparison> comparison_;
+  std::string unjudged_;  ///< why outputs do not say what widths are worth
   std::optional<Graph> shallow_;
   Pruning pruning_;
   PruneReport report_;

@@ -36,9 +36,9 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
       ->delimiter(',');
   add("--exclude", shorthand.exclude, "Layers to leave whole, up to the next option", "NAME");
   add("--scope", shorthand.scope,
-      "The ratio holds for each layer (local, the default), for all together (global), or for "
-      "those "
-      "in like sub-graphs together (isomorphic)",
+      "The ratio holds for each layer (local, the default), for all together (global), for those "
+      "in like sub-graphs together (isomorphic), or for all together by what the outputs lose "
+      "(outputs)",
       "SCOPE");
   add("--budget", shorthand.budget,
       "What the ratio is a share of: channels (the default), params, macs or weights; or, without "

@@ -8,6 +8,7 @@
 #include "parsimony/api/sensitivity.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/comparison.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
@@ -19,7 +20,6 @@
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/sensitivity.h"
-#include "parsimony/runtime/random_inputs.h"
 
 namespace parsimony::cli {
 namespace {
@@ -37,23 +37,6 @@ struct SensitivityCommandOptions {
   std::string json;
   std::string config;
 };
-
-constexpr int64_t kRandomSamples = 16;
-
-/// Inputs drawn at random, one after the other.
-ErrorData random_data(const Graph& graph, const std::vector<InputSpec>& specs,
-                      const SensitivityCommandOptions& options) {
-  const int64_t samples =
-      options.samples->count() > 0 ? options.calibration.samples : kRandomSamples;
-  ErrorData data;
-  for (int64_t i = 0; i < samples; ++i) {
-    runtime::FeedOptions feed;
-    feed.specs = specs;
-    feed.seed = options.seed + static_cast<uint64_t>(i) * graph.inputs.size();
-    data.batches.push_back(runtime::random_inputs(graph, feed));
-  }
-  return data;
-}
 
 void add_rows(const AnalysedModel& model, const std::vector<GroupSensitivity>& curves,
               SensitivityReport& report) {
@@ -100,13 +83,10 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
   const CalibrationOrder order = resolved(options.calibration, {});
-  ErrorData data = order.data.empty()
-                       ? random_data(graph, input_specs(options.inputs, graph), options)
-                       : torch.samples(graph, order);
-  const auto samples =
-      static_cast<int>(order.data.empty() ? data.batches.size() : data.labels.size());
-  const NetworkComparison comparison(
-      graph, [&](const Graph& network) { return torch.runner(network); }, std::move(data));
+  RandomOrder random{input_specs(options.inputs, graph)};
+  if (options.samples->count() > 0) random.samples = options.calibration.samples;
+  random.seed = options.seed;
+  const NetworkComparison comparison = compare_with(graph, order, random);
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;
@@ -124,7 +104,7 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   report.criterion = options.criterion;
   report.measure = order.data.empty() ? "output error" : "accuracy lost";
   report.data = order.data.empty() ? "random inputs" : order.data;
-  report.samples = samples;
+  report.samples = comparison.samples();
   report.accuracy = comparison.accuracy();
   add_rows(model, curves, report);
   if (options.ratio > 0) propose(curves, options.ratio, report);

@@ -79,7 +79,7 @@ struct Shorthand {
   double ratio = 0;
   std::vector<std::string> op_types = {};  ///< all layers if empty
   std::vector<std::string> exclude = {};   ///< names of layers
-  std::string scope = "local";             ///< "local", "global" or "isomorphic"
+  std::string scope = "local";             ///< "local", "global", "isomorphic" or "outputs"
   /// What the ratio is a share of: "channels", "params", …; or what may remain: "macs=2e9".
   std::string budget = "channels";
   int round_to = 1;

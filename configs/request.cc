@@ -178,6 +178,7 @@ void check_elements(const GivenRequest& given, std::string_view base) {
   if (given.keys.contains("align")) refuse("align");
   if (given.keys.contains("channel_granularity")) refuse("granularity");
   if (given.request.scope == Scope::kIsomorphic) refuse("isomorphic");
+  if (given.request.scope == Scope::kOutputs) refuse("outputs");
 }
 
 /// Criteria with an N:M pattern say themselves how much goes.
@@ -236,8 +237,10 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
 }
 
 Scope parse_scope(std::string_view text, std::string_view place) {
-  constexpr WordTable<Scope, 3> kWords = {
-      {{"local", Scope::kLocal}, {"global", Scope::kGlobal}, {"isomorphic", Scope::kIsomorphic}}};
+  constexpr WordTable<Scope, 4> kWords = {{{"local", Scope::kLocal},
+                                           {"global", Scope::kGlobal},
+                                           {"isomorphic", Scope::kIsomorphic},
+                                           {"outputs", Scope::kOutputs}}};
   return parse_word(text, place, kWords);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -116,15 +117,26 @@ std::string shortfall(const Request& request, double share_gone, double left) {
 class Spender {
  public:
   Spender(const Graph& graph, const Facts& facts, const Coupling& coupling, const Scored& scored,
-          const ChooseFunction& choose)
-      : graph_(graph), facts_(facts), coupling_(coupling), scored_(scored), choose_(choose) {}
+          const ChooseFunction& choose, const WorthFunction& worth)
+      : graph_(graph),
+        facts_(facts),
+        coupling_(coupling),
+        scored_(scored),
+        choose_(choose),
+        worth_(worth) {}
 
-  void spend(const Pool& pool, Allocation& result) {
+  void spend(Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
     const bool of_network = request.budget == Budget::kParams || request.budget == Budget::kMacs;
     if (choose_) return remove(pool, chosen(pool), result.masks);
     if (request.budget == Budget::kLatency) return;  // who can measure spends it
     if (of_network && !request.threshold) return spend_cost(pool, result);
+    if (request.scope == Scope::kOutputs) {
+      rank_by_worth(pool, result, [&](size_t i) {
+        const bool weights = request.budget == Budget::kWeights;
+        return weights ? static_cast<double>(pool.candidates[i].weight) : 1.0;
+      });
+    }
     const Counts counts = choose_counts(request, pool.candidates);
     if (!counts.feasible) note(request, counts.reached, 0, result);
     remove(pool, counts.removed, result.masks);
@@ -143,17 +155,42 @@ class Spender {
     return counts;
   }
 
-  void spend_cost(const Pool& pool, Allocation& result) {
+  void spend_cost(Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
     if (!model_) model_.emplace(graph_, facts_, coupling_);
     const CostOfCounts cost(*model_, coupling_, scored_, pool,
                             request.amount ? result.masks : AxisMasks::all_kept(coupling_));
     const double dense = cost.dense();
+    if (request.scope == Scope::kOutputs) {
+      rank_by_worth(pool, result, [&](size_t i) {
+        std::vector<int> counts(pool.candidates.size());
+        counts[i] = (pool.candidates[i].limits.size + 1) / 2;
+        return (dense - cost(counts)) / counts[i];
+      });
+    }
     const Counts counts = fit_budget(request, pool.candidates, cost, most_left(request, dense));
     if (!counts.feasible) {
       note(request, dense > 0 ? 1 - counts.remaining / dense : 0, counts.remaining, result);
     }
     remove(pool, counts.removed, result.masks);
+  }
+
+  /// Ranks channels by what they are worth to the outputs for what one of them saves.
+  template <typename CostOf>
+  void rank_by_worth(Pool& pool, Allocation& result, const CostOf& cost_of) const {
+    if (!worth_) throw errors::no_fidelity();
+    for (size_t i = 0; i < pool.candidates.size(); ++i) {
+      Candidate& candidate = pool.candidates[i];
+      const std::vector<double> shares = worth_(pool.units[i]->groups, candidate);
+      const double cost = cost_of(i);
+      if (shares.empty() || cost <= 0) {
+        result.compromises.push_back(
+            {pool.units[i]->groups.front(), "goes last: the outputs do not say what it is worth"});
+        candidate.score.assign(candidate.score.size(), std::numeric_limits<double>::infinity());
+      } else {
+        candidate.score = worth_scores(candidate, shares, cost);
+      }
+    }
   }
 
   static void note(const Request& request, double share_gone, double left, Allocation& result) {
@@ -165,6 +202,7 @@ class Spender {
   const Coupling& coupling_;
   const Scored& scored_;
   const ChooseFunction& choose_;
+  const WorthFunction& worth_;
   std::optional<CostModel> model_;
 };
 
@@ -172,13 +210,13 @@ class Spender {
 
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const Settings& settings, const CriterionOptions& options,
-                    const ChooseFunction& choose) {
+                    const ChooseFunction& choose, const WorthFunction& worth) {
   Scored scored = score_units(graph, coupling, settings, options);
   Allocation result;
   result.compromises = std::move(scored.compromises);
   result.masks = AxisMasks::all_kept(coupling);
-  Spender spender(graph, facts, coupling, scored, choose);
-  for (const Pool& pool : make_pools(settings, scored)) spender.spend(pool, result);
+  Spender spender(graph, facts, coupling, scored, choose, worth);
+  for (Pool& pool : make_pools(settings, scored)) spender.spend(pool, result);
   result.given_back = keep_at_least_one(coupling, scored.scores, result.masks);
   return result;
 }

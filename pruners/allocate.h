@@ -12,6 +12,7 @@
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/follow.h"
 #include "parsimony/pruners/settings.h"
+#include "parsimony/pruners/worth.h"
 
 namespace parsimony {
 
@@ -34,6 +35,9 @@ using ChooseFunction =
 /// are ranked together, each within its own bounds. Requests that judge single elements are left to
 /// prune_elements(), and groups with a budget of milliseconds whole, for spend_latency().
 ///
+/// `worth` is asked for every candidate of a budget that is spread by what the outputs lose; one
+/// that it knows nothing of is ranked last.
+///
 /// Of channels, a higher ratio removes a superset. Channels that keep_at_least_one gives back are
 /// not replaced, but count for a budget of parameters or MACs.
 ///
@@ -44,6 +48,6 @@ using ChooseFunction =
 /// alike or blocks do not divide a group
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const Settings& settings, const CriterionOptions& options,
-                    const ChooseFunction& choose = {});
+                    const ChooseFunction& choose = {}, const WorthFunction& worth = {});
 
 }  // namespace parsimony

@@ -255,7 +255,7 @@ Counts choose_counts(const Request& request, std::span<const Candidate> candidat
 Counts fit_budget(const Request& request, std::span<const Candidate> candidates,
                   const Remaining& remaining, double most) {
   Counts counts;
-  if (request.scope == Scope::kGlobal) {
+  if (request.scope == Scope::kGlobal || request.scope == Scope::kOutputs) {
     const std::vector<Ranking> ranked = rankings(request.scope, candidates);
     const size_t all = ranked.empty() ? 0 : ranked[0].size();
     const auto at = [&](size_t step) {

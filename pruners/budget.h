@@ -76,9 +76,9 @@ Counts choose_counts(const Request& request, std::span<const Candidate> candidat
 /// could get a channel back, within its bounds, without exceeding it.
 ///
 /// First every candidate loses the same share of its channels (local), the lowest of all go
-/// (global), or the same share of every class, its lowest (isomorphic): as little as fits. Then the
-/// best channels come back as far as they fit.
-/// `remaining` is asked about 32 times, and once or twice for every candidate.
+/// (global, outputs), or the same share of every class, its lowest (isomorphic): as little as fits.
+/// Then the best channels come back as far as they fit. `remaining` is asked about 32 times, and
+/// once or twice for every candidate.
 Counts fit_budget(const Request& request, std::span<const Candidate> candidates,
                   const Remaining& remaining, double most);
 

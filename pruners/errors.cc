@@ -56,8 +56,13 @@ ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks) {
 UnsupportedError no_meter() {
   return UnsupportedError(
       "a budget of milliseconds needs something that runs the network; give PruneOptions::latency "
-      "a "
-      "meter");
+      "a meter");
+}
+
+UnsupportedError no_fidelity() {
+  return UnsupportedError(
+      "scope \"outputs\" needs something that runs networks and compares their outputs; give "
+      "PruneOptions::fidelity");
 }
 
 ConfigError needs_data(std::string_view criterion) {

@@ -25,6 +25,8 @@ ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks);
 /// The criterion reads statistics, and nobody can measure them.
 ConfigError needs_data(std::string_view criterion);
 UnsupportedError no_meter();
+/// Ranking by what outputs lose, and nobody can run networks.
+UnsupportedError no_fidelity();
 /// N:M that is not two numbers with N below M.
 ConfigError bad_pattern_of(std::string_view criterion);
 /// A block without its size.

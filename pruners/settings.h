@@ -12,9 +12,10 @@
 
 namespace parsimony {
 
-/// kIsomorphic ranks globally, but only among groups whose sub-graphs have the same shape.
+/// kIsomorphic ranks globally, but only among groups whose sub-graphs have the same shape; kOutputs
+/// ranks globally by what the network's outputs lose for what is saved, see WorthFunction.
 /// @source Fang et al., Isomorphic Pruning for Vision Models, 2024
-enum class Scope : uint8_t { kLocal, kGlobal, kIsomorphic };
+enum class Scope : uint8_t { kLocal, kGlobal, kIsomorphic, kOutputs };
 /// kWeights: elements of the matrices that produce the request's own channels; params and MACs are
 /// the whole network's. kLatency: milliseconds of the whole network on this machine.
 enum class Budget : uint8_t { kChannels, kParams, kMacs, kLatency, kWeights };

@@ -5,12 +5,11 @@
 #include <cstdio>
 #include <limits>
 #include <optional>
+#include <utility>
 
-#include "parsimony/graph/graph_editor.h"
 #include "parsimony/pruners/candidates.h"
 #include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/latency/widths.h"
-#include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {
 namespace {
@@ -64,16 +63,17 @@ class Spender {
       : task_(task), options_(options), tables_(tables), allocation_(allocation) {}
 
   LatencyOutcome run() {
-    find_candidates();
     Probe probe = task_.probe;
     probe.first = options_.batch;
     const Facts facts = infer(task_.graph, probe);
+    const Coupled network{task_.graph, probe, facts, task_.coupling};
+    find_candidates();
+    if (task_.fidelity) judge(network);
     const std::vector<Piece> pieces = pieces_of(task_.graph, facts, task_.coupling);
     outcome_.pieces = static_cast<int>(pieces.size());
-    outcome_.fresh = measure_pieces({task_.graph, facts, probe, task_.coupling}, pieces,
-                                    *options_.meter, tables_, options_.progress);
+    outcome_.fresh = measure_pieces(network, pieces, *options_.meter, tables_, options_.progress);
     if (options_.progress) options_.progress("the whole network");
-    search(LatencyModel(task_.coupling, pieces, tables_), facts);
+    search(LatencyModel(task_.coupling, pieces, tables_), network);
     return outcome_;
   }
 
@@ -98,9 +98,24 @@ class Spender {
       for (const int g : unit.groups) {
         layers += layers_producing(task_.coupling.groups[static_cast<size_t>(g)]);
       }
-      candidates_.push_back({unit.groups, std::move(scored.candidates[u]), layers});
+      std::vector<double> shares = score_shares(scored.candidates[u]);
+      candidates_.push_back(
+          {unit.groups, std::move(scored.candidates[u]), layers, std::move(shares)});
     }
     scores_ = std::move(scored.scores);
+  }
+
+  /// Puts what the outputs keep when one candidate alone is narrow in the place of its scores.
+  void judge(const Coupled& network) {
+    const WorthMeter meter(network, task_.fidelity);
+    for (WidthCandidate& each : candidates_) {
+      const Group& group = task_.coupling.groups[static_cast<size_t>(each.groups.front())];
+      if (options_.progress) options_.progress("what " + group.id + " is worth");
+      std::vector<double> shares = meter.shares(each.groups, each.candidate);
+      if (shares.empty()) continue;
+      each.layers = 1;
+      each.shares = std::move(shares);
+    }
   }
 
   int layers_producing(const Group& group) const {
@@ -117,11 +132,7 @@ class Spender {
     for (const WidthCandidate& each : candidates_) {
       for (const int group : each.groups) {
         const auto g = static_cast<size_t>(group);
-        const int removed = each.candidate.limits.size - choice.kept[g];
-        for (size_t i = 0; i < each.candidate.order.size(); ++i) {
-          masks.keep[g][static_cast<size_t>(each.candidate.order[i])] =
-              static_cast<int>(i) < removed ? 0 : 1;
-        }
+        keep_best(each.candidate, choice.kept[g], masks.keep[g]);
       }
     }
     given_back_ = keep_at_least_one(task_.coupling, scores_, masks);
@@ -130,12 +141,10 @@ class Spender {
 
   /// Measures the network under the masks; nothing if it cannot be cut so, which the caller finds
   /// out by itself.
-  std::optional<double> share_of(const AxisMasks& masks, const Facts& facts) {
-    const PlanAttempt made = make_plan(task_.graph, facts, task_.coupling, masks);
-    if (!made.refused.empty()) return std::nullopt;
-    GraphEditor small(task_.graph, GraphEditor::Elements::kAll);
-    replay(made.plan, small);
-    const LatencyMeter::Pair pair = options_.meter->networks(task_.graph, small.graph());
+  std::optional<double> share_of(const Coupled& network, const AxisMasks& masks) {
+    const auto small = cut(network, masks);
+    if (!small) return std::nullopt;
+    const LatencyMeter::Pair pair = options_.meter->networks(task_.graph, small->graph());
     dense_seconds_.push_back(pair.dense);
     return pair.share;
   }
@@ -148,10 +157,10 @@ class Spender {
     return *std::min_element(dense_seconds_.begin(), dense_seconds_.end());
   }
 
-  void search(const LatencyModel& model, const Facts& facts) {
+  void search(const LatencyModel& model, const Coupled& network) {
     const double by_tables = model.seconds(dense_);
     outcome_.tables = by_tables;
-    share_of(AxisMasks::all_kept(task_.coupling), facts);
+    share_of(network, AxisMasks::all_kept(task_.coupling));
     wanted_share_ = 1 - latency_request(task_.settings)->ratio;
     amount_ = latency_request(task_.settings)->amount;
     outcome_.wanted = wanted();
@@ -169,7 +178,7 @@ class Spender {
       }
       trial.masks = masks_of(trial.choice);
       trial.predicted = trial.choice.seconds / by_tables;
-      const auto share = share_of(trial.masks, facts);
+      const auto share = share_of(network, trial.masks);
       ++outcome_.rounds;
       trial.share = share.value_or(0);
       trials.push_back(std::move(trial));

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "parsimony/api/latency/measure.h"
+#include "parsimony/api/worth.h"
 #include "parsimony/pruners/allocate.h"
 
 namespace parsimony {
@@ -41,6 +42,9 @@ struct LatencyTask {
   const Coupling& coupling;
   const Settings& settings;
   CriterionOptions criterion;
+  /// With it a group's widths are worth what the outputs keep when that group alone is so narrow;
+  /// without it, the share of the scores.
+  Fidelity fidelity = {};
 };
 
 /// Is there a request with a budget of latency?

@@ -17,7 +17,7 @@ constexpr size_t kMostWidths = 10;
 /// Measures one piece at widths of its lines.
 class PieceMeasure {
  public:
-  PieceMeasure(const MeasuredNetwork& network, const Piece& piece, LatencyMeter& meter)
+  PieceMeasure(const Coupled& network, const Piece& piece, LatencyMeter& meter)
       : network_(network), piece_(piece), meter_(meter) {}
 
   LatencyTable run() {
@@ -167,15 +167,15 @@ class PieceMeasure {
     return seconds;
   }
 
-  const MeasuredNetwork& network_;
+  const Coupled& network_;
   const Piece& piece_;
   LatencyMeter& meter_;
 };
 
 }  // namespace
 
-int measure_pieces(const MeasuredNetwork& network, std::span<const Piece> pieces,
-                   LatencyMeter& meter, LatencyTables& tables,
+int measure_pieces(const Coupled& network, std::span<const Piece> pieces, LatencyMeter& meter,
+                   LatencyTables& tables,
                    const std::function<void(std::string_view what)>& progress) {
   int measured = 0;
   for (const Piece& piece : pieces) {

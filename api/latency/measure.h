@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/graph/infer.h"
-#include "parsimony/masks/coupling.h"
+#include "parsimony/api/trial.h"
 #include "parsimony/pruners/latency/model.h"
 
 namespace parsimony {
@@ -30,22 +29,14 @@ class LatencyMeter {
   virtual Pair networks(const Graph& dense, const Graph& small) = 0;
 };
 
-/// A network whose pieces are to be measured.
-struct MeasuredNetwork {
-  const Graph& graph;
-  const Facts& facts;  ///< for the batch that counts
-  const Probe& probe;  ///< that `facts` were inferred with
-  const Coupling& coupling;
-};
-
 /// Measures the pieces that `tables` has no entry for; equal ones once. Along each axis the widths
 /// are 1, quarters and whole, and up to five more where the time changes most, so that steps of a
 /// kernel's blocks are found; then all pairs of widths of the two axes are measured in turn. A
 /// piece that cannot be run gets a table of one time, 0.
 /// @param progress told of each piece before it is measured; may be empty
 /// @returns how many pieces were measured
-int measure_pieces(const MeasuredNetwork& network, std::span<const Piece> pieces,
-                   LatencyMeter& meter, LatencyTables& tables,
+int measure_pieces(const Coupled& network, std::span<const Piece> pieces, LatencyMeter& meter,
+                   LatencyTables& tables,
                    const std::function<void(std::string_view what)>& progress = {});
 
 }  // namespace parsimony

@@ -1,7 +1,6 @@
 #include "parsimony/pruners/latency/widths.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "parsimony/pruners/latency/knapsack.h"
@@ -21,27 +20,9 @@ struct Level {
   double value = 0;
 };
 
-/// Sum of the scores of the best 0, 1, … channels, of all that there are: 0..1. Where the scores do
-/// not say, all channels count alike.
-std::vector<double> kept_shares(const Candidate& candidate) {
-  std::vector<double> sums = {0};
-  for (auto it = candidate.order.rbegin(); it != candidate.order.rend(); ++it) {
-    sums.push_back(sums.back() + candidate.score[static_cast<size_t>(*it)]);
-  }
-  const double all = sums.back();
-  for (size_t k = 0; k < sums.size(); ++k) {
-    sums[k] = std::isfinite(all) && all > 0
-                  ? sums[k] / all
-                  : static_cast<double>(k) / static_cast<double>(sums.size() - 1);
-  }
-  return sums;
-}
-
 /// Widths that the limits allow, ascending; of large groups only those of a power of two apart.
 std::vector<Level> levels_of(const WidthCandidate& unit) {
-  constexpr double kLeastShare = 1e-6;  // channels without any score
   const Candidate& candidate = unit.candidate;
-  const std::vector<double> shares = kept_shares(candidate);
   const int size = candidate.limits.size;
   int step = 1;
   while (size / step > kMostLevels) step *= 2;
@@ -50,8 +31,7 @@ std::vector<Level> levels_of(const WidthCandidate& unit) {
     if (kept % step != 0 && kept != size && kept != 1) continue;
     const int allowed = size - candidate.limits.removed(size - kept);
     if (!levels.empty() && levels.back().kept >= allowed) continue;
-    const double share = std::max(kLeastShare, shares[static_cast<size_t>(allowed)]);
-    levels.push_back({allowed, unit.layers * std::log(share)});
+    levels.push_back({allowed, unit.layers * log_share(unit.shares[static_cast<size_t>(allowed)])});
   }
   return levels;
 }

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "parsimony/pruners/budget.h"
 #include "parsimony/pruners/latency/model.h"
+#include "parsimony/pruners/worth.h"
 
 namespace parsimony {
 
@@ -13,22 +13,22 @@ namespace parsimony {
 struct WidthCandidate {
   std::vector<int> groups;
   Candidate candidate;
-  int layers = 1;  ///< whose output these channels are
+  int layers = 1;                   ///< whose output these channels are
+  std::vector<double> shares = {};  ///< that the best 0, 1, … channels keep, see WorthFunction
 };
 
 struct WidthChoice {
   std::vector<int> kept;  ///< per group of the coupling
   double seconds = 0;     ///< as the model predicts
-  double value = 0;  ///< Σ over the candidates of layers · ln(share of the scores that is kept)
-  bool feasible = true;  ///< false: even the narrowest widths take longer than asked
+  double value = 0;       ///< Σ over the candidates of layers · ln(share that is kept)
+  bool feasible = true;   ///< false: even the narrowest widths take longer than asked
 };
 
 /// Chooses how many channels each candidate keeps, those with the highest scores, so that the model
 /// predicts at most `seconds` and the value is the highest that is found. The value is the
-/// logarithm of the product, over all layers, of the share of its scores that a layer keeps: what a
-/// layer loses is lost to all behind it, so that many small losses weigh less than one that leaves
-/// a layer next to nothing. `dense` is what every group keeps at first; groups that are no
-/// candidates keep that.
+/// logarithm of the product, over all layers, of the share that a layer keeps: what a layer loses
+/// is lost to all behind it, so that many small losses weigh less than one that leaves a layer next
+/// to nothing. `dense` is what every group keeps at first; groups that are no candidates keep that.
 ///
 /// What a layer costs depends on the widths on both its sides, so the costs of the groups do not
 /// add up. The budget goes down in steps from what the dense network takes; in each, costs are

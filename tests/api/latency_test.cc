@@ -1,6 +1,7 @@
 // Budgets of milliseconds with a meter that computes what it says: nothing here depends on a clock.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -9,6 +10,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/files.h"
+#include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/pruners/latency/pieces.h"
@@ -127,7 +129,7 @@ TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
   const auto pieces = pieces_of(net.graph, analysis.facts, analysis.coupling);
   Meter meter;
   LatencyTables tables;
-  const MeasuredNetwork network{net.graph, analysis.facts, analysis.probe, analysis.coupling};
+  const Coupled network{net.graph, analysis.probe, analysis.facts, analysis.coupling};
   EXPECT_EQ(measure_pieces(network, pieces, meter, tables), 4);
   const int before = meter.measured;
   EXPECT_EQ(measure_pieces(network, pieces, meter, tables), 0);
@@ -169,6 +171,79 @@ TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
       plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=60%"}), options);
   EXPECT_DOUBLE_EQ(pruning.latency->wanted, 0.6 * meter.whole(net.graph));
   EXPECT_TRUE(pruning.latency->holds(0.05));
+}
+
+/// Channels of the stem, which the residual sum ties to the block's result, and of the block
+/// inside.
+std::pair<int64_t, int64_t> widths_of(const Graph& graph) {
+  const auto outputs = [&](const char* name) {
+    const auto is = [&](const Weight& weight) { return weight.name == name; };
+    return std::find_if(graph.weights.begin(), graph.weights.end(), is)->dims[0];
+  };
+  return {outputs("w1"), outputs("w2")};
+}
+
+TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
+  for (const bool stem_matters : {true, false}) {
+    Network net;
+    Meter meter;
+    PruneOptions options;
+    options.latency.meter = &meter;
+    int asked = 0;
+    options.fidelity = [&](const Graph& small) {
+      const auto [stem, inside] = widths_of(small);
+      EXPECT_TRUE(stem == 16 || inside == 32) << "one group alone is narrow";
+      ++asked;
+      const double of_stem = static_cast<double>(stem) / 16;
+      const double of_inside = static_cast<double>(inside) / 32;
+      const auto worth = [](double vital, double other) {
+        return std::pow(vital, 4) * (0.99 + 0.01 * other);
+      };
+      return stem_matters ? worth(of_stem, of_inside) : worth(of_inside, of_stem);
+    };
+    const Pruning pruning =
+        plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=60%"}), options);
+    EXPECT_EQ(asked, 19) << "the whole, and nine widths of two groups";
+    EXPECT_LE(pruning.latency->measured, 1.05 * pruning.latency->wanted);
+    GraphEditor small(net.graph, GraphEditor::Elements::kAll);
+    replay(pruning.plan, small);
+    const auto [stem, inside] = widths_of(small.graph());
+    EXPECT_EQ(stem == 16, stem_matters) << stem << ", " << inside;
+    EXPECT_EQ(inside == 32, !stem_matters) << stem << ", " << inside;
+  }
+}
+
+TEST(Outputs, MeetABudgetOfMultiplyAddsToTheLastChannel) {
+  for (const bool stem_matters : {true, false}) {
+    Network net;
+    PruneOptions options;
+    options.fidelity = [&](const Graph& small) {
+      const auto [stem, inside] = widths_of(small);
+      return stem_matters ? static_cast<double>(stem) / 16 : static_cast<double>(inside) / 32;
+    };
+    const Pruning pruning = plan_pruning(
+        net.graph, from_shorthand({.scope = "outputs", .budget = "macs=60%"}), options);
+    EXPECT_LE(pruning.small.macs, pruning.dense.macs * 6 / 10);
+    // A channel of the block inside costs 64 · 9 · 16 twice.
+    EXPECT_GT(pruning.small.macs, pruning.dense.macs * 6 / 10 - 2 * 64 * 9 * 32 - 64 * 27);
+    GraphEditor small(net.graph, GraphEditor::Elements::kAll);
+    replay(pruning.plan, small);
+    const auto [stem, inside] = widths_of(small.graph());
+    EXPECT_EQ(stem == 16, stem_matters) << stem << ", " << inside;
+  }
+}
+
+TEST(LatencyBudget, GoesByTheScoresWhereOutputsSayNothing) {
+  Network net;
+  Meter meter;
+  const Pruning by_scores = pruned(net, meter, 0.6e3 * meter.whole(net.graph));
+  Network again;
+  PruneOptions options;
+  options.latency.meter = &meter;
+  options.fidelity = [](const Graph&) { return 0.0; };
+  const Pruning found =
+      plan_pruning(again.graph, asking_for(0.6e3 * meter.whole(net.graph)), options);
+  EXPECT_EQ(found.plan, by_scores.plan);
 }
 
 TEST(LatencyBudget, UsesTheTablesOfFormerRuns) {

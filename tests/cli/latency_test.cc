@@ -38,6 +38,16 @@ TEST(CliLatency, IsMeasuredAndReported) {
   EXPECT_GE(latency.at("networks"), 1);
 }
 
+TEST(CliLatency, OutputsThatSayNothingAreNamed) {
+  const Workplace place;
+  const Outcome outcome =
+      place.run("prune cnn.onnx -o o.onnx --no-verify --ratio 0.5 --scope outputs", fake(place));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("g0: goes last: the outputs do not say what it is worth"),
+            std::string::npos)
+      << outcome.out;
+}
+
 TEST(CliLatency, TablesAreMeasuredOnce) {
   const Workplace place;
   const std::string line = kPrune + std::string("--threads 1 --report r.json");

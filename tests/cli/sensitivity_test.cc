@@ -31,6 +31,22 @@ void write_classifier(const std::string& path) {
   write_file(path, model.SerializeAsString());
 }
 
+TEST(CliOutputs, SpreadABudgetByWhatTheyLose) {
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  const Workplace place;
+  write_classifier(place / "net.onnx");
+  for (const char* data : {"", " --calibration shapes:64,32 --samples 32"}) {
+    const Outcome outcome = place.run(
+        "prune net.onnx -o s.onnx --budget macs=60% --scope outputs --threads 1 --report r.json" +
+        std::string(data));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.find("goes last"), std::string::npos) << outcome.out;
+    const Json macs = Json::parse(place.bytes("r.json")).at("macs");
+    EXPECT_LE(macs.at("after"), 0.6 * macs.at("before").get<double>());
+    EXPECT_GT(macs.at("after"), 0.4 * macs.at("before").get<double>());
+  }
+}
+
 TEST(CliSensitivity, ItsProposalIsAConfiguration) {
   if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
   const Workplace place;

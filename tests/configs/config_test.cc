@@ -118,8 +118,8 @@ TEST(ParseConfig, NamesValuesOutOfRange) {
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 18446744073709551615}])"),
             "c.json: config_list[0].round_to: 18446744073709551615 is not in [1, 65536]");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "scope": "locale"}])"),
-            "c.json: config_list[0].scope: found \"locale\", wanted \"local\", \"global\" or "
-            "\"isomorphic\"");
+            "c.json: config_list[0].scope: found \"locale\", wanted \"local\", \"global\", "
+            "\"isomorphic\" or \"outputs\"");
   EXPECT_EQ(error_of(R"({"budget": "flops", "config_list": [{"sparse_ratio": 0.5}]})"),
             "c.json: budget: found \"flops\", wanted \"channels\", \"params\", \"macs\", "
             "\"latency_ms\" or \"weights\"");

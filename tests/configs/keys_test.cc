@@ -256,6 +256,9 @@ TEST(Keys, ElementsHaveNoChannels) {
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "criterion": "level", "scope": "isomorphic")"),
             "c.json: config_list[0]: criterion \"level\" zeroes single elements, but "
             "\"isomorphic\" is about channels");
+  EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "criterion": "level", "scope": "outputs")"),
+            "c.json: config_list[0]: criterion \"level\" zeroes single elements, but "
+            "\"outputs\" is about channels");
 }
 
 }  // namespace

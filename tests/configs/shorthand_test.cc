@@ -52,7 +52,7 @@ TEST(Shorthand, NamesTheOption) {
   EXPECT_EQ(error_of({.ratio = std::numeric_limits<double>::quiet_NaN()}),
             "--ratio: nan is not in [0, 1)");
   EXPECT_EQ(error_of({.scope = "all"}),
-            "--scope: found \"all\", wanted \"local\", \"global\" or \"isomorphic\"");
+            "--scope: found \"all\", wanted \"local\", \"global\", \"isomorphic\" or \"outputs\"");
   EXPECT_EQ(
       error_of({.budget = "time"}),
       "--budget: found \"time\", wanted \"channels\", \"params\", \"macs\", \"latency_ms\" or "

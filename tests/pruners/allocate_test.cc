@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "parsimony/graph/errors.h"
 #include "tests/pruners/network.h"
 
 namespace parsimony {
@@ -42,6 +43,36 @@ TEST(Allocate, GloballyComparesGroupsOfDifferentScale) {
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 0}));
   EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
+}
+
+TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
+  TwoLayers net;
+  net.settings.requests[0].scope = Scope::kOutputs;
+  // Three of six channels go. The second layer's are worth nearly nothing until the last of them.
+  const auto worth = [&](std::span<const int> groups, const Candidate&) {
+    return groups[0] == 0 ? std::vector<double>{0, 0.1, 0.2, 0.5, 1}
+                          : std::vector<double>{0, 0.99, 1};
+  };
+  const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
+                                    net.settings, {}, {}, worth);
+  EXPECT_EQ(found.masks.kept(0), 2);
+  EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
+  EXPECT_THROW(net.run(), UnsupportedError) << "nobody runs the network";
+}
+
+TEST(Allocate, ByOutputsRanksWhatIsNotKnownLast) {
+  TwoLayers net;
+  net.settings.requests[0].scope = Scope::kOutputs;
+  const auto worth = [&](std::span<const int> groups, const Candidate&) {
+    return groups[0] == 0 ? std::vector<double>{} : std::vector<double>{0, 0.5, 1};
+  };
+  net.settings.requests[0].ratio = 1.0 / 6;
+  const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
+                                    net.settings, {}, {}, worth);
+  EXPECT_EQ(found.masks.kept(0), 4);
+  EXPECT_EQ(found.masks.kept(1), 1);
+  ASSERT_EQ(found.compromises.size(), 1U);
+  EXPECT_EQ(found.compromises[0].group, 0);
 }
 
 TEST(Allocate, RequestsHaveTheirOwnBudgets) {

@@ -33,7 +33,9 @@ struct Chain {
       candidates.push_back(
           {{static_cast<int>(g)},
            {limits_of(request, size), scores[g], removal_order(scores[g]), 1, 0, 0},
-           1});
+           1,
+           {}});
+      candidates.back().shares = score_shares(candidates.back().candidate);
       dense.push_back(size);
       add(static_cast<int>(g), before, size, time);
       before = size;
@@ -118,6 +120,15 @@ TEST(LatencyModel, CountsEqualPiecesEachAndUnknownOnesNot) {
   net.pieces.push_back(net.pieces[0]);
   net.pieces.push_back({{1}, {0}, "unknown", ""});
   EXPECT_NEAR(net.model().seconds(std::vector<int>{2}), 2 * 7e-3, 1e-12);
+}
+
+TEST(ChooseWidths, FollowsSharesThatWereMeasured) {
+  Chain net({std::vector<double>(8, 1), std::vector<double>(8, 1)},
+            [](int, int out) { return 1e-3 * out; });
+  const std::vector<std::pair<int, double>> bears_much = {{2, 0.99}};
+  net.candidates[1].shares = interpolated_shares(8, bears_much);
+  EXPECT_EQ(choose_widths(net.model(), net.candidates, net.dense, 10e-3).kept,
+            (std::vector<int>{8, 2}));
 }
 
 TEST(ChooseWidths, KeepsTheTimeAndComesNearTheBest) {

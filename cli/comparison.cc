@@ -1,0 +1,29 @@
+#include "parsimony/cli/comparison.h"
+
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/runtime/random_inputs.h"
+
+namespace parsimony::cli {
+namespace {
+
+ErrorData random_data(const Graph& graph, const RandomOrder& order) {
+  ErrorData data;
+  for (int64_t i = 0; i < order.samples; ++i) {
+    runtime::FeedOptions feed;
+    feed.specs = order.specs;
+    feed.seed = order.seed + static_cast<uint64_t>(i) * graph.inputs.size();
+    data.batches.push_back(runtime::random_inputs(graph, feed));
+  }
+  return data;
+}
+
+}  // namespace
+
+NetworkComparison compare_with(const Graph& original, const CalibrationOrder& data,
+                               const RandomOrder& random) {
+  TorchComponent& torch = torch_component();
+  return {original, [&torch](const Graph& graph) { return torch.runner(graph); },
+          data.data.empty() ? random_data(original, random) : torch.samples(original, data)};
+}
+
+}  // namespace parsimony::cli

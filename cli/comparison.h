@@ -1,0 +1,26 @@
+// Smaller networks beside the one they came from, on the same data.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parsimony/api/network_error.h"
+#include "parsimony/cli/calibration_order.h"
+#include "parsimony/graph/input_spec.h"
+
+namespace parsimony::cli {
+
+/// Inputs drawn at random, where there are no data; `specs` are those of --input.
+struct RandomOrder {
+  std::vector<InputSpec> specs;
+  int64_t samples = 16;
+  uint64_t seed = 1;
+};
+
+/// Runs `original` on the calibration data, or without any on random inputs.
+/// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if libtorch cannot run
+/// it
+NetworkComparison compare_with(const Graph& original, const CalibrationOrder& data,
+                               const RandomOrder& random);
+
+}  // namespace parsimony::cli

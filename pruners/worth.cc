@@ -1,0 +1,71 @@
+#include "parsimony/pruners/worth.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace parsimony {
+
+std::vector<double> score_shares(const Candidate& candidate) {
+  std::vector<double> sums = {0};
+  for (auto it = candidate.order.rbegin(); it != candidate.order.rend(); ++it) {
+    sums.push_back(sums.back() + candidate.score[static_cast<size_t>(*it)]);
+  }
+  const double all = sums.back();
+  for (size_t k = 0; k < sums.size(); ++k) {
+    sums[k] = std::isfinite(all) && all > 0
+                  ? sums[k] / all
+                  : static_cast<double>(k) / static_cast<double>(sums.size() - 1);
+  }
+  return sums;
+}
+
+std::vector<double> interpolated_shares(int size, std::span<const std::pair<int, double>> known) {
+  std::vector<double> shares = {0};
+  const auto draw_to = [&](int width, double share) {
+    const double from = shares.back();
+    const auto begin = static_cast<int>(shares.size()) - 1;
+    for (int k = begin + 1; k <= width; ++k) {
+      shares.push_back(from + (std::max(from, share) - from) * (k - begin) / (width - begin));
+    }
+  };
+  for (const auto& [width, share] : known) draw_to(width, std::clamp(share, 0.0, 1.0));
+  draw_to(size, 1);
+  return shares;
+}
+
+double log_share(double share) {
+  constexpr double kLeast = 1e-6;
+  return std::log(std::max(kLeast, share));
+}
+
+std::vector<double> worth_scores(const Candidate& candidate, std::span<const double> shares,
+                                 double cost) {
+  const int size = candidate.limits.size;
+  const auto loss = [&](int removed) {
+    return -log_share(shares[static_cast<size_t>(size - removed)]);
+  };
+  std::vector<double> scores(static_cast<size_t>(size));
+  for (int at = 0; at < size;) {
+    int next = at + 1;
+    double slope = loss(next) - loss(at);
+    for (int further = at + 2; further <= size; ++further) {
+      const double flatter = (loss(further) - loss(at)) / (further - at);
+      if (flatter > slope) continue;
+      slope = flatter;
+      next = further;
+    }
+    for (; at < next; ++at) {
+      scores[static_cast<size_t>(candidate.order[static_cast<size_t>(at)])] = slope / cost;
+    }
+  }
+  return scores;
+}
+
+void keep_best(const Candidate& candidate, int width, std::vector<uint8_t>& keep) {
+  const int removed = candidate.limits.size - width;
+  for (int i = 0; i < candidate.limits.size; ++i) {
+    keep[static_cast<size_t>(candidate.order[static_cast<size_t>(i)])] = i < removed ? 0 : 1;
+  }
+}
+
+}  // namespace parsimony
