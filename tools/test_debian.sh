@@ -134,7 +134,7 @@ charts=ON
 within sh -euc '
   kind=$1 torch=$2 data=$3 charts=$4 jobs=$5 targets=$6
   cmake -G Ninja -S /source -B "/build/$kind" -DCMAKE_BUILD_TYPE=Release \
-    -DPARSIMONY_TORCH="$torch" -DPARSIMONY_WERROR=OFF -DPARSIMONY_CHARTS="$charts" \
+    -DPARSIMONY_TORCH="$torch" -DPARSIMONY_UNITY=ON -DPARSIMONY_WERROR=OFF -DPARSIMONY_CHARTS="$charts" \
     -DPARSIMONY_TEST_DATA="$data" >"/build/$kind.log" 2>&1 || { cat "/build/$kind.log"; exit 1; }
   for name in g++ libtorch-dev libonnx-dev libprotobuf-dev libeigen3-dev libabsl-dev; do
     dpkg-query -W -f="\${Package} \${Version}\n" "$name"
