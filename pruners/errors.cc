@@ -61,8 +61,9 @@ UnsupportedError no_meter() {
 
 UnsupportedError no_fidelity() {
   return UnsupportedError(
-      "scope \"outputs\" needs something that runs networks and compares their outputs; give "
-      "PruneOptions::fidelity");
+      "scope \"outputs\" needs something that runs networks and compares their outputs: the "
+      "command "
+      "prune does; in a program, give PruneOptions::fidelity");
 }
 
 ConfigError needs_data(std::string_view criterion) {
