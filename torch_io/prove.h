@@ -40,7 +40,6 @@ class Reference : public Prover {
   Reference(const Graph& graph, const Probe& probe, bool mixes, Computation masked,
             const ProofOptions& options);
 
-  /// Allows for the original's own rounding where the network sorts or selects.
   Proof prove(Runner& small) override;
   /// By the tolerance alone, without the original's own rounding.
   Proof compare(const Computation& small) const;
@@ -55,8 +54,7 @@ class Reference : public Prover {
   };
 
   void run_original(const Graph& graph, const Probe& probe, int64_t below);
-  std::vector<double> roundings() const;
-  static void allow(const std::vector<double>& rounded, Proof& proof);
+  double rounding(size_t output) const;
   double difference(size_t output, const std::vector<std::vector<at::Tensor>>& found) const;
   bool hardly_moves(size_t output, double tolerance) const;
 
@@ -65,9 +63,6 @@ class Reference : public Prover {
   bool mixes_;
   std::vector<std::string> names_;
   std::vector<Case> cases_;
-  /// Per output, of networks that sort or select, where a last bit may decide; else empty. Measured
-  /// beforehand: the original's weights may be gone when the small network is there.
-  std::vector<double> rounded_;
 };
 
 /// The network with the plan's channels absent, run by our executor. Halves are computed with in

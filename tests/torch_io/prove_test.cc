@@ -160,28 +160,6 @@ TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
   EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
 }
 
-/// What is sorted or selected may turn on a last bit: then the original answers for how much.
-TEST(Prove, AllowsForWhatALastBitDecides) {
-  // 2 where the last bit but one of the first number is set, else 1: about half of the inputs that
-  // are rounded otherwise have another answer.
-  const Computation turns = each([](const at::Tensor& x) {
-    const at::Tensor step = x.abs().log2().floor().sub(22).exp2();
-    return x.div(step).floor().remainder(2).add(1).narrow(1, 0, 1).expand_as(x).contiguous();
-  });
-  const Computation turned = each([&](const at::Tensor& x) { return 3 - turns({x}).at(0); });
-  Runs small{turned};
-  Graph graph = network();
-  EXPECT_FALSE(Reference(graph, {}, false, turns, {}).prove(small).holds());
-  graph.nodes[0].op = "TopK";
-  const Proof proof = Reference(graph, {}, false, turns, {}).prove(small);
-  EXPECT_TRUE(proof.holds());
-  EXPECT_GE(proof.worst()->difference, 0.5);
-  ASSERT_FALSE(proof.notes.empty());
-  EXPECT_NE(proof.notes.back().find("the check is weak"), std::string::npos);
-  Runs wrong{each([&](const at::Tensor& x) { return 100 * turns({x}).at(0); })};
-  EXPECT_FALSE(Reference(graph, {}, false, turns, {}).prove(wrong).holds()) << "beyond that";
-}
-
 /// Wide enough that rounding after each node would exceed the tolerance.
 TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
   HalfPruned net(384);

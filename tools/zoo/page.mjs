@@ -28,8 +28,6 @@ torchvision 0.14's networks as Debian's python3-torch exports them, with random 
 - **exact\\***: so do all groups but those that pass a LayerNorm or a softmax; these are pruned too, and the small
   network computes what the original computes with the removed channels absent. With \`--exact-only\` such groups stay
   whole; for ONNX at 50 % that was run as well, and is in the column of that name.
-- **exact†**: an output turns on a last bit, for the network sorts or selects: the masked original itself changes by as much
-  when its inputs are rounded otherwise, and the largest difference is that of such an output.
 - **difference**: the largest relative one, of the command's own proof on libtorch and, for ONNX files below 2 GB,
   of ONNX Runtime's comparison, which shares no code with it (not for exact\\*, which it does not know). 1e-4 is allowed.
 - **time**: all stages between read and write but the proof, which runs the network; wall clock, the least of three runs.
@@ -47,12 +45,7 @@ ${ran.map(keptWhole).filter(Boolean).join('\n')}
 `;
 }
 
-const WEAK_TOLERANCE = 1e-2;
-const isWeak = (run) => run.proof?.tolerance > WEAK_TOLERANCE;
-
-const statusOf = (run) => (run && isWeak(run) ? `${word(run)}†` : word(run));
-
-const word = (run) =>
+const statusOf = (run) =>
   !run ? '–' : run.status === 'mixes' ? 'exact\\*' : run.status === 'FAILED' ? '**failed**' : run.status;
 
 const isGood = (run) => run && ['exact', 'mixes'].includes(run.status);
@@ -64,7 +57,7 @@ function summary(networks) {
     const count = (status) => all.filter((run) => run.status === status).length;
     const times = all.filter((run) => run.seconds !== undefined);
     const slowest = times.reduce((a, b) => (b.seconds > a.seconds ? b : a), times[0]);
-    const largest = Math.max(0, ...all.filter((run) => isGood(run) && !isWeak(run)).map(largestDifference));
+    const largest = Math.max(0, ...all.filter(isGood).map(largestDifference));
     const counts = [all.length, count('exact'), count('mixes'), count('whole'), count('FAILED')];
     const time = slowest ? `${milliseconds(slowest.seconds)} (${slowest.name})` : '–';
     return [tableRow([title, ...counts, digits(largest), time])];
