@@ -16,8 +16,10 @@ std::string brief(double value) {
 std::string output_table(const Proof& proof) {
   using enum Table::Align;
   Table table({"output", "difference", "allowed"}, {kLeft, kRight, kRight});
-  for (const OutputDifference& output : proof.outputs) {
-    table.add({printable(output.name), brief(output.difference), brief(output.tolerance)});
+  for (const auto* list : {&proof.outputs, &proof.choices}) {
+    for (const OutputDifference& one : *list) {
+      table.add({printable(one.name), brief(one.difference), brief(one.tolerance)});
+    }
   }
   return table.text();
 }
@@ -40,6 +42,12 @@ std::string to_text(const Proof& proof, bool all, const Plan& plan) {
   text += "largest difference " + brief(worst == nullptr ? 0 : worst->difference) + " (allowed " +
           brief(worst == nullptr ? 0 : worst->tolerance) + ") from the original " +
           original(proof, plan) + ", on " + counted(proof.inputs, "random input") + ".\n";
+  if (!proof.choices.empty()) {
+    text += "note: the small network chose from the original's numbers at " +
+            counted(proof.choices.size(), "place") +
+            " such as TopK or a comparison, where a last bit decides; what it had itself to choose "
+            "from was compared as well\n";
+  }
   for (const std::string& note : proof.notes) text += "note: " + printable(note) + "\n";
   if (all) text += output_table(proof);
   return text;

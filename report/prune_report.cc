@@ -170,16 +170,24 @@ Json elements_json(const PruneReport& report) {
 /// JSON has no infinity.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+Json to_array(const std::vector<OutputDifference>& differences) {
+  Json rows = Json::array();
+  for (const OutputDifference& one : differences) {
+    rows.push_back(
+        {{"name", one.name}, {"difference", number(one.difference)}, {"tolerance", one.tolerance}});
+  }
+  return rows;
+}
+
 Json to_object(const Proof& proof) {
   if (!proof.ran()) return {{"ran", false}, {"reason", proof.not_run}};
-  Json outputs = Json::array();
-  for (const OutputDifference& output : proof.outputs) {
-    outputs.push_back({{"name", output.name},
-                       {"difference", number(output.difference)},
-                       {"tolerance", output.tolerance}});
-  }
-  return {{"ran", true},         {"holds", proof.holds()}, {"inputs", proof.inputs},
-          {"seed", proof.seed},  {"mixes", proof.mixes},   {"outputs", std::move(outputs)},
+  return {{"ran", true},
+          {"holds", proof.holds()},
+          {"inputs", proof.inputs},
+          {"seed", proof.seed},
+          {"mixes", proof.mixes},
+          {"outputs", to_array(proof.outputs)},
+          {"choices", to_array(proof.choices)},
           {"notes", proof.notes}};
 }
 

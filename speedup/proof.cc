@@ -1,5 +1,6 @@
 #include "parsimony/speedup/proof.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace parsimony {
@@ -17,19 +18,19 @@ double share(const OutputDifference& output) {
 
 const OutputDifference* Proof::worst() const {
   const OutputDifference* worst = nullptr;
-  for (const OutputDifference& output : outputs) {
-    const bool worse =
-        worst == nullptr || (fine(*worst) && !fine(output)) || share(output) > share(*worst);
-    if (worse) worst = &output;
+  for (const auto* list : {&outputs, &choices}) {
+    for (const OutputDifference& one : *list) {
+      const bool worse =
+          worst == nullptr || (fine(*worst) && !fine(one)) || share(one) > share(*worst);
+      if (worse) worst = &one;
+    }
   }
   return worst;
 }
 
 bool Proof::holds() const {
-  for (const OutputDifference& output : outputs) {
-    if (!fine(output)) return false;
-  }
-  return ran();
+  return ran() && std::all_of(outputs.begin(), outputs.end(), fine) &&
+         std::all_of(choices.begin(), choices.end(), fine);
 }
 
 std::string to_text(const OutputDifference& difference) {

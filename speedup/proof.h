@@ -18,7 +18,7 @@ struct ProofOptions {
   double tolerance = 1e-4;
 };
 
-/// One output, the worst of all inputs.
+/// One output, or what a node chooses from; the worst of all inputs.
 struct OutputDifference {
   std::string name;
   double difference = 0;  ///< max|a - b| / max|a|; infinite where shapes differ or NaN appears
@@ -34,11 +34,15 @@ struct Proof {
   /// operator.
   bool mixes = false;
   std::vector<OutputDifference> outputs;
+  /// Operands of nodes that choose among numbers, such as TopK and NonMaxSuppression, where the
+  /// small network had to choose from the original's numbers for its outputs to agree: how far its
+  /// own were from them. Empty where it chose by itself.
+  std::vector<OutputDifference> choices;
   std::vector<std::string> notes;
   std::string not_run;  ///< why there is no proof; empty if there is one
 
   bool ran() const { return not_run.empty(); }
-  /// The output closest to its tolerance, or furthest beyond; null if there is none.
+  /// The output or choice closest to its tolerance, or furthest beyond; null if there is none.
   const OutputDifference* worst() const;
   bool holds() const;
 };

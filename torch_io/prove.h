@@ -4,10 +4,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "parsimony/api/model.h"
+#include "parsimony/torch_io/executor/choices.h"
 
 namespace parsimony {
 
@@ -41,7 +43,9 @@ class Reference : public Prover {
             const ProofOptions& options);
 
   Proof prove(Runner& small) override;
-  /// By the tolerance alone, without the original's own rounding.
+  /// By the tolerance alone, without the original's own rounding. Where the outputs differ and the
+  /// original chose among numbers, the small network runs again and chooses from the original's,
+  /// and what it would have chosen from is compared like an output: see Choices.
   Proof compare(const Computation& small) const;
   /// Measures the original's own rounding at the outputs that differ by more than the tolerance,
   /// and allows for it. Runs the original again.
@@ -51,9 +55,13 @@ class Reference : public Prover {
   struct Case {
     std::vector<at::Tensor> inputs;
     std::vector<at::Tensor> outputs;
+    Choices choices;
   };
 
   void run_original(const Graph& graph, const Probe& probe, int64_t below);
+  Proof compare_outputs(const std::vector<std::vector<at::Tensor>>& found) const;
+  /// With the original's choices in place of its own; nothing if it differs even so.
+  std::optional<Proof> compare_choosing_alike(const Computation& small) const;
   double rounding(size_t output) const;
   double difference(size_t output, const std::vector<std::vector<at::Tensor>>& found) const;
   bool hardly_moves(size_t output, double tolerance) const;

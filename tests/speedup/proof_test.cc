@@ -25,6 +25,16 @@ TEST(Proof, FailsBeyondItAndForNaN) {
   EXPECT_EQ(proof.worst()->name, "b");
 }
 
+TEST(Proof, CountsWhatTheSmallNetworkChoseFrom) {
+  Proof proof;
+  proof.outputs = {{"a", 1e-5, 1e-4}};
+  proof.choices = {{"TopK", 2e-5, 1e-4}};
+  EXPECT_TRUE(proof.holds());
+  EXPECT_EQ(proof.worst()->name, "TopK");
+  proof.choices[0].difference = 2e-4;
+  EXPECT_FALSE(proof.holds());
+}
+
 TEST(Proof, WithoutARunThereIsNone) {
   Proof proof;
   proof.not_run = "the operator is unknown";

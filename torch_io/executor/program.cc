@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "parsimony/torch_io/executor/choices.h"
 #include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 
@@ -76,6 +77,7 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
     step.node = node;
     step.op = find_operator(node.domain, node.op);
     step.key = key_of(graph, node);
+    step.chooses = chooses(node);
   }
   Releases releases(graph, *this);
   releases.place(steps, outputs, kNone);

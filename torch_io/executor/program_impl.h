@@ -20,7 +20,8 @@ struct Step {
   std::string key;                                     ///< first non-empty output's name
   std::vector<ValueId> frees;                          ///< values that nobody reads afterwards
   std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands that the plan replaces
-  int zeroed = -1;  ///< of an addition: the operand that is zero, as its block is removed
+  int zeroed = -1;       ///< of an addition: the operand that is zero, as its block is removed
+  bool chooses = false;  ///< see Choices
 };
 
 /// The nodes of a graph inside a node. It computes among the values of the whole network, so that

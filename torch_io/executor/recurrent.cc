@@ -97,7 +97,7 @@ State rnn_step(const Cell& cell, const at::Tensor& xw, const State& s) {
   return {cell.functions[0](clipped(cell, xw + linear(s.h, cell.r, cell.rb))), {}};
 }
 
-using Step = State (*)(const Cell&, const at::Tensor&, const State&);
+using CellStep = State (*)(const Cell&, const at::Tensor&, const State&);
 
 struct Sequence {
   at::Tensor y;  ///< [t n h]
@@ -105,7 +105,7 @@ struct Sequence {
 };
 
 /// x [t n i]. Beyond a sequence's length the state stays and y is zero; lengths may be undefined.
-Sequence run(const Cell& cell, Step step, const at::Tensor& x, State state,
+Sequence run(const Cell& cell, CellStep step, const at::Tensor& x, State state,
              const at::Tensor& lengths, bool reverse) {
   const int64_t steps = x.size(0);
   const at::Tensor xw = linear(x, cell.w, cell.wb);
@@ -126,7 +126,7 @@ Sequence run(const Cell& cell, Step step, const at::Tensor& x, State state,
 }
 
 struct Kind {
-  Step step;
+  CellStep step;
   int64_t gates;
   std::vector<std::string> activations;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/torch_io/executor/choices.h"
 #include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
@@ -136,6 +137,7 @@ class Run {
     }
     if (step.zeroed >= 0) zero(call, static_cast<size_t>(step.zeroed));
     if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
+    if (step.chooses) choose(step, call);
     Tensors results = step.node.bodies.empty() ? compute(*step.op, call) : branch(call);
     results.resize(step.node.outputs.size());
     if (absences) set_present(step, call, results);
@@ -146,6 +148,16 @@ class Run {
       if (v == kNone) continue;
       if (observer_) observer_(step.node, v, results[i]);
       values_[position(v)] = std::move(results[i]);
+    }
+  }
+
+  /// Keeps what is chosen from, or puts what another network chose from in its place.
+  static void choose(const Step& step, Call& call) {
+    Choices* choices = Choices::current();
+    for (size_t i = 0; i < call.inputs.size() && choices != nullptr; ++i) {
+      at::Tensor& operand = call.inputs[i];
+      if (!operand.defined() || !operand.is_floating_point()) continue;
+      operand = choices->given(step.node, step.key, i, operand, call.presence(i));
     }
   }
 

@@ -1,0 +1,97 @@
+#include "parsimony/torch_io/executor/choices.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <variant>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+thread_local Choices* in_use = nullptr;
+
+/// What the small network has of it: along each axis the places where anything is present.
+at::Tensor compact(at::Tensor tensor, const at::Tensor& present) {
+  if (!present.defined()) return tensor;
+  for (int64_t axis = 0; axis < present.dim(); ++axis) {
+    const at::Tensor any = present.movedim(axis, 0).reshape({present.size(axis), -1}).any(1);
+    if (!any.all().item<bool>()) tensor = tensor.index_select(axis, any.nonzero().flatten());
+  }
+  return tensor;
+}
+
+bool casts_to_real(const Node& node) {
+  constexpr std::array<int64_t, 4> kReals = {1, 10, 11, 16};  // as ONNX numbers element types
+  return std::any_of(node.attributes.begin(), node.attributes.end(), [&](const auto& attribute) {
+    const auto* to = std::get_if<int64_t>(&attribute.second);
+    return attribute.first == "to" && to != nullptr &&
+           std::find(kReals.begin(), kReals.end(), *to) != kReals.end();
+  });
+}
+
+}  // namespace
+
+bool chooses(const Node& node) {
+  if (node.op == "Cast" && casts_to_real(node)) return false;
+  static const std::set<std::string_view> jumping = {"ArgMax",
+                                                     "ArgMin",
+                                                     "Cast",
+                                                     "CastLike",
+                                                     "Ceil",
+                                                     "Equal",
+                                                     "Floor",
+                                                     "Greater",
+                                                     "GreaterOrEqual",
+                                                     "Hardmax",
+                                                     "Less",
+                                                     "LessOrEqual",
+                                                     "NonMaxSuppression",
+                                                     "NonZero",
+                                                     "QuantizeLinear",
+                                                     "Round",
+                                                     "Sign",
+                                                     "TopK"};
+  return node.domain.empty() && jumping.contains(node.op);
+}
+
+Choices::Use::Use(Choices& choices, Mode mode) : before_(in_use) {
+  in_use = &choices;
+  choices.mode_ = mode;
+  if (mode == Mode::kRecord) {
+    choices.list_.clear();
+    choices.runs_.clear();
+  }
+  std::erase_if(choices.list_, [](const Choice& one) { return !one.numbers.defined(); });
+  for (Choice& choice : choices.list_) choice.found.reset();
+  for (auto& [node, runs] : choices.runs_) runs.replayed = 0;
+}
+
+Choices::Use::~Use() { in_use = before_; }
+
+Choices* Choices::current() { return in_use; }
+
+at::Tensor Choices::given(const Node& node, const std::string& key, size_t index,
+                          const at::Tensor& operand, const at::Tensor& present) {
+  const at::Tensor here = compact(operand, present);
+  Runs& runs = runs_[{key, index}];
+  if (mode_ == Mode::kReplay && runs.replayed < runs.recorded.size()) {
+    Choice& choice = list_[runs.recorded[runs.replayed++]];
+    choice.found = here;
+    return choice.numbers.sizes() == here.sizes() ? choice.numbers.to(here.scalar_type()) : operand;
+  }
+  const std::string name = node.op + " " + in_quotes(key);
+  if (mode_ == Mode::kRecord) {
+    runs.recorded.push_back(list_.size());
+    list_.push_back({name, index, here, {}});
+  } else {
+    list_.push_back({name, index, {}, here});
+  }
+  return operand;
+}
+
+}  // namespace parsimony
