@@ -54,6 +54,16 @@ at::Tensor to_tensor(const Weight& weight) {
   return tensor;
 }
 
+at::Tensor to_floats(const Weight& weight) {
+  const at::ScalarType type = scalar_type_of(weight.dtype);
+  const bool half = type == at::kHalf || type == at::kBFloat16;
+  if (!half || weight.stride != size_of(weight.dtype)) return to_tensor(weight);
+  // Only read: libtorch has no view of constant bytes.
+  auto* bytes =
+      const_cast<std::byte*>(weight.data);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return at::from_blob(bytes, weight.dims, type).to(at::kFloat);
+}
+
 at::Tensor to_tensor(const HostTensor& constant) {
   const at::Tensor wide = constant.floating() ? at::tensor(constant.floats, at::kDouble)
                                               : at::tensor(constant.ints, at::kLong);

@@ -16,6 +16,8 @@ at::ScalarType scalar_type_of(DType type);
 
 /// A copy on the CPU, contiguous, of the weight's own type.
 at::Tensor to_tensor(const Weight& weight);
+/// The same, but halves are float32.
+at::Tensor to_floats(const Weight& weight);
 /// Of the type that the constant names.
 at::Tensor to_tensor(const HostTensor& constant);
 

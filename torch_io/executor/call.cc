@@ -4,6 +4,7 @@
 #include "parsimony/graph/errors.h"
 #include "parsimony/torch_io/executor/call_impl.h"
 #include "parsimony/torch_io/executor/errors.h"
+#include "parsimony/torch_io/executor/held_weight_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::executor {
@@ -11,6 +12,14 @@ namespace parsimony::executor {
 const at::Tensor& Call::at_or_none(const Tensors& tensors, size_t i) {
   static const at::Tensor none;
   return i < tensors.size() ? tensors[i] : none;
+}
+
+const at::Tensor& Call::presence(size_t i) const {
+  if (const HeldWeight* held = weight(i)) {
+    present.resize(std::max(present.size(), i + 1));
+    if (!present[i].defined()) present[i] = held->present();
+  }
+  return at_or_none(present, i);
 }
 
 const Attribute* Call::find(std::string_view attribute) const {

@@ -15,6 +15,8 @@ namespace parsimony::executor {
 using Tensors = std::vector<at::Tensor>;
 using Ints = std::vector<int64_t>;
 
+struct HeldWeight;
+
 class Call {
  public:
   Call(const Node& of, Tensors operands) : node(of), inputs(std::move(operands)) {}
@@ -23,7 +25,10 @@ class Call {
   Tensors inputs;  ///< undefined where an optional operand is absent
   /// Masked execution: which elements of an operand exist in the small network, boolean, of the
   /// operand's shape; undefined where all do.
-  Tensors present;
+  mutable Tensors present;
+  /// Operands that are weights of which parts are absent. Their presence is made when it is asked
+  /// for: it is as large as the weight.
+  std::vector<const HeldWeight*> weights;
   bool training = false;
   bool widens = false;  ///< halves are held as floats: see GraphModule::widen_halves
 
@@ -32,7 +37,8 @@ class Call {
 
   const at::Tensor& in(size_t i) const { return at_or_none(inputs, i); }
   bool has_in(size_t i) const { return in(i).defined(); }
-  const at::Tensor& presence(size_t i) const { return at_or_none(present, i); }
+  const at::Tensor& presence(size_t i) const;
+  const HeldWeight* weight(size_t i) const { return i < weights.size() ? weights[i] : nullptr; }
   /// The presence as 0/1 numbers of the operand's shape.
   at::Tensor presence_numbers(size_t i) const;
   /// The operand with `value` at absent places.

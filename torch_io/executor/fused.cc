@@ -129,7 +129,7 @@ Tensors embedded(const Operator& /*op*/, const Call& call, const Tensors& output
 /// Input and skip, as the sum of both.
 Tensors skipped_presence(const Operator& op, const Call& call, const Tensors& outputs) {
   Call two = call;
-  two.present.resize(std::min<size_t>(two.present.size(), 2));
+  two.inputs.resize(2);
   return elementwise(op, two, outputs);
 }
 

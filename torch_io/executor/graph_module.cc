@@ -68,8 +68,9 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
     const Weight& weight = graph.weights[w];
     if (!executor::has_tensor(weight)) continue;  // who read it would have been refused
     if (options.read_anew && options.read_anew(weight)) {
-      state_->program.weights[w].read = [weight, release = graph.release] {
-        const at::Tensor tensor = torch_io::to_tensor(weight);
+      state_->program.weights[w].read = [weight, release = graph.release](bool widened) {
+        const at::Tensor tensor =
+            widened ? torch_io::to_floats(weight) : torch_io::to_tensor(weight);
         if (release) release(weight);
         return tensor;
       };

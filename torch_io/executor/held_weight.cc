@@ -2,18 +2,30 @@
 
 namespace parsimony::executor {
 
+at::Tensor HeldWeight::flags(int64_t axis) const {
+  at::Tensor all;
+  for (const auto& [cut, stays] : kept) {
+    if (cut == axis) all = all.defined() ? all.logical_and(stays) : stays;
+  }
+  return all;
+}
+
+at::Tensor HeldWeight::spread(int64_t axis, const at::Tensor& stays) const {
+  return along(stays, axis, index(dims.size())).expand(dims);
+}
+
 at::Tensor HeldWeight::present() const {
   at::Tensor all;
   for (const auto& [axis, stays] : kept) {
-    const at::Tensor wide = along(stays, axis, index(dims.size())).expand(dims);
+    const at::Tensor wide = spread(axis, stays);
     all = all.defined() ? all.logical_and(wide) : wide;
   }
   return all;
 }
 
-at::Tensor HeldWeight::load() const {
+at::Tensor HeldWeight::load(bool widened) const {
   if (tensor.defined() || !read) return tensor;
-  const at::Tensor whole = read();
+  const at::Tensor whole = read(widened && !own_type);
   for (const Edit& each : edits) each(whole, *this);
   return whole;
 }

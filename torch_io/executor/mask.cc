@@ -92,7 +92,9 @@ class Masking {
   /// The elements that are there, in their order, take the new values.
   void fold(const PlanFold& entry) {
     if (entry.values.empty()) return;
-    weight(entry.tensor).edit([entry](const at::Tensor& whole, const HeldWeight& of) {
+    HeldWeight& held = weight(entry.tensor);
+    held.own_type = true;
+    held.edit([entry](const at::Tensor& whole, const HeldWeight& of) {
       torch_io::fill_present(entry.tensor, whole, of.present(), entry.values);
     });
   }

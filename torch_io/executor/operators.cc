@@ -89,7 +89,7 @@ constexpr auto kOperators = std::to_array<Operator>({
     {"LogSoftmax", log_softmax, as_first},
     {"LpNormalization", lp_normalization, as_first},
     {"LpPool", lp_pool, pooled},
-    {"MatMul", matmul, contracted, 0b11},
+    {"MatMul", matmul, multiplied, 0b11},
     {"MatMulInteger", matmul_integer, contracted_integers, 0b11},
     {"Max", max, elementwise},
     {"MaxPool", max_pool, pooled},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "parsimony/torch_io/executor/held_weight_impl.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {
@@ -57,7 +58,8 @@ at::Tensor units(const at::Tensor& present, int64_t hidden, bool directed) {
 
 Tensors elementwise(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   at::Tensor all;
-  for (const at::Tensor& p : call.present) {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const at::Tensor& p = call.presence(i);
     if (p.defined()) all = all.defined() ? all.logical_and(p) : p;
   }
   Tensors results;
@@ -79,11 +81,39 @@ Tensors as_first(const Operator& /*op*/, const Call& call, const Tensors& output
 }
 
 Tensors moved(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
-  return as_flags(run_on_presence(op, call, op.kernel));
+  const HeldWeight* weight = op.data == 1 ? call.weight(0) : nullptr;
+  if (weight == nullptr) return as_flags(run_on_presence(op, call, op.kernel));
+  Tensors all;  // axis by axis, so that no presence as large as the weight is made
+  for (const auto& [axis, stays] : weight->kept) {
+    Call each = call.on(call.inputs);
+    each.inputs[0] = weight->spread(axis, stays.to(at::kFloat));
+    const Tensors found = as_flags(op.kernel(each));
+    all.resize(found.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      all[i] = all[i].defined() ? all[i].logical_and(found[i]) : found[i];
+    }
+  }
+  return all;
 }
 
 Tensors contracted(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
   return {products(op, call, false) > 0.5};
+}
+
+Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs) {
+  const HeldWeight* matrix = call.weight(1);
+  if (matrix == nullptr || matrix->dims.size() != 2 || call.in(0).dim() < 2) {
+    return contracted(op, call, outputs);
+  }
+  const at::Tensor rows = matrix->flags(0);
+  const at::Tensor columns = matrix->flags(1);
+  at::Tensor x = call.presence(0);
+  if (rows.defined()) x = x.defined() ? x.logical_and(rows) : rows.expand(call.in(0).sizes());
+  at::Tensor all = x.defined() ? x.any(-1, true).expand(outputs[0].sizes()) : x;
+  if (columns.defined()) {
+    all = all.defined() ? all.logical_and(columns) : columns.expand(outputs[0].sizes());
+  }
+  return {all};
 }
 
 Tensors convolved(const Operator& op, const Call& call, const Tensors& /*outputs*/) {

@@ -55,7 +55,6 @@ class Run {
       const HeldWeight& held = program.weights[position(weight)];
       if (held.read) continue;
       values_[v] = held.tensor;
-      if (program.masked) present_[v] = held.present();
     }
   }
 
@@ -106,21 +105,25 @@ class Run {
     return held.read ? &held : nullptr;
   }
 
+  /// The weight, if parts of it are absent.
+  const HeldWeight* cut_weight(ValueId v) const {
+    if (v == kNone || program_.weight_of[position(v)] == kNone) return nullptr;
+    const HeldWeight& held = program_.weights[position(program_.weight_of[position(v)])];
+    return held.kept.empty() ? nullptr : &held;
+  }
+
   void read_weights(const std::vector<ValueId>& values) {
     const at::NoGradGuard guard;
     for (const ValueId v : values) {
       const HeldWeight* held = unread(v);
       if (held == nullptr || values_[position(v)].defined()) continue;
-      values_[position(v)] = held->load();
-      if (program_.masked) present_[position(v)] = held->present();
+      values_[position(v)] = held->load(program_.widens);
     }
   }
 
   void drop_weights(const std::vector<ValueId>& values) {
     for (const ValueId v : values) {
-      if (unread(v) == nullptr) continue;
-      values_[position(v)].reset();
-      if (program_.masked) present_[position(v)].reset();
+      if (unread(v) != nullptr) values_[position(v)].reset();
     }
   }
 
@@ -133,7 +136,8 @@ class Run {
       call.inputs.push_back(v == kNone ? at::Tensor() : values_[position(v)]);
       if (!program_.masked) continue;
       call.present.push_back(v == kNone ? at::Tensor() : present_[position(v)]);
-      absences = absences || call.present.back().defined();
+      call.weights.push_back(cut_weight(v));
+      absences = absences || call.present.back().defined() || call.weights.back() != nullptr;
     }
     if (step.zeroed >= 0) zero(call, static_cast<size_t>(step.zeroed));
     if (program_.masked && !reads_sizes_only(step)) substitute_sizes(step, call);
@@ -165,7 +169,9 @@ class Run {
   static void zero(Call& call, size_t operand) {
     const size_t kept = 1 - operand;
     call.inputs[operand] = at::zeros_like(call.inputs[kept]);
-    if (!call.present.empty()) call.present[operand] = call.present[kept];
+    if (call.present.empty()) return;
+    call.present[operand] = call.presence(kept);
+    call.weights[operand] = nullptr;
   }
 
   /// What goes into a body and comes out of it is pinned: all of it is there.
