@@ -125,7 +125,8 @@ void ModelIndex::erase(const std::vector<PlacedNode>& nodes) {
       names_.erase(full);  // those inside bodies stay reserved
     }
   }
-  for (const auto& [scope, here] : names) {
+  for (const auto& [scope, names_here] : names) {
+    const auto& here = names_here;  // lambdas cannot capture bindings everywhere yet
     if (scope->nodes == nullptr) continue;  // went with its owner
     remove_if(*scope->nodes, [&](const onnx::NodeProto& node) { return gone.contains(&node); });
     if (scope->graph == nullptr) continue;
