@@ -117,7 +117,8 @@ OracleVerdict read_verdict(const std::string& text) {
   OracleVerdict verdict;
   const auto word = result.at("verdict").get<std::string>();
   verdict.mixes = word == "mixes";
-  verdict.fine = verdict.mixes || word == "exact";
+  verdict.weak = word == "weak";
+  verdict.fine = verdict.mixes || verdict.weak || word == "exact";
   verdict.difference = number(result, "difference");
   verdict.tolerance = number(result, "tolerance");
   verdict.probes = result.value("probes", int64_t{0});

@@ -25,6 +25,7 @@ struct OracleOutput {
 struct OracleVerdict {
   bool fine = false;
   bool mixes = false;     ///< only run and found finite: a group passes a mixing operator
+  bool weak = false;      ///< alike only as far as the original rounds, which is far
   double difference = 0;  ///< of the worst output; infinite if it is not finite
   double tolerance = 0;
   int64_t probes = 0;

@@ -126,7 +126,7 @@ void ModelIndex::erase(const std::vector<PlacedNode>& nodes) {
     }
   }
   for (const auto& [scope, names_here] : names) {
-    const auto& here = names_here;  // lambdas cannot capture bindings everywhere yet
+    const auto& here = names_here;          // lambdas cannot capture bindings everywhere yet
     if (scope->nodes == nullptr) continue;  // went with its owner
     remove_if(*scope->nodes, [&](const onnx::NodeProto& node) { return gone.contains(&node); });
     if (scope->graph == nullptr) continue;

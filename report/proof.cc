@@ -1,11 +1,15 @@
 #include "parsimony/report/proof.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "parsimony/report/text.h"
 
 namespace parsimony {
 namespace {
+
+constexpr size_t kMostChoices = 5;  // rows of a table for people
 
 std::string brief(double value) {
   char text[32];
@@ -16,11 +20,16 @@ std::string brief(double value) {
 std::string output_table(const Proof& proof) {
   using enum Table::Align;
   Table table({"output", "difference", "allowed"}, {kLeft, kRight, kRight});
-  for (const auto* list : {&proof.outputs, &proof.choices}) {
-    for (const OutputDifference& one : *list) {
-      table.add({printable(one.name), brief(one.difference), brief(one.tolerance)});
-    }
+  std::vector<OutputDifference> rows = proof.choices;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.difference > b.difference; });
+  rows.resize(std::min(rows.size(), kMostChoices));
+  rows.insert(rows.begin(), proof.outputs.begin(), proof.outputs.end());
+  for (const OutputDifference& one : rows) {
+    table.add({printable(one.name), brief(one.difference), brief(one.tolerance)});
   }
+  const size_t left = proof.choices.size() - std::min(proof.choices.size(), kMostChoices);
+  if (left > 0) table.add({"and " + counted(left, "choice") + " that differ less", "", ""});
   return table.text();
 }
 

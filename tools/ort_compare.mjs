@@ -26,10 +26,10 @@ const USAGE = `usage: ort_compare.mjs ORIGINAL.onnx SMALL.onnx PLAN.json [option
   --threads N        for ONNX Runtime (${DEFAULTS.threads})
   --json             one JSON object per model, one line each
 
-exit: 0 exact, mixes or finite; 1 mismatch, not finite, or an error among several models;
+exit: 0 exact, mixes, weak or finite; 1 mismatch, not finite, or an error among several models;
       2 usage; 3 the original cannot be run; 4 files`;
 
-const FINE = ['exact', 'mixes', 'finite'];
+const FINE = ['exact', 'mixes', 'weak', 'finite'];
 
 async function main() {
   const { values, positionals } = parseArgs({

@@ -14,7 +14,7 @@ import { runAll } from './runtime.mjs';
 const LEVELS = ['disabled', 'all'];
 const BASE_TOLERANCE = { float32: 1e-4, float16: 1e-2 };
 const NOISE_MARGIN = 4;
-const WEAK_TOLERANCE = 5e-2; // beyond this a pass says little, and the report says so
+const WEAK_TOLERANCE = 5e-2; // a difference beyond this that rounding allows proves nothing
 
 export const DEFAULTS = { seed: 1, distribution: 'normal', threads: 1, also: [] };
 
@@ -22,7 +22,8 @@ export const DEFAULTS = { seed: 1, distribution: 'normal', threads: 1, also: [] 
  * Compares one pruned model with its original.
  * @param job {original, small, plan: paths; specs: parsed --input arguments}
  * @returns what --json prints:
- *   verdict     'exact', 'mixes', 'MISMATCH' or 'NONFINITE'
+ *   verdict     'exact'; 'mixes'; 'weak', if a difference is allowed only because the original itself
+ *               rounds as much; 'MISMATCH' or 'NONFINITE'
  *   difference  max|a - b| / max|a|, the largest over probes and both optimization levels, of the
  *               output closest to its tolerance or furthest beyond it; null: infinite, or none
  *   tolerance   what was allowed there
@@ -59,7 +60,7 @@ export async function compare(job, options) {
     original: job.original,
     small: job.small,
     plan: job.plan,
-    verdict: verdictOf({ mixes, refusal: found.refusal, outputs, tensors }),
+    verdict: verdictOf({ mixes, refusal: found.refusal, outputs, tensors, base }),
     difference: worst?.difference ?? null,
     tolerance: worst?.tolerance ?? base,
     noise: worst?.noise ?? null,
@@ -218,7 +219,7 @@ const worstOf = (outputs) =>
     undefined,
   );
 
-function verdictOf({ mixes, refusal, outputs, tensors }) {
+export function verdictOf({ mixes, refusal, outputs, tensors, base }) {
   const unlike = tensors.wrong.length > 0 || outputs.some(({ missing }) => missing);
   if (refusal || unlike) return 'MISMATCH';
   if (mixes) {
@@ -226,9 +227,9 @@ function verdictOf({ mixes, refusal, outputs, tensors }) {
     return outputs.every(({ finite }) => finite) ? 'mixes' : 'NONFINITE';
   }
   if (outputs.some(({ nan }) => nan)) return 'NONFINITE';
-  return outputs.every(({ difference, tolerance }) => difference <= tolerance)
-    ? 'exact'
-    : 'MISMATCH';
+  if (outputs.some(({ difference, tolerance }) => !(difference <= tolerance))) return 'MISMATCH';
+  const weak = ({ difference }) => difference > Math.max(base, WEAK_TOLERANCE);
+  return outputs.some(weak) ? 'weak' : 'exact';
 }
 
 function sourceNotes(path, plan) {

@@ -10,7 +10,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-import { compare, DEFAULTS } from './compare.mjs';
+import { compare, DEFAULTS, verdictOf } from './compare.mjs';
 import { floats, int64s, model, ramp, tensor } from './fixture.mjs';
 import { fromHalf, toHalf } from './float16.mjs';
 import { candidates, draw, parseSpec } from './inputs.mjs';
@@ -405,6 +405,17 @@ test('agreement of dead outputs is called degenerate', async () => {
   assert.equal(result.verdict, 'exact');
   assert.equal(result.degenerate, true);
   assert.match(result.notes.join(), /is the same for every input/);
+});
+
+test('what only rounding excuses is no proof', () => {
+  const verdict = (difference, tolerance) =>
+    verdictOf({ outputs: [{ difference, tolerance }], tensors: { wrong: [] }, base: 1e-4 });
+  assert.equal(verdict(9e-5, 1e-4), 'exact');
+  assert.equal(verdict(9e-5, 2.8), 'exact');
+  assert.equal(verdict(0.04, 0.1), 'exact');
+  assert.equal(verdict(0.7, 2.8), 'weak');
+  assert.equal(verdict(3, 2.8), 'MISMATCH');
+  assert.equal(verdict(NaN, 2.8), 'MISMATCH');
 });
 
 test('the numbers behind a class index are compared', async () => {
