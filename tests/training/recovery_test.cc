@@ -263,6 +263,21 @@ TEST(Recover, ReportsEveryStepAndTellsWhatChanged) {
   EXPECT_EQ(output_error(net.graph(), small.graph(), net.batches, 64), report.before.error);
 }
 
+TEST(Recover, TheDenseNetworkTeachesFineTuning) {
+  const Pruned net;
+  const auto error = [&](double distill) {
+    RecoverOptions options;
+    options.steps = {RecoveryMethod::kFinetune};
+    options.samples = 48;
+    options.finetune.epochs = 8;
+    options.finetune.distill = distill;
+    return recover(net.graph(), net.plan(), test::small_data(), options)
+        .report.steps[0]
+        .after.error;
+  };
+  EXPECT_LT(error(1), 0.9 * error(0));
+}
+
 TEST(Recover, ThePlanRepeatsItByteForByte) {
   const Pruned net;
   const Recovered result = net.recovered({RecoveryMethod::kLeastSquares});

@@ -86,7 +86,12 @@ class Recovery {
     if (options_.finetune.batch_norm) throw errors::norms_need_onnx("--recover finetune");
     at::manual_seed(options_.finetune.seed);
     const std::unique_ptr<Net> net = graph_net(small_.graph());
-    const Place where{data_, c10::Device(c10::kCPU), false};
+    std::unique_ptr<Net> dense;
+    if (options_.finetune.distill > 0) {
+      dense = graph_net(dense_);
+      dense->train(false);
+    }
+    const Place where{data_, c10::Device(c10::kCPU), false, dense.get()};
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);

@@ -14,11 +14,12 @@
 namespace parsimony::training {
 
 struct RecoverOptions {
-  std::vector<RecoveryMethod> steps;                      ///< in this order
-  int64_t samples = 256;                                  ///< of the training part: calibration
-  int rounds = 3;                                         ///< of least squares, see RefitOptions
-  double ridge = 1e-3;                                    ///< of least squares, see least_squares()
-  TrainSettings finetune;                                 ///< kFinetune: on the whole training part
+  std::vector<RecoveryMethod> steps;  ///< in this order
+  int64_t samples = 256;              ///< of the training part: calibration
+  int rounds = 3;                     ///< of least squares, see RefitOptions
+  double ridge = 1e-3;                ///< of least squares, see least_squares()
+  /// kFinetune: on the whole training part. The dense network teaches, where `distill` says so.
+  TrainSettings finetune;
   std::function<void(const std::string& line)> say = {};  ///< told of every step
 };
 
