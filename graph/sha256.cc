@@ -1,5 +1,6 @@
 #include "parsimony/graph/sha256.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -13,7 +14,18 @@ struct Sha256::Context {
                                                                  &EVP_MD_CTX_free};
 };
 
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
+namespace {
+
+/// By itself libcrypto frees at exit what a thread may still be using that sums up a file then.
+void use_libcrypto_to_the_end() {
+  [[maybe_unused]] static const int once = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+}
+
+}  // namespace
+
+Sha256::Sha256() {
+  use_libcrypto_to_the_end();
+  context_ = std::make_unique<Context>();
   EVP_MD_CTX* digest = context_->digest.get();
   if (digest == nullptr || EVP_DigestInit_ex(digest, EVP_sha256(), nullptr) != 1) {
     throw UnsupportedError("libcrypto offers no SHA-256");

@@ -278,5 +278,20 @@ TEST(Reader, EmptyTensorsAreFine) {
   EXPECT_EQ(weight_of(read.graph, "roi").count(), 0);
 }
 
+// The checksum is summed up in the background, by libcrypto, which cleans up after itself at exit.
+TEST(ModelFile, MayBeLeftOpenAtExit) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.onnx";
+  save(model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }"), path);
+  for (int run = 0; run < 20; ++run) {
+    EXPECT_EXIT(
+        {
+          for (int file = 0; file < 8; ++file) new ModelFile(path);
+          std::exit(0);
+        },
+        testing::ExitedWithCode(0), "");
+  }
+}
+
 }  // namespace
 }  // namespace parsimony::onnx_io::test
