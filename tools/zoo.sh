@@ -1,7 +1,8 @@
 #!/bin/sh
 # Prunes torchvision's networks, from ONNX and from TorchScript, proves and judges each, and writes
 # docs/zoo.md. Networks are exported one at a time into a cache and removed again; results are kept
-# there in a ledger, so that a run that was stopped goes on, and a page is always of all that ran.
+# in a ledger beside the page, so that a run that was stopped goes on, and a page is always of all
+# that ran.
 #
 #   tools/zoo.sh [OPTION...] [NAME...]     all networks, or these
 #
@@ -11,7 +12,8 @@
 #   --keep           keeps the exported networks
 #   --threads N      for running networks (2)
 #   --command PATH   build/release/bin/parsimony
-#   --cache FOLDER   where exports and ledger lie
+#   --cache FOLDER   where exports lie
+#   --ledger FOLDER  docs/zoo
 #   --no-page        leaves docs/zoo.md as it is
 #
 # Needs python3-torchvision, node and what tools/ort/install.sh installs. Exit code: 1 if any failed,
@@ -22,11 +24,13 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cache="${PARSIMONY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parsimony}/zoo"
 page="$root/docs/zoo.md"
 options=
+ledger=
 names=
 while [ $# -gt 0 ]; do
   case $1 in
-    -h | --help) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --cache) cache=$2; shift ;;
+    --ledger) ledger="--ledger $2"; shift ;;
     --no-page) page= ;;
     --again | --keep) options="$options $1" ;;
     --kind | --runs | --threads | --command) options="$options $1 $2"; shift ;;
@@ -37,7 +41,7 @@ while [ $# -gt 0 ]; do
 done
 
 status=0
-node "$root/tools/zoo/main.mjs" --cache "$cache" $options $names || status=$?
+node "$root/tools/zoo/main.mjs" --cache "$cache" $ledger $options $names || status=$?
 [ "$status" -le 1 ] || exit "$status"
-[ -z "$page" ] || node "$root/tools/zoo/main.mjs" --cache "$cache" --page "$page"
+[ -z "$page" ] || node "$root/tools/zoo/main.mjs" --cache "$cache" $ledger --page "$page"
 exit "$status"

@@ -20,6 +20,7 @@ const { values, positionals } = parseArgs({
   options: {
     command: { type: 'string', default: join(root, 'build', 'release', 'bin', 'parsimony') },
     cache: { type: 'string' },
+    ledger: { type: 'string', default: join(root, 'docs', 'zoo') },
     runs: { type: 'string', default: 'onnx:half-local,onnx:third-global,pt:half-local,pt:third-global' },
     kind: { type: 'string', default: '' },
     threads: { type: 'string', default: '2' },
@@ -28,7 +29,7 @@ const { values, positionals } = parseArgs({
     page: { type: 'string' },
   },
 });
-const ledger = join(values.cache, 'ledger');
+const { ledger } = values;
 mkdirSync(ledger, { recursive: true });
 
 const listed = list();
@@ -124,6 +125,6 @@ function read(name) {
 
 function write(name, entry) {
   const path = join(ledger, `${name}.json`);
-  writeFileSync(`${path}.part`, JSON.stringify(entry, null, 1));
+  writeFileSync(`${path}.part`, `${JSON.stringify(entry, null, 1)}\n`);
   renameSync(`${path}.part`, path);
 }
