@@ -7,6 +7,11 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Protobuf REQUIRED)  # before ONNX, whose targets name it
 find_package(ONNX REQUIRED)
+foreach(name onnx onnx_proto)  # bookworm's targets have no namespace
+  if(NOT TARGET ONNX::${name})
+    add_library(ONNX::${name} ALIAS ${name})
+  endif()
+endforeach()
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
 # Optional, and for programs only: a library does not choose its user's allocator. Sanitizers bring

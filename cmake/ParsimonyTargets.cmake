@@ -173,7 +173,7 @@ endfunction()
 function(parsimony_benchmarks folder)
   set(with_torch elements live_resnet50 training training_step)
   parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
-    LINK benchmark::benchmark onnx onnx_proto protobuf::libprotobuf Eigen3::Eigen
+    LINK benchmark::benchmark ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf Eigen3::Eigen
       nlohmann_json::nlohmann_json)
   if(PARSIMONY_TORCH)
     foreach(name IN LISTS with_torch)
@@ -228,7 +228,7 @@ function(parsimony_fuzzers folder)
   target_link_libraries(fuzz_readers PUBLIC parsimony::graph JPEG::JPEG PNG::PNG ZLIB::ZLIB
     Threads::Threads)
   parsimony_programs(${folder} PREFIX fuzz_
-    LINK parsimony_fuzzing fuzz_readers onnx onnx_proto protobuf::libprotobuf)
+    LINK parsimony_fuzzing fuzz_readers ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf)
 
   # What they start from is made of the tests' text fixtures.
   add_executable(make_seeds "${PROJECT_SOURCE_DIR}/${folder}/tools/make_seeds.cc"
@@ -236,7 +236,7 @@ function(parsimony_fuzzers folder)
   target_include_directories(make_seeds PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(make_seeds PRIVATE PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   list(TRANSFORM rooms PREPEND parsimony::)
-  target_link_libraries(make_seeds PRIVATE ${rooms} onnx onnx_proto protobuf::libprotobuf
+  target_link_libraries(make_seeds PRIVATE ${rooms} ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf
     Eigen3::Eigen)
   add_custom_command(TARGET make_seeds POST_BUILD
     COMMAND make_seeds "${PROJECT_BINARY_DIR}/${folder}/seeds")

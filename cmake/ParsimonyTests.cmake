@@ -37,7 +37,8 @@ function(parsimony_test_support)
   endif()
   target_include_directories(parsimony_test_support ${scope} "${PROJECT_SOURCE_DIR}")
   target_link_libraries(parsimony_test_support ${scope}
-    parsimony::graph parsimony::onnx_io onnx onnx_proto protobuf::libprotobuf nlohmann_json::nlohmann_json Eigen3::Eigen
+    parsimony::graph parsimony::onnx_io ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf
+    nlohmann_json::nlohmann_json Eigen3::Eigen
     GTest::gtest rapidcheck Threads::Threads)
 endfunction()
 
