@@ -21,9 +21,16 @@ const fs::path kCases = "/usr/share/libonnx-testdata/data";
 /// Cases that are not run although their operators are known.
 const std::map<std::string, std::string>& left_out() {
   static const std::map<std::string, std::string> cases = {
+      {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
+       "counts what lies beyond the padding, as neither the other cases nor libtorch do"},
       {"test_identity_sequence", "a sequence"},
+      {"test_qlinearmatmul_2D_int8_float16", "wraps around where it has to saturate"},
+      {"test_qlinearmatmul_2D_int8_float32", "wraps around where it has to saturate"},
+      {"test_qlinearmatmul_3D_int8_float16", "wraps around where it has to saturate"},
+      {"test_qlinearmatmul_3D_int8_float32", "wraps around where it has to saturate"},
       {"test_resize_downsample_scales_cubic_align_corners", "wants a length that is no integer"},
       {"test_resize_downsample_scales_linear_align_corners", "wants a length that is no integer"},
+      {"test_roialign_mode_max", "not run, which the error says"},
       {"test_training_dropout", "random"},
       {"test_training_dropout_mask", "random"},
       {"test_training_dropout_default", "random"},

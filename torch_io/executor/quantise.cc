@@ -9,6 +9,14 @@ at::Tensor placed(const at::Tensor& v, int64_t axis, int64_t rank) {
   return v.numel() == 1 ? v.reshape({}) : along(v, axis, rank);
 }
 
+/// Those of `x` too where each is that of a block along `axis`, the last one of which may be short.
+at::Tensor placed(const Call& call, size_t i, const at::Tensor& x) {
+  const int64_t axis = call.integer("axis", 1);
+  const int64_t block = call.integer("block_size", 0);
+  if (block == 0) return placed(call.in(i), axis, x.dim());
+  return call.in(i).repeat_interleave(block, axis).narrow(axis, 0, x.size(axis));
+}
+
 at::Tensor saturated(const at::Tensor& x, at::ScalarType type) {
   switch (type) {
     case at::kByte:
@@ -43,15 +51,13 @@ at::Tensor requantised(const Call& call, const at::Tensor& y, size_t scale, size
 }  // namespace
 
 Tensors quantize_linear(const Call& call) {
-  if (call.integer("block_size", 0) != 0) call.unsupported("blocks of scales");
   const at::Tensor& x = call.in(0);
-  const int64_t axis = call.integer("axis", 1);
   const at::Tensor real = x.is_floating_point() ? x : x.to(at::kFloat);
-  at::Tensor y = at::round(real / placed(call.in(1), axis, x.dim()));
+  at::Tensor y = at::round(real / placed(call, 1, x));
   at::ScalarType type = at::kByte;
   if (call.has_in(2)) {
     type = call.in(2).scalar_type();
-    y = y + placed(call.in(2), axis, x.dim());
+    y = y + placed(call, 2, x);
   } else if (call.integer("output_dtype", 0) != 0) {
     type = type_of_code(call, call.integer("output_dtype", 0));
   }
@@ -59,11 +65,10 @@ Tensors quantize_linear(const Call& call) {
 }
 
 Tensors dequantize_linear(const Call& call) {
-  if (call.integer("block_size", 0) != 0) call.unsupported("blocks of scales");
-  const int64_t axis = call.integer("axis", 1);
-  const at::Tensor& scale = call.in(1);
-  const at::Tensor y = centred(call, 0, 2, axis).to(scale.scalar_type());
-  return {y * placed(scale, axis, y.dim())};
+  at::Tensor x = call.in(0).to(at::kDouble);
+  if (call.has_in(2)) x = x - placed(call, 2, x);
+  if (call.presence(0).defined()) x = x.masked_fill(call.presence(0).logical_not(), 0);
+  return {x.to(call.in(1).scalar_type()) * placed(call, 1, x)};
 }
 
 Tensors dynamic_quantize_linear(const Call& call) {

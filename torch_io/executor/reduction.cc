@@ -1,6 +1,7 @@
 // What makes one number of many, and what goes along an axis.
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "parsimony/torch_io/executor/kernels_impl.h"
@@ -27,6 +28,13 @@ at::Tensor sum_over(const at::Tensor& x, const Ints& axes) {
   return at::sum(x, axes, true, x.scalar_type());
 }
 
+at::Tensor over_nothing(const at::Tensor& x, const Ints& axes, bool highest) {
+  Ints dims = x.sizes().vec();
+  for (const int64_t axis : axes) dims[position(axis)] = 1;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return at::full(dims, highest ? -kInfinity : kInfinity, x.options());
+}
+
 /// An extremum over nothing is the type's own extreme.
 Tensors extremum(const Call& call, bool highest) {
   const at::Tensor& x = call.in(0);
@@ -40,6 +48,7 @@ Tensors extremum(const Call& call, bool highest) {
     filled = x.to(at::kByte);
   }
   const at::Tensor y = over(call, filled, [&](const at::Tensor& v, const Ints& axes) {
+    if (v.numel() == 0 && v.is_floating_point()) return over_nothing(v, axes, highest);
     return highest ? at::amax(v, axes, true) : at::amin(v, axes, true);
   });
   return {y.to(type)};

@@ -179,7 +179,6 @@ Mode mode_of(const Call& call) {
   mode.cubic = call.real("cubic_coeff_a", -0.75);
   mode.exclude_outside = call.integer("exclude_outside", 0) != 0;
   mode.antialias = call.integer("antialias", 0) != 0;
-  if (mode.antialias) mode.exclude_outside = true;
   return mode;
 }
 
