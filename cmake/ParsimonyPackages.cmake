@@ -18,6 +18,10 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 # their own.
 if(PARSIMONY_MIMALLOC AND NOT PARSIMONY_SANITIZE)
   find_package(mimalloc QUIET)
+  # A beta: with 3.0.1 libtorch's graphs are damaged where with 2.0, or without it, nothing is.
+  if(mimalloc_VERSION VERSION_EQUAL 3.0)
+    set(mimalloc_FOUND OFF)
+  endif()
 endif()
 
 if(PARSIMONY_TORCH)

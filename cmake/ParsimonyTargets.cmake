@@ -70,7 +70,7 @@ endfunction()
 # The analysis makes many small vectors that live long. The C library's allocator needs twice the
 # time for them, and more than its share when there are many: docs/performance.md has the numbers.
 function(parsimony_allocator program)
-  if(TARGET mimalloc)
+  if(mimalloc_FOUND)
     target_link_libraries(${program} PRIVATE mimalloc)
     target_compile_definitions(${program} PRIVATE PARSIMONY_HAS_MIMALLOC)
   endif()

@@ -119,7 +119,7 @@ TEST(Editor, LeavesEverythingElseAsItWas) {
   property.set_value("someone");
   model.GetReflection()->MutableUnknownFields(&model)->AddVarint(999, 5);
   onnx::NodeProto& node = *model.mutable_graph()->mutable_node(0);
-  node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(9, "IR 10");
+  node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(999, "later");
   Edit edit(model);
   edit.editor.slice("w", kCorners);
   onnx::ModelProto out = edit.written();

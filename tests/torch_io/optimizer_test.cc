@@ -67,9 +67,10 @@ void train_step(StatefulNet& net, optim::Optimizer& optimizer, const Plan* mask 
   optimizer.zero_grad();
   at::mse_loss(net->forward(x), y).backward();
   if (mask != nullptr) {
+    const auto parameters = net->named_parameters();
     for (const PlanGroup& group : mask->groups) {
       for (const PlanSlice& slice : group.slices) {
-        const at::Tensor* p = net->named_parameters().find(slice.tensor);
+        const at::Tensor* p = parameters.find(slice.tensor);
         if (p != nullptr) p->mutable_grad() = masked(p->grad(), slice.axis, slice.keep);
       }
     }

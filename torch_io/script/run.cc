@@ -1,6 +1,7 @@
 #include "parsimony/torch_io/script/run.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/passes/tensorexpr_fuser.h>
 
 #include <memory>
 #include <utility>
@@ -67,11 +68,24 @@ class EvaluatingScript {
   std::vector<jit::Module> training_;
 };
 
+/// Kernels are not fused for a while: libtorch 2.6 compiles some for longer than ten minutes.
+class Unfused {
+ public:
+  Unfused() { jit::setTensorExprFuserEnabled(false); }
+  ~Unfused() { jit::setTensorExprFuserEnabled(fuses_); }
+  Unfused(const Unfused&) = delete;
+  Unfused& operator=(const Unfused&) = delete;
+
+ private:
+  bool fuses_ = jit::tensorExprFuserEnabled();
+};
+
 }  // namespace
 
 Computation script_run(const jit::Module& module) {
   return [module = jit::Module(module)](const std::vector<at::Tensor>& inputs) mutable {
     const at::NoGradGuard no_grad;
+    const Unfused unfused;
     const EvaluatingScript evaluating(module);
     const Preserved state(module.buffers());
     std::vector<at::Tensor> outputs;
@@ -92,6 +106,7 @@ BoundComputation bound_script(const jit::Module& module, const std::vector<at::T
   };
   return [state = std::make_shared<State>(module, inputs)] {
     const at::NoGradGuard no_grad;
+    const Unfused unfused;
     std::vector<at::Tensor> outputs;
     flatten(state->module.forward(state->given), outputs);
     return outputs;

@@ -1,6 +1,7 @@
 #include "parsimony/training/loader/loader.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <chrono>
