@@ -145,5 +145,5 @@ within sh -euc '
 
 [ "$tests" != none ] || exit 0
 within ctest --test-dir "/build/$kind" -j "$jobs" -R "$tests" -L "$label" --output-on-failure \
-  --no-label-summary -O "/build/$kind-ctest.log" ||
+  --timeout 900 --no-label-summary -O "/build/$kind-ctest.log" ||
   fail 1 "tests failed; the whole log is $tree/build/$kind-ctest.log"

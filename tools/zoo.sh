@@ -13,7 +13,7 @@
 #   --threads N      for running networks (2)
 #   --command PATH   build/release/bin/parsimony
 #   --cache FOLDER   where exports lie
-#   --ledger FOLDER  docs/zoo
+#   --ledger FOLDER  where results lie (docs/zoo)
 #   --no-page        leaves docs/zoo.md as it is
 #
 # Needs python3-torchvision, node and what tools/ort/install.sh installs. Exit code: 1 if any failed,

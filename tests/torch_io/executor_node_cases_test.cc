@@ -1,7 +1,8 @@
 // ONNX's own test cases, as the package libonnx-testdata has them: every case whose operators the
-// executor claims.
+// executor claims. Then some by hand, of versions that an older package has no cases of.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -9,6 +10,7 @@
 #include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
+#include "tests/support/model.h"
 #include "tests/torch_io/executor_support.h"
 
 namespace parsimony::test {
@@ -135,6 +137,70 @@ TEST(ExecutorNodeCases, Layers) {
   if (!fs::exists(kCases)) GTEST_SKIP() << "libonnx-testdata is not installed";
   EXPECT_GE(passed_in("simple") + passed_in("pytorch-converted") + passed_in("pytorch-operator"),
             0);
+}
+
+const at::Tensor& scales() {
+  static const at::Tensor numbers = at::tensor({1.F, 10.F, 2.F, 20.F}).reshape({2, 2});
+  return numbers;
+}
+
+const at::Tensor& zeros() {
+  static const at::Tensor numbers = at::tensor({0, 1, 1, 0}, at::kChar).reshape({2, 2});
+  return numbers;
+}
+
+const at::Tensor& quantised() {
+  static const at::Tensor numbers = at::tensor({1, 2, 3, 4, 5, 6}, at::kChar).reshape({2, 3});
+  return numbers;
+}
+
+const at::Tensor& real() {
+  static const at::Tensor numbers = at::tensor({1.F, 2.F, 20.F, 6.F, 8.F, 120.F}).reshape({2, 3});
+  return numbers;
+}
+
+TEST(ExecutorLaterVersions, DequantizeLinearHasScalesOfBlocks) {
+  const TextModel model(R"(<ir_version: 10, opset_import: ["" : 21]>
+    g (int8[2,3] x, float[2,2] s, int8[2,2] z) => (float[2,3] y) {
+      y = DequantizeLinear <axis = 1, block_size = 2> (x, s, z)
+    })",
+                        {});
+  EXPECT_TRUE(run(model.graph(), {quantised(), scales(), zeros()}).at(0).equal(real()));
+}
+
+TEST(ExecutorLaterVersions, QuantizeLinearHasScalesOfBlocks) {
+  const TextModel model(R"(<ir_version: 10, opset_import: ["" : 21]>
+    g (float[2,3] x, float[2,2] s, int8[2,2] z) => (int8[2,3] y) {
+      y = QuantizeLinear <axis = 1, block_size = 2> (x, s, z)
+    })",
+                        {});
+  EXPECT_TRUE(run(model.graph(), {real(), scales(), zeros()}).at(0).equal(quantised()));
+}
+
+TEST(ExecutorLaterVersions, ExtremaOverNothingAreInfinite) {
+  const TextModel model(R"(<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2,0,3] x) => (float[2,3] high, float[2,1,3] low) {
+      high = ReduceMax <axes = [1], keepdims = 0> (x)
+      low = ReduceMin <axes = [1]> (x)
+    })",
+                        {});
+  const Tensors found = run(model.graph(), {at::empty({2, 0, 3})});
+  EXPECT_TRUE(found.at(0).equal(at::full({2, 3}, -INFINITY)));
+  EXPECT_TRUE(found.at(1).equal(at::full({2, 1, 3}, INFINITY)));
+}
+
+/// As ONNX Runtime 1.30 answers.
+TEST(ExecutorLaterVersions, AntiAliasedResizeRepeatsTheEdgeUnlessToldNotTo) {
+  const TextModel model(R"(<ir_version: 8, opset_import: ["" : 18]>
+    g (float[1,1,1,4] x, float[4] s) => (float[1,1,1,2] edge, float[1,1,1,2] without) {
+      edge = Resize <mode = "linear", antialias = 1> (x, , s)
+      without = Resize <mode = "linear", antialias = 1, exclude_outside = 1> (x, , s)
+    })",
+                        {});
+  const Tensors found = run(model.graph(), {at::arange(1.F, 5.F).reshape({1, 1, 1, 4}),
+                                            at::tensor({1.F, 1.F, 1.F, 0.5F})});
+  EXPECT_TRUE(found.at(0).flatten().allclose(at::tensor({1.625F, 3.375F})));
+  EXPECT_TRUE(found.at(1).flatten().allclose(at::tensor({12.F / 7, 23.F / 7})));
 }
 
 }  // namespace

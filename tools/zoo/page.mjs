@@ -107,7 +107,7 @@ function failures(networks) {
   const lines = networks.flatMap(({ name, runs }) =>
     Object.entries(runs)
       .filter(([, run]) => run.status === 'FAILED')
-      .map(([key, { error }]) => `- \`${name}\`, ${key}: ${error.replace(/\s+/g, ' ').replace(/; $/, '').slice(0, SHOWN_ERROR)}`),
+      .map(([key, { error }]) => `- \`${name}\`, ${key}: ${error.replace(/\s+/g, ' ').slice(0, SHOWN_ERROR)}`),
   );
   return lines.length > 0 ? `## Failed\n\n${lines.join('\n')}\n` : '';
 }

@@ -128,7 +128,7 @@ function judge({ original, inputs, threads }, small, plan, result) {
   result.notes.push(...notes);
   if (verdict !== 'exact' && verdict !== 'mixes' && !result.choices) {
     result.status = 'FAILED';
-    result.error = `ONNX Runtime: ${verdict}; ${notes.join('; ')}`.slice(0, 2000);
+    result.error = `ONNX Runtime: ${[verdict, ...notes].join('; ')}`.slice(0, 2000);
   }
 }
 

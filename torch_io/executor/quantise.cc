@@ -4,17 +4,13 @@
 namespace parsimony::executor {
 namespace {
 
-/// Scales and zero points lie along `axis` where they are vectors.
-at::Tensor placed(const at::Tensor& v, int64_t axis, int64_t rank) {
-  return v.numel() == 1 ? v.reshape({}) : along(v, axis, rank);
-}
-
-/// Those of `x` too where each is that of a block along `axis`, the last one of which may be short.
-at::Tensor placed(const Call& call, size_t i, const at::Tensor& x) {
-  const int64_t axis = call.integer("axis", 1);
+/// Operand `i`, scales or zero points, as it applies to the elements of `x`: one for all, one for
+/// each place along `axis`, or one for each block along it, the last of which may be short.
+at::Tensor placed(const Call& call, size_t i, const at::Tensor& x, int64_t axis) {
+  const at::Tensor& v = call.in(i);
   const int64_t block = call.integer("block_size", 0);
-  if (block == 0) return placed(call.in(i), axis, x.dim());
-  return call.in(i).repeat_interleave(block, axis).narrow(axis, 0, x.size(axis));
+  if (block != 0) return v.repeat_interleave(block, axis).narrow(axis, 0, x.size(axis));
+  return v.numel() == 1 ? v.reshape({}) : along(v, axis, x.dim());
 }
 
 at::Tensor saturated(const at::Tensor& x, at::ScalarType type) {
@@ -33,13 +29,14 @@ at::Tensor saturated(const at::Tensor& x, at::ScalarType type) {
 /// Operand `i` less its zero point, operand `zero`, as exact numbers; 0 where it is absent.
 at::Tensor centred(const Call& call, size_t i, size_t zero, int64_t axis) {
   at::Tensor x = call.in(i).to(at::kDouble);
-  if (call.has_in(zero)) x = x - placed(call.in(zero).to(at::kDouble), axis, x.dim());
+  if (call.has_in(zero)) x = x - placed(call, zero, x, axis);
   if (call.presence(i).defined()) x = x.masked_fill(call.presence(i).logical_not(), 0);
   return x;
 }
 
-at::Tensor scale_of(const Call& call, size_t i, int64_t axis, int64_t rank) {
-  return placed(call.in(i).to(at::kDouble), axis, rank);
+/// The real numbers that operand `i` stands for; its scale and zero point are the next two.
+at::Tensor real(const Call& call, size_t i, int64_t axis) {
+  return centred(call, i, i + 2, axis) * placed(call, i + 1, call.in(i), axis).to(at::kDouble);
 }
 
 at::Tensor requantised(const Call& call, const at::Tensor& y, size_t scale, size_t zero) {
@@ -52,12 +49,13 @@ at::Tensor requantised(const Call& call, const at::Tensor& y, size_t scale, size
 
 Tensors quantize_linear(const Call& call) {
   const at::Tensor& x = call.in(0);
-  const at::Tensor real = x.is_floating_point() ? x : x.to(at::kFloat);
-  at::Tensor y = at::round(real / placed(call, 1, x));
+  const int64_t axis = call.integer("axis", 1);
+  const at::Tensor numbers = x.is_floating_point() ? x : x.to(at::kFloat);
+  at::Tensor y = at::round(numbers / placed(call, 1, x, axis));
   at::ScalarType type = at::kByte;
   if (call.has_in(2)) {
     type = call.in(2).scalar_type();
-    y = y + placed(call, 2, x);
+    y = y + placed(call, 2, x, axis);
   } else if (call.integer("output_dtype", 0) != 0) {
     type = type_of_code(call, call.integer("output_dtype", 0));
   }
@@ -65,10 +63,9 @@ Tensors quantize_linear(const Call& call) {
 }
 
 Tensors dequantize_linear(const Call& call) {
-  at::Tensor x = call.in(0).to(at::kDouble);
-  if (call.has_in(2)) x = x - placed(call, 2, x);
-  if (call.presence(0).defined()) x = x.masked_fill(call.presence(0).logical_not(), 0);
-  return {x.to(call.in(1).scalar_type()) * placed(call, 1, x)};
+  const int64_t axis = call.integer("axis", 1);
+  const at::Tensor y = centred(call, 0, 2, axis).to(call.in(1).scalar_type());
+  return {y * placed(call, 1, y, axis)};
 }
 
 Tensors dynamic_quantize_linear(const Call& call) {
@@ -93,20 +90,17 @@ Tensors conv_integer(const Call& call) {
 }
 
 Tensors qlinear_matmul(const Call& call) {
-  const at::Tensor a = centred(call, 0, 2, -2) * scale_of(call, 1, -2, call.in(0).dim());
-  const at::Tensor b = centred(call, 3, 5, -1) * scale_of(call, 4, -1, call.in(3).dim());
-  return {requantised(call, at::matmul(a, b), 6, 7)};
+  return {requantised(call, at::matmul(real(call, 0, -2), real(call, 3, -1)), 6, 7)};
 }
 
 Tensors qlinear_conv(const Call& call) {
-  const at::Tensor x = centred(call, 0, 2, 1) * scale_of(call, 1, 1, call.in(0).dim());
-  const at::Tensor scale = scale_of(call, 4, 0, call.in(3).dim());
-  const at::Tensor w = centred(call, 3, 5, 0) * scale;
   at::Tensor bias;
   if (call.has_in(8)) {
-    bias = call.in(8).to(at::kDouble) * scale.flatten() * call.in(1).to(at::kDouble).flatten();
+    bias = call.in(8).to(at::kDouble) * call.in(4).to(at::kDouble).flatten() *
+           call.in(1).to(at::kDouble).flatten();
   }
-  return {requantised(call, conv(call.on({x, w, bias})).front(), 6, 7)};
+  const Tensors operands{real(call, 0, 1), real(call, 3, 0), bias};
+  return {requantised(call, conv(call.on(operands)).front(), 6, 7)};
 }
 
 }  // namespace parsimony::executor

@@ -68,7 +68,8 @@ class EvaluatingScript {
   std::vector<jit::Module> training_;
 };
 
-/// Kernels are not fused for a while: libtorch 2.6 compiles some for longer than ten minutes.
+/// The process fuses no kernels for a while: libtorch 2.6 compiles some for longer than ten
+/// minutes.
 class Unfused {
  public:
   Unfused() { jit::setTensorExprFuserEnabled(false); }
