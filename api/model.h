@@ -13,13 +13,13 @@
 
 namespace parsimony {
 
-/// Inputs or outputs of a network. Complete only where libtorch is.
+/// Inputs or outputs of several runs of a network. Complete only where libtorch is.
 struct Tensors;
 
 /// A network that libtorch runs.
 class Runner : public Executable {
  public:
-  /// Outputs in the network's order.
+  /// Outputs in the network's order, run by run.
   virtual Tensors run(const Tensors& inputs) = 0;
 };
 

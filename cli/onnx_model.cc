@@ -18,7 +18,8 @@ std::unique_ptr<Prover> OnnxModel::prover(const Plan& plan, const Probe& probe,
 }
 
 std::unique_ptr<Runner> OnnxModel::runner() {
-  return torch_component().runner(onnx_io::to_graph(file_), beside());
+  return torch_component().runner(onnx_io::to_graph(file_, onnx_io::EditedData::kMadeAnew),
+                                  beside());
 }
 
 std::function<bool(const Weight&)> OnnxModel::beside() const {

@@ -43,7 +43,7 @@ class FunctionRunner final : public Runner {
     };
   }
 
-  Tensors run(const Tensors& inputs) override { return Tensors{run_(inputs.list)}; }
+  Tensors run(const Tensors& inputs) override { return {run_.each(inputs.runs)}; }
 
   std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>& inputs) override {
     return guarded([&] {

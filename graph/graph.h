@@ -94,6 +94,9 @@ struct Graph {
   /// Tells the owner of the memory that a weight will not be read for a while, so that a mapped
   /// file need not stay resident. May be empty.
   std::function<void(const Weight&)> release;
+  /// Makes some indices of the first axis of a weight that lies nowhere, whose `data` is null.
+  /// Empty where there are none.
+  std::function<std::vector<std::byte>(const Weight&, int64_t first, int64_t count)> make;
 
   ValueId find(std::string_view value_name) const;  ///< kNone if there is none; linear
 

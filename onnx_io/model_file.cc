@@ -78,9 +78,7 @@ int ModelFile::opset() const { return static_cast<int>(opset_of(impl_->model)); 
 bool ModelFile::has_data_beside() const { return !impl_->external.files().empty(); }
 
 bool ModelFile::holds_beside(const Weight& weight) const {
-  const auto is_here = [&](const auto& bytes) { return bytes.data() == weight.data; };
-  return impl_->external.holds(weight.data) ||
-         std::any_of(impl_->edited_bytes.begin(), impl_->edited_bytes.end(), is_here);
+  return weight.data == nullptr || impl_->external.holds(weight.data);
 }
 
 bool ModelFile::edited() const { return impl_->edited; }

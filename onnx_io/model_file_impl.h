@@ -55,6 +55,9 @@ void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
 
 /// The bytes that stay of an external tensor, with its zeros.
 std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external);
+/// The same of some of the indices of the first axis that stay.
+std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
+                                   const ExternalData& external, int64_t first, int64_t count);
 
 /// Writes what is in `impl` to `path`, with external data beside it where there is some.
 void write_edited(ModelFile::Impl& impl, const std::string& path);

@@ -1,11 +1,13 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -73,12 +75,14 @@ class BufferedOutput {
   std::vector<std::byte> buffer_;
 };
 
-void write_packed(const ExternalEdit& edit, DType dtype, const ExternalData& external,
-                  OutputFile& output) {
+/// Hands what stays to `sink`, whatever is to become zero of it. Memory does not stay resident.
+template <typename Sink>
+void each_packed(const ExternalEdit& edit, DType dtype, const ExternalData& external,
+                 const Sink& sink) {
   const std::byte* resident = edit.source.data;
   for_each_packed(edit.source.data, edit.dims, size_of(dtype), edit.axes,
                   [&](std::span<const std::byte> packed, const std::byte* upto) {
-                    output.write(packed.data(), static_cast<int64_t>(packed.size()));
+                    sink(packed);
                     external.release(resident, upto - resident);
                     resident = upto;
                   });
@@ -87,7 +91,11 @@ void write_packed(const ExternalEdit& edit, DType dtype, const ExternalData& ext
 
 void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& external,
                 OutputFile& output) {
-  if (!edit.zeros) return write_packed(edit, dtype, external, output);
+  if (!edit.zeros) {
+    return each_packed(edit, dtype, external, [&](std::span<const std::byte> packed) {
+      output.write(packed.data(), static_cast<int64_t>(packed.size()));
+    });
+  }
   BufferedOutput buffer(output);
   const int64_t size = size_of(dtype);
   for_each_kept_run(edit, size, external, [&](const std::byte* run, int64_t bytes) {
@@ -222,13 +230,32 @@ void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
 std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external) {
   std::vector<std::byte> result;
   const int64_t size = size_of(dtype);
+  if (!edit.zeros) {
+    each_packed(edit, dtype, external, [&](std::span<const std::byte> packed) {
+      result.insert(result.end(), packed.begin(), packed.end());
+    });
+    return result;
+  }
   for_each_kept_run(edit, size, external, [&](const std::byte* run, int64_t bytes) {
     result.insert(result.end(), run, run + bytes);
-    if (!edit.zeros) return;
     set_zero(result.data() + result.size() - bytes, bytes / size, (run - edit.source.data) / size,
              dtype, size, *edit.zeros);
   });
   return result;
+}
+
+std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
+                                   const ExternalData& external, int64_t first, int64_t count) {
+  ExternalEdit rows = edit;
+  auto axis = std::find_if(rows.axes.begin(), rows.axes.end(),
+                           [](const AxisKeep& keep) { return keep.axis == 0; });
+  if (axis == rows.axes.end()) {
+    axis = rows.axes.insert(axis, {0, edit.dims.at(0), {}});
+    axis->keep.resize(static_cast<size_t>(axis->size));
+    std::iota(axis->keep.begin(), axis->keep.end(), 0);
+  }
+  axis->keep = {axis->keep.begin() + first, axis->keep.begin() + first + count};
+  return edited(rows, dtype, external);
 }
 
 void write_edited(ModelFile::Impl& impl, const std::string& path) {

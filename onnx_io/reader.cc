@@ -222,11 +222,17 @@ void check_paths(const Graph& graph) {
 
 }  // namespace
 
-Graph to_graph(const ModelFile& file) {
+Graph to_graph(const ModelFile& file, EditedData data) {
   try {
     Graph graph;
-    Reading reading{file.impl(), graph, Functions(file.impl().model), {}};
+    Reading reading{file.impl(), graph, Functions(file.impl().model), {}, data, {}};
     Reader(reading).read();
+    if (data == EditedData::kMadeAnew) {
+      graph.make = [files = &file.impl().external, edits = std::move(reading.unmade)](
+                       const Weight& weight, int64_t first, int64_t count) {
+        return edited_rows(*edits.at(weight.name), weight.dtype, *files, first, count);
+      };
+    }
     graph.release = [files = &file.impl().external](const Weight& weight) {
       files->release(weight.data, weight.count() * weight.stride);
     };

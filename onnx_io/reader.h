@@ -20,8 +20,9 @@ namespace parsimony::onnx_io {
 ///
 /// @throws ModelError, beginning with the file's path: names without an origin or with two, dims
 /// that contradict the data, a cycle, external data outside of the model's folder.
-/// After an edit the graph is that of the edited model; external tensors that were edited are then
-/// copied into memory.
-Graph to_graph(const ModelFile& file);
+/// After an edit the graph is that of the edited model; what an edit leaves of external tensors is
+/// copied into memory, or stays without data, for Graph::make.
+enum class EditedData { kCopied, kMadeAnew };
+Graph to_graph(const ModelFile& file, EditedData data = EditedData::kCopied);
 
 }  // namespace parsimony::onnx_io

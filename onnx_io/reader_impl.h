@@ -13,6 +13,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/onnx_io/functions_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
+#include "parsimony/onnx_io/reader.h"
 
 namespace parsimony::onnx_io {
 
@@ -22,6 +23,8 @@ struct Reading {
   Graph& graph;
   Functions functions;
   std::map<const void*, WeightId> constants;  ///< of functions that are called several times
+  EditedData edited;
+  std::map<std::string, const ExternalEdit*> unmade;  ///< by weight, if they are made anew
 };
 
 /// Reads a graph of the model, and those inside its nodes, into one Graph. A call of a function is
@@ -53,7 +56,7 @@ class Reader {
   /// A constant of which we know no numbers: nothing may shrink there.
   void attach_opaque(ValueId id, DType dtype, Shape dims);
   void attach(ValueId id, const onnx::TensorProto& tensor);
-  /// What an edit leaves of an external tensor lies nowhere yet.
+  /// What an edit leaves of an external tensor.
   Weight edited_view(const onnx::TensorProto& tensor, const std::string& name,
                      const ExternalEdit& edit);
 

@@ -59,6 +59,10 @@ void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {
 Weight Reader::edited_view(const onnx::TensorProto& tensor, const std::string& name,
                            const ExternalEdit& edit) {
   const DType dtype = dtype_of(tensor.data_type());
+  if (reading_.edited == EditedData::kMadeAnew) {
+    reading_.unmade.emplace(name, &edit);
+    return {name, dtype, dims_of(tensor), nullptr, size_of(dtype)};
+  }
   const auto& bytes = impl_.edited_bytes.emplace_back(edited(edit, dtype, impl_.external));
   return {name, dtype, dims_of(tensor), bytes.data(), size_of(dtype)};
 }

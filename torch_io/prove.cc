@@ -114,24 +114,21 @@ Reference::Reference(const Graph& graph, const Probe& probe, bool mixes, Computa
 }
 
 void Reference::run_original(const Graph& graph, const Probe& probe, int64_t below) {
-  cases_.clear();
+  inputs_.clear();
   for (int i = 0; i < options_.inputs; ++i) {
-    Case one;
-    one.inputs = random_inputs(graph, probe, options_.seed + static_cast<uint64_t>(i), below);
-    {
-      const Choices::Use use(one.choices, Choices::Mode::kRecord);
-      one.outputs = masked_(one.inputs);
-    }
-    cases_.push_back(std::move(one));
+    inputs_.push_back(random_inputs(graph, probe, options_.seed + static_cast<uint64_t>(i), below));
   }
+  const Choices::Use use(choices_, Choices::Mode::kRecord);
+  outputs_ = masked_.each(inputs_);
 }
 
 /// How far the original is from itself when it is computed another way.
 double Reference::rounding(size_t output) const {
   const OtherKernels other;
+  const auto again = masked_.each(inputs_);
   double largest = 0;
-  for (const Case& one : cases_) {
-    const double apart = difference_of(one.outputs[output], masked_(one.inputs).at(output));
+  for (size_t i = 0; i < again.size(); ++i) {
+    const double apart = difference_of(outputs_[i][output], again[i].at(output));
     if (apart <= std::numeric_limits<double>::max()) largest = std::max(largest, apart);
   }
   return largest;
@@ -140,9 +137,9 @@ double Reference::rounding(size_t output) const {
 double Reference::difference(size_t output,
                              const std::vector<std::vector<at::Tensor>>& found) const {
   double largest = 0;
-  for (size_t c = 0; c < cases_.size(); ++c) {
-    const double apart = output < found[c].size()
-                             ? difference_of(cases_[c].outputs[output], found[c][output])
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const double apart = i < found.size() && output < found[i].size()
+                             ? difference_of(outputs_[i][output], found[i][output])
                              : std::numeric_limits<double>::infinity();
     largest = std::max(largest, apart);
   }
@@ -161,15 +158,15 @@ void Reference::allow_for_rounding(Proof& proof) const {
 }
 
 bool Reference::hardly_moves(size_t output, double tolerance) const {
-  if (cases_.size() < 2) return false;
-  return std::all_of(cases_.begin() + 1, cases_.end(), [&](const Case& one) {
-    return difference_of(cases_.front().outputs[output], one.outputs[output]) <= tolerance;
+  if (outputs_.size() < 2) return false;
+  return std::all_of(outputs_.begin() + 1, outputs_.end(), [&](const auto& one) {
+    return difference_of(outputs_.front()[output], one[output]) <= tolerance;
   });
 }
 
 Proof Reference::compare_outputs(const std::vector<std::vector<at::Tensor>>& found) const {
   Proof proof;
-  proof.inputs = static_cast<int>(cases_.size());
+  proof.inputs = static_cast<int>(inputs_.size());
   proof.seed = options_.seed;
   proof.mixes = mixes_;
   for (size_t o = 0; o < names_.size(); ++o) {
@@ -185,13 +182,10 @@ Proof Reference::compare_outputs(const std::vector<std::vector<at::Tensor>>& fou
 Proof Reference::compare(const Computation& small) const {
   std::vector<std::vector<at::Tensor>> found;
   std::string fault;
-  for (const Case& one : cases_) {
-    try {
-      found.push_back(small(one.inputs));
-    } catch (const std::exception& error) {
-      fault = reason_of(error);
-      found.emplace_back();
-    }
+  try {
+    found = small.each(inputs_);
+  } catch (const std::exception& error) {
+    fault = reason_of(error);
   }
   Proof proof = compare_outputs(found);
   if (!fault.empty()) proof.notes.push_back("the small network does not run: " + fault);
@@ -202,19 +196,17 @@ Proof Reference::compare(const Computation& small) const {
 
 std::optional<Proof> Reference::compare_choosing_alike(const Computation& small) const {
   std::vector<std::vector<at::Tensor>> found;
+  Choices choices = choices_;
+  try {
+    const Choices::Use use(choices, Choices::Mode::kReplay);
+    found = small.each(inputs_);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
   std::map<std::pair<std::string, size_t>, double> apart;  // by node and operand
-  for (const Case& one : cases_) {
-    Choices choices = one.choices;
-    try {
-      const Choices::Use use(choices, Choices::Mode::kReplay);
-      found.push_back(small(one.inputs));
-    } catch (const std::exception&) {
-      return std::nullopt;
-    }
-    for (const Choice& choice : choices.list()) {
-      double& largest = apart[{choice.node, choice.operand}];
-      largest = std::max(largest, difference_of(choice.numbers, choice.found));
-    }
+  for (const Choice& choice : choices.list()) {
+    double& largest = apart[{choice.node, choice.operand}];
+    largest = std::max(largest, difference_of(choice.numbers, choice.found));
   }
   if (apart.empty()) return std::nullopt;
   Proof proof = compare_outputs(found);
@@ -228,7 +220,7 @@ std::optional<Proof> Reference::compare_choosing_alike(const Computation& small)
 
 Proof Reference::prove(Runner& small) {
   return compare(
-      [&](const std::vector<at::Tensor>& inputs) { return small.run(Tensors{inputs}).list; });
+      [&](const std::vector<Computation::List>& inputs) { return small.run({inputs}).runs; });
 }
 
 namespace {
@@ -239,9 +231,9 @@ GraphModuleOptions options_of(std::function<bool(const Weight&)> read_anew) {
 
 Computation in_floats(GraphModule module) {
   module->widen_halves();
-  return [module](const std::vector<at::Tensor>& inputs) mutable {
+  return [module](const std::vector<Computation::List>& inputs) mutable {
     const at::NoGradGuard no_grad;
-    return module->forward(inputs);
+    return module->forward_each(inputs);
   };
 }
 

@@ -3,9 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsimony/api/model.h"
@@ -14,7 +16,7 @@
 namespace parsimony {
 
 struct Tensors {
-  std::vector<at::Tensor> list;
+  std::vector<std::vector<at::Tensor>> runs;
 };
 
 }  // namespace parsimony
@@ -22,7 +24,29 @@ struct Tensors {
 namespace parsimony::torch_io {
 
 /// Outputs from inputs.
-using Computation = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
+class Computation {
+ public:
+  using List = std::vector<at::Tensor>;
+
+  /// Of one run.
+  template <std::invocable<const List&> Function>
+  Computation(Function one)  // NOLINT(google-explicit-constructor): any such function is one
+      : each_([one = std::move(one)](const std::vector<List>& inputs) mutable {
+          std::vector<List> outputs;
+          for (const List& each : inputs) outputs.push_back(one(each));
+          return outputs;
+        }) {}
+  /// Of several runs, where that costs less than one after the other.
+  template <std::invocable<const std::vector<List>&> Function>
+  Computation(Function each)  // NOLINT(google-explicit-constructor)
+      : each_(std::move(each)) {}
+
+  List operator()(const List& inputs) const { return each(std::vector<List>{inputs}).front(); }
+  std::vector<List> each(const std::vector<List>& inputs) const { return each_(inputs); }
+
+ private:
+  std::function<std::vector<List>(const std::vector<List>&)> each_;
+};
 
 /// What a network is fed: shapes as inference has them for `probe`, float elements normally
 /// distributed, integers in [0, `below`), those that look like flags in [0, 2). The same seed gives
@@ -52,12 +76,6 @@ class Reference : public Prover {
   void allow_for_rounding(Proof& proof) const;
 
  private:
-  struct Case {
-    std::vector<at::Tensor> inputs;
-    std::vector<at::Tensor> outputs;
-    Choices choices;
-  };
-
   void run_original(const Graph& graph, const Probe& probe, int64_t below);
   Proof compare_outputs(const std::vector<std::vector<at::Tensor>>& found) const;
   /// With the original's choices in place of its own; nothing if it differs even so.
@@ -70,7 +88,9 @@ class Reference : public Prover {
   ProofOptions options_;
   bool mixes_;
   std::vector<std::string> names_;
-  std::vector<Case> cases_;
+  std::vector<std::vector<at::Tensor>> inputs_;
+  std::vector<std::vector<at::Tensor>> outputs_;  ///< of each
+  Choices choices_;
 };
 
 /// The network with the plan's channels absent, run by our executor. Halves are computed with in

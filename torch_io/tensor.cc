@@ -40,17 +40,22 @@ at::ScalarType scalar_type_of(DType type) {
   throw UnsupportedError("libtorch has no tensors of type " + std::string(name_of(type)));
 }
 
+std::byte* copy_elements(const Weight& weight, std::byte* out) {
+  const int64_t count = weight.count();
+  const int64_t size = size_of(weight.dtype);
+  if (weight.stride == size) {
+    if (count > 0) std::memcpy(out, weight.data, static_cast<size_t>(count * size));
+    return out + count * size;
+  }
+  for (int64_t i = 0; i < count; ++i, out += size) {
+    std::memcpy(out, weight.data + i * weight.stride, static_cast<size_t>(size));
+  }
+  return out;
+}
+
 at::Tensor to_tensor(const Weight& weight) {
   const at::Tensor tensor = at::empty(weight.dims, scalar_type_of(weight.dtype));
-  const int64_t size = size_of(weight.dtype);
-  auto* out = static_cast<std::byte*>(tensor.data_ptr());
-  if (weight.stride == size) {
-    if (tensor.numel() > 0) std::memcpy(out, weight.data, static_cast<size_t>(tensor.nbytes()));
-    return tensor;
-  }
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    std::memcpy(out + i * size, weight.data + i * weight.stride, static_cast<size_t>(size));
-  }
+  copy_elements(weight, static_cast<std::byte*>(tensor.data_ptr()));
   return tensor;
 }
 

@@ -121,6 +121,32 @@ TEST(ExternalData, SlicesAndZerosInAnyOrder) {
   EXPECT_EQ(numbers(graph, "v_2"), (std::vector<double>{1, -2, 3, -4, 5}));
 }
 
+TEST(ExternalData, WhatAnEditLeavesCanBeMadeRowByRow) {
+  const External model;
+  ModelFile file(model.path);
+  OnnxEditor editor(file);
+  editor.slice("u", std::vector<AxisKeep>{{0, 400, {3, 7, 399}}, {1, 3, {0, 2}}});
+  editor.zero_smallest("v", 2);
+  const Graph graph = to_graph(file, EditedData::kMadeAnew);
+  const auto rows = [&](const std::string& name, int64_t first, int64_t count) {
+    Weight weight = weight_of(graph, name);
+    EXPECT_EQ(weight.data, nullptr);
+    EXPECT_TRUE(file.holds_beside(weight));
+    const std::vector<std::byte> made = graph.make(weight, first, count);
+    weight.dims[0] = count;
+    weight.data = made.data();
+    EXPECT_EQ(static_cast<int64_t>(made.size()), weight.count() * weight.stride);
+    const HostTensor host = to_host(weight);
+    std::vector<double> result;
+    for (int64_t i = 0; i < host.count(); ++i) result.push_back(host.number(i));
+    return result;
+  };
+  EXPECT_EQ(rows("u", 0, 3), (std::vector<double>{-10, -12, -22, -24, -1198, -1200}));
+  EXPECT_EQ(rows("u", 1, 1), (std::vector<double>{-22, -24}));
+  EXPECT_EQ(rows("v", 1, 3), (std::vector<double>{0, 3, -4})) << "of the smallest two one is here";
+  EXPECT_EQ(numbers(graph, "w"), (std::vector<double>{1, -2, 3, -4, 5})) << "as it lies";
+}
+
 TEST(ExternalData, AssignedTensorsMoveIntoTheModel) {
   const External model;
   ModelFile file(model.path);

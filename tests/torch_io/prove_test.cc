@@ -102,7 +102,7 @@ class HalfPruned {
 class Runs : public Runner {
  public:
   explicit Runs(Computation run) : run_(std::move(run)) {}
-  Tensors run(const Tensors& inputs) override { return {run_(inputs.list)}; }
+  Tensors run(const Tensors& inputs) override { return {run_.each(inputs.runs)}; }
   std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>&) override { return nullptr; }
 
  private:
@@ -174,7 +174,7 @@ TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
   EXPECT_TRUE(proof.holds()) << proof.worst()->difference << " of " << proof.worst()->tolerance;
   EXPECT_EQ(proof.worst()->tolerance, ProofOptions{}.tolerance);
   Runs wrong{[&](const std::vector<at::Tensor>& inputs) {
-    return std::vector<at::Tensor>{1.05 * right.run(Tensors{inputs}).list.at(0)};
+    return std::vector<at::Tensor>{1.05 * right.run({{inputs}}).runs.at(0).at(0)};
   }};
   EXPECT_FALSE(reference.prove(wrong).holds());
 }

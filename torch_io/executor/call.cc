@@ -113,6 +113,11 @@ Ints Call::ints(size_t input, std::string_view attribute) const {
 
 void Call::unsupported(std::string_view what) const { throw errors::cannot_run(node, what); }
 
+bool is_half(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu() &&
+         (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);
+}
+
 int64_t wrapped(int64_t axis, int64_t rank) {
   TORCH_CHECK(axis >= -rank && axis < std::max<int64_t>(rank, 1), "axis ", axis, " of rank ", rank);
   return axis < 0 ? axis + rank : axis;

@@ -77,6 +77,9 @@ class Call {
   const Attribute* find(std::string_view attribute) const;
 };
 
+/// Of a type that the CPU has few kernels for.
+bool is_half(const at::Tensor& tensor);
+
 /// 0 ≤ axis < rank, counted from the end if negative. @throws c10::Error
 int64_t wrapped(int64_t axis, int64_t rank);
 Ints wrapped(Ints axes, int64_t rank);

@@ -28,6 +28,8 @@ struct Choice {
 ///     Choices choices;
 ///     { const Choices::Use use(choices, Choices::Mode::kRecord); one->forward(x); }
 ///     { const Choices::Use use(choices, Choices::Mode::kReplay); other->forward(x); }
+///
+/// One may hold the choices of several inputs, which the other network must take in their order.
 class Choices {
  public:
   enum class Mode {

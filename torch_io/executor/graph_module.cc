@@ -9,7 +9,7 @@
 
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
-#include "parsimony/torch_io/tensor.h"
+#include "parsimony/torch_io/executor/weight_reader_impl.h"
 
 namespace parsimony {
 
@@ -68,16 +68,10 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
     const Weight& weight = graph.weights[w];
     if (!executor::has_tensor(weight)) continue;  // who read it would have been refused
     if (options.read_anew && options.read_anew(weight)) {
-      state_->program.weights[w].read = [weight, release = graph.release](bool widened) {
-        const at::Tensor tensor =
-            widened ? torch_io::to_floats(weight) : torch_io::to_tensor(weight);
-        if (release) release(weight);
-        return tensor;
-      };
+      state_->program.weights[w].read = executor::WeightReader(graph, weight);
       continue;
     }
-    at::Tensor tensor = torch_io::to_tensor(weight);
-    if (graph.release) graph.release(weight);
+    at::Tensor tensor = executor::WeightReader(graph, weight).whole();
     const std::string name = torch_name(weight.name, taken);
     taken.insert(name);
     tensor = tensor.is_floating_point() && !setting[w]
@@ -99,8 +93,13 @@ std::vector<NodeId> GraphModuleImpl::unsupported_nodes(const Graph& graph) {
   return nodes;
 }
 
-std::vector<at::Tensor> GraphModuleImpl::forward(const std::vector<at::Tensor>& inputs) {
+std::vector<std::vector<at::Tensor>> GraphModuleImpl::forward_each(
+    const std::vector<std::vector<at::Tensor>>& inputs) {
   return executor::run(state_->program, inputs, is_training(), state_->observer);
+}
+
+std::vector<at::Tensor> GraphModuleImpl::forward(const std::vector<at::Tensor>& inputs) {
+  return forward_each({inputs}).front();
 }
 
 at::Tensor GraphModuleImpl::forward(const at::Tensor& input) {

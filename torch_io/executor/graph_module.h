@@ -49,6 +49,9 @@ class GraphModuleImpl : public torch::nn::Module {
   /// From the graph's inputs to its outputs, in their order.
   /// @throws ModelError if the inputs do not fit, naming the node that found out
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs);
+  /// Of each of several. Weights that are read anew are read once for all.
+  std::vector<std::vector<at::Tensor>> forward_each(
+      const std::vector<std::vector<at::Tensor>>& inputs);
   /// One input, the first output.
   at::Tensor forward(const at::Tensor& input);
 

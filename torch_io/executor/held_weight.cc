@@ -1,4 +1,5 @@
 #include "parsimony/torch_io/executor/held_weight_impl.h"
+#include "parsimony/torch_io/executor/weight_reader_impl.h"
 
 namespace parsimony::executor {
 
@@ -25,9 +26,26 @@ at::Tensor HeldWeight::present() const {
 
 at::Tensor HeldWeight::load(bool widened) const {
   if (tensor.defined() || !read) return tensor;
-  const at::Tensor whole = read(widened && !own_type);
+  const Ints all = every_row(dims);
+  const at::Tensor whole = read(all, widened && !own_type);
   for (const Edit& each : edits) each(whole, *this);
+  for (const RowEdit& each : row_edits) each(whole, all);
   return whole;
+}
+
+at::Tensor HeldWeight::load_rows(const Ints& rows) const {
+  const at::Tensor loaded = read(rows, true);
+  for (const RowEdit& each : row_edits) each(loaded, rows);
+  return loaded;
+}
+
+Ints HeldWeight::present_rows() const {
+  const at::Tensor stays = flags(0);
+  Ints rows = every_row(dims);
+  if (!stays.defined()) return rows;
+  const at::Tensor host = stays.cpu();
+  std::erase_if(rows, [&](int64_t row) { return !host.data_ptr<bool>()[row]; });
+  return rows;
 }
 
 void HeldWeight::edit(Edit how) {
@@ -35,6 +53,14 @@ void HeldWeight::edit(Edit how) {
     how(tensor.detach(), *this);
   } else {
     edits.push_back(std::move(how));
+  }
+}
+
+void HeldWeight::edit(RowEdit how) {
+  if (tensor.defined()) {
+    how(tensor.detach(), every_row(dims));
+  } else {
+    row_edits.push_back(std::move(how));
   }
 }
 

@@ -59,7 +59,7 @@ class Masking {
 
   void zero(const PlanZeros& entry) {
     if (entry.smallest <= 0) return;
-    weight(entry.tensor).edit([count = entry.smallest](const at::Tensor& whole, const auto&) {
+    weight(entry.tensor).edit([count = entry.smallest](const at::Tensor& whole, const HeldWeight&) {
       at::Tensor flat = whole.view(-1);
       const auto order = std::get<1>(at::sort(flat.abs(), true, 0, false));
       flat.index_fill_(0, order.narrow(0, 0, count), 0);
@@ -84,9 +84,13 @@ class Masking {
     if (held.tensor.defined()) stays = stays.to(held.tensor.device());
     held.kept.emplace_back(entry.axis, stays);
     if (entry.role == "with") return;  // a divisor must not become zero
-    held.edit(
-        [gone = along(stays, entry.axis, rank).logical_not()](
-            const at::Tensor& whole, const auto&) { at::Tensor(whole).masked_fill_(gone, 0); });
+    held.edit(HeldWeight::RowEdit([gone = along(stays, entry.axis, rank).logical_not()](
+                                      const at::Tensor& rows, const Ints& which) {
+      const bool by_row = gone.size(0) > 1;
+      const at::Tensor here =
+          by_row ? gone.index_select(0, at::tensor(which).to(gone.device())) : gone;
+      if (here.any().item<bool>()) at::Tensor(rows).masked_fill_(here, 0);
+    }));
   }
 
   /// The elements that are there, in their order, take the new values.
@@ -101,7 +105,7 @@ class Masking {
 
   /// The reference of exact constants: zeros in the weights, and nothing is absent.
   void zero_masked(const PlanMask& entry) {
-    weight(entry.tensor).edit([entry](const at::Tensor& whole, const auto&) {
+    weight(entry.tensor).edit([entry](const at::Tensor& whole, const HeldWeight&) {
       torch_io::zero_masked(entry, whole);
     });
   }

@@ -38,7 +38,7 @@ Tensors as_first(const Operator& op, const Call& call, const Tensors& outputs);
 Tensors moved(const Operator& op, const Call& call, const Tensors& outputs);
 /// Sums of products: present where any product is. The last operand may be a bias.
 Tensors contracted(const Operator& op, const Call& call, const Tensors& outputs);
-/// The same of a matrix that is a weight, by its rows and columns.
+/// The same of a matrix that is a weight, or all there, by its rows and columns.
 Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs);
 /// As `contracted`; where a window touches no element at all, as elsewhere in the channel.
 Tensors convolved(const Operator& op, const Call& call, const Tensors& outputs);

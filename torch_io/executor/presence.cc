@@ -102,11 +102,12 @@ Tensors contracted(const Operator& op, const Call& call, const Tensors& /*output
 
 Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs) {
   const HeldWeight* matrix = call.weight(1);
-  if (matrix == nullptr || matrix->dims.size() != 2 || call.in(0).dim() < 2) {
+  const bool known = matrix != nullptr || !call.presence(1).defined();
+  if (!known || call.in(1).dim() != 2 || call.in(0).dim() < 2) {
     return contracted(op, call, outputs);
   }
-  const at::Tensor rows = matrix->flags(0);
-  const at::Tensor columns = matrix->flags(1);
+  const at::Tensor rows = matrix != nullptr ? matrix->flags(0) : at::Tensor();
+  const at::Tensor columns = matrix != nullptr ? matrix->flags(1) : at::Tensor();
   at::Tensor x = call.presence(0);
   if (rows.defined()) x = x.defined() ? x.logical_and(rows) : rows.expand(call.in(0).sizes());
   at::Tensor all = x.defined() ? x.any(-1, true).expand(outputs[0].sizes()) : x;

@@ -101,6 +101,11 @@ Step* Program::find(const std::string& key) {
   return nullptr;
 }
 
+const HeldWeight* Program::held(ValueId v) const {
+  if (v == kNone || weight_of[position(v)] == kNone) return nullptr;
+  return &weights[position(weight_of[position(v)])];
+}
+
 bool has_tensor(const Weight& weight) {
   switch (weight.dtype) {
     case DType::kUnknown:

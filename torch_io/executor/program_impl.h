@@ -52,6 +52,8 @@ struct Program {
   std::vector<std::vector<Step>*> all_steps();
   /// The step whose node has this first output; null if there is none.
   Step* find(const std::string& key);
+  /// Null where the value is no weight.
+  const HeldWeight* held(ValueId v) const;
 };
 
 /// Why a node cannot be run; empty if it can.
@@ -61,7 +63,10 @@ bool has_tensor(const Weight& weight);
 
 using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;
 
-Tensors run(const Program& program, const Tensors& inputs, bool training, const Observer& observer);
+/// Runs on several inputs. Where weights are read anew the runs go step by step together, so that
+/// each is read once; else one after the other, for the memory that their values take.
+std::vector<Tensors> run(const Program& program, const std::vector<Tensors>& inputs, bool training,
+                         const Observer& observer);
 
 /// Registers a copy of a tensor under a name and returns it.
 using AddWeight = std::function<at::Tensor(const std::string& name, const at::Tensor& of)>;

@@ -1,0 +1,88 @@
+// Weights that are read anew, some rows at a time and once for several inputs.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/prune.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/graph_editor.h"
+#include "parsimony/torch_io/prove.h"
+#include "tests/support/model.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+constexpr int64_t kWords = 300;
+
+/// Words to words, half of whose channels leave; the last matrix has more than one piece.
+struct Words {
+  Words() {
+    pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), {});
+    graph.release = [this](const Weight& weight) { ++reads[weight.name]; };
+  }
+
+  test::TextModel model{
+      "g (int64[2,5] ids) => (float[2,5,60000] y) "
+      "{ e = Gather(table, ids) h = MatMul(e, up) r = Relu(h) y = MatMul(r, head) }",
+      {{"table", "300x48"}, {"up", "48x96"}, {"head", "96x60000"}}};
+  Graph& graph = model.graph();
+  Pruning pruning;
+  std::map<std::string, int> reads;  ///< by weight
+};
+
+bool every(const Weight&) { return true; }
+
+double apart(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).abs().max() / a.abs().max()).item<double>();
+}
+
+TEST(Pieces, ComputeWhatTheWholeDoes) {
+  const Words net;
+  const std::vector<at::Tensor> inputs = random_inputs(net.graph, {}, 1);
+  EXPECT_LT(apart(plain_run(net.graph)(inputs)[0], plain_run(net.graph, every)(inputs)[0]), 1e-6);
+}
+
+TEST(Pieces, AreMaskedLikeTheWhole) {
+  const Words net;
+  ASSERT_FALSE(net.pruning.plan.empty());
+  const std::vector<at::Tensor> inputs = random_inputs(net.graph, {}, 1);
+  const at::Tensor whole = masked_run(net.graph, net.pruning.plan)(inputs)[0];
+  EXPECT_LT(apart(whole, masked_run(net.graph, net.pruning.plan, every)(inputs)[0]), 1e-6);
+  EXPECT_GT(apart(whole, plain_run(net.graph)(inputs)[0]), 1e-2) << "nothing was masked";
+}
+
+TEST(Pieces, AreReadOnceForAllInputs) {
+  Words net;
+  const Computation masked = masked_run(net.graph, net.pruning.plan, every);
+  net.reads.clear();
+  const Reference reference(net.graph, {}, false, masked, {});
+  EXPECT_EQ(net.reads.at("up"), 1);
+  EXPECT_EQ(net.reads.at("head"), 3) << "48 rows of 60000, at most a million elements at once";
+  EXPECT_EQ(net.reads.at("table"), ProofOptions{}.inputs) << "each its own words";
+  GraphEditor small(net.graph, GraphEditor::Elements::kAll);
+  replay(net.pruning.plan, small);
+  EXPECT_TRUE(reference.compare(plain_run(small.graph(), every)).holds());
+}
+
+TEST(Pieces, IndicesCountFromTheEndAndStayInside) {
+  const Words net;
+  const auto run = [&](int64_t index, const Computation& computation) {
+    return computation({at::full({2, 5}, index, at::kLong)})[0];
+  };
+  const Computation anew = plain_run(net.graph, every);
+  EXPECT_LT(apart(run(kWords - 3, plain_run(net.graph)), run(-3, anew)), 1e-6);
+  EXPECT_THROW(run(kWords, anew), Error);
+  EXPECT_THROW(run(-kWords - 1, anew), Error);
+}
+
+TEST(Pieces, OfNoWords) {
+  const Words net;
+  const at::Tensor none = plain_run(net.graph, every)({at::zeros({0, 5}, at::kLong)})[0];
+  EXPECT_EQ(none.sizes(), (at::IntArrayRef{0, 5, 60000}));
+}
+
+}  // namespace
+}  // namespace parsimony::torch_io

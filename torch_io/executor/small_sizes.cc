@@ -1,0 +1,89 @@
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "parsimony/torch_io/executor/small_sizes_impl.h"
+
+namespace parsimony::executor {
+namespace {
+
+/// Of the shape that a value with such a presence has in the small network; holds no memory.
+at::Tensor small_like(const at::Tensor& present) {
+  Ints dims;
+  for (int64_t axis = 0; axis < present.dim(); ++axis) {
+    at::Tensor found = present.movedim(axis, 0).reshape({present.size(axis), -1}).any(1);
+    dims.push_back(found.sum().item<int64_t>());
+  }
+  return at::zeros({1}).expand(dims);
+}
+
+}  // namespace
+
+SmallSizes::SmallSizes(const Program& program) : small_(program.names.size()) {
+  for (const WeightId weight : program.weight_of) constant_.push_back(weight != kNone);
+}
+
+bool SmallSizes::computes(const Step& step) const {
+  bool any = false;
+  for (const ValueId v : step.node.inputs) {
+    if (v == kNone || constant_[position(v)]) continue;
+    if (!small_[position(v)].defined()) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// Weights, and what is computed from them alone: the exponent of a size, cast to its type.
+bool SmallSizes::reads_constants_only(const Step& step) const {
+  return !step.node.inputs.empty() &&
+         std::all_of(step.node.inputs.begin(), step.node.inputs.end(),
+                     [&](ValueId v) { return v == kNone || constant_[position(v)]; });
+}
+
+void SmallSizes::substitute(const Step& step, Call& call) const {
+  if (computes(step)) return;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const ValueId v = step.node.inputs[i];
+    if (v == kNone || !small_[position(v)].defined()) continue;
+    at::Tensor small = small_[position(v)];
+    for (const auto& [operand, patch] : step.patches) {
+      if (operand == i) small = patch;
+    }
+    const at::Tensor& whole = call.inputs[i];
+    if (whole.is_floating_point() && small.sizes() == whole.sizes()) {
+      call.inputs[i] = small.to(whole.scalar_type());
+    }
+  }
+}
+
+void SmallSizes::follow(const Step& step, const Call& call) {
+  if (reads_constants_only(step)) {
+    for (const ValueId v : step.node.outputs) {
+      if (v != kNone) constant_[position(v)] = true;
+    }
+  }
+  if (step.op == nullptr) return;
+  Tensors operands = call.inputs;
+  if (step.op->op == "Shape" || step.op->op == "Size") {
+    if (!call.presence(0).defined()) return;
+    operands[0] = small_like(call.presence(0));
+  } else if (computes(step)) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const ValueId v = step.node.inputs[i];
+      if (v != kNone && small_[position(v)].defined()) operands[i] = small_[position(v)];
+    }
+  } else {
+    return;
+  }
+  try {
+    Tensors small = step.op->kernel(call.on(std::move(operands)));
+    for (size_t i = 0; i < small.size() && i < step.node.outputs.size(); ++i) {
+      const ValueId v = step.node.outputs[i];
+      if (v != kNone) small_[position(v)] = std::move(small[i]);
+    }
+  } catch (const c10::Error&) {  // a tensor in the original's shape, indexed by small sizes
+  }
+}
+
+}  // namespace parsimony::executor

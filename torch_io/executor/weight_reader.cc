@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "parsimony/torch_io/executor/weight_reader_impl.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony::executor {
+namespace {
+
+/// How many from there on are neighbours.
+size_t neighbours(const Ints& rows, size_t from) {
+  size_t to = from;
+  while (to < rows.size() && rows[to] == rows[from] + index(to - from)) ++to;
+  return to - from;
+}
+
+}  // namespace
+
+Ints every_row(const Shape& dims) {
+  Ints rows(dims.empty() ? 1 : position(dims[0]));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+WeightReader::WeightReader(const Graph& graph, const Weight& weight)
+    : weight_(weight), release_(graph.release) {
+  if (weight.data == nullptr && weight.count() > 0) make_ = graph.make;
+}
+
+at::Tensor WeightReader::operator()(const Ints& rows, bool widened) const {
+  const at::Tensor tensor = read(rows, widened);
+  release(rows);
+  return tensor;
+}
+
+at::Tensor WeightReader::whole() const { return (*this)(every_row(weight_.dims), false); }
+
+at::Tensor WeightReader::read(const Ints& rows, bool widened) const {
+  if (rows.size() == neighbours(rows, 0) && !make_) {
+    const Weight some = part(rows.empty() ? 0 : rows[0], index(rows.size()));
+    return widened ? torch_io::to_floats(some) : torch_io::to_tensor(some);
+  }
+  const Weight shape = part(0, index(rows.size()));
+  const at::Tensor tensor = at::empty(shape.dims, torch_io::scalar_type_of(shape.dtype));
+  auto* out = static_cast<std::byte*>(tensor.data_ptr());
+  for (size_t i = 0, count = 0; i < rows.size(); i += count) {
+    count = neighbours(rows, i);
+    out = copy(rows[i], index(count), out);
+  }
+  return widened && is_half(tensor) ? tensor.to(at::kFloat) : tensor;
+}
+
+Weight WeightReader::part(int64_t first, int64_t count) const {
+  Weight some = weight_;
+  if (some.dims.empty()) return some;
+  if (first > 0) some.data += first * (weight_.count() / weight_.dims[0]) * weight_.stride;
+  some.dims[0] = count;
+  return some;
+}
+
+/// @returns the end of what was written
+std::byte* WeightReader::copy(int64_t first, int64_t count, std::byte* out) const {
+  if (!make_) return torch_io::copy_elements(part(first, count), out);
+  const std::vector<std::byte> made = make_(weight_, first, count);
+  return std::copy(made.begin(), made.end(), out);
+}
+
+/// With what lies between the rows: the system reads ahead.
+void WeightReader::release(const Ints& rows) const {
+  if (!release_ || make_ || rows.empty()) return;
+  const auto [first, last] = std::minmax_element(rows.begin(), rows.end());
+  release_(part(*first, *last - *first + 1));
+}
+
+}  // namespace parsimony::executor
