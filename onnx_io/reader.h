@@ -6,6 +6,12 @@
 
 namespace parsimony::onnx_io {
 
+/// What an edit leaves of a tensor in an external file.
+enum class EditedData {
+  kCopied,   ///< lies in memory
+  kMadeAnew  ///< has no data: Graph::make makes it whenever it is asked for
+};
+
 /// Views of the model; `file` must outlive the Graph. Weights that an editor changes afterwards
 /// are no longer valid in it; read again after editing.
 ///
@@ -20,9 +26,7 @@ namespace parsimony::onnx_io {
 ///
 /// @throws ModelError, beginning with the file's path: names without an origin or with two, dims
 /// that contradict the data, a cycle, external data outside of the model's folder.
-/// After an edit the graph is that of the edited model; what an edit leaves of external tensors is
-/// copied into memory, or stays without data, for Graph::make.
-enum class EditedData { kCopied, kMadeAnew };
+/// After an edit the graph is that of the edited model.
 Graph to_graph(const ModelFile& file, EditedData data = EditedData::kCopied);
 
 }  // namespace parsimony::onnx_io
