@@ -1,5 +1,6 @@
 // A decoder with 2.5 GB of float16 weights beside it: memory and time of `parsimony prune`, against
-// copying the files. Page cache as after writing them; the turns of both alternate.
+// copying the files, and the memory of its proof. Page cache as after writing them; the turns of
+// both alternate.
 //
 //   bench_decoder [--keep FOLDER]    with --keep it only writes FOLDER/in.onnx and
 //   FOLDER/in.onnx.data

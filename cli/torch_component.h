@@ -26,7 +26,8 @@ namespace parsimony::cli {
 /// The component's side is component/component.cc. Signatures know the standard library and rooms
 /// below torch_io only. Errors of ours pass as what they are.
 ///
-/// To add a method: declare it here, define it there, and count kTorchInterface up.
+/// To add a method: declare it here, define it there, and count kTorchInterface up; likewise when
+/// what the signatures name gets another member.
 class TorchComponent {
  public:
   /// Of libtorch: "1.13.1".
@@ -105,7 +106,7 @@ class TorchComponent {
 };
 
 /// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 10;
+constexpr int32_t kTorchInterface = 11;
 
 /// What the component's only symbol, `parsimony_torch_component`, points to. The members before
 /// `component` keep their places in all versions.

@@ -47,8 +47,8 @@ class ModelFile {
 
   /// Some tensors lie in files beside the model.
   bool has_data_beside() const;
-  /// Lies the weight in such a file, or is it what an edit leaves of one there? Its bytes stay as
-  /// they are for as long as this lives, whatever else is edited.
+  /// Lies the weight in such a file, or is it what an edit leaves of one there, to be made anew? In
+  /// a file its bytes stay as they are for as long as this lives, whatever is edited.
   bool holds_beside(const Weight& weight) const;
 
   /// Writes under a temporary name, then renames; `path` may be the model itself. A model that was

@@ -80,8 +80,9 @@ class Reference : public Prover {
   Proof compare_outputs(const std::vector<std::vector<at::Tensor>>& found) const;
   /// With the original's choices in place of its own; nothing if it differs even so.
   std::optional<Proof> compare_choosing_alike(const Computation& small) const;
-  double rounding(size_t output) const;
+  std::vector<std::vector<at::Tensor>> computed_otherwise() const;
   double difference(size_t output, const std::vector<std::vector<at::Tensor>>& found) const;
+  double rounding(size_t output, const std::vector<std::vector<at::Tensor>>& otherwise) const;
   bool hardly_moves(size_t output, double tolerance) const;
 
   Computation masked_;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <string>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/model_file.h"
@@ -139,42 +140,23 @@ TEST(ExecutorNodeCases, Layers) {
             0);
 }
 
-const at::Tensor& scales() {
-  static const at::Tensor numbers = at::tensor({1.F, 10.F, 2.F, 20.F}).reshape({2, 2});
-  return numbers;
-}
-
-const at::Tensor& zeros() {
-  static const at::Tensor numbers = at::tensor({0, 1, 1, 0}, at::kChar).reshape({2, 2});
-  return numbers;
-}
-
-const at::Tensor& quantised() {
-  static const at::Tensor numbers = at::tensor({1, 2, 3, 4, 5, 6}, at::kChar).reshape({2, 3});
-  return numbers;
-}
-
-const at::Tensor& real() {
-  static const at::Tensor numbers = at::tensor({1.F, 2.F, 20.F, 6.F, 8.F, 120.F}).reshape({2, 3});
-  return numbers;
-}
-
-TEST(ExecutorLaterVersions, DequantizeLinearHasScalesOfBlocks) {
-  const TextModel model(R"(<ir_version: 10, opset_import: ["" : 21]>
-    g (int8[2,3] x, float[2,2] s, int8[2,2] z) => (float[2,3] y) {
-      y = DequantizeLinear <axis = 1, block_size = 2> (x, s, z)
-    })",
+/// Two of three columns share a scale and a zero point.
+at::Tensor by_blocks(const std::string& op, const std::string& from, const std::string& to,
+                     const at::Tensor& x) {
+  const TextModel model("<ir_version: 10, opset_import: [\"\" : 21]> g (" + from +
+                            "[2,3] x, float[2,2] s, int8[2,2] z) => (" + to +
+                            "[2,3] y) { y = " + op + " <axis = 1, block_size = 2> (x, s, z) }",
                         {});
-  EXPECT_TRUE(run(model.graph(), {quantised(), scales(), zeros()}).at(0).equal(real()));
+  const at::Tensor scales = at::tensor({1.F, 10.F, 2.F, 20.F}).reshape({2, 2});
+  const at::Tensor zeros = at::tensor({0, 1, 1, 0}, at::kChar).reshape({2, 2});
+  return run(model.graph(), {x, scales, zeros}).at(0);
 }
 
-TEST(ExecutorLaterVersions, QuantizeLinearHasScalesOfBlocks) {
-  const TextModel model(R"(<ir_version: 10, opset_import: ["" : 21]>
-    g (float[2,3] x, float[2,2] s, int8[2,2] z) => (int8[2,3] y) {
-      y = QuantizeLinear <axis = 1, block_size = 2> (x, s, z)
-    })",
-                        {});
-  EXPECT_TRUE(run(model.graph(), {real(), scales(), zeros()}).at(0).equal(quantised()));
+TEST(ExecutorLaterVersions, QuantisationHasScalesOfBlocks) {
+  const at::Tensor real = at::tensor({1.F, 2.F, 20.F, 6.F, 8.F, 120.F}).reshape({2, 3});
+  const at::Tensor whole = at::tensor({1, 2, 3, 4, 5, 6}, at::kChar).reshape({2, 3});
+  EXPECT_TRUE(by_blocks("DequantizeLinear", "int8", "float", whole).equal(real));
+  EXPECT_TRUE(by_blocks("QuantizeLinear", "float", "int8", real).equal(whole));
 }
 
 TEST(ExecutorLaterVersions, ExtremaOverNothingAreInfinite) {

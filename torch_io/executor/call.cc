@@ -113,6 +113,8 @@ Ints Call::ints(size_t input, std::string_view attribute) const {
 
 void Call::unsupported(std::string_view what) const { throw errors::cannot_run(node, what); }
 
+at::Tensor of_sizes(const Ints& dims) { return at::zeros({1}).expand(dims); }
+
 bool is_half(const at::Tensor& tensor) {
   return tensor.defined() && tensor.is_cpu() &&
          (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);

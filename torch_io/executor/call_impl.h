@@ -77,6 +77,9 @@ class Call {
   const Attribute* find(std::string_view attribute) const;
 };
 
+/// A tensor of these sizes that holds no memory.
+at::Tensor of_sizes(const Ints& dims);
+
 /// Of a type that the CPU has few kernels for.
 bool is_half(const at::Tensor& tensor);
 

@@ -73,6 +73,4 @@ Tensors compute_in_pieces(const std::vector<Call>& calls, const HeldWeight& weig
   return calls.front().node.op == "Gather" ? take_rows(calls, weight) : multiply(calls, weight);
 }
 
-at::Tensor of_sizes(const Ints& dims) { return at::zeros({1}).expand(dims); }
-
 }  // namespace parsimony::executor

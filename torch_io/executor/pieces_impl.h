@@ -16,7 +16,4 @@ ValueId read_in_pieces(const Program& program, const Step& step);
 /// @throws c10::Error
 Tensors compute_in_pieces(const std::vector<Call>& calls, const HeldWeight& weight);
 
-/// A tensor of these sizes that holds no memory.
-at::Tensor of_sizes(const Ints& dims);
-
 }  // namespace parsimony::executor

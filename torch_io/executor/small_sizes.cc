@@ -15,7 +15,7 @@ at::Tensor small_like(const at::Tensor& present) {
     at::Tensor found = present.movedim(axis, 0).reshape({present.size(axis), -1}).any(1);
     dims.push_back(found.sum().item<int64_t>());
   }
-  return at::zeros({1}).expand(dims);
+  return of_sizes(dims);
 }
 
 }  // namespace
