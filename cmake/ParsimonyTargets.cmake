@@ -171,7 +171,7 @@ function(parsimony_programs folder)
 endfunction()
 
 function(parsimony_benchmarks folder)
-  set(with_torch elements live_resnet50 training training_step)
+  set(with_torch elements live_resnet50 script_memory training training_step)
   parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
     LINK benchmark::benchmark ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf Eigen3::Eigen
       nlohmann_json::nlohmann_json)

@@ -9,6 +9,25 @@ namespace parsimony {
 /// Content of a file. @throws IoError
 std::string read_file(const std::string& path);
 
+/// A file whose bytes come into memory when they are looked at, and may leave again. What is no
+/// file on a disk, as a pipe, is read whole. It must not become shorter meanwhile.
+class MappedFile {
+ public:
+  /// @throws IoError
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::string_view bytes() const { return bytes_; }
+  /// They need not stay in memory until they are looked at again.
+  void release(std::string_view part) const;
+
+ private:
+  std::string_view bytes_;
+  std::string content_;  ///< of what cannot be mapped
+};
+
 /// Does the file begin as a zip archive does, hence as TorchScript? False if it cannot be read.
 bool is_zip(const std::string& path);
 

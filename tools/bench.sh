@@ -2,8 +2,8 @@
 # Builds the benchmarks and runs them. Each prints its measurements and a table of what was found
 # against what is allowed; the exit code is 1 if something missed.
 #
-#   tools/bench.sh [NAME...]     default: resnet50 physical memory growth startup live_resnet50
-#                                training; "decoder" needs 7 GB of disk
+#   tools/bench.sh [NAME...]     default: resnet50 physical memory script_memory growth startup
+#                                live_resnet50 training; "decoder" needs 7 GB of disk
 #   tools/bench.sh check [--filter REGEX]
 #                                every stage and inner loop, as a multiple of a yardstick's time in
 #                                the same run, against bench/baseline.json; 1 if one is slower
@@ -25,7 +25,7 @@ if [ "${1:-}" = check ]; then
 fi
 cmake --build build/bench -- --quiet
 
-[ $# -gt 0 ] || set -- resnet50 physical memory growth startup live_resnet50 training
+[ $# -gt 0 ] || set -- resnet50 physical memory script_memory growth startup live_resnet50 training
 status=0
 for name in "$@"; do
   echo "== $name"

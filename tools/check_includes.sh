@@ -25,7 +25,7 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
     allow("api",      "graph masks pruners speedup configs",      "")
     allow("runtime",  "graph api",                                "Eigen")
     allow("onnx_io",  "graph",                                    "onnx google")
-    allow("torch_io", "graph machine masks pruners speedup configs api onnx_io",  "torch ATen c10")
+    allow("torch_io", "graph machine masks pruners speedup configs api onnx_io",  "torch ATen c10 caffe2")
     allow("report",   "graph machine masks speedup",              "nlohmann")
     allow("training", "graph machine masks pruners speedup configs api onnx_io torch_io report",
           "torch ATen c10")

@@ -30,10 +30,33 @@ at::Tensor from_bytes(const std::string& name, at::IntArrayRef dims, at::ScalarT
   return values;
 }
 
+/// Its elements lie in memory one after the other, as their bytes say.
+bool lies_plainly(const at::Tensor& tensor) {
+  return tensor.layout() == at::kStrided && tensor.is_cpu() && tensor.is_contiguous() &&
+         !tensor.is_quantized() && !tensor.is_conj() && !tensor.is_neg();
+}
+
+at::TensorOptions plain_options(const at::Tensor& tensor) {
+  return tensor.options().requires_grad(false);
+}
+
+/// Of all axes at once; `result` may lie where `tensor` does.
+void cut_plainly(const at::Tensor& tensor, std::span<const AxisKeep> axes,
+                 const at::Tensor& result) {
+  slice(static_cast<const std::byte*>(tensor.data_ptr()), tensor.sizes().vec(),
+        static_cast<int64_t>(tensor.element_size()), axes,
+        static_cast<std::byte*>(result.data_ptr()));
+}
+
 }  // namespace
 
 at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes) {
   check_slices(name, tensor.sizes().vec(), axes);
+  if (lies_plainly(tensor)) {
+    at::Tensor kept = at::empty(sliced(tensor.sizes().vec(), axes), plain_options(tensor));
+    cut_plainly(tensor, axes, kept);
+    return kept;
+  }
   at::Tensor result = tensor.detach();
   for (const AxisKeep& axis : merged(axes)) {
     if (static_cast<int64_t>(axis.keep.size()) == axis.size) continue;
@@ -42,6 +65,17 @@ at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<cons
   }
   // A sparse gradient has no memory format.
   return tensor.layout() == at::kStrided ? result.contiguous(format_of(tensor)) : result;
+}
+
+at::Tensor cut_in_place(const std::string& name, const at::Tensor& tensor,
+                        std::span<const AxisKeep> axes) {
+  if (!lies_plainly(tensor)) return cut(name, tensor, axes);
+  check_slices(name, tensor.sizes().vec(), axes);
+  at::Tensor kept = at::from_blob(
+      tensor.data_ptr(), sliced(tensor.sizes().vec(), axes), [tensor](void*) {},
+      plain_options(tensor));
+  cut_plainly(tensor, axes, kept);
+  return kept;
 }
 
 at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count) {

@@ -16,6 +16,11 @@ namespace parsimony::torch_io {
 /// @throws ModelError, naming `name`, if an axis is not there or has another size
 at::Tensor cut(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes);
 
+/// The same in the memory of `tensor`, whose values are lost, if its elements lie there one after
+/// the other; else a new tensor. @throws as `cut` does
+at::Tensor cut_in_place(const std::string& name, const at::Tensor& tensor,
+                        std::span<const AxisKeep> axes);
+
 /// A copy whose `count` elements of smallest magnitude are zero; ties fall to the lower index.
 /// @throws ModelError if the tensor has fewer elements
 at::Tensor with_zeros(const std::string& name, const at::Tensor& tensor, int64_t count);

@@ -66,9 +66,9 @@ class LivePruning {
   /// The masked original: the module with zeros in its own tensors, unless channels are mixed.
   torch_io::Computation masked() {
     if (mixes(pruning_.plan)) return masked_run(script_.graph, pruning_.plan);
-    return [this](const std::vector<at::Tensor>& inputs) {
+    return [this](const std::vector<torch_io::Computation::List>& inputs) {
       const Zeroed zeroed(pruning_.plan, tensors_of(module_));
-      return runs()(inputs);
+      return runs().each(inputs);
     };
   }
 

@@ -33,17 +33,20 @@ FindTensor tensors_of(const torch::nn::Module& module) {
 Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
   const at::NoGradGuard no_grad;
   std::unordered_set<c10::TensorImpl*> known;
-  std::unordered_map<std::string, at::Tensor> present_of;  // a mask of what the plan keeps
   const auto writable = [&](const std::string& name) {
     const at::Tensor tensor = find(name);
     if (known.insert(tensor.unsafeGetTensorImpl()).second) {
-      saved_.emplace_back(tensor, tensor.detach().clone());
+      saved_.push_back({tensor, tensor.detach().clone()});
     }
     return tensor.detach();
   };
   if (plan.constants == Constants::kExact) {
     for (const PlanMask& mask : plan.masks) zero_masked(mask, writable(mask.tensor));
     return;
+  }
+  std::unordered_map<std::string, at::Tensor> present_of;  // masks of what stays, for new values
+  for (const PlanFold& fold : plan.folds) {
+    if (!fold.values.empty()) present_of[fold.tensor] = at::ones_like(find(fold.tensor), at::kBool);
   }
   for (const PlanZeros& zeros : plan.zeros) {
     const at::Tensor tensor = writable(zeros.tensor);
@@ -52,23 +55,30 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& slice : group.slices) {
       if (slice.role == "with") continue;  // a divisor must not become zero
-      const at::Tensor tensor = writable(slice.tensor);
+      const at::Tensor tensor = find(slice.tensor).detach();
       const at::Tensor gone = removed(slice).to(tensor.device());
+      saved_.push_back({tensor, tensor.index_select(slice.axis, gone), slice.axis, gone});
       tensor.index_fill_(slice.axis, gone, 0);
-      at::Tensor& present = present_of[slice.tensor];
-      if (!present.defined()) present = at::ones_like(tensor, at::kBool);
-      present.index_fill_(slice.axis, gone, false);
+      const auto present = present_of.find(slice.tensor);
+      if (present != present_of.end()) present->second.index_fill_(slice.axis, gone, false);
     }
   }
   for (const PlanFold& fold : plan.folds) {
     if (fold.values.empty()) continue;
-    fill_present(fold.tensor, writable(fold.tensor), present_of[fold.tensor], fold.values);
+    fill_present(fold.tensor, writable(fold.tensor), present_of.at(fold.tensor), fold.values);
   }
 }
 
 Zeroed::~Zeroed() {
   const at::NoGradGuard no_grad;
-  for (const auto& [tensor, values] : saved_) tensor.detach().copy_(values);
+  for (auto it = saved_.rbegin(); it != saved_.rend(); ++it) {
+    const at::Tensor tensor = it->tensor.detach();
+    if (it->indices.defined()) {
+      tensor.index_copy_(it->axis, it->indices, it->values);
+    } else {
+      tensor.copy_(it->values);
+    }
+  }
 }
 
 }  // namespace parsimony::torch_io

@@ -4,9 +4,9 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "parsimony/speedup/plan.h"
@@ -30,7 +30,14 @@ class Zeroed {
   Zeroed& operator=(const Zeroed&) = delete;
 
  private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  // tensor and its values
+  struct Saved {
+    at::Tensor tensor;
+    at::Tensor values;
+    int64_t axis = 0;
+    at::Tensor indices = {};  ///< of the axis, which the values are of; undefined: of all
+  };
+
+  std::vector<Saved> saved_;  // the earliest first
 };
 
 }  // namespace parsimony::torch_io

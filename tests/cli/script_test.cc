@@ -57,6 +57,17 @@ TEST_F(CliScript, AsksForTheInputs) {
   EXPECT_FALSE(place_.has("o.pt"));
 }
 
+TEST_F(CliScript, AFullDiskLeavesTheOldFile) {
+  place_.write("o.pt", "old");
+  // Of one kilobyte each; the signal for it would kill the command before it could say anything.
+  const Outcome outcome = place_.shell("trap '' XFSZ; ulimit -f 100; parsimony prune " + model_ +
+                                       "-o o.pt --input 1x3x32x32 --no-verify --ratio 0.5");
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_NE(outcome.err.find("o.pt: cannot be written: File too large"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(place_.bytes("o.pt"), "old");
+}
+
 TEST_F(CliScript, ANamelessZipIsNoModel) {
   place_.write("bad.pt", std::string("PK\x03\x04 and nothing more"));
   const Outcome outcome = place_.run("inspect bad.pt --input 1x3");

@@ -13,6 +13,7 @@
 #include "parsimony/graph/files.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/torch_io/script/editor.h"
 #include "tests/support/fixture.h"
 #include "tests/torch_io/script_support.h"
 
@@ -90,6 +91,89 @@ TEST(ScriptFile, PlansReplay) {
   const auto small = torch::jit::load(folder / "a.pt", at::kCPU, found);
   EXPECT_EQ(found["labels.txt"], "a b c");
   EXPECT_EQ(small.attr("w1").toTensor().sizes(), (std::vector<int64_t>{4, 6}));
+}
+
+at::Tensor tensor_of(const torch::jit::Module& module, const std::string& name) {
+  return module.attr(name).toTensor();
+}
+
+TEST(ScriptFile, WeightsAreCutInTheirMemory) {
+  const TemporaryFolder folder;
+  const torch::jit::Module net = small_net();
+  tensor_of(net, "w1").set_requires_grad(true);
+  net.save(folder / "net.pt");
+  const std::vector<InputSpec> specs{{{4, 6}, {}}};
+  torch_io::ScriptFile file(folder / "net.pt");
+  const Plan plan = plan_of(file, specs);
+  torch_io::ScriptGraph& script = file.read(specs);
+  const void* before = tensor_of(file.module(), "w1").data_ptr();
+  apply_plan(plan, script.graph, choose_probe(script.graph, specs), *file.editor());
+  const at::Tensor small = tensor_of(file.small(), "w1");
+  EXPECT_EQ(small.data_ptr(), before);
+  EXPECT_EQ(small.sizes(), (std::vector<int64_t>{4, 6}));
+  EXPECT_EQ(small.storage().nbytes(), 4 * 6 * sizeof(float)) << "else files keep what was cut off";
+  EXPECT_TRUE(small.requires_grad());
+}
+
+TEST(ScriptFile, EditsAreForgottenWhenItIsReadAgain) {
+  const TemporaryFolder folder;
+  small_net().save(folder / "net.pt");
+  const std::vector<InputSpec> specs{{{4, 6}, {}}};
+  torch_io::ScriptFile file(folder / "net.pt");
+  const at::Tensor original = tensor_of(file.module(), "w1").clone();
+  const Plan plan = plan_of(file, specs);
+  torch_io::ScriptGraph& script = file.read(specs);
+  apply_plan(plan, script.graph, choose_probe(script.graph, specs), *file.editor());
+  EXPECT_TRUE(file.edited());
+  EXPECT_EQ(plan_of(file, specs).to_json(), plan.to_json());
+  EXPECT_FALSE(file.edited());
+  EXPECT_TRUE(at::equal(tensor_of(file.module(), "w1"), original));
+}
+
+TEST(ScriptFile, MemoryThatSeveralTensorsShowIsNotUsedUp) {
+  const TemporaryFolder folder;
+  at::manual_seed(1);
+  const at::Tensor both = at::randn({11, 8});
+  const at::Tensor w1 = both.narrow(0, 0, 8);  // [8, 8]
+  const at::Tensor w2 = both.narrow(0, 3, 8);
+  const torch::jit::Module net = scripted(
+      "def forward(self, x):\n"
+      "    return torch.linear(torch.relu(torch.linear(x, self.w1)), self.w2)\n",
+      {{"w1", w1}, {"w2", w2}});
+  net.save(folder / "net.pt");
+  const std::vector<InputSpec> specs{{{4, 8}, {}}};
+  torch_io::ScriptFile file(folder / "net.pt");
+  ASSERT_TRUE(tensor_of(file.module(), "w1").is_alias_of(tensor_of(file.module(), "w2")));
+  replay_on(plan_of(file, specs), folder / "net.pt", folder / "small.pt", specs);
+  const auto small = torch::jit::load(folder / "small.pt", at::kCPU);
+  torch_io::ScriptGraph script = torch_io::read_script(net, specs);
+  torch_io::ScriptEditor editor(script);
+  apply_plan(plan_of(file, specs), script.graph, choose_probe(script.graph, specs), editor);
+  const torch::jit::Module wanted = editor.finish();
+  for (const std::string name : {"w1", "w2"}) {
+    EXPECT_TRUE(at::equal(tensor_of(small, name), tensor_of(wanted, name))) << name;
+    EXPECT_FALSE(tensor_of(wanted, name).is_alias_of(both)) << name;
+  }
+  EXPECT_EQ(tensor_of(small, "w1").size(0), 4);
+}
+
+TEST(ScriptEditor, SharesNoTensorWithAnOriginalThatStays) {
+  at::manual_seed(1);
+  const torch::jit::Module net = scripted(
+      "def forward(self, x):\n"
+      "    return torch.conv2d(torch.relu(torch.conv2d(x, self.w1)), self.w2) + self.b\n",
+      {{"w1", at::randn({8, 3, 3, 3}).contiguous(at::MemoryFormat::ChannelsLast)},
+       {"w2", at::randn({4, 8, 1, 1})},
+       {"b", at::randn({4, 1, 1})}});
+  const Pruned pruned = prune(net, {at::randn({1, 3, 5, 5})});
+  for (const std::string name : {"w1", "w2", "b"}) {
+    const at::Tensor before = tensor_of(net, name);
+    const at::Tensor after = tensor_of(pruned.small, name);
+    EXPECT_FALSE(after.is_alias_of(before)) << name;
+    EXPECT_EQ(after.requires_grad(), before.requires_grad()) << name;
+  }
+  EXPECT_EQ(tensor_of(pruned.small, "w1").size(0), 4);
+  EXPECT_LE(pruned.difference, 1e-5);
 }
 
 TEST(ScriptFile, AnUneditedFileComesOutByteForByte) {

@@ -10,6 +10,7 @@
 
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/replace_impl.h"
 
 namespace parsimony::torch_io::script {
 
@@ -120,91 +121,59 @@ void add_duplicates(const Edits& edits, Origins& origins) {
   }
 }
 
-bool same_memory(const at::Tensor& a, const at::Tensor& b) {
-  if (a.is_same(b)) return true;
-  return a.defined() && b.defined() && a.layout() == at::kStrided && b.layout() == at::kStrided &&
-         a.numel() > 0 && a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() &&
-         a.strides() == b.strides();
+/// Of attributes.
+TensorPairs new_tensors(const Edits& edits, const Origins& origins) {
+  TensorPairs pairs;
+  for (const auto& [name, tensor] : edits.tensors) {
+    const Home& home = origins.homes.at(name);
+    if (home.constant != nullptr) continue;
+    const at::Tensor fresh = tensor.detach();
+    pairs.emplace_back(home.source, fresh.is_alias_of(home.source) ? fresh.clone() : fresh);
+  }
+  return pairs;
 }
 
-/// The tensors that take the place of others, wherever attributes hold these.
-class Replacement {
- public:
-  Replacement(const Edits& edits, const Origins& origins) {
-    for (const auto& [name, tensor] : edits.tensors) {
-      const Home& home = origins.homes.at(name);
-      if (home.constant != nullptr) continue;
-      pairs_.emplace_back(home.source, tensor.detach().to(home.source.device()).clone());
-    }
-  }
-
-  /// All names of one tensor get the same new one.
-  std::optional<at::Tensor> of(const at::Tensor& old) {
-    for (auto& [source, fresh] : pairs_) {
-      if (!same_memory(source, old)) continue;
-      if (old.requires_grad()) fresh.set_requires_grad(true);
-      return fresh;
-    }
-    return std::nullopt;
-  }
-
-  /// In lists and tuples too; empty if there is nothing to replace.
-  std::optional<c10::IValue> of(const c10::IValue& old) {
-    if (old.isTensor()) {
-      const auto fresh = of(old.toTensor());
-      return fresh ? std::optional(c10::IValue(*fresh)) : std::nullopt;
-    }
-    if (!old.isList() && !old.isTuple()) return std::nullopt;
-    std::vector<c10::IValue> items =
-        old.isList() ? old.toListRef().vec() : old.toTupleRef().elements().vec();
-    bool any = false;
-    for (c10::IValue& item : items) {
-      auto fresh = of(item);
-      any = any || fresh.has_value();
-      if (fresh) item = std::move(*fresh);
-    }
-    if (!any) return std::nullopt;
-    if (old.isTuple()) return c10::IValue(c10::ivalue::Tuple::create(std::move(items)));
-    c10::impl::GenericList list(old.toList().elementType());
-    for (c10::IValue& item : items) list.push_back(std::move(item));
-    return c10::IValue(std::move(list));
-  }
-
- private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> pairs_;
-};
-
-void replace_tensors(const Edits& edits, Origins& origins) {
-  Replacement replacement(edits, origins);
+/// What an attribute holds itself, and not only within a list, stays outside: a small tensor stands
+/// for it.
+std::vector<Outside> replace_tensors(const Edits& edits, Origins& origins) {
+  std::vector<Outside> outside;
+  const TensorPairs pairs = new_tensors(edits, origins);
+  TensorPairs standing = pairs;
   for (const auto& [path, part] : origins.module.named_modules()) {
-    jit::Module owner = part;
-    std::vector<std::pair<std::string, c10::IValue>> fresh;
-    for (const auto& [name, value] : owner.named_attributes(/*recurse=*/false)) {
-      if (auto changed = replacement.of(value)) fresh.emplace_back(name, std::move(*changed));
+    for (const auto& [name, value] : part.named_attributes(/*recurse=*/false)) {
+      for (size_t i = 0; value.isTensor() && i < pairs.size(); ++i) {
+        const auto& [source, fresh] = pairs[i];
+        if (!same_memory(source, value.toTensor())) continue;
+        outside.push_back({path, name, fresh});
+        standing[i].second = at::empty({1}, fresh.options());
+        break;
+      }
     }
-    for (auto& [name, value] : fresh) owner.setattr(name, std::move(value));
   }
+  replace_everywhere(origins.module, standing);
   for (const auto& [name, tensor] : edits.tensors) {
     jit::Node* constant = origins.homes.at(name).constant;
     if (constant == nullptr) continue;
     constant->t_(c10::attr::value, tensor.detach().clone());
     constant->output()->inferTypeFrom(constant->t(c10::attr::value));
   }
+  return outside;
 }
 
 }  // namespace
 
-void apply(const Edits& edits, Origins& origins) {
+std::vector<Outside> apply(const Edits& edits, Origins& origins) {
   const at::NoGradGuard no_grad;
   check_rounds(edits, origins);
   jit::Graph& graph = *origins.graph;
   change_numbers(graph, edits);
   add_duplicates(edits, origins);
-  replace_tensors(edits, origins);
+  std::vector<Outside> outside = replace_tensors(edits, origins);
   for (const auto& [node, sizes] : edits.splits) name_sizes(graph, node, sizes);
   for (jit::Node* node : edits.drops) node->destroy();
   bypass(edits, origins);
   jit::EraseShapeInformation(origins.graph);
+  return outside;
 }
 
 }  // namespace parsimony::torch_io::script

@@ -1,14 +1,11 @@
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/ir/ir.h>
 
 #include "parsimony/graph/types.h"
 #include "parsimony/torch_io/script/bounds_impl.h"
+#include "parsimony/torch_io/script/every_tensor_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
-
-namespace jit = torch::jit;
 
 constexpr int64_t kMostExpanded = int64_t{64} << 20;
 
@@ -37,50 +34,27 @@ bool fits(const at::Tensor& tensor, int64_t bytes) {
   return last < bytes / width && all <= bytes + kMostExpanded;
 }
 
-class Search {
- public:
-  void value(const c10::IValue& value) {
-    value.visit([this](const c10::IValue& part) {
-      if (part.isTensor()) tensor(part.toTensor());
-      return found_.has_value();
-    });
+/// What is wrong with it, in words.
+std::optional<std::string> beyond(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.has_storage()) {
+    return std::nullopt;
   }
-
-  void block(const jit::Block& block) {
-    for (const jit::Node* node : block.nodes()) {
-      if (node->kind() == c10::prim::Constant) {
-        if (const auto constant = jit::toIValue(node->output())) value(*constant);
-      }
-      for (const jit::Block* inner : node->blocks()) this->block(*inner);
-    }
-  }
-
-  const std::optional<std::string>& found() const { return found_; }
-
- private:
-  void tensor(const at::Tensor& tensor) {
-    if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.has_storage()) return;
-    const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
-    if (tensor.is_meta() || fits(tensor, bytes)) return;
-    found_ = "a tensor of " + to_string(tensor.sizes().vec()) + " with strides " +
-             to_string(tensor.strides().vec()) + " from element " +
-             std::to_string(tensor.storage_offset()) + " on, of which " + std::to_string(bytes) +
-             " bytes are stored";
-  }
-
-  std::optional<std::string> found_;
-};
+  const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
+  if (tensor.is_meta() || fits(tensor, bytes)) return std::nullopt;
+  return "a tensor of " + to_string(tensor.sizes().vec()) + " with strides " +
+         to_string(tensor.strides().vec()) + " from element " +
+         std::to_string(tensor.storage_offset()) + " on, of which " + std::to_string(bytes) +
+         " bytes are stored";
+}
 
 }  // namespace
 
-std::optional<std::string> tensor_out_of_bounds(const jit::Module& module) {
-  Search search;
-  search.value(module._ivalue());
-  for (torch::jit::Function* function : module._ivalue()->compilation_unit()->get_functions()) {
-    if (function->isGraphFunction())
-      search.block(*jit::toGraphFunction(*function).graph()->block());
-  }
-  return search.found();
+std::optional<std::string> tensor_out_of_bounds(const torch::jit::Module& module) {
+  std::optional<std::string> found;
+  for_each_tensor(module, [&](const at::Tensor& tensor) {
+    if (!found) found = beyond(tensor);
+  });
+  return found;
 }
 
 }  // namespace parsimony::torch_io::script

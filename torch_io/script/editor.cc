@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <optional>
 #include <sstream>
+#include <tuple>
+#include <unordered_set>
 
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/every_tensor_impl.h"
+#include "parsimony/torch_io/script/replace_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
@@ -24,6 +28,7 @@ using script::Change;
 using script::Edits;
 using script::Home;
 using script::Origins;
+using script::Outside;
 using script::Place;
 using script::Written;
 
@@ -34,6 +39,8 @@ struct ScriptEditor::Impl {
   std::unordered_map<std::string, NodeId> nodes;
   std::unordered_map<std::string, Shape> made_up;  // as they are now
   std::optional<GraphEditor> shallow;              // without the blocks that are gone
+  Original original = Original::kStays;
+  std::unordered_set<const c10::StorageImpl*> shared;  // memory of several tensors
 
   NodeId node(const std::string& key) const {
     const auto found = nodes.find(key);
@@ -76,6 +83,12 @@ struct ScriptEditor::Impl {
     if (!same) throw errors::shared_place(node_key, what);
   }
 
+  /// Integers are looked at again, by those who change some of them.
+  bool may_use_up(const at::Tensor& tensor) const {
+    return original == Original::kGivenUp && at::isFloatingType(tensor.scalar_type()) &&
+           !shared.contains(tensor.storage().unsafeGetStorageImpl());
+  }
+
   void empty_unread();
   void set_elements(const std::string& key, const std::string& what, const Written& written,
                     const HostTensor& from, const HostTensor& to);
@@ -92,11 +105,35 @@ bool all_equal(const std::vector<int64_t>& values) {
 
 std::string input_name(int input) { return "input " + std::to_string(input); }
 
+/// Memory that several weights, or several other views than a weight's own, show.
+std::unordered_set<const c10::StorageImpl*> shared_memory(const Origins& origins) {
+  using View = std::tuple<int64_t, std::vector<int64_t>, std::vector<int64_t>>;
+  std::unordered_set<const c10::StorageImpl*> shared;
+  std::unordered_set<const c10::StorageImpl*> homes;
+  std::unordered_map<const c10::StorageImpl*, View> views;
+  for (const auto& [name, home] : origins.homes) {
+    if (!home.tensor.defined()) continue;
+    const c10::StorageImpl* memory = home.tensor.storage().unsafeGetStorageImpl();
+    if (!homes.insert(memory).second) shared.insert(memory);
+  }
+  script::for_each_tensor(origins.module, [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return;
+    const c10::StorageImpl* memory = tensor.storage().unsafeGetStorageImpl();
+    const View view(tensor.storage_offset(), tensor.sizes().vec(), tensor.strides().vec());
+    const auto [known, fresh] = views.emplace(memory, view);
+    if (!fresh && known->second != view) shared.insert(memory);
+  });
+  return shared;
+}
+
 }  // namespace
 
-ScriptEditor::ScriptEditor(const ScriptGraph& script) : impl_(std::make_unique<Impl>()) {
+ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
+    : impl_(std::make_unique<Impl>()) {
   impl_->graph = script.graph;
   impl_->origins = script.origins;
+  impl_->original = original;
+  if (original == Original::kGivenUp) impl_->shared = shared_memory(*script.origins);
   for (size_t n = 0; n < script.graph.nodes.size(); ++n) {
     impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), static_cast<NodeId>(n));
   }
@@ -175,7 +212,7 @@ void ScriptEditor::slice(const std::string& name, std::span<const AxisKeep> axes
     return;
   }
   at::Tensor& tensor = impl_->tensor(name);
-  tensor = cut(name, tensor, axes);
+  tensor = impl_->may_use_up(tensor) ? cut_in_place(name, tensor, axes) : cut(name, tensor, axes);
 }
 
 void ScriptEditor::zero_smallest(const std::string& name, int64_t count) {
@@ -326,11 +363,19 @@ bool ScriptEditor::edited() const { return impl_->edits.any(); }
 torch::jit::Module ScriptEditor::finish() {
   Origins& origins = *impl_->origins;
   try {
-    script::apply(impl_->edits, origins);
+    const std::vector<Outside> outside = script::apply(impl_->edits, origins);
     // A graph keeps what was compiled from it before; what is read anew has nothing to keep.
     std::stringstream stream;
     origins.module.save(stream);
-    return jit::load(stream, at::Device(at::kCPU));
+    jit::Module small = jit::load(stream, at::Device(at::kCPU));
+    std::unordered_map<std::string, jit::Module> parts;
+    for (const auto& [path, part] : small.named_modules()) parts.emplace(path, part);
+    script::TensorPairs pairs;
+    for (const auto& [path, attribute, tensor] : outside) {
+      pairs.emplace_back(parts.at(path).attr(attribute).toTensor(), tensor);
+    }
+    script::replace_everywhere(small, pairs);
+    return small;
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // libtorch has several kinds

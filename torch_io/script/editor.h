@@ -11,10 +11,15 @@
 
 namespace parsimony::torch_io {
 
-/// Collects the changes of one plan and makes them on a copy: the module that was read stays as it
-/// is. Tensors change in the attributes that hold them, whatever names these have, and in the
-/// constants of a frozen graph; integers where they are written in the program, of which `forward`
-/// becomes one flat function.
+/// May the module that was read be used up?
+enum class Original {
+  kStays,    ///< it keeps its values
+  kGivenUp,  ///< tensors are cut in its memory, and what it computes then means nothing
+};
+
+/// Collects the changes of one plan and makes them on a copy of the module. Tensors change in the
+/// attributes that hold them, whatever names these have, and in the constants of a frozen graph;
+/// integers where they are written in the program, of which `forward` becomes one flat function.
 ///
 ///     ScriptGraph script = read_script(module, inputs);
 ///     Pruning pruning = plan_pruning(script.graph, config);
@@ -24,7 +29,7 @@ namespace parsimony::torch_io {
 class ScriptEditor : public ModelEditor {
  public:
   /// Keeps what it needs of `script`, which may go.
-  explicit ScriptEditor(const ScriptGraph& script);
+  explicit ScriptEditor(const ScriptGraph& script, Original original = Original::kStays);
   ~ScriptEditor() override;
 
   /// Of an addition outside of loops. What only its other operand needed goes; tensors that nothing
@@ -50,7 +55,7 @@ class ScriptEditor : public ModelEditor {
   /// Something was changed.
   bool edited() const;
 
-  /// The edited module. It shares no tensor with the original. To be called once.
+  /// The edited module. It shares no tensor with an original that stays. To be called once.
   /// @throws UnsupportedError
   torch::jit::Module finish();
 

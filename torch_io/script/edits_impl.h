@@ -48,7 +48,16 @@ struct Edits {
 /// Of the changes, the bypasses: calls go, with whatever nothing reads then.
 void bypass(const Edits& edits, Origins& origins);
 
-/// Makes the changes in the private copy. @throws UnsupportedError
-void apply(const Edits& edits, Origins& origins);
+/// A tensor that has yet to take the place of the one which an attribute of the module at `path`
+/// holds.
+struct Outside {
+  std::string path;
+  std::string attribute;
+  at::Tensor tensor;
+};
+
+/// Makes the changes in the private copy. Tensors of attributes stay out of it, for it is to be
+/// saved and loaded. @throws UnsupportedError
+std::vector<Outside> apply(const Edits& edits, Origins& origins);
 
 }  // namespace parsimony::torch_io::script

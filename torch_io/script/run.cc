@@ -120,9 +120,9 @@ Computation zeroed_run(const jit::Module& module, const ScriptGraph& script, con
     if (home == origins->homes.end()) throw script::errors::unknown_tensor(name);
     return home->second.made_up ? home->second.tensor : home->second.source;
   };
-  return [run = script_run(module), plan, find](const std::vector<at::Tensor>& inputs) {
+  return [run = script_run(module), plan, find](const std::vector<Computation::List>& inputs) {
     const Zeroed zeroed(plan, find);
-    return run(inputs);
+    return run.each(inputs);
   };
 }
 

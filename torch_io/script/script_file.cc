@@ -1,9 +1,15 @@
 #include "parsimony/torch_io/script/script_file.h"
 
+#include <caffe2/serialize/read_adapter_interface.h>
+#include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <cstddef>
+#include <cstring>
+#include <exception>
 #include <optional>
-#include <sstream>
+#include <span>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -28,9 +34,43 @@ struct ScriptFile::Impl {
   std::optional<ScriptGraph> script;
   std::shared_ptr<ScriptEditor> editor;
   std::optional<jit::Module> small;
+
+  void load();
 };
 
 namespace {
+
+/// Bytes that were read once need not stay in memory.
+class ReadOnce final : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  /// Keeps a reference to `file`.
+  explicit ReadOnce(const MappedFile& file) : file_(file) {}
+
+  size_t size() const override { return file_.bytes().size(); }
+  size_t read(uint64_t begin, void* buffer, size_t size, const char* /*what*/) const override {
+    if (begin > file_.bytes().size()) return 0;
+    const std::string_view part = file_.bytes().substr(begin, size);
+    std::memcpy(buffer, part.data(), part.size());
+    if (part.size() >= kLarge) file_.release(part);
+    return part.size();
+  }
+
+ private:
+  static constexpr size_t kLarge = size_t{1} << 20;
+
+  const MappedFile& file_;
+};
+
+std::string fingerprint(const MappedFile& file) {
+  constexpr size_t kPiece = size_t{4} << 20;
+  Sha256 sha;
+  for (size_t begin = 0; begin < file.bytes().size(); begin += kPiece) {
+    const std::string_view piece = file.bytes().substr(begin, kPiece);
+    sha.add(std::as_bytes(std::span(piece)));
+    file.release(piece);
+  }
+  return sha.hex();
+}
 
 /// Hands everything on to the file's own editor.
 class Forwarding : public ModelEditor {
@@ -66,22 +106,26 @@ class Forwarding : public ModelEditor {
 
 }  // namespace
 
-ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
-  impl_->path = path;
-  std::string bytes = read_file(path);
-  impl_->sha256 = parsimony::sha256(bytes);
-  const std::string why = script::not_torchscript_because(bytes);
+void ScriptFile::Impl::load() {
+  const MappedFile file(path);
+  sha256 = fingerprint(file);
+  const std::string why = script::not_torchscript_because(file.bytes());
   if (!why.empty()) throw errors::not_torchscript(path, why);
-  for (const std::string& name : script::extra_files(bytes)) impl_->extra[name] = "";
+  extra.clear();
+  for (const std::string& name : script::extra_files(file.bytes())) extra[name] = "";
   std::optional<std::string> beyond;
   try {
-    std::istringstream stream(std::move(bytes));
-    impl_->module = jit::load(stream, at::Device(at::kCPU), impl_->extra);
-    beyond = script::tensor_out_of_bounds(impl_->module);
+    module = jit::load(std::make_shared<ReadOnce>(file), at::Device(at::kCPU), extra);
+    beyond = script::tensor_out_of_bounds(module);
   } catch (const std::exception& error) {  // libtorch throws of its own and of the library's
     throw errors::not_torchscript(path, script::first_line(error));
   }
   if (beyond) throw errors::not_torchscript(path, "it holds " + *beyond);
+}
+
+ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
+  impl_->path = path;
+  impl_->load();
 }
 
 ScriptFile::~ScriptFile() = default;
@@ -97,15 +141,19 @@ const torch::jit::Module& ScriptFile::module() const { return impl_->module; }
 const jit::ExtraFilesMap& ScriptFile::extra_files() const { return impl_->extra; }
 
 ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
+  const bool used_up = edited();
   impl_->editor.reset();
   impl_->small.reset();
+  if (used_up) impl_->load();
   impl_->script = read_script(impl_->module, inputs);
   return *impl_->script;
 }
 
 std::unique_ptr<ModelEditor> ScriptFile::editor() {
   if (!impl_->script) throw errors::not_read(impl_->path);
-  if (!impl_->editor) impl_->editor = std::make_shared<ScriptEditor>(*impl_->script);
+  if (!impl_->editor) {
+    impl_->editor = std::make_shared<ScriptEditor>(*impl_->script, Original::kGivenUp);
+  }
   return std::make_unique<Forwarding>(impl_->editor);
 }
 
@@ -119,9 +167,21 @@ const torch::jit::Module& ScriptFile::small() {
 
 void ScriptFile::write(const std::string& path) {
   if (!edited()) return write_file(path, read_file(impl_->path));
-  std::ostringstream stream;
-  small().save(stream, impl_->extra);
-  write_file(path, stream.view());
+  const jit::Module& module = small();
+  NewFile file(path);
+  // libtorch ends the archive in a destructor, from where no error can go on.
+  std::exception_ptr failed;
+  const auto append = [&](const void* bytes, size_t size) {
+    try {
+      if (!failed) file.write({static_cast<const char*>(bytes), size});
+    } catch (const IoError&) {
+      failed = std::current_exception();
+    }
+    return size;
+  };
+  jit::ExportModule(module, append, impl_->extra);
+  if (failed) std::rethrow_exception(failed);
+  file.commit();
 }
 
 }  // namespace parsimony::torch_io

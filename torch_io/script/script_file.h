@@ -22,7 +22,7 @@ namespace parsimony::torch_io {
 ///     file.write("smaller.pt");
 class ScriptFile {
  public:
-  /// Reads the whole file; no code of it runs. Tensors come to the CPU.
+  /// Reads the whole file, each tensor once; no code of it runs. Tensors come to the CPU.
   /// @throws IoError if the file cannot be read; ModelError if it is truncated, or holds something
   /// else than TorchScript, saying what it looks like
   explicit ScriptFile(const std::string& path);
@@ -33,16 +33,18 @@ class ScriptFile {
   const std::string& path() const;
   /// Fingerprint of the file as it was read, lower-case hexadecimal.
   const std::string& sha256() const;
-  /// The module as it was read; the editor leaves it as it is.
+  /// The module as it was read, until it is edited: then what it computes means nothing.
   const torch::jit::Module& module() const;
   /// Those that its author added to the archive, by name.
   const std::unordered_map<std::string, std::string>& extra_files() const;
 
-  /// The module as a Graph, which lives as long as the file; reading again starts anew, and edits
-  /// are forgotten. @throws ConfigError, ModelError: see read_script
+  /// The module as a Graph, which lives as long as the file, and whose weights are gone once it is
+  /// edited. Reading again starts anew, from the disk if something was edited.
+  /// @throws ConfigError, ModelError: see read_script; IoError
   ScriptGraph& read(const std::vector<InputSpec>& inputs);
 
-  /// Edits what `read` has read. The file keeps the changes; the editor must not outlive it.
+  /// Edits what `read` has read, in its memory where that can be. The file keeps the changes; the
+  /// editor must not outlive it.
   /// @throws ModelError if nothing was read
   std::unique_ptr<ModelEditor> editor();
 
