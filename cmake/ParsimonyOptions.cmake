@@ -8,7 +8,8 @@ option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
 option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed" ON)
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
 option(PARSIMONY_UNITY "Compile libtorch's readers several files at a time" OFF)
-option(PARSIMONY_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+set(PARSIMONY_SANITIZE "" CACHE STRING
+  "Build with sanitizers: \"address\", which looks for undefined behaviour too, or \"thread\"")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)
@@ -21,9 +22,18 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # A test's or a user's own flags come after these.
 if(PARSIMONY_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
+  set(flags_of_address -fsanitize=address,undefined)
+  if(PARSIMONY_TORCH)
+    list(APPEND flags_of_address -fno-sanitize=vptr)  # libtorch hides what it knows of some types
+  endif()
+  set(flags_of_thread -fsanitize=thread)
+  set(PARSIMONY_SANITIZER_FLAGS ${flags_of_${PARSIMONY_SANITIZE}})
+  if(NOT PARSIMONY_SANITIZER_FLAGS)
+    message(FATAL_ERROR "PARSIMONY_SANITIZE is address or thread, not ${PARSIMONY_SANITIZE}")
+  endif()
+  add_compile_options(${PARSIMONY_SANITIZER_FLAGS} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
+  add_link_options(${PARSIMONY_SANITIZER_FLAGS})
   add_compile_definitions(_GLIBCXX_ASSERTIONS)  # an index beyond a vector's end, wherever it points
 endif()
 if(PARSIMONY_NATIVE)

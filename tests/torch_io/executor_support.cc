@@ -68,11 +68,12 @@ at::Tensor tensor_of(const onnx::TensorProto& proto) {
   const at::ScalarType type = type_of(proto.data_type());
   const std::vector<int64_t> dims(proto.dims().begin(), proto.dims().end());
   if (proto.has_raw_data()) {
-    std::string bytes = proto.raw_data();
-    at::Tensor result = at::empty(dims, type);
-    if (result.nbytes() != bytes.size()) throw std::runtime_error("data does not fit the dims");
+    const std::string& bytes = proto.raw_data();
+    const auto count = static_cast<int64_t>(bytes.size() / c10::elementSize(type));
+    const at::Tensor result = at::empty({count}, type);
+    if (result.nbytes() != bytes.size()) throw std::runtime_error("half an element");
     std::copy(bytes.begin(), bytes.end(), static_cast<char*>(result.data_ptr()));
-    return result;
+    return result.reshape(dims);  // throws if there are more or less
   }
   if (type == at::kFloat) return copied(proto.float_data(), dims, type);
   if (type == at::kDouble) return copied(proto.double_data(), dims, type);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <optional>
 #include <sstream>
-#include <tuple>
 #include <unordered_set>
 
 #include "parsimony/graph/graph_editor.h"
@@ -15,8 +14,8 @@
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
-#include "parsimony/torch_io/script/every_tensor_impl.h"
 #include "parsimony/torch_io/script/replace_impl.h"
+#include "parsimony/torch_io/script/shared_memory_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
@@ -40,7 +39,7 @@ struct ScriptEditor::Impl {
   std::unordered_map<std::string, Shape> made_up;  // as they are now
   std::optional<GraphEditor> shallow;              // without the blocks that are gone
   Original original = Original::kStays;
-  std::unordered_set<const c10::StorageImpl*> shared;  // memory of several tensors
+  std::unordered_set<const c10::StorageImpl*> shared;
 
   NodeId node(const std::string& key) const {
     const auto found = nodes.find(key);
@@ -105,27 +104,6 @@ bool all_equal(const std::vector<int64_t>& values) {
 
 std::string input_name(int input) { return "input " + std::to_string(input); }
 
-/// Memory that several weights, or several other views than a weight's own, show.
-std::unordered_set<const c10::StorageImpl*> shared_memory(const Origins& origins) {
-  using View = std::tuple<int64_t, std::vector<int64_t>, std::vector<int64_t>>;
-  std::unordered_set<const c10::StorageImpl*> shared;
-  std::unordered_set<const c10::StorageImpl*> homes;
-  std::unordered_map<const c10::StorageImpl*, View> views;
-  for (const auto& [name, home] : origins.homes) {
-    if (!home.tensor.defined()) continue;
-    const c10::StorageImpl* memory = home.tensor.storage().unsafeGetStorageImpl();
-    if (!homes.insert(memory).second) shared.insert(memory);
-  }
-  script::for_each_tensor(origins.module, [&](const at::Tensor& tensor) {
-    if (!tensor.defined() || !tensor.has_storage()) return;
-    const c10::StorageImpl* memory = tensor.storage().unsafeGetStorageImpl();
-    const View view(tensor.storage_offset(), tensor.sizes().vec(), tensor.strides().vec());
-    const auto [known, fresh] = views.emplace(memory, view);
-    if (!fresh && known->second != view) shared.insert(memory);
-  });
-  return shared;
-}
-
 }  // namespace
 
 ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
@@ -133,7 +111,7 @@ ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
   impl_->graph = script.graph;
   impl_->origins = script.origins;
   impl_->original = original;
-  if (original == Original::kGivenUp) impl_->shared = shared_memory(*script.origins);
+  if (original == Original::kGivenUp) impl_->shared = script::shared_memory(*script.origins);
   for (size_t n = 0; n < script.graph.nodes.size(); ++n) {
     impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), static_cast<NodeId>(n));
   }
