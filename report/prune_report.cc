@@ -289,7 +289,9 @@ std::string to_json(const PruneReport& report) {
     kept.push_back({{"axis", whole.axis}, {"reason", whole.reason}});
   }
   Json timings = Json::object();
-  for (const auto& [stage, seconds] : report.timings) timings[stage] = seconds;
+  for (const auto& [stage, seconds] : report.timings) {
+    timings[stage] = timings.value(stage, 0.0) + seconds;
+  }
   Json document = {{"parsimony_report", 1},
                    {"command", report.command},
                    {"source", to_object(report.source)},

@@ -128,6 +128,13 @@ TEST(PruneReport, JsonSurvivesNamesThatAreNotText) {
   EXPECT_NO_THROW(Json::parse(to_json(report)));
 }
 
+TEST(PruneReport, AStageThatCameTwiceHasTheSumOfItsTimes) {
+  PruneReport report;
+  report.timings = {{"prove", 2}, {"edit", 1}, {"prove", 0.5}};
+  const Json timings = Json::parse(to_json(report)).at("timings");
+  EXPECT_EQ(timings, (Json{{"prove", 2.5}, {"edit", 1.0}}));
+}
+
 TEST(PruneReport, LayersAreTheNodesWhoseMatricesMakeTheChannels) {
   const Network net;
   const auto found = outcomes(net.graph, net.coupling, AxisMasks::all_kept(net.coupling));
