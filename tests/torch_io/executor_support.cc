@@ -42,7 +42,7 @@ template <typename Field>
 at::Tensor copied(const Field& field, const std::vector<int64_t>& dims, at::ScalarType type) {
   using T = typename Field::value_type;
   const auto wide = std::is_floating_point_v<T> ? at::kDouble : at::kLong;
-  at::Tensor result = at::empty(dims, wide);
+  const at::Tensor result = at::empty({field.size()}, wide);
   for (int i = 0; i < field.size(); ++i) {
     if constexpr (std::is_floating_point_v<T>) {
       result.data_ptr<double>()[i] = static_cast<double>(field[i]);
@@ -50,7 +50,7 @@ at::Tensor copied(const Field& field, const std::vector<int64_t>& dims, at::Scal
       result.data_ptr<int64_t>()[i] = static_cast<int64_t>(field[i]);
     }
   }
-  return result.to(type);
+  return result.to(type).reshape(dims);  // throws if there are more or less
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ at::Tensor tensor_of(const onnx::TensorProto& proto) {
     const at::Tensor result = at::empty({count}, type);
     if (result.nbytes() != bytes.size()) throw std::runtime_error("half an element");
     std::copy(bytes.begin(), bytes.end(), static_cast<char*>(result.data_ptr()));
-    return result.reshape(dims);  // throws if there are more or less
+    return result.reshape(dims);
   }
   if (type == at::kFloat) return copied(proto.float_data(), dims, type);
   if (type == at::kDouble) return copied(proto.double_data(), dims, type);
