@@ -36,6 +36,19 @@ TEST_F(CliScript, IsPrunedProvenReplayedAndVerified) {
   EXPECT_EQ(wrong.code, 1);
 }
 
+TEST_F(CliScript, WhatWasRecoveredIsWritten) {
+  const std::string prune = "prune " + model_ + "--input 1x3x32x32 --ratio 0.5 ";
+  ASSERT_EQ(place_.run(prune + "-o pruned.pt").code, 0);
+  const Outcome recovered = place_.run(prune +
+                                       "-o o.pt --plan p.json --recover bias,least-squares "
+                                       "--calibration shapes:64,32 --samples 16");
+  ASSERT_EQ(recovered.code, 0) << recovered.err;
+  EXPECT_NE(lines_with(recovered.out, "Proven: "), "") << recovered.out;
+  EXPECT_EQ(place_.run("apply " + model_ + "--plan p.json -o again.pt").code, 0);
+  EXPECT_EQ(place_.bytes("o.pt"), place_.bytes("again.pt"));
+  EXPECT_NE(place_.bytes("o.pt"), place_.bytes("pruned.pt"));
+}
+
 TEST_F(CliScript, IsInspectedAndExplained) {
   const Outcome inspected = place_.run("inspect " + model_ + "--input 1x3x32x32");
   ASSERT_EQ(inspected.code, 0) << inspected.err;

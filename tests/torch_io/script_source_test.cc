@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 
+#include <memory>
+#include <span>
+
+#include "parsimony/api/apply.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/speedup/small_network.h"
+#include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/read.h"
 #include "tests/torch_io/script_support.h"
 
@@ -145,19 +151,22 @@ def forward(self, x):
               pruned.small.attr("again").toTensor().data_ptr());
 }
 
-TEST(ScriptSource, SharedVectorsAreSeparated) {
+Module net_that_shares_a_vector() {
   at::manual_seed(5);
-  const Module net = scripted(R"(
+  return scripted(R"(
 def forward(self, x):
     y = torch.relu(torch.linear(x, self.w1, self.b))
     y = torch.relu(torch.linear(y, self.w2, self.b))
     return torch.linear(y, self.w3)
 )",
-                              {{"w1", at::randn({8, 6})},
-                               {"w2", at::randn({8, 8})},
-                               {"w3", at::randn({3, 8})},
-                               {"b", at::zeros({8})}});
-  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 2);
+                  {{"w1", at::randn({8, 6})},
+                   {"w2", at::randn({8, 8})},
+                   {"w3", at::randn({3, 8})},
+                   {"b", at::zeros({8})}});
+}
+
+TEST(ScriptSource, SharedVectorsAreSeparated) {
+  const Pruned pruned = expect_exact(net_that_shares_a_vector(), {at::randn({4, 6})}, 2);
   EXPECT_EQ(pruned.pruning.plan.copies.size(), 1);
 }
 
@@ -195,7 +204,8 @@ def forward(self, x):
   EXPECT_EQ(net.attr("w1").toTensor().size(0), 8);
 }
 
-TEST(ScriptSource, FrozenGraphs) {
+/// Constants instead of attributes.
+Module frozen_net() {
   Module net = scripted(R"(
 def forward(self, x):
     y = torch.relu(torch.conv2d(x, self.w1, self.b1, [1, 1], [1, 1]))
@@ -207,8 +217,53 @@ def forward(self, x):
                          {"w2", at::randn({8, 1, 1, 1})},
                          {"w3", at::randn({4, 8, 1, 1})}});
   net.eval();
-  const Pruned pruned = expect_exact(torch::jit::freeze_module(net), {at::randn({2, 3, 4, 4})}, 1);
+  return torch::jit::freeze_module(net);
+}
+
+TEST(ScriptSource, FrozenGraphs) {
+  const Pruned pruned = expect_exact(frozen_net(), {at::randn({2, 3, 4, 4})}, 1);
   EXPECT_LT(pruned.pruning.small.params, pruned.pruning.dense.params);
+}
+
+/// A number for every element of every tensor of the small network.
+void assign_all(ModelEditor& editor, const SmallNetwork& small) {
+  float value = 0;
+  for (const Weight& weight : small.graph().weights) {
+    if (weight.dtype != DType::kFloat32) continue;
+    const std::vector<float> values(static_cast<size_t>(weight.count()), value += 0.125F);
+    editor.assign(weight.name, std::as_bytes(std::span(values)));
+  }
+}
+
+void expect_values_to_change_late(const Module& net, const at::Tensor& input) {
+  const std::vector<InputSpec> specs = specs_of({input});
+  const torch_io::ScriptGraph script = torch_io::read_script(net, specs);
+  const Plan plan = prune(net, {input}).pruning.plan;
+  const SmallNetwork small(script.graph, plan);
+  const auto edited = [&](const torch_io::ScriptGraph& read) {
+    auto editor = std::make_unique<torch_io::ScriptEditor>(read);
+    apply_plan(plan, read.graph, choose_probe(read.graph, specs), *editor);
+    return editor;
+  };
+  const auto early = edited(script);
+  assign_all(*early, small);
+  const at::Tensor wanted = run(early->finish(), {input}).at(0);
+  const torch_io::ScriptGraph again = torch_io::read_script(net, specs);
+  const auto late = edited(again);
+  const Module first = late->finish();
+  const at::Tensor before = run(first, {input}).at(0);
+  assign_all(*late, small);
+  EXPECT_TRUE(at::equal(run(late->finish(), {input}).at(0), wanted));
+  EXPECT_TRUE(at::equal(run(reloaded(late->finish()), {input}).at(0), wanted));
+  EXPECT_TRUE(at::equal(run(first, {input}).at(0), before)) << "made before, and stays";
+  EXPECT_FALSE(at::equal(before, wanted));
+  EXPECT_THROW(apply_plan(plan, again.graph, choose_probe(again.graph, specs), *late),
+               UnsupportedError);
+}
+
+TEST(ScriptSource, ValuesMayChangeAfterTheModuleWasMade) {
+  expect_values_to_change_late(frozen_net(), at::randn({2, 3, 4, 4}));
+  expect_values_to_change_late(net_that_shares_a_vector(), at::randn({4, 6}));
 }
 
 TEST(ScriptSource, SeveralInputsAndResults) {

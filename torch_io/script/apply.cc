@@ -103,14 +103,14 @@ std::string attribute_name(const jit::Module& module, std::string name) {
   return name;
 }
 
-void add_duplicates(const Edits& edits, Origins& origins) {
+void add_duplicates(Edits& edits, Origins& origins) {
   jit::Graph& graph = *origins.graph;
-  for (const auto& [name, duplicate] : edits.duplicates) {
+  for (auto& [name, duplicate] : edits.duplicates) {
     const std::string attribute = attribute_name(origins.module, name);
     const bool parameter = at::isFloatingType(duplicate.tensor.scalar_type());
-    origins.module.register_attribute(
-        attribute, c10::TensorType::get(),
-        duplicate.tensor.detach().clone().set_requires_grad(parameter), parameter, !parameter);
+    const at::Tensor held = duplicate.tensor.detach().clone().set_requires_grad(parameter);
+    origins.module.register_attribute(attribute, c10::TensorType::get(), held, parameter,
+                                      !parameter);
     for (const Place& place : duplicate.readers) {
       jit::Node* node = origins.calls[static_cast<size_t>(place.call)];
       const jit::WithInsertPoint before(node);
@@ -118,61 +118,75 @@ void add_duplicates(const Edits& edits, Origins& origins) {
       if (place.item != kNone) throw errors::not_written(name, "a tensor in a list");
       node->replaceInput(static_cast<size_t>(place.input), value);
     }
+    origins.homes[name] = Home{held, held};
+    edits.tensors[name] = std::move(duplicate.tensor);
   }
+  edits.duplicates.clear();
 }
+
+struct Replacement {
+  Home* home;
+  at::Tensor fresh;
+  at::Tensor standing;  ///< what takes its place in the private copy
+};
 
 /// Of attributes.
-TensorPairs new_tensors(const Edits& edits, const Origins& origins) {
-  TensorPairs pairs;
+std::vector<Replacement> replacements(const Edits& edits, Origins& origins) {
+  std::vector<Replacement> found;
   for (const auto& [name, tensor] : edits.tensors) {
-    const Home& home = origins.homes.at(name);
-    if (home.constant != nullptr) continue;
-    const at::Tensor fresh = tensor.detach();
-    pairs.emplace_back(home.source, fresh.is_alias_of(home.source) ? fresh.clone() : fresh);
+    const auto home = origins.homes.find(name);
+    if (home == origins.homes.end() || home->second.constant != nullptr) continue;
+    at::Tensor fresh = tensor.detach();
+    if (fresh.is_alias_of(home->second.source)) fresh = fresh.clone();
+    found.push_back({&home->second, fresh, fresh});
   }
-  return pairs;
+  return found;
 }
 
-/// What an attribute holds itself, and not only within a list, stays outside: a small tensor stands
-/// for it.
-std::vector<Outside> replace_tensors(const Edits& edits, Origins& origins) {
-  std::vector<Outside> outside;
-  const TensorPairs pairs = new_tensors(edits, origins);
-  TensorPairs standing = pairs;
-  for (const auto& [path, part] : origins.module.named_modules()) {
-    for (const auto& [name, value] : part.named_attributes(/*recurse=*/false)) {
-      for (size_t i = 0; value.isTensor() && i < pairs.size(); ++i) {
-        const auto& [source, fresh] = pairs[i];
-        if (!same_memory(source, value.toTensor())) continue;
-        outside.push_back({path, name, fresh});
-        standing[i].second = at::empty({1}, fresh.options());
-        break;
-      }
-    }
-  }
-  replace_everywhere(origins.module, standing);
+void place_constants(const Edits& edits, const Origins& origins) {
   for (const auto& [name, tensor] : edits.tensors) {
-    jit::Node* constant = origins.homes.at(name).constant;
-    if (constant == nullptr) continue;
+    const auto home = origins.homes.find(name);
+    if (home == origins.homes.end() || home->second.constant == nullptr) continue;
+    jit::Node* constant = home->second.constant;
     constant->t_(c10::attr::value, tensor.detach().clone());
     constant->output()->inferTypeFrom(constant->t(c10::attr::value));
   }
-  return outside;
 }
 
 }  // namespace
 
-std::vector<Outside> apply(const Edits& edits, Origins& origins) {
+void apply(Edits& edits, Origins& origins) {
   const at::NoGradGuard no_grad;
   check_rounds(edits, origins);
   jit::Graph& graph = *origins.graph;
   change_numbers(graph, edits);
   add_duplicates(edits, origins);
-  std::vector<Outside> outside = replace_tensors(edits, origins);
   for (const auto& [node, sizes] : edits.splits) name_sizes(graph, node, sizes);
   for (jit::Node* node : edits.drops) node->destroy();
   bypass(edits, origins);
   jit::EraseShapeInformation(origins.graph);
+}
+
+std::vector<Outside> place_tensors(const Edits& edits, Origins& origins) {
+  const at::NoGradGuard no_grad;
+  std::vector<Outside> outside;
+  std::vector<Replacement> all = replacements(edits, origins);
+  for (const auto& [path, part] : origins.module.named_modules()) {
+    for (const auto& [name, value] : part.named_attributes(/*recurse=*/false)) {
+      if (!value.isTensor()) continue;
+      for (Replacement& one : all) {
+        if (!same_memory(one.home->source, value.toTensor())) continue;
+        outside.push_back({path, name, one.fresh});
+        one.standing = at::empty({1}, one.fresh.options());
+        break;
+      }
+    }
+  }
+  TensorPairs pairs;
+  for (const Replacement& one : all) pairs.emplace_back(one.home->source, one.standing);
+  replace_everywhere(origins.module, pairs);
+  for (const Replacement& one : all) one.home->source = one.standing;
+  place_constants(edits, origins);
   return outside;
 }
 

@@ -4,6 +4,9 @@
 //     %y = aten::add_(%f, %x, %1)     and so do uses of %f behind the call, for %f is the sum there
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/runtime/graph_iterator.h>
+
+#include <unordered_set>
 
 #include "parsimony/torch_io/script/edits_impl.h"
 
@@ -22,6 +25,15 @@ void bypass(const Edits& edits, Origins& origins) {
     node->destroy();
   }
   jit::EliminateDeadCode(origins.graph);
+  std::unordered_set<const jit::Node*> left;
+  jit::DepthFirstGraphNodeIterator nodes(origins.graph);
+  for (const jit::Node* node = nodes.next(); node != nullptr; node = nodes.next()) {
+    left.insert(node);
+  }
+  std::erase_if(origins.homes, [&](const auto& home) {
+    const jit::Node* constant = home.second.constant;
+    return constant != nullptr && !left.contains(constant);
+  });
 }
 
 }  // namespace parsimony::torch_io::script

@@ -40,6 +40,12 @@ struct ScriptEditor::Impl {
   std::optional<GraphEditor> shallow;              // without the blocks that are gone
   Original original = Original::kStays;
   std::unordered_set<const c10::StorageImpl*> shared;
+  bool applied = false;
+  std::optional<jit::Module> small;  // with the tensors as they are now
+
+  void check_open() const {
+    if (applied) throw errors::cannot_edit("it was finished, and only values may change");
+  }
 
   NodeId node(const std::string& key) const {
     const auto found = nodes.find(key);
@@ -59,7 +65,9 @@ struct ScriptEditor::Impl {
     return found->second;
   }
 
+  /// To be changed.
   at::Tensor& tensor(const std::string& name) {
+    small.reset();
     const auto duplicate = edits.duplicates.find(name);
     if (duplicate != edits.duplicates.end()) return duplicate->second.tensor;
     const auto known = edits.tensors.find(name);
@@ -126,6 +134,7 @@ ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
 ScriptEditor::~ScriptEditor() = default;
 
 void ScriptEditor::bypass(const std::string& key, int input) {
+  impl_->check_open();
   const Place place = impl_->operand(impl_->node(key), input);
   const auto& calls = impl_->origins->calls;
   jit::Node* call =
@@ -161,6 +170,7 @@ void ScriptEditor::Impl::empty_unread() {
 
 void ScriptEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
                         int input) {
+  impl_->check_open();
   const NodeId id = impl_->node(consumer);
   const auto inputs = static_cast<int>(impl_->graph.node(id).inputs.size());
   if (input < 0 || input >= inputs) throw errors::no_such_input(consumer, input, inputs);
@@ -183,6 +193,7 @@ void ScriptEditor::copy(const std::string& name, const std::string& of, const st
 }
 
 void ScriptEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
+  impl_->check_open();
   const auto made_up = impl_->made_up.find(name);
   if (made_up != impl_->made_up.end()) {
     check_slices(name, made_up->second, axes);
@@ -205,6 +216,7 @@ void ScriptEditor::assign(const std::string& name, std::span<const std::byte> va
 
 void ScriptEditor::set_attribute(const std::string& key, const std::string& attribute,
                                  std::span<const int64_t> values) {
+  impl_->check_open();
   const NodeId id = impl_->node(key);
   const auto found = impl_->origins->attributes.find(id);
   if (found == impl_->origins->attributes.end() || values.size() != 1) {
@@ -272,6 +284,7 @@ void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input
 }
 
 void ScriptEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
+  impl_->check_open();
   const NodeId id = impl_->node(key);
   const Node& node = impl_->graph.node(id);
   if (input < 0) throw errors::no_such_input(key, input, static_cast<int>(node.inputs.size()));
@@ -296,6 +309,7 @@ void ScriptEditor::set_input(const std::string& key, int input, const HostTensor
 }
 
 void ScriptEditor::update_shapes(const ChangeOf& change) {
+  impl_->check_open();
   const Graph& graph = impl_->graph;
   const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
   for (const script::Follower& follower : impl_->origins->followers) {
@@ -339,9 +353,12 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
 bool ScriptEditor::edited() const { return impl_->edits.any(); }
 
 torch::jit::Module ScriptEditor::finish() {
+  if (impl_->small) return *impl_->small;
   Origins& origins = *impl_->origins;
   try {
-    const std::vector<Outside> outside = script::apply(impl_->edits, origins);
+    if (!impl_->applied) script::apply(impl_->edits, origins);
+    impl_->applied = true;
+    const std::vector<Outside> outside = script::place_tensors(impl_->edits, origins);
     // A graph keeps what was compiled from it before; what is read anew has nothing to keep.
     std::stringstream stream;
     origins.module.save(stream);
@@ -353,7 +370,7 @@ torch::jit::Module ScriptEditor::finish() {
       pairs.emplace_back(parts.at(path).attr(attribute).toTensor(), tensor);
     }
     script::replace_everywhere(small, pairs);
-    return small;
+    return impl_->small.emplace(std::move(small));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // libtorch has several kinds

@@ -55,7 +55,8 @@ class ScriptEditor : public ModelEditor {
   /// Something was changed.
   bool edited() const;
 
-  /// The edited module. It shares no tensor with an original that stays. To be called once.
+  /// The edited module, which shares no tensor with an original that stays. Then only values may
+  /// change, and `finish` gives another module with them; this one stays as it is.
   /// @throws UnsupportedError
   torch::jit::Module finish();
 

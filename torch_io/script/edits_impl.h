@@ -45,7 +45,7 @@ struct Edits {
   }
 };
 
-/// Of the changes, the bypasses: calls go, with whatever nothing reads then.
+/// Of the changes, the bypasses: calls go, with whatever nothing reads then, its constants too.
 void bypass(const Edits& edits, Origins& origins);
 
 /// A tensor that has yet to take the place of the one which an attribute of the module at `path`
@@ -56,8 +56,12 @@ struct Outside {
   at::Tensor tensor;
 };
 
-/// Makes the changes in the private copy. Tensors of attributes stay out of it, for it is to be
-/// saved and loaded. @throws UnsupportedError
-std::vector<Outside> apply(const Edits& edits, Origins& origins);
+/// Makes the changes of the program in the private copy, once; duplicates are tensors like others
+/// then. @throws UnsupportedError
+void apply(Edits& edits, Origins& origins);
+
+/// Puts the tensors as they are now into the private copy, in which `apply` has been. Those of
+/// attributes stay out of it, for it is to be saved and loaded.
+std::vector<Outside> place_tensors(const Edits& edits, Origins& origins);
 
 }  // namespace parsimony::torch_io::script

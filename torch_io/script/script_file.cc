@@ -33,7 +33,6 @@ struct ScriptFile::Impl {
   jit::Module module;
   std::optional<ScriptGraph> script;
   std::shared_ptr<ScriptEditor> editor;
-  std::optional<jit::Module> small;
 
   void load();
 };
@@ -143,7 +142,6 @@ const jit::ExtraFilesMap& ScriptFile::extra_files() const { return impl_->extra;
 ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   const bool used_up = edited();
   impl_->editor.reset();
-  impl_->small.reset();
   if (used_up) impl_->load();
   impl_->script = read_script(impl_->module, inputs);
   return *impl_->script;
@@ -159,15 +157,13 @@ std::unique_ptr<ModelEditor> ScriptFile::editor() {
 
 bool ScriptFile::edited() const { return impl_->editor && impl_->editor->edited(); }
 
-const torch::jit::Module& ScriptFile::small() {
-  if (!edited()) return impl_->module;
-  if (!impl_->small) impl_->small = impl_->editor->finish();
-  return *impl_->small;
+torch::jit::Module ScriptFile::small() {
+  return edited() ? impl_->editor->finish() : impl_->module;
 }
 
 void ScriptFile::write(const std::string& path) {
   if (!edited()) return write_file(path, read_file(impl_->path));
-  const jit::Module& module = small();
+  const jit::Module module = small();
   NewFile file(path);
   // libtorch ends the archive in a destructor, from where no error can go on.
   std::exception_ptr failed;

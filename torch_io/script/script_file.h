@@ -50,8 +50,9 @@ class ScriptFile {
 
   /// Some editor has changed something.
   bool edited() const;
-  /// The module with all changes made. @throws UnsupportedError
-  const torch::jit::Module& small();
+  /// The module with all changes made, and as it stays. Then only values may change.
+  /// @throws UnsupportedError
+  torch::jit::Module small();
 
   /// Writes under a temporary name, then renames; `path` may be the model itself. A model that was
   /// not edited comes out byte for byte, an edited one with the extra files of the archive.
