@@ -105,7 +105,8 @@ void add_options(CLI::App& command, BenchTrainingOptions& options) {
       ->type_name("NAME");
   command.add_option("--data", options.data, "With --train: what it learns (shapes)")
       ->type_name("SPEC");
-  command.add_option("--optimizer", options.optimizer, "With --train: sgd, adam or adamw (adam)")
+  command
+      .add_option("--optimizer", options.optimizer, "With --train: sgd, adam, adamw or muon (adam)")
       ->type_name("WORD");
 }
 

@@ -67,7 +67,7 @@ void add_options(CLI::App& command, TrainingOptions& options) {
   add_number(command, options, "--batch", &TrainSettings::batch, "Samples per step")
       ->check(positive);
   add_word(command, options, "--optimizer", parse_optimizer, &TrainSettings::optimizer,
-           "sgd, adam or adamw");
+           "sgd, adam, adamw or muon");
   add_number(command, options, "--lr", &TrainSettings::lr, "Learning rate, the highest")
       ->check(CLI::PositiveNumber);
   add_number(command, options, "--momentum", &TrainSettings::momentum, "Of sgd")->check(share);

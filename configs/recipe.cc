@@ -21,9 +21,10 @@ using Json = nlohmann::json;
 template <typename Word, size_t N>
 using Words = std::array<std::pair<std::string_view, Word>, N>;
 
-constexpr Words<OptimizerKind, 3> kOptimizers = {{{"sgd", OptimizerKind::kSgd},
+constexpr Words<OptimizerKind, 4> kOptimizers = {{{"sgd", OptimizerKind::kSgd},
                                                   {"adam", OptimizerKind::kAdam},
-                                                  {"adamw", OptimizerKind::kAdamW}}};
+                                                  {"adamw", OptimizerKind::kAdamW},
+                                                  {"muon", OptimizerKind::kMuon}}};
 constexpr Words<RateSchedule, 4> kRateSchedules = {{{"constant", RateSchedule::kConstant},
                                                     {"cosine", RateSchedule::kCosine},
                                                     {"step", RateSchedule::kStep},

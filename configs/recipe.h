@@ -18,7 +18,7 @@
 
 namespace parsimony {
 
-enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
+enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW, kMuon };
 enum class RateSchedule : uint8_t { kConstant, kCosine, kStep, kOneCycle };
 enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
 enum class MemoryFormat : uint8_t { kAuto, kContiguous, kChannelsLast };

@@ -153,7 +153,7 @@ constexpr Fault kFaults[] = {
     {"train --model cnn --data shapes --config none.json -o o.pt", 4,
      "none.json: cannot be read: No such file or directory"},
     {"train --model cnn --data shapes --optimizer lion -o o.pt", 2,
-     "--optimizer: found \"lion\", wanted \"sgd\", \"adam\" or \"adamw\""},
+     "--optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\""},
     {"train --model cnn --data shapes --config rarely.json --early-stop 2", 2,
      "command line: \"early_stop\" needs \"evaluate_every\": 1"},
     {"train --model cnn --data shapes --distill 0.5 -o o.pt", 2,

@@ -96,6 +96,7 @@ TEST(Recipe, EveryWordMeansSomethingElse) {
   };
   EXPECT_EQ(train("optimizer", "adam").optimizer, OptimizerKind::kAdam);
   EXPECT_EQ(train("optimizer", "adamw").optimizer, OptimizerKind::kAdamW);
+  EXPECT_EQ(train("optimizer", "muon").optimizer, OptimizerKind::kMuon);
   EXPECT_EQ(train("schedule", "constant").schedule, RateSchedule::kConstant);
   EXPECT_EQ(train("schedule", "cosine").schedule, RateSchedule::kCosine);
   EXPECT_EQ(train("schedule", "one_cycle").schedule, RateSchedule::kOneCycle);
@@ -160,8 +161,9 @@ TEST(Recipe, NamesValuesOutOfRange) {
             "r.json: train: weight_decay: -1 is not in [0, ∞)");
   EXPECT_EQ(train_error(R"("distill": 1.5)"), "r.json: train: distill: 1.5 is not in [0, 1.0]");
   EXPECT_EQ(train_error(R"("seed": -1)"), "r.json: train: seed: -1 is not in [0, 2147483647]");
-  EXPECT_EQ(train_error(R"("optimizer": "lion")"),
-            "r.json: train: optimizer: found \"lion\", wanted \"sgd\", \"adam\" or \"adamw\"");
+  EXPECT_EQ(
+      train_error(R"("optimizer": "lion")"),
+      "r.json: train: optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\"");
   EXPECT_EQ(prune_error(R"("schedule": "cubic")"),
             "r.json: prune: schedule: found \"cubic\", wanted \"one_shot\", \"linear\", \"agp\", "
             "\"lottery\" or \"annealing\"");

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
+import { giveChoices } from './choices.mjs';
 import { RuntimeRefusal, UsageError } from './errors.mjs';
 import { differenceOf, hasNaN, isFinite, signalOf } from './metrics.mjs';
 import { Model } from './model.mjs';
@@ -30,6 +31,8 @@ export const DEFAULTS = { seed: 1, distribution: 'normal', threads: 1, also: [] 
  *   noise       the reference's own difference between the two levels there
  *   degenerate  no output moves by more than its tolerance between inputs: that proves little
  *   inputs      [{name, type, shape}], with probes, batches and seed: what was fed
+ *   choices     values from which the small model chooses, and got the reference's instead of its own:
+ *               with these it chose otherwise. They are among the outputs
  *   outputs     [{name, type, shape, difference, tolerance, noise, signal, degenerate, ...}]
  *   tensors     {sliced, as_planned, absent, wrong}: the small file's tensors against the plan
  *   notes       sentences for a person
@@ -46,21 +49,21 @@ export async function compare(job, options) {
   const shown = shownValues(original, small, options.also);
   const probes = await chooseProbes(job.original, original, job.specs, options);
 
-  const wanted = await runLevels(withOutputs(reference, shown).encode(), probes.feeds, options);
-  const found = await orRefusal(
-    runSmall(job.small, withOutputs(small, shown), probes.feeds, options),
-  );
+  for (const model of [reference, small]) shown.forEach((name) => model.addOutput(name));
 
   const base =
     options.tolerance ?? BASE_TOLERANCE[original.usesType('float16') ? 'float16' : 'float32'];
-  const outputs = found.refusal ? [] : measureOutputs(wanted, found, base);
   const mixes = planMixes(plan);
+  const models = { reference, small, path: job.small, tensors, mixes, base };
+  const alone = await runBoth(models, probes.feeds, options);
+  const { wanted, refusal, outputs, verdict, choices } =
+    (await runWithChoices(models, probes.feeds, alone, options)) ?? alone;
   const worst = worstOf(outputs);
   return {
     original: job.original,
     small: job.small,
     plan: job.plan,
-    verdict: verdictOf({ mixes, refusal: found.refusal, outputs, tensors, base }),
+    verdict,
     difference: worst?.difference ?? null,
     tolerance: worst?.tolerance ?? base,
     noise: worst?.noise ?? null,
@@ -69,11 +72,13 @@ export async function compare(job, options) {
     probes: probes.feeds.length,
     batches: probes.batches,
     inputs: probes.inputs,
+    choices,
     outputs,
     tensors,
     notes: [
       ...sourceNotes(job.original, plan),
-      ...(found.refusal ? [`the small model does not run: ${found.refusal}`] : []),
+      ...(refusal ? [`the small model does not run: ${refusal}`] : []),
+      ...(choices.length > 0 ? [choicesNote(choices)] : []),
       ...(outputs.some(({ nan }) => nan)
         ? await blameNaN(job.original, probes.feeds, wanted, options)
         : []),
@@ -153,9 +158,25 @@ function hiddenBehind(model, output) {
   return hidden;
 }
 
-function withOutputs(model, names) {
-  names.forEach((name) => model.addOutput(name));
-  return model;
+/** Runs the reference and the small model, and compares them. */
+async function runBoth({ reference, small, path, tensors, mixes, base }, feeds, options) {
+  const wanted = await runLevels(reference.encode(), feeds, options);
+  const found = await orRefusal(runSmall(path, small, feeds, options));
+  const { refusal } = found;
+  const outputs = refusal ? [] : measureOutputs(wanted, found, base);
+  const verdict = verdictOf({ mixes, refusal, outputs, tensors, base });
+  return { wanted, refusal, outputs, verdict, choices: [] };
+}
+
+/** Once more where the two may have chosen differently; undefined where that explains nothing. */
+async function runWithChoices(models, feeds, alone, options) {
+  const { reference, small, tensors, mixes } = models;
+  const doubtful = ['MISMATCH', 'weak'].includes(alone.verdict);
+  if (!doubtful || alone.refusal || mixes || tensors.wrong.length > 0) return undefined;
+  const given = await orRefusal(giveChoices(reference, small, feeds, options));
+  if (given.refusal || given.operands.length === 0) return undefined;
+  const again = await runBoth({ ...models, path: undefined }, given.feeds, options);
+  return again.verdict === 'exact' ? { ...again, choices: given.operands } : undefined;
 }
 
 /** One entry per level, each with one entry per probe, each with one entry per output. */
@@ -165,9 +186,9 @@ async function runLevels(model, feeds, { threads }) {
   return results;
 }
 
-/** The file itself must run as well, as its user will run it. */
+/** The file itself, if it takes these feeds, must run as well, as its user will run it. */
 async function runSmall(path, model, feeds, options) {
-  await runAll(path, 'all', feeds.slice(0, 1), options.threads);
+  if (path) await runAll(path, 'all', feeds.slice(0, 1), options.threads);
   return runLevels(model.encode(), feeds, options);
 }
 
@@ -248,6 +269,10 @@ async function blameNaN(path, feeds, wanted, { threads }) {
       : 'the masked original gives NaN, the original does not: a division by what was removed',
   ];
 }
+
+const choicesNote = (choices) =>
+  `it chose otherwise in the last bits: where it chooses it was given the original's numbers ` +
+  `(${choices.map((name) => `"${name}"`).join(', ')}), and its own are compared with them`;
 
 function outputNotes(output, mixes) {
   const which = `output "${output.name}"`;

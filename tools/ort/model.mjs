@@ -302,9 +302,17 @@ export class Model {
     this.producers.set(output, node);
   }
 
-  /** Makes an inner value visible; ONNX Runtime infers its type and shape. */
+  /** Makes a value visible; ONNX Runtime infers its type and shape. */
   addOutput(name) {
+    if (this.outputs.some((output) => output.name === name)) return;
     this.graph.addMessage(GraphField.output).addText(ValueField.name, name);
+  }
+
+  /** Lets the caller feed a value of any shape. */
+  addInput(name, type) {
+    const argument = this.graph.addMessage(GraphField.input).addText(ValueField.name, name);
+    const tensorType = argument.addMessage(ValueField.type).addMessage(TypeField.tensor);
+    tensorType.addInt(TensorTypeField.elemType, typeNumber(type));
   }
 
   #register(message, scope) {

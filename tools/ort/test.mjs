@@ -439,6 +439,36 @@ test('the numbers behind a class index are compared', async () => {
   assert.equal(result.verdict, 'MISMATCH');
 });
 
+// x[N, 2] -> w[2, 3] -> l; the row of the table at l's largest is y[N, 2]. The first two are ties.
+function chooser(second = 1, table = ramp(6)) {
+  const w = [1, second, 0.5, 2, 2 * second, 0.3];
+  return model({
+    inputs: { x: ['float32', ['N', 2]] },
+    outputs: { y: ['float32', ['N', 2]] },
+    nodes: [
+      ['MatMul', ['x', 'w'], ['l']],
+      ['ArgMax', ['l'], ['c'], { axis: 1, keepdims: 0 }],
+      ['Gather', ['table', 'c'], ['y']],
+    ],
+    tensors: { w: floats([2, 3], w), table: floats([3, 2], table) },
+  });
+}
+
+test('who chooses otherwise in the last bit is right, and who does so for another reason is not', async () => {
+  const folds = ['w', 'table'].map((name) => ({ tensor: name, reason: 'test' }));
+  const judged = (small) => judge(chooser(), small, planOf([], { folds }));
+  const same = await judged(chooser());
+  assert.deepEqual([same.verdict, same.choices], ['exact', []]);
+  const tie = await judged(chooser(1 + 2e-7));
+  assert.deepEqual([tie.verdict, tie.choices], ['exact', ['l']]);
+  assert.match(tie.notes.join(), /given the original's numbers \("l"\)/);
+  assert.ok(tie.outputs.some(({ name, difference }) => name === 'l' && difference > 0));
+  const far = await judged(chooser(1.001));
+  assert.deepEqual([far.verdict, far.choices], ['MISMATCH', []]);
+  const behind = await judged(chooser(1 + 2e-7, ramp(6, 2)));
+  assert.equal(behind.verdict, 'MISMATCH');
+});
+
 test('a saturated score does not hide a difference', async () => {
   const scores = (w) =>
     model({

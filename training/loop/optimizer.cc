@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "parsimony/training/loop/muon.h"
+
 namespace parsimony::training {
 
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> parameters,
@@ -18,6 +20,10 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> 
     case OptimizerKind::kAdamW:
       return std::make_unique<AdamW>(std::move(parameters),
                                      AdamWOptions(settings.lr).weight_decay(settings.weight_decay));
+    case OptimizerKind::kMuon:
+      return std::make_unique<Muon>(
+          std::move(parameters),
+          SGDOptions(settings.lr).momentum(settings.momentum).weight_decay(settings.weight_decay));
     case OptimizerKind::kSgd:
       break;
   }

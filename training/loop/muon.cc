@@ -1,0 +1,72 @@
+#include "parsimony/training/loop/muon.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <memory>
+
+#include "parsimony/torch_io/compat.h"
+
+namespace parsimony::training {
+
+namespace optim = torch::optim;
+
+namespace {
+
+constexpr double kSmallestNorm = 1e-7;
+constexpr double kSmallestRms = 1e-3;
+
+bool is_matrix(const at::Tensor& parameter) {
+  const bool depthwise = parameter.dim() > 2 && parameter.size(1) == 1;
+  return parameter.dim() >= 2 && parameter.numel() > 0 && !depthwise;
+}
+
+at::Tensor relative_step(const at::Tensor& parameter, const at::Tensor& direction) {
+  const at::Tensor turned = orthogonalised(direction.flatten(1));
+  const double smallest = kSmallestRms * std::sqrt(static_cast<double>(parameter.numel()));
+  const at::Tensor length = parameter.norm().clamp_min(smallest);
+  return (turned * (length / turned.norm().clamp_min(kSmallestNorm))).view_as(parameter);
+}
+
+}  // namespace
+
+at::Tensor orthogonalised(const at::Tensor& matrix) {
+  // Newton-Schulz iterations x <- a x + b (x xᵀ) x + c (x xᵀ)² x, the factors as published.
+  constexpr double kA = 3.4445;
+  constexpr double kB = -4.7750;
+  constexpr double kC = 2.0315;
+  constexpr int kIterations = 5;
+  const bool tall = matrix.size(0) > matrix.size(1);
+  at::Tensor x = tall ? matrix.t() : matrix;
+  x = x / x.norm().clamp_min(kSmallestNorm);
+  for (int i = 0; i < kIterations; ++i) {
+    const at::Tensor square = x.mm(x.t());
+    x = kA * x + (kB * square + kC * square.mm(square)).mm(x);
+  }
+  return tall ? x.t().contiguous() : x;
+}
+
+at::Tensor Muon::step(LossClosure closure) {
+  at::Tensor loss;
+  if (closure) loss = closure();
+  const at::NoGradGuard no_grad;
+  for (optim::OptimizerParamGroup& group : param_groups()) {
+    const auto& options = static_cast<const optim::SGDOptions&>(group.options());
+    for (at::Tensor& parameter : group.params()) {
+      const at::Tensor& gradient = parameter.grad();
+      if (!gradient.defined()) continue;
+      auto& state = state_[torch_io::compat::state_key(parameter.unsafeGetTensorImpl())];
+      if (!state) state = std::make_unique<optim::SGDParamState>();
+      at::Tensor& momentum = static_cast<optim::SGDParamState&>(*state).momentum_buffer();
+      if (!momentum.defined()) momentum = at::zeros_like(gradient);
+      momentum.mul_(options.momentum()).add_(gradient);
+      const at::Tensor direction = gradient + options.momentum() * momentum;
+      parameter.mul_(1 - options.lr() * options.weight_decay());
+      parameter.sub_(is_matrix(parameter) ? relative_step(parameter, direction) : direction,
+                     options.lr());
+    }
+  }
+  return loss;
+}
+
+}  // namespace parsimony::training
