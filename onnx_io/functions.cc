@@ -10,7 +10,27 @@ namespace {
 
 constexpr int kDeepest = 64;               // of calls within calls
 constexpr int64_t kMostNodes = 1'000'000;  // that all calls may unroll to
-constexpr int kDefaultAttributes = 11;     // field of FunctionProto, younger than libonnx 1.12
+
+/// Default values of a function's attributes. libonnx knows the field since 1.13; later its
+/// messages are "lite", whose unknown fields are no longer told apart.
+template <typename Function, typename Visit>
+void for_each_default(const Function& function, const Visit& visit) {
+  if constexpr (requires { function.attribute_proto(); }) {
+    for (const auto& attribute : function.attribute_proto()) visit(attribute);
+  } else {
+    constexpr int kDefaultAttributes = 11;
+    const auto& unknown = function.unknown_fields();
+    for (int i = 0; i < unknown.field_count(); ++i) {
+      const auto& field = unknown.field(i);
+      if (field.number() != kDefaultAttributes ||
+          field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
+        continue;
+      }
+      onnx::AttributeProto attribute;
+      if (attribute.ParseFromString(field.length_delimited())) visit(attribute);
+    }
+  }
+}
 
 }  // namespace
 
@@ -53,18 +73,9 @@ int Functions::called_by(const onnx::NodeProto& node) const {
 CallAttributes attributes_of(const onnx::NodeProto& call, const onnx::FunctionProto& function) {
   CallAttributes result;
   for (const auto& attribute : call.attribute()) result[attribute.name()] = attribute;
-  const auto& unknown = function.unknown_fields();
-  for (int i = 0; i < unknown.field_count(); ++i) {
-    const auto& field = unknown.field(i);
-    if (field.number() != kDefaultAttributes ||
-        field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
-      continue;
-    }
-    onnx::AttributeProto attribute;
-    if (attribute.ParseFromString(field.length_delimited())) {
-      result.try_emplace(attribute.name(), attribute);
-    }
-  }
+  for_each_default(function, [&](const onnx::AttributeProto& attribute) {
+    result.try_emplace(attribute.name(), attribute);
+  });
   return result;
 }
 

@@ -208,6 +208,34 @@ TEST(Structure, WhatWouldChangeASharedFunctionStaysWhole) {
   EXPECT_EQ(small.functions(0).SerializeAsString(), model.functions(0).SerializeAsString());
 }
 
+/// Gives an attribute of a function, which libonnx may be too old to know of, a default value.
+void add_default(onnx::FunctionProto& function, const std::string& name, int64_t value) {
+  onnx::AttributeProto attribute;
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+  const std::string bytes = attribute.SerializeAsString();
+  constexpr char kField11 = 11 << 3 | 2;
+  const std::string field = std::string{kField11, static_cast<char>(bytes.size())} + bytes;
+  ASSERT_TRUE(function.ParseFromString(function.SerializeAsString() + field));
+}
+
+TEST(Structure, AttributesOfFunctionsHaveDefaults) {
+  onnx::ModelProto model = model_of(std::string(kHeader) + R"(
+  net (float[2,3] x) => (float[2,4] y) { h = local.Layer (x, W0)
+                                         y = local.Layer <flip = 0> (h, W1) }
+  <domain: "local", opset_import: ["" : 13]>
+  Layer (x, w) => (y) { y = Gemm <transB : int = @flip> (x, w) })");
+  add_default(*model.mutable_functions(0), "flip", 1);
+  add_weight(model, "W0", "6x3");
+  add_weight(model, "W1", "6x4");
+  Network net(model);
+  const Pruning pruning = net.prune(0.5);
+  EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"W0", "W1"}));
+  const onnx::ModelProto small = net.apply(pruning);
+  EXPECT_EQ(small.functions(0).SerializeAsString(), model.functions(0).SerializeAsString());
+}
+
 TEST(Structure, FunctionsThatDoNotEndAreUnknownOperators) {
   onnx::ModelProto model = model_of(std::string(kHeader) + R"(
   net (float[2,3] x) => (float[2,4] y) { h = Gemm <transB = 1> (x, W0)

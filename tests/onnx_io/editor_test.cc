@@ -117,9 +117,10 @@ TEST(Editor, LeavesEverythingElseAsItWas) {
   auto& property = *model.add_metadata_props();
   property.set_key("author");
   property.set_value("someone");
-  model.GetReflection()->MutableUnknownFields(&model)->AddVarint(999, 5);
+  // Fields that this version does not know: number 999, an integer and a text.
+  ASSERT_TRUE(model.ParseFromString(model.SerializeAsString() + "\xB8\x3E\x05"));
   onnx::NodeProto& node = *model.mutable_graph()->mutable_node(0);
-  node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(999, "later");
+  ASSERT_TRUE(node.ParseFromString(node.SerializeAsString() + "\xBA\x3E\x05later"));
   Edit edit(model);
   edit.editor.slice("w", kCorners);
   onnx::ModelProto out = edit.written();
