@@ -8,7 +8,16 @@
 namespace parsimony::cli {
 namespace {
 
+/// Newer CLI11 would wrap them and take their indentation away.
+template <typename Formatter>
+void leave_footers_as_written(Formatter& formatter) {
+  if constexpr (requires { formatter.enable_footer_formatting(false); }) {
+    formatter.enable_footer_formatting(false);
+  }
+}
+
 void add_options(CLI::App& app, Session& session) {
+  leave_footers_as_written(*app.get_formatter());  // which the commands share
   app.set_version_flag("--version", "parsimony " PARSIMONY_VERSION);
   app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
   app.add_flag("-v,--verbose", session.verbosity, "Print more");

@@ -13,9 +13,9 @@
 #
 # The tree is build/debian-SUITE/root. It stays, with build folders and compiler cache, so that the
 # next run compiles what has changed; remove build/debian-SUITE to begin afresh. It takes 3 GB, and
-# 5 GB when everything is built. The sources are mounted into it read-only, and so are the folder of
-# PARSIMONY_TEST_DATA, if that is set, and the cache that has ONNX Runtime, if there is one. Warnings
-# of the other compiler are printed; they are no errors.
+# 5 GB when everything is built. The sources are mounted into it, and what is written there is lost;
+# the folder of PARSIMONY_TEST_DATA, if that is set, and the cache that has ONNX Runtime, if there is
+# one, are mounted read-only. Warnings of the other compiler are printed; they are no errors.
 #
 # Mounts and chroot need root: as another user it runs itself with sudo. fakechroot will not do.
 # Exit codes: 0 all passed, 1 build or tests failed, 2 usage, 4 the tree could not be made.
@@ -110,7 +110,11 @@ within() {
       mount --bind "$1" "$TREE$2"
       mount -o remount,bind,ro "$TREE$2"
     }
-    bind "$SOURCE" /source
+    # CMake 4 writes where tests run, when it lists them.
+    mount -t tmpfs tmpfs "$TREE/mnt"
+    mkdir -p "$TREE/source" "$TREE/mnt/written" "$TREE/mnt/work"
+    mount -t overlay overlay "$TREE/source" \
+      -o "lowerdir=$SOURCE,upperdir=$TREE/mnt/written,workdir=$TREE/mnt/work"
     [ ! -d "$DATA" ] || bind "$DATA" /data
     [ ! -d "$CACHE" ] || bind "$CACHE" /root/.cache/parsimony
     mount -t proc proc "$TREE/proc"

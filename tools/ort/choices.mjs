@@ -24,6 +24,8 @@ const CHOOSES = new Set([
   'TopK',
 ]);
 
+const TELLS_SIZES = new Set(['Shape', 'Size']);
+
 /**
  * Lets both models choose from the numbers that the reference computes on these feeds, so that all of
  * them can be compared: behind a choice what came of it, before it what it was made from.
@@ -52,12 +54,21 @@ export async function giveChoices(reference, small, feeds, { threads }) {
 
 const given = (name) => `given::${name}`;
 
-/** Computed ones of the model's own graph. */
+/** Those of the model's own graph that are computed from numbers, not from constants or sizes. */
 function operandsOf(model) {
+  const numbers = new Set(model.inputs.map(({ name }) => name));
+  for (let before = 0; before < numbers.size; ) {
+    before = numbers.size;
+    for (const node of model.nodes) {
+      if (TELLS_SIZES.has(node.opType)) continue;
+      const reads = node.bodies.length > 0 || node.inputs.some((name) => numbers.has(name));
+      if (reads) node.outputs.forEach((name) => numbers.add(name));
+    }
+  }
   const operands = model.nodes
     .filter(({ opType, scope }) => CHOOSES.has(opType) && scope.prefix === '')
     .flatMap(({ inputs }) => inputs)
-    .filter((name) => model.canShow(name) && model.producers.get(name).opType !== 'Constant');
+    .filter((name) => model.canShow(name) && numbers.has(name));
   return [...new Set(operands)];
 }
 

@@ -175,7 +175,7 @@ async function runWithChoices(models, feeds, alone, options) {
   if (!doubtful || alone.refusal || mixes || tensors.wrong.length > 0) return undefined;
   const given = await orRefusal(giveChoices(reference, small, feeds, options));
   if (given.refusal || given.operands.length === 0) return undefined;
-  const again = await runBoth({ ...models, path: undefined }, given.feeds, options);
+  const again = await orRefusal(runBoth({ ...models, path: undefined }, given.feeds, options));
   return again.verdict === 'exact' ? { ...again, choices: given.operands } : undefined;
 }
 

@@ -51,7 +51,7 @@ export class Session {
     const { Tensor } = loadRuntime();
     const tensors = feeds.map(({ name, type, shape, data }) => [
       name,
-      new Tensor(type, data, shape),
+      new Tensor(type, stored(type, data), shape),
     ]);
     const results = await refusing(this.inner.run(Object.fromEntries(tensors)));
     return this.inner.outputNames.map((name) => {
@@ -87,6 +87,12 @@ async function refusing(promise) {
         .split('\n')[0],
     );
   }
+}
+
+/** Halves are drawn as bits; where JavaScript has them, the runtime wants them so. */
+function stored(type, data) {
+  if (type !== 'float16' || !globalThis.Float16Array || !(data instanceof Uint16Array)) return data;
+  return new Float16Array(data.buffer, data.byteOffset, data.length);
 }
 
 function plainNumbers(type, data) {

@@ -103,14 +103,14 @@ std::string attribute_name(const jit::Module& module, std::string name) {
   return name;
 }
 
-void add_duplicates(Edits& edits, Origins& origins) {
+void add_duplicates(Edits& edits, const Origins& origins) {
   jit::Graph& graph = *origins.graph;
+  jit::Module module = origins.module;
   for (auto& [name, duplicate] : edits.duplicates) {
-    const std::string attribute = attribute_name(origins.module, name);
+    const std::string attribute = attribute_name(module, name);
     const bool parameter = at::isFloatingType(duplicate.tensor.scalar_type());
     const at::Tensor held = duplicate.tensor.detach().clone().set_requires_grad(parameter);
-    origins.module.register_attribute(attribute, c10::TensorType::get(), held, parameter,
-                                      !parameter);
+    module.register_attribute(attribute, c10::TensorType::get(), held, parameter, !parameter);
     for (const Place& place : duplicate.readers) {
       jit::Node* node = origins.calls[static_cast<size_t>(place.call)];
       const jit::WithInsertPoint before(node);
@@ -118,27 +118,30 @@ void add_duplicates(Edits& edits, Origins& origins) {
       if (place.item != kNone) throw errors::not_written(name, "a tensor in a list");
       node->replaceInput(static_cast<size_t>(place.input), value);
     }
-    origins.homes[name] = Home{held, held};
+    edits.placed[name] = held;
     edits.tensors[name] = std::move(duplicate.tensor);
   }
   edits.duplicates.clear();
 }
 
 struct Replacement {
-  Home* home;
+  std::string name;
+  at::Tensor held;
   at::Tensor fresh;
   at::Tensor standing;  ///< what takes its place in the private copy
 };
 
 /// Of attributes.
-std::vector<Replacement> replacements(const Edits& edits, Origins& origins) {
+std::vector<Replacement> replacements(const Edits& edits, const Origins& origins) {
   std::vector<Replacement> found;
   for (const auto& [name, tensor] : edits.tensors) {
-    const auto home = origins.homes.find(name);
-    if (home == origins.homes.end() || home->second.constant != nullptr) continue;
+    const auto placed = edits.placed.find(name);
+    if (placed == edits.placed.end() && origins.homes.at(name).constant != nullptr) continue;
+    const at::Tensor held =
+        placed == edits.placed.end() ? origins.homes.at(name).source : placed->second;
     at::Tensor fresh = tensor.detach();
-    if (fresh.is_alias_of(home->second.source)) fresh = fresh.clone();
-    found.push_back({&home->second, fresh, fresh});
+    if (fresh.is_alias_of(held)) fresh = fresh.clone();
+    found.push_back({name, held, fresh, fresh});
   }
   return found;
 }
@@ -146,8 +149,9 @@ std::vector<Replacement> replacements(const Edits& edits, Origins& origins) {
 void place_constants(const Edits& edits, const Origins& origins) {
   for (const auto& [name, tensor] : edits.tensors) {
     const auto home = origins.homes.find(name);
-    if (home == origins.homes.end() || home->second.constant == nullptr) continue;
+    if (home == origins.homes.end() || edits.gone.contains(name)) continue;
     jit::Node* constant = home->second.constant;
+    if (constant == nullptr) continue;
     constant->t_(c10::attr::value, tensor.detach().clone());
     constant->output()->inferTypeFrom(constant->t(c10::attr::value));
   }
@@ -155,7 +159,7 @@ void place_constants(const Edits& edits, const Origins& origins) {
 
 }  // namespace
 
-void apply(Edits& edits, Origins& origins) {
+void apply(Edits& edits, const Origins& origins) {
   const at::NoGradGuard no_grad;
   check_rounds(edits, origins);
   jit::Graph& graph = *origins.graph;
@@ -167,7 +171,7 @@ void apply(Edits& edits, Origins& origins) {
   jit::EraseShapeInformation(origins.graph);
 }
 
-std::vector<Outside> place_tensors(const Edits& edits, Origins& origins) {
+std::vector<Outside> place_tensors(Edits& edits, const Origins& origins) {
   const at::NoGradGuard no_grad;
   std::vector<Outside> outside;
   std::vector<Replacement> all = replacements(edits, origins);
@@ -175,7 +179,7 @@ std::vector<Outside> place_tensors(const Edits& edits, Origins& origins) {
     for (const auto& [name, value] : part.named_attributes(/*recurse=*/false)) {
       if (!value.isTensor()) continue;
       for (Replacement& one : all) {
-        if (!same_memory(one.home->source, value.toTensor())) continue;
+        if (!same_memory(one.held, value.toTensor())) continue;
         outside.push_back({path, name, one.fresh});
         one.standing = at::empty({1}, one.fresh.options());
         break;
@@ -183,9 +187,9 @@ std::vector<Outside> place_tensors(const Edits& edits, Origins& origins) {
     }
   }
   TensorPairs pairs;
-  for (const Replacement& one : all) pairs.emplace_back(one.home->source, one.standing);
+  for (const Replacement& one : all) pairs.emplace_back(one.held, one.standing);
   replace_everywhere(origins.module, pairs);
-  for (const Replacement& one : all) one.home->source = one.standing;
+  for (const Replacement& one : all) edits.placed[one.name] = one.standing;
   place_constants(edits, origins);
   return outside;
 }

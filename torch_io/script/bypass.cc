@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/runtime/graph_iterator.h>
 
+#include <memory>
 #include <unordered_set>
 
 #include "parsimony/torch_io/script/edits_impl.h"
@@ -14,7 +15,7 @@ namespace parsimony::torch_io::script {
 
 namespace jit = torch::jit;
 
-void bypass(const Edits& edits, Origins& origins) {
+void bypass(Edits& edits, const Origins& origins) {
   if (edits.bypasses.empty()) return;
   for (const auto& [node, input] : edits.bypasses) {
     jit::Value* kept = node->input(static_cast<size_t>(input));
@@ -26,14 +27,14 @@ void bypass(const Edits& edits, Origins& origins) {
   }
   jit::EliminateDeadCode(origins.graph);
   std::unordered_set<const jit::Node*> left;
-  jit::DepthFirstGraphNodeIterator nodes(origins.graph);
+  std::shared_ptr<jit::Graph> graph = origins.graph;
+  jit::DepthFirstGraphNodeIterator nodes(graph);
   for (const jit::Node* node = nodes.next(); node != nullptr; node = nodes.next()) {
     left.insert(node);
   }
-  std::erase_if(origins.homes, [&](const auto& home) {
-    const jit::Node* constant = home.second.constant;
-    return constant != nullptr && !left.contains(constant);
-  });
+  for (const auto& [name, home] : origins.homes) {
+    if (home.constant != nullptr && !left.contains(home.constant)) edits.gone.insert(name);
+  }
 }
 
 }  // namespace parsimony::torch_io::script

@@ -354,7 +354,7 @@ bool ScriptEditor::edited() const { return impl_->edits.any(); }
 
 torch::jit::Module ScriptEditor::finish() {
   if (impl_->small) return *impl_->small;
-  Origins& origins = *impl_->origins;
+  const Origins& origins = *impl_->origins;
   try {
     if (!impl_->applied) script::apply(impl_->edits, origins);
     impl_->applied = true;

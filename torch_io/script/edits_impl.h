@@ -39,6 +39,10 @@ struct Edits {
   /// Calls whose result is to be the operand at that place, in order.
   std::vector<std::pair<torch::jit::Node*, int>> bypasses;
 
+  // What has been done. The origins are not changed: others read them.
+  std::unordered_map<std::string, at::Tensor> placed;  ///< what attributes hold for `Home::source`
+  std::unordered_set<std::string> gone;                ///< constants that only bypassed calls read
+
   bool any() const {
     return !tensors.empty() || !changes.empty() || !splits.empty() || !duplicates.empty() ||
            !drops.empty() || !bypasses.empty();
@@ -46,7 +50,7 @@ struct Edits {
 };
 
 /// Of the changes, the bypasses: calls go, with whatever nothing reads then, its constants too.
-void bypass(const Edits& edits, Origins& origins);
+void bypass(Edits& edits, const Origins& origins);
 
 /// A tensor that has yet to take the place of the one which an attribute of the module at `path`
 /// holds.
@@ -58,10 +62,10 @@ struct Outside {
 
 /// Makes the changes of the program in the private copy, once; duplicates are tensors like others
 /// then. @throws UnsupportedError
-void apply(Edits& edits, Origins& origins);
+void apply(Edits& edits, const Origins& origins);
 
 /// Puts the tensors as they are now into the private copy, in which `apply` has been. Those of
 /// attributes stay out of it, for it is to be saved and loaded.
-std::vector<Outside> place_tensors(const Edits& edits, Origins& origins);
+std::vector<Outside> place_tensors(Edits& edits, const Origins& origins);
 
 }  // namespace parsimony::torch_io::script

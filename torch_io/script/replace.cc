@@ -18,11 +18,12 @@ bool same_memory(const at::Tensor& a, const at::Tensor& b) {
 
 namespace {
 
-std::optional<at::Tensor> new_tensor(const at::Tensor& old, const TensorPairs& pairs) {
+// Not of at::Tensor: newer libtorch makes a value, None, of an optional one that is empty.
+std::optional<c10::IValue> new_tensor(const at::Tensor& old, const TensorPairs& pairs) {
   for (const auto& [source, fresh] : pairs) {
     if (!same_memory(source, old)) continue;
     if (old.requires_grad()) fresh.set_requires_grad(true);
-    return fresh;
+    return c10::IValue(fresh);
   }
   return std::nullopt;
 }
