@@ -70,7 +70,8 @@ void add_options(CLI::App& command, TrainingOptions& options) {
            "sgd, adam, adamw or muon");
   add_number(command, options, "--lr", &TrainSettings::lr, "Learning rate, the highest")
       ->check(CLI::PositiveNumber);
-  add_number(command, options, "--momentum", &TrainSettings::momentum, "Of sgd")->check(share);
+  add_number(command, options, "--momentum", &TrainSettings::momentum, "Of sgd and muon")
+      ->check(share);
   add_number(command, options, "--weight-decay", &TrainSettings::weight_decay, "Weight decay")
       ->check(CLI::NonNegativeNumber);
   add_word(command, options, "--schedule", parse_rate_schedule, &TrainSettings::schedule,

@@ -3,7 +3,9 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/serialize/archive.h>
 
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,32 @@ TEST(Muon, WeightDecayIsDecoupled) {
   const at::Tensor kernels = at::randn({8, 4});
   const at::Tensor step = muon_step(kernels, at::zeros_like(kernels), settings);
   EXPECT_TRUE(at::allclose(step, 0.01 * 0.5 * kernels, 1e-4));
+}
+
+TEST(Muon, GoesOnFromWhatWasSaved) {
+  at::manual_seed(1);
+  TrainSettings settings;
+  settings.optimizer = OptimizerKind::kMuon;
+  at::Tensor first = at::randn({4, 3}).set_requires_grad(true);
+  const auto optimizer = make_optimizer({first}, settings);
+  const auto step = [](torch::optim::Optimizer& one, at::Tensor& parameter, const at::Tensor& g) {
+    parameter.mutable_grad() = g;
+    one.step();
+  };
+  step(*optimizer, first, at::randn({4, 3}));
+  torch::serialize::OutputArchive saved;
+  optimizer->save(saved);
+  std::stringstream stream;
+  saved.save_to(stream);
+  torch::serialize::InputArchive loaded;
+  loaded.load_from(stream);
+  at::Tensor second = first.detach().clone().set_requires_grad(true);
+  const auto resumed = make_optimizer({second}, settings);
+  resumed->load(loaded);
+  const at::Tensor gradient = at::randn({4, 3});
+  step(*optimizer, first, gradient);
+  step(*resumed, second, gradient);
+  EXPECT_TRUE(at::equal(first, second));
 }
 
 TEST(Muon, ItsStateIsCutWithTheNetwork) {
