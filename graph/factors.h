@@ -15,14 +15,21 @@ namespace parsimony {
 /// many of them, and few are longer.
 using FewInts = absl::InlinedVector<int, 4>;
 
+/// A byte per dimension of a tensor, likewise.
+using FewFlags = absl::InlinedVector<uint8_t, 16>;
+
 /// One axis local to a node. Nothing outside the node knows it.
 struct Letter {
   std::string name;
+  std::string pin;  ///< reason of the rule why it may not shrink; empty if there is none
   int64_t size = 1;
   bool mixes = false;       ///< what remains depends on what was removed: a softmax, a mean
   bool contracted = false;  ///< summed over: stands in no output
-  std::string pin;          ///< reason why it may not shrink; empty if it may
-  bool window = false;      ///< pinned because it stands in one operand only: a kernel, space
+  bool window = false;      ///< may not shrink: it stands in one operand only, a kernel or space
+
+  bool pinned() const { return window || !pin.empty(); }
+  /// Why it may not shrink.
+  std::string why() const { return window ? "data flows along it (axis '" + name + "')" : pin; }
 };
 
 /// Dimension `dim` of `value` is the product of `letters`, outermost first.

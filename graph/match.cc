@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <map>
 
 #include "parsimony/graph/errors.h"
 
@@ -36,6 +35,27 @@ int64_t times(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
 }
+
+/// Numbers of dimensions by the name of their ellipsis. A line has two or three.
+class Lengths {
+ public:
+  /// Null if there is none.
+  const int64_t* find(std::string_view ellipsis) const {
+    for (const auto& [name, length] : all_) {
+      if (name == ellipsis) return &length;
+    }
+    return nullptr;
+  }
+  int64_t& operator[](std::string_view ellipsis) {
+    for (auto& [name, length] : all_) {
+      if (name == ellipsis) return length;
+    }
+    return all_.emplace_back(ellipsis, 0).second;
+  }
+
+ private:
+  absl::InlinedVector<std::pair<std::string_view, int64_t>, 4> all_;
+};
 
 /// Works out one match; a fresh one per alternative.
 class Matcher {
@@ -116,8 +136,8 @@ class Matcher {
     for (const Dim& dim : pattern) {
       if (!dim.ellipsis) {
         ++fixed;
-      } else if (const auto it = counts_.find(dim.letters[0]); it != counts_.end()) {
-        fixed += it->second;
+      } else if (const int64_t* count = counts_.find(dim.letters[0]); count != nullptr) {
+        fixed += *count;
       } else {
         open = &dim.letters[0];
       }
@@ -144,8 +164,8 @@ class Matcher {
         operand.dims.push_back(std::move(matched));
         continue;
       }
-      const auto it = counts_.find(dim.letters[0]);
-      const int64_t length = it != counts_.end() ? it->second : open_length;
+      const int64_t* count = counts_.find(dim.letters[0]);
+      const int64_t length = count != nullptr ? *count : open_length;
       for (int64_t from_right = length; from_right-- > 0;) {
         const int id = id_of(dim.letters[0] + std::to_string(from_right));
         match_.letters[static_cast<size_t>(id)].ellipsis = true;
@@ -261,8 +281,8 @@ class Matcher {
   const NodeView& view_;
   const bool with_outputs_;
   Match match_;
-  std::map<std::string, int64_t> counts_;   // ellipses whose length an attribute tells
-  std::map<std::string, int64_t> longest_;  // the others, as far as seen
+  Lengths counts_;   // ellipses whose length an attribute tells
+  Lengths longest_;  // the others, as far as seen
 };
 
 std::optional<Match> match_side(const notation::Line& line, const NodeView& view,
@@ -311,10 +331,7 @@ void pin_lonely(const Match& match, Factors& factors) {
   for (size_t l = 0; l < seen.size(); ++l) {
     Letter& letter = factors.letters[l];
     letter.contracted = !seen[l].produced;
-    if (seen[l].operands < 2 && letter.pin.empty()) {
-      letter.pin = "data flows along it (axis '" + letter.name + "')";
-      letter.window = true;
-    }
+    letter.window = seen[l].operands < 2 && letter.pin.empty();
   }
 }
 
@@ -357,12 +374,13 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
   if (!found) throw UnsupportedError("the operands' ranks fit no form of the operator");
   factors.letters.reserve(found->letters.size());
   for (const MatchedLetter& l : found->letters) {
-    Letter letter{l.name, std::max<int64_t>(1, l.size), false, false, {}};
+    Letter& letter = factors.letters.emplace_back();
+    letter.name = l.name;
+    letter.size = std::max<int64_t>(1, l.size);
     if (l.fixed || contains(found->alternative->pins, l)) {
       letter.pin = "axis '" + l.name + "' belongs to the operator";
     }
     letter.mixes = contains(found->alternative->mixes, l);
-    factors.letters.push_back(std::move(letter));
   }
   pin_lonely(*found, factors);
   size_t dims = 0;

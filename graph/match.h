@@ -2,6 +2,8 @@
 // ellipses are and what sizes its letters have.
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +23,7 @@ struct MatchedOperand {
   ValueId value = kNone;
   const notation::Operand* pattern = nullptr;
   bool output = false;
-  std::vector<MatchedDim> dims;
+  absl::InlinedVector<MatchedDim, 5> dims;
 };
 
 struct MatchedLetter {

@@ -172,7 +172,7 @@ class Tracer {
 
   static bool is_shared(const Factors& factors, int l, const Term& other) {
     const Letter& letter = factors.letters[static_cast<size_t>(l)];
-    return letter.size > 1 && !letter.mixes && letter.pin.empty() &&
+    return letter.size > 1 && !letter.mixes && !letter.pinned() &&
            std::find(other.letters.begin(), other.letters.end(), l) != other.letters.end();
   }
 

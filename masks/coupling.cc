@@ -39,7 +39,6 @@ class Grouper {
     name_policies();
     result_.obstacles = find_obstacles(graph_, lines_, classes_, reads_);
     result_.value_lines = lines_.value_lines();
-    result_.zero = std::move(effects_.zero);
     collect_nodes();
     return std::move(result_);
   }
@@ -123,7 +122,7 @@ class Grouper {
       if (graph_.values[v].weight != kNone) continue;
       const auto& dims = lines_.value_lines()[v];
       for (size_t d = 0; d < dims.size(); ++d) {
-        if (dims[d] == kNone || effects_.zero[v][d]) continue;
+        if (dims[d] == kNone || effects_.zero[v][d] != 0) continue;
         for (const ChannelId& c : result_.channels(dims[d])) {
           if (c.group != kNone) result_.groups[static_cast<size_t>(c.group)].zero = false;
         }
@@ -135,7 +134,7 @@ class Grouper {
     for (const int line : line_order_) {
       // Indices of each channel on this line, gathered per group by counting.
       const std::span<const ChannelId> channels = result_.channels(line);
-      std::vector<int> here;
+      FewInts here;
       for (const ChannelId& c : channels) {
         if (c.group != kNone && std::find(here.begin(), here.end(), c.group) == here.end()) {
           here.push_back(c.group);
@@ -164,7 +163,7 @@ class Grouper {
     }
   }
 
-  void add_members(Group& group, Member member, const WeightRead& read) {
+  void add_members(Group& group, Member& member, const WeightRead& read) {
     member.value = read.value;
     member.node = read.node;
     member.axis = read.dim;
@@ -175,6 +174,7 @@ class Grouper {
       member.role = role;
       group.members.push_back(member);
     }
+    member.role = Role::kOut;
     if (roles == 0) group.members.push_back(member);
   }
 

@@ -100,9 +100,7 @@ class Coupling {
   std::vector<FewInts> value_lines;  ///< per value and dimension; empty: no part in it
   std::vector<int64_t> line_begin;   ///< per line, into element_channel; one past the end
   std::vector<ChannelId> element_channel;
-  std::vector<std::vector<NodeId>> line_nodes;  ///< per line: the nodes that name it
-  /// Per value and dimension: a removed channel is zero there in the masked original.
-  std::vector<std::vector<bool>> zero;
+  std::vector<FewInts> line_nodes;  ///< per line: the nodes that name it, in graph order
 };
 
 /// Solves for the groups of a graph.

@@ -10,17 +10,13 @@ constexpr uint8_t bit(Role role) { return static_cast<uint8_t>(role); }
 class Tracer {
  public:
   Tracer(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes)
-      : graph_(graph),
-        facts_(facts),
-        lines_(lines),
-        axes_(axes),
-        from_weights_(made_of_weights(graph)) {
+      : graph_(graph), facts_(facts), lines_(lines), axes_(axes) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
     for (size_t v = 0; v < graph.values.size(); ++v) {
       const size_t rank = facts.shapes[v] ? facts.shapes[v]->size() : 0;
       effects_.roles[v].assign(rank, 0);
-      effects_.zero[v].assign(rank, false);
+      effects_.zero[v].assign(rank, 0);
     }
   }
 
@@ -49,7 +45,7 @@ class Tracer {
     produced.assign(factors.letters.size(), 0);
     for (const Term& term : factors.terms) {
       if (!is_output(term.value)) continue;
-      const bool arithmetic = from_weights_[static_cast<size_t>(term.value)];
+      const bool arithmetic = lines_.from_weights(term.value);
       const uint8_t role =
           arithmetic ? roles(term.value)[static_cast<size_t>(term.dim)] : bit(Role::kOut);
       for (const int l : term.letters) produced[static_cast<size_t>(l)] |= role;
@@ -57,7 +53,7 @@ class Tracer {
     std::vector<ValueId>& met = met_;
     met.assign(factors.letters.size(), kNone);
     for (const Term& term : factors.terms) {
-      if (is_output(term.value) || !from_weights_[static_cast<size_t>(term.value)]) continue;
+      if (is_output(term.value) || !lines_.from_weights(term.value)) continue;
       for (const int l : term.letters) {
         if (!axes_.free(lines_.letter_id(id, l))) continue;
         ValueId& before = met[static_cast<size_t>(l)];
@@ -72,10 +68,9 @@ class Tracer {
       }
     }
     for (const Map& map : factors.maps) {
-      if (!from_weights_[static_cast<size_t>(map.a)]) continue;
-      const uint8_t role = from_weights_[static_cast<size_t>(map.b)]
-                               ? roles(map.b)[static_cast<size_t>(map.b_dim)]
-                               : bit(Role::kOut);
+      if (!lines_.from_weights(map.a)) continue;
+      const uint8_t role = lines_.from_weights(map.b) ? roles(map.b)[static_cast<size_t>(map.b_dim)]
+                                                      : bit(Role::kOut);
       roles(map.a)[static_cast<size_t>(map.a_dim)] |= role;
     }
   }
@@ -84,7 +79,8 @@ class Tracer {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (graph_.values[v].weight == kNone) continue;
       for (size_t d = 0; d < effects_.roles[v].size(); ++d) {
-        effects_.zero[v][d] = (effects_.roles[v][d] & (bit(Role::kOut) | bit(Role::kIn))) != 0;
+        effects_.zero[v][d] =
+            (effects_.roles[v][d] & (bit(Role::kOut) | bit(Role::kIn))) != 0 ? 1 : 0;
       }
     }
   }
@@ -118,7 +114,7 @@ class Tracer {
       result.operands += has ? 1 : 0;
       result.zeros += has && zero ? 1 : 0;
       if (i == 0) result.first_zero = has && zero;
-      result.weighted = result.weighted || (has && from_weights_[static_cast<size_t>(value)]);
+      result.weighted = result.weighted || (has && lines_.from_weights(value));
       const auto& divisors = factors.divisors;
       const bool divides = std::find(divisors.begin(), divisors.end(), value) != divisors.end();
       result.divisor = result.divisor || (divides && zero);
@@ -191,7 +187,7 @@ class Tracer {
         continue;
       if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
         continue;
-      effects_.zero[static_cast<size_t>(term.value)][static_cast<size_t>(term.dim)] = zero;
+      effects_.zero[static_cast<size_t>(term.value)][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
     }
   }
 
@@ -208,20 +204,19 @@ class Tracer {
         const auto& value = facts_.constants[static_cast<size_t>(node.inputs[2])];
         zero = zero && value && value->count() == 1 && value->number(0) == 0;
       }
-      effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero;
+      effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
     }
   }
 
   bool zero_at(ValueId value, int dim) const {
-    return effects_.zero[static_cast<size_t>(value)][static_cast<size_t>(dim)];
+    return effects_.zero[static_cast<size_t>(value)][static_cast<size_t>(dim)] != 0;
   }
-  std::vector<uint8_t>& roles(ValueId value) { return effects_.roles[static_cast<size_t>(value)]; }
+  FewFlags& roles(ValueId value) { return effects_.roles[static_cast<size_t>(value)]; }
 
   const Graph& graph_;
   const Facts& facts_;
   const Lines& lines_;
   const Axes& axes_;
-  const std::vector<bool> from_weights_;
   Effects effects_;
   std::vector<uint8_t> produced_;  // of one node at a time, as is the next
   std::vector<ValueId> met_;

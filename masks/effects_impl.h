@@ -16,10 +16,10 @@ struct Event {
 };
 
 struct Effects {
-  std::vector<std::vector<uint8_t>> roles;  ///< per value and dimension: bits of Role
-  std::vector<std::vector<bool>> zero;      ///< per value and dimension
-  std::vector<Event> mixing;                ///< what remains depends on what was removed
-  std::vector<Event> unweighted;            ///< summed over without a weight
+  std::vector<FewFlags> roles;    ///< per value and dimension: bits of Role
+  std::vector<FewFlags> zero;     ///< per value and dimension
+  std::vector<Event> mixing;      ///< what remains depends on what was removed
+  std::vector<Event> unweighted;  ///< summed over without a weight
 };
 
 Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes);

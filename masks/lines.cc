@@ -17,8 +17,7 @@ bool takes_part(const Facts& facts, const Node& node) {
   });
 }
 
-}  // namespace
-
+/// Per value: it depends on weights alone.
 std::vector<bool> made_of_weights(const Graph& graph) {
   std::vector<bool> result(graph.values.size(), false);
   for (size_t v = 0; v < result.size(); ++v) result[v] = graph.values[v].weight != kNone;
@@ -34,6 +33,8 @@ std::vector<bool> made_of_weights(const Graph& graph) {
   }
   return result;
 }
+
+}  // namespace
 
 Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole)
     : graph_(graph), facts_(facts), from_weights_(made_of_weights(graph)) {
@@ -207,9 +208,9 @@ void Lines::pin_letters() {
     const auto node = static_cast<NodeId>(n);
     for (size_t l = 0; l < factors_[n].letters.size(); ++l) {
       const Letter& letter = factors_[n].letters[l];
-      if (letter.pin.empty() || letter.size <= 1) continue;
+      if (!letter.pinned() || letter.size <= 1) continue;
       kill_letter(letter_id(node, static_cast<int>(l)),
-                  add_reason({node, is_kernel(n, l), letter.pin}));
+                  add_reason({node, is_kernel(n, l), {}, &letter}));
     }
     for (const Pin& pin : factors_[n].pins) {
       const int line = of(pin.value, pin.dim);
@@ -260,7 +261,7 @@ bool Lines::is_kernel(size_t node, size_t letter) const {
   return std::any_of(factors.terms.begin(), factors.terms.end(), [&](const Term& term) {
     const auto& letters = term.letters;
     return std::find(letters.begin(), letters.end(), static_cast<int>(letter)) != letters.end() &&
-           from_weights_[static_cast<size_t>(term.value)];
+           from_weights(term.value);
   });
 }
 

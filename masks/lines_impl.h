@@ -17,8 +17,11 @@ namespace parsimony {
 /// Why something is pinned.
 struct Reason {
   NodeId node = kNone;
-  bool structural = false;  ///< the extent of a kernel: nobody takes it for channels
-  std::string_view text;    ///< of the factors, of `Lines::keep_text`, or a literal
+  bool structural = false;         ///< the extent of a kernel: nobody takes it for channels
+  std::string_view text;           ///< of the factors, of `Lines::keep_text`, or a literal
+  const Letter* letter = nullptr;  ///< whose own reason it is
+
+  std::string words() const { return letter != nullptr ? letter->why() : std::string(text); }
 };
 
 /// A run of a map as one of its two lines sees it.
@@ -34,9 +37,6 @@ struct PlacedTerm {
   const Term* term = nullptr;
 };
 
-/// Per value: it depends on weights alone. A transposed weight is still a weight.
-std::vector<bool> made_of_weights(const Graph& graph);
-
 class Lines {
  public:
   Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole);
@@ -50,6 +50,8 @@ class Lines {
   bool dead(int line) const { return dead_[static_cast<size_t>(line)] != kNone; }
 
   const std::vector<Factors>& factors() const { return factors_; }
+  /// Does the value depend on weights alone? A transposed weight is still a weight.
+  bool from_weights(ValueId value) const { return from_weights_[static_cast<size_t>(value)]; }
   const std::vector<FewInts>& value_lines() const { return value_lines_; }
   std::span<const PlacedTerm> terms(int line) const { return terms_[static_cast<size_t>(line)]; }
   const std::vector<LineRun>& runs(int line) const { return runs_[static_cast<size_t>(line)]; }

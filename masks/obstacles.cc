@@ -31,7 +31,7 @@ Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& rea
   if (why != nullptr) {
     obstacle.node = why->node;
     obstacle.structural = why->structural;
-    obstacle.reason = why->text;
+    obstacle.reason = why->words();
   } else if (is_one_class(lines, classes, line)) {
     obstacle.pinned = lines.size(line);
     obstacle.reason = "all its indices hang together as one channel";

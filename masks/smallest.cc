@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "parsimony/masks/magnitude.h"
+#include "parsimony/masks/smallest_impl.h"
 
 namespace parsimony {
-
 namespace {
 
 // The bits of a non-negative double order as the number does. 63 of them are read in four digits.
@@ -56,7 +56,7 @@ Tally tally(const Weight& weight, double cut) {
 
 }  // namespace
 
-Cut find_cut(std::span<const Weight* const> weights, int64_t count) {
+Cut cut_by_digits(std::span<const Weight* const> weights, int64_t count) {
   // As doubles, all other types end in 29 zeros: the last digit is 0.
   const bool doubles = std::any_of(weights.begin(), weights.end(), [](const Weight* weight) {
     return weight->dtype == DType::kFloat64;
@@ -72,6 +72,11 @@ Cut find_cut(std::span<const Weight* const> weights, int64_t count) {
     key |= static_cast<uint64_t>(digit) << kShifts[pass];
   }
   return {std::bit_cast<double>(key), left};
+}
+
+Cut find_cut(std::span<const Weight* const> weights, int64_t count) {
+  const std::optional<Cut> cut = cut_by_sample(weights, count);
+  return cut ? *cut : cut_by_digits(weights, count);
 }
 
 std::vector<int64_t> count_smallest(std::span<const Weight* const> weights, int64_t count) {

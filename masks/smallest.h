@@ -1,5 +1,5 @@
-// The k smallest magnitudes of weights too large to sort: selection by histogram, three passes,
-// or four where there are doubles.
+// The k smallest magnitudes of weights too large to sort: selection by a sample, one pass; where
+// that misleads by histogram, three passes, or four where there are doubles.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ class Finder {
     const Factors factors = factor(view);
     for (size_t l = 0; l < factors.letters.size(); ++l) {
       const Letter& letter = factors.letters[l];
-      if (letter.size <= 1 || !letter.pin.empty()) continue;
+      if (letter.size <= 1 || letter.pinned()) continue;
       std::vector<Term> terms;
       for (const Term& term : factors.terms) {
         const auto& letters = term.letters;

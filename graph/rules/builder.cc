@@ -16,7 +16,7 @@ int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
 }
 
 int FactorBuilder::letter(int64_t size, std::string name) {
-  factors_.letters.push_back({std::move(name), size, false, false, {}});
+  factors_.letters.push_back({std::move(name), {}, size});
   return static_cast<int>(factors_.letters.size()) - 1;
 }
 

@@ -70,7 +70,7 @@ Factors factor_einsum(const NodeView& view) {
   Factors factors = factor_line(line_of(view), view);
   // What one operand alone has is summed, not a window that data flows along.
   for (Letter& letter : factors.letters) {
-    if (letter.contracted) letter.pin.clear();
+    if (letter.contracted) letter.window = false;
   }
   return factors;
 }

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/masks/smallest.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {
@@ -55,19 +54,6 @@ TEST(MaskSmallest, RefusesWhatHasNoOrder) {
   const ValueId i = b.weight<int64_t>("shape", {1, 2}, {2}, DType::kInt64);
   EXPECT_THROW(mask_smallest(weight_of(b, w), 1), ModelError);
   EXPECT_THROW(mask_smallest(weight_of(b, i), 1), UnsupportedError);
-}
-
-TEST(CountSmallest, RanksSeveralWeightsTogether) {
-  Builder b;
-  const ValueId v = b.weight<float>("v", {1, 5, 2, 9}, {4}, DType::kFloat32);
-  const ValueId w = b.weight<double>("w", {2, 0.1, -2}, {3}, DType::kFloat64);
-  const Weight* const weights[] = {&weight_of(b, v), &weight_of(b, w)};
-  using Counts = std::vector<int64_t>;
-  EXPECT_EQ(count_smallest(weights, 0), (Counts{0, 0}));
-  EXPECT_EQ(count_smallest(weights, 1), (Counts{0, 1}));
-  EXPECT_EQ(count_smallest(weights, 3), (Counts{2, 1}));
-  EXPECT_EQ(count_smallest(weights, 4), (Counts{2, 2}));
-  EXPECT_EQ(count_smallest(weights, 7), (Counts{4, 3}));
 }
 
 /// Two convolutions and a vector that both add: v is shared, its two values are separate.
