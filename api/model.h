@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "parsimony/api/executable.h"
 #include "parsimony/graph/graph.h"
@@ -40,6 +41,9 @@ class Model {
   virtual const std::string& path() const = 0;
   /// Fingerprint of the file as it was read, lower-case hexadecimal. @throws IoError
   virtual std::string sha256() const = 0;
+
+  /// Files beside the model that are read as long as this lives.
+  virtual std::vector<std::string> data_files() const { return {}; }
 
   /// The network as it was read. Its weights are gone once the model was edited.
   virtual Graph& graph() = 0;

@@ -109,7 +109,8 @@ class Planner {
       return options_.settings ? *options_.settings : resolve(config_, graph_);
     });
     settings_.exact_only = options_.exact_only;
-    pruning_.notes = settings_.notes;
+    pruning_.notes = graph_.notes;
+    pruning_.notes.insert(pruning_.notes.end(), settings_.notes.begin(), settings_.notes.end());
     if (!options_.score) needs_ = needs_of(settings_);  // it judges channels, not elements
     add_element_needs(graph_, settings_, needs_);
     require_measurement();

@@ -20,13 +20,14 @@ struct ApplyOptions {
 };
 
 void run(const ApplyOptions& options, const Session& session) {
-  check_outputs({{"--output", options.output}},
-                {{"the model", options.model}, {"--plan", options.plan}});
+  const std::vector<NamedFile> outputs = {{"--output", options.output}};
+  check_outputs(outputs, {{"the model", options.model}, {"--plan", options.plan}});
   const Plan plan = Plan::load(options.plan);
   Progress progress({"read", "edit", "write"}, !session.quiet);
   progress.begin("read");
   const auto& inputs = options.inputs.empty() ? plan.inputs : options.inputs;
   const auto model = open_model(options.model, inputs);
+  check_outputs(outputs, *model);
   const Graph& graph = model->graph();
   const Probe probe = choose_probe(graph, input_specs(inputs, graph));
   progress.begin("edit");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "parsimony/api/model.h"
 #include "parsimony/onnx_io/model_file.h"
@@ -17,6 +18,7 @@ class OnnxModel : public Model {
 
   const std::string& path() const override { return file_.path(); }
   std::string sha256() const override { return file_.sha256(); }
+  std::vector<std::string> data_files() const override { return file_.data_files(); }
   Graph& graph() override { return graph_; }
   std::unique_ptr<ModelEditor> editor() override;
   std::unique_ptr<Prover> prover(const Plan& plan, const Probe& probe,

@@ -48,4 +48,12 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
   }
 }
 
+void check_outputs(const std::vector<NamedFile>& outputs, const Model& model) {
+  std::vector<NamedFile> inputs = {{}};
+  for (const std::string& path : model.data_files()) {
+    inputs.push_back({"the model's external data", path});
+  }
+  check_outputs(outputs, inputs);
+}
+
 }  // namespace parsimony::cli

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/model.h"
+
 namespace parsimony::cli {
 
 /// A file by the option that names it.
@@ -17,5 +19,8 @@ struct NamedFile {
 /// @throws ConfigError if two outputs are the same file, or an output is an input. The first output
 /// may be the first input: a model may take its original's place.
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
+
+/// The same for the files beside a model, which are known when it was read.
+void check_outputs(const std::vector<NamedFile>& outputs, const Model& model);
 
 }  // namespace parsimony::cli

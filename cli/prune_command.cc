@@ -81,16 +81,17 @@ class PruneRun {
         progress_(kStages, !session.quiet) {}
 
   void run() {
-    check_outputs({{"--output", options_.output},
-                   {"--plan", options_.plan},
-                   {"--report", options_.report},
-                   {"--masks-out", options_.masks}},
-                  {{"the model", options_.model},
-                   {"--config", options_.config},
-                   {"--masks", options_.masks_in}});
+    const std::vector<NamedFile> outputs = {{"--output", options_.output},
+                                            {"--plan", options_.plan},
+                                            {"--report", options_.report},
+                                            {"--masks-out", options_.masks}};
+    check_outputs(outputs, {{"the model", options_.model},
+                            {"--config", options_.config},
+                            {"--masks", options_.masks_in}});
     const ConfigList config = config_of(options_);
     recovery_ = recovery_order(options_.recovery, resolved(options_.calibration, config), config);
     read();
+    check_outputs(outputs, *model_);
     PruneOptions prune_options = prune_options_of(options_, model_->graph());
     prune_options.measure = measurement(resolved(options_.calibration, config), threads_);
     prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };

@@ -5,6 +5,12 @@
 #include "parsimony/machine/errors.h"
 
 namespace parsimony::cli {
+namespace {
+
+// More only cost time, whatever the machine.
+constexpr int kMostThreads = 256;
+
+}  // namespace
 
 void add_threads_option(CLI::App& command, std::string& text) {
   command
@@ -18,7 +24,7 @@ std::optional<int> parse_threads(const std::string& text) {
   int threads = 0;
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, threads);
-  if (error != std::errc{} || stopped != end || threads < 1) {
+  if (error != std::errc{} || stopped != end || threads < 1 || threads > kMostThreads) {
     throw machine::errors::bad_threads(text);
   }
   return threads;

@@ -93,6 +93,12 @@ ModelError shape_mismatch(std::string_view node, std::string_view what, std::str
                     std::string(wanted) + ", found " + std::string(found));
 }
 
+ShapeError guess_does_not_fit(const ShapeError& error, int64_t size) {
+  return {error.node(), std::string(error.what()) + "; " + std::to_string(size) +
+                            " was taken for sizes of the inputs that the file leaves open, " +
+                            "--input gives them"};
+}
+
 ModelError bad_dimension(std::string_view tensor, std::string_view dims) {
   const std::string where = tensor.empty() ? "" : "tensor " + in_quotes(tensor) + ": ";
   return ModelError(where + "wrong dims " + std::string(dims) +

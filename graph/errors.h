@@ -67,6 +67,8 @@ namespace errors {
 
 ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view wanted,
                           std::string_view found);
+/// `size` was taken for what the inputs leave open.
+ShapeError guess_does_not_fit(const ShapeError& error, int64_t size);
 ModelError bad_dimension(std::string_view tensor, std::string_view dims);
 ModelError missing_tensor(std::string_view node, std::string_view tensor);
 ModelError cycle(std::string_view node);

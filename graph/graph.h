@@ -89,6 +89,7 @@ struct Graph {
   std::vector<Node> nodes;  ///< in topological order, those of a body before its owner
   std::vector<Body> bodies;
   std::vector<std::pair<ValueId, std::string>> whole;  ///< what the file holds fast, and why
+  std::vector<std::string> notes;  ///< what the file holds that the graph does not show
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   /// Tells the owner of the memory that a weight will not be read for a while, so that a mapped

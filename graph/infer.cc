@@ -241,6 +241,14 @@ bool has_symbols(const Graph& graph) {
   });
 }
 
+bool leaves_more_than_batch_open(const Graph& graph) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](ValueId id) {
+    const auto& declared = graph.value(id).declared;
+    if (!declared || declared->empty()) return false;
+    return std::any_of(declared->begin() + 1, declared->end(), [](int64_t d) { return d < 0; });
+  });
+}
+
 int64_t known_shapes(const Facts& facts) {
   return std::count_if(facts.shapes.begin(), facts.shapes.end(),
                        [](const auto& s) { return s.has_value(); });
@@ -295,7 +303,12 @@ Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs) {
 
 Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& inputs) {
   Choice choice = choose(graph, inputs);
-  if (!choice.facts) choice.facts = infer(graph, choice.probe);
+  try {
+    if (!choice.facts) choice.facts = infer(graph, choice.probe);
+  } catch (const ShapeError& error) {
+    if (!leaves_more_than_batch_open(graph) || inputs.size() >= graph.inputs.size()) throw;
+    throw errors::guess_does_not_fit(error, choice.probe.other);
+  }
   return {std::move(choice.probe), std::move(*choice.facts)};
 }
 

@@ -335,6 +335,21 @@ void pin_lonely(const Match& match, Factors& factors) {
   }
 }
 
+/// Is there an operand or result that the alternative does not name, and that has more than one
+/// element? It may hang together with those that it names.
+bool has_unnamed(const Alternative& alternative, const NodeView& view) {
+  const auto beyond = [&](const std::vector<Operand>& named, const std::vector<ValueId>& values) {
+    if (!named.empty() && named.back().variadic) return false;
+    for (size_t i = named.size(); i < values.size(); ++i) {
+      const Shape* shape = view.shape(values[i]);
+      if (values[i] != kNone && (shape == nullptr || element_count(*shape) != 1)) return true;
+    }
+    return false;
+  };
+  return beyond(alternative.inputs, view.node().inputs) ||
+         beyond(alternative.outputs, view.node().outputs);
+}
+
 }  // namespace
 
 std::optional<Match> match(const notation::Line& line, const NodeView& view) {
@@ -372,6 +387,9 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
   Factors factors;
   const auto found = match(line, view);
   if (!found) throw UnsupportedError("the operands' ranks fit no form of the operator");
+  if (has_unnamed(*found->alternative, view)) {
+    return pin_operands(view, "an operand or a result more than the operator's rule follows");
+  }
   factors.letters.reserve(found->letters.size());
   for (const MatchedLetter& l : found->letters) {
     Letter& letter = factors.letters.emplace_back();

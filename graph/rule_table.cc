@@ -311,9 +311,9 @@ constexpr auto kRules = std::to_array<Rule>({
              "| q[n s (head dim)] k[n l (head dim)] v[n l (head vdim)] b[]? m[..m]? ab~[n head s l]?"
              "-> y[n s (head vdim)] nk[n head l dim]? nv[n head l vdim]?"
              "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head vdim"
-             "| q[n s (head dim)] k[n head l dim] v[n head l vdim] b[]? m[..m]? ab~[n head s l]?"
-             "-> y[n s (head vdim)] nk[n head l dim]? nv[n head l vdim]?"
-             "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head vdim",
+             "| q[n s (head dim)] k[n head l dim] v[n head l dim] b[]? m[..m]? ab~[n head s l]?"
+             "-> y[n s (head dim)] nk[n head l dim]? nv[n head l dim]?"
+             "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head dim",
      .effect = kProduct, .patch = patch_attention, .domain = "com.microsoft"},
     {.op = "QuickGelu", .line = kUnary, .domain = "com.microsoft"},
     {.op = "RotaryEmbedding",

@@ -6,7 +6,7 @@ namespace parsimony::machine::errors {
 
 ConfigError bad_threads(std::string_view found) {
   return ConfigError("threads: found \"" + std::string(found) +
-                     "\", wanted auto or a number from 1 on");
+                     "\", wanted auto or a number from 1 to 256");
 }
 
 }  // namespace parsimony::machine::errors

@@ -4,7 +4,6 @@
 
 namespace parsimony::onnx_io {
 namespace fs = std::filesystem;
-namespace {
 
 bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
   std::error_code ignored;
@@ -13,8 +12,6 @@ bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
   }
   return false;
 }
-
-}  // namespace
 
 std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
   std::string wanted = path + ".data";

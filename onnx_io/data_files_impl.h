@@ -9,6 +9,9 @@
 
 namespace parsimony::onnx_io {
 
+/// Do tensors of the model that was read lie in the file?
+bool is_own_file(const ModelFile::Impl& impl, const std::filesystem::path& path);
+
 /// Where the external data of a model written to `path` go: a file that the model in memory does
 /// not read.
 std::string data_path(const ModelFile::Impl& impl, const std::string& path);

@@ -83,6 +83,12 @@ bool ModelFile::holds_beside(const Weight& weight) const {
 
 bool ModelFile::edited() const { return impl_->edited; }
 
+std::vector<std::string> ModelFile::data_files() const {
+  std::vector<std::string> paths;
+  for (const ExternalData::File& file : impl_->external.files()) paths.push_back(file.path);
+  return paths;
+}
+
 void ModelFile::write(const std::string& path) {
   if (!impl_->edited && copy_unedited(*impl_, path)) return;
   write_edited(*impl_, path);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace parsimony {
 struct Weight;
@@ -45,6 +46,9 @@ class ModelFile {
   /// Some editor has changed something.
   bool edited() const;
 
+  /// The files beside the model in which some of its tensors lie: those that were asked for so far,
+  /// all of them once there is a graph.
+  std::vector<std::string> data_files() const;
   /// Some tensors lie in files beside the model.
   bool has_data_beside() const;
   /// Lies the weight in such a file, or is it what an edit leaves of one there, to be made anew? In
@@ -54,7 +58,8 @@ class ModelFile {
   /// Writes under a temporary name, then renames; `path` may be the model itself. A model that was
   /// not edited comes out byte for byte. If tensors lie in external files, these go to PATH.data;
   /// a file that the model itself reads is never overwritten (PATH.1.data instead).
-  /// @throws IoError, leaving an older file at `path` whole; ModelError above 2 GB.
+  /// @throws IoError, also where `path` is such a file, leaving an older file at `path` whole;
+  /// ModelError above 2 GB.
   void write(const std::string& path);
 
   struct Impl;

@@ -33,7 +33,9 @@ struct Move {
   int64_t bytes = 0;
 };
 
-std::vector<Move> moves_of(ModelFile::Impl& impl) {
+/// The tensors that lie beside the model. Maps every file that it names.
+/// @throws IoError if `path`, where the model shall go, is one of them
+std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path) {
   std::vector<Move> moves;
   for_each_tensor(impl.model, [&](onnx::TensorProto& tensor) {
     if (!is_external(tensor)) return;
@@ -44,6 +46,7 @@ std::vector<Move> moves_of(ModelFile::Impl& impl) {
       moves.push_back({&tensor, edit->second.source, &edit->second, 0, 0});
     }
   });
+  if (is_own_file(impl, path)) throw errors::cannot_write(path, "the model's tensors lie there");
   return moves;
 }
 
@@ -260,7 +263,7 @@ std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
 
 void write_edited(ModelFile::Impl& impl, const std::string& path) {
   if (impl.index) impl.index->purge();
-  std::vector<Move> moves = moves_of(impl);
+  std::vector<Move> moves = moves_to(impl, path);
   std::optional<OutputFile> data;
   std::string location;
   if (!moves.empty()) {
@@ -282,7 +285,7 @@ void write_edited(ModelFile::Impl& impl, const std::string& path) {
 }
 
 bool copy_unedited(ModelFile::Impl& impl, const std::string& path) {
-  moves_of(impl);  // maps every file that the model names
+  moves_to(impl, path);  // maps the files
   const fs::path folder = fs::path(path).parent_path();
   std::vector<std::pair<std::string, ExternalData::File>> missing;
   for (const ExternalData::File& file : impl.external.files()) {

@@ -128,8 +128,8 @@ within() {
 [ -d "$tree" ] || make_tree
 [ -z "$shell" ] || { within sh; exit; }
 within /source/tools/setup.sh --build || fail 4 "the packages could not be installed"
-# With libtorch 2.14 the tests' export to ONNX needs it.
-[ "$suite" != forky ] || within apt-get install -qq --no-install-recommends python3-onnx >/dev/null ||
+# With libtorch 2 the tests' export to ONNX needs it.
+[ "$suite" = bookworm ] || within apt-get install -qq --no-install-recommends python3-onnx >/dev/null ||
   fail 4 "the packages could not be installed"
 
 torch=ON

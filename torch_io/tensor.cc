@@ -40,6 +40,14 @@ at::ScalarType scalar_type_of(DType type) {
   throw UnsupportedError("libtorch has no tensors of type " + std::string(name_of(type)));
 }
 
+bool shows_elements_twice(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided) return false;
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.size(d) > 1 && tensor.stride(d) == 0) return true;
+  }
+  return false;
+}
+
 std::byte* copy_elements(const Weight& weight, std::byte* out) {
   const int64_t count = weight.count();
   const int64_t size = size_of(weight.dtype);

@@ -14,6 +14,10 @@ DType dtype_of(at::ScalarType type);
 /// @throws UnsupportedError where libtorch has none: strings, unsigned integers wider than 8 bits
 at::ScalarType scalar_type_of(DType type);
 
+/// Does the tensor show one element in several places, as `expand` makes it? It cannot be written
+/// to.
+bool shows_elements_twice(const at::Tensor& tensor);
+
 /// Copies the weight's elements to `out`, one after the other. @returns the end of what was written
 std::byte* copy_elements(const Weight& weight, std::byte* out);
 /// A copy on the CPU, contiguous, of the weight's own type.

@@ -8,6 +8,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/torch_io/cut.h"
+#include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -30,8 +31,21 @@ FindTensor tensors_of(const torch::nn::Module& module) {
   };
 }
 
-Zeroed::Zeroed(const Plan& plan, const FindTensor& find) {
+Zeroed::Zeroed(const Plan& plan, const FindTensor& find_any) {
   const at::NoGradGuard no_grad;
+  const FindTensor find = [&](const std::string& name) {
+    at::Tensor tensor = find_any(name);
+    if (shows_elements_twice(tensor)) {
+      throw UnsupportedError("tensor \"" + name +
+                             "\" shows one element in several places, as expand makes it, and " +
+                             "cannot be written to: make it contiguous");
+    }
+    return tensor;
+  };
+  for (const PlanZeros& zeros : plan.zeros) find(zeros.tensor);  // before anything is changed
+  for (const PlanGroup& group : plan.groups) {
+    for (const PlanSlice& slice : group.slices) find(slice.tensor);
+  }
   std::unordered_set<c10::TensorImpl*> known;
   const auto writable = [&](const std::string& name) {
     const at::Tensor tensor = find(name);

@@ -145,7 +145,8 @@ constexpr Fault kFaults[] = {
      PARSIMONY_OLD_ONNXRUNTIME
      " is ONNX Runtime 1.2.0, which does not have version 5 of its C interface; wanted 1.5.0 or "
      "newer"},
-    {"cnn.onnx --threads many", 2, "threads: found \"many\", wanted auto or a number from 1 on"},
+    {"cnn.onnx --threads many", 2,
+     "threads: found \"many\", wanted auto or a number from 1 to 256"},
     {"cnn.onnx --seconds 0", 2, "--seconds: "},
     {"cnn.onnx --input 1x3x8x8 1", 2, "--input was given 2 times, but the model has 1 input"},
     {"cnn.onnx --json ./cnn.onnx", 2, "the model and --json are the same file: ./cnn.onnx"},

@@ -26,7 +26,8 @@ TEST_F(CliSweep, TrainsEveryPointAndTheDenseNetworkOnceForEverySeed) {
   EXPECT_EQ(place_.points("s"),
             (Names{"l1 0.5 4", "l1 0.5 5", "l2 0.5 4", "l2 0.5 5", "none 0 4", "none 0 5"}));
   EXPECT_EQ(lines_with(outcome.out, "note:"), "");
-  for (const Json& point : place_.report("s").at("points")) {
+  const Json report = place_.report("s");
+  for (const Json& point : report.at("points")) {
     if (point.at("point").at("sparsity") == 0) continue;
     EXPECT_EQ(point.at("compared").at("with"), "dense");
     EXPECT_TRUE(point.at("proof").at("ran"));

@@ -79,6 +79,18 @@ TEST(ExternalData, UneditedModelDoesNotOverwriteSomebodyElsesData) {
   EXPECT_EQ(numbers(to_graph(copy), "v"), (std::vector<double>{1, -2, 3, -4, 5}));
 }
 
+TEST(ExternalData, TheDataIsNoPlaceForTheModel) {
+  const External model;
+  const std::string data_bytes = bytes_of(model.data);
+  ModelFile file(model.path);
+  EXPECT_THROW(file.write(model.data), IoError);
+  const Graph graph = to_graph(file);
+  EXPECT_EQ(file.data_files(), std::vector<std::string>{model.data});
+  OnnxEditor(file).slice("u", std::vector<AxisKeep>{{0, 400, {3, 399}}});
+  EXPECT_THROW(file.write(model.data), IoError);
+  EXPECT_EQ(bytes_of(model.data), data_bytes);
+}
+
 TEST(ExternalData, EditsAreWrittenToANewFile) {
   const External model;
   const std::string data_bytes = bytes_of(model.data);

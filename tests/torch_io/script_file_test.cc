@@ -80,6 +80,18 @@ TEST(ScriptFile, TensorsBeyondTheirBytesAreRefused) {
   EXPECT_NE(refused({int64_t{1} << 40, 48}, {0, 1}), "") << "192 TB when it is written out";
 }
 
+TEST(ScriptFile, ExpandedTensorsGetMemoryOfTheirOwn) {
+  const TemporaryFolder folder;
+  torch::jit::Module module = small_net();
+  const at::Tensor expanded = at::full({8, 1}, 3.0).expand({8, 6});
+  module.setattr("w1", expanded);
+  module.save(folder / "net.pt");
+  const torch_io::ScriptFile file(folder / "net.pt");
+  const at::Tensor read = file.module().attr("w1").toTensor();
+  EXPECT_TRUE(read.is_contiguous());
+  EXPECT_TRUE(at::equal(read, expanded));
+}
+
 TEST(ScriptFile, PlansReplay) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.pt";

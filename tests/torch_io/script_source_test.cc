@@ -59,6 +59,92 @@ def forward(self, x):
   expect_exact(net, {at::randn({2, 4, 6})}, 1);
 }
 
+TEST(ScriptSource, WhatLayersForTrainingReadStaysWhole) {
+  auto parameters = two_layers();
+  parameters.emplace_back("aux", at::randn({3, 8}));
+  Module net = scripted(R"(
+def forward(self, x):
+    h = torch.relu(torch.linear(x, self.w1, self.b1))
+    y = torch.linear(h, self.w2, self.b2)
+    if self.training and x.dim() == 2:
+        y = y + torch.linear(h, self.aux)
+    return y
+)",
+                        parameters);
+  Pruned pruned = prune(net, {at::randn({4, 6})});
+  EXPECT_TRUE(pruned.pruning.plan.groups.empty()) << pruned.dump;
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "a branch for training has layers of its own"));
+}
+
+TEST(ScriptSource, WhatOnlyDropsElementsInTrainingDoesNotHinder) {
+  Module net = scripted(R"(
+def forward(self, x):
+    h = torch.relu(torch.linear(x, self.w1, self.b1))
+    if not self.training:
+        y = h
+    else:
+        y = h * torch.rand_like(h)
+    return torch.linear(y, self.w2, self.b2)
+)",
+                        two_layers());
+  Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  pruned.small.train();
+  EXPECT_NO_THROW(pruned.small.forward({at::randn({4, 6})}));
+}
+
+TEST(ScriptSource, MethodsThatForwardDoesNotCallAreNamed) {
+  const Module net = scripted(R"(
+def body(self, x):
+    return torch.relu(torch.linear(x, self.w1, self.b1))
+def forward(self, x):
+    return torch.linear(self.body(x), self.w2, self.b2)
+def features(self, x):
+    return self.body(x) * 2
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  ASSERT_EQ(pruned.pruning.notes.size(), 1U);
+  EXPECT_EQ(pruned.pruning.notes[0].find("method \"features\" is not followed"), 0U)
+      << pruned.pruning.notes[0];
+}
+
+TEST(ScriptSource, NumbersBesideTensorsAreNoOutputs) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    return x.size(0), torch.linear(y, self.w2, self.b2), x.size(1) / 2
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+  const torch_io::ScriptGraph script = torch_io::read_script(net, specs_of({at::randn({4, 6})}));
+  EXPECT_EQ(script.graph.outputs.size(), 1U);
+  EXPECT_EQ(script.results.size(), 1U);
+  EXPECT_EQ(script.numbers, 2U);
+}
+
+TEST(ScriptSource, SizesThatAreReturnedStay) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    return torch.linear(y, self.w2, self.b2), y.size(1)
+)",
+                              two_layers());
+  const Pruned pruned = prune(net, {at::randn({4, 6})});
+  EXPECT_TRUE(pruned.pruning.plan.groups.empty()) << pruned.dump;
+}
+
+TEST(ScriptSource, ArgumentsWithADefaultMayBeLeftOut) {
+  const Module net = scripted(R"(
+def forward(self, x, scale: float = 2.0, times: int = 3, twice: bool = True):
+    y = torch.relu(torch.linear(x, self.w1, self.b1)) * scale * times
+    if twice:
+        y = y * 2
+    return torch.linear(y, self.w2, self.b2)
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+}
+
 TEST(ScriptSource, ChecksOfSizesThatChangeGo) {
   const Module net = scripted(R"(
 def forward(self, x):

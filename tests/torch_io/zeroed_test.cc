@@ -8,6 +8,8 @@
 #include <map>
 #include <span>
 
+#include "parsimony/graph/errors.h"
+
 namespace parsimony::torch_io {
 namespace {
 
@@ -51,6 +53,15 @@ TEST(Zeroed, WhatGoesIsZeroAndComesBack) {
   for (const auto& [name, tensor] : originals()) {
     EXPECT_TRUE(at::equal(tensors.at(name), tensor)) << name;
   }
+}
+
+TEST(Zeroed, WhatCannotBeWrittenToIsRefusedBeforeAnythingChanges) {
+  Tensors tensors = originals();
+  tensors["v"] = at::ones({1}).expand({6});
+  const at::Tensor w = tensors.at("w").clone();
+  const auto find = [&](const std::string& name) { return tensors.at(name); };
+  EXPECT_THROW(Zeroed(plan(), find), UnsupportedError);
+  EXPECT_TRUE(at::equal(tensors.at("w"), w));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ Tensors moved(const Operator& op, const Call& call, const Tensors& /*outputs*/) 
 }
 
 Tensors contracted(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
-  return {products(op, call, false) > 0.5};
+  return {products(op, call, false) != 0};  // a factor such as Gemm's alpha may be anything
 }
 
 Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs) {

@@ -96,6 +96,10 @@ void describe(const Graph& graph, const std::vector<InputSpec>& specs, const Gra
 Exported export_onnx(const torch::jit::Module& module, const std::vector<InputSpec>& inputs,
                      const std::string& path, const TorchExportOptions& options) {
   const torch_io::ScriptGraph script = torch_io::read_script(module, inputs);
+  if (script.numbers > 0) {
+    const size_t tensors = script.results.size();
+    throw torch_io::errors::other_results(tensors, tensors + script.numbers);
+  }
   const onnx_io::ExportOptions writing{
       .dynamic_batch = options.dynamic_batch,
       .fold_batchnorm = options.fold_batchnorm,

@@ -76,6 +76,8 @@ void renumber_values(Graph& graph, const std::vector<int32_t>& ids) {
   };
   rename(graph.inputs);
   rename(graph.outputs);
+  for (auto& [value, why] : graph.whole) value = ids[static_cast<size_t>(value)];
+  std::erase_if(graph.whole, [](const auto& kept) { return kept.first == kNone; });
   for (Node& node : graph.nodes) {
     rename(node.inputs);
     rename(node.outputs);

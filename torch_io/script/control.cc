@@ -2,6 +2,7 @@
 // known, become nodes that pin what they touch.
 #include <algorithm>
 
+#include "parsimony/torch_io/script/beside_forward_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 
@@ -50,6 +51,7 @@ void Interpreter::branch(jit::Node* node) {
   }
   jit::Block& block = *blocks[*taken ? 0 : 1];
   follow(block);
+  if (is_made_of_mode(*node->input(0))) keep_for_training(*blocks[*taken ? 1 : 0]);
   std::vector<Binding> results;
   for (const jit::Value* output : block.outputs()) results.push_back(of(output));
   bind(node, std::move(results));

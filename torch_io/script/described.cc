@@ -37,7 +37,7 @@ std::string inside(const std::string& outer, const std::string& name) {
 
 void collect(const Binding& binding, const std::vector<std::string>& fields,
              const std::string& name, std::vector<std::string>& names) {
-  if (binding.value != parsimony::kNone) names.push_back(name);
+  if (binding.is(Kind::kTensor)) names.push_back(name);
   if (!binding.is(Kind::kList)) return;
   const std::vector<Binding>& items = *binding.items;
   const bool dictionary = binding.text == kDictionary;

@@ -74,6 +74,7 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
 void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
   const auto values = origins_.graph->inputs();
   if (values.empty()) throw errors::no_forward();
+  const auto& arguments = origins_.module.get_method("forward").function().getSchema().arguments();
   Binding self{.kind = Kind::kObject};
   self.object = std::make_shared<Object>(Object{origins_.module._ivalue(), ""});
   bindings_[values[0]] = self;
@@ -90,6 +91,8 @@ void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
       bindings_[values[i]] = number ? Binding::run_time(id) : Binding::tensor(id);
     } else if (values[i]->type()->kind() == c10::TypeKind::OptionalType) {
       bindings_[values[i]] = Binding::none();
+    } else if (i < arguments.size() && arguments[i].default_value()) {
+      bindings_[values[i]] = from_ivalue(*arguments[i].default_value(), name);
     } else if (tensor || number) {
       throw errors::missing_input(name, i - 1, inputs.size());
     }
@@ -100,11 +103,15 @@ void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
 
 void Interpreter::define_outputs() {
   std::vector<ValueId> tensors;
+  std::vector<ValueId> numbers;
   for (const jit::Value* output : origins_.graph->outputs()) {
     const Binding& binding = of(output);
     if (binding.is(Kind::kUnknown)) throw errors::unknown_result(output->debugName());
-    collect_tensors(binding, tensors);
+    collect_values(binding, Kind::kTensor, tensors);
+    collect_values(binding, Kind::kNumber, numbers);
   }
+  for (const ValueId number : numbers) pin_sizes_behind("return", number);
+  result_numbers_ = numbers.size();
   builder_.begin("output");
   for (ValueId value : tensors) {
     const bool computed = !graph_.value(value).is_input && graph_.value(value).weight == kNone;
@@ -117,10 +124,17 @@ void Interpreter::define_outputs() {
   if (graph_.outputs.empty()) throw errors::no_tensor_results();
 }
 
-void Interpreter::collect_tensors(const Binding& binding, std::vector<ValueId>& values) const {
-  if (binding.value != kNone) values.push_back(binding.value);
+void Interpreter::collect_values(const Binding& binding, Kind kind,
+                                 std::vector<ValueId>& values) const {
+  if (binding.is(kind)) values.push_back(binding.value);
   if (!binding.is(Kind::kList)) return;
-  for (const Binding& item : *binding.items) collect_tensors(item, values);
+  for (const Binding& item : *binding.items) collect_values(item, kind, values);
+}
+
+/// Numbers that are computed at run time among them.
+void Interpreter::collect_tensors(const Binding& binding, std::vector<ValueId>& values) const {
+  collect_values(binding, Kind::kTensor, values);
+  collect_values(binding, Kind::kNumber, values);
 }
 
 void Interpreter::follow(jit::Block& block) {

@@ -29,6 +29,8 @@ class Tensors {
   Tensors(Builder& builder, const torch::jit::Module& module);
 
   Binding attribute(const at::Tensor& tensor, const std::string& path);
+  /// kNone if no attribute was asked for that is this tensor.
+  ValueId known(const at::Tensor& tensor, const std::string& path) const;
   Binding constant(torch::jit::Node* node, const at::Tensor& tensor);
 
  private:
@@ -49,11 +51,14 @@ class Interpreter {
   void run(const std::vector<InputSpec>& inputs);
   /// What the results are called; follows `run`.
   std::vector<std::string> result_names() const;
+  /// Results that are numbers computed at run time; likewise.
+  size_t result_numbers() const { return result_numbers_; }
 
  private:
   // interpreter.cc
   void define_inputs(const std::vector<InputSpec>& inputs);
   void define_outputs();
+  void collect_values(const Binding& binding, Kind kind, std::vector<ValueId>& values) const;
   void follow(torch::jit::Block& block);
   void visit(torch::jit::Node* node);
   bool visit_structure(torch::jit::Node* node);
@@ -96,6 +101,10 @@ class Interpreter {
   void collect_captures(torch::jit::Block& block, std::vector<ValueId>& values);
   std::optional<bool> decided(const Binding& condition);
 
+  // beside_forward.cc
+  void keep_for_training(torch::jit::Block& block);
+  bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);
+
   // sizes.cc
   std::vector<Size> sizes_behind(ValueId number) const;
   void pin_sizes_behind(const std::string& op, ValueId number);
@@ -122,6 +131,7 @@ class Interpreter {
   std::unordered_set<std::string> written_names_;     ///< that some method writes
   std::unordered_map<const torch::jit::Node*, int> seen_;
   int loops_ = 0;
+  size_t result_numbers_ = 0;
 };
 
 /// "relu" for aten::relu_, "__and__" as it is.

@@ -2,6 +2,7 @@
 
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include "parsimony/torch_io/script/beside_forward_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 
@@ -17,10 +18,16 @@ ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>&
   try {
     origins.module = module.clone(/*inplace=*/true);  // the tensors are shared
     origins.graph = origins.module.get_method("forward").graph();
+    for (const std::string& method : script::uncalled_methods(origins.module)) {
+      result.graph.notes.push_back("method \"" + method +
+                                   "\" is not followed, for forward does not call it: it may not "
+                                   "run with what is smaller");
+    }
     jit::Inline(*origins.graph);
     script::Interpreter interpreter(result.graph, origins);
     interpreter.run(inputs);
     result.results = interpreter.result_names();
+    result.numbers = interpreter.result_numbers();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // libtorch has several kinds

@@ -27,6 +27,7 @@ struct ScriptGraph {
   /// What the results are called, one for each output: the key of a dictionary, the field of a
   /// named tuple, else "output", with a number where there are several.
   std::vector<std::string> results;
+  size_t numbers = 0;  ///< that the results have beside tensors, computed when the module runs
 };
 
 /// Follows the module's `forward` for inputs of the given sizes, in evaluation mode whatever the

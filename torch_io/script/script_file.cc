@@ -20,6 +20,7 @@
 #include "parsimony/torch_io/script/bounds_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
 
@@ -103,6 +104,24 @@ class Forwarding : public ModelEditor {
   std::shared_ptr<ScriptEditor> to_;
 };
 
+/// Tensors that show one element in several places, as `expand` makes them, cannot be written to:
+/// they get memory of their own.
+void unfold_expanded(jit::Module& module) {
+  std::unordered_map<const c10::TensorImpl*, at::Tensor> unfolded;
+  for (jit::Module part : module.modules()) {
+    for (const auto& attribute : part.named_attributes(/*recurse=*/false)) {
+      if (!attribute.value.isTensor() || !shows_elements_twice(attribute.value.toTensor()))
+        continue;
+      const at::Tensor& tensor = attribute.value.toTensor();
+      at::Tensor& own = unfolded[tensor.unsafeGetTensorImpl()];
+      if (!own.defined()) {
+        own = tensor.detach().contiguous().set_requires_grad(tensor.requires_grad());
+      }
+      part.setattr(attribute.name, own);
+    }
+  }
+}
+
 }  // namespace
 
 void ScriptFile::Impl::load() {
@@ -120,6 +139,7 @@ void ScriptFile::Impl::load() {
     throw errors::not_torchscript(path, script::first_line(error));
   }
   if (beyond) throw errors::not_torchscript(path, "it holds " + *beyond);
+  unfold_expanded(module);
 }
 
 ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()) {

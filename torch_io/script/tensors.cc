@@ -48,6 +48,11 @@ Binding Tensors::attribute(const at::Tensor& tensor, const std::string& path) {
   return bindings_[key] = define(tensor, name == names_.end() ? path : name->second, nullptr);
 }
 
+ValueId Tensors::known(const at::Tensor& tensor, const std::string& path) const {
+  const auto found = bindings_.find(key_of(tensor, path));
+  return found == bindings_.end() ? kNone : found->second.value;
+}
+
 Binding Tensors::constant(torch::jit::Node* node, const at::Tensor& tensor) {
   const auto known = constants_.find(node);
   if (known != constants_.end()) return known->second;
