@@ -7,19 +7,25 @@ set(PARSIMONY_TEST_DATA "$ENV{PARSIMONY_TEST_DATA}" CACHE PATH
 if(NOT PARSIMONY_TEST_DATA AND EXISTS "${PROJECT_SOURCE_DIR}/../shared/models")
   get_filename_component(PARSIMONY_TEST_DATA "${PROJECT_SOURCE_DIR}/../shared" ABSOLUTE)
 endif()
-if(PARSIMONY_TEST_DATA)
-  set(PARSIMONY_TEST_ENVIRONMENT "PARSIMONY_TEST_DATA=${PARSIMONY_TEST_DATA}")
-else()
+if(NOT PARSIMONY_TEST_DATA)
   message(STATUS "No test data (PARSIMONY_TEST_DATA): tests over real models will be skipped")
-  set(PARSIMONY_TEST_ENVIRONMENT "PARSIMONY_TEST_DATA=")
 endif()
-# The same random networks in every run; run a test by hand for others, and it prints its seed.
-list(APPEND PARSIMONY_TEST_ENVIRONMENT "RC_PARAMS=seed=20261120")
 
-if(PARSIMONY_SANITIZE)
-  list(APPEND PARSIMONY_TEST_ENVIRONMENT
-    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.txt:print_suppressions=0")
+# What ctest gives its tests. Not by the property ENVIRONMENT: gtest_discover_tests() loses all but
+# the first of several. The same random networks in every run; a test run by hand, or with
+# RC_PARAMS set, takes others and prints its seed.
+set(environment "set(ENV{PARSIMONY_TEST_DATA} \"${PARSIMONY_TEST_DATA}\")
+if(NOT DEFINED ENV{RC_PARAMS})
+  set(ENV{RC_PARAMS} seed=20261120)
 endif()
+")
+if(PARSIMONY_SANITIZE)
+  set(suppressions "suppressions=${PROJECT_SOURCE_DIR}/tests/leaks.txt:print_suppressions=0")
+  string(APPEND environment "set(ENV{LSAN_OPTIONS} \"${suppressions}\")\n")
+endif()
+file(WRITE "${PROJECT_BINARY_DIR}/tests/environment.cmake" "${environment}")
+set_property(DIRECTORY APPEND PROPERTY
+  TEST_INCLUDE_FILES "${PROJECT_BINARY_DIR}/tests/environment.cmake")
 
 # tests/support/ is a library that every test may use: "tests/support/fixture.h". It knows graph/
 # and onnx_io/, which read the fixtures, so that a room's tests build without the rooms above it.
@@ -58,7 +64,7 @@ function(parsimony_test_program name label rooms)
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    PROPERTIES LABELS ${label} ENVIRONMENT "${PARSIMONY_TEST_ENVIRONMENT}")
+    PROPERTIES LABELS ${label})
 endfunction()
 
 # parsimony_tests(FOLDER): the programs test_FOLDER from tests/FOLDER/*.cc, labelled `fast`, and
@@ -90,5 +96,5 @@ endfunction()
 # A test that is a script: it passes by exit code 0. Tools that it needs were found at configure time.
 function(parsimony_script_test name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES LABELS fast ENVIRONMENT "${PARSIMONY_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES LABELS fast)
 endfunction()

@@ -69,7 +69,7 @@ class CostOfCounts {
   double operator()(const std::vector<int>& counts) const {
     AxisMasks masks = masks_;
     remove(pool_, counts, masks);
-    keep_at_least_one(coupling_, scored_.scores, masks);
+    keep_at_least_one(coupling_, scored_.turns, masks);
     return static_cast<double>(of(model_.under(masks)));
   }
 
@@ -217,7 +217,7 @@ Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coup
   result.masks = AxisMasks::all_kept(coupling);
   Spender spender(graph, facts, coupling, scored, choose, worth);
   for (Pool& pool : make_pools(settings, scored)) spender.spend(pool, result);
-  result.given_back = keep_at_least_one(coupling, scored.scores, result.masks);
+  result.given_back = keep_at_least_one(coupling, scored.turns, result.masks);
   return result;
 }
 

@@ -25,7 +25,7 @@ class Scorer {
     own_request_ = followed.request;
     std::vector<Unit> units = tie(graph_, layers_, coupling_, settings_, followed);
     result_.compromises = std::move(followed.compromises);
-    result_.scores.resize(coupling_.groups.size());
+    result_.turns.resize(coupling_.groups.size());
     const bool any_isomorphic =
         std::any_of(settings_.requests.begin(), settings_.requests.end(),
                     [](const Request& r) { return r.scope == Scope::kIsomorphic; });
@@ -77,9 +77,8 @@ class Scorer {
       for (size_t c = 0; c < sum.size(); ++c) sum[c] += scores[c];
     }
     result_.candidates.push_back(candidate_of(unit, sum));
-    for (const int g : unit.groups) {
-      result_.scores[static_cast<size_t>(g)] = result_.candidates.back().score;
-    }
+    const std::vector<double> turns = turns_of(result_.candidates.back(), request(unit.request));
+    for (const int g : unit.groups) result_.turns[static_cast<size_t>(g)] = turns;
     result_.units.push_back(std::move(unit));
   }
 
@@ -107,6 +106,17 @@ class Scorer {
     candidate.order = removal_order(sum, blocks);
     candidate.score = find_criterion(asked.criterion).comparable ? sum : normalised(sum);
     return candidate;
+  }
+
+  /// With every group by itself, a channel's turn is the ratio at which it goes.
+  static std::vector<double> turns_of(const Candidate& candidate, const Request& request) {
+    if (request.scope != Scope::kLocal || request.threshold) return candidate.score;
+    const auto size = static_cast<double>(candidate.order.size());
+    std::vector<double> turns(candidate.order.size());
+    for (size_t i = 0; i < turns.size(); ++i) {
+      turns[static_cast<size_t>(candidate.order[i])] = static_cast<double>(i + 1) / size;
+    }
+    return turns;
   }
 
   const Graph& graph_;

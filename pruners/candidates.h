@@ -11,8 +11,11 @@ namespace parsimony {
 /// What is known about a network's groups before anything is decided.
 struct Scored {
   std::vector<Unit> units;
-  std::vector<Candidate> candidates;        ///< parallel to units
-  std::vector<std::vector<double>> scores;  ///< per group, normalised; empty where it is in no unit
+  std::vector<Candidate> candidates;  ///< parallel to units
+  /// Per group and channel, ascending in the order in which a growing ratio removes the channels of
+  /// all groups: of a dimension that would be empty the last of them comes back, so that a higher
+  /// ratio gives back no other. Empty where the group is in no unit.
+  std::vector<std::vector<double>> turns;
   std::vector<Compromise> compromises;
 };
 

@@ -102,7 +102,7 @@ class Spender {
       candidates_.push_back(
           {unit.groups, std::move(scored.candidates[u]), layers, std::move(shares)});
     }
-    scores_ = std::move(scored.scores);
+    turns_ = std::move(scored.turns);
   }
 
   /// Puts what the outputs keep when one candidate alone is narrow in the place of its scores.
@@ -135,7 +135,7 @@ class Spender {
         keep_best(each.candidate, choice.kept[g], masks.keep[g]);
       }
     }
-    given_back_ = keep_at_least_one(task_.coupling, scores_, masks);
+    given_back_ = keep_at_least_one(task_.coupling, turns_, masks);
     return masks;
   }
 
@@ -233,7 +233,7 @@ class Spender {
   std::optional<double> amount_;  ///< milliseconds
   double wanted_share_ = 1;       ///< of the dense network's time, where there is no amount
   std::vector<WidthCandidate> candidates_;
-  std::vector<std::vector<double>> scores_;
+  std::vector<std::vector<double>> turns_;
   std::vector<int> dense_;  ///< channels of every group at first
   std::vector<double> dense_seconds_;
   int given_back_ = 0;

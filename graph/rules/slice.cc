@@ -115,7 +115,7 @@ void patch_slice(PatchView& view) {
     const Cut& cut = (*cuts)[i];
     const auto* kept = view.kept(view.before.input(0), cut.axis);
     const int64_t size = known_shape(view.before, 0)[static_cast<size_t>(cut.axis)];
-    if (kept == nullptr || cut.count == size) continue;
+    if (kept == nullptr) continue;
     if (takes_turns(cut, size)) {
       new_starts[i] = cut.start;  // ends beyond the axis, and those counted from it, still hold
       continue;

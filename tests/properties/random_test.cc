@@ -52,6 +52,18 @@ TEST(RandomNetworks, P8MoreSparsityNeverCostsMore) {
       holds("cost", [](const Workbench& bench, unsigned) { return monotone_cost(bench, true); }));
 }
 
+// Found once by many more networks than a run draws.
+
+TEST(FoundNetworks, AnEndThatACutLeavesBehindTheLastIndexIsCutToo) {
+  const Workbench bench(network_of({0, 18970951, 0, 14662739, 0, 9489632, 32}));
+  EXPECT_EQ(slicing_twice(bench, true), "");
+}
+
+TEST(FoundNetworks, AChannelThatComesBackDoesNotCostMoreThanAtALowerRatio) {
+  const Workbench bench(network_of({4, 25, 138, 252, 33, 182, 210, 35, 0, 179, 32}));
+  EXPECT_EQ(monotone_cost(bench, true), "");
+}
+
 TEST(RandomNetworks, P10AReplayedPlanGivesTheSameBytes) {
   EXPECT_TRUE(holds("replay", [](const Workbench& bench, unsigned) {
     const std::string failure = pruning_nothing(bench, true);
