@@ -15,6 +15,7 @@
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/validators.h"
 #include "parsimony/graph/files.h"
 #include "parsimony/report/bench.h"
 #include "parsimony/runtime/random_inputs.h"
@@ -247,18 +248,20 @@ void add_options(CLI::App& command, LatencyOptions& options) {
       .add_option("--seconds", options.turns.seconds,
                   "How long each model is measured on each engine with each batch (3)")
       ->type_name("S")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       .add_option("--runs", options.turns.runs,
                   "How many runs of each are counted, in place of --seconds")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       .add_option("--warm-up", options.turns.warm_up,
                   "How many runs are not counted at first; without it, until they get no quicker")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", options.seed, "Where the random inputs begin (1)")->type_name("N");
+      ->check(not_below_zero());
+  command.add_option("--seed", options.seed, "Where the random inputs begin (1)")
+      ->type_name("N")
+      ->check(not_below_zero());
   command.add_option("--json", options.json, "Write the results as JSON too")->type_name("FILE");
 }
 

@@ -4,6 +4,7 @@
 
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/validators.h"
 
 namespace parsimony::cli {
 
@@ -28,7 +29,7 @@ void add_calibration_options(CLI::App& command, CalibrationOrder& order) {
   command.add_option("--std", order.deviation, "What is then divided by, of each channel")
       ->type_name("S")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(group);
 }
 

@@ -9,6 +9,7 @@
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/validators.h"
 #include "parsimony/graph/files.h"
 #include "parsimony/report/text.h"
 
@@ -78,10 +79,10 @@ void add_options(CLI::App& command, ExportOptions& options) {
                    "Join each BatchNorm with the convolution before it");
   command.add_option("--inputs", order.proof.inputs, "How many random inputs to try (3)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command.add_option("--seed", order.proof.seed, "Where the random numbers begin (1)")
       ->type_name("S")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   add_threads_option(command, options.threads);
 }
 

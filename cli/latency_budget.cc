@@ -7,6 +7,7 @@
 #include "parsimony/cli/engines.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/validators.h"
 #include "parsimony/graph/cache_folder.h"
 #include "parsimony/graph/files.h"
 #include "parsimony/graph/sha256.h"
@@ -49,7 +50,7 @@ void add_latency_options(CLI::App& command, LatencyBudgetArguments& arguments) {
       ->group(group);
   command.add_option("--batch", arguments.batch, "Samples per run (1)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(group);
 }
 

@@ -4,6 +4,7 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/validators.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/pruners/criterion.h"
@@ -112,7 +113,8 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
           "of them, or auto: as many as serve the --budget best")
       ->type_name("N");
   command.add_option("--seed", options.seed, "For criteria that draw at random (0)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(not_below_zero());
   add_calibration_options(command, options.calibration);
   command.add_option("--masks-out", options.masks, "Write the masks over the original's weights")
       ->type_name("M.safetensors");

@@ -1,6 +1,7 @@
 #include "parsimony/cli/recovery_options.h"
 
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/validators.h"
 
 namespace parsimony::cli {
 namespace {
@@ -35,15 +36,15 @@ void add_recovery_options(CLI::App& command, RecoveryOptions& options) {
       .add_option("--ridge", options.ridge,
                   "What draws least squares towards the weights as they are (0.001)")
       ->type_name("R")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_below_zero())
       ->group(group);
   command.add_option("--rounds", options.rounds, "Rounds of least squares in front of a Relu (3)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(group);
   command.add_option("--recover-epochs", options.epochs, "Epochs of finetune (2)")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_below_zero())
       ->group(group);
   command
       .add_option("--recover-recipe", options.recipe, "How finetune trains: a recipe's \"train\"")

@@ -15,6 +15,7 @@
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/validators.h"
 #include "parsimony/graph/files.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/statistics.h"
@@ -133,7 +134,9 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
       ->type_name("CFG.json");
   add_calibration_options(command, options.calibration);
   options.samples = command.get_option("--samples");
-  command.add_option("--seed", options.seed, "Of random inputs and criteria (1)")->type_name("N");
+  command.add_option("--seed", options.seed, "Of random inputs and criteria (1)")
+      ->type_name("N")
+      ->check(not_below_zero());
   add_threads_option(command, options.threads);
   command.add_option("--json", options.json, "Write the curves as JSON too")->type_name("FILE");
 }

@@ -8,6 +8,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/validators.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -63,17 +64,17 @@ void add_options(CLI::App& command, TrainingOptions& options) {
   const auto positive = CLI::Range(1, std::numeric_limits<int>::max());
   const auto share = CLI::Range(0.0, 1.0);
   add_number(command, options, "--epochs", &TrainSettings::epochs, "Epochs after the last cut")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_below_zero());
   add_number(command, options, "--batch", &TrainSettings::batch, "Samples per step")
       ->check(positive);
   add_word(command, options, "--optimizer", parse_optimizer, &TrainSettings::optimizer,
            "sgd, adam, adamw or muon");
   add_number(command, options, "--lr", &TrainSettings::lr, "Learning rate, the highest")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   add_number(command, options, "--momentum", &TrainSettings::momentum, "Of sgd and muon")
       ->check(share);
   add_number(command, options, "--weight-decay", &TrainSettings::weight_decay, "Weight decay")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_below_zero());
   add_word(command, options, "--schedule", parse_rate_schedule, &TrainSettings::schedule,
            "constant, cosine, step or one_cycle");
   add_number(command, options, "--label-smoothing", &TrainSettings::label_smoothing,
@@ -81,14 +82,14 @@ void add_options(CLI::App& command, TrainingOptions& options) {
       ->check(share);
   add_number(command, options, "--flip", &TrainSettings::flip, "Mirror every other image: 0 or 1");
   add_number(command, options, "--crop", &TrainSettings::crop, "Pixels that images are moved by")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_below_zero());
   add_number(command, options, "--cutout", &TrainSettings::cutout, "Side of a blanked square")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_below_zero());
   add_number(command, options, "--normalise", &TrainSettings::normalise,
              "Inputs of mean 0 and deviation 1: 0 or 1");
   add_number(command, options, "--early-stop", &TrainSettings::early_stop,
              "Stop after so many epochs without a better accuracy")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_below_zero());
   add_number(command, options, "--batch-norm", &TrainSettings::batch_norm,
              "Normalise behind convolutions while training: 0 or 1");
   add_number(command, options, "--distill", &TrainSettings::distill,
@@ -96,7 +97,7 @@ void add_options(CLI::App& command, TrainingOptions& options) {
       ->check(share);
   add_number(command, options, "--temperature", &TrainSettings::temperature,
              "Of the teacher's answers")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       .add_option_function<uint64_t>(
           "--seed",

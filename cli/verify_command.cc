@@ -8,6 +8,7 @@
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/validators.h"
 #include "parsimony/report/proof.h"
 #include "parsimony/speedup/plan.h"
 
@@ -83,10 +84,10 @@ void add_verify(CLI::App& app, Session& session) {
   command->add_option("--plan", job.plan, "The plan that made it")->required()->type_name("P.json");
   command->add_option("--inputs", job.inputs, "How many random inputs to try")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--seed", job.seed, "Where the random numbers begin (1)")
       ->type_name("S")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       ->add_option("--engine", options->engine,
                    "What runs the models: executor (ours, the default) or onnxruntime (ONNX only, "

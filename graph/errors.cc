@@ -110,6 +110,11 @@ ModelError missing_tensor(std::string_view node, std::string_view tensor) {
                     " is neither a graph input, nor an initializer, nor the output of a node");
 }
 
+ModelError not_in_model(std::string_view kind, std::string_view name) {
+  return ModelError("the plan changes " + std::string(kind) + " " + in_quotes(name) +
+                    ", which the model does not have: it is a plan of another model");
+}
+
 ModelError cycle(std::string_view node) {
   return ModelError(at_node(node) + "the graph has a cycle: the node needs its own output");
 }

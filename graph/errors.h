@@ -71,6 +71,8 @@ ModelError shape_mismatch(std::string_view node, std::string_view what, std::str
 ShapeError guess_does_not_fit(const ShapeError& error, int64_t size);
 ModelError bad_dimension(std::string_view tensor, std::string_view dims);
 ModelError missing_tensor(std::string_view node, std::string_view tensor);
+/// A plan of another network; `kind` is "node" or "tensor".
+ModelError not_in_model(std::string_view kind, std::string_view name);
 ModelError cycle(std::string_view node);
 ModelError produced_twice(std::string_view node, std::string_view tensor);
 ModelError nan_weight(std::string_view tensor, int64_t index);

@@ -58,7 +58,7 @@ GraphEditor::GraphEditor(const Graph& original, Elements elements)
 
 void GraphEditor::bypass(const std::string& key, int input) {
   const auto it = nodes_.find(key);
-  if (it == nodes_.end()) throw errors::missing_tensor("the plan", key);
+  if (it == nodes_.end()) throw errors::not_in_model("node", key);
   const std::vector<NodeId> numbers = parsimony::bypass(graph_, it->second, input);
   for (auto& [name, id] : nodes_) id = numbers[static_cast<size_t>(id)];
   absl::erase_if(nodes_, [](const auto& entry) { return entry.second == kNone; });
@@ -66,13 +66,13 @@ void GraphEditor::bypass(const std::string& key, int input) {
 
 Node& GraphEditor::node(const std::string& key) {
   const auto it = nodes_.find(key);
-  if (it == nodes_.end()) throw errors::missing_tensor("the plan", key);
+  if (it == nodes_.end()) throw errors::not_in_model("node", key);
   return graph_.nodes[static_cast<size_t>(it->second)];
 }
 
 WeightId GraphEditor::weight(const std::string& name) const {
   const auto it = weights_.find(name);
-  if (it == weights_.end()) throw errors::missing_tensor("the plan", name);
+  if (it == weights_.end()) throw errors::not_in_model("tensor", name);
   return it->second;
 }
 

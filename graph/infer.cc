@@ -152,6 +152,12 @@ class Inference {
         throw ConfigError("input \"" + value.name + "\" has shape " + to_string(*value.declared) +
                           ", but " + to_string(spec.dims) + " was given for it");
       }
+      const bool typed = !spec.value && spec.dtype != DType::kUnknown;
+      if (typed && value.dtype != DType::kUnknown && value.dtype != spec.dtype) {
+        throw ConfigError("input \"" + value.name + "\" has elements of " +
+                          std::string(name_of(value.dtype)) + ", but " +
+                          std::string(name_of(spec.dtype)) + " was given for it");
+      }
       if (spec.value) facts_.constants[v] = HostTensor::scalar(*spec.value);
       facts_.shapes[v] = spec.dims;
       symbols_.learn(value, spec.dims);

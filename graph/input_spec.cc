@@ -8,9 +8,10 @@
 namespace parsimony {
 namespace {
 
-ConfigError bad_spec(std::string_view text, const std::string& why) {
+ConfigError bad_spec(std::string_view text, const std::string& why, const std::string& hint = "") {
   return ConfigError("--input " + std::string(text) + ": " + why +
-                     "; wanted for example 1x3x32x32, 2x8:int64 or :int64=16000");
+                     "; wanted for example 1x3x32x32, 2x8:int64 or :int64=16000" +
+                     (hint.empty() ? "" : "." + hint));
 }
 
 int64_t parse_number(std::string_view text, std::string_view whole) {
@@ -28,8 +29,8 @@ DType parse_type(std::string_view name, std::string_view whole) {
     names.emplace_back(name_of(static_cast<DType>(t)));
     if (names.back() == name) return static_cast<DType>(t);
   }
-  throw bad_spec(whole,
-                 "unknown element type \"" + std::string(name) + "\"." + did_you_mean(name, names));
+  throw bad_spec(whole, "unknown element type \"" + std::string(name) + "\"",
+                 did_you_mean(name, names));
 }
 
 }  // namespace

@@ -308,8 +308,11 @@ Effect effect_of(const NodeView& view) {
 
 std::optional<MacsFormula> macs_formula(const NodeView& view) {
   const Rule* rule = find_rule(view.node().domain, view.node().op);
-  if (rule == nullptr || rule->line.empty() || has_unknown_shape(view)) return std::nullopt;
-  const auto found = match(*compiled(*rule), view);
+  if (rule == nullptr || has_unknown_shape(view)) return std::nullopt;
+  std::optional<notation::Line> own;  // what was found points into it
+  if (rule->line_of != nullptr) own = rule->line_of(view);
+  const notation::Line* line = own ? &*own : compiled(*rule);
+  const auto found = line != nullptr ? match(*line, view) : std::nullopt;
   if (!found || found->alternative->macs.empty()) return std::nullopt;
   MacsFormula formula;
   for (const auto& names : found->alternative->macs) {

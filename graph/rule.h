@@ -134,6 +134,7 @@ struct Rule {
   FactorFn factor = nullptr;                       ///< by default the line's
   PatchFn patch = nullptr;                         ///< beside the attributes that the line binds
   Effect (*effect_of)(const NodeView&) = nullptr;  ///< where it depends on operands: Clip
+  notation::Line (*line_of)(const NodeView&) = nullptr;  ///< where an attribute is the line: Einsum
   std::string_view domain = {};
 };
 

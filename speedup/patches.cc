@@ -8,11 +8,13 @@ namespace parsimony {
 namespace {
 
 /// Numbers that were computed from a shape and enter a network's arithmetic as data: a scale such
-/// as 1/sqrt(channels) keeps its old value. Only the N of a sum over the pruned axis follows.
+/// as 1/sqrt(channels) keeps its old value. Only the N of a sum over the pruned axis follows, and
+/// that where a mean is part of what mixes the channels, as in a layer norm: else the original with
+/// zeros still divides by all of them.
 class Freezer {
  public:
-  Freezer(const Graph& graph, const Facts& before, const Facts& after)
-      : graph_(graph), before_(before), after_(after) {}
+  Freezer(const Graph& graph, const Facts& before, const Facts& after, const Coupling& coupling)
+      : graph_(graph), before_(before), after_(after), coupling_(coupling) {}
 
   void freeze(PatchView& view) const {
     const Node& node = view.before.node();
@@ -30,14 +32,30 @@ class Freezer {
   }
 
  private:
-  /// Is the node's other operand a sum over an axis that shrank?
+  /// Is the node's other operand a sum over an axis that shrank and whose channels mix?
   bool counts_a_sum(const PatchView& view, int operand) const {
     for (int i = 0; i < view.before.inputs(); ++i) {
       if (i == operand || view.before.input(i) == kNone) continue;
       const NodeId producer = graph_.value(view.before.input(i)).producer;
       if (producer == kNone || !graph_.node(producer).op.starts_with("Reduce")) continue;
-      const auto in = static_cast<size_t>(graph_.node(producer).inputs[0]);
-      if (before_.shapes[in] != after_.shapes[in]) return true;
+      if (shrank_and_mixes(graph_.node(producer).inputs[0])) return true;
+    }
+    return false;
+  }
+
+  bool shrank_and_mixes(ValueId value) const {
+    const auto& was = before_.shapes[static_cast<size_t>(value)];
+    const auto& is = after_.shapes[static_cast<size_t>(value)];
+    if (!was || !is) return false;
+    for (size_t d = 0; d < was->size(); ++d) {
+      const int line = coupling_.line_of(value, static_cast<int>(d));
+      if ((*was)[d] == (*is)[d] || line == kNone) continue;
+      const auto channels = coupling_.channels(line);
+      if (std::any_of(channels.begin(), channels.end(), [&](const ChannelId& c) {
+            return c.group != kNone && coupling_.groups[static_cast<size_t>(c.group)].mixes;
+          })) {
+        return true;
+      }
     }
     return false;
   }
@@ -45,6 +63,7 @@ class Freezer {
   const Graph& graph_;
   const Facts& before_;
   const Facts& after_;
+  const Coupling& coupling_;
 };
 
 /// Does anything that the node reads or makes look different now?
@@ -77,7 +96,7 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
     return &kept_of_line[static_cast<size_t>(line)];
   };
 
-  const Freezer freezer(graph, facts, after);
+  const Freezer freezer(graph, facts, after, coupling);
   std::vector<Patch> patches;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];

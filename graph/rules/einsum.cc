@@ -37,7 +37,9 @@ std::string implicit_result(std::string_view inputs) {
   return result;
 }
 
-notation::Line line_of(const NodeView& view) {
+}  // namespace
+
+notation::Line line_of_einsum(const NodeView& view) {
   std::string equation = view.attr("equation", "");
   std::erase_if(equation, [](unsigned char c) { return std::isspace(c) != 0; });
   const size_t arrow = equation.find("->");
@@ -56,18 +58,18 @@ notation::Line line_of(const NodeView& view) {
     begin = comma + 1;
   }
   try {
-    return notation::parse(text + "-> " + operand("y", result) + "; macs y" + names);
+    const bool multiplies = inputs.find(',') != std::string::npos;
+    return notation::parse(text + "-> " + operand("y", result) +
+                           (multiplies ? "; macs y" + names : ""));
   } catch (const std::invalid_argument& error) {
     throw errors::bad_attribute(label_of(view.graph(), view.node()), "equation", error.what());
   }
 }
 
-}  // namespace
-
-Shapes infer_einsum(const NodeView& view) { return infer_line(line_of(view), view); }
+Shapes infer_einsum(const NodeView& view) { return infer_line(line_of_einsum(view), view); }
 
 Factors factor_einsum(const NodeView& view) {
-  Factors factors = factor_line(line_of(view), view);
+  Factors factors = factor_line(line_of_einsum(view), view);
   // What one operand alone has is summed, not a window that data flows along.
   for (Letter& letter : factors.letters) {
     if (letter.contracted) letter.window = false;

@@ -74,6 +74,7 @@ Factors factor_resize(const NodeView& view);
 void patch_resize(PatchView& view);
 
 // einsum.cc: the equation is the line
+notation::Line line_of_einsum(const NodeView& view);
 Shapes infer_einsum(const NodeView& view);
 Factors factor_einsum(const NodeView& view);
 

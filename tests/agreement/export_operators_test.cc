@@ -74,6 +74,7 @@ const Case kCases[] = {
     {"Compare", "torch.where(torch.gt(x, 0.1), x, self.w0)", {2, 4}, {{4}}},
     {"LogicalNot", "torch.where(torch.logical_not(torch.gt(x, 0.1)), x, self.w0)", {2, 4}, {{4}}},
     {"BooleanResult", "torch.logical_and(torch.ne(x, 0.0), torch.le(x, 0.5))"},
+    {"Fill", "torch.fill_(torch.relu(x), 1.5) + x"},
     {"MaskedFill", "torch.masked_fill(x, torch.gt(x, 0.0), -1.5)"}, {"Triu", "torch.triu(x, 1)"}, {"Tril", "torch.tril(x)"},
     {"Cumsum", "torch.cumsum(x, 1)"}, {"IntegerTimesNumber", "x * 0.5", {2, 4}, {}, DType::kInt64},
     {"IntegerPlusTensor", "x + self.w0", {2, 4}, {{4}}, DType::kInt64}, {"IntegerDivided", "x / 4", {2, 4}, {}, DType::kInt64},

@@ -44,6 +44,13 @@ TEST(MultiplyAdds, OfALayerWithStateCountTheStateToo) {
   EXPECT_EQ(of("torch_lstm").small, 10 * (6 * 8 + 16 * 8 + 16 * 4 + 4 * 4));
 }
 
+TEST(MultiplyAdds, OfAnEinsumAreTheProductOfItsLetters) {
+  // 2 sequences of 5: 6 -> 8 -> 4.
+  const MultiplyAdds einsum = of("einsum");
+  EXPECT_EQ(einsum.dense, 10 * (6 * 8 + 8 * 4));
+  EXPECT_EQ(einsum.small, 10 * (6 * 7 + 7 * 4));
+}
+
 TEST(MultiplyAdds, OfAttentionAreScoresAndValues) {
   // 2 sequences of 5: 6 -> 12 three times, 5 x 5 scores of 12, 5 x 5 over 12 values, 12 -> 6.
   const MultiplyAdds attention = of("ms_multi_head_attention");

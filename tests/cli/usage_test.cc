@@ -59,6 +59,15 @@ constexpr Fault kFaults[] = {
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input axb", 2,
      "--input axb: \"a\" is not a number; wanted for example 1x3x32x32, 2x8:int64 or "
      ":int64=16000"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:floa", 2,
+     "--input 1x3x8x8:floa: unknown element type \"floa\"; wanted for example 1x3x32x32, 2x8:int64 "
+     "or :int64=16000. Did you mean \"float32\", \"float64\" or \"float16\"?"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:int64", 2,
+     "input \"x\" has elements of float32, but int64 was given for it"},
+    {"prune cnn.onnx -o o.onnx --ratio 0.5 --seed -1", 2,
+     "--seed: found \"-1\", wanted a number not below 0. See `parsimony prune --help`."},
+    {"verify cnn.onnx cnn.onnx --plan p.json --inputs 0", 2,
+     "--inputs: found \"0\", wanted a number above 0. See `parsimony verify --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --plan o.onnx", 2,
      "--output and --plan are the same file: o.onnx"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --plan ./cnn.onnx", 2,

@@ -183,6 +183,47 @@ def forward(self, x):
   expect_exact(net, {at::randn({4, 6})}, 1);
 }
 
+// As torch.nn.functional writes interpolate() and instance_norm().
+TEST(ScriptSource, FollowsModesAndRanges) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    mode = "bilinear"
+    corners: Optional[bool] = False
+    if mode in ["nearest", "area"]:
+        corners = None
+    y = torch.relu(torch.conv2d(x, self.w1, self.b1))
+    sizes = y.size()
+    places = 1
+    for i in range(2, len(sizes)):
+        places *= sizes[i]
+    assert places != 1, "one place only"
+    y = torch.instance_norm(y, None, None, None, None, True, 0.1, 1e-5, True)
+    scales: List[float] = []
+    for i in range(y.dim() - 2):
+        scales.append(2.0)
+    if corners is not None:
+        y = torch.upsample_bilinear2d(y, None, corners, scales)
+    else:
+        y = torch.upsample_nearest2d(y, None, scales)
+    return torch.conv2d(y, self.w2, self.b2)
+)",
+                              {{"w1", at::randn({8, 3, 3, 3})},
+                               {"b1", at::randn({8})},
+                               {"w2", at::randn({5, 8, 1, 1})},
+                               {"b2", at::randn({5})}});
+  expect_exact(net, {at::randn({1, 3, 7, 6})}, 1);
+}
+
+TEST(ScriptSource, AMeanOfWhatIsZeroDividesByAllOfIt) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    h = torch.relu(torch.linear(x, self.w1, self.b1))
+    return h.sum(-1) / h.shape[-1]
+)",
+                              two_layers());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+}
+
 TEST(ScriptSource, SizesFlow) {
   const Module net = scripted(R"(
 def forward(self, x):

@@ -42,7 +42,12 @@ std::string module_of(std::string_view weight) {
 constexpr auto kConditions = std::to_array<std::string_view>(
     {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or", "Xor"});
 
-/// Element type of a node's results, as far as it is known.
+bool is_layer(const std::string& op) {
+  return std::find(kLayers.begin(), kLayers.end(), op) != kLayers.end();
+}
+
+/// Element type of a node's results, as far as it is known. An input's may not be; a layer's is
+/// that of its weights.
 DType result_type(const Graph& graph, const Node& node) {
   if (!node.domain.empty() && node.has_subgraph) return DType::kUnknown;
   if (node.op == "Shape" || node.op == "Size" || node.op == "ArgMax" || node.op == "ArgMin")
@@ -51,7 +56,9 @@ DType result_type(const Graph& graph, const Node& node) {
     return DType::kBool;
   }
   for (size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != kNone) return graph.value(node.inputs[i]).dtype;
+    if (node.inputs[i] == kNone) continue;
+    const DType type = graph.value(node.inputs[i]).dtype;
+    if (type != DType::kUnknown || !is_layer(node.op)) return type;
   }
   return DType::kUnknown;
 }
@@ -73,7 +80,7 @@ std::string Builder::fresh() {
 }
 
 std::string Builder::name_for(const std::string& op, const std::vector<Operand>& inputs) {
-  if (std::find(kLayers.begin(), kLayers.end(), op) == kLayers.end()) return fresh();
+  if (!is_layer(op)) return fresh();
   for (const Operand& operand : inputs) {
     if (operand.value == kNone) continue;
     const Value& value = graph_.value(root(operand.value));

@@ -90,6 +90,8 @@ class Interpreter {
   Binding equal_lists(const std::vector<Binding>& a, const std::vector<Binding>& b);
 
   // numbers.cc
+  static Binding range_number(const std::string& op, const Binding& start, const Binding& second,
+                              const Binding& third);
   bool arithmetic(torch::jit::Node* node, const std::string& op);
   Binding run_time(const Binding& number);
   ValueId real(ValueId number);

@@ -1,7 +1,6 @@
 // Lists, tuples, strings and None.
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -109,9 +108,14 @@ bool Interpreter::compare(jit::Node* node, const std::string& op) {
       result = Binding::run_time(builder_.emit("Not", {{result.value}}));
     }
   } else if (a.is(Kind::kList) && op == "__contains__") {
-    const auto same = [&](const Binding& item) { return item.as_double() == b.as_double(); };
-    const bool fixed = b.fixed_number() && std::all_of(a.items->begin(), a.items->end(),
-                                                       std::mem_fn(&Binding::fixed_number));
+    const bool text = b.is(Kind::kString);
+    const auto comparable = [&](const Binding& item) {
+      return text ? item.is(Kind::kString) : item.fixed_number();
+    };
+    const auto same = [&](const Binding& item) {
+      return text ? item.text == b.text : item.as_double() == b.as_double();
+    };
+    const bool fixed = comparable(b) && std::all_of(a.items->begin(), a.items->end(), comparable);
     if (fixed) result = Binding::of_bool(std::any_of(a.items->begin(), a.items->end(), same));
   } else {
     return false;

@@ -150,7 +150,8 @@ void lower_fill(Call& call) {
     call.require(known != nullptr && known->count() == 1);
     number = Binding::of_float(known->number(0));
   }
-  const DType dtype = call.out.graph().value(x.value).dtype;
+  const DType known = call.out.graph().value(x.value).dtype;
+  const DType dtype = known == DType::kUnknown ? DType::kFloat32 : known;
   call.require(number.fixed_number());
   if (number.as_double() == 0 && (is_floating(dtype) || dtype == DType::kInt64)) {
     const ValueId zero = is_floating(dtype) ? call.out.number(0) : call.out.integer(0);

@@ -125,7 +125,31 @@ ValueId Interpreter::real(ValueId number) {
 }
 
 /// Two numbers, of which both are known, or some come from sizes.
+/// How `for i in range(start, stop, step)` is spelled: as a count and as i of a round.
+Binding Interpreter::range_number(const std::string& op, const Binding& start,
+                                  const Binding& second, const Binding& third) {
+  if (!start.is(Kind::kInt) || !second.is(Kind::kInt) || !third.is(Kind::kInt)) return {};
+  if (op == "__derive_index") {  // (round, start, step)
+    int64_t at = 0;
+    const bool over = __builtin_mul_overflow(start.integer, third.integer, &at) ||
+                      __builtin_add_overflow(second.integer, at, &at);
+    return over ? Binding{} : Binding::of_int(at);
+  }
+  constexpr int64_t kMost = int64_t{1} << 32;
+  const int64_t step = third.integer;
+  const auto small = [](int64_t x) { return x > -kMost && x < kMost; };
+  if (step == 0 || !small(start.integer) || !small(second.integer) || !small(step)) return {};
+  const int64_t span = step > 0 ? second.integer - start.integer : start.integer - second.integer;
+  const int64_t stride = std::abs(step);
+  return Binding::of_int(span <= 0 ? 0 : (span - 1) / stride + 1);
+}
+
 bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
+  if (node->inputs().size() == 3 && (op == "__range_length" || op == "__derive_index")) {
+    bindings_[node->output()] =
+        range_number(op, of_input(node, 0), of_input(node, 1), of_input(node, 2));
+    return true;
+  }
   if (node->inputs().size() != 2 || node->outputs().size() != 1) return false;
   const Binding a = of_input(node, 0);
   const Binding b = of_input(node, 1);

@@ -1,0 +1,25 @@
+#include "parsimony/cli/validators.h"
+
+namespace parsimony::cli {
+namespace {
+
+CLI::Validator number_that(bool (*holds)(double), const std::string& wanted) {
+  return {[=](const std::string& text) {
+            double value = 0;
+            const bool fits = CLI::detail::lexical_cast(text, value) && holds(value);
+            return fits ? std::string() : "found \"" + text + "\", wanted a number " + wanted;
+          },
+          ""};
+}
+
+}  // namespace
+
+CLI::Validator above_zero() {
+  return number_that([](double x) { return x > 0; }, "above 0");
+}
+
+CLI::Validator not_below_zero() {
+  return number_that([](double x) { return x >= 0; }, "not below 0");
+}
+
+}  // namespace parsimony::cli

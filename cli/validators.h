@@ -1,0 +1,11 @@
+// What options of numbers accept, said in few words: CLI11's own name the largest double.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace parsimony::cli {
+
+CLI::Validator above_zero();
+CLI::Validator not_below_zero();
+
+}  // namespace parsimony::cli
