@@ -54,9 +54,9 @@ void note_compromises(const Coupling& coupling, Pruning& pruning) {
             : "group " + coupling.groups[static_cast<size_t>(compromise.group)].id + ": ";
     pruning.notes.push_back(who + compromise.reason);
   }
-  if (pruning.allocation.given_back > 0) {
-    pruning.notes.push_back(std::to_string(pruning.allocation.given_back) +
-                            " channels came back, because a dimension would have been empty");
+  if (const int back = pruning.allocation.given_back; back > 0) {
+    pruning.notes.push_back(std::to_string(back) + (back == 1 ? " channel" : " channels") +
+                            " came back, because a dimension would have been empty");
   }
 }
 

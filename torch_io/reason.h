@@ -5,13 +5,22 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 
 namespace parsimony::torch_io {
 
-/// The message without libtorch's backtrace. Some of its functions throw plain std::runtime_error.
+/// The message without backtraces, of C++ or of TorchScript. Some functions of libtorch throw plain
+/// std::runtime_error.
 inline std::string reason_of(const std::exception& error) {
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
-  return torch != nullptr ? torch->what_without_backtrace() : error.what();
+  std::string text = torch != nullptr ? torch->what_without_backtrace() : error.what();
+  constexpr std::string_view kReason = "RuntimeError: ";
+  const size_t reason = text.rfind(kReason);
+  if (text.find("Traceback of TorchScript") == std::string::npos || reason == std::string::npos) {
+    return text;
+  }
+  text = text.substr(reason + kReason.size());
+  return text.substr(0, text.find_last_not_of(" \n") + 1);
 }
 
 }  // namespace parsimony::torch_io

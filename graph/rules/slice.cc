@@ -116,6 +116,14 @@ void patch_slice(PatchView& view) {
     const auto* kept = view.kept(view.before.input(0), cut.axis);
     const int64_t size = known_shape(view.before, 0)[static_cast<size_t>(cut.axis)];
     if (kept == nullptr) continue;
+    // An end beyond the last index means "to the end", whatever is left.
+    const bool open_end = cut.start + cut.count == size && (*ends)[i] > size;
+    if (cut.count == size) {
+      if (cut.step == 1 && !open_end) {
+        new_ends[i] = known_shape(view.after, 0)[static_cast<size_t>(cut.axis)];
+      }
+      continue;
+    }
     if (takes_turns(cut, size)) {
       new_starts[i] = cut.start;  // ends beyond the axis, and those counted from it, still hold
       continue;
@@ -125,8 +133,6 @@ void patch_slice(PatchView& view) {
       return std::lower_bound(kept->begin(), kept->end(), limit) - kept->begin();
     };
     new_starts[i] = below(cut.start);
-    // An end beyond the last index means "to the end", whatever is left.
-    const bool open_end = cut.start + cut.count == size && (*ends)[i] > size;
     if (!open_end) new_ends[i] = below(cut.start + cut.count);
   }
   view.set_attr_or_input("starts", 1, new_starts);

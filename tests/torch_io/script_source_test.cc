@@ -11,6 +11,7 @@
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/read.h"
+#include "parsimony/torch_io/script/run.h"
 #include "tests/torch_io/script_support.h"
 
 namespace parsimony::test {
@@ -222,6 +223,27 @@ def forward(self, x):
 )",
                               two_layers());
   expect_exact(net, {at::randn({4, 6})}, 1);
+}
+
+TEST(ScriptSource, Float16RunsAsFloat32AndStaysFloat16) {
+  std::vector<std::pair<std::string, Tensor>> halves;
+  std::vector<std::pair<std::string, Tensor>> floats;
+  for (const auto& [name, tensor] : two_layers()) {
+    halves.emplace_back(name, tensor.to(at::kHalf));
+    floats.emplace_back(name, halves.back().second.to(at::kFloat));
+  }
+  const std::string source = R"(
+def forward(self, x):
+    return torch.linear(torch.relu(torch.linear(x, self.w1, self.b1)), self.w2, self.b2)
+)";
+  const Module half = scripted(source, halves);
+  Module wide = scripted(source, floats);
+  const Tensor x = at::randn({4, 6}).to(at::kHalf);
+  const std::vector<Tensor> found = torch_io::script_run(half)({x});
+  const Tensor wanted = wide.forward({x.to(at::kFloat)}).toTensor();
+  EXPECT_TRUE(at::equal(found.at(0), wanted));
+  EXPECT_EQ(half.attr("w1").toTensor().scalar_type(), at::kHalf);
+  EXPECT_TRUE(at::equal(half.attr("w1").toTensor(), halves[0].second));
 }
 
 TEST(ScriptSource, SizesFlow) {

@@ -9,6 +9,7 @@
 #include "parsimony/torch_io/preserved.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/torch_io/widened.h"
 #include "parsimony/torch_io/zeroed.h"
 
 namespace parsimony::torch_io {
@@ -46,6 +47,13 @@ std::vector<c10::IValue> arguments(const jit::Module& module,
     }
   }
   return result;
+}
+
+std::vector<at::Tensor> in_floats(std::vector<at::Tensor> inputs) {
+  for (at::Tensor& input : inputs) {
+    if (input.scalar_type() == at::kHalf) input = input.to(at::kFloat);
+  }
+  return inputs;
 }
 
 /// A module in evaluation mode for a while.
@@ -89,8 +97,11 @@ Computation script_run(const jit::Module& module) {
     const Unfused unfused;
     const EvaluatingScript evaluating(module);
     const Preserved state(module.buffers());
+    Widened widened;
+    widened.add(module.parameters());
+    widened.add(module.buffers());
     std::vector<at::Tensor> outputs;
-    flatten(module.forward(arguments(module, inputs)), outputs);
+    flatten(module.forward(arguments(module, widened.any() ? in_floats(inputs) : inputs)), outputs);
     return outputs;
   };
 }
