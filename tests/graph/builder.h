@@ -1,8 +1,9 @@
 // Graphs by hand, for tests.
 #pragma once
 
-#include <cstring>
+#include <cstddef>
 #include <deque>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,8 +40,8 @@ class Builder {
 
   template <typename T>
   ValueId weight(const std::string& name, const std::vector<T>& elements, Shape dims, DType dtype) {
-    std::vector<std::byte>& bytes = memory_.emplace_back(elements.size() * sizeof(T));
-    std::memcpy(bytes.data(), elements.data(), bytes.size());
+    const auto all = std::as_bytes(std::span(elements));
+    const std::vector<std::byte>& bytes = memory_.emplace_back(all.begin(), all.end());
     const ValueId id = value(name);
     graph.value(id).dtype = dtype;
     graph.value(id).weight = static_cast<WeightId>(graph.weights.size());
