@@ -150,6 +150,7 @@ void lower_fill(Call& call) {
     call.require(known != nullptr && known->count() == 1);
     number = Binding::of_float(known->number(0));
   }
+  // Behind an input of which nothing tells the type it is not known; such inputs count as float32.
   const DType known = call.out.graph().value(x.value).dtype;
   const DType dtype = known == DType::kUnknown ? DType::kFloat32 : known;
   call.require(number.fixed_number());

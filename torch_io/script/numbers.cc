@@ -124,7 +124,6 @@ ValueId Interpreter::real(ValueId number) {
   return result;
 }
 
-/// Two numbers, of which both are known, or some come from sizes.
 /// How `for i in range(start, stop, step)` is spelled: as a count and as i of a round.
 Binding Interpreter::range_number(const std::string& op, const Binding& start,
                                   const Binding& second, const Binding& third) {
@@ -144,6 +143,8 @@ Binding Interpreter::range_number(const std::string& op, const Binding& start,
   return Binding::of_int(span <= 0 ? 0 : (span - 1) / stride + 1);
 }
 
+/// Two numbers, of which both are known, or some come from sizes; the bounds of a range, which are
+/// three.
 bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
   if (node->inputs().size() == 3 && (op == "__range_length" || op == "__derive_index")) {
     bindings_[node->output()] =

@@ -9,7 +9,6 @@
 #include "parsimony/torch_io/preserved.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
-#include "parsimony/torch_io/widened.h"
 #include "parsimony/torch_io/zeroed.h"
 
 namespace parsimony::torch_io {
@@ -49,13 +48,6 @@ std::vector<c10::IValue> arguments(const jit::Module& module,
   return result;
 }
 
-std::vector<at::Tensor> in_floats(std::vector<at::Tensor> inputs) {
-  for (at::Tensor& input : inputs) {
-    if (input.scalar_type() == at::kHalf) input = input.to(at::kFloat);
-  }
-  return inputs;
-}
-
 /// A module in evaluation mode for a while.
 class EvaluatingScript {
  public:
@@ -74,6 +66,38 @@ class EvaluatingScript {
 
  private:
   std::vector<jit::Module> training_;
+};
+
+/// A module whose float16 tensors hold the same numbers as float32 for a while: libtorch convolves
+/// and multiplies no float16 on CPUs.
+class WidenedScript {
+ public:
+  explicit WidenedScript(const jit::Module& module) {
+    for (const at::Tensor& tensor : module.parameters()) widen(tensor);
+    for (const at::Tensor& tensor : module.buffers()) widen(tensor);
+  }
+  ~WidenedScript() {
+    for (auto& [tensor, half] : halves_) tensor.set_data(half);
+  }
+  WidenedScript(const WidenedScript&) = delete;
+  WidenedScript& operator=(const WidenedScript&) = delete;
+
+  /// Inputs for it.
+  std::vector<at::Tensor> inputs(std::vector<at::Tensor> tensors) const {
+    for (at::Tensor& tensor : tensors) {
+      if (!halves_.empty() && tensor.scalar_type() == at::kHalf) tensor = tensor.to(at::kFloat);
+    }
+    return tensors;
+  }
+
+ private:
+  void widen(at::Tensor tensor) {
+    if (tensor.scalar_type() != at::kHalf || !tensor.device().is_cpu()) return;
+    halves_.emplace_back(tensor, tensor.detach());
+    tensor.set_data(tensor.to(at::kFloat));
+  }
+
+  std::vector<std::pair<at::Tensor, at::Tensor>> halves_;
 };
 
 /// The process fuses no kernels for a while: libtorch 2.6 compiles some for longer than ten
@@ -97,11 +121,9 @@ Computation script_run(const jit::Module& module) {
     const Unfused unfused;
     const EvaluatingScript evaluating(module);
     const Preserved state(module.buffers());
-    Widened widened;
-    widened.add(module.parameters());
-    widened.add(module.buffers());
+    const WidenedScript widened(module);
     std::vector<at::Tensor> outputs;
-    flatten(module.forward(arguments(module, widened.any() ? in_floats(inputs) : inputs)), outputs);
+    flatten(module.forward(arguments(module, widened.inputs(inputs))), outputs);
     return outputs;
   };
 }
