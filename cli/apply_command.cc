@@ -27,7 +27,7 @@ void run(const ApplyOptions& options, const Session& session) {
   progress.begin("read");
   const auto& inputs = options.inputs.empty() ? plan.inputs : options.inputs;
   const auto model = open_model(options.model, inputs);
-  check_outputs(outputs, *model);
+  check_outputs_beside(outputs, *model);
   const Graph& graph = model->graph();
   const Probe probe = choose_probe(graph, input_specs(inputs, graph));
   progress.begin("edit");

@@ -91,7 +91,7 @@ class PruneRun {
     const ConfigList config = config_of(options_);
     recovery_ = recovery_order(options_.recovery, resolved(options_.calibration, config), config);
     read();
-    check_outputs(outputs, *model_);
+    check_outputs_beside(outputs, *model_);
     PruneOptions prune_options = prune_options_of(options_, model_->graph());
     prune_options.measure = measurement(resolved(options_.calibration, config), threads_);
     prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };

@@ -82,6 +82,8 @@ struct Value {
   std::vector<Use> uses;
 };
 
+struct Patch;
+
 struct Graph {
   std::string format = "onnx";
   std::vector<Weight> weights;
@@ -98,6 +100,9 @@ struct Graph {
   /// Makes some indices of the first axis of a weight that lies nowhere, whose `data` is null.
   /// Empty where there are none.
   std::function<std::vector<std::byte>(const Weight&, int64_t first, int64_t count)> make;
+  /// The nodes for which a number would have to change that the program behind the graph has
+  /// written where it cannot be changed, each once. Empty: all can.
+  std::function<std::vector<NodeId>(const Graph&, const std::vector<Patch>&)> unwritable;
 
   ValueId find(std::string_view value_name) const;  ///< kNone if there is none; linear
 

@@ -61,6 +61,8 @@ class Symbols {
   std::map<std::string, int64_t> sizes_;
 };
 
+constexpr size_t kMostDims = 64;  // of tensors of libtorch and NumPy
+
 class Inference {
  public:
   /// `varies` are inputs of bodies whose shape changes from turn to turn.
@@ -111,7 +113,7 @@ class Inference {
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       const auto v = static_cast<size_t>(body.inputs[i]);
       const bool known = i < shapes.size() && shapes[i] && !varies_[v];
-      facts_.shapes[v] = known ? shapes[i] : fixed_shape(graph_.values[v]);
+      settle(v, known ? shapes[i] : fixed_shape(graph_.values[v]));
     }
   }
 
@@ -121,6 +123,12 @@ class Inference {
     const bool open =
         !shape || std::any_of(shape->begin(), shape->end(), [](int64_t d) { return d < 0; });
     return open ? std::nullopt : shape;
+  }
+
+  /// A shape of more dimensions than tensors have is not followed: rules take time by their square.
+  void settle(size_t v, std::optional<Shape> shape) {
+    if (shape && shape->size() > kMostDims) shape.reset();
+    facts_.shapes[v] = std::move(shape);
   }
 
   /// What a loop hands to its next turn must look like what it was given.
@@ -139,7 +147,7 @@ class Inference {
     const Value& value = graph_.values[v];
     if (value.weight == kNone) return;
     const Weight& weight = graph_.weight(value.weight);
-    facts_.shapes[v] = weight.dims;
+    settle(v, weight.dims);
     if (is_literal(weight.dtype, weight.count())) facts_.constants[v] = to_host(weight);
   }
 
@@ -159,10 +167,10 @@ class Inference {
                           std::string(name_of(spec.dtype)) + " was given for it");
       }
       if (spec.value) facts_.constants[v] = HostTensor::scalar(*spec.value);
-      facts_.shapes[v] = spec.dims;
+      settle(v, spec.dims);
       symbols_.learn(value, spec.dims);
     } else if (value.declared) {
-      facts_.shapes[v] = symbols_.fix_input(value);
+      settle(v, symbols_.fix_input(value));
     }
     if (!facts_.shapes[v]) return;
     try {
@@ -191,13 +199,21 @@ class Inference {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       const auto v = static_cast<size_t>(node.outputs[i]);
-      facts_.shapes[v] =
-          i < shapes.size() && shapes[i] ? shapes[i] : symbols_.resolve(graph_.values[v]);
+      settle(v, i < shapes.size() && shapes[i] ? shapes[i] : symbols_.resolve(graph_.values[v]));
       if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
     }
   }
 
-  /// Arithmetic on shapes and integers, but not on weights: those must stay prunable.
+  /// Is it read as the scales of Resize only?
+  bool gives_scales(const Node& node) const {
+    const auto& uses = graph_.value(node.outputs.front()).uses;
+    return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      const std::string& op = graph_.node(use.node).op;
+      return use.input > 0 && (op == "Resize" || op == "Upsample");
+    });
+  }
+
+  /// Arithmetic on shapes, integers and scales, but not on weights: those must stay prunable.
   bool folds(const NodeView& view) const {
     if (view.node().op == "Shape" || view.node().op == "Size") return true;
     if (view.node().op == "ConstantOfShape" && view.constant(0) != nullptr)
@@ -207,7 +223,9 @@ class Inference {
       const HostTensor* constant = view.constant(i);
       if (constant == nullptr) return false;
       const bool plain = !constant->floating() || constant->count() == 1;
-      if (!plain && !view.computed(view.input(i))) return false;  // a short weight, not a size
+      if (!plain && !view.computed(view.input(i)) && !gives_scales(view.node())) {
+        return false;  // a short weight, not a size
+      }
     }
     return view.inputs() > 0;
   }
@@ -221,7 +239,7 @@ class Inference {
     auto results = evaluate(view);
     if (!results) return false;
     for (size_t i = 0; i < results->size() && i < view.node().outputs.size(); ++i) {
-      if (view.node().outputs[i] == kNone) continue;
+      if (view.node().outputs[i] == kNone || (*results)[i].dims.size() > kMostDims) continue;
       const auto v = static_cast<size_t>(view.node().outputs[i]);
       facts_.shapes[v] = (*results)[i].dims;
       facts_.constants[v] = std::move((*results)[i]);

@@ -312,7 +312,9 @@ std::optional<MacsFormula> macs_formula(const NodeView& view) {
   std::optional<notation::Line> own;  // what was found points into it
   if (rule->line_of != nullptr) own = rule->line_of(view);
   const notation::Line* line = own ? &*own : compiled(*rule);
-  const auto found = line != nullptr ? match(*line, view) : std::nullopt;
+  const auto multiplies = [](const notation::Alternative& each) { return !each.macs.empty(); };
+  if (line == nullptr || std::ranges::none_of(line->alternatives, multiplies)) return std::nullopt;
+  const auto found = match(*line, view);
   if (!found || found->alternative->macs.empty()) return std::nullopt;
   MacsFormula formula;
   for (const auto& names : found->alternative->macs) {

@@ -41,14 +41,23 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Atan", .line = kUnary},
     {.op = "Atanh", .line = kUnary},
     {.op = "Attention",
-     .line = "q[n s (head per dim)] k[n l (head dim)] v[n l (head vdim)] m~[n (head per) s l]?"
-             "-> y[n s (head per vdim)] nk[n head l dim]? nv[n head l vdim]?"
+     .line = "q[n s (head per dim)] k[n l (head dim)] v[n l (head vdim)] m~[n (head per) s t]?"
+             "pk[n head p dim] pv[n head p vdim] len[n]?"
+             "-> y[n s (head per vdim)] nk[n head t dim]? nv[n head t vdim]?"
+             "; head = attr kv_num_heads 0 ; pin n s l p t"
+             "; macs n s l head per dim + n s l head per vdim"
+             "| q[n (head per) s dim] k[n head l dim] v[n head l vdim] m~[n (head per) s t]?"
+             "pk[n head p dim] pv[n head p vdim] len[n]?"
+             "-> y[n (head per) s vdim] nk[n head t dim]? nv[n head t vdim]?"
+             "; pin n s l p t ; macs n s l head per dim + n s l head per vdim"
+             "| q[n s (head per dim)] k[n l (head dim)] v[n l (head vdim)] m~[n (head per) s l]?"
+             "pk[]? pv[]? len[n]? -> y[n s (head per vdim)] nk[n head l dim]? nv[n head l vdim]?"
              "; head = attr kv_num_heads 0 ; pin n s l"
              "; macs n s l head per dim + n s l head per vdim"
              "| q[n (head per) s dim] k[n head l dim] v[n head l vdim] m~[n (head per) s l]?"
-             "-> y[n (head per) s vdim] nk[n head l dim]? nv[n head l vdim]?"
+             "pk[]? pv[]? len[n]? -> y[n (head per) s vdim] nk[n head l dim]? nv[n head l vdim]?"
              "; pin n s l ; macs n s l head per dim + n s l head per vdim",
-     .effect = kProduct, .patch = patch_attention},
+     .effect = kProduct, .infer = infer_attention, .patch = patch_attention},
     {.op = "AveragePool", .line = kPool, .infer = infer_pool},
     {.op = "BatchNormalization",
      .line = "x[n ..c] gamma[..c] beta[..c] mean[..c] var[..c] -> y[n ..c] ; if spatial = 0"
@@ -104,7 +113,9 @@ constexpr auto kRules = std::to_array<Rule>({
              "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
      .effect_of = effect_of_recurrence},
     {.op = "Gather", .infer = infer_gather, .factor = factor_gather, .patch = patch_gather},
-    {.op = "GatherElements", .infer = infer_gather_elements, .factor = factor_positional},
+    {.op = "GatherElements", .effect = kConstant, .infer = infer_gather_elements,
+     .factor = factor_elements},
+    {.op = "GatherND", .infer = infer_gather_nd, .factor = factor_gather_nd},
     {.op = "Gelu", .line = kUnary},
     {.op = "Gemm",
      .line = "a[m k] b[k n] c~[m n]? -> y[m n] ; swap a transA ; swap b transB ; macs b y",
@@ -218,7 +229,7 @@ constexpr auto kRules = std::to_array<Rule>({
      .effect = kQuotient, .infer = infer_rotary, .factor = factor_rotary},
     {.op = "Round", .line = kUnary},
     {.op = "Scan", .effect = kConstant, .infer = infer_control, .factor = factor_control},
-    {.op = "ScatterElements", .infer = infer_same, .factor = factor_positional},
+    {.op = "ScatterElements", .effect = kConstant, .infer = infer_same, .factor = factor_elements},
     {.op = "ScatterND", .effect = kConstant, .infer = infer_same, .factor = factor_scatter_nd},
     {.op = "Selu", .line = kUnary},
     {.op = "Shrink", .line = kUnary, .effect = kConstant},
@@ -240,6 +251,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = "Squeeze", .infer = infer_squeeze, .factor = factor_reshape, .patch = patch_squeeze},
     {.op = "Sub", .line = kBinary},
     {.op = "Sum", .line = kVariadic},
+    {.op = "Swish", .line = kUnary},
     {.op = "Tan", .line = kUnary},
     {.op = "Tanh", .line = kUnary},
     {.op = "ThresholdedRelu", .line = kUnary},
@@ -297,7 +309,8 @@ constexpr auto kRules = std::to_array<Rule>({
              "-> y[n s (head per dim)] nk[n head t dim]? nv[n head t dim]?"
              "; head = attr kv_num_heads 0 ; pin n s p t dim"
              "; macs n s s head per dim + n s s head per dim",
-     .effect = kProduct, .patch = patch_attention, .domain = "com.microsoft"},
+     .effect = kProduct, .infer = infer_attention, .factor = factor_attention,
+     .patch = patch_attention, .domain = "com.microsoft"},
     {.op = "MultiHeadAttention",
      .line = "q[n s head 3 dim] k[]? v[]? b[(3 head dim)]? m[..m]? ab~[n head s s]?"
              "-> y[n s (head dim)] nk[n head s dim]? nv[n head s dim]?"
@@ -305,6 +318,10 @@ constexpr auto kRules = std::to_array<Rule>({
              "| q[n s (head dim)] k[n l head 2 dim] v[]? b[]? m[..m]? ab~[n head s l]?"
              "-> y[n s (head dim)] ; head = attr num_heads 0 ; pin n s l"
              "; macs n s l head dim + n s l head dim"
+             "| q[n s (head dim)] k[n l (head dim)] v[n l (head dim)] b[(3 head dim)] m[..m]? ab~[n head s t]?"
+             "pk[n head p dim] pv[n head p dim]"
+             "-> y[n s (head dim)] nk[n head t dim]? nv[n head t dim]?"
+             "; head = attr num_heads 0 ; pin n s l p t ; macs n s l head dim + n s l head dim"
              "| q[n s (head dim)] k[n l (head dim)] v[n l (head vdim)] b[]? m[..m]? ab~[n head s t]?"
              "pk[n head p dim] pv[n head p vdim]"
              "-> y[n s (head vdim)] nk[n head t dim]? nv[n head t vdim]?"
@@ -318,7 +335,7 @@ constexpr auto kRules = std::to_array<Rule>({
              "| q[n s (head dim)] k[n head l dim] v[n head l dim] b[]? m[..m]? ab~[n head s l]?"
              "-> y[n s (head dim)] nk[n head l dim]? nv[n head l dim]?"
              "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head dim",
-     .effect = kProduct, .patch = patch_attention, .domain = "com.microsoft"},
+     .effect = kProduct, .infer = infer_attention, .patch = patch_attention, .domain = "com.microsoft"},
     {.op = "QuickGelu", .line = kUnary, .domain = "com.microsoft"},
     {.op = "RotaryEmbedding",
      .line = "x[n head s (half 2)] at[..p] cos[..c half] sin[..c half] -> y[n head s (half 2)]"

@@ -183,7 +183,18 @@ void Lines::pin_ends() {
     if (value.captured)
       pin_whole(id, {kNone, false, keep_text("\"" + value.name + "\" is not only an operand")});
     if (facts_.computed[v]) pin_whole(id, {value.producer, false, "computed from shapes"});
+    if (value.weight != kNone && is_scale(value)) pin_whole(id, {kNone, false, "scales of sizes"});
   }
+}
+
+/// Numbers that are evaluated, not looked at for their sizes.
+bool Lines::is_scale(const Value& value) const {
+  if (!is_floating(graph_.weight(value.weight).dtype)) return false;
+  return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+    const Node& node = graph_.node(use.node);
+    if (node.op == "Shape" || node.op == "Size" || node.outputs.empty()) return false;
+    return node.outputs[0] != kNone && facts_.computed[static_cast<size_t>(node.outputs[0])];
+  });
 }
 
 /// So that memory stays within bounds whatever sizes a file names.

@@ -79,6 +79,7 @@ class Lines {
   void place_terms_and_maps();
   void pin_bodies();
   void pin_ends();
+  bool is_scale(const Value& value) const;
   void pin_letters();
   void pin_longest();
   void pin_parts();

@@ -14,9 +14,9 @@ namespace parsimony::onnx_io {
 
 /// Versions that are read; outside of them the constructor throws UnsupportedError.
 inline constexpr int64_t kLowestIrVersion = 3;
-inline constexpr int64_t kHighestIrVersion = 11;
+inline constexpr int64_t kHighestIrVersion = 13;
 inline constexpr int64_t kLowestOpset = 7;
-inline constexpr int64_t kHighestOpset = 23;
+inline constexpr int64_t kHighestOpset = 25;
 
 /// Holds the model that a Graph's weights point into, so it must outlive the Graph.
 ///

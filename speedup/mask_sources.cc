@@ -15,9 +15,16 @@ const std::set<std::string_view> kProducers = {"Conv",   "ConvTranspose", "Gemm"
                                                "Einsum", "Gather",        "LSTM", "GRU",
                                                "RNN",    "Lstm",          "Gru",  "Rnn"};
 
+bool is_transposed_for_product(const Graph& graph, const Node& node) {
+  if (node.op != "Transpose") return false;
+  const std::vector<Use>& uses = graph.value(node.outputs.front()).uses;
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const Use& use) { return kProducers.contains(graph.node(use.node).op); });
+}
+
 /// The bias of a matrix product, which exporters write as an addition, is part of the layer.
 bool produces(const Graph& graph, const Node& node) {
-  if (kProducers.contains(node.op)) return true;
+  if (kProducers.contains(node.op) || is_transposed_for_product(graph, node)) return true;
   if (node.op != "Add") return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
     const NodeId producer = v == kNone ? kNone : graph.value(v).producer;

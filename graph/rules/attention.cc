@@ -43,6 +43,54 @@ std::optional<Heads> heads_of(const NodeView& view) {
   return Heads{value, last, size / heads};
 }
 
+/// Where a cache of keys and values comes in, and where it leaves.
+struct Cache {
+  int past;    ///< the first operand
+  int result;  ///< the first result
+  int count;   ///< of either: keys and values apart, or in one
+  int along;   ///< the dimension of keys
+};
+
+Cache cache_of(const NodeView& view) {
+  const Node& node = view.node();
+  if (node.op == "MultiHeadAttention") return {6, 1, 2, 2};
+  if (node.op == "GroupQueryAttention") return {3, 1, 2, 2};
+  return node.domain.empty() ? Cache{4, 1, 2, 2} : Cache{4, 1, 1, 3};
+}
+
+/// Keys that come to those of the cache, or all of them where it has room for more. Below 0: not
+/// known.
+int64_t cached_keys(const NodeView& view, int64_t past) {
+  if (view.node().op == "GroupQueryAttention") {
+    const HostTensor* total = view.constant(6);
+    const bool known = total != nullptr && !total->floating() && total->count() == 1;
+    return known ? std::max(past, total->ints.front()) : -1;
+  }
+  const bool packed = view.node().op == "Attention" && !view.node().domain.empty();
+  const Shape* keys = view.in_shape(packed ? 0 : 1);
+  if (keys == nullptr || keys->size() < 3) return -1;
+  return past + (*keys)[keys->size() == 4 ? 2 : 1];
+}
+
+/// The shapes of what goes into the cache of the next call, where its line could not tell.
+void infer_cache(const NodeView& view, Shapes& shapes) {
+  const Cache cache = cache_of(view);
+  for (int i = 0; i < cache.count && cache.result + i < view.outputs(); ++i) {
+    std::optional<Shape>& shape = shapes[static_cast<size_t>(cache.result + i)];
+    const Shape* past = view.in_shape(cache.past + i);
+    const auto along = static_cast<size_t>(cache.along);
+    if (shape || past == nullptr || past->size() <= along) continue;
+    const int64_t keys = cached_keys(view, (*past)[along]);
+    if (keys < 0) continue;
+    shape = *past;
+    (*shape)[along] = keys;
+  }
+}
+
+bool is_grouped_in_one(const NodeView& view) {
+  return view.node().op == "GroupQueryAttention" && view.input(1) == kNone;
+}
+
 /// Query, key and value of one size each, in one matrix.
 bool equal_parts(const NodeView& view) {
   const std::vector<int64_t> sizes = view.attrs("qkv_hidden_sizes");
@@ -52,19 +100,31 @@ bool equal_parts(const NodeView& view) {
 }  // namespace
 
 Shapes infer_attention(const NodeView& view) {
+  Shapes shapes(static_cast<size_t>(view.outputs()));
+  const Shape* x = view.in_shape(0);
   if (view.find("qkv_hidden_sizes") != nullptr && !equal_parts(view)) {
-    const Shape* x = view.in_shape(0);
-    if (x == nullptr || x->size() != 3) return Shapes(static_cast<size_t>(view.outputs()));
-    Shapes shapes(static_cast<size_t>(view.outputs()));
+    if (x == nullptr || x->size() != 3) return shapes;
     shapes[0] = Shape{(*x)[0], (*x)[1], view.attrs("qkv_hidden_sizes").back()};
-    return shapes;
+  } else if (is_grouped_in_one(view)) {
+    const int64_t heads = view.attr("num_heads", 0);
+    const int64_t kv_heads = view.attr("kv_num_heads", 0);
+    const int64_t width = x == nullptr || x->size() != 3 ? 0 : x->back();
+    if (heads <= 0 || kv_heads <= 0 || heads > width || kv_heads > width) return shapes;
+    const int64_t size = width / (heads + 2 * kv_heads);  // of a head
+    shapes[0] = Shape{(*x)[0], (*x)[1], size * heads};
+  } else {
+    shapes = infer_line(line_of(view), view);
   }
-  return infer_line(line_of(view), view);
+  infer_cache(view, shapes);
+  return shapes;
 }
 
 Factors factor_attention(const NodeView& view) {
   if (view.find("qkv_hidden_sizes") != nullptr && !equal_parts(view)) {
     return pin_operands(view, "query, key and value of different sizes in one matrix");
+  }
+  if (is_grouped_in_one(view)) {
+    return pin_operands(view, "query, key and value of grouped queries in one matrix");
   }
   return factor_line(line_of(view), view);
 }

@@ -63,10 +63,12 @@ Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, the o
 // scatter.cc
 Shapes infer_same(const NodeView& view);
 Shapes infer_gather_elements(const NodeView& view);
+Shapes infer_gather_nd(const NodeView& view);
+Factors factor_gather_nd(const NodeView& view);
 Factors factor_scatter_nd(const NodeView& view);
 Factors factor_cum_sum(const NodeView& view);
 Factors factor_trilu(const NodeView& view);
-Factors factor_positional(const NodeView& view);
+Factors factor_elements(const NodeView& view);
 
 // resize.cc
 Shapes infer_resize(const NodeView& view);

@@ -1,6 +1,7 @@
 // Slice: y[i] = x[start + step * i] on the named axes. A step of 1 maps a run of indices; one that
 // takes one of every `step` indices all along, as rotary pairs are taken apart, cuts the axis into
-// (pair step), and whole pairs may go. Any other step keeps the dimension.
+// (pair step), and whole pairs may go. A step of -1 all along turns the axis round. Any other step
+// keeps the dimension.
 #include <algorithm>
 #include <limits>
 
@@ -59,6 +60,20 @@ bool takes_turns(const Cut& cut, int64_t size) {
          cut.count == size / cut.step;
 }
 
+constexpr int64_t kLongestReversed = 1 << 16;  // index by index
+
+/// Does the cut turn the axis round?
+bool turns_round(const Cut& cut, int64_t size) {
+  return cut.step == -1 && cut.count == size && size <= kLongestReversed;
+}
+
+/// From the last index to the first.
+std::vector<Run> reversed(int64_t size) {
+  std::vector<Run> runs;
+  for (int64_t i = 0; i < size; ++i) runs.push_back({size - 1 - i, i, 1});
+  return runs;
+}
+
 }  // namespace
 
 Shapes infer_slice(const NodeView& view) {
@@ -84,6 +99,10 @@ Factors factor_slice(const NodeView& view) {
     cut_here[static_cast<size_t>(cut.axis)] = true;
     if (cut.step == 1) {
       builder.map(x, cut.axis, y, cut.axis, {{cut.start, 0, cut.count}});
+      continue;
+    }
+    if (turns_round(cut, shape[static_cast<size_t>(cut.axis)])) {
+      builder.map(x, cut.axis, y, cut.axis, reversed(cut.count));
       continue;
     }
     if (takes_turns(cut, shape[static_cast<size_t>(cut.axis)])) {
@@ -115,13 +134,17 @@ void patch_slice(PatchView& view) {
     const Cut& cut = (*cuts)[i];
     const auto* kept = view.kept(view.before.input(0), cut.axis);
     const int64_t size = known_shape(view.before, 0)[static_cast<size_t>(cut.axis)];
-    if (kept == nullptr) continue;
+    if (kept == nullptr) {  // nor do numbers change that were computed from another size
+      new_starts[i] = (*starts)[i];
+      new_ends[i] = (*ends)[i];
+      continue;
+    }
     // An end beyond the last index means "to the end", whatever is left.
     const bool open_end = cut.start + cut.count == size && (*ends)[i] > size;
     if (cut.count == size) {
-      if (cut.step == 1 && !open_end) {
-        new_ends[i] = known_shape(view.after, 0)[static_cast<size_t>(cut.axis)];
-      }
+      const int64_t left = known_shape(view.after, 0)[static_cast<size_t>(cut.axis)];
+      if (cut.step == 1 && !open_end) new_ends[i] = left;
+      if (cut.step < 0 && (*starts)[i] >= 0) new_starts[i] = left - 1;
       continue;
     }
     if (takes_turns(cut, size)) {

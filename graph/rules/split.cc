@@ -69,7 +69,9 @@ void patch_split(PatchView& view) {
   const Shape& after = known_shape(view.after, 0);
   const auto axis =
       static_cast<size_t>(normal_axis(view.before, view.before.attr("axis", 0), before.size()));
-  if (before[axis] == after[axis]) return;
+  // Sizes that are computed may shrink where the axis does not.
+  const bool computed = view.before.has_input(1) && view.before.computed(view.before.input(1));
+  if (before[axis] == after[axis] && !computed) return;
   std::vector<int64_t> sizes;
   for (int i = 0; i < view.after.outputs(); ++i) {
     if (view.after.out_shape(i) == nullptr)

@@ -80,7 +80,9 @@ class Exporter {
     }
     const HostTensor* constant = sizes_.constant(id);
     if (constant == nullptr) throw errors::not_spelled("", value.name, "nothing computes it");
-    const ValueId result = out_.constant(*constant);
+    HostTensor typed = *constant;  // sizes are evaluated as int64, whatever they are
+    if (value.dtype == DType::kBool) typed.dtype = DType::kBool;
+    const ValueId result = out_.constant(typed);
     out_.rename(result, value.name);
     return values_[id] = result;
   }

@@ -1,25 +1,13 @@
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string_view>
 
+#include "parsimony/graph/result_type.h"
 #include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
-
-constexpr auto kConditions =
-    std::to_array<std::string_view>({"And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN",
-                                     "Less", "LessOrEqual", "Not", "Or", "Xor"});
-constexpr auto kIndices =
-    std::to_array<std::string_view>({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"});
-
-template <typename Names>
-bool among(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 const Attribute* find(const Attributes& attributes, std::string_view wanted) {
   for (const auto& [name, value] : attributes) {
@@ -28,17 +16,11 @@ const Attribute* find(const Attributes& attributes, std::string_view wanted) {
   return nullptr;
 }
 
-/// Element type of a node's first result, its operands being of one type.
-DType result_type(const Graph& graph, const Node& node) {
-  if (among(kConditions, node.op)) return DType::kBool;
-  if (among(kIndices, node.op)) return DType::kInt64;
+DType type_of(const Graph& graph, const Node& node, size_t output) {
   if (const Attribute* to = find(node.attributes, "to"); node.op == "Cast" && to != nullptr) {
     return dtype_of(static_cast<int32_t>(std::get<int64_t>(*to)));
   }
-  for (size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != kNone) return graph.value(node.inputs[i]).dtype;
-  }
-  return DType::kUnknown;
+  return result_type(graph, node, output);
 }
 
 }  // namespace
@@ -138,8 +120,9 @@ std::vector<ValueId> Target::emit_many(const std::string& op, const std::vector<
   while (!node.inputs.empty() && node.inputs.back() == kNone) node.inputs.pop_back();
   for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(add_value(fresh()));
   node.name = graph_.value(node.outputs.front()).name;
-  const DType type = result_type(graph_, node);
-  for (const ValueId output : node.outputs) graph_.value(output).dtype = type;
+  for (size_t i = 0; i < outputs; ++i) {
+    graph_.value(node.outputs[i]).dtype = type_of(graph_, node, i);
+  }
   std::vector<ValueId> results = node.outputs;
   graph_.nodes.push_back(std::move(node));
   return results;

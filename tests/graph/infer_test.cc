@@ -107,6 +107,18 @@ TEST(Infer, RefusesOperandsThatContradictEachOther) {
   EXPECT_THROW(infer(b.graph), ModelError);
 }
 
+TEST(Infer, FollowsNoMoreDimensionsThanTensorsHave) {
+  for (const size_t dims : {64, 65}) {
+    Builder b;
+    const ValueId x = b.input("x", {1});
+    const ValueId sizes = integers(b, "sizes", std::vector<int64_t>(dims, 1));
+    const ValueId y = b.node("Expand", {x, sizes}, "y");
+    b.output(y);
+    finish(b.graph);
+    EXPECT_EQ(shape(infer(b.graph), y).has_value(), dims == 64);
+  }
+}
+
 TEST(Infer, RefusesSizesBeyondReason) {
   Builder b;
   const ValueId x = b.input("x", {int64_t{1} << 40, int64_t{1} << 40});

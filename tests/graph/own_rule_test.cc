@@ -32,7 +32,7 @@ TEST(OwnRule, IsFoundBesideTheTable) {
   EXPECT_EQ(rule->line, "x[..s] -> y[..s]");
   ASSERT_NE(compiled(*rule), nullptr);
   EXPECT_EQ(compiled(*rule)->alternatives.size(), 1U);
-  EXPECT_EQ(find_rule("", "Swish"), nullptr);
+  EXPECT_EQ(find_rule("com.microsoft", "Swish"), nullptr);
 }
 
 TEST(OwnRule, SaysWhatIsWrong) {

@@ -108,8 +108,7 @@ AxisMasks half(const Bench& bench, unsigned seed) {
 }
 
 /// Forms that ONNX Runtime runs and the executor does not.
-const std::set<std::string> kNotRun = {"ms_multi_head_attention_packed",
-                                       "ms_group_query_attention_rotary"};
+const std::set<std::string> kNotRun = {};
 
 TEST(ExecutorMasked, IsTheSmallNetworkForEveryFixture) {
   int compared = 0;

@@ -115,6 +115,11 @@ void Call::unsupported(std::string_view what) const { throw errors::cannot_run(n
 
 at::Tensor of_sizes(const Ints& dims) { return at::zeros({1}).expand(dims); }
 
+at::Tensor both(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined()) return b;
+  return b.defined() ? a.logical_and(b) : a;
+}
+
 bool is_half(const at::Tensor& tensor) {
   return tensor.defined() && tensor.is_cpu() &&
          (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16);

@@ -80,6 +80,9 @@ class Call {
 /// A tensor of these sizes that holds no memory.
 at::Tensor of_sizes(const Ints& dims);
 
+/// Where both are; an undefined one is everywhere.
+at::Tensor both(const at::Tensor& a, const at::Tensor& b);
+
 /// Of a type that the CPU has few kernels for.
 bool is_half(const at::Tensor& tensor);
 

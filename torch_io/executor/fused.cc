@@ -7,9 +7,9 @@
 namespace parsimony::executor {
 namespace {
 
-at::Tensor both(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.defined()) return b;
-  return b.defined() ? a.logical_and(b) : a;
+/// x sigmoid(alpha x)
+at::Tensor gated(const Call& call, double alpha) {
+  return call.in(0) * at::sigmoid(call.in(0) * call.real("alpha", alpha));
 }
 
 /// LayerNormalization of `x` where it is present, with scale and bias of the operands named.
@@ -73,9 +73,9 @@ Tensors fast_gelu(const Call& call) {
   return {at::gelu(x, "tanh")};
 }
 
-Tensors quick_gelu(const Call& call) {
-  return {call.in(0) * at::sigmoid(call.in(0) * call.real("alpha", 1.702))};
-}
+Tensors quick_gelu(const Call& call) { return {gated(call, 1.702)}; }
+
+Tensors swish(const Call& call) { return {gated(call, 1)}; }
 
 Tensors fused_matmul(const Call& call) {
   if (call.integer("transBatchA", 0) != 0 || call.integer("transBatchB", 0) != 0) {
@@ -103,7 +103,6 @@ Tensors skip_rms_normalization(const Call& call) {
 }
 
 Tensors embed_layer_normalization(const Call& call) {
-  if (call.has_in(7) || call.outputs() > 1 + 1) call.unsupported("has a mask, or tells its sums");
   const at::Tensor tokens = call.in(0).to(at::kLong);
   const int64_t length = tokens.size(1);
   at::Tensor x = call.in(2).index({tokens});
@@ -112,17 +111,17 @@ Tensors embed_layer_normalization(const Call& call) {
   x = x + (call.has_in(8) ? call.in(3).index({call.in(8).to(at::kLong)})
                           : call.in(3).narrow(0, 0, length));
   if (call.has_in(1) && call.has_in(4)) x = x + call.in(4).index({call.in(1).to(at::kLong)});
-  Tensors results{normalised(call, x, present, 5, 6).front()};
-  if (call.outputs() > 1) results.push_back(at::zeros({tokens.size(0)}, at::kInt));
-  return results;
+  const at::Tensor lengths = call.has_in(7) ? (call.in(7) == 1).sum(1).to(at::kInt)
+                                            : at::zeros({tokens.size(0)}, at::kInt);
+  return {normalised(call, x, present, 5, 6).front(), lengths, x};
 }
 
-/// Present where the table of tokens is.
+/// Present where the table of tokens is, as are the sums before they are normalised.
 Tensors embedded(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   Tensors results(outputs.size());
-  if (call.presence(2).defined()) {
-    results[0] = call.presence(2).index({call.in(0).to(at::kLong)});
-  }
+  if (!call.presence(2).defined()) return results;
+  results[0] = call.presence(2).index({call.in(0).to(at::kLong)});
+  if (results.size() > 2) results[2] = results[0];
   return results;
 }
 

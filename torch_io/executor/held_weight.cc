@@ -6,7 +6,7 @@ namespace parsimony::executor {
 at::Tensor HeldWeight::flags(int64_t axis) const {
   at::Tensor all;
   for (const auto& [cut, stays] : kept) {
-    if (cut == axis) all = all.defined() ? all.logical_and(stays) : stays;
+    if (cut == axis) all = both(all, stays);
   }
   return all;
 }
@@ -19,7 +19,7 @@ at::Tensor HeldWeight::present() const {
   at::Tensor all;
   for (const auto& [axis, stays] : kept) {
     const at::Tensor wide = spread(axis, stays);
-    all = all.defined() ? all.logical_and(wide) : wide;
+    all = both(all, wide);
   }
   return all;
 }

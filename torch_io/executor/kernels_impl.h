@@ -58,6 +58,7 @@ Tensors sampled(const Operator& op, const Call& call, const Tensors& outputs);
 Tensors biased_gelu(const Call& call);
 Tensors fast_gelu(const Call& call);
 Tensors quick_gelu(const Call& call);
+Tensors swish(const Call& call);
 Tensors fused_matmul(const Call& call);
 Tensors rms_normalization(const Call& call);
 Tensors skip_layer_normalization(const Call& call);

@@ -154,6 +154,7 @@ constexpr auto kOperators = std::to_array<Operator>({
     {"Squeeze", squeeze, moved},
     {"Sub", sub, elementwise},
     {"Sum", sum, elementwise},
+    {"Swish", swish, elementwise},
     {"Tan", unary<at::tan>, elementwise},
     {"Tanh", unary<at::tanh>, elementwise},
     {"ThresholdedRelu", thresholded_relu, elementwise},

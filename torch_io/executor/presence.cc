@@ -59,8 +59,7 @@ at::Tensor units(const at::Tensor& present, int64_t hidden, bool directed) {
 Tensors elementwise(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
   at::Tensor all;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const at::Tensor& p = call.presence(i);
-    if (p.defined()) all = all.defined() ? all.logical_and(p) : p;
+    all = both(all, call.presence(i));
   }
   Tensors results;
   for (const at::Tensor& y : outputs) {
@@ -90,7 +89,7 @@ Tensors moved(const Operator& op, const Call& call, const Tensors& /*outputs*/) 
     const Tensors found = as_flags(op.kernel(each));
     all.resize(found.size());
     for (size_t i = 0; i < found.size(); ++i) {
-      all[i] = all[i].defined() ? all[i].logical_and(found[i]) : found[i];
+      all[i] = both(all[i], found[i]);
     }
   }
   return all;
@@ -200,7 +199,7 @@ Tensors recurrent(const Operator& /*op*/, const Call& call, const Tensors& outpu
   for (const size_t i : {size_t{1}, size_t{2}, size_t{3}}) {
     if (!call.presence(i).defined()) continue;
     const at::Tensor found = units(call.presence(i), hidden, directed);
-    there = there.defined() ? there.logical_and(found) : found;
+    there = both(there, found);
   }
   Tensors results(outputs.size());
   if (projects) {

@@ -19,17 +19,29 @@ namespace jit = torch::jit;
 namespace {
 
 /// A place in a loop is changed for all rounds or not at all.
+bool is_for_all_rounds(const Origins& origins, const Edits::Spot& spot, const Change& change) {
+  const auto rounds = std::count(origins.calls.begin(), origins.calls.end(), std::get<0>(spot));
+  return std::ssize(change.calls) == rounds;
+}
+
 void check_rounds(const Edits& edits, const Origins& origins) {
   for (const auto& [spot, change] : edits.changes) {
-    const auto rounds = static_cast<size_t>(
-        std::count(origins.calls.begin(), origins.calls.end(), std::get<0>(spot)));
-    if (change.calls.size() != rounds) throw errors::shared_place(change.node, change.what);
+    if (!is_for_all_rounds(origins, spot, change)) {
+      throw errors::shared_place(change.node, change.what);
+    }
   }
 }
 
+bool is_all_known(const Edits& edits, jit::Node* node, int input) {
+  const auto known = edits.lists.find({node, input});
+  return known != edits.lists.end() && !known->second.empty() &&
+         known->second.rbegin()->first + 1 == static_cast<int>(known->second.size());
+}
+
 /// The elements of the list that `node` reads, in a list of its own: others may read the old one.
-std::vector<jit::Value*> elements_of(jit::Graph& graph, jit::Node* node, int input,
+std::vector<jit::Value*> elements_of(const Origins& origins, jit::Node* node, int input,
                                      const Edits& edits, const Change& why) {
+  jit::Graph& graph = *origins.graph;
   jit::Value* list = node->input(static_cast<size_t>(input));
   if (list->node()->kind() == c10::prim::ListConstruct) return list->node()->inputs().vec();
   std::vector<jit::Value*> elements;
@@ -38,19 +50,27 @@ std::vector<jit::Value*> elements_of(jit::Graph& graph, jit::Node* node, int inp
       elements.push_back(graph.insertConstant(item));
     return elements;
   }
-  const auto known = edits.lists.find({node, input});
-  if (known == edits.lists.end()) throw errors::not_written(why.node, why.what);
-  for (const auto& [item, number] : known->second) {
-    if (item != static_cast<int>(elements.size())) throw errors::not_written(why.node, why.what);
+  if (const auto length = origins.lengths.find(list); length != origins.lengths.end()) {
+    for (size_t i = 0; i < length->second; ++i) {
+      jit::Value* at = graph.insertConstant(static_cast<int64_t>(i));
+      jit::Node* element = graph.create(c10::aten::__getitem__, {list, at});
+      element->output()->setType(c10::IntType::get());
+      elements.push_back(graph.insertNode(element)->output());
+    }
+    if (!elements.empty()) return elements;
+  }
+  if (!is_all_known(edits, node, input)) throw errors::not_written(why.node, why.what);
+  for (const auto& [item, number] : edits.lists.at({node, input})) {
     elements.push_back(graph.insertConstant(number));
   }
   return elements;
 }
 
-void change_elements(jit::Graph& graph, jit::Node* node, int input, const Edits& edits,
+void change_elements(const Origins& origins, jit::Node* node, int input, const Edits& edits,
                      const std::vector<std::pair<int, const Change*>>& changes) {
+  jit::Graph& graph = *origins.graph;
   const jit::WithInsertPoint before(node);
-  std::vector<jit::Value*> elements = elements_of(graph, node, input, edits, *changes[0].second);
+  std::vector<jit::Value*> elements = elements_of(origins, node, input, edits, *changes[0].second);
   for (const auto& [item, change] : changes) {
     if (static_cast<size_t>(item) >= elements.size()) {
       throw errors::not_written(change->node, change->what);
@@ -65,7 +85,8 @@ void change_elements(jit::Graph& graph, jit::Node* node, int input, const Edits&
   node->replaceInput(static_cast<size_t>(input), list->output());
 }
 
-void change_numbers(jit::Graph& graph, const Edits& edits) {
+void change_numbers(const Origins& origins, const Edits& edits) {
+  jit::Graph& graph = *origins.graph;
   std::map<std::pair<jit::Node*, int>, std::vector<std::pair<int, const Change*>>> lists;
   for (const auto& [spot, change] : edits.changes) {
     const auto& [node, input, item] = spot;
@@ -77,7 +98,7 @@ void change_numbers(jit::Graph& graph, const Edits& edits) {
     node->replaceInput(static_cast<size_t>(input), graph.insertConstant(change.value));
   }
   for (const auto& [where, changes] : lists) {
-    change_elements(graph, where.first, where.second, edits, changes);
+    change_elements(origins, where.first, where.second, edits, changes);
   }
 }
 
@@ -159,11 +180,23 @@ void place_constants(const Edits& edits, const Origins& origins) {
 
 }  // namespace
 
+bool can_write(const Edits& edits, const Origins& origins, const Edits::Spot& spot,
+               const Change& change) {
+  const auto& [node, input, item] = spot;
+  if (!is_for_all_rounds(origins, spot, change)) return false;
+  if (item == kNone) return true;
+  const jit::Value* list = node->input(static_cast<size_t>(input));
+  const auto length = origins.lengths.find(list);
+  return list->node()->kind() == c10::prim::ListConstruct || jit::toIValue(list) ||
+         (length != origins.lengths.end() && length->second > 0) ||
+         is_all_known(edits, node, input);
+}
+
 void apply(Edits& edits, const Origins& origins) {
   const at::NoGradGuard no_grad;
   check_rounds(edits, origins);
   jit::Graph& graph = *origins.graph;
-  change_numbers(graph, edits);
+  change_numbers(origins, edits);
   add_duplicates(edits, origins);
   for (const auto& [node, sizes] : edits.splits) name_sizes(graph, node, sizes);
   for (jit::Node* node : edits.drops) node->destroy();

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "parsimony/graph/result_type.h"
 #include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/tensor.h"
@@ -39,28 +40,20 @@ std::string module_of(std::string_view weight) {
   return path.empty() ? std::string(last) : std::string(path) + "." + std::string(last);
 }
 
-constexpr auto kConditions = std::to_array<std::string_view>(
-    {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or", "Xor"});
-
 bool is_layer(const std::string& op) {
   return std::find(kLayers.begin(), kLayers.end(), op) != kLayers.end();
 }
 
-/// Element type of a node's results, as far as it is known. An input's may not be; a layer's is
-/// that of its weights.
-DType result_type(const Graph& graph, const Node& node) {
+/// An input's type may not be known; what a layer makes of it is of the type of its weights.
+DType type_of(const Graph& graph, const Node& node, size_t output) {
   if (!node.domain.empty() && node.has_subgraph) return DType::kUnknown;
-  if (node.op == "Shape" || node.op == "Size" || node.op == "ArgMax" || node.op == "ArgMin")
-    return DType::kInt64;
-  if (std::find(kConditions.begin(), kConditions.end(), node.op) != kConditions.end()) {
-    return DType::kBool;
+  const DType type = result_type(graph, node, output);
+  if (type != DType::kUnknown || !is_layer(node.op)) return type;
+  for (const ValueId input : node.inputs) {
+    if (input == kNone || graph.value(input).dtype == DType::kUnknown) continue;
+    return graph.value(input).dtype;
   }
-  for (size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == kNone) continue;
-    const DType type = graph.value(node.inputs[i]).dtype;
-    if (type != DType::kUnknown || !is_layer(node.op)) return type;
-  }
-  return DType::kUnknown;
+  return type;
 }
 
 }  // namespace
@@ -145,6 +138,20 @@ ValueId Builder::number(double value) {
 
 ValueId Builder::integer(int64_t value) { return constant(HostTensor::scalar(value)); }
 
+ValueId Builder::real(ValueId whole) {
+  constexpr int64_t kFloat = 1;  // of TensorProto
+  const ValueId result = emit("Cast", {{whole}}, {{"to", kFloat}});
+  graph_.value(result).dtype = DType::kFloat32;
+  return result;
+}
+
+ValueId Builder::whole(ValueId real) {
+  constexpr int64_t kInt64 = 7;  // of TensorProto
+  const ValueId result = emit("Cast", {{real}}, {{"to", kInt64}});
+  graph_.value(result).dtype = DType::kInt64;
+  return result;
+}
+
 ValueId Builder::integers(std::vector<int64_t> values, std::vector<Place> places) {
   return constant(HostTensor::vector(std::move(values)), std::move(places));
 }
@@ -191,8 +198,9 @@ std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector
     node.outputs.push_back(add_value(i == 0 ? name_for(op, inputs) : fresh()));
   }
   node.name = graph_.value(node.outputs.front()).name;
-  const DType type = result_type(graph_, node);
-  for (const ValueId output : node.outputs) graph_.value(output).dtype = type;
+  for (size_t i = 0; i < outputs; ++i) {
+    graph_.value(node.outputs[i]).dtype = type_of(graph_, node, i);
+  }
   std::vector<ValueId> results = node.outputs;
   graph_.nodes.push_back(std::move(node));
   return results;
@@ -218,6 +226,10 @@ void Builder::pin(const std::string& op, std::vector<ValueId> values) {
   const std::string base = std::exchange(base_, op);
   emit_opaque(op, values, 1, false);
   base_ = base;
+}
+
+void Builder::pin_axis(ValueId value, int64_t axis) {
+  keep(emit("Gather", {{value}, {integer(0)}}, {{"axis", axis}}));
 }
 
 ValueId Builder::size_of_dim(ValueId value, int64_t dim) {

@@ -65,6 +65,8 @@ class Builder {
   ValueId number(double value);    ///< float32, rank 0
   ValueId integer(int64_t value);  ///< int64, rank 0
   ValueId integers(std::vector<int64_t> values, std::vector<Place> places = {});
+  ValueId real(ValueId whole);  ///< as float32
+  ValueId whole(ValueId real);  ///< as int64, towards zero
   /// One list of integers; a Concat of pieces if some are only known at run time.
   ValueId list_of(const std::vector<Element>& elements);
 
@@ -81,6 +83,9 @@ class Builder {
 
   /// Keeps the values as they are, because `op` looks at them in a way of its own.
   void pin(const std::string& op, std::vector<ValueId> values);
+
+  /// Keeps one dimension whole, by reading one place of it.
+  void pin_axis(ValueId value, int64_t axis);
 
   /// Dimension `dim` of a tensor, at run time.
   ValueId size_of_dim(ValueId value, int64_t dim);

@@ -128,6 +128,18 @@ void Interpreter::opaque(jit::Node* node) {
   for (size_t i = 0; i < results.size(); ++i) {
     const bool tensor = node->output(i)->type()->isSubtypeOf(*c10::TensorType::get());
     bindings_[node->output(i)] = tensor ? Binding::tensor(results[i]) : Binding{};
+    if (tensor) size_up(node->output(i), results[i]);
+  }
+}
+
+/// Nothing that the value was made of can shrink, so its sizes are those of a run.
+void Interpreter::size_up(jit::Value* of, ValueId value) {
+  const auto found = measured_.find(of);
+  if (found != measured_.end()) {
+    graph_.value(value).declared = found->second.dims;
+    graph_.value(value).dtype = found->second.dtype;
+  } else if (of->node()->owningBlock() == origins_.graph->block()) {
+    unmeasured_.push_back(of);
   }
 }
 

@@ -232,25 +232,27 @@ void ScriptEditor::Impl::set_elements(const std::string& key, const std::string&
                                       const Written& written, const HostTensor& from,
                                       const HostTensor& to) {
   if (from.ints.size() != to.ints.size()) throw errors::not_written(key, what);
+  const int64_t sign = written.negated ? -1 : 1;
   for (size_t i = 0; i < to.ints.size(); ++i) {
     const Place place = i < written.elements.size() ? written.elements[i] : Place{};
     if (place.known() && place.item != kNone) {
       jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
-      edits.lists[{call, place.input}].emplace(place.item, from.ints[i]);
+      edits.lists[{call, place.input}].emplace(place.item, sign * from.ints[i]);
     }
-    if (from.ints[i] != to.ints[i]) change(place, to.ints[i], key, what);
+    if (from.ints[i] != to.ints[i]) change(place, sign * to.ints[i], key, what);
   }
 }
 
-/// chunk(x, n, dim), tensor_split(x, …, dim) and split(x, size, dim) become split_with_sizes(x,
-/// sizes, dim).
+/// chunk(x, n, dim), tensor_split(x, …, dim), split(x, size, dim) and split_with_sizes of computed
+/// sizes become split_with_sizes(x, sizes, dim).
 void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const HostTensor& to,
                                    bool equal_parts) {
   if (equal_parts && all_equal(to.ints)) return;
   const Place place = operand(id, 0);
   jit::Node* call = place.known() ? origins->calls[static_cast<size_t>(place.call)] : nullptr;
-  const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
-  if (op != "chunk" && op != "split" && op != "tensor_split") {
+  std::string op = call == nullptr ? "" : call->kind().toUnqualString();
+  if (op.starts_with("unsafe_")) op.erase(0, std::string_view("unsafe_").size());
+  if (op != "chunk" && op != "split" && op != "split_with_sizes" && op != "tensor_split") {
     throw errors::not_written(key, "the sizes of the parts");
   }
   const auto [it, fresh] = edits.splits.emplace(call, to.ints);
@@ -351,6 +353,13 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
 }
 
 bool ScriptEditor::edited() const { return impl_->edits.any(); }
+
+bool ScriptEditor::can_write(const std::string& node) const {
+  return std::ranges::all_of(impl_->edits.changes, [&](const auto& entry) {
+    const auto& [spot, change] = entry;
+    return change.node != node || script::can_write(impl_->edits, *impl_->origins, spot, change);
+  });
+}
 
 torch::jit::Module ScriptEditor::finish() {
   if (impl_->small) return *impl_->small;

@@ -32,6 +32,9 @@ class ScriptEditor : public ModelEditor {
   explicit ScriptEditor(const ScriptGraph& script, Original original = Original::kStays);
   ~ScriptEditor() override;
 
+  /// Can all that has been asked of this node so far be written into the program?
+  bool can_write(const std::string& node) const;
+
   /// Of an addition outside of loops. What only its other operand needed goes; tensors that nothing
   /// reads then have no elements. @throws UnsupportedError
   void bypass(const std::string& node, int input) override;

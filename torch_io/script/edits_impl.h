@@ -49,6 +49,11 @@ struct Edits {
   }
 };
 
+/// Does the place hold a number of its own, or is it in a list that can be written anew? In a loop,
+/// do all rounds ask for the change?
+bool can_write(const Edits& edits, const Origins& origins, const Edits::Spot& spot,
+               const Change& change);
+
 /// Of the changes, the bypasses: calls go, with whatever nothing reads then, its constants too.
 void bypass(Edits& edits, const Origins& origins);
 

@@ -46,6 +46,12 @@ ConfigError missing_input(std::string_view name, size_t position, size_t given) 
                      std::to_string(given) + " were given; wanted for example 1x3x32x32");
 }
 
+UnsupportedError no_such_type_of_input(std::string_view name, std::string_view type) {
+  return UnsupportedError("input " + quoted(name) + " of \"forward\" is of type " +
+                          std::string(type) +
+                          "; only tensors, integers and booleans can be given to it");
+}
+
 ConfigError input_needs_value(std::string_view name) {
   return ConfigError("input " + quoted(name) +
                      " of \"forward\" is a number; wanted for example :int64=16000");

@@ -22,6 +22,7 @@ ModelError no_forward();
 ModelError unknown_result(std::string_view value);
 ModelError no_tensor_results();
 ConfigError missing_input(std::string_view name, size_t position, size_t given);
+UnsupportedError no_such_type_of_input(std::string_view name, std::string_view type);
 ConfigError input_needs_value(std::string_view name);
 ConfigError too_many_inputs(size_t given, size_t wanted);
 

@@ -29,6 +29,16 @@ DType declared_type(const jit::Value& value) {
   return dtype_of(*type->scalarType());
 }
 
+/// `with torch.no_grad():` changes no number of a run.
+bool only_leaves_gradients_out(const jit::Node& node) {
+  const bool begins = node.kind() == c10::prim::CreateObject;
+  if (!begins && node.inputs().empty()) return false;
+  const c10::TypePtr& type = begins ? node.output()->type() : node.input(0)->type();
+  const auto object = type->cast<c10::ClassType>();
+  return object && object->name() &&
+         object->name()->qualifiedName() == "__torch__.torch.autograd.grad_mode.no_grad";
+}
+
 }  // namespace
 
 bool is_in_place(const std::string& op) {
@@ -39,11 +49,12 @@ std::string functional_name(const std::string& op) {
   return is_in_place(op) ? op.substr(0, op.size() - 1) : op;
 }
 
-Interpreter::Interpreter(Graph& graph, Origins& origins)
+Interpreter::Interpreter(Graph& graph, Origins& origins, Measurements measured)
     : graph_(graph),
       origins_(origins),
       builder_(graph, origins),
-      tensors_(builder_, origins.module) {
+      tensors_(builder_, origins.module),
+      measured_(std::move(measured)) {
   graph_.format = "torchscript";
 }
 
@@ -95,6 +106,8 @@ void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
       bindings_[values[i]] = from_ivalue(*arguments[i].default_value(), name);
     } else if (tensor || number) {
       throw errors::missing_input(name, i - 1, inputs.size());
+    } else {
+      throw errors::no_such_type_of_input(name, values[i]->type()->str());
     }
   }
   if (inputs.size() + 1 > values.size())
@@ -159,6 +172,8 @@ bool Interpreter::visit_structure(jit::Node* node) {
     constant(node);
   } else if (kind == "prim::GetAttr") {
     get_attribute(node);
+  } else if (only_leaves_gradients_out(*node)) {
+    return true;
   } else if (kind == "prim::SetAttr") {
     const Binding value = of_input(node, 1);
     const Binding owner = of_input(node, 0);

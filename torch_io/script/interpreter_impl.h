@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "parsimony/torch_io/script/builder_impl.h"
+#include "parsimony/torch_io/script/measured_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -45,7 +46,8 @@ class Tensors {
 
 class Interpreter {
  public:
-  Interpreter(Graph& graph, Origins& origins);
+  /// @param measured sizes of what no lowering knows
+  Interpreter(Graph& graph, Origins& origins, Measurements measured = {});
 
   /// @throws ConfigError, ModelError
   void run(const std::vector<InputSpec>& inputs);
@@ -53,6 +55,8 @@ class Interpreter {
   std::vector<std::string> result_names() const;
   /// Results that are numbers computed at run time; likewise.
   size_t result_numbers() const { return result_numbers_; }
+  /// Tensors of the outermost block of whose sizes nothing is known; likewise.
+  const std::vector<torch::jit::Value*>& unmeasured() const { return unmeasured_; }
 
  private:
   // interpreter.cc
@@ -94,12 +98,12 @@ class Interpreter {
                               const Binding& third);
   bool arithmetic(torch::jit::Node* node, const std::string& op);
   Binding run_time(const Binding& number);
-  ValueId real(ValueId number);
 
   // control.cc
   void branch(torch::jit::Node* node);
   void loop(torch::jit::Node* node);
   void opaque(torch::jit::Node* node);
+  void size_up(torch::jit::Value* of, ValueId value);
   void collect_captures(torch::jit::Block& block, std::vector<ValueId>& values);
   std::optional<bool> decided(const Binding& condition);
 
@@ -132,6 +136,8 @@ class Interpreter {
   std::unordered_map<std::string, Binding> written_;  ///< attributes since their SetAttr
   std::unordered_set<std::string> written_names_;     ///< that some method writes
   std::unordered_map<const torch::jit::Node*, int> seen_;
+  Measurements measured_;
+  std::vector<torch::jit::Value*> unmeasured_;
   int loops_ = 0;
   size_t result_numbers_ = 0;
 };

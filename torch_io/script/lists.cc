@@ -14,8 +14,8 @@ namespace jit = torch::jit;
 namespace {
 
 constexpr auto kChanging =
-    std::to_array<std::string_view>({"Delete", "_set_item", "append", "clear", "extend", "insert",
-                                     "pop", "remove", "reverse", "sort"});
+    std::to_array<std::string_view>({"Delete", "_set_item", "add_", "append", "clear", "extend",
+                                     "insert", "pop", "remove", "reverse", "sort"});
 
 /// Empty if the index is not known or lies outside.
 std::optional<size_t> position(const Binding& index, size_t size) {
@@ -35,6 +35,10 @@ std::optional<std::vector<Binding>> slice_of(const std::vector<Binding>& items,
     return std::clamp<int64_t>(at.integer < 0 ? at.integer + size : at.integer, 0, size);
   };
   const auto fixed = [](const Binding& at) { return at.is(Kind::kNone) || at.is(Kind::kInt); };
+  const bool all = start.is(Kind::kNone) && end.is(Kind::kNone);
+  if (all && step.is(Kind::kInt) && step.integer == -1) {
+    return std::vector<Binding>(items.rbegin(), items.rend());
+  }
   if (!fixed(start) || !fixed(end) || !step.is(Kind::kInt) || step.integer < 1) {
     return std::nullopt;
   }
@@ -71,11 +75,28 @@ Binding Interpreter::equal_lists(const std::vector<Binding>& a, const std::vecto
   return all ? Binding::run_time(*all) : Binding::of_bool(true);
 }
 
-/// append, and an element that is set. The list may be held elsewhere, and changes there too.
+/// The list may be held elsewhere, and changes there too.
 bool Interpreter::change_list(jit::Node* node, const std::string& op, const Binding& list) {
   std::vector<Binding>& items = *list.items;
+  const Binding other = node->inputs().size() > 1 ? of_input(node, 1) : Binding{};
   if (op == "append") {
-    items.push_back(of_input(node, 1));
+    items.push_back(other);
+  } else if (op == "reverse") {
+    std::reverse(items.begin(), items.end());
+  } else if ((op == "extend" || op == "add_") && other.is(Kind::kList)) {
+    const std::vector<Binding> more = *other.items;  // it may be the same list
+    items.insert(items.end(), more.begin(), more.end());
+  } else if (op == "insert" && node->inputs().size() == 3) {
+    if (!other.is(Kind::kInt)) return false;
+    const int64_t size = std::ssize(items);
+    const int64_t at = other.integer < 0 ? other.integer + size : other.integer;
+    items.insert(items.begin() + std::clamp<int64_t>(at, 0, size), of_input(node, 2));
+  } else if (op == "pop") {
+    const auto at = position(other, items.size());
+    if (!at) return false;
+    bindings_[node->output()] = items[*at];
+    items.erase(items.begin() + static_cast<std::ptrdiff_t>(*at));
+    return true;
   } else if (op == "_set_item" && node->inputs().size() == 3) {
     const auto at = position(of_input(node, 1), items.size());
     if (!at) return false;
@@ -178,6 +199,10 @@ bool Interpreter::list_operator(jit::Node* node, const std::string& op) {
     return false;
   }
   bindings_[node->output()] = result;
+  if (result.is(Kind::kList)) {
+    const auto [known, fresh] = origins_.lengths.emplace(node->output(), result.items->size());
+    if (!fresh && known->second != result.items->size()) known->second = 0;
+  }
   return true;
 }
 

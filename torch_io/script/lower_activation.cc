@@ -99,6 +99,20 @@ void lower_glu(Call& call) {
   call.give(gated(call, {halves[0]}, halves[1]));
 }
 
+/// softshrink(x, lambda): towards zero by lambda; hardshrink(x, lambda): zero up to lambda
+void lower_shrink(Call& call) {
+  const double lambda = call.number(1, 0.5);
+  call.give(call.out.emit("Shrink", {call.tensor(0)},
+                          {{"lambd", lambda}, {"bias", call.op == "softshrink" ? lambda : 0.0}}));
+}
+
+/// threshold(x, most, number): x where it is more than that, else the number
+void lower_threshold(Call& call) {
+  const Operand x = call.tensor(0);
+  const ValueId more = call.out.emit("Greater", {x, number(call, call.number(1))});
+  call.give(call.out.emit("Where", {{more}, x, number(call, call.number(2))}));
+}
+
 /// softmax(x, dim, dtype)
 void lower_softmax(Call& call) {
   call.give(call.out.emit("Softmax", {call.tensor(0)}, {{"axis", call.integer(1)}}));

@@ -1,4 +1,6 @@
 // What leaves the numbers as they are, changes their type, or makes them from nothing.
+#include <cmath>
+
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -8,6 +10,8 @@ namespace {
 constexpr int64_t kTorchLong = 4;
 constexpr int64_t kTorchBool = 11;
 constexpr int64_t kTorchFloat = 6;
+
+constexpr int64_t kMostNumbers = 1 << 20;  // of a constant that is made here
 
 struct Type {
   DType dtype;
@@ -66,6 +70,19 @@ void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
   call.give(result);
 }
 
+/// An input's type may not be known; such inputs count as float32.
+DType known_type(const Call& call, ValueId value) {
+  const DType known = call.out.graph().value(value).dtype;
+  return known == DType::kUnknown ? DType::kFloat32 : known;
+}
+
+/// The type is the one that is named, or that of the tensor which `like` is.
+void filled_like(Call& call, ValueId sizes, const Binding& number, const Binding& type,
+                 ValueId like) {
+  filled(call, sizes, number,
+         type.is(Kind::kInt) ? type_of(type.integer).dtype : known_type(call, like));
+}
+
 void filled(Call& call, ValueId sizes, const Binding& number, const Binding& type) {
   int64_t torch_type = type.is(Kind::kInt) ? type.integer : kTorchFloat;
   if (!type.is(Kind::kInt) && number.is(Kind::kInt) && call.op.starts_with("full")) {
@@ -116,11 +133,12 @@ void lower_to(Call& call) {
 
 /// The type of another tensor: mostly the one that it has.
 void lower_type_as(Call& call) {
-  const Graph& graph = call.out.graph();
-  const DType from = graph.value(call.tensor(0).value).dtype;
-  const DType to = graph.value(call.tensor(1).value).dtype;
+  const ValueId x = call.tensor(0).value;
+  const DType from = known_type(call, x);
+  const DType to = known_type(call, call.tensor(1).value);
+  if (!is_floating(from) && to == DType::kFloat32) return call.give(call.out.real(x));
   call.require(from == to || (is_floating(from) && is_floating(to)));
-  call.give(call.tensor(0).value);
+  call.give(x);
 }
 
 /// zeros(sizes, dtype, …), ones(…), full(sizes, number, dtype, …), new_zeros(x, sizes, dtype, …),
@@ -129,15 +147,18 @@ void lower_full(Call& call) {
   const size_t at = call.op.starts_with("new_") ? 1 : 0;
   const ValueId sizes = call.out.list_of(call.elements(at));
   const bool with_number = call.op.ends_with("full");
-  filled(call, sizes, with_number ? call.arg(at + 1) : filling(call),
-         call.arg(at + (with_number ? 2 : 1)));
+  const Binding number = with_number ? call.arg(at + 1) : filling(call);
+  const Binding& type = call.arg(at + (with_number ? 2 : 1));
+  if (at == 1) return filled_like(call, sizes, number, type, call.tensor(0).value);
+  filled(call, sizes, number, type);
 }
 
 /// zeros_like(x, dtype, …), ones_like(…), full_like(x, number, dtype, …)
 void lower_full_like(Call& call) {
   const ValueId sizes = call.out.emit("Shape", {call.tensor(0)});
   const bool with_number = call.op == "full_like";
-  filled(call, sizes, with_number ? call.arg(1) : filling(call), call.arg(with_number ? 2 : 1));
+  filled_like(call, sizes, with_number ? call.arg(1) : filling(call), call.arg(with_number ? 2 : 1),
+              call.tensor(0).value);
 }
 
 /// fill(x, number), zero(x): x gives its shape and its type. Zeros are a product, for which what is
@@ -150,9 +171,7 @@ void lower_fill(Call& call) {
     call.require(known != nullptr && known->count() == 1);
     number = Binding::of_float(known->number(0));
   }
-  // Behind an input of which nothing tells the type it is not known; such inputs count as float32.
-  const DType known = call.out.graph().value(x.value).dtype;
-  const DType dtype = known == DType::kUnknown ? DType::kFloat32 : known;
+  const DType dtype = known_type(call, x.value);
   call.require(number.fixed_number());
   if (number.as_double() == 0 && (is_floating(dtype) || dtype == DType::kInt64)) {
     const ValueId zero = is_floating(dtype) ? call.out.number(0) : call.out.integer(0);
@@ -173,12 +192,37 @@ void lower_copy_into(Call& call) {
   call.give(call.out.emit("Expand", {from, {call.out.emit("Shape", {x})}}));
 }
 
+namespace {
+
+/// arange of which some number is real: they are all fixed.
+void real_range(Call& call, size_t numbers) {
+  const double start = numbers > 1 ? call.number(0) : 0;
+  const double end = call.number(numbers > 1 ? 1 : 0);
+  const double step = numbers > 2 ? call.number(2) : 1;
+  const double count = std::ceil((end - start) / step);
+  call.require(count >= 0 && count <= kMostNumbers);
+  call.require(call.integer(numbers, kTorchFloat) == kTorchFloat);
+  HostTensor all{
+      .dtype = DType::kFloat32, .dims = {static_cast<int64_t>(count)}, .ints = {}, .floats = {}};
+  for (int64_t i = 0; i < all.dims[0]; ++i) {
+    all.floats.push_back(static_cast<float>(start + step * static_cast<double>(i)));
+  }
+  call.give(call.out.constant(all));
+}
+
+}  // namespace
+
 /// arange(end, dtype, …), arange(start, end, dtype, …), arange(start, end, step, dtype, …); always
 /// dtype, layout, device and pin_memory at the end.
 void lower_arange(Call& call) {
   call.require(call.size() >= 5 && call.size() <= 7);
   const size_t numbers = call.size() - 4;
-  call.require(call.none(numbers) || call.integer(numbers) == kTorchLong);
+  const auto is_real = [&](size_t i) { return call.arg(i).is(Kind::kFloat); };
+  if (is_real(0) || (numbers > 1 && is_real(1)) || (numbers > 2 && is_real(2))) {
+    return real_range(call, numbers);
+  }
+  const bool real = call.integer(numbers, kTorchLong) == kTorchFloat;
+  call.require(real || call.integer(numbers, kTorchLong) == kTorchLong);
   const auto number = [&](size_t i) -> Operand {
     const Element element = call.element(i);
     return {element.run_time == kNone ? call.out.integer(element.fixed) : element.run_time};
@@ -188,7 +232,23 @@ void lower_arange(Call& call) {
   const Operand step = numbers > 2 ? number(2) : Operand{call.out.integer(1)};
   const ValueId result = call.out.emit("Range", {start, end, step});
   call.out.graph().value(result).dtype = DType::kInt64;
-  call.give(result);
+  call.give(real ? call.out.real(result) : result);
+}
+
+/// linspace(start, end, steps, dtype, …): from either end, as libtorch counts
+void lower_linspace(Call& call) {
+  const auto start = static_cast<float>(call.number(0));
+  const auto end = static_cast<float>(call.number(1));
+  const int64_t steps = call.integer(2);
+  call.require(steps > 0 && steps <= kMostNumbers && call.integer(3, kTorchFloat) == kTorchFloat);
+  const float step = steps > 1 ? (end - start) / static_cast<float>(steps - 1) : 0;
+  HostTensor numbers{.dtype = DType::kFloat32, .dims = {steps}, .ints = {}, .floats = {}};
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t left = steps - 1 - i;
+    numbers.floats.push_back(i < steps / 2 || steps == 1 ? start + step * static_cast<float>(i)
+                                                         : end - step * static_cast<float>(left));
+  }
+  call.give(call.out.constant(numbers));
 }
 
 }  // namespace parsimony::torch_io::script

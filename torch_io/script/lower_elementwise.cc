@@ -1,6 +1,7 @@
 // Elementwise arithmetic. The table names the operator; what remains are scaled and rounded forms.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
@@ -36,6 +37,8 @@ constexpr auto kNames = std::to_array<Name>({
     {"ge", "GreaterOrEqual"},
     {"gt", "Greater"},
     {"hardswish", "HardSwish"},
+    {"isinf", "IsInf"},
+    {"isnan", "IsNaN"},
     {"le", "LessOrEqual"},
     {"log", "Log"},
     {"logical_and", "And"},
@@ -75,20 +78,14 @@ bool is_whole(const Call& call, const Operand& operand) {
   return call.out.graph().value(operand.value).dtype == DType::kInt64;
 }
 
-Operand as_real(Call& call, const Operand& operand) {
-  constexpr int64_t kFloat = 1;  // of TensorProto
-  const ValueId result = call.out.emit("Cast", {operand}, {{"to", kFloat}});
-  call.out.graph().value(result).dtype = DType::kFloat32;
-  return {result};
-}
-
 /// Both operands; a whole number beside a real one becomes real, as size**-0.5 does.
 std::vector<Operand> both(Call& call) {
   std::vector<Operand> operands{call.tensor_or_number(0), call.tensor_or_number(1)};
   const Graph& graph = call.out.graph();
   for (size_t i = 0; i < 2; ++i) {
     const bool beside_real = is_floating(graph.value(operands[1 - i].value).dtype);
-    if (beside_real && is_whole(call, operands[i])) operands[i] = as_real(call, operands[i]);
+    if (beside_real && is_whole(call, operands[i]))
+      operands[i] = {call.out.real(operands[i].value)};
   }
   return operands;
 }
@@ -108,8 +105,8 @@ void quotient(Call& call, const std::string& how) {
   Operand b = call.tensor_or_number(1);
   const bool integers = is_whole(call, a) && is_whole(call, b);
   if (integers && how.empty()) {
-    a = as_real(call, a);
-    b = as_real(call, b);
+    a = {call.out.real(a.value)};
+    b = {call.out.real(b.value)};
   }
   call.require(how != "trunc" || integers);
   const ValueId ratio = call.out.emit("Div", {a, b});
@@ -158,6 +155,42 @@ void lower_square(Call& call) { call.give(call.out.emit("Mul", {call.tensor(0), 
 void lower_ne(Call& call) {
   const ValueId same = call.out.emit("Equal", {call.tensor_or_number(0), call.tensor_or_number(1)});
   call.give(call.out.emit("Not", {{same}}));
+}
+
+/// log2(x), log10(x): log(x) by the log of the base
+void lower_log_of_base(Call& call) {
+  const double base = call.op == "log2" ? 2 : 10;
+  const ValueId natural = call.out.emit("Log", {call.tensor(0)});
+  call.give(call.out.emit("Mul", {{natural}, {call.out.number(1 / std::log(base))}}));
+}
+
+void lower_log1p(Call& call) {
+  const ValueId more = call.out.emit("Add", {call.tensor(0), {call.out.number(1)}});
+  call.give(call.out.emit("Log", {{more}}));
+}
+
+void lower_expm1(Call& call) {
+  call.give(call.out.emit("Sub", {{call.out.emit("Exp", {call.tensor(0)})}, {call.out.number(1)}}));
+}
+
+void lower_erfc(Call& call) {
+  call.give(call.out.emit("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {call.tensor(0)})}}));
+}
+
+/// trunc(x): towards zero; frac(x): what trunc leaves
+void lower_trunc(Call& call) {
+  const Operand x = call.tensor(0);
+  const ValueId floor = call.out.emit("Floor", {{call.out.emit("Abs", {x})}});
+  const ValueId whole = call.out.emit("Mul", {{floor}, {call.out.emit("Sign", {x})}});
+  call.give(call.op == "trunc" || call.op == "fix" ? whole : call.out.emit("Sub", {x, {whole}}));
+}
+
+/// lerp(a, b, weight) = a + weight (b - a)
+void lower_lerp(Call& call) {
+  const Operand a = call.tensor(0);
+  const ValueId way = call.out.emit("Sub", {call.tensor(1), a});
+  const ValueId part = call.out.emit("Mul", {{way}, call.tensor_or_number(2)});
+  call.give(call.out.emit("Add", {a, {part}}));
 }
 
 /// where(condition, a, b)

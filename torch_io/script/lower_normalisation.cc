@@ -60,6 +60,21 @@ void lower_group_norm(Call& call) {
                           std::move(attributes)));
 }
 
+/// _weight_norm(v, g, dim): v by its norm over all other dimensions, times g
+void lower_weight_norm(Call& call) {
+  const Operand v = call.tensor(0);
+  const size_t rank = call.rank(v.value);
+  const int64_t kept = call.axis(call.integer(2), rank);
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < rank; ++d) {
+    if (static_cast<int64_t>(d) != kept) axes.push_back(static_cast<int64_t>(d));
+  }
+  const ValueId norm =
+      call.out.emit("ReduceL2", {v, {call.out.integers(axes)}}, {{"keepdims", int64_t{1}}});
+  const ValueId factor = call.out.emit("Div", {call.tensor(1), {norm}});
+  call.give(call.out.emit("Mul", {v, {factor}}));
+}
+
 /// instance_norm(x, w, b, mean, var, use_input_stats, momentum, eps, cudnn)
 void lower_instance_norm(Call& call) {
   if (!call.flag(5)) return batch_norm(call, call.number(7));

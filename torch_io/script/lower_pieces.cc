@@ -1,6 +1,7 @@
 // Putting tensors together and taking them apart: cat, chunk, slice, select, pad.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
@@ -9,6 +10,7 @@ namespace parsimony::torch_io::script {
 namespace {
 
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostParts = 256;
 
 int64_t axis_of(Call& call, size_t i, int64_t fallback = 0) {
   return call.axis(call.integer(i, fallback), call.rank(call.tensor(0).value));
@@ -17,8 +19,9 @@ int64_t axis_of(Call& call, size_t i, int64_t fallback = 0) {
 /// Gives the pieces as one list.
 void give_list(Call& call, const std::vector<ValueId>& pieces) {
   std::vector<Binding> items;
+  const bool views = !call.op.starts_with("unsafe_");
   for (const ValueId piece : pieces) {
-    call.out.alias(piece, call.tensor(0).value);
+    if (views) call.out.alias(piece, call.tensor(0).value);
     items.push_back(Binding::tensor(piece));
   }
   call.give(0, Binding::list(std::move(items)));
@@ -29,6 +32,40 @@ void split(Call& call, int64_t axis, const std::vector<Element>& sizes, bool equ
   call.out.origins().constants[operand].equal_parts = equal;
   give_list(call, call.out.emit_many("Split", {call.tensor(0), {operand}}, sizes.size(),
                                      {{"axis", axis}}));
+}
+
+/// From one index to before another, of the dimension of `x`.
+ValueId piece(Call& call, ValueId x, int64_t axis, ValueId from, ValueId to) {
+  return call.out.emit("Slice",
+                       {{x}, {from}, {to}, {call.out.integers({axis})}, {call.out.integers({1})}});
+}
+
+/// What lies beyond an end comes from the other end.
+void pad_round(Call& call, ValueId x, const std::vector<int64_t>& pairs) {
+  const auto rank = static_cast<int64_t>(call.rank(x));
+  for (size_t i = 0; i < pairs.size() / 2; ++i) {
+    const int64_t axis = rank - 1 - static_cast<int64_t>(i);
+    const int64_t before = pairs[2 * i];
+    const int64_t behind = pairs[2 * i + 1];
+    call.require(before >= 0 && behind >= 0);
+    std::vector<Operand> pieces{{x}};
+    const auto from = [&](int64_t number) { return call.out.integers({number}); };
+    if (before > 0)
+      pieces.insert(pieces.begin(), {piece(call, x, axis, from(-before), from(kEnd))});
+    if (behind > 0) pieces.push_back({piece(call, x, axis, from(0), from(behind))});
+    if (pieces.size() > 1) x = call.out.emit("Concat", pieces, {{"axis", axis}});
+  }
+  call.give(x);
+}
+
+/// Equal parts, as long as a size or a part of one.
+void split_by(Call& call, int64_t axis, const Element& size) {
+  const HostTensor* known = call.out.known(size.run_time);
+  call.require(known != nullptr && known->count() == 1 && !known->floating());
+  const int64_t each = known->ints.front();
+  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  call.require(each > 0 && total % each == 0 && total / each <= kMostParts);
+  split(call, axis, std::vector<Element>(static_cast<size_t>(total / each), size), true);
 }
 
 /// Pieces of `size`, of which the last may be smaller.
@@ -65,6 +102,39 @@ void lower_cat(Call& call) {
   call.give(call.out.emit("Concat", call.tensors(0), {{"axis", call.integer(1, 0)}}));
 }
 
+/// hstack(tensors), vstack(tensors), dstack(tensors) of tensors that have the dimension
+void lower_stack_along(Call& call) {
+  const std::vector<Operand> tensors = call.tensors(0);
+  const size_t rank = call.rank(tensors.front().value);
+  const size_t axis = call.op == "vstack" ? 0 : call.op == "dstack" ? 2 : rank == 1 ? 0 : 1;
+  call.require(rank > axis && (rank > 1 || call.op == "hstack"));
+  call.give(call.out.emit("Concat", tensors, {{"axis", static_cast<int64_t>(axis)}}));
+}
+
+/// meshgrid(vectors, indexing): each along a dimension of its own
+void lower_meshgrid(Call& call) {
+  const std::vector<Operand> vectors = call.tensors(0);
+  std::vector<size_t> dims(vectors.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  if (!call.none(1) && call.text(1) == "xy" && dims.size() > 1) std::swap(dims[0], dims[1]);
+  std::vector<int64_t> sizes(vectors.size());
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    const Shape shape = call.shape(vectors[i].value);
+    call.require(shape.size() <= 1);
+    sizes[dims[i]] = shape.empty() ? 1 : shape[0];
+  }
+  std::vector<ValueId> grids;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    std::vector<int64_t> along(vectors.size(), 1);
+    along[dims[i]] = -1;
+    const ValueId apart = call.out.emit("Reshape", {vectors[i], {call.out.integers(along)}});
+    grids.push_back(call.out.emit("Expand", {{apart}, {call.out.integers(sizes)}}));
+  }
+  std::vector<Binding> items;
+  for (const ValueId grid : grids) items.push_back(Binding::tensor(grid));
+  call.give(0, Binding::list(std::move(items)));
+}
+
 /// stack(tensors, dim)
 void lower_stack(Call& call) {
   std::vector<Operand> rows;
@@ -89,6 +159,7 @@ void lower_chunk(Call& call) {
 void lower_split(Call& call) {
   const int64_t axis = axis_of(call, 2);
   if (call.arg(1).is(Kind::kList)) return split(call, axis, call.elements(1), false);
+  if (call.arg(1).is(Kind::kNumber)) return split_by(call, axis, call.element(1));
   const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
   const int64_t size = call.integer(1);
   call.require(size > 0 && total > 0);
@@ -122,7 +193,7 @@ void lower_tensor_split(Call& call) {
 void lower_unbind(Call& call) {
   const int64_t axis = axis_of(call, 1);
   const int64_t count = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
-  call.require(count <= 256);
+  call.require(count <= kMostParts);
   std::vector<ValueId> pieces;
   for (int64_t i = 0; i < count; ++i) pieces.push_back(at_index(call, axis, {i}));
   give_list(call, pieces);
@@ -146,20 +217,31 @@ void lower_roll(Call& call) {
   const std::vector<int64_t> shifts = call.integers(1);
   const std::vector<int64_t> dims = call.integers(2);
   call.require(shifts.size() == dims.size());
-  const auto piece = [&](int64_t axis, int64_t from, int64_t to) {
-    return Operand{call.out.emit("Slice", {{x},
-                                           {call.out.integers({from})},
-                                           {call.out.integers({to})},
-                                           {call.out.integers({axis})},
-                                           {call.out.integers({1})}})};
-  };
   for (size_t i = 0; i < dims.size(); ++i) {
     if (shifts[i] == 0) continue;
     const int64_t axis = call.axis(dims[i], call.rank(x));
-    const int64_t at = -shifts[i];
-    x = call.out.emit("Concat", {piece(axis, at, kEnd), piece(axis, 0, at)}, {{"axis", axis}});
+    const ValueId at = call.out.integers({-shifts[i]}, {call.place(1, static_cast<int>(i))});
+    call.out.origins().constants[at].negated = true;
+    x = call.out.emit("Concat",
+                      {{piece(call, x, axis, at, call.out.integers({kEnd}))},
+                       {piece(call, x, axis, call.out.integers({0}), at)}},
+                      {{"axis", axis}});
   }
   call.give(x);
+}
+
+/// flip(x, dims): from the end to the beginning
+void lower_flip(Call& call) {
+  constexpr int64_t kBeginning = std::numeric_limits<int64_t>::min();
+  const Operand x = call.tensor(0);
+  std::vector<int64_t> axes = call.integers(1);
+  for (int64_t& axis : axes) axis = call.axis(axis, call.rank(x.value));
+  const auto every = [&](int64_t number) {
+    return Operand{call.out.integers(std::vector<int64_t>(axes.size(), number))};
+  };
+  if (axes.empty()) return call.give(x.value);
+  call.give(call.out.emit("Slice",
+                          {x, every(-1), every(kBeginning), {call.out.integers(axes)}, every(-1)}));
 }
 
 /// narrow(x, dim, start, length)
@@ -177,35 +259,6 @@ void lower_narrow(Call& call) {
 /// select(x, dim, index)
 void lower_select(Call& call) { call.give(at_index(call, axis_of(call, 1), call.element(2))); }
 
-/// index_select(x, dim, indices)
-void lower_index_select(Call& call) {
-  call.give(
-      call.out.emit("Gather", {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call, 1)}}));
-}
-
-/// index(x, [None, …, indices, None, …]): one list of indices
-void lower_index(Call& call) {
-  call.require(call.arg(1).is(Kind::kList));
-  const std::vector<Binding>& items = *call.arg(1).items;
-  int64_t axis = kNone;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].is(Kind::kNone)) continue;
-    call.require(items[i].is(Kind::kTensor) && axis == kNone);
-    axis = static_cast<int64_t>(i);
-  }
-  call.require(axis != kNone);
-  const ValueId indices = items[static_cast<size_t>(axis)].value;
-  call.require(call.out.graph().value(indices).dtype == DType::kInt64);
-  const Operand operand{indices, call.place(1, static_cast<int>(axis))};
-  call.give(call.out.emit("Gather", {call.tensor(0), operand}, {{"axis", axis}}));
-}
-
-/// gather(x, dim, indices, sparse_grad)
-void lower_gather(Call& call) {
-  call.give(call.out.emit("GatherElements", {call.tensor(0), call.tensor(2)},
-                          {{"axis", axis_of(call, 1)}}));
-}
-
 /// pad(x, pads, mode, value), constant_pad_nd(x, pads, value), reflection_pad2d(x, pads),
 /// replication_pad2d(x, pads): pairs from the last dimension backwards
 void lower_pad(Call& call) {
@@ -217,6 +270,7 @@ void lower_pad(Call& call) {
   if (call.op == "pad") mode = call.text(2);
   if (call.op.starts_with("reflection")) mode = "reflect";
   if (call.op.starts_with("replication") || mode == "replicate") mode = "edge";
+  if (mode == "circular") return pad_round(call, x.value, call.integers(1));
   call.require(mode == "constant" || mode == "reflect" || mode == "edge");
   std::vector<Element> pads(2 * rank);
   for (size_t i = 0; i < pairs.size() / 2; ++i) {

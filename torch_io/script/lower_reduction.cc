@@ -1,6 +1,7 @@
 // Sums, means and extremes over some dimensions.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
@@ -17,6 +18,20 @@ ValueId reduced(Call& call, const std::string& op, ValueId x, const std::vector<
 
 std::vector<int64_t> axes_in(Call& call, size_t i) {
   return call.none(i) ? std::vector<int64_t>{} : call.integers(i);
+}
+
+/// n / (n - correction) of the n elements that are reduced to one.
+ValueId corrected(Call& call, ValueId x, std::vector<int64_t> axes, int64_t correction) {
+  if (axes.empty()) {
+    axes.resize(call.rank(x));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  ValueId n = call.out.integer(1);
+  for (const int64_t axis : axes) {
+    n = call.out.emit("Mul", {{n}, {call.out.size_of_dim(x, axis)}});
+  }
+  const ValueId less = call.out.emit("Sub", {{n}, {call.out.integer(correction)}});
+  return call.out.emit("Div", {{call.out.real(n)}, {call.out.real(less)}});
 }
 
 struct Reduction {
@@ -75,16 +90,37 @@ void lower_norm(Call& call) {
                     call.flag(3)));
 }
 
-/// var(x, dims, unbiased, keepdim) without correction: the mean of squared deviations; std
+/// frobenius_norm(x, dims, keepdim)
+void lower_frobenius_norm(Call& call) {
+  call.give(reduced(call, "ReduceL2", call.tensor(0).value, axes_in(call, 1), call.flag(2)));
+}
+
+/// linalg_norm(x, p, dims, keepdim, dtype) of vectors
+void lower_linalg_norm(Call& call) {
+  const std::vector<int64_t> axes = axes_in(call, 2);
+  call.require(axes.size() == 1 && (call.none(1) || call.number(1) == 2));
+  call.give(reduced(call, "ReduceL2", call.tensor(0).value, axes, call.flag(3)));
+}
+
+/// var(x, unbiased), var(x, dims, unbiased or correction, keepdim): the mean of squared deviations,
+/// by n / (n - correction); std, and var_mean and std_mean with the mean behind it
 void lower_var(Call& call) {
-  call.require(call.size() == 4 && !call.none(2) && call.integer(2) == 0);
+  const bool whole = call.size() == 2;
+  call.require(whole || call.size() == 4);
   const ValueId x = call.tensor(0).value;
-  const std::vector<int64_t> axes = axes_in(call, 1);
+  const std::vector<int64_t> axes = whole ? std::vector<int64_t>{} : axes_in(call, 1);
+  const bool keep = !whole && call.flag(3);
   const ValueId mean = reduced(call, "ReduceMean", x, axes, true);
   const ValueId centred = call.out.emit("Sub", {{x}, {mean}});
   const ValueId squared = call.out.emit("Mul", {{centred}, {centred}});
-  const ValueId variance = reduced(call, "ReduceMean", squared, axes, call.flag(3));
-  call.give(call.op == "std" ? call.out.emit("Sqrt", {{variance}}) : variance);
+  ValueId result = reduced(call, "ReduceMean", squared, axes, keep);
+  if (const int64_t correction = call.integer(whole ? 1 : 2, 1); correction != 0) {
+    result = call.out.emit("Mul", {{result}, {corrected(call, x, axes, correction)}});
+  }
+  if (call.op.starts_with("std")) result = call.out.emit("Sqrt", {{result}});
+  call.give(result);
+  if (!call.op.ends_with("_mean")) return;
+  call.give(1, Binding::tensor(keep ? mean : reduced(call, "ReduceMean", x, axes, false)));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -83,6 +83,28 @@ void lower_transpose(Call& call) {
   permuted(call, perm);
 }
 
+/// movedim(x, from, to): the others keep their order
+void lower_movedim(Call& call) {
+  const size_t rank = call.rank(call.tensor(0).value);
+  const std::vector<int64_t> from = call.integers(1);
+  const std::vector<int64_t> to = call.integers(2);
+  call.require(from.size() == to.size());
+  std::vector<int64_t> perm(rank, kNone);
+  std::vector<bool> moves(rank, false);
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t axis = call.axis(from[i], rank);
+    perm[static_cast<size_t>(call.axis(to[i], rank))] = axis;
+    moves[static_cast<size_t>(axis)] = true;
+  }
+  int64_t next = 0;
+  for (int64_t& axis : perm) {
+    if (axis != kNone) continue;
+    while (moves[static_cast<size_t>(next)]) ++next;
+    axis = next++;
+  }
+  permuted(call, perm);
+}
+
 /// t(x): the transpose of a matrix, and a vector as it is
 void lower_t(Call& call) {
   const ValueId x = call.tensor(0).value;
@@ -94,17 +116,18 @@ void lower_t(Call& call) {
 /// squeeze(x), squeeze(x, dim): a dimension that is not 1 stays
 void lower_squeeze(Call& call) {
   const Operand x = call.tensor(0);
-  if (call.size() < 2) return call.give_view(call.out.emit("Squeeze", {x}), x.value);
   const Shape shape = call.shape(x.value);
+  std::vector<int64_t> dims(shape.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  const bool named = call.size() > 1;
   std::vector<int64_t> axes;
-  for (const int64_t dim : call.integers(1)) {
+  for (const int64_t dim : named ? call.integers(1) : dims) {
     if (shape.empty()) return call.give(x.value);
     const int64_t axis = call.axis(dim, shape.size());
     if (shape[static_cast<size_t>(axis)] == 1) {
       axes.push_back(axis);
-    } else {
-      // Were it cut down to 1, it would go.
-      call.out.graph().value(x.value).captured = true;
+    } else if (named) {
+      call.out.pin_axis(x.value, axis);  // were it cut down to 1, it would go
     }
   }
   if (axes.empty()) return call.give(x.value);
@@ -140,11 +163,14 @@ void lower_view_as(Call& call) {
   call.give_view(call.out.emit("Reshape", {x, {sizes}}), x.value);
 }
 
-/// repeat(x, times): missing dimensions come first
+/// repeat(x, times): missing dimensions come first; tile(x, times), where missing times do
 void lower_repeat(Call& call) {
   Operand x = call.tensor(0);
-  const std::vector<Element> times = call.elements(1);
+  std::vector<Element> times = call.elements(1);
   const size_t rank = call.rank(x.value);
+  if (call.op == "tile" && times.size() < rank) {
+    times.insert(times.begin(), rank - times.size(), Element{1});
+  }
   call.require(times.size() >= rank);
   if (times.size() > rank) {
     std::vector<int64_t> axes(times.size() - rank);

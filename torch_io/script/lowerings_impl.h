@@ -29,6 +29,7 @@ void lower_batch_norm(Call& call);
 void lower_layer_norm(Call& call);
 void lower_group_norm(Call& call);
 void lower_instance_norm(Call& call);
+void lower_weight_norm(Call& call);
 
 // lower_activation.cc
 void lower_clamp(Call& call);
@@ -44,6 +45,8 @@ void lower_softplus(Call& call);
 void lower_log_sigmoid(Call& call);
 void lower_prelu(Call& call);
 void lower_glu(Call& call);
+void lower_shrink(Call& call);
+void lower_threshold(Call& call);
 void lower_softmax(Call& call);
 void lower_log_softmax(Call& call);
 
@@ -58,6 +61,12 @@ void lower_floor_divide(Call& call);
 void lower_rsqrt(Call& call);
 void lower_square(Call& call);
 void lower_ne(Call& call);
+void lower_log_of_base(Call& call);
+void lower_log1p(Call& call);
+void lower_expm1(Call& call);
+void lower_erfc(Call& call);
+void lower_trunc(Call& call);
+void lower_lerp(Call& call);
 void lower_where(Call& call);
 void lower_masked_fill(Call& call);
 void lower_addcmul(Call& call);
@@ -76,6 +85,7 @@ void lower_fill(Call& call);
 void lower_full(Call& call);
 void lower_full_like(Call& call);
 void lower_arange(Call& call);
+void lower_linspace(Call& call);
 
 // lower_shape.cc
 void lower_view(Call& call);
@@ -83,6 +93,7 @@ void lower_flatten(Call& call);
 void lower_unflatten(Call& call);
 void lower_permute(Call& call);
 void lower_transpose(Call& call);
+void lower_movedim(Call& call);
 void lower_t(Call& call);
 void lower_squeeze(Call& call);
 void lower_unsqueeze(Call& call);
@@ -96,24 +107,41 @@ void lower_channel_shuffle(Call& call);
 // lower_pieces.cc
 void lower_cat(Call& call);
 void lower_stack(Call& call);
+void lower_stack_along(Call& call);
+void lower_meshgrid(Call& call);
 void lower_chunk(Call& call);
 void lower_split(Call& call);
 void lower_tensor_split(Call& call);
 void lower_unbind(Call& call);
 void lower_slice(Call& call);
+void lower_flip(Call& call);
 void lower_narrow(Call& call);
 void lower_roll(Call& call);
 void lower_select(Call& call);
+void lower_pad(Call& call);
+
+// lower_indexing.cc
 void lower_index_select(Call& call);
 void lower_index(Call& call);
 void lower_gather(Call& call);
-void lower_pad(Call& call);
+void lower_scatter(Call& call);
+void lower_index_add(Call& call);
+
+// lower_windows.cc
+void lower_unfold(Call& call);
+void lower_im2col(Call& call);
+void lower_pixel_unshuffle(Call& call);
+void lower_grid_sampler(Call& call);
+void lower_topk(Call& call);
+void lower_sort(Call& call);
 
 // lower_reduction.cc
 void lower_reduce(Call& call);
 void lower_max_min(Call& call);
 void lower_arg(Call& call);
 void lower_norm(Call& call);
+void lower_frobenius_norm(Call& call);
+void lower_linalg_norm(Call& call);
 void lower_var(Call& call);
 
 // lower_recurrent.cc

@@ -118,12 +118,6 @@ Binding Interpreter::run_time(const Binding& number) {
                                                    : builder_.integer(number.integer));
 }
 
-ValueId Interpreter::real(ValueId number) {
-  const ValueId result = builder_.emit("Cast", {{number}}, {{"to", int64_t{1}}});
-  graph_.value(result).dtype = DType::kFloat32;
-  return result;
-}
-
 /// How `for i in range(start, stop, step)` is spelled: as a count and as i of a round.
 Binding Interpreter::range_number(const std::string& op, const Binding& start,
                                   const Binding& second, const Binding& third) {
@@ -167,7 +161,7 @@ bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
     result = Binding::run_time(builder_.emit(std::string(operation->onnx), {{x}, {y}}));
   } else if (op == "div" || op == "pow") {  // of integers too it is a fraction
     const std::string name = op == "div" ? "Div" : "Pow";
-    result = Binding::run_time(builder_.emit(name, {{real(x)}, {real(y)}}));
+    result = Binding::run_time(builder_.emit(name, {{builder_.real(x)}, {builder_.real(y)}}));
   } else if (op == "eq" || op == "ne") {
     const ValueId same = builder_.emit("Equal", {{x}, {y}});
     result = Binding::run_time(op == "eq" ? same : builder_.emit("Not", {{same}}));

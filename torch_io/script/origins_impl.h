@@ -55,6 +55,7 @@ struct Home {
 /// How a constant operand is written. Elements without a place can not be changed.
 struct Written {
   std::vector<Place> elements;
+  bool negated = false;             ///< written with the other sign: the shift of a roll
   bool equal_parts = false;         ///< the operator makes equal parts; says nothing of their size
   int start_of = parsimony::kNone;  ///< the length stands there, beside this constant as start
 };
@@ -64,6 +65,8 @@ struct Origins {
   std::shared_ptr<torch::jit::Graph> graph;  ///< its forward, inlined in place
   std::vector<torch::jit::Node*> calls;
   std::unordered_map<ValueId, Written> constants;
+  /// Of lists that are put together from others; 0 where rounds of a loop make longer ones.
+  std::unordered_map<const torch::jit::Value*, size_t> lengths;
   std::unordered_map<NodeId, std::vector<Place>> operands;
   std::unordered_map<NodeId, std::vector<std::pair<std::string, Place>>> attributes;
   std::vector<Follower> followers;

@@ -86,9 +86,15 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
     result = Binding::run_time(builder_.emit(op == "neg" ? "Neg" : "Not", {{x.value}}));
     return true;
   }
-  if (op == "sqrt" && x.is_number()) {
-    result = x.fixed_number() ? Binding::of_float(std::sqrt(x.as_double()))
-                              : Binding::run_time(builder_.emit("Sqrt", {{real(x.value)}}));
+  if ((op == "sqrt" || op == "log") && x.is_number()) {
+    const bool root = op == "sqrt";
+    if (x.fixed_number()) {
+      const double of = x.as_double();
+      result = Binding::of_float(root ? std::sqrt(of) : std::log(of));
+    } else {
+      const ValueId real = builder_.real(x.value);
+      result = Binding::run_time(builder_.emit(root ? "Sqrt" : "Log", {{real}}));
+    }
     return true;
   }
   if (!to_number) return false;
@@ -102,7 +108,8 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
   } else if (x.is(Kind::kNumber) || x.is(Kind::kTensor)) {
     // What a tensor holds is known only if it was computed from sizes.
     const bool known = x.is(Kind::kNumber) || builder_.known(x.value) != nullptr;
-    if (known) result = Binding::run_time(x.value);
+    const bool rounds = op.starts_with("Int") && is_floating(graph_.value(x.value).dtype);
+    if (known) result = Binding::run_time(rounds ? builder_.whole(x.value) : x.value);
   }
   return true;
 }

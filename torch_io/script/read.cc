@@ -2,7 +2,12 @@
 
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "parsimony/graph/rule.h"
 #include "parsimony/torch_io/script/beside_forward_impl.h"
+#include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
 
@@ -10,30 +15,102 @@ namespace parsimony::torch_io {
 
 namespace jit = torch::jit;
 
-ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>& inputs) {
-  if (!module.find_method("forward")) throw script::errors::no_forward();
+namespace {
+
+std::vector<std::string> notes_of(const jit::Module& module) {
+  std::vector<std::string> notes;
+  for (const std::string& method : script::uncalled_methods(module)) {
+    notes.push_back("method \"" + method +
+                    "\" is not followed, for forward does not call it: it may not run with what "
+                    "is smaller");
+  }
+  return notes;
+}
+
+/// The inputs with the types that following the program has found.
+std::vector<InputSpec> typed(std::vector<InputSpec> inputs, const Graph& graph) {
+  for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i) {
+    inputs[i].dtype = graph.value(graph.inputs[i]).dtype;
+  }
+  return inputs;
+}
+
+/// Into an empty result, whose origins have module and graph.
+script::Interpreter follow(ScriptGraph& result, const std::vector<InputSpec>& inputs,
+                           script::Measurements measured) {
+  script::Interpreter interpreter(result.graph, *result.origins, std::move(measured));
+  interpreter.run(inputs);
+  result.results = interpreter.result_names();
+  result.numbers = interpreter.result_numbers();
+  return interpreter;
+}
+
+/// Tries the changes, in their order, on an editor that is thrown away.
+std::vector<NodeId> unwritable(const ScriptGraph& script, const std::vector<Patch>& patches) {
+  std::vector<NodeId> nodes;
+  ScriptEditor trial(script);
+  for (const Patch& patch : patches) {
+    const std::string& key = key_of(script.graph, script.graph.node(patch.node));
+    try {
+      if (patch.input >= 0) {
+        trial.set_input(key, patch.input, patch.to);
+      } else if (!patch.to.floating()) {
+        trial.set_attribute(key, patch.what, patch.to.ints);
+      }
+    } catch (const UnsupportedError&) {
+      nodes.push_back(patch.node);
+    }
+  }
+  for (const Patch& patch : patches) {
+    const std::string& key = key_of(script.graph, script.graph.node(patch.node));
+    if (!trial.can_write(key)) nodes.push_back(patch.node);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+ScriptGraph begun(const jit::Module& module, const std::shared_ptr<jit::Graph>& graph) {
   ScriptGraph result;
   result.origins = std::make_shared<script::Origins>();
-  script::Origins& origins = *result.origins;
+  result.origins->module = module;
+  result.origins->graph = graph;
+  return result;
+}
+
+ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs) {
+  const std::shared_ptr<jit::Graph> graph = module.get_method("forward").graph();
+  jit::Inline(*graph);
+  ScriptGraph result = begun(module, graph);
+  const std::vector<jit::Value*> unmeasured = follow(result, inputs, {}).unmeasured();
+  if (unmeasured.empty()) return result;
+  script::Measurements measured =
+      script::measure(module, graph, unmeasured, typed(inputs, result.graph));
+  if (measured.empty()) return result;
+  result = begun(module, graph);
+  follow(result, inputs, std::move(measured));
+  return result;
+}
+
+}  // namespace
+
+ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>& inputs) {
+  if (!module.find_method("forward")) throw script::errors::no_forward();
   try {
-    origins.module = module.clone(/*inplace=*/true);  // the tensors are shared
-    origins.graph = origins.module.get_method("forward").graph();
-    for (const std::string& method : script::uncalled_methods(origins.module)) {
-      result.graph.notes.push_back("method \"" + method +
-                                   "\" is not followed, for forward does not call it: it may not "
-                                   "run with what is smaller");
-    }
-    jit::Inline(*origins.graph);
-    script::Interpreter interpreter(result.graph, origins);
-    interpreter.run(inputs);
-    result.results = interpreter.result_names();
-    result.numbers = interpreter.result_numbers();
+    const jit::Module own = module.clone(/*inplace=*/true);  // the tensors are shared
+    std::vector<std::string> notes = notes_of(own);          // before calls are inlined
+    ScriptGraph result = read(own, inputs);
+    result.graph.notes = std::move(notes);
+    result.graph.unwritable = [origins = result.origins](const Graph& graph,
+                                                         const std::vector<Patch>& patches) {
+      return unwritable({graph, origins, {}, 0}, patches);
+    };
+    return result;
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // libtorch has several kinds
     throw script::errors::cannot_read(script::first_line(error));
   }
-  return result;
 }
 
 bool is_made_up(const ScriptGraph& script, const std::string& weight) {

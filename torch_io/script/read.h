@@ -33,7 +33,8 @@ struct ScriptGraph {
 /// Follows the module's `forward` for inputs of the given sizes, in evaluation mode whatever the
 /// module's mode is. Conditions that the constants of the module, ranks or the sizes of `inputs`
 /// decide are followed into the block that is taken; other control flow, and operators that are not
-/// known, stay whole and so does what they touch. Nothing is run.
+/// known, stay whole and so does what they touch. Where there are such, the module is run on random
+/// numbers to know the sizes of what they give; else nothing is run.
 ///
 ///     ScriptGraph script = read_script(torch::jit::load("net.pt"), {{{1, 3, 32, 32}, {}}});
 ///     Pruning pruning = plan_pruning(script.graph, config);

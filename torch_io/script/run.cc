@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/passes/tensorexpr_fuser.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <memory>
 #include <utility>
@@ -113,19 +114,50 @@ class Unfused {
   bool fuses_ = jit::tensorExprFuserEnabled();
 };
 
+/// What every run of a program happens in.
+class Circumstances {
+ public:
+  explicit Circumstances(const jit::Module& module)
+      : evaluating_(module), state_(module.buffers()), widened_(module) {}
+
+  std::vector<at::Tensor> inputs(const std::vector<at::Tensor>& tensors) const {
+    return widened_.inputs(tensors);
+  }
+
+ private:
+  at::NoGradGuard no_grad_;
+  Unfused unfused_;
+  EvaluatingScript evaluating_;
+  Preserved state_;
+  WidenedScript widened_;
+};
+
 }  // namespace
 
 Computation script_run(const jit::Module& module) {
   return [module = jit::Module(module)](const std::vector<at::Tensor>& inputs) mutable {
-    const at::NoGradGuard no_grad;
-    const Unfused unfused;
-    const EvaluatingScript evaluating(module);
-    const Preserved state(module.buffers());
-    const WidenedScript widened(module);
+    const Circumstances around(module);
     std::vector<at::Tensor> outputs;
-    flatten(module.forward(arguments(module, widened.inputs(inputs))), outputs);
+    flatten(module.forward(arguments(module, around.inputs(inputs))), outputs);
     return outputs;
   };
+}
+
+std::vector<c10::IValue> run_graph(const jit::Module& module,
+                                   const std::shared_ptr<jit::Graph>& graph,
+                                   const std::vector<at::Tensor>& inputs) {
+  const Circumstances around(module);
+  const auto& schema = module.get_method("forward").function().getSchema().arguments();
+  jit::Stack stack{module._ivalue()};
+  for (c10::IValue& argument : arguments(module, around.inputs(inputs))) {
+    stack.push_back(std::move(argument));
+  }
+  for (size_t i = stack.size(); i < schema.size(); ++i) {
+    stack.push_back(schema[i].default_value().value_or(c10::IValue()));
+  }
+  const jit::Code code(graph, "forward");
+  jit::InterpreterState(code).run(stack);
+  return stack;
 }
 
 BoundComputation bound_script(const jit::Module& module, const std::vector<at::Tensor>& inputs) {

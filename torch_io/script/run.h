@@ -15,8 +15,14 @@ namespace parsimony::torch_io {
 /// too.
 Computation script_run(const torch::jit::Module& module);
 
-/// The same on inputs that stay, without what `script_run` does around each call: the module is in
-/// evaluation mode, and its buffers go their own way, until the result is gone.
+/// What `graph` gives in the same circumstances: a graph of the arguments of `forward`, which is
+/// the module's. Arguments beyond `inputs` are their defaults.
+std::vector<c10::IValue> run_graph(const torch::jit::Module& module,
+                                   const std::shared_ptr<torch::jit::Graph>& graph,
+                                   const std::vector<at::Tensor>& inputs);
+
+/// The same as `script_run` on inputs that stay, without what `script_run` does around each call:
+/// the module is in evaluation mode, and its buffers go their own way, until the result is gone.
 BoundComputation bound_script(const torch::jit::Module& module,
                               const std::vector<at::Tensor>& inputs);
 

@@ -69,8 +69,7 @@ void Interpreter::pin_sizes_behind(const std::string& op, ValueId number) {
       continue;
     }
     builder_.begin(op);
-    builder_.keep(builder_.emit("Gather", {{size.value}, {builder_.integer(0)}},
-                                {{"axis", int64_t{size.dim}}}));
+    builder_.pin_axis(size.value, size.dim);
   }
 }
 

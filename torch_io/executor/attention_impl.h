@@ -1,0 +1,46 @@
+// What the operators of attention share. Sizes: n batches, h heads, s queries, t keys, d dimensions
+// of a head.
+#pragma once
+
+#include "parsimony/torch_io/executor/call_impl.h"
+
+namespace parsimony::executor {
+
+/// Queries, keys and values as [n h l d].
+struct Parts {
+  at::Tensor q;
+  at::Tensor k;
+  at::Tensor v;
+};
+
+/// What comes between the scores and their softmax. Tensors broadcast to [n h s t].
+struct Looks {
+  at::Tensor bias;
+  at::Tensor visible;     ///< boolean; undefined: every key is
+  double hidden = -1e30;  ///< added for the keys that are not
+  double cap = 0;         ///< scores become cap tanh(score / cap)
+  bool caps_bias = false;
+  at::Tensor sink;  ///< [h]: the score of one more key, which has no value
+};
+
+/// [n l (h d)] or [n h l d] as [n h l d].
+at::Tensor by_heads(const at::Tensor& x, int64_t heads);
+/// [n h l d] as [n l (h d)].
+at::Tensor joined(const at::Tensor& y);
+int64_t heads_of(const Call& call, const char* name);
+
+/// Softmax of the scores over the values; fewer heads of keys serve several of queries.
+at::Tensor attended(const Call& call, const Parts& parts, const Looks& looks);
+
+/// Where no key comes after its query, of which the first follows `before` keys. [s t]
+at::Tensor none_later(int64_t queries, int64_t keys, int64_t before);
+
+/// Dimensions (a, b) in pairs become (a cos - b sin, a sin + b cos): halves of a head, or
+/// neighbours. The tables are [.. l pairs]; what is beyond their pairs stays.
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                   bool neighbours);
+
+/// @throws UnsupportedError if found
+void refuse(const Call& call, bool found, std::string_view what);
+
+}  // namespace parsimony::executor

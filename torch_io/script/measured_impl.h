@@ -1,0 +1,31 @@
+// The sizes of what no lowering knows, from running the program.
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony::torch_io::script {
+
+struct Measured {
+  Shape dims;
+  DType dtype = DType::kUnknown;
+};
+
+using Measurements = std::unordered_map<const torch::jit::Value*, Measured>;
+
+/// Runs `graph`, the module's `forward`, twice on random numbers. `values` are tensors of its
+/// outermost block; those whose sizes the numbers decide are left out, and all where it does not
+/// run.
+/// @param inputs of `forward`, in order, with shape and type
+Measurements measure(const torch::jit::Module& module,
+                     const std::shared_ptr<torch::jit::Graph>& graph,
+                     const std::vector<torch::jit::Value*>& values,
+                     const std::vector<InputSpec>& inputs);
+
+}  // namespace parsimony::torch_io::script
