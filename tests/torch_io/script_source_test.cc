@@ -589,6 +589,21 @@ def forward(self, x):
   expect_exact(net, {at::randn({4, 6})}, 1);
 }
 
+TEST(ScriptSource, SizesOfPartsThatWouldShrinkAreWrittenDown) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    parts = torch.split_with_sizes(self.w3, [y.size(-1), y.size(-1) * 2])
+    return torch.linear(torch.linear(y, parts[0]), self.w2, self.b2), torch.linear(y, parts[1])
+)",
+                              [] {
+                                auto parts = two_layers();
+                                parts.emplace_back("w3", at::randn({24, 8}));
+                                return parts;
+                              }());
+  expect_exact(net, {at::randn({4, 6})}, 1);
+}
+
 TEST(ScriptSource, ListsThatArePutTogetherAreWrittenAnew) {
   const Module net = scripted(R"(
 def forward(self, x):

@@ -86,7 +86,8 @@ struct ScriptEditor::Impl {
     const c10::IValue& before = it->second.value;
     const bool same =
         (before.isInt() && value.isInt() && before.toInt() == value.toInt()) ||
-        (before.isDouble() && value.isDouble() && before.toDouble() == value.toDouble());
+        (before.isDouble() && value.isDouble() && before.toDouble() == value.toDouble()) ||
+        (before.isIntList() && value.isIntList() && before.toIntVector() == value.toIntVector());
     if (!same) throw errors::shared_place(node_key, what);
   }
 
@@ -278,10 +279,14 @@ void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input
   jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
   if (static_cast<size_t>(place.input) >= call->inputs().size()) throw errors::no_scale(key);
   c10::TypePtr type = call->input(static_cast<size_t>(place.input))->type();
-  if (const auto list = type->cast<c10::ListType>()) type = list->getElementType();
+  const auto list = type->cast<c10::ListType>();
+  if (list) type = list->getElementType();
   const bool scalar = !type->isSubtypeOf(*c10::TensorType::get()) && to.count() == 1;
   if (scalar && to.floating()) return change(place, to.floats[0], key, input_name(input));
   if (scalar) return change(place, to.ints[0], key, input_name(input));
+  if (list && type->kind() == c10::TypeKind::IntType) {
+    return change(place, to.ints, key, input_name(input));
+  }
   change(place, to_tensor(to), key, input_name(input));
 }
 
@@ -297,6 +302,9 @@ void ScriptEditor::set_input(const std::string& key, int input, const HostTensor
   const auto found = impl_->origins->constants.find(value);
   if (found == impl_->origins->constants.end()) return impl_->set_tensor(key, id, input, constant);
   const Written& written = found->second;
+  if (impl_->graph.value(value).weight == kNone) {  // put together when the program runs
+    return impl_->set_split(key, id, constant, written.equal_parts);
+  }
   const HostTensor from = to_host(impl_->graph.weight(impl_->graph.value(value).weight));
   if (constant.floating()) return impl_->set_tensor(key, id, input, constant);
   const bool placed = std::any_of(written.elements.begin(), written.elements.end(),
