@@ -73,8 +73,10 @@ Layers::Layers(const Graph& graph)
 
 bool Layers::is_constant(const Node& node) const {
   const auto is_known = [&](ValueId v) { return v == kNone || constant_[static_cast<size_t>(v)]; };
-  return !node.inputs.empty() && !node.has_subgraph &&
-         std::all_of(node.inputs.begin(), node.inputs.end(), is_known);
+  if (node.inputs.empty() || node.has_subgraph) return false;
+  // Where a weight is taken apart may depend on sizes.
+  if (node.op == "Split" || node.op == "Slice") return is_known(node.inputs.front());
+  return std::all_of(node.inputs.begin(), node.inputs.end(), is_known);
 }
 
 std::vector<ValueId> Layers::weights(NodeId layer) const {
