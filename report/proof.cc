@@ -24,11 +24,11 @@ std::string output_table(const Proof& proof) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.difference > b.difference; });
   rows.resize(std::min(rows.size(), kMostChoices));
+  const int64_t left = std::ssize(proof.choices) - std::ssize(rows);
   rows.insert(rows.begin(), proof.outputs.begin(), proof.outputs.end());
   for (const OutputDifference& one : rows) {
     table.add({printable(one.name), brief(one.difference), brief(one.tolerance)});
   }
-  const size_t left = proof.choices.size() - std::min(proof.choices.size(), kMostChoices);
   if (left > 0) table.add({"and " + counted(left, "choice") + " that differ less", "", ""});
   return table.text();
 }
@@ -53,7 +53,7 @@ std::string to_text(const Proof& proof, bool all, const Plan& plan) {
           original(proof, plan) + ", on " + counted(proof.inputs, "random input") + ".\n";
   if (!proof.choices.empty()) {
     text += "note: the small network chose from the original's numbers at " +
-            counted(proof.choices.size(), "place") +
+            counted(std::ssize(proof.choices), "place") +
             " such as TopK or a comparison, where a last bit decides; what it had itself to choose "
             "from was compared as well\n";
   }
