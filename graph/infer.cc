@@ -199,7 +199,8 @@ class Inference {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       const auto v = static_cast<size_t>(node.outputs[i]);
-      settle(v, i < shapes.size() && shapes[i] ? shapes[i] : symbols_.resolve(graph_.values[v]));
+      const bool inferred = i < shapes.size() && shapes[i];
+      settle(v, inferred ? std::move(shapes[i]) : symbols_.resolve(graph_.values[v]));
       if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
     }
   }

@@ -192,8 +192,9 @@ bool Lines::is_scale(const Value& value) const {
   if (!is_floating(graph_.weight(value.weight).dtype)) return false;
   return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
     const Node& node = graph_.node(use.node);
-    if (node.op == "Shape" || node.op == "Size" || node.outputs.empty()) return false;
-    return node.outputs[0] != kNone && facts_.computed[static_cast<size_t>(node.outputs[0])];
+    if (node.outputs.empty() || node.outputs[0] == kNone) return false;
+    const bool evaluated = facts_.computed[static_cast<size_t>(node.outputs[0])];
+    return evaluated && node.op != "Shape" && node.op != "Size";
   });
 }
 
