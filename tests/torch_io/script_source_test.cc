@@ -29,6 +29,15 @@ std::vector<std::pair<std::string, Tensor>> two_layers(int64_t in = 6, int64_t h
           {"b2", at::randn({out})}};
 }
 
+using Named = std::pair<std::string, at::IntArrayRef>;
+
+/// The two layers, and matrices of these sizes.
+std::vector<std::pair<std::string, Tensor>> two_layers_and(std::initializer_list<Named> more) {
+  auto parts = two_layers();
+  for (const auto& [name, sizes] : more) parts.emplace_back(name, at::randn(sizes));
+  return parts;
+}
+
 Pruned expect_exact(const Module& module, const std::vector<c10::IValue>& inputs, size_t groups,
                     const PruneRequest& request = {}) {
   Pruned pruned = prune(module, inputs, request);
@@ -555,17 +564,14 @@ def forward(self, x):
     y = torch.linear(y, self.w3)
     return torch.linear(torch.relu(y), self.w2, self.b2)
 )",
-                              [] {
-                                auto parts = two_layers();
-                                parts.emplace_back("w3", at::randn({8, 8}));
-                                return parts;
-                              }());
+                              two_layers_and({{"w3", {8, 8}}}));
   const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
   EXPECT_TRUE(is_whole(pruned, "w1[0]", "unknown operator logcumsumexp"));
 }
 
 TEST(ScriptSource, WhatCannotBeWrittenStaysWhole) {
-  const Module net = scripted(R"(
+  const Module net =
+      scripted(R"(
 def forward(self, x):
     parts = [torch.relu(torch.linear(x, self.w1)), torch.relu(torch.linear(x, self.w3))]
     weights = [self.w4, self.w5]
@@ -575,16 +581,7 @@ def forward(self, x):
         y = y + torch.linear(parts[i].view([4, 8]), weights[i])
     return y, parts[1]
 )",
-                              [] {
-                                auto parts = two_layers();
-                                for (const char* name : {"w3", "w6"}) {
-                                  parts.emplace_back(name, at::randn({8, 6}));
-                                }
-                                for (const char* name : {"w4", "w5"}) {
-                                  parts.emplace_back(name, at::randn({3, 8}));
-                                }
-                                return parts;
-                              }());
+               two_layers_and({{"w3", {8, 6}}, {"w6", {8, 6}}, {"w4", {3, 8}}, {"w5", {3, 8}}}));
   // One round of the loop would want another number than the other.
   expect_exact(net, {at::randn({4, 6})}, 1);
 }
@@ -596,11 +593,7 @@ def forward(self, x):
     parts = torch.split_with_sizes(self.w3, [y.size(-1), y.size(-1) * 2])
     return torch.linear(torch.linear(y, parts[0]), self.w2, self.b2), torch.linear(y, parts[1])
 )",
-                              [] {
-                                auto parts = two_layers();
-                                parts.emplace_back("w3", at::randn({24, 8}));
-                                return parts;
-                              }());
+                              two_layers_and({{"w3", {24, 8}}}));
   expect_exact(net, {at::randn({4, 6})}, 2);
 }
 
@@ -612,11 +605,7 @@ def forward(self, x):
     y = torch.linear(y.view(y.size()[:-2] + [8]), self.w3)
     return torch.linear(torch.relu(y), self.w2, self.b2)
 )",
-                              [] {
-                                auto parts = two_layers();
-                                parts.emplace_back("w3", at::randn({8, 8}));
-                                return parts;
-                              }());
+                              two_layers_and({{"w3", {8, 8}}}));
   expect_exact(net, {at::randn({4, 6})}, 2);
 }
 
