@@ -173,6 +173,7 @@ class PruneRun {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
     report_.inputs = input_rows(graph, analysis.sample, analysis.probe);
+    report_.uncounted = uncounted(graph, analysis.sample);
     report_.before = pruning_.dense;
     if (!options_.verify) report_.proof.not_run = "switched off by --no-verify";
     if (pruning_.plan.empty()) report_.proof.not_run = "nothing was pruned";

@@ -306,14 +306,22 @@ Effect effect_of(const NodeView& view) {
   return rule->effect_of != nullptr ? rule->effect_of(view) : rule->effect;
 }
 
+namespace {
+
+bool multiplies(const notation::Line& line) {
+  return std::ranges::any_of(line.alternatives,
+                             [](const notation::Alternative& each) { return !each.macs.empty(); });
+}
+
+}  // namespace
+
 std::optional<MacsFormula> macs_formula(const NodeView& view) {
   const Rule* rule = find_rule(view.node().domain, view.node().op);
   if (rule == nullptr || has_unknown_shape(view)) return std::nullopt;
   std::optional<notation::Line> own;  // what was found points into it
   if (rule->line_of != nullptr) own = rule->line_of(view);
   const notation::Line* line = own ? &*own : compiled(*rule);
-  const auto multiplies = [](const notation::Alternative& each) { return !each.macs.empty(); };
-  if (line == nullptr || std::ranges::none_of(line->alternatives, multiplies)) return std::nullopt;
+  if (line == nullptr || !multiplies(*line)) return std::nullopt;
   const auto found = match(*line, view);
   if (!found || found->alternative->macs.empty()) return std::nullopt;
   MacsFormula formula;
@@ -338,6 +346,15 @@ int64_t macs(const NodeView& view) {
     sum += sizes;
   }
   return sum;
+}
+
+bool hides_macs(const NodeView& view) {
+  if (view.node().has_subgraph) return true;
+  const Rule* rule = find_rule(view.node().domain, view.node().op);
+  if (rule == nullptr) return true;
+  const notation::Line* line = compiled(*rule);
+  const bool may_multiply = rule->line_of != nullptr || (line != nullptr && multiplies(*line));
+  return may_multiply && has_unknown_shape(view);
 }
 
 void patch_bindings(PatchView& view) {

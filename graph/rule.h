@@ -173,6 +173,10 @@ std::optional<MacsFormula> macs_formula(const NodeView& view);
 /// Multiply-adds of one node; 0 where the operator has none.
 int64_t macs(const NodeView& view);
 
+/// May the node have multiply-adds that `macs` does not know? The operator is unknown, its bodies
+/// are not followed, or it multiplies what has no known shape.
+bool hides_macs(const NodeView& view);
+
 /// Attributes that the line binds to the size of a letter, changed if the letter shrank.
 void patch_bindings(PatchView& view);
 

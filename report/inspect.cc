@@ -81,6 +81,24 @@ std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const P
   return rows;
 }
 
+std::vector<std::string> uncounted(const Graph& graph, const Facts& facts) {
+  std::vector<std::string> labels;
+  for (const Node& node : graph.nodes) {
+    if (is_shape_arithmetic(facts, node) || !hides_macs(NodeView(graph, node, facts))) continue;
+    labels.push_back(label_of(graph, node) + " (" + node.op + ")");
+  }
+  return labels;
+}
+
+std::string macs_text(const std::vector<InputRow>& inputs,
+                      const std::vector<std::string>& uncounted) {
+  constexpr size_t kMost = 3;
+  std::string text = "MACs are counted for " + to_text(inputs) + ".\n";
+  if (uncounted.empty()) return text;
+  return text + "They leave out " + counted(static_cast<int64_t>(uncounted.size()), "node") +
+         " whose multiply-adds are not known: " + printable(listed(uncounted, kMost)) + ".\n";
+}
+
 std::string to_text(const std::vector<InputRow>& inputs) {
   std::string text;
   for (const InputRow& input : inputs) {
@@ -116,6 +134,7 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
   for (size_t w = 0; w < graph.weights.size(); ++w) {
     if (is_parameter[w]) result.params += graph.weights[w].count();
   }
+  result.uncounted = uncounted(graph, facts);
   result.groups = static_cast<int>(coupling.groups.size());
   for (const Group& group : coupling.groups) result.channels += group.size;
   return result;
@@ -140,7 +159,7 @@ std::string to_text(const Inspection& inspection, bool all) {
   table.add({"total", "", "", "", with_thousands(inspection.params),
              with_thousands(inspection.macs), counted(inspection.groups, "group")});
   std::string text = table.text();
-  text += "\nMACs are counted for " + to_text(inspection.inputs) + ".\n";
+  text += "\n" + macs_text(inspection.inputs, inspection.uncounted);
   if (left_out > 0) text += counted(left_out, "node") + " of shape arithmetic not shown (-v).\n";
   if (params < inspection.params) {
     text += counted(inspection.params - params, "parameter") + " in weights that no node reads.\n";
@@ -177,6 +196,7 @@ std::string to_json(const Inspection& inspection) {
                          {"totals",
                           {{"params", inspection.params},
                            {"macs", inspection.macs},
+                           {"uncounted", inspection.uncounted},
                            {"groups", inspection.groups},
                            {"channels", inspection.channels}}}};
   return dumped(document);

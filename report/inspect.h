@@ -36,11 +36,19 @@ struct Inspection {
   std::vector<NodeRow> nodes;
   int64_t params = 0;  ///< of the whole network, also of weights that no node reads
   int64_t macs = 0;
+  std::vector<std::string> uncounted;  ///< see `uncounted`
   int groups = 0;
   int64_t channels = 0;  ///< that can be removed, in all groups together
 };
 
 std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const Probe& probe);
+
+/// "If_0 (If)": nodes whose multiply-adds are not known (`hides_macs`) and not counted.
+std::vector<std::string> uncounted(const Graph& graph, const Facts& facts);
+
+/// What MACs are counted for and what they leave out, in lines.
+std::string macs_text(const std::vector<InputRow>& inputs,
+                      const std::vector<std::string>& uncounted);
 
 /// "image[2, 1, 28, 28]"; one after the other, with "(assumed)" where sizes are.
 std::string to_text(const std::vector<InputRow>& inputs);

@@ -298,7 +298,10 @@ std::string to_json(const PruneReport& report) {
                    {"result", to_object(report.result)},
                    {"inputs", std::move(inputs)},
                    {"params", {{"before", report.before.params}, {"after", report.after.params}}},
-                   {"macs", {{"before", report.before.macs}, {"after", report.after.macs}}},
+                   {"macs",
+                    {{"before", report.before.macs},
+                     {"after", report.after.macs},
+                     {"uncounted", report.uncounted}}},
                    {"zeroed", zeroed(report)},
                    {"elements", elements_json(report)},
                    {"groups", groups_json(report)},
@@ -331,7 +334,7 @@ std::string to_text(const PruneReport& report, bool all) {
   std::string text = table.text();
   if (report.latency) text += latency_text(*report.latency);
   if (report.depth) text += to_text(*report.depth, all);
-  text += "MACs are counted for " + to_text(report.inputs) + ".\n" + group_counts(report);
+  text += macs_text(report.inputs, report.uncounted) + group_counts(report);
   if (zeroed(report) > 0) text += counted(zeroed(report), "element") + " set to zero.\n";
   text += pattern_counts(report);
   if (all && !report.elements.empty()) text += element_table(report);

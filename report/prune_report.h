@@ -61,7 +61,8 @@ struct PruneReport {
   std::string command;  ///< as it was typed
   ReportedFile source;
   ReportedFile result;
-  std::vector<InputRow> inputs;  ///< for which MACs are counted
+  std::vector<InputRow> inputs;        ///< for which MACs are counted
+  std::vector<std::string> uncounted;  ///< nodes that MACs leave out, see `uncounted`
   Cost before;
   Cost after;
   std::optional<DepthReport> depth;          ///< where blocks were to go

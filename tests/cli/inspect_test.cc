@@ -38,6 +38,22 @@ TEST(CliInspect, MacsFollowTheInput) {
             "MACs are counted for x[1, 3, 8, 8].\n");
 }
 
+TEST(CliInspect, SaysWhatMacsLeaveOut) {
+  const Workplace place;
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(place.bytes("cnn.onnx")));
+  model.mutable_graph()->mutable_node(1)->set_op_type("Mystery");
+  place.write("odd.onnx", model.SerializeAsString());
+  const std::string line =
+      "They leave out 3 nodes whose multiply-adds are not known: relu (Mystery), c2 (Conv), fc "
+      "(Gemm).\n";
+  EXPECT_EQ(lines_with(place.run("inspect odd.onnx").out, "They leave out"), line);
+  const Outcome pruned = place.run("prune odd.onnx -o small.onnx --ratio 0.5 --report report.json");
+  EXPECT_EQ(lines_with(pruned.out, "They leave out"), line) << pruned.err;
+  const Json left_out = Json::parse(place.bytes("report.json")).at("macs").at("uncounted");
+  EXPECT_EQ(left_out, Json::array({"relu (Mystery)", "c2 (Conv)", "fc (Gemm)"}));
+}
+
 TEST(CliInspect, JsonHasEveryNode) {
   const Outcome outcome = Workplace().run("inspect '" + mnist() + "' --json");
   const Json document = Json::parse(outcome.out);
