@@ -6,10 +6,18 @@
 namespace parsimony {
 namespace {
 
-// A dimension beyond this is data, not channels; it would only cost memory.
-constexpr int64_t kLongestLine = int64_t{1} << 24;
-// What the solver looks at index by index: about 50 bytes each.
-constexpr int64_t kMostIndices = int64_t{1} << 25;
+constexpr std::string_view kTooLong = "longer than any channel axis";
+
+/// How many indices the solver looks at one by one, at about 60 bytes each: 32 MB, and four times
+/// what the weights take, so that memory stays within bounds whatever sizes a file names.
+int64_t most_indices(const Graph& graph) {
+  constexpr int64_t kFree = int64_t{1} << 19;
+  int64_t bytes = 0;
+  for (const Weight& weight : graph.weights) {
+    if (weight.data != nullptr) bytes += weight.count() * size_of(weight.dtype);
+  }
+  return kFree + bytes / 16;
+}
 
 bool takes_part(const Facts& facts, const Node& node) {
   return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
@@ -37,7 +45,10 @@ std::vector<bool> made_of_weights(const Graph& graph) {
 }  // namespace
 
 Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole)
-    : graph_(graph), facts_(facts), from_weights_(made_of_weights(graph)) {
+    : graph_(graph),
+      facts_(facts),
+      from_weights_(made_of_weights(graph)),
+      most_indices_(most_indices(graph)) {
   collect_factors(keep_whole);
   unite_dims();
   place_terms_and_maps();
@@ -198,7 +209,6 @@ bool Lines::is_scale(const Value& value) const {
   });
 }
 
-/// So that memory stays within bounds whatever sizes a file names.
 void Lines::pin_longest() {
   std::vector<int> living;
   int64_t indices = 0;
@@ -209,8 +219,8 @@ void Lines::pin_longest() {
   }
   std::stable_sort(living.begin(), living.end(), [&](int a, int b) { return size(a) > size(b); });
   for (const int line : living) {
-    if (size(line) <= kLongestLine && indices <= kMostIndices) break;
-    pin_line(line, add_reason({kNone, false, "longer than any channel axis"}));
+    if (indices <= most_indices_) break;
+    pin_line(line, add_reason({kNone, false, kTooLong}));
     indices -= size(line);
   }
 }
@@ -244,7 +254,7 @@ void Lines::pin_parts() {
       const int line = of(pin.value, pin.dim);
       if (line == kNone || dead(line)) continue;
       const int reason = add_reason({node, false, pin.reason});
-      for (int64_t i = pin.begin; i < pin.end; ++i) pin_index(line, i, reason);
+      for (int64_t i = pin.begin; i < pin.end && !dead(line); ++i) pin_index(line, i, reason);
     }
   }
 }
@@ -287,7 +297,11 @@ void Lines::pin_line(int line, int reason) {
 void Lines::pin_index(int line, int64_t i, int reason) {
   if (dead(line)) return;
   auto& pins = pinned_[static_cast<size_t>(line)];
-  if (pins.empty()) pins.assign(static_cast<size_t>(size(line)), kNone);
+  if (pins.empty()) {
+    noted_indices_ += size(line);
+    if (noted_indices_ > most_indices_) return pin_line(line, add_reason({kNone, false, kTooLong}));
+    pins.assign(static_cast<size_t>(size(line)), kNone);
+  }
   int& pin = pins[static_cast<size_t>(i)];
   if (pin != kNone) return;
   pin = reason;
@@ -333,7 +347,9 @@ void Lines::flood_line(int line) {
       pin_line(run.other, reason);
       continue;
     }
-    for (int64_t i = 0; i < run.count; ++i) pin_index(run.other, run.other_begin + i, reason);
+    for (int64_t i = 0; i < run.count && !dead(run.other); ++i) {
+      pin_index(run.other, run.other_begin + i, reason);
+    }
   }
 }
 

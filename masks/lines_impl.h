@@ -112,6 +112,8 @@ class Lines {
   std::vector<int> letter_dead_;          // per letter: reason
   std::vector<std::vector<int>> pinned_;  // per line, where only parts are pinned
   std::vector<int64_t> pinned_count_;
+  const int64_t most_indices_;
+  int64_t noted_indices_ = 0;  // of lines that `pinned_` has
   std::vector<int> line_queue_;
   std::vector<int> letter_queue_;
   std::vector<std::pair<int, int64_t>> index_queue_;

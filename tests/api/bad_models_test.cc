@@ -180,6 +180,23 @@ TEST_F(BadModels, DeclaredShapesThatAreNotTrue) {
   EXPECT_NO_THROW(prune(model));
 }
 
+/// What is looked at index by index is bounded by what the file brings along.
+TEST_F(BadModels, AxesOfMillionsForFewWeights) {
+  const auto groups = [&](const std::string& size, const std::string& flat) {
+    onnx::ModelProto model = model_with("g (float[1,3," + size + "] x) => (y) { a = Conv(x, w) " +
+                                            flat + " y = ReduceSum<keepdims = 0>(f, axes) }",
+                                        {{"w", "8x3x1x1"}});
+    add_integers(model, "axes", {1});
+    return prune(model).plan.groups.size();
+  };
+  const std::string alone = "f = Flatten(a)";
+  EXPECT_EQ(groups("64,64", alone), 1U);
+  EXPECT_EQ(groups("512,512", alone), 0U);
+  const std::string joined = "b = Flatten(a) c = Flatten(x) f = Concat<axis = 1>(b, c)";
+  EXPECT_EQ(groups("64,64", joined), 1U);
+  EXPECT_EQ(groups("512,512", joined), 0U);
+}
+
 TEST_F(BadModels, ListsOfDifferentLength) {
   onnx::ModelProto model = model_with(
       "g (float[1,4] x) => (float[1,8] y) { a = MatMul(x, w) y = Slice(a, starts, ends, axes) }",
