@@ -353,8 +353,9 @@ bool hides_macs(const NodeView& view) {
   const Rule* rule = find_rule(view.node().domain, view.node().op);
   if (rule == nullptr) return true;
   const notation::Line* line = compiled(*rule);
-  const bool may_multiply = rule->line_of != nullptr || (line != nullptr && multiplies(*line));
-  return may_multiply && has_unknown_shape(view);
+  const bool own = rule->line_of != nullptr;
+  const bool may_multiply = own || (line != nullptr && multiplies(*line));
+  return may_multiply && (has_unknown_shape(view) || (!own && !macs_formula(view)));
 }
 
 void patch_bindings(PatchView& view) {

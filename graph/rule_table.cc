@@ -308,6 +308,10 @@ constexpr auto kRules = std::to_array<Rule>({
              "pv[n head p dim]? at[..a]? total[..b]? cos[]? sin[]? ids[..e]?"
              "-> y[n s (head per dim)] nk[n head t dim]? nv[n head t dim]?"
              "; head = attr kv_num_heads 0 ; pin n s p t dim"
+             "; macs n s s head per dim + n s s head per dim"
+             "| qkv[n s packed] k[]? v[]? pk[n head p dim] pv[n head p dim] at[..a]? total[..b]? cos[..c]?"
+             "sin[..d]? ids[..e]? -> y[n s (head per dim)] nk[n head t dim]? nv[n head t dim]?"
+             "; head = attr kv_num_heads 0 ; pin n s p t head dim"
              "; macs n s s head per dim + n s s head per dim",
      .effect = kProduct, .infer = infer_attention, .factor = factor_attention,
      .patch = patch_attention, .domain = "com.microsoft"},

@@ -98,10 +98,11 @@ class Tracer {
     const NodeView view(graph_, node, facts_);
     const bool known = rule != nullptr && !node.has_subgraph;
     const Factors factors = known ? factor(view) : Factors();
+    const bool computes_from_pieces = !factors.maps.empty() && is_product(effect_of(view));
     for (const ValueId output : node.outputs) {
       if (output == kNone || facts_.computed[static_cast<size_t>(output)]) continue;
       fill(output, Content::kVaries);
-      if (!known) continue;
+      if (!known || computes_from_pieces) continue;
       auto& dims = contents_[static_cast<size_t>(output)];
       Content& whole = whole_[static_cast<size_t>(output)];
       for (size_t d = 0; d < dims.size(); ++d) {

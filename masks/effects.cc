@@ -142,7 +142,7 @@ class Tracer {
       }
       set_outputs(id, static_cast<int>(l), comes_out_zero(node, moves, effect, at));
     }
-    push_maps(id, factors);
+    push_maps(id, factors, effect);
   }
 
   /// Summed without being zero, or made infinite: the masked original does not tell.
@@ -191,11 +191,12 @@ class Tracer {
     }
   }
 
-  /// A dimension made of pieces is zero where all its pieces are; padding is as its value.
-  void push_maps(NodeId id, const Factors& factors) {
+  /// A dimension made of pieces that only move is zero where all its pieces are; padding is as its
+  /// value.
+  void push_maps(NodeId id, const Factors& factors, Effect effect) {
     const Node& node = graph_.node(id);
     for (const Map& map : factors.maps) {
-      bool zero = true;
+      bool zero = !is_product(effect);
       for (const Map& other : factors.maps) {
         if (other.b == map.b && other.b_dim == map.b_dim)
           zero = zero && zero_at(other.a, other.a_dim);

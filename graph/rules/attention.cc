@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/match.h"
 #include "parsimony/graph/rules/builder.h"
 #include "parsimony/graph/rules/rules.h"
@@ -29,6 +30,10 @@ int64_t heads_asked(const NodeView& view) {
   return view.attr(is_onnx ? "q_num_heads" : "num_heads", 0);
 }
 
+bool is_grouped_in_one(const NodeView& view) {
+  return view.node().op == "GroupQueryAttention" && view.input(1) == kNone;
+}
+
 /// Empty where the operator does not tell, or does not fit.
 std::optional<Heads> heads_of(const NodeView& view) {
   const bool packed = view.node().op == "Attention" && !view.node().domain.empty();
@@ -38,8 +43,11 @@ std::optional<Heads> heads_of(const NodeView& view) {
   const auto last = static_cast<int>(shape->size()) - 1;
   const int64_t size = shape->back();
   if (!packed && shape->size() > 3) return Heads{value, last, size};
-  const int64_t heads = heads_asked(view) * (packed ? 3 : 1);
-  if (heads <= 0 || size % heads != 0) return std::nullopt;
+  const int64_t asked = heads_asked(view);
+  const int64_t keys = is_grouped_in_one(view) ? view.attr("kv_num_heads", -1) : 0;
+  if (asked <= 0 || asked > size || keys < 0 || keys > size) return std::nullopt;
+  const int64_t heads = asked * (packed ? 3 : 1) + 2 * keys;
+  if (size % heads != 0) return std::nullopt;
   return Heads{value, last, size / heads};
 }
 
@@ -87,8 +95,26 @@ void infer_cache(const NodeView& view, Shapes& shapes) {
   }
 }
 
-bool is_grouped_in_one(const NodeView& view) {
-  return view.node().op == "GroupQueryAttention" && view.input(1) == kNone;
+/// Heads of queries go, as many of every group: they come first in the matrix. Keys and values
+/// stay, for the cache, an input of the network, has them.
+Factors factor_grouped_in_one(const NodeView& view) {
+  Factors factors = factor_line(line_of(view), view);
+  const auto packed = heads_of(view);
+  const Shape* y = view.out_shape(0);
+  if (!packed || y == nullptr || y->back() != heads_asked(view) * packed->size) {
+    throw UnsupportedError("the matrix is not made of heads");
+  }
+  const ValueId x = packed->value;
+  const int dim = packed->dim;
+  const int64_t queries = y->back();
+  std::erase_if(factors.terms, [&](const Term& t) { return t.value == x && t.dim == dim; });
+  for (Letter& letter : factors.letters) {
+    if (letter.name == "per") letter.window = false;  // the map has it on both sides
+  }
+  factors.maps.push_back({x, dim, view.output(0), dim, {{0, 0, queries}}});
+  factors.pins.push_back(
+      {x, dim, queries, view.shape(x)->back(), "keys and values of grouped queries"});
+  return factors;
 }
 
 /// Query, key and value of one size each, in one matrix.
@@ -123,9 +149,7 @@ Factors factor_attention(const NodeView& view) {
   if (view.find("qkv_hidden_sizes") != nullptr && !equal_parts(view)) {
     return pin_operands(view, "query, key and value of different sizes in one matrix");
   }
-  if (is_grouped_in_one(view)) {
-    return pin_operands(view, "query, key and value of grouped queries in one matrix");
-  }
+  if (is_grouped_in_one(view)) return factor_grouped_in_one(view);
   return factor_line(line_of(view), view);
 }
 
@@ -137,7 +161,9 @@ void patch_attention(PatchView& view) {
   if (kept == nullptr) return;
   std::set<int64_t> dims;
   std::set<int64_t> which;
+  const bool grouped_in_one = is_grouped_in_one(view.before);
   for (const int64_t i : *kept) {
+    if (grouped_in_one && i >= heads_asked(view.before) * heads->size) break;
     dims.insert(i % heads->size);
     which.insert(i / heads->size);
   }

@@ -190,7 +190,9 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
     const at::Tensor kept = at::stack({x[1], x[2]}).reshape({2, 1, heads, 1, -1});
     return {x[2].expand(y.sizes()), kept.expand(outputs[1].sizes())};
   }
-  if (!call.has_in(1) && call.in(0).dim() == 3) return {};  // in one matrix, which stays whole
+  if (!call.has_in(1) && call.in(0).dim() == 3) {  // grouped queries in one matrix: they come first
+    return {call.presence_numbers(0).narrow(2, 0, y.size(2)) > 0.5};
+  }
   Tensors x;
   for (size_t i = 0; i < 3; ++i)
     x.push_back(call.has_in(i) ? call.presence_numbers(i) : at::Tensor());
