@@ -16,6 +16,13 @@ constexpr std::string_view kBinary = "a[..x] b[..x] -> y[..x]";
 constexpr std::string_view kDivision = "a[..x] b![..x] -> y[..x]";
 constexpr std::string_view kVariadic = "a*[..x] -> y[..x]";
 constexpr std::string_view kPool = "x[n c ..s] -> y[n c ..t]";
+// Scales and zero points stand behind each operand, those of the result at the end.
+constexpr std::string_view kQuantisedUnary = "x[..x] xs~[] xz~[]? ys~[] yz~[]? -> y[..x]";
+constexpr std::string_view kQuantisedBinary =
+    "a[..x] as~[] az~[]? b[..x] bs~[] bz~[]? ys~[] yz~[]? -> y[..x]";
+constexpr std::string_view kQuantisedPool =
+    "x[..x] xs~[] xz~[]? ys~[] yz~[]? -> y[..y] ; if channels_last = 1"
+    "| x[n c ..s] xs~[] xz~[]? ys~[] yz~[]? -> y[n c ..t]";
 constexpr std::string_view kSoftmax =
     "x[..a c ..b] -> y[..a c ..b] ; |..a| = attr axis -1 ; mixes c ; since 13"
     "| x[..a ..c] -> y[..a ..c] ; |..a| = attr axis 1 ; mixes c ; until 12";
@@ -290,6 +297,13 @@ constexpr auto kRules = std::to_array<Rule>({
              "-> y[n s c] k[n]? x[n s c]? ; pin n s ; mixes c",
      .effect = kConstant, .domain = "com.microsoft"},
     {.op = "FastGelu", .line = "x[..a c] b[c]? -> y[..a c]", .domain = "com.microsoft"},
+    {.op = "FusedConv",
+     .line = "x[n (g i) ..s] w[(g o) i ..k] b[(g o)]? z[n (g o) ..t]? -> y[n (g o) ..t]"
+             "; g = attr group 1 ; macs w y",
+     .infer = infer_conv, .effect_of = effect_of_fused, .domain = "com.microsoft"},
+    {.op = "FusedGemm",
+     .line = "a[m k] b[k n] c~[m n]? -> y[m n] ; swap a transA ; swap b transB ; macs b y",
+     .effect_of = effect_of_fused, .domain = "com.microsoft"},
     {.op = "FusedMatMul",
      .line = "a[..x] b[..z] -> y[..w] ; if transBatchA = 1 | a[..x] b[..z] -> y[..w] ; if transBatchB = 1"
              "| a[..b k m] b[..b n k] -> y[..b m n] ; macs b y ; if transA = 1 ; if transB = 1"
@@ -340,6 +354,18 @@ constexpr auto kRules = std::to_array<Rule>({
              "-> y[n s (head dim)] nk[n head l dim]? nv[n head l dim]?"
              "; head = attr num_heads 0 ; pin n s l ; macs n s l head dim + n s l head dim",
      .effect = kProduct, .infer = infer_attention, .patch = patch_attention, .domain = "com.microsoft"},
+    {.op = "QGemm",
+     .line = "a[m k] as~[] az~[] b[k n] bs~[n] bz~[n] c[n]? ys~[]? yz~[]? -> y[m n]"
+             "; swap a transA ; swap b transB ; macs b y",
+     .effect = kProduct, .domain = "com.microsoft"},
+    {.op = "QLinearAdd", .line = kQuantisedBinary, .domain = "com.microsoft"},
+    {.op = "QLinearAveragePool", .line = kQuantisedPool, .infer = infer_pool, .domain = "com.microsoft"},
+    {.op = "QLinearConcat", .infer = infer_concat, .factor = factor_concat, .domain = "com.microsoft"},
+    {.op = "QLinearGlobalAveragePool", .line = kQuantisedPool, .infer = infer_global_pool,
+     .domain = "com.microsoft"},
+    {.op = "QLinearLeakyRelu", .line = kQuantisedUnary, .domain = "com.microsoft"},
+    {.op = "QLinearMul", .line = kQuantisedBinary, .effect = kProduct, .domain = "com.microsoft"},
+    {.op = "QLinearSigmoid", .line = kQuantisedUnary, .effect = kConstant, .domain = "com.microsoft"},
     {.op = "QuickGelu", .line = kUnary, .domain = "com.microsoft"},
     {.op = "RotaryEmbedding",
      .line = "x[n head s (half 2)] at[..p] cos[..c half] sin[..c half] -> y[n head s (half 2)]"

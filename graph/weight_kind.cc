@@ -6,12 +6,12 @@
 namespace parsimony {
 namespace {
 
-constexpr std::array<std::string_view, 3> kReaders = {"DequantizeLinear", "QLinearConv",
+constexpr std::array<std::string_view, 4> kReaders = {"DequantizeLinear", "QGemm", "QLinearConv",
                                                       "QuantizeLinear"};
 
 bool is_quantised(const Graph& graph, const Use& use) {
   const Node& node = graph.node(use.node);
-  return node.domain.empty() &&
+  return (node.domain.empty() || node.domain == "com.microsoft") &&
          std::find(kReaders.begin(), kReaders.end(), node.op) != kReaders.end();
 }
 

@@ -37,9 +37,10 @@ struct Reading {
   int64_t axis;
 };
 
-constexpr std::array<Reading, 5> kReadings = {{{"ConvInteger", 1, std::nullopt, 3, 0},
+constexpr std::array<Reading, 6> kReadings = {{{"ConvInteger", 1, std::nullopt, 3, 0},
                                                {"DequantizeLinear", 0, 1, 2, 1},
                                                {"MatMulInteger", 1, std::nullopt, 3, -1},
+                                               {"QGemm", 3, 4, 5, -1},
                                                {"QLinearConv", 3, 4, 5, 0},
                                                {"QLinearMatMul", 3, 4, 5, -1}}};
 
@@ -56,6 +57,7 @@ int64_t inner_size(const Node& node, const Reading& reading, const Shape& dims) 
   for (const auto& [name, value] : node.attributes) {
     const auto* number = std::get_if<int64_t>(&value);
     if (name == "axis" && number != nullptr) axis = *number;
+    if (name == "transB" && number != nullptr && *number != 0) axis = 0;
   }
   const auto rank = static_cast<int64_t>(dims.size());
   if (axis < 0) axis += rank;

@@ -4,10 +4,22 @@
 #include "parsimony/graph/rules/rules.h"
 
 namespace parsimony::rules {
+namespace {
+
+/// Operands that are joined. QLinearConcat has the result's scale and zero point in front, and each
+/// operand's own behind it.
+std::vector<int> joined(const NodeView& view) {
+  const bool quantised = view.node().op == "QLinearConcat";
+  std::vector<int> operands;
+  for (int i = quantised ? 2 : 0; i < view.inputs(); i += quantised ? 3 : 1) operands.push_back(i);
+  return operands;
+}
+
+}  // namespace
 
 Shapes infer_concat(const NodeView& view) {
   std::optional<Shape> y;
-  for (int i = 0; i < view.inputs(); ++i) {
+  for (const int i : joined(view)) {
     const Shape* x = view.in_shape(i);
     if (x == nullptr) return Shapes(1);
     if (!y) {
@@ -30,17 +42,19 @@ Shapes infer_concat(const NodeView& view) {
 Factors factor_concat(const NodeView& view) {
   FactorBuilder builder(view);
   const ValueId y = view.output(0);
-  const size_t rank = known_shape(view, 0).size();
+  const std::vector<int> operands = joined(view);
+  if (operands.empty()) throw UnsupportedError("nothing is joined");
+  const Shape& first = known_shape(view, operands[0]);
+  const size_t rank = first.size();
   const int axis = normal_axis(view, view.attr("axis", 1), rank);
   for (size_t d = 0; d < rank; ++d) {
     if (static_cast<int>(d) == axis) continue;
-    const int letter = builder.letter(known_shape(view, 0)[d]);
+    const int letter = builder.letter(first[d]);
     builder.term(y, static_cast<int>(d), {{letter}});
-    for (int i = 0; i < view.inputs(); ++i)
-      builder.term(view.input(i), static_cast<int>(d), {{letter}});
+    for (const int i : operands) builder.term(view.input(i), static_cast<int>(d), {{letter}});
   }
   int64_t begin = 0;
-  for (int i = 0; i < view.inputs(); ++i) {
+  for (const int i : operands) {
     const int64_t size = known_shape(view, i)[static_cast<size_t>(axis)];
     builder.map(view.input(i), axis, y, axis, {{0, begin, size}});
     begin += size;

@@ -73,6 +73,18 @@ bool keeps_zero(std::string activation) {
 
 }  // namespace
 
+/// A product and an activation behind it; Clip's bounds are its parameters.
+/// @source onnxruntime, ContribOperators.md: FusedConv, FusedGemm
+Effect effect_of_fused(const NodeView& view) {
+  const std::string activation = view.attr("activation", std::string_view{});
+  if (activation.empty() || keeps_zero(activation)) return Effect::kProduct;
+  const Attribute* found = view.find("activation_params");
+  const auto* bounds = found == nullptr ? nullptr : std::get_if<std::vector<double>>(found);
+  const bool encloses = activation == "Clip" && bounds != nullptr && bounds->size() == 2 &&
+                        bounds->front() <= 0 && bounds->back() >= 0;
+  return encloses ? Effect::kProduct : Effect::kShifted;
+}
+
 /// A hidden unit without weights stays zero if what squashes it, and not only its gates, keeps
 /// zero: f of RNN, g of GRU, g and h of LSTM, for each direction.
 /// @source ONNX operators RNN, GRU and LSTM, opset 14

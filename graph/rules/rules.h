@@ -93,6 +93,7 @@ Factors factor_control(const NodeView& view);
 
 // effects.cc: what zero becomes, where operands decide
 Effect effect_of_clip(const NodeView& view);
+Effect effect_of_fused(const NodeView& view);
 Effect effect_of_pad(const NodeView& view);
 Effect effect_of_pow(const NodeView& view);
 Effect effect_of_constant_of_shape(const NodeView& view);

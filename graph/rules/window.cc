@@ -110,6 +110,9 @@ void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t 
   }
 }
 
+/// Of quantised pools, which stay whole then.
+bool has_channels_last(const NodeView& view) { return view.attr("channels_last", 0) != 0; }
+
 }  // namespace
 
 Shapes infer_conv(const NodeView& view) {
@@ -160,7 +163,7 @@ Shapes infer_conv_transpose(const NodeView& view) {
 Shapes infer_pool(const NodeView& view) {
   Shapes shapes(static_cast<size_t>(view.outputs()));
   const Shape* x = view.in_shape(0);
-  if (x == nullptr) return shapes;
+  if (x == nullptr || has_channels_last(view)) return shapes;
   const Window window = read_window(view, view.attrs("kernel_shape"));
   want_rank(view, *x, window.kernel);
   Shape y{(*x)[0], (*x)[1]};
@@ -172,7 +175,7 @@ Shapes infer_pool(const NodeView& view) {
 
 Shapes infer_global_pool(const NodeView& view) {
   const Shape* x = view.in_shape(0);
-  if (x == nullptr || x->size() < 2) return Shapes(1);
+  if (x == nullptr || x->size() < 2 || has_channels_last(view)) return Shapes(1);
   Shape y(x->size(), 1);
   y[0] = (*x)[0];
   y[1] = (*x)[1];

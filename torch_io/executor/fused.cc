@@ -1,6 +1,7 @@
 // Operators of com.microsoft, and of ONNX from opset 23 on, that do what several others do in a
 // row.
 #include <cmath>
+#include <limits>
 
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
@@ -60,6 +61,19 @@ Tensors with_sum(const Call& call, Tensors normal, const at::Tensor& sum) {
   return normal;
 }
 
+constexpr double kNotGiven = std::numeric_limits<double>::quiet_NaN();
+
+/// Of a product that an activation follows; bounds of Clip are its parameters.
+at::Tensor activated(const Call& call, const at::Tensor& y, const std::vector<double>& numbers) {
+  const std::string name = call.text("activation", "");
+  if (name.empty()) return y;
+  const auto given = [&](size_t i) {
+    return i < numbers.size() ? std::optional(numbers[i]) : std::nullopt;
+  };
+  if (name == "Clip") return at::clamp(y, numbers.at(0), numbers.at(1));
+  return activation_of(call, name, given(0), given(1))(y);
+}
+
 }  // namespace
 
 Tensors biased_gelu(const Call& call) {
@@ -76,6 +90,22 @@ Tensors fast_gelu(const Call& call) {
 Tensors quick_gelu(const Call& call) { return {gated(call, 1.702)}; }
 
 Tensors swish(const Call& call) { return {gated(call, 1)}; }
+
+Tensors fused_conv(const Call& call) {
+  at::Tensor y = conv(call.on({call.in(0), call.in(1), call.in(2)})).front();
+  if (call.has_in(3)) y = y + call.in(3);
+  const std::vector<double> numbers = call.reals("activation_params");
+  return {activated(call, y, numbers)};
+}
+
+Tensors fused_gemm(const Call& call) {
+  std::vector<double> numbers;
+  for (const char* name : {"activation_alpha", "activation_beta"}) {
+    const double number = call.real(name, kNotGiven);
+    if (!std::isnan(number)) numbers.push_back(number);
+  }
+  return {activated(call, gemm(call).front(), numbers)};
+}
 
 Tensors fused_matmul(const Call& call) {
   if (call.integer("transBatchA", 0) != 0 || call.integer("transBatchB", 0) != 0) {

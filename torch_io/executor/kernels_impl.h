@@ -1,6 +1,10 @@
 // The kernels, by the file that has them.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "parsimony/torch_io/executor/operators_impl.h"
 
 namespace parsimony::executor {
@@ -59,6 +63,8 @@ Tensors biased_gelu(const Call& call);
 Tensors fast_gelu(const Call& call);
 Tensors quick_gelu(const Call& call);
 Tensors swish(const Call& call);
+Tensors fused_conv(const Call& call);
+Tensors fused_gemm(const Call& call);
 Tensors fused_matmul(const Call& call);
 Tensors rms_normalization(const Call& call);
 Tensors skip_layer_normalization(const Call& call);
@@ -172,8 +178,20 @@ Tensors matmul_integer(const Call& call);
 Tensors conv_integer(const Call& call);
 Tensors qlinear_matmul(const Call& call);
 Tensors qlinear_conv(const Call& call);
+Tensors qlinear_add(const Call& call);
+Tensors qlinear_mul(const Call& call);
+Tensors qlinear_average_pool(const Call& call);
+Tensors qlinear_global_average_pool(const Call& call);
+Tensors qlinear_leaky_relu(const Call& call);
+Tensors qlinear_sigmoid(const Call& call);
+Tensors qlinear_concat(const Call& call);
+Tensors quantised_gemm(const Call& call);
 
 // recurrent.cc
+using Activation = std::function<at::Tensor(const at::Tensor&)>;
+/// What ONNX calls so, in upper or lower case. @throws UnsupportedError naming the node
+Activation activation_of(const Call& call, const std::string& name, std::optional<double> alpha,
+                         std::optional<double> beta);
 Tensors lstm(const Call& call);
 Tensors gru(const Call& call);
 Tensors rnn(const Call& call);

@@ -42,9 +42,12 @@ Tensors contracted(const Operator& op, const Call& call, const Tensors& outputs)
 Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs);
 /// As `contracted`; where a window touches no element at all, as elsewhere in the channel.
 Tensors convolved(const Operator& op, const Call& call, const Tensors& outputs);
-/// The same of integers, whose scales and zero points stand between the data operands.
-Tensors contracted_integers(const Operator& op, const Call& call, const Tensors& outputs);
-Tensors convolved_integers(const Operator& op, const Call& call, const Tensors& outputs);
+/// The same of the data operands alone, whatever stands between them and follows: scales and zero
+/// points, activations.
+Tensors contracted_plainly(const Operator& op, const Call& call, const Tensors& outputs);
+Tensors convolved_plainly(const Operator& op, const Call& call, const Tensors& outputs);
+/// Of the third, sixth, … operand, one behind the other.
+Tensors joined_integers(const Operator& op, const Call& call, const Tensors& outputs);
 /// Present if any element of the first operand that it looks at is.
 Tensors reduced(const Operator& op, const Call& call, const Tensors& outputs);
 Tensors pooled(const Operator& op, const Call& call, const Tensors& outputs);

@@ -139,15 +139,14 @@ Tensors as_plain(const Operator& plain, const Operator& op, const Call& call,
 
 }  // namespace
 
-Tensors convolved_integers(const Operator& op, const Call& call, const Tensors& outputs) {
+Tensors convolved_plainly(const Operator& op, const Call& call, const Tensors& outputs) {
   constexpr Operator kConv{.op = "Conv", .kernel = conv, .presence = convolved, .data = 0b11};
   return as_plain(kConv, op, call, outputs);
 }
 
-Tensors contracted_integers(const Operator& op, const Call& call, const Tensors& outputs) {
-  constexpr Operator kMatMul{
-      .op = "MatMul", .kernel = matmul, .presence = contracted, .data = 0b11};
-  return as_plain(kMatMul, op, call, outputs);
+Tensors contracted_plainly(const Operator& op, const Call& call, const Tensors& outputs) {
+  constexpr Operator kGemm{.op = "Gemm", .kernel = gemm, .presence = contracted, .data = 0b11};
+  return as_plain(kGemm, op, call, outputs);
 }
 
 Tensors reduced(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
@@ -168,6 +167,12 @@ Tensors pooled(const Operator& op, const Call& call, const Tensors& outputs) {
 Tensors pooled_globally(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {
   const at::Tensor p = call.presence_numbers(0);
   return {at::amax(p, spatial_axes(p), true) > 0.5};
+}
+
+Tensors joined_integers(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {
+  Tensors parts;
+  for (size_t i = 2; i < call.inputs.size(); i += 3) parts.push_back(call.presence_numbers(i));
+  return as_flags(concat(call.on(std::move(parts))));
 }
 
 Tensors padded(const Operator& op, const Call& call, const Tensors& /*outputs*/) {

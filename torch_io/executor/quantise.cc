@@ -39,8 +39,9 @@ at::Tensor real(const Call& call, size_t i, int64_t axis) {
   return centred(call, i, i + 2, axis) * placed(call, i + 1, call.in(i), axis).to(at::kDouble);
 }
 
+/// With the scale and the zero point of these operands; without one it is 0, of the data's type.
 at::Tensor requantised(const Call& call, const at::Tensor& y, size_t scale, size_t zero) {
-  const at::Tensor& z = call.in(zero);
+  const at::Tensor z = call.has_in(zero) ? call.in(zero) : at::zeros({}, call.in(0).scalar_type());
   return saturated(at::round(y / call.in(scale).to(at::kDouble)) + z.to(at::kDouble),
                    z.scalar_type());
 }
@@ -101,6 +102,50 @@ Tensors qlinear_conv(const Call& call) {
   }
   const Tensors operands{real(call, 0, 1), real(call, 3, 0), bias};
   return {requantised(call, conv(call.on(operands)).front(), 6, 7)};
+}
+
+// Those of com.microsoft follow. @source onnxruntime, ContribOperators.md
+
+Tensors qlinear_add(const Call& call) {
+  return {requantised(call, real(call, 0, 1) + real(call, 3, 1), 6, 7)};
+}
+
+Tensors qlinear_mul(const Call& call) {
+  return {requantised(call, real(call, 0, 1) * real(call, 3, 1), 6, 7)};
+}
+
+namespace {
+
+/// The plain kernel between one operand's real numbers and quantised ones again.
+Tensors through(const Call& call, Kernel plain) {
+  if (call.integer("channels_last", 0) != 0) call.unsupported("has its channels last");
+  return {requantised(call, plain(call.on({real(call, 0, 1)})).front(), 3, 4)};
+}
+
+}  // namespace
+
+Tensors qlinear_average_pool(const Call& call) { return through(call, average_pool); }
+Tensors qlinear_global_average_pool(const Call& call) { return through(call, global_average_pool); }
+Tensors qlinear_leaky_relu(const Call& call) { return through(call, leaky_relu); }
+Tensors qlinear_sigmoid(const Call& call) { return through(call, unary<at::sigmoid>); }
+
+Tensors qlinear_concat(const Call& call) {
+  Tensors parts;
+  for (size_t i = 2; i < call.inputs.size(); i += 3) parts.push_back(real(call, i, 1));
+  return {requantised(call, concat(call.on(std::move(parts))).front(), 0, 1)};
+}
+
+Tensors quantised_gemm(const Call& call) {
+  const int64_t columns = call.integer("transB", 0) != 0 ? 0 : 1;
+  at::Tensor bias;
+  if (call.has_in(6)) {
+    bias = call.in(6).to(at::kDouble) * call.in(4).to(at::kDouble).flatten() *
+           call.in(1).to(at::kDouble).flatten() * call.real("alpha", 1);
+  }
+  const Tensors operands{real(call, 0, 0), real(call, 3, columns), bias};
+  const at::Tensor y = gemm(call.on(operands)).front();
+  if (!call.has_in(7)) return {y.to(at::kFloat)};
+  return {requantised(call, y, 7, 8)};
 }
 
 }  // namespace parsimony::executor

@@ -6,12 +6,9 @@
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {
-namespace {
 
-using Function = std::function<at::Tensor(const at::Tensor&)>;
-
-Function function_of(const Call& call, const std::string& name, std::optional<double> alpha,
-                     std::optional<double> beta) {
+Activation activation_of(const Call& call, const std::string& name, std::optional<double> alpha,
+                         std::optional<double> beta) {
   std::string lower = name;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -41,6 +38,8 @@ Function function_of(const Call& call, const std::string& name, std::optional<do
   call.unsupported("activation " + name);
 }
 
+namespace {
+
 /// One direction of one layer; undefined where there is none.
 struct Cell {
   at::Tensor w;  ///< [(G h) i]
@@ -49,7 +48,7 @@ struct Cell {
   at::Tensor rb;
   at::Tensor p;  ///< [(3 h)]: input, output, forget
   at::Tensor m;  ///< [q h]: the output and what returns are q numbers made of h; torch's alone
-  std::vector<Function> functions;
+  std::vector<Activation> functions;
   double clip = 0;
   bool input_forget = false;
   bool linear_before_reset = false;
@@ -152,7 +151,7 @@ Cell cell_of(const Call& call, const Kind& kind, int64_t direction) {
     };
     const bool named = at < names.size();
     cell.functions.push_back(
-        function_of(call, named ? names[at] : kind.activations[i], from(alphas), from(betas)));
+        activation_of(call, named ? names[at] : kind.activations[i], from(alphas), from(betas)));
   }
   cell.clip = call.real("clip", 0);
   cell.input_forget = call.integer("input_forget", 0) != 0;
@@ -207,7 +206,7 @@ Tensors torch_layer(const Call& call, const Kind& kind, const Ints& order) {
   cell.linear_before_reset = true;
   if (call.has_in(7)) cell.m = call.in(7);
   for (const std::string& name : kind.activations) {
-    cell.functions.push_back(function_of(call, name, {}, {}));
+    cell.functions.push_back(activation_of(call, name, {}, {}));
   }
   const auto initial = [&](size_t operand, int64_t width) {
     if (!call.has_in(operand)) return at::zeros({x.size(1), width}, x.options());
