@@ -78,6 +78,18 @@ bool touched(const Node& node, const Facts& before, const Facts& after) {
          std::any_of(node.outputs.begin(), node.outputs.end(), changed);
 }
 
+/// Of as many elements as before: what puts a list together from sizes may make it longer or
+/// shorter, and its reader's rank with it. @throws UnsupportedError
+void want_same_lengths(const NodeView& before, const NodeView& after) {
+  for (int i = 0; i < before.inputs(); ++i) {
+    const HostTensor* was = before.constant(i);
+    const HostTensor* is = after.constant(i);
+    if (was != nullptr && is != nullptr && was->count() != is->count()) {
+      throw UnsupportedError("a list of another length would be read");
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -109,6 +121,7 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
     PatchView view(was, is, kept, patches);
     const auto before = static_cast<std::ptrdiff_t>(patches.size());
     try {
+      want_same_lengths(was, is);
       if (rule->patch != nullptr) rule->patch(view);
       patch_bindings(view);
       freezer.freeze(view);

@@ -197,6 +197,16 @@ TEST_F(BadModels, AxesOfMillionsForFewWeights) {
   EXPECT_EQ(groups("512,512", joined), 0U);
 }
 
+/// How many dimensions a result has hangs on how many channels there are.
+TEST_F(BadModels, RanksThatAreMadeOfSizes) {
+  const onnx::ModelProto model = model_with(
+      "g (float[1,3,8,8] x) => (float[1,4,8,8] y) { a = Conv(x, w) y = Conv(a, v) "
+      "s = Shape(v) o = ConstantOfShape<value = int64[1] {1}>(s) "
+      "r = ConstantOfShape<value = int64[1] {1}>(o) }",
+      {{"w", "8x3x1x1"}, {"v", "4x8x1x1"}});
+  EXPECT_THROW(prune(model), UnsupportedError);
+}
+
 TEST_F(BadModels, ListsOfDifferentLength) {
   onnx::ModelProto model = model_with(
       "g (float[1,4] x) => (float[1,8] y) { a = MatMul(x, w) y = Slice(a, starts, ends, axes) }",
