@@ -292,6 +292,9 @@ constexpr auto kRules = std::to_array<Rule>({
      .effect = kProduct, .infer = infer_attention, .factor = factor_attention,
      .patch = patch_attention, .domain = "com.microsoft"},
     {.op = "BiasGelu", .line = "x[..a c] b[c] -> y[..a c]", .domain = "com.microsoft"},
+    {.op = "DynamicQuantizeMatMul",
+     .line = "a[..b m k] b[..b k n] bs~[n] bz~[n]? bias[n]? -> y[..b m n] ; macs b y",
+     .effect = kProduct, .domain = "com.microsoft"},
     {.op = "EmbedLayerNormalization",
      .line = "t[n s] g[n s]? w[v c] p[u c] e[z c]? gamma[c] beta[c] m[n s]? at[..q]?"
              "-> y[n s c] k[n]? x[n s c]? ; pin n s ; mixes c",
@@ -329,6 +332,9 @@ constexpr auto kRules = std::to_array<Rule>({
              "; macs n s s head per dim + n s s head per dim",
      .effect = kProduct, .infer = infer_attention, .factor = factor_attention,
      .patch = patch_attention, .domain = "com.microsoft"},
+    {.op = "MatMulIntegerToFloat",
+     .line = "a[..b m k] b[..b k n] as~[] bs~[n] az~[]? bz~[n]? bias[n]? -> y[..b m n] ; macs b y",
+     .effect = kProduct, .domain = "com.microsoft"},
     {.op = "MultiHeadAttention",
      .line = "q[n s head 3 dim] k[]? v[]? b[(3 head dim)]? m[..m]? ab~[n head s s]?"
              "-> y[n s (head dim)] nk[n head s dim]? nv[n head s dim]?"

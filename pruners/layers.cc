@@ -21,13 +21,29 @@ struct Operator {
   int projection = kNone;  ///< one more that stands apart
 };
 
-constexpr std::array<Operator, 21> kOperators = {
-    {{"Attention", 1, 1}, {"Conv", 1, 1},        {"ConvInteger", 1, 1},   {"ConvTranspose", 1, 1},
-     {"Einsum", 0, 1},    {"FusedConv", 1, 1},   {"FusedGemm", 0, 1},     {"FusedMatMul", 0, 1},
-     {"GRU", 1, 2},       {"Gather", 0, 0},      {"Gemm", 0, 1},          {"Gru", 1, 2},
-     {"LSTM", 1, 2},      {"Lstm", 1, 2, 7},     {"MatMul", 0, 1},        {"MatMulInteger", 0, 1},
-     {"QGemm", 3, 3},     {"QLinearConv", 3, 3}, {"QLinearMatMul", 3, 3}, {"RNN", 1, 2},
-     {"Rnn", 1, 2}}};
+constexpr std::array<Operator, 23> kOperators = {{{"Attention", 1, 1},
+                                                  {"Conv", 1, 1},
+                                                  {"ConvInteger", 1, 1},
+                                                  {"ConvTranspose", 1, 1},
+                                                  {"DynamicQuantizeMatMul", 0, 1},
+                                                  {"Einsum", 0, 1},
+                                                  {"FusedConv", 1, 1},
+                                                  {"FusedGemm", 0, 1},
+                                                  {"FusedMatMul", 0, 1},
+                                                  {"GRU", 1, 2},
+                                                  {"Gather", 0, 0},
+                                                  {"Gemm", 0, 1},
+                                                  {"Gru", 1, 2},
+                                                  {"LSTM", 1, 2},
+                                                  {"Lstm", 1, 2, 7},
+                                                  {"MatMul", 0, 1},
+                                                  {"MatMulInteger", 0, 1},
+                                                  {"MatMulIntegerToFloat", 0, 1},
+                                                  {"QGemm", 3, 3},
+                                                  {"QLinearConv", 3, 3},
+                                                  {"QLinearMatMul", 3, 3},
+                                                  {"RNN", 1, 2},
+                                                  {"Rnn", 1, 2}}};
 
 const Operator* find_operator(const Node& node) {
   constexpr std::array<std::string_view, 3> kDomains = {"", "com.microsoft", "torch"};

@@ -37,9 +37,11 @@ struct Reading {
   int64_t axis;
 };
 
-constexpr std::array<Reading, 6> kReadings = {{{"ConvInteger", 1, std::nullopt, 3, 0},
+constexpr std::array<Reading, 8> kReadings = {{{"ConvInteger", 1, std::nullopt, 3, 0},
                                                {"DequantizeLinear", 0, 1, 2, 1},
+                                               {"DynamicQuantizeMatMul", 1, 2, 3, -1},
                                                {"MatMulInteger", 1, std::nullopt, 3, -1},
+                                               {"MatMulIntegerToFloat", 1, 3, 5, -1},
                                                {"QGemm", 3, 4, 5, -1},
                                                {"QLinearConv", 3, 4, 5, 0},
                                                {"QLinearMatMul", 3, 4, 5, -1}}};

@@ -185,6 +185,8 @@ Tensors qlinear_global_average_pool(const Call& call);
 Tensors qlinear_leaky_relu(const Call& call);
 Tensors qlinear_sigmoid(const Call& call);
 Tensors qlinear_concat(const Call& call);
+Tensors dynamic_quantize_matmul(const Call& call);
+Tensors matmul_integer_to_float(const Call& call);
 Tensors quantised_gemm(const Call& call);
 
 // recurrent.cc

@@ -135,6 +135,22 @@ Tensors qlinear_concat(const Call& call) {
   return {requantised(call, concat(call.on(std::move(parts))).front(), 0, 1)};
 }
 
+Tensors dynamic_quantize_matmul(const Call& call) {
+  const Tensors a =
+      dynamic_quantize_linear(call.on({call.in(0)}));  // with its scale and zero point
+  const at::Tensor numbers = (a[0].to(at::kDouble) - a[2].to(at::kDouble)) * a[1].to(at::kDouble);
+  const at::Tensor b = centred(call, 1, 3, -1) * placed(call, 2, call.in(1), -1).to(at::kDouble);
+  const at::Tensor y = at::matmul(numbers, b).to(call.in(0).scalar_type());
+  return {call.has_in(4) ? y + call.in(4) : y};
+}
+
+Tensors matmul_integer_to_float(const Call& call) {
+  const at::Tensor a = centred(call, 0, 4, -2) * placed(call, 2, call.in(0), -2).to(at::kDouble);
+  const at::Tensor b = centred(call, 1, 5, -1) * placed(call, 3, call.in(1), -1).to(at::kDouble);
+  const at::Tensor y = at::matmul(a, b).to(call.in(3).scalar_type());
+  return {call.has_in(6) ? y + call.in(6) : y};
+}
+
 Tensors quantised_gemm(const Call& call) {
   const int64_t columns = call.integer("transB", 0) != 0 ? 0 : 1;
   at::Tensor bias;
