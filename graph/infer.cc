@@ -145,7 +145,12 @@ class Inference {
 
   void read_weight(size_t v) {
     const Value& value = graph_.values[v];
-    if (value.weight == kNone) return;
+    if (value.weight == kNone) {
+      // Nobody makes it: a constant that the front end does not read.
+      const bool opaque = value.producer == kNone && !value.is_input;
+      if (opaque) settle(v, fixed_shape(value));
+      return want_countable(v);
+    }
     const Weight& weight = graph_.weight(value.weight);
     settle(v, weight.dims);
     if (is_literal(weight.dtype, weight.count())) facts_.constants[v] = to_host(weight);
@@ -172,11 +177,15 @@ class Inference {
     } else if (value.declared) {
       settle(v, symbols_.fix_input(value));
     }
+    want_countable(v);
+  }
+
+  void want_countable(size_t v) const {
     if (!facts_.shapes[v]) return;
     try {
       element_count(*facts_.shapes[v]);
     } catch (const ModelError&) {
-      throw errors::bad_dimension(value.name, to_string(*facts_.shapes[v]));
+      throw errors::bad_dimension(graph_.values[v].name, to_string(*facts_.shapes[v]));
     }
   }
 

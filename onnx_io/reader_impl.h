@@ -54,7 +54,7 @@ class Reader {
   ValueId define(const std::string& name);
   void attach(ValueId id, Weight weight, const void* place = nullptr);
   /// A constant of which we know no numbers: nothing may shrink there.
-  void attach_opaque(ValueId id, DType dtype, Shape dims);
+  void attach_opaque(ValueId id, DType dtype, Shape dims, std::string why);
   void attach(ValueId id, const onnx::TensorProto& tensor);
   /// What an edit leaves of an external tensor.
   Weight edited_view(const onnx::TensorProto& tensor, const std::string& name,

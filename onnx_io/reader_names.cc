@@ -1,5 +1,6 @@
 // What the names of a graph mean: constants, inputs, what nodes make.
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "parsimony/onnx_io/constant_impl.h"
@@ -9,6 +10,21 @@
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
+namespace {
+
+/// By the numbers of onnx.proto, of which older ones have not all.
+std::string uncut_type(int number) {
+  constexpr std::pair<int, std::string_view> kTypes[] = {
+      {8, "string"},          {14, "complex64"},  {15, "complex128"},     {17, "float8e4m3fn"},
+      {18, "float8e4m3fnuz"}, {19, "float8e5m2"}, {20, "float8e5m2fnuz"}, {21, "uint4"},
+      {22, "int4"},           {23, "float4e2m1"}};
+  for (const auto& [known, name] : kTypes) {
+    if (known == number) return std::string(name);
+  }
+  return "type " + std::to_string(number);
+}
+
+}  // namespace
 
 ValueId Reader::define(const std::string& name) {
   if (const auto given = given_.find(name); given != given_.end()) {
@@ -37,17 +53,20 @@ void Reader::attach(ValueId id, Weight weight, const void* place) {
   graph_.weights.push_back(std::move(weight));
 }
 
-void Reader::attach_opaque(ValueId id, DType dtype, Shape dims) {
+/// A constant whose elements cannot be cut; its shape is known all the same.
+void Reader::attach_opaque(ValueId id, DType dtype, Shape dims, std::string why) {
   Value& value = graph_.value(id);
   value.dtype = dtype;
   value.declared = std::move(dims);
   value.captured = true;
+  graph_.whole.emplace_back(id, std::move(why));
 }
 
 void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {
   const DType dtype = dtype_of(tensor.data_type());
   if (size_of(dtype) == 0) {
-    attach_opaque(id, dtype, dims_of(tensor));
+    attach_opaque(id, dtype, dims_of(tensor),
+                  "elements of " + uncut_type(tensor.data_type()) + " are not cut");
   } else if (const auto edit = impl_.external_edits.find(&tensor);
              edit != impl_.external_edits.end()) {
     attach(id, edited_view(tensor, graph_.value(id).name, edit->second), &tensor);
@@ -77,7 +96,7 @@ void Reader::define_initializers() {
     const ValueId id = define(sparse.values().name());
     if (id == kNone) throw errors::defined_twice("initializer", sparse.values().name());
     attach_opaque(id, dtype_of(sparse.values().data_type()),
-                  {sparse.dims().begin(), sparse.dims().end()});
+                  {sparse.dims().begin(), sparse.dims().end()}, "a sparse tensor is not cut");
   }
 }
 

@@ -95,6 +95,34 @@ TEST(Structure, BranchesThatReadOneWeightAreCutAlike) {
   EXPECT_EQ(small.graph().initializer(0).dims(0), 2);
 }
 
+/// Elements of four bits are not read; what comes before and behind them is cut all the same.
+TEST(Structure, WeightsThatAreNotReadHoldTheirOwnAxesAlone) {
+  onnx::ModelProto model = model_of(
+      "g (float[2,4] x) => (float[2,3] y) { a = MatMul(x, v) "
+      "b = MatMul(a, w) q = DequantizeLinear(i, s) c = MatMul(b, q) "
+      "d = MatMul(c, u) y = MatMul(d, t) }");
+  for (const auto& [name, dims] : {std::pair("v", "4x8"), std::pair("w", "8x6"),
+                                   std::pair("u", "6x8"), std::pair("t", "8x3")}) {
+    add_weight(model, name, dims);
+  }
+  onnx::TensorProto& scale = *model.mutable_graph()->add_initializer();
+  scale.set_name("s");
+  scale.set_data_type(onnx::TensorProto::FLOAT);
+  scale.add_float_data(0.1F);
+  onnx::TensorProto& weight = *model.mutable_graph()->add_initializer();
+  weight.set_name("i");
+  weight.set_data_type(22);  // int4, two in a byte
+  for (int axis = 0; axis < 2; ++axis) weight.add_dims(6);
+  weight.set_raw_data(std::string(18, '\x21'));
+  Network net(model);
+  const Pruning pruning = net.prune(0.5);
+  EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"t", "u", "v", "w"}));
+  const auto& whole = pruning.plan.kept_whole;
+  const auto found = std::ranges::find(whole, "w[1]", &KeptWhole::axis);
+  ASSERT_NE(found, whole.end());
+  EXPECT_EQ(found->reason, "elements of int4 are not cut");
+}
+
 TEST(Structure, CostCountsEveryNodeAndEveryWeightOnce) {
   Network net(branches());
   const Analysis analysis = analyse(net.graph, {});
