@@ -349,7 +349,7 @@ int64_t macs(const NodeView& view) {
 }
 
 bool hides_macs(const NodeView& view) {
-  if (view.node().has_subgraph) return true;
+  if (view.node().has_subgraph) return view.node().bodies.empty();
   const Rule* rule = find_rule(view.node().domain, view.node().op);
   if (rule == nullptr) return true;
   const notation::Line* line = compiled(*rule);

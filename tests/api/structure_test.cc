@@ -126,6 +126,9 @@ TEST(Structure, WeightsThatAreNotReadHoldTheirOwnAxesAlone) {
 TEST(Structure, CostCountsEveryNodeAndEveryWeightOnce) {
   Network net(branches());
   const Analysis analysis = analyse(net.graph, {});
+  for (const Node& node : net.graph.nodes) {
+    EXPECT_FALSE(hides_macs(NodeView(net.graph, node, analysis.facts))) << node.op;
+  }
   const CostModel cost(net.graph, analysis.sample, analysis.coupling);
   EXPECT_EQ(cost.dense().params, 3 * 12);
   EXPECT_EQ(cost.dense().macs, 4 * 2 * 3 * 4) << "both branches";
