@@ -173,8 +173,8 @@ std::optional<MacsFormula> macs_formula(const NodeView& view);
 /// Multiply-adds of one node; 0 where the operator has none.
 int64_t macs(const NodeView& view);
 
-/// May the node have multiply-adds that `macs` does not know? The operator is unknown, its bodies
-/// are not followed, or it multiplies what has no known shape.
+/// May the node have multiply-adds that `macs` does not know? Its operator or a shape is unknown, a
+/// form of it has no formula, or its bodies are not followed.
 bool hides_macs(const NodeView& view);
 
 /// Attributes that the line binds to the size of a letter, changed if the letter shrank.

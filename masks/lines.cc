@@ -298,8 +298,10 @@ void Lines::pin_index(int line, int64_t i, int reason) {
   if (dead(line)) return;
   auto& pins = pinned_[static_cast<size_t>(line)];
   if (pins.empty()) {
+    if (size(line) > most_indices_ - noted_indices_) {
+      return pin_line(line, add_reason({kNone, false, kTooLong}));
+    }
     noted_indices_ += size(line);
-    if (noted_indices_ > most_indices_) return pin_line(line, add_reason({kNone, false, kTooLong}));
     pins.assign(static_cast<size_t>(size(line)), kNone);
   }
   int& pin = pins[static_cast<size_t>(i)];

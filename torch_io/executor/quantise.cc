@@ -136,8 +136,7 @@ Tensors qlinear_concat(const Call& call) {
 }
 
 Tensors dynamic_quantize_matmul(const Call& call) {
-  const Tensors a =
-      dynamic_quantize_linear(call.on({call.in(0)}));  // with its scale and zero point
+  const Tensors a = dynamic_quantize_linear(call.on({call.in(0)}));  // then scale and zero point
   const at::Tensor numbers = (a[0].to(at::kDouble) - a[2].to(at::kDouble)) * a[1].to(at::kDouble);
   const at::Tensor b = centred(call, 1, 3, -1) * placed(call, 2, call.in(1), -1).to(at::kDouble);
   const at::Tensor y = at::matmul(numbers, b).to(call.in(0).scalar_type());
