@@ -53,7 +53,7 @@ class Reader {
   /// kNone if the name is taken.
   ValueId define(const std::string& name);
   void attach(ValueId id, Weight weight, const void* place = nullptr);
-  /// A constant of which we know no numbers: nothing may shrink there.
+  /// A constant of which we know the shape and no numbers: nothing may shrink there, and why.
   void attach_opaque(ValueId id, DType dtype, Shape dims, std::string why);
   void attach(ValueId id, const onnx::TensorProto& tensor);
   /// What an edit leaves of an external tensor.

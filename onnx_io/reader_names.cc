@@ -53,7 +53,6 @@ void Reader::attach(ValueId id, Weight weight, const void* place) {
   graph_.weights.push_back(std::move(weight));
 }
 
-/// A constant whose elements cannot be cut; its shape is known all the same.
 void Reader::attach_opaque(ValueId id, DType dtype, Shape dims, std::string why) {
   Value& value = graph_.value(id);
   value.dtype = dtype;
