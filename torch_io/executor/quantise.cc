@@ -39,11 +39,24 @@ at::Tensor real(const Call& call, size_t i, int64_t axis) {
   return centred(call, i, i + 2, axis) * placed(call, i + 1, call.in(i), axis).to(at::kDouble);
 }
 
-/// With the scale and the zero point of these operands; without one it is 0, of the data's type.
-at::Tensor requantised(const Call& call, const at::Tensor& y, size_t scale, size_t zero) {
+/// Integers of the output's type, with the zero point of operand `zero`; without one it is 0, of
+/// the data's type.
+at::Tensor rounded(const Call& call, const at::Tensor& y, size_t zero) {
   const at::Tensor z = call.has_in(zero) ? call.in(zero) : at::zeros({}, call.in(0).scalar_type());
-  return saturated(at::round(y / call.in(scale).to(at::kDouble)) + z.to(at::kDouble),
-                   z.scalar_type());
+  return saturated(at::round(y).to(at::kDouble) + z.to(at::kDouble), z.scalar_type());
+}
+
+/// With the scale and the zero point of these operands.
+at::Tensor requantised(const Call& call, const at::Tensor& y, size_t scale, size_t zero) {
+  return rounded(call, y / call.in(scale).to(at::kDouble), zero);
+}
+
+/// Sums of products of integers, requantised by one factor in single precision as runtimes do:
+/// what lies half way between two integers goes the same way.
+/// @param scales of the products
+at::Tensor rescaled(const Call& call, const at::Tensor& sums, const at::Tensor& scales,
+                    size_t scale, size_t zero) {
+  return rounded(call, sums.to(at::kFloat) * (scales / call.in(scale)).to(at::kFloat), zero);
 }
 
 }  // namespace
@@ -91,17 +104,15 @@ Tensors conv_integer(const Call& call) {
 }
 
 Tensors qlinear_matmul(const Call& call) {
-  return {requantised(call, at::matmul(real(call, 0, -2), real(call, 3, -1)), 6, 7)};
+  const at::Tensor sums = at::matmul(centred(call, 0, 2, -2), centred(call, 3, 5, -1));
+  return {rescaled(call, sums, placed(call, 1, sums, -2) * placed(call, 4, sums, -1), 6, 7)};
 }
 
 Tensors qlinear_conv(const Call& call) {
-  at::Tensor bias;
-  if (call.has_in(8)) {
-    bias = call.in(8).to(at::kDouble) * call.in(4).to(at::kDouble).flatten() *
-           call.in(1).to(at::kDouble).flatten();
-  }
-  const Tensors operands{real(call, 0, 1), real(call, 3, 0), bias};
-  return {requantised(call, conv(call.on(operands)).front(), 6, 7)};
+  const at::Tensor bias = call.has_in(8) ? call.in(8).to(at::kDouble) : at::Tensor();
+  const at::Tensor sums =
+      conv(call.on({centred(call, 0, 2, 1), centred(call, 3, 5, 0), bias})).front();
+  return {rescaled(call, sums, call.in(1) * placed(call, 4, sums, 1), 6, 7)};
 }
 
 // Those of com.microsoft follow. @source onnxruntime, ContribOperators.md
@@ -153,14 +164,12 @@ Tensors matmul_integer_to_float(const Call& call) {
 Tensors quantised_gemm(const Call& call) {
   const int64_t columns = call.integer("transB", 0) != 0 ? 0 : 1;
   at::Tensor bias;
-  if (call.has_in(6)) {
-    bias = call.in(6).to(at::kDouble) * call.in(4).to(at::kDouble).flatten() *
-           call.in(1).to(at::kDouble).flatten() * call.real("alpha", 1);
-  }
-  const Tensors operands{real(call, 0, 0), real(call, 3, columns), bias};
-  const at::Tensor y = gemm(call.on(operands)).front();
-  if (!call.has_in(7)) return {y.to(at::kFloat)};
-  return {requantised(call, y, 7, 8)};
+  if (call.has_in(6)) bias = call.in(6).to(at::kDouble) * call.real("alpha", 1);
+  const Tensors operands{centred(call, 0, 2, 0), centred(call, 3, 5, columns), bias};
+  const at::Tensor sums = gemm(call.on(operands)).front();
+  const at::Tensor scales = call.in(1) * placed(call, 4, sums, -1);
+  if (!call.has_in(7)) return {sums.to(at::kFloat) * scales};
+  return {rescaled(call, sums, scales, 7, 8)};
 }
 
 }  // namespace parsimony::executor
