@@ -313,6 +313,17 @@ bool multiplies(const notation::Line& line) {
                              [](const notation::Alternative& each) { return !each.macs.empty(); });
 }
 
+bool is_empty(const MacsFormula::Product& product) {
+  return std::ranges::any_of(product, [](const auto& factor) { return factor.size == 0; });
+}
+
+/// Sums of so many stay far from overflow.
+bool is_countable(const MacsFormula::Product& product) {
+  int64_t left = int64_t{1} << 50;
+  for (const MacsFormula::Factor& factor : product) left /= factor.size;
+  return left > 0;
+}
+
 }  // namespace
 
 std::optional<MacsFormula> macs_formula(const NodeView& view) {
@@ -326,12 +337,15 @@ std::optional<MacsFormula> macs_formula(const NodeView& view) {
   if (!found || found->alternative->macs.empty()) return std::nullopt;
   MacsFormula formula;
   for (const auto& names : found->alternative->macs) {
-    auto& product = formula.products.emplace_back();
+    MacsFormula::Product product;
     for (const auto& [letter, times] : letters_of(*found, names)) {
       const auto factor =
           size_of_letter(*found, letter) == 1 ? std::nullopt : locate(*found, letter);
       if (factor) product.insert(product.end(), static_cast<size_t>(times), *factor);
     }
+    if (is_empty(product)) continue;
+    if (!is_countable(product)) return std::nullopt;
+    formula.products.push_back(std::move(product));
   }
   return formula;
 }

@@ -164,10 +164,11 @@ struct MacsFormula {
     int64_t stride = 1;
     int64_t size = 1;
   };
-  std::vector<std::vector<Factor>> products;
+  using Product = std::vector<Factor>;
+  std::vector<Product> products;
 };
 
-/// Empty where the operator has no multiply-adds.
+/// Empty where the operator has no multiply-adds, or more than 2^50.
 std::optional<MacsFormula> macs_formula(const NodeView& view);
 
 /// Multiply-adds of one node; 0 where the operator has none.

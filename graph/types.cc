@@ -83,14 +83,13 @@ int64_t element_count(const Shape& shape) {
   if (std::any_of(shape.begin(), shape.end(), negative)) {
     throw errors::bad_dimension({}, to_string(shape));
   }
-  // An empty tensor may have large other dimensions; they multiply to nothing.
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
-  int64_t count = 1;
+  // Those of an empty tensor too: whoever walks through it multiplies some of them.
+  int64_t others = 1;
   for (const int64_t dim : shape) {
-    if (dim > kMaxElements / count) throw errors::bad_dimension({}, to_string(shape));
-    count *= dim;
+    if (dim > kMaxElements / others) throw errors::bad_dimension({}, to_string(shape));
+    if (dim > 0) others *= dim;
   }
-  return count;
+  return std::find(shape.begin(), shape.end(), 0) == shape.end() ? others : 0;
 }
 
 std::string to_string(const Shape& shape) {

@@ -44,7 +44,7 @@ std::string_view name_of(DType type);
 bool is_floating(DType type);
 
 /// Product of the dimensions; 1 for a scalar.
-/// @throws ModelError if a dimension is negative or the product exceeds 2^48.
+/// @throws ModelError if a dimension is negative or the product of those above 0 exceeds 2^48.
 int64_t element_count(const Shape& shape);
 
 /// "[1, 3, 32, 32]"

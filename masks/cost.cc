@@ -74,8 +74,6 @@ int CostModel::factor_id(const Factor& factor) {
 }
 
 void CostModel::add(std::vector<Product>& products, const std::vector<Factor>& factors) {
-  // An empty tensor may have other dimensions whose product is beyond any number.
-  if (std::ranges::any_of(factors, [](const Factor& f) { return f.size == 0; })) return;
   Product product;
   for (const Factor& factor : factors) {
     if (factor.line == kNone || coupling_.channels(factor.line).empty()) {

@@ -140,11 +140,23 @@ TEST_F(BadModels, OperandsThatAreMissing) {
 }
 
 TEST_F(BadModels, EmptyTensors) {
+  const std::string empty = complaint(model_with(
+      "g (float[1,4] x) => (float[1,8] y) { y = MatMul(x, w) }", {{"w", "16777216x0x33554432"}}));
+  EXPECT_NE(empty.find("wrong dims [16777216, 0, 33554432]"), std::string::npos) << empty;
   onnx::ModelProto model =
       model_with("g (float[0,4] x) => (float[0,2,4] y) { a = MatMul(x, w) y = Reshape(a, s) }",
                  {{"w", "4x8"}});
   add_integers(model, "s", {0, 2, 4});
   EXPECT_NO_THROW(prune(model));
+}
+
+/// 2^63 and more of the first layer.
+TEST_F(BadModels, MoreMacsThanCanBeCounted) {
+  const Pruning pruning =
+      prune(model_with("g (float[1,1,8388863,8388863] x) => (float[1,2,8388608,8388608] y) "
+                       "{ a = Conv(x, w) y = Conv(a, v) }",
+                       {{"w", "2x1x256x256"}, {"v", "2x2x1x1"}}));
+  EXPECT_EQ(pruning.dense.macs, int64_t{1} << 48);  // the second one's
 }
 
 TEST_F(BadModels, SizesThatOverflow) {

@@ -38,8 +38,9 @@ TEST(ElementCount, MultipliesAndKnowsScalars) {
   EXPECT_EQ(element_count({int64_t{1} << 48}), int64_t{1} << 48);
 }
 
-TEST(ElementCount, EmptyTensorsMayHaveAnyOtherDimension) {
-  EXPECT_EQ(element_count({int64_t{1} << 60, 0, int64_t{1} << 60}), 0);
+TEST(ElementCount, EmptyTensorsHaveOtherDimensionsLikeAnyTensor) {
+  EXPECT_EQ(element_count({int64_t{1} << 24, 0, int64_t{1} << 24}), 0);
+  EXPECT_THROW(element_count({int64_t{1} << 24, 0, int64_t{1} << 25}), ModelError);
 }
 
 TEST(ElementCount, RefusesWhatNoTensorHas) {
