@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/blame.h"
@@ -60,6 +61,14 @@ bool asks_for_outputs(const ConfigList& config) {
   });
 }
 
+/// Does it take a while to rank its channels?
+bool is_large(const Graph& graph) {
+  constexpr int64_t kLarge = int64_t{1} << 28;  // bytes
+  int64_t bytes = 0;
+  for (const Weight& weight : graph.weights) bytes += weight.count() * size_of(weight.dtype);
+  return bytes >= kLarge;
+}
+
 /// Why the plan is empty.
 std::string reason_for_nothing(const Pruning& pruning) {
   if (pruning.analysis.coupling.groups.empty()) {
@@ -92,6 +101,7 @@ class PruneRun {
     recovery_ = recovery_order(options_.recovery, resolved(options_.calibration, config), config);
     read();
     check_outputs_beside(outputs, *model_);
+    if (options_.verify && is_large(model_->graph())) libtorch_ = loading_torch_component();
     PruneOptions prune_options = prune_options_of(options_, model_->graph());
     prune_options.measure = measurement(resolved(options_.calibration, config), threads_);
     prune_options.progress = [this](std::string_view stage) { progress_.begin(stage); };
@@ -300,6 +310,7 @@ class PruneRun {
   RecoveryOrder recovery_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Prover> prover_;
+  std::jthread libtorch_;  ///< loads it for the proof
   std::optional<LatencyWorkshop> workshop_;
   std::optional<NetworkComparison> comparison_;
   std::string unjudged_;  ///< why outputs do not say what widths are worth

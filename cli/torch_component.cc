@@ -3,9 +3,12 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/large_pages.h"
@@ -53,6 +56,16 @@ void let_openmp_sleep() {
   }
 }
 
+/// What libtorch shall find when it is loaded, said while no other thread reads the environment.
+void prepare() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    allow_large_pages();  // tensors are large and short-lived
+    let_openmp_sleep();
+    correct_blas_kernel();
+  });
+}
+
 const TorchComponentEntry& entry_of(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw errors::bad_component(path, dlerror());
@@ -65,9 +78,7 @@ const TorchComponentEntry& entry_of(const std::string& path) {
 TorchComponent& load() {
   const std::string path = component_path().string();
   if (!fs::exists(path)) throw errors::no_component(path);
-  allow_large_pages();  // tensors are large and short-lived
-  let_openmp_sleep();
-  correct_blas_kernel();
+  prepare();
   const TorchComponentEntry& entry = entry_of(path);
   const bool same = entry.interface == kTorchInterface;
   if (!same || std::string_view(entry.version) != PARSIMONY_VERSION) {
@@ -83,6 +94,17 @@ TorchComponent& load() {
 TorchComponent& torch_component() {
   static TorchComponent& component = load();
   return component;
+}
+
+std::jthread loading_torch_component() {
+  if (!has_torch_component()) return {};
+  prepare();
+  return std::jthread([] {
+    try {
+      torch_component();
+    } catch (const std::exception&) {  // the next call says it
+    }
+  });
 }
 
 bool has_torch_component() { return fs::exists(component_path()); }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -123,6 +124,10 @@ constexpr const char* kTorchComponentSymbol = "parsimony_torch_component";
 /// they wait; both only where the environment says nothing about it.
 /// @throws UnsupportedError if it is not there or of another version
 TorchComponent& torch_component();
+
+/// Loads it beside what the caller does until then, some 0.6 s. A failure is that of the first call
+/// of torch_component().
+std::jthread loading_torch_component();
 
 /// Is there a file to load?
 bool has_torch_component();
