@@ -125,8 +125,8 @@ constexpr const char* kTorchComponentSymbol = "parsimony_torch_component";
 /// @throws UnsupportedError if it is not there or of another version
 TorchComponent& torch_component();
 
-/// Loads it beside what the caller does until then, some 0.6 s. A failure is that of the first call
-/// of torch_component().
+/// Loads it, which takes some 0.6 s, beside what the caller does before its first call of
+/// torch_component(); that call also throws what fails here.
 std::jthread loading_torch_component();
 
 /// Is there a file to load?

@@ -175,7 +175,7 @@ std::optional<MacsFormula> macs_formula(const NodeView& view);
 int64_t macs(const NodeView& view);
 
 /// May the node have multiply-adds that `macs` does not know? Its operator or a shape is unknown, a
-/// form of it has no formula, or its bodies are not followed.
+/// form of it has no formula, there are more than 2^50, or its bodies are not followed.
 bool hides_macs(const NodeView& view);
 
 /// Attributes that the line binds to the size of a letter, changed if the letter shrank.
