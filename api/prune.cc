@@ -51,7 +51,7 @@ void note_compromises(const Coupling& coupling, Pruning& pruning) {
     const std::string who =
         compromise.group == kNone
             ? std::string()
-            : "group " + coupling.groups[static_cast<size_t>(compromise.group)].id + ": ";
+            : "group " + coupling.groups[compromise.group].id + ": ";
     pruning.notes.push_back(who + compromise.reason);
   }
   if (const int back = pruning.allocation.given_back; back > 0) {
@@ -90,8 +90,8 @@ CouplingOptions coupling_options(const ConfigList& config, const Settings& setti
   for (size_t n = 0; n < settings.layers.size(); ++n) {
     const int request = settings.layers[n].request;
     if (request == kNone) continue;
-    const auto& own = settings.requests[static_cast<size_t>(request)].granularity;
-    if (own) result.of_layers.emplace_back(static_cast<NodeId>(n), *own);
+    const auto& own = settings.requests[request].granularity;
+    if (own) result.of_layers.emplace_back(NodeId(n), *own);
   }
   return result;
 }

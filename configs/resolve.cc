@@ -37,7 +37,7 @@ class Selector {
     add_types(entry_.op_types, "op_types", by_type);
     Selection both(graph_.nodes.size());
     for (NodeId layer : names_.layers()) {
-      const auto n = static_cast<size_t>(layer);
+      const size_t n = layer;
       both[n] = by_name[n] && by_type[n];
     }
     return both;
@@ -53,7 +53,7 @@ class Selector {
 
  private:
   static void add(const std::vector<NodeId>& nodes, Selection& selection) {
-    for (NodeId node : nodes) selection[static_cast<size_t>(node)] = true;
+    for (NodeId node : nodes) selection[node] = true;
   }
 
   void add_types(const std::vector<std::string>& types, std::string_view key,
@@ -181,7 +181,7 @@ Settings resolve(const ConfigList& config, const Graph& graph) {
     }
     bool selects = false;
     for (NodeId layer : names.layers()) {
-      const auto n = static_cast<size_t>(layer);
+      const size_t n = layer;
       LayerSetting& setting = settings.layers[n];
       if (included[n] && !excluded[n]) {
         setting = {entry.exclude ? State::kExcluded : State::kPruned, request, static_cast<int>(i)};

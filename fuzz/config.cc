@@ -16,16 +16,16 @@ Graph small_network() {
   static const float kNumbers[32] = {};
   Graph graph;
   const auto weight = [&](const std::string& name, const Shape& dims) {
-    const auto id = static_cast<WeightId>(graph.weights.size());
+    const auto id = graph.weights.next_id();
     const auto* data = reinterpret_cast<const std::byte*>(kNumbers);
     graph.weights.push_back({name, DType::kFloat32, dims, data, 4});
     graph.values.push_back({.name = name, .dtype = DType::kFloat32, .weight = id});
-    return static_cast<ValueId>(graph.values.size()) - 1;
+    return graph.values.last_id();
   };
   const auto node = [&](const std::string& name, const std::string& op,
                         const std::vector<ValueId>& inputs, const std::string& output) {
     graph.values.push_back({.name = output});
-    const auto out = static_cast<ValueId>(graph.values.size()) - 1;
+    const auto out = graph.values.last_id();
     graph.nodes.push_back(
         {.name = name, .op = op, .domain = "", .opset = 17, .inputs = inputs, .outputs = {out}});
     return out;

@@ -13,7 +13,7 @@ constexpr double kNoDifference = 0.01;
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(at);
+  const size_t below = at;
   const size_t above = std::min(below + 1, sorted.size() - 1);
   const double part = at - static_cast<double>(below);
   return sorted[below] + part * (sorted[above] - sorted[below]);
@@ -67,7 +67,7 @@ Ratio compare(std::span<const double> a, std::span<const double> b) {
   result.median = quantile(ratios, 0.5);
   const int out = left_out(result.pairs);
   if (out < 0) return result;
-  result.low = ratios[static_cast<size_t>(out)];
+  result.low = ratios[out];
   result.high = ratios[ratios.size() - 1 - static_cast<size_t>(out)];
   return result;
 }

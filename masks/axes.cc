@@ -36,13 +36,13 @@ bool stands_in(const Factors& factors, ValueId value, int letter) {
 bool prefers(const Graph& graph, const Node& node, const Factors& factors, int letter,
              Granularity granularity) {
   if (granularity == Granularity::kChannel) return false;
-  const std::string& name = factors.letters[static_cast<size_t>(letter)].name;
+  const std::string& name = factors.letters[letter].name;
   if (name == "head") return granularity == Granularity::kHead;
   if (name == "dim" || name == "vdim" || name == "half")
     return granularity == Granularity::kHeadDim;
   if (granularity == Granularity::kGroup) {
     return (node.op == "Conv" || node.op == "ConvTranspose") &&
-           factors.letters[static_cast<size_t>(letter)].name == "g";
+           factors.letters[letter].name == "g";
   }
   const bool attention = (node.op == "MatMul" || node.op == "Einsum") && node.inputs.size() == 2 &&
                          is_activation(graph, node.inputs[0]) &&
@@ -55,14 +55,14 @@ bool prefers(const Graph& graph, const Node& node, const Factors& factors, int l
 
 /// Lines on which a preferred letter stands alone: an axis that has a place there is preferred.
 std::vector<bool> preferred_lines(const Graph& graph, const Lines& lines, Granularity granularity) {
-  std::vector<bool> preferred(static_cast<size_t>(lines.count()), false);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  std::vector<bool> preferred(lines.count(), false);
+  for (const NodeId n : graph.nodes.ids()) {
     const Factors& factors = lines.factors()[n];
     for (const Term& term : factors.terms) {
       const int line = lines.of(term.value, term.dim);
       if (line == kNone || term.letters.size() != 1) continue;
       if (prefers(graph, graph.nodes[n], factors, term.letters[0], granularity)) {
-        preferred[static_cast<size_t>(line)] = true;
+        preferred[line] = true;
       }
     }
   }
@@ -80,7 +80,7 @@ class Collector {
         of_letter_(static_cast<size_t>(lines.letters()), kNone) {}
 
   void visit(NodeId node) {
-    const Factors& factors = lines_.factors()[static_cast<size_t>(node)];
+    const Factors& factors = lines_.factors()[node];
     const bool has_product = std::any_of(factors.terms.begin(), factors.terms.end(),
                                          [](const Term& t) { return t.letters.size() > 1; });
     if (!has_product) return;
@@ -89,7 +89,7 @@ class Collector {
       if (line == kNone || lines_.dead(line)) continue;
       int64_t stride = 1;
       for (size_t i = term.letters.size(); i-- > 0;) {
-        const int64_t size = factors.letters[static_cast<size_t>(term.letters[i])].size;
+        const int64_t size = factors.letters[term.letters[i]].size;
         name(node, factors, term.letters[i], {line, stride, size});
         stride *= size;
       }
@@ -100,26 +100,26 @@ class Collector {
     std::vector<Axis> axes;
     std::vector<int> number(sets_.count(), kNone);
     const auto axis_of = [&](int set) -> Axis& {
-      int& n = number[static_cast<size_t>(sets_.find(set))];
+      int& n = number[sets_.find(set)];
       if (n == kNone) {
         n = static_cast<int>(axes.size());
         axes.emplace_back();
       }
-      return axes[static_cast<size_t>(n)];
+      return axes[n];
     };
     for (const Key& key : keys_) {
       const auto& [line, stride, size] = key;
       Axis& axis = axis_of(set_of_key_.at(key));
       axis.size = size;
       axis.places.push_back({line, stride});
-      if (preferred_[static_cast<size_t>(line)]) axis.priority = 1;
+      if (preferred_[line]) axis.priority = 1;
     }
     axis_of_letter.assign(of_letter_.size(), kNone);
     for (size_t l = 0; l < of_letter_.size(); ++l) {
       if (of_letter_[l] == kNone) continue;
       Axis& axis = axis_of(of_letter_[l]);
       axis.letters.push_back(static_cast<int>(l));
-      if (wanted_[static_cast<size_t>(of_letter_[l])]) axis.priority = 1;
+      if (wanted_[of_letter_[l]]) axis.priority = 1;
       axis_of_letter[l] = static_cast<int>(&axis - axes.data());
     }
     return axes;
@@ -134,10 +134,10 @@ class Collector {
       it->second = add_set();
       keys_.push_back(key);
     }
-    int& set = of_letter_[static_cast<size_t>(letter)];
+    int& set = of_letter_[letter];
     if (set == kNone) {
       set = add_set();
-      wanted_[static_cast<size_t>(set)] =
+      wanted_[set] =
           prefers(graph_, graph_.node(node), factors, own, granularity_);
     }
     sets_.unite(set, it->second);
@@ -166,7 +166,7 @@ std::map<int, Granularity> policies_of_lines(const Graph& graph, const Lines& li
   for (const auto& [node, granularity] : options.of_layers) {
     for (const ValueId value : graph.node(node).inputs) {
       if (value == kNone || graph.value(value).weight == kNone) continue;
-      for (const int line : lines.value_lines()[static_cast<size_t>(value)]) {
+      for (const int line : lines.value_lines()[value]) {
         if (line != kNone) policies.insert_or_assign(line, granularity);
       }
     }
@@ -194,7 +194,7 @@ Axes::Axes(const Graph& graph, const Lines& lines, const CouplingOptions& option
 void Axes::collect(const Graph& graph, const CouplingOptions& options) {
   const auto under = [&](Granularity granularity) {
     Collector collector(graph, lines_, granularity);
-    for (size_t n = 0; n < graph.nodes.size(); ++n) collector.visit(static_cast<NodeId>(n));
+    for (const NodeId n : graph.nodes.ids()) collector.visit(n);
     return collector.take(axis_of_letter_);
   };
   axes_ = under(options.granularity);
@@ -215,7 +215,7 @@ void Axes::collect(const Graph& graph, const CouplingOptions& options) {
 /// In order of the policy an axis becomes free unless one of its intervals is disjoint from one
 /// that is already taken on the same line, or from another of its own.
 void Axes::choose(unsigned shuffle_seed) {
-  std::vector<std::vector<Interval>> taken(static_cast<size_t>(lines_.count()));
+  std::vector<std::vector<Interval>> taken(lines_.count());
   std::mt19937 refuse(shuffle_seed + 1);
   for (const size_t a : policy_order(axes_, shuffle_seed)) {
     Axis& axis = axes_[a];
@@ -223,7 +223,7 @@ void Axes::choose(unsigned shuffle_seed) {
     std::vector<std::pair<int, Interval>> own;
     for (const Axis::Place& place : axis.places) {
       const Interval interval{place.stride, place.stride * axis.size};
-      for (const Interval& other : taken[static_cast<size_t>(place.line)]) {
+      for (const Interval& other : taken[place.line]) {
         conflict = conflict || disjoint(interval, other);
       }
       for (const auto& [line, other] : own) {
@@ -233,7 +233,7 @@ void Axes::choose(unsigned shuffle_seed) {
     }
     if (conflict) continue;
     axis.free = true;
-    for (const auto& [line, interval] : own) taken[static_cast<size_t>(line)].push_back(interval);
+    for (const auto& [line, interval] : own) taken[line].push_back(interval);
   }
 }
 

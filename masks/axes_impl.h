@@ -31,10 +31,10 @@ class Axes {
   const std::vector<Axis>& all() const { return axes_; }
   /// May the letter's coordinates be removed?
   bool free(int letter) const {
-    const int axis = axis_of_letter_[static_cast<size_t>(letter)];
-    return !lines_.letter_dead(letter) && (axis == kNone || axes_[static_cast<size_t>(axis)].free);
+    const int axis = axis_of_letter_[letter];
+    return !lines_.letter_dead(letter) && (axis == kNone || axes_[axis].free);
   }
-  int axis_of(int letter) const { return axis_of_letter_[static_cast<size_t>(letter)]; }
+  int axis_of(int letter) const { return axis_of_letter_[letter]; }
 
  private:
   void collect(const Graph& graph, const CouplingOptions& options);

@@ -17,7 +17,7 @@ struct AxisMasks {
   int kept(int group) const;
   bool keeps(ChannelId channel) const {
     return channel.group == kNone ||
-           keep[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)] != 0;
+           keep[channel.group][channel.channel] != 0;
   }
 };
 

@@ -28,8 +28,8 @@ void Classes::number_elements() {
     coordinate_begin_.push_back(total);
     total += axis.free ? axis.size : 0;
   }
-  sets_ = UnionFind(static_cast<size_t>(total));
-  pin_.assign(static_cast<size_t>(total), kNone);
+  sets_ = UnionFind(total);
+  pin_.assign(total, kNone);
 }
 
 /// Index i of a line belongs to coordinate (i / stride) % size of each free axis on it.
@@ -62,7 +62,7 @@ void Classes::unite_maps() {
 
 /// Pins a class; the first reason stays.
 void Classes::pin(int32_t element, int reason) {
-  int& at = pin_[static_cast<size_t>(sets_.find(element))];
+  int& at = pin_[sets_.find(element)];
   if (at == kNone) at = reason;
 }
 
@@ -86,13 +86,13 @@ void Classes::mark_pins() {
 }
 
 const Reason& Classes::reason(int id) const {
-  return id <= kRefused ? refused_[static_cast<size_t>(kRefused - id)] : lines_.reason(id);
+  return id <= kRefused ? refused_[kRefused - id] : lines_.reason(id);
 }
 
 std::vector<NodeId> Classes::befallen(const std::vector<Event>& events) {
   std::vector<NodeId> nodes(sets_.count(), kNone);
   const auto mark = [&](int32_t root, NodeId node) {
-    NodeId& at = nodes[static_cast<size_t>(root)];
+    NodeId& at = nodes[root];
     if (at == kNone) at = node;
   };
   for (const Event& event : events) {
@@ -100,8 +100,8 @@ std::vector<NodeId> Classes::befallen(const std::vector<Event>& events) {
     if (event.line != kNone) {
       for (int64_t i = 0; i < length(event.line); ++i) mark(root(event.line, i), event.node);
     } else if (axis != kNone) {
-      const int64_t begin = coordinate_begin_[static_cast<size_t>(axis)];
-      for (int64_t c = 0; c < axes_.all()[static_cast<size_t>(axis)].size; ++c) {
+      const int64_t begin = coordinate_begin_[axis];
+      for (int64_t c = 0; c < axes_.all()[axis].size; ++c) {
         mark(root(begin + c), event.node);
       }
     }

@@ -27,7 +27,7 @@ class Classes {
 
   /// Why the class of `root` may not be removed; null if it may.
   const Reason* pinned(int32_t root) const {
-    const int id = pin_[static_cast<size_t>(root)];
+    const int id = pin_[root];
     return id == kNone ? nullptr : &reason(id);
   }
 
@@ -36,7 +36,7 @@ class Classes {
 
  private:
   int32_t element(int line, int64_t i) const {
-    return static_cast<int32_t>(line_begin_[static_cast<size_t>(line)] + i);
+    return static_cast<int32_t>(line_begin_[line] + i);
   }
   const Reason& reason(int id) const;
   void number_elements();

@@ -30,21 +30,21 @@ class Tracer {
   }
 
   Contents run() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       const Value& value = graph_.values[v];
       if (value.weight != kNone) {
-        weigh(static_cast<ValueId>(v));
+        weigh(v);
       } else if (facts_.computed[v]) {
-        fill(static_cast<ValueId>(v), Content::kConstant);
+        fill(v, Content::kConstant);
       }
     }
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) push(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) push(n);
     return std::move(contents_);
   }
 
  private:
   const Shape* shape(ValueId value) const {
-    const auto& known = facts_.shapes[static_cast<size_t>(value)];
+    const auto& known = facts_.shapes[value];
     return known ? &*known : nullptr;
   }
 
@@ -100,7 +100,7 @@ class Tracer {
     const Factors factors = known ? factor(view) : Factors();
     const bool computes_from_pieces = !factors.maps.empty() && is_product(effect_of(view));
     for (const ValueId output : node.outputs) {
-      if (output == kNone || facts_.computed[static_cast<size_t>(output)]) continue;
+      if (output == kNone || facts_.computed[output]) continue;
       fill(output, Content::kVaries);
       if (!known || computes_from_pieces) continue;
       auto& dims = contents_[static_cast<size_t>(output)];

@@ -7,15 +7,15 @@ namespace parsimony {
 CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
     : coupling_(coupling) {
   std::vector<bool> to_count = parameters(graph);
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     const WeightId w = graph.values[v].weight;
-    if (w == kNone || !to_count[static_cast<size_t>(w)]) continue;
-    to_count[static_cast<size_t>(w)] = false;
+    if (w == kNone || !to_count[w]) continue;
+    to_count[w] = false;
     std::vector<Factor> factors;
     const Shape& dims = graph.weight(w).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
       factors.push_back(
-          {coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d)), 1, dims[d]});
+          {coupling.line_of(v, static_cast<int>(d)), 1, dims[d]});
     }
     add(params_, factors);
   }
@@ -46,7 +46,7 @@ std::vector<bool> parameters(const Graph& graph) {
     const bool statistics = std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
       return use.input >= kMean && graph.node(use.node).op == "BatchNormalization";
     });
-    if (statistics) result[static_cast<size_t>(value.weight)] = false;
+    if (statistics) result[value.weight] = false;
   }
   return result;
 }
@@ -58,10 +58,10 @@ int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, int l
     return std::count_if(channels.begin(), channels.end(),
                          [&](const ChannelId& c) { return masks.keeps(c); });
   }
-  std::vector<bool> seen(static_cast<size_t>(size), false);
+  std::vector<bool> seen(size, false);
   for (size_t i = 0; i < channels.size(); ++i) {
     const int64_t coordinate = (static_cast<int64_t>(i) / stride) % size;
-    if (masks.keeps(channels[i])) seen[static_cast<size_t>(coordinate)] = true;
+    if (masks.keeps(channels[i])) seen[coordinate] = true;
   }
   return std::count(seen.begin(), seen.end(), true);
 }
@@ -90,7 +90,7 @@ int64_t CostModel::sum(const std::vector<Product>& products,
   int64_t total = 0;
   for (const Product& product : products) {
     int64_t value = product.constant;
-    for (const int f : product.factors) value *= kept[static_cast<size_t>(f)];
+    for (const int f : product.factors) value *= kept[f];
     total += value;
   }
   return total;

@@ -31,8 +31,8 @@ struct Member {
   std::vector<int32_t> offsets;  ///< channel c owns indices[offsets[c] .. offsets[c+1])
 
   std::span<const int64_t> of(int channel) const {
-    const auto first = static_cast<size_t>(offsets[static_cast<size_t>(channel)]);
-    const auto last = static_cast<size_t>(offsets[static_cast<size_t>(channel) + 1]);
+    const size_t first = offsets[channel];
+    const size_t last = offsets[static_cast<size_t>(channel) + 1];
     return std::span(indices).subspan(first, last - first);
   }
 };
@@ -89,9 +89,9 @@ class Coupling {
   /// whole line may not shrink.
   std::span<const ChannelId> channels(int line) const {
     return std::span(element_channel)
-        .subspan(static_cast<size_t>(line_begin[static_cast<size_t>(line)]),
-                 static_cast<size_t>(line_begin[static_cast<size_t>(line) + 1] -
-                                     line_begin[static_cast<size_t>(line)]));
+        .subspan(line_begin[line],
+                 line_begin[static_cast<size_t>(line) + 1] -
+                                     line_begin[line]);
   }
 
   /// Nodes that tie the members of a group together, in graph order.

@@ -13,7 +13,7 @@ class Tracer {
       : graph_(graph), facts_(facts), lines_(lines), axes_(axes) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
-    for (size_t v = 0; v < graph.values.size(); ++v) {
+    for (const ValueId v : graph.values.ids()) {
       const size_t rank = facts.shapes[v] ? facts.shapes[v]->size() : 0;
       effects_.roles[v].assign(rank, 0);
       effects_.zero[v].assign(rank, 0);
@@ -21,9 +21,9 @@ class Tracer {
   }
 
   Effects run() {
-    for (size_t n = graph_.nodes.size(); n-- > 0;) push_roles(static_cast<NodeId>(n));
+    for (size_t n = graph_.nodes.size(); n-- > 0;) push_roles(n);
     start_from_weights();
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) push_zeros(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) push_zeros(n);
     return std::move(effects_);
   }
 
@@ -37,7 +37,7 @@ class Tracer {
   /// the role is that of the result.
   void push_roles(NodeId id) {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     const auto is_output = [&](ValueId v) {
       return std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
     };
@@ -76,7 +76,7 @@ class Tracer {
   }
 
   void start_from_weights() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       if (graph_.values[v].weight == kNone) continue;
       for (size_t d = 0; d < effects_.roles[v].size(); ++d) {
         effects_.zero[v][d] =
@@ -97,7 +97,7 @@ class Tracer {
 
   Standing stand(NodeId id, int letter) const {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     Standing result;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId value = node.inputs[i];
@@ -124,7 +124,7 @@ class Tracer {
   }
 
   void push_zeros(NodeId id) {
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     const Node& node = graph_.node(id);
     const Effect effect = effect_of(NodeView(graph_, node, facts_));
     const Rule* rule = find_rule(node.domain, node.op);
@@ -182,7 +182,7 @@ class Tracer {
 
   void set_outputs(NodeId id, int letter, bool zero) {
     const Node& node = graph_.node(id);
-    for (const Term& term : lines_.factors()[static_cast<size_t>(id)].terms) {
+    for (const Term& term : lines_.factors()[id].terms) {
       if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end())
         continue;
       if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
@@ -202,7 +202,7 @@ class Tracer {
           zero = zero && zero_at(other.a, other.a_dim);
       }
       if (node.op == "Pad" && node.inputs.size() > 2 && node.inputs[2] != kNone) {
-        const auto& value = facts_.constants[static_cast<size_t>(node.inputs[2])];
+        const auto& value = facts_.constants[node.inputs[2]];
         zero = zero && value && value->count() == 1 && value->number(0) == 0;
       }
       effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;

@@ -21,22 +21,22 @@ int64_t most_indices(const Graph& graph) {
 
 bool takes_part(const Facts& facts, const Node& node) {
   return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-    return v == kNone || facts.computed[static_cast<size_t>(v)];
+    return v == kNone || facts.computed[v];
   });
 }
 
 /// Per value: it depends on weights alone.
 std::vector<bool> made_of_weights(const Graph& graph) {
-  std::vector<bool> result(graph.values.size(), false);
+  IdVector<ValueId, bool> result(graph.values.size(), false);
   for (size_t v = 0; v < result.size(); ++v) result[v] = graph.values[v].weight != kNone;
   for (const Node& node : graph.nodes) {
     const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
-      return v == kNone || result[static_cast<size_t>(v)];
+      return v == kNone || result[v];
     });
     // A branch may hand on what is no weight.
     const bool constant = all && !node.inputs.empty() && !node.has_subgraph;
     for (const ValueId out : node.outputs) {
-      if (out != kNone) result[static_cast<size_t>(out)] = constant;
+      if (out != kNone) result[out] = constant;
     }
   }
   return result;
@@ -69,17 +69,17 @@ int Lines::add_reason(const Reason& reason) {
 void Lines::collect_factors(std::span<const NodeId> keep_whole) {
   factors_.resize(graph_.nodes.size());
   letter_begin_.reserve(graph_.nodes.size());
-  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+  for (const NodeId n : graph_.nodes.ids()) {
     const Node& node = graph_.nodes[n];
     if (takes_part(facts_, node)) factors_[n] = factor(NodeView(graph_, node, facts_));
-    if (std::find(keep_whole.begin(), keep_whole.end(), static_cast<NodeId>(n)) !=
+    if (std::find(keep_whole.begin(), keep_whole.end(), n) !=
         keep_whole.end()) {
       const std::string why = node.calls > 1 ? "all calls of its function read the same integers"
                                              : "the smaller shapes did not fit here";
       factors_[n] = pin_operands(NodeView(graph_, node, facts_), why);
     }
     letter_begin_.push_back(static_cast<int>(letter_node_.size()));
-    letter_node_.insert(letter_node_.end(), factors_[n].letters.size(), static_cast<NodeId>(n));
+    letter_node_.insert(letter_node_.end(), factors_[n].letters.size(), n);
   }
   letter_dead_.assign(letter_node_.size(), kNone);
 }
@@ -87,17 +87,17 @@ void Lines::collect_factors(std::span<const NodeId> keep_whole) {
 /// Dimensions in which a letter stands alone are wholly the same.
 void Lines::unite_dims() {
   std::vector<int32_t> begin(graph_.values.size() + 1, 0);
-  for (size_t v = 0; v < graph_.values.size(); ++v) {
+  for (const ValueId v : graph_.values.ids()) {
     begin[v + 1] = begin[v] + static_cast<int32_t>(facts_.shapes[v] ? facts_.shapes[v]->size() : 0);
   }
-  UnionFind dims(static_cast<size_t>(begin.back()));
+  UnionFind dims(begin.back());
   std::vector<int32_t> alone;
   for (const Factors& factors : factors_) {
     alone.assign(factors.letters.size(), kNone);
     for (const Term& term : factors.terms) {
       if (term.letters.size() != 1) continue;
-      const int32_t dim = begin[static_cast<size_t>(term.value)] + term.dim;
-      int32_t& first = alone[static_cast<size_t>(term.letters[0])];
+      const int32_t dim = begin[term.value] + term.dim;
+      int32_t& first = alone[term.letters[0]];
       if (first == kNone) {
         first = dim;
       } else {
@@ -107,14 +107,14 @@ void Lines::unite_dims() {
   }
   std::vector<int> line_of_root(dims.count(), kNone);
   value_lines_.resize(graph_.values.size());
-  for (size_t v = 0; v < graph_.values.size(); ++v) {
+  for (const ValueId v : graph_.values.ids()) {
     if (!facts_.shapes[v]) continue;
     for (size_t d = 0; d < facts_.shapes[v]->size(); ++d) {
       const int64_t size = (*facts_.shapes[v])[d];
       int line = kNone;
       if (size > 1) {
         int& of_root =
-            line_of_root[static_cast<size_t>(dims.find(begin[v] + static_cast<int32_t>(d)))];
+            line_of_root[dims.find(begin[v] + static_cast<int32_t>(d))];
         if (of_root == kNone) {
           of_root = static_cast<int>(size_.size());
           size_.push_back(size);
@@ -134,7 +134,7 @@ void Lines::place_terms_and_maps() {
     for (const Term& term : factors_[n].terms) {
       const int line = of(term.value, term.dim);
       if (line != kNone)
-        terms_[static_cast<size_t>(line)].push_back({static_cast<NodeId>(n), &term});
+        terms_[line].push_back({n, &term});
     }
     for (const Map& map : factors_[n].maps) {
       const int a = of(map.a, map.a_dim);
@@ -142,9 +142,9 @@ void Lines::place_terms_and_maps() {
       for (const Run& run : map.runs) {
         if (run.count <= 0) continue;
         if (a != kNone)
-          runs_[static_cast<size_t>(a)].push_back({run.a_begin, run.count, b, run.b_begin});
+          runs_[a].push_back({run.a_begin, run.count, b, run.b_begin});
         if (b != kNone)
-          runs_[static_cast<size_t>(b)].push_back({run.b_begin, run.count, a, run.a_begin});
+          runs_[b].push_back({run.b_begin, run.count, a, run.a_begin});
       }
     }
   }
@@ -162,7 +162,7 @@ void Lines::place_terms_and_maps() {
 
 void Lines::pin_whole(ValueId value, const Reason& reason) {
   int id = kNone;
-  for (const int line : value_lines_[static_cast<size_t>(value)]) {
+  for (const int line : value_lines_[value]) {
     if (line == kNone || dead(line)) continue;
     if (id == kNone) id = add_reason(reason);
     pin_line(line, id);
@@ -184,9 +184,9 @@ void Lines::pin_bodies() {
 }
 
 void Lines::pin_ends() {
-  for (size_t v = 0; v < graph_.values.size(); ++v) {
+  for (const ValueId v : graph_.values.ids()) {
     const Value& value = graph_.values[v];
-    const auto id = static_cast<ValueId>(v);
+    const auto id = v;
     if (value.is_input)
       pin_whole(id, {kNone, false, keep_text("graph input \"" + value.name + "\"")});
     if (value.is_output)
@@ -204,7 +204,7 @@ bool Lines::is_scale(const Value& value) const {
   return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
     const Node& node = graph_.node(use.node);
     if (node.outputs.empty() || node.outputs[0] == kNone) return false;
-    const bool evaluated = facts_.computed[static_cast<size_t>(node.outputs[0])];
+    const bool evaluated = facts_.computed[node.outputs[0]];
     return evaluated && node.op != "Shape" && node.op != "Size";
   });
 }
@@ -227,7 +227,7 @@ void Lines::pin_longest() {
 
 void Lines::pin_letters() {
   for (size_t n = 0; n < factors_.size(); ++n) {
-    const auto node = static_cast<NodeId>(n);
+    const auto node = n;
     for (size_t l = 0; l < factors_[n].letters.size(); ++l) {
       const Letter& letter = factors_[n].letters[l];
       if (!letter.pinned() || letter.size <= 1) continue;
@@ -248,7 +248,7 @@ bool Lines::is_whole(const Pin& pin) const {
 
 void Lines::pin_parts() {
   for (size_t n = 0; n < factors_.size(); ++n) {
-    const auto node = static_cast<NodeId>(n);
+    const auto node = n;
     for (const Map& map : factors_[n].maps) pin_single(node, map);
     for (const Pin& pin : factors_[n].pins) {
       const int line = of(pin.value, pin.dim);
@@ -288,7 +288,7 @@ bool Lines::is_kernel(size_t node, size_t letter) const {
 }
 
 void Lines::pin_line(int line, int reason) {
-  int& dead = dead_[static_cast<size_t>(line)];
+  int& dead = dead_[line];
   if (dead != kNone) return;
   dead = reason;
   line_queue_.push_back(line);
@@ -296,23 +296,23 @@ void Lines::pin_line(int line, int reason) {
 
 void Lines::pin_index(int line, int64_t i, int reason) {
   if (dead(line)) return;
-  auto& pins = pinned_[static_cast<size_t>(line)];
+  auto& pins = pinned_[line];
   if (pins.empty()) {
     if (size(line) > most_indices_ - noted_indices_) {
       return pin_line(line, add_reason({kNone, false, kTooLong}));
     }
     noted_indices_ += size(line);
-    pins.assign(static_cast<size_t>(size(line)), kNone);
+    pins.assign(size(line), kNone);
   }
-  int& pin = pins[static_cast<size_t>(i)];
+  int& pin = pins[i];
   if (pin != kNone) return;
   pin = reason;
   index_queue_.emplace_back(line, i);
-  if (++pinned_count_[static_cast<size_t>(line)] == size(line)) pin_line(line, reason);
+  if (++pinned_count_[line] == size(line)) pin_line(line, reason);
 }
 
 void Lines::kill_letter(int letter, int reason) {
-  int& dead = letter_dead_[static_cast<size_t>(letter)];
+  int& dead = letter_dead_[letter];
   if (dead != kNone) return;
   dead = reason;
   letter_queue_.push_back(letter);
@@ -338,7 +338,7 @@ void Lines::flood() {
 
 /// A dead dimension kills its letters and whatever its indices are mapped to.
 void Lines::flood_line(int line) {
-  const int reason = dead_[static_cast<size_t>(line)];
+  const int reason = dead_[line];
   for (const PlacedTerm& placed : terms(line)) {
     for (const int letter : placed.term->letters)
       kill_letter(letter_id(placed.node, letter), reason);
@@ -360,7 +360,7 @@ void Lines::flood_index(int line, int64_t i) {
   const int reason = pinned(line, i);
   const auto& all = runs(line);
   auto it =
-      std::lower_bound(all.begin(), all.end(), i - longest_run_[static_cast<size_t>(line)] + 1,
+      std::lower_bound(all.begin(), all.end(), i - longest_run_[line] + 1,
                        [](const LineRun& run, int64_t at) { return run.begin < at; });
   for (; it != all.end() && it->begin <= i; ++it) {
     if (it->other == kNone || i >= it->begin + it->count) continue;
@@ -370,10 +370,10 @@ void Lines::flood_index(int line, int64_t i) {
 
 /// A product of dead letters is dead, and so is a dimension where a dead letter stands alone.
 void Lines::flood_letter(int letter) {
-  const NodeId node = letter_node_[static_cast<size_t>(letter)];
-  const int reason = letter_dead_[static_cast<size_t>(letter)];
-  const int own = letter - letter_begin_[static_cast<size_t>(node)];
-  for (const Term& term : factors_[static_cast<size_t>(node)].terms) {
+  const NodeId node = letter_node_[letter];
+  const int reason = letter_dead_[letter];
+  const int own = letter - letter_begin_[node];
+  for (const Term& term : factors_[node].terms) {
     if (std::find(term.letters.begin(), term.letters.end(), own) == term.letters.end()) continue;
     const bool all_dead = std::all_of(term.letters.begin(), term.letters.end(),
                                       [&](int l) { return letter_dead(letter_id(node, l)); });

@@ -42,33 +42,33 @@ class Lines {
   Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole);
 
   int count() const { return static_cast<int>(size_.size()); }
-  int64_t size(int line) const { return size_[static_cast<size_t>(line)]; }
+  int64_t size(int line) const { return size_[line]; }
   int of(ValueId value, int dim) const {
-    const auto& dims = value_lines_[static_cast<size_t>(value)];
-    return static_cast<size_t>(dim) < dims.size() ? dims[static_cast<size_t>(dim)] : kNone;
+    const auto& dims = value_lines_[value];
+    return static_cast<size_t>(dim) < dims.size() ? dims[dim] : kNone;
   }
-  bool dead(int line) const { return dead_[static_cast<size_t>(line)] != kNone; }
+  bool dead(int line) const { return dead_[line] != kNone; }
 
   const std::vector<Factors>& factors() const { return factors_; }
   /// Does the value depend on weights alone? A transposed weight is still a weight.
-  bool from_weights(ValueId value) const { return from_weights_[static_cast<size_t>(value)]; }
+  bool from_weights(ValueId value) const { return from_weights_[value]; }
   const std::vector<FewInts>& value_lines() const { return value_lines_; }
-  std::span<const PlacedTerm> terms(int line) const { return terms_[static_cast<size_t>(line)]; }
-  const std::vector<LineRun>& runs(int line) const { return runs_[static_cast<size_t>(line)]; }
+  std::span<const PlacedTerm> terms(int line) const { return terms_[line]; }
+  const std::vector<LineRun>& runs(int line) const { return runs_[line]; }
 
   int letter_id(NodeId node, int letter) const {
-    return letter_begin_[static_cast<size_t>(node)] + letter;
+    return letter_begin_[node] + letter;
   }
-  bool letter_dead(int letter) const { return letter_dead_[static_cast<size_t>(letter)] != kNone; }
+  bool letter_dead(int letter) const { return letter_dead_[letter] != kNone; }
   int letters() const { return static_cast<int>(letter_dead_.size()); }
 
   /// Reason why index `i` of a living line is pinned; kNone if it is not.
   int pinned(int line, int64_t i) const {
-    const auto& pins = pinned_[static_cast<size_t>(line)];
-    return pins.empty() ? kNone : pins[static_cast<size_t>(i)];
+    const auto& pins = pinned_[line];
+    return pins.empty() ? kNone : pins[i];
   }
-  const Reason& reason(int id) const { return reasons_[static_cast<size_t>(id)]; }
-  const Reason& why_dead(int line) const { return reason(dead_[static_cast<size_t>(line)]); }
+  const Reason& reason(int id) const { return reasons_[id]; }
+  const Reason& why_dead(int line) const { return reason(dead_[line]); }
   int add_reason(const Reason& reason);
   /// Holds a text as long as the lines live.
   std::string_view keep_text(std::string text) { return texts_.emplace_back(std::move(text)); }

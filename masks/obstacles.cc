@@ -41,7 +41,7 @@ Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& rea
 
 /// Weights that no node reads.
 void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     const Value& value = graph.values[v];
     if (!is_weight(graph, value) || !value.uses.empty()) continue;
     const Shape& dims = graph.weight(value.weight).dims;
@@ -51,7 +51,7 @@ void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
                                      ? "leaves a body as it is, or is described by an annotation"
                                      : "is read by no node";
       obstacles.push_back(
-          {static_cast<ValueId>(v), static_cast<int>(d), dims[d], kNone, false, reason});
+          {v, static_cast<int>(d), dims[d], kNone, false, reason});
     }
   }
 }

@@ -93,7 +93,7 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(const std::byte* data, int64_t bytes) {
   while (bytes > 0) {
-    const ssize_t put = ::write(fd_.get(), data, static_cast<size_t>(bytes));
+    const ssize_t put = ::write(fd_.get(), data, bytes);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) fail(errno);
     data += put;

@@ -42,7 +42,7 @@ std::vector<std::string> keys_of(const Map& map) {
 }  // namespace
 
 ModelIndex::ModelIndex(onnx::ModelProto& model) : model_(model), functions_(model) {
-  const auto nodes = static_cast<size_t>(model.graph().node_size());
+  const size_t nodes = model.graph().node_size();
   nodes_.reserve(nodes);
   names_.reserve(2 * nodes);
   readers_.reserve(2 * nodes);

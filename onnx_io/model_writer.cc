@@ -254,7 +254,7 @@ std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                            [](const AxisKeep& keep) { return keep.axis == 0; });
   if (axis == rows.axes.end()) {
     axis = rows.axes.insert(axis, {0, edit.dims.at(0), {}});
-    axis->keep.resize(static_cast<size_t>(axis->size));
+    axis->keep.resize(axis->size);
     std::iota(axis->keep.begin(), axis->keep.end(), 0);
   }
   axis->keep = {axis->keep.begin() + first, axis->keep.begin() + first + count};

@@ -19,7 +19,7 @@ Reader::Reader(Reading& reading)
 
 void Reader::read() {
   const size_t nodes = nodes_.size();
-  const auto initializers = static_cast<size_t>(proto_.initializer_size());
+  const size_t initializers = proto_.initializer_size();
   if (prefix_.empty()) {
     graph_.values.reserve(nodes + initializers + 16);
     graph_.weights.reserve(initializers + 16);
@@ -94,7 +94,7 @@ void Reader::add_opsets(
 }
 
 void Reader::add_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
-  nodes_.reserve(static_cast<size_t>(nodes.size()));
+  nodes_.reserve(nodes.size());
   for (const onnx::NodeProto& node : nodes) {
     const bool own = function_.empty() || !refers(node);
     nodes_.push_back(own ? &node : &impl_.substituted.emplace_back(substituted(node, attributes_)));

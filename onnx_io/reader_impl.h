@@ -46,7 +46,7 @@ class Reader {
   void add_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
 
   bool is_body() const { return around_ != nullptr; }
-  Body& body() { return graph_.bodies[static_cast<size_t>(body_)]; }
+  Body& body() { return graph_.bodies[body_]; }
   std::vector<ValueId>& inputs() { return is_body() ? body().inputs : graph_.inputs; }
   std::vector<ValueId>& outputs() { return is_body() ? body().outputs : graph_.outputs; }
 

@@ -75,8 +75,8 @@ std::vector<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
       if (channel.group == kNone || channel.group == last) continue;
       last = channel.group;
       if (static_cast<size_t>(line) >= coupling.line_nodes.size()) continue;
-      const auto& named = coupling.line_nodes[static_cast<size_t>(line)];
-      auto& here = nodes[static_cast<size_t>(last)];
+      const auto& named = coupling.line_nodes[line];
+      auto& here = nodes[last];
       here.insert(here.end(), named.begin(), named.end());
     }
   }

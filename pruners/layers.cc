@@ -61,17 +61,17 @@ bool is_matrix(const Weight& weight) {
 
 Layers::Layers(const Graph& graph)
     : graph_(graph), constant_(graph.values.size()), is_layer_(graph.nodes.size()) {
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     constant_[v] = graph.values[v].weight != kNone;
   }
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
     if (is_constant(node)) {
       for (ValueId output : node.outputs) {
         if (output != kNone) constant_[static_cast<size_t>(output)] = true;
       }
     } else {
-      is_layer_[n] = !weights(static_cast<NodeId>(n)).empty();
+      is_layer_[n] = !weights(n).empty();
     }
   }
 }

@@ -16,7 +16,7 @@ class Layers {
  public:
   explicit Layers(const Graph& graph);
 
-  bool contains(NodeId node) const { return is_layer_[static_cast<size_t>(node)]; }
+  bool contains(NodeId node) const { return is_layer_[node]; }
 
   /// The weight matrices (rank ≥ 2) of a layer, as the model stores them.
   std::vector<ValueId> weights(NodeId layer) const;

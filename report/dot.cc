@@ -68,12 +68,12 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 std::string shape_of(const Facts& facts, ValueId value) {
-  const auto& shape = facts.shapes[static_cast<size_t>(value)];
+  const auto& shape = facts.shapes[value];
   return shape ? to_string(*shape) : std::string();
 }
 
 bool is_computed(const Facts& facts, ValueId value) {
-  return facts.computed[static_cast<size_t>(value)];
+  return facts.computed[value];
 }
 
 void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -98,7 +98,7 @@ void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
     if (value.is_input) out += "  v" + std::to_string(v) + to;
   }
   for (const int b : node.bodies) {  // what runs inside leads to the node
-    for (const ValueId v : graph.bodies[static_cast<size_t>(b)].outputs) {
+    for (const ValueId v : graph.bodies[b].outputs) {
       const NodeId producer = graph.value(v).producer;
       if (producer == kNone || is_computed(facts, v)) continue;
       out += "  n" + std::to_string(producer) + " -> n" + std::to_string(n) + " [style=dashed];\n";
@@ -117,7 +117,7 @@ std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupl
            "];\n";
   };
   for (const ValueId v : graph.inputs) draw_end(v);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) draw_node(graph, facts, coupling, groups, n, out);
+  for (const NodeId n : graph.nodes.ids()) draw_node(graph, facts, coupling, groups, n, out);
   for (const ValueId v : graph.outputs) {
     const Value& value = graph.value(v);
     if (value.producer == kNone || is_computed(facts, v)) continue;

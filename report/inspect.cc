@@ -25,15 +25,15 @@ void add_weights(const Graph& graph, const Node& node, std::vector<bool>& to_cou
     if (is_floating(weight.dtype) || size_of(weight.dtype) == 1) {
       row.weights.emplace_back(weight.name, weight.dims);
     }
-    if (!to_count[static_cast<size_t>(id)]) continue;
-    to_count[static_cast<size_t>(id)] = false;
+    if (!to_count[id]) continue;
+    to_count[id] = false;
     row.params += weight.count();
   }
 }
 
 bool is_shape_arithmetic(const Facts& facts, const Node& node) {
   return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-    return v == kNone || facts.computed[static_cast<size_t>(v)];
+    return v == kNone || facts.computed[v];
   });
 }
 
@@ -75,7 +75,7 @@ std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const P
     const auto& declared = graph.value(v).declared;
     const bool open = !declared || std::any_of(declared->begin(), declared->end(),
                                                [](int64_t d) { return d < 0; });
-    rows.push_back({graph.value(v).name, facts.shapes[static_cast<size_t>(v)],
+    rows.push_back({graph.value(v).name, facts.shapes[v],
                     open && i >= probe.inputs.size()});
   }
   return rows;
@@ -122,7 +122,7 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
     row.op = node.op;
     add_weights(graph, node, to_count, row);
     for (const ValueId v : node.outputs) {
-      if (v != kNone) row.outputs.push_back(facts.shapes[static_cast<size_t>(v)]);
+      if (v != kNone) row.outputs.push_back(facts.shapes[v]);
     }
     row.macs = macs(NodeView(graph, node, facts));
     row.groups_in = ids_of(coupling, groups.of_inputs(graph, node));
@@ -131,7 +131,7 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
     result.macs += row.macs;
     result.nodes.push_back(std::move(row));
   }
-  for (size_t w = 0; w < graph.weights.size(); ++w) {
+  for (const WeightId w : graph.weights.ids()) {
     if (is_parameter[w]) result.params += graph.weights[w].count();
   }
   result.uncounted = uncounted(graph, facts);

@@ -18,7 +18,7 @@ class Finder {
   }
 
   std::vector<Exit> run() {
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) visit(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) visit(n);
     return std::move(exits_);
   }
 
@@ -49,7 +49,7 @@ class Finder {
 
   bool all_computed(const Node& node) const {
     return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-      return v == kNone || facts_.computed[static_cast<size_t>(v)];
+      return v == kNone || facts_.computed[v];
     });
   }
 

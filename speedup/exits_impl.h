@@ -29,7 +29,7 @@ struct Exit {
 
   /// Index along the weight's axis at which an index of the operand is multiplied.
   int64_t weight_index(int64_t index, const Shape& weight_dims) const {
-    return index % weight_dims[static_cast<size_t>(axis)];
+    return index % weight_dims[axis];
   }
 };
 

@@ -29,13 +29,13 @@ class Finder {
     readers_.resize(graph.values.size());
     producer_.resize(graph.values.size(), kNone);
     weight_reads_.resize(graph.weights.size(), 0);
-    for (size_t n = 0; n < graph.nodes.size(); ++n) read(static_cast<NodeId>(n));
+    for (const NodeId n : graph.nodes.ids()) read(n);
   }
 
   std::vector<FitLayer> layers() const {
     std::vector<FitLayer> result;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      std::optional<FitLayer> layer = matrix_of(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) {
+      std::optional<FitLayer> layer = matrix_of(n);
       if (!layer) continue;
       follow(*layer);
       layer->rectified = only_relu_reads(layer->answer);
@@ -46,9 +46,9 @@ class Finder {
 
   std::vector<NodeId> norms() const {
     std::vector<NodeId> result;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    for (const NodeId n : graph_.nodes.ids()) {
       if (graph_.nodes[n].body == kNone && is_norm(graph_.nodes[n]))
-        result.push_back(static_cast<NodeId>(n));
+        result.push_back(n);
     }
     return result;
   }
@@ -168,7 +168,7 @@ class Finder {
   /// Has a layer behind `node` part in the value?
   bool waits_for_later(ValueId value, NodeId node) const {
     std::vector<ValueId> open = {value};
-    std::vector<bool> seen(graph_.values.size(), false);
+    IdVector<ValueId, bool> seen(graph_.values.size(), false);
     while (!open.empty()) {
       const ValueId v = open.back();
       open.pop_back();
@@ -180,7 +180,7 @@ class Finder {
       const Node& from = graph_.node(producer);
       open.insert(open.end(), from.inputs.begin(), from.inputs.end());
       for (const int b : from.bodies) {
-        const auto& results = graph_.bodies[static_cast<size_t>(b)].outputs;
+        const auto& results = graph_.bodies[b].outputs;
         open.insert(open.end(), results.begin(), results.end());
       }
     }
@@ -203,7 +203,7 @@ std::vector<FitLayer> fit_layers(const Graph& graph, const std::vector<std::stri
 std::vector<NodeId> batch_norms(const Graph& graph) { return Finder(graph, {}).norms(); }
 
 Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
-  std::vector<bool> needed(graph.values.size(), false);
+  IdVector<ValueId, bool> needed(graph.values.size(), false);
   for (const ValueId v : wanted) needed[static_cast<size_t>(v)] = true;
   Graph part = graph;
   part.nodes.clear();
@@ -216,7 +216,7 @@ Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
     };
     for (const ValueId v : node.inputs) need(v);
     for (const int b : node.bodies) {
-      for (const ValueId v : graph.bodies[static_cast<size_t>(b)].outputs) need(v);
+      for (const ValueId v : graph.bodies[b].outputs) need(v);
     }
     part.nodes.push_back(node);
   }

@@ -79,14 +79,14 @@ class ScaleSearch {
       : graph_(graph), facts_(facts), coupling_(coupling) {}
 
   std::vector<Scale> run() {
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    for (const NodeId n : graph_.nodes.ids()) {
       const Node& node = graph_.nodes[n];
       if (node.outputs.empty() || node.outputs[0] == kNone) continue;
-      if (facts_.computed[static_cast<size_t>(node.outputs[0])]) continue;
-      if (node.op == "Mul" || node.op == "Div") factor_of(static_cast<NodeId>(n), node);
-      if (node.op.ends_with("Attention")) attribute_of(static_cast<NodeId>(n), node, "scale");
+      if (facts_.computed[node.outputs[0]]) continue;
+      if (node.op == "Mul" || node.op == "Div") factor_of(n, node);
+      if (node.op.ends_with("Attention")) attribute_of(n, node, "scale");
       if (node.op == "Gemm" || node.op == "FusedMatMul")
-        attribute_of(static_cast<NodeId>(n), node, "alpha");
+        attribute_of(n, node, "alpha");
     }
     return std::move(found_);
   }
@@ -97,9 +97,9 @@ class ScaleSearch {
     for (int i = node.op == "Div" ? 1 : 0; i < 2; ++i) {
       const ValueId operand = node.inputs[static_cast<size_t>(i)];
       const ValueId data = node.inputs[static_cast<size_t>(1 - i)];
-      const auto& value = facts_.constants[static_cast<size_t>(operand)];
+      const auto& value = facts_.constants[operand];
       if (!value || !value->floating() || value->count() != 1) continue;
-      if (facts_.constants[static_cast<size_t>(data)]) continue;
+      if (facts_.constants[data]) continue;
       Scale scale{.node = id,
                   .input = i,
                   .what = "operand " + std::to_string(i),

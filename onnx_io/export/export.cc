@@ -31,7 +31,7 @@ class Exporter {
     refuse_effects();
     find_live();
     define_inputs();
-    for (size_t n = 0; n < source_.nodes.size(); ++n) {
+    for (const NodeId n : source_.nodes.ids()) {
       if (live_[n]) write(source_.nodes[n]);
     }
     define_outputs();

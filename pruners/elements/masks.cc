@@ -28,11 +28,11 @@ std::vector<size_t> lowest(std::span<const double> scores, int64_t count) {
 /// Keeps the n highest of columns [begin, end) of one row; of equal ones the left.
 void keep_highest(const Matrix& scores, int64_t row, int64_t begin, int64_t end, int n,
                   Keep& keep) {
-  std::vector<int64_t> order(static_cast<size_t>(end - begin));
+  std::vector<int64_t> order(end - begin);
   std::iota(order.begin(), order.end(), begin);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return scores(row, a) > scores(row, b); });
-  for (size_t i = static_cast<size_t>(n); i < order.size(); ++i) keep(row, order[i]) = 0;
+  for (size_t i = n; i < order.size(); ++i) keep(row, order[i]) = 0;
 }
 
 struct Block {

@@ -15,8 +15,8 @@ void write(T value, int64_t index, std::span<std::byte> bytes) {
 }  // namespace
 
 std::vector<std::byte> bytes_of(const Weight& weight) {
-  const auto size = static_cast<size_t>(size_of(weight.dtype));
-  const auto count = static_cast<size_t>(weight.count());
+  const size_t size = size_of(weight.dtype);
+  const size_t count = weight.count();
   std::vector<std::byte> bytes(size * count);
   for (size_t i = 0; i < count; ++i) {
     const std::byte* from = weight.data + static_cast<int64_t>(i) * weight.stride;

@@ -29,10 +29,10 @@ class Cutter {
   std::vector<Piece> run() {
     piece_of_.assign(graph_.nodes.size(), kNone);
     constant_.assign(graph_.values.size(), false);
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       constant_[v] = graph_.values[v].weight != kNone || facts_.computed[v];
     }
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) place(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) place(n);
     for (Piece& piece : pieces_) {
       if (piece.lines.size() == 2 && share_a_group(piece.lines[0], piece.lines[1])) {
         const auto size = [&](size_t i) { return coupling_.channels(piece.lines[i]).size(); };
@@ -44,7 +44,7 @@ class Cutter {
   }
 
  private:
-  bool is_constant(ValueId v) const { return v == kNone || constant_[static_cast<size_t>(v)]; }
+  bool is_constant(ValueId v) const { return v == kNone || constant_[v]; }
 
   void place(NodeId id) {
     const Node& node = graph_.node(id);
@@ -53,23 +53,23 @@ class Cutter {
     if (std::all_of(node.inputs.begin(), node.inputs.end(), constant) ||
         std::all_of(node.outputs.begin(), node.outputs.end(), constant)) {
       for (ValueId v : node.outputs) {
-        if (v != kNone) constant_[static_cast<size_t>(v)] = true;
+        if (v != kNone) constant_[v] = true;
       }
       return;
     }
     const std::vector<int> lines = lines_of(node);
     const int host = host_of(id);
     if (host != kNone) {
-      Piece& piece = pieces_[static_cast<size_t>(host)];
+      Piece& piece = pieces_[host];
       std::vector<int> both = united(piece.lines, lines);
       if (both.size() <= kMostLines) {
         piece.lines = std::move(both);
         piece.nodes.push_back(id);
-        piece_of_[static_cast<size_t>(id)] = host;
+        piece_of_[id] = host;
         return;
       }
     }
-    piece_of_[static_cast<size_t>(id)] = static_cast<int>(pieces_.size());
+    piece_of_[id] = static_cast<int>(pieces_.size());
     pieces_.push_back({{id}, longest(lines), {}, {}});
   }
 
@@ -80,14 +80,14 @@ class Cutter {
     for (ValueId v : graph_.node(id).inputs) {
       if (!is_constant(v)) last = std::max(last, graph_.value(v).producer);
     }
-    return last == kNone ? kNone : piece_of_[static_cast<size_t>(last)];
+    return last == kNone ? kNone : piece_of_[last];
   }
 
   std::vector<int> lines_of(const Node& node) const {
     std::vector<int> lines;
     const auto add = [&](ValueId v) {
-      if (v == kNone || facts_.computed[static_cast<size_t>(v)]) return;
-      const auto& shape = facts_.shapes[static_cast<size_t>(v)];
+      if (v == kNone || facts_.computed[v]) return;
+      const auto& shape = facts_.shapes[v];
       for (int d = 0; shape && d < static_cast<int>(shape->size()); ++d) {
         const int line = coupling_.line_of(v, d);
         if (line != kNone && !coupling_.channels(line).empty()) lines.push_back(line);
@@ -129,7 +129,7 @@ class Cutter {
       out << "- ";
       return;
     }
-    const auto& shape = facts_.shapes[static_cast<size_t>(v)];
+    const auto& shape = facts_.shapes[v];
     if (!shape) {
       out << "? ";
       return;

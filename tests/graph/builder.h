@@ -44,13 +44,13 @@ class Builder {
     const std::vector<std::byte>& bytes = memory_.emplace_back(all.begin(), all.end());
     const ValueId id = value(name);
     graph.value(id).dtype = dtype;
-    graph.value(id).weight = static_cast<WeightId>(graph.weights.size());
+    graph.value(id).weight = graph.weights.next_id();
     graph.weights.push_back({name, dtype, std::move(dims), bytes.data(), sizeof(T)});
     return id;
   }
 
   ValueId floats(const std::string& name, Shape dims) {
-    const auto count = static_cast<size_t>(element_count(dims));
+    const size_t count = element_count(dims);
     return weight(name, std::vector<float>(count, 1.0F), std::move(dims), DType::kFloat32);
   }
 

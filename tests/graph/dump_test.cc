@@ -33,9 +33,9 @@ TEST(Dump, FactsComeBeforeTheFile) {
   const ValueId s = b.node("Shape", {x}, "s");
   finish(b.graph);
   Facts facts = testing::no_facts(b.graph);
-  facts.shapes[static_cast<size_t>(x)] = Shape{2, 3};
-  facts.shapes[static_cast<size_t>(s)] = Shape{2};
-  facts.constants[static_cast<size_t>(s)] = HostTensor::vector({2, 3});
+  facts.shapes[x] = Shape{2, 3};
+  facts.shapes[s] = Shape{2};
+  facts.constants[s] = HostTensor::vector({2, 3});
   EXPECT_EQ(dump(b.graph, &facts),
             "input x[2, 3] float32\n"
             "s: s[2]<2, 3> = Shape(x[2, 3])\n");

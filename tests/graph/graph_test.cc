@@ -156,7 +156,7 @@ TEST(SharedVectors, EveryRegularUseGetsItsOwnValue) {
     EXPECT_EQ(bias.name, "zeros");
     EXPECT_EQ(bias.weight, graph.value(net.zeros).weight);
     EXPECT_TRUE(bias.shared_copy);
-    EXPECT_EQ(bias.uses, (std::vector<Use>{{static_cast<NodeId>(node), 2}}));
+    EXPECT_EQ(bias.uses, (std::vector<Use>{{NodeId(node), 2}}));
   }
   EXPECT_FALSE(graph.value(graph.nodes[0].inputs[1]).shared_copy);
 }

@@ -144,14 +144,14 @@ TEST(Reader, NodesInSubgraphsStandInTheGraph) {
   EXPECT_TRUE(branch.has_subgraph);
   EXPECT_EQ(branch.body, kNone);
   ASSERT_EQ(branch.bodies.size(), 2u);
-  const Body& then = graph.bodies[static_cast<size_t>(branch.bodies[0])];
+  const Body& then = graph.bodies[branch.bodies[0]];
   EXPECT_EQ(then.attribute, "then_branch");
   EXPECT_EQ(then.around, kNone);
   EXPECT_EQ(&graph.node(then.owner), &branch);
   EXPECT_EQ(then.outputs, std::vector<ValueId>{graph.find("y::then_branch::o")});
   const Node& inner = node_of(graph, "y::then_branch::o");
   EXPECT_EQ(inner.body, branch.bodies[0]);
-  const Body& last = graph.bodies[static_cast<size_t>(inner.bodies.at(1))];
+  const Body& last = graph.bodies[inner.bodies.at(1)];
   EXPECT_EQ(last.around, branch.bodies[0]);
   EXPECT_EQ(last.outputs, std::vector<ValueId>{graph.find("d")}) << "a name around it";
   const auto captured = [&](const std::string& name) {

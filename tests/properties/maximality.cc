@@ -38,7 +38,7 @@ bool is_sound(const Workbench& bench, const Plan& plan) {
     replay(plan, editor);
     const Facts facts = infer(editor.graph(), bench.probe());
     for (const ValueId output : bench.graph().outputs) {
-      const auto v = static_cast<size_t>(output);
+      const size_t v = output;
       if (facts.shapes[v] != bench.facts().shapes[v]) return false;
     }
     // What does not fit inside a body has no shape.

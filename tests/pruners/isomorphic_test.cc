@@ -21,7 +21,7 @@ struct Blocks {
 
   void add(const std::string& activation, int out, bool reverse_names = false) {
     const std::string name = std::to_string(b.graph.nodes.size());
-    const auto n = static_cast<NodeId>(b.graph.nodes.size());
+    const auto n = b.graph.nodes.next_id();
     const ValueId w1 = b.floats("w1" + name, {out, 4, 1, 1});
     const ValueId w2 = b.floats("w2" + name, {4, out, 1, 1});
     ValueId y = b.node("Conv", {last, w1}, "a" + name);
@@ -66,7 +66,7 @@ TEST(SubgraphShapes, SeeHowNodesAreJoined) {
   Coupling coupling;
   coupling.line_begin = {0};
   const auto add = [&](bool row) {
-    const auto n = static_cast<NodeId>(b.graph.nodes.size());
+    const auto n = b.graph.nodes.next_id();
     const std::string name = std::to_string(n);
     const ValueId w = b.floats("w" + name, {2, 2, 1, 1});
     const ValueId y = b.node("Conv", {b.input("x" + name, {1, 2, 1, 1}), w}, "a" + name);

@@ -25,8 +25,8 @@ TEST(Layers, AreNodesThatApplyAMatrixToData) {
   finish(b.graph);
   const Layers layers(b.graph);
   std::vector<std::string> found;
-  for (size_t n = 0; n < b.graph.nodes.size(); ++n) {
-    if (layers.contains(static_cast<NodeId>(n))) found.push_back(b.graph.nodes[n].name);
+  for (const NodeId n : b.graph.nodes.ids()) {
+    if (layers.contains(n)) found.push_back(b.graph.nodes[n].name);
   }
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, (std::vector<std::string>{"embedding", "linear"}));

@@ -39,7 +39,7 @@ struct Chain {
 
   void add(const std::vector<float>& elements, int out) {
     const auto in = static_cast<int64_t>(elements.size()) / out;
-    const auto n = static_cast<NodeId>(b.graph.nodes.size());
+    const auto n = b.graph.nodes.next_id();
     const std::string name = "conv" + std::to_string(n);
     weights.push_back(b.weight(name + ".weight", elements, {out, in, 1, 1}, DType::kFloat32));
     last = b.node("Conv", {last, weights.back()}, name);

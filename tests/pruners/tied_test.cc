@@ -23,7 +23,7 @@ struct ThreeLayers : testing::Chain {
     coupling.value_lines.resize(b.graph.values.size());
     settings.requests.resize(3);
     for (int i = 0; i < 3; ++i) {
-      settings.requests[static_cast<size_t>(i)].ratio = 0.5;
+      settings.requests[i].ratio = 0.5;
       settings.layers.push_back({State::kPruned, i});
     }
   }

@@ -39,14 +39,14 @@ class Masking {
   /// A reader of a shared weight gets one of its own.
   void copy(const PlanCopy& entry, const AddWeight& add) {
     Step* step = program_.find(entry.consumer);
-    const auto input = static_cast<size_t>(entry.input);
+    const size_t input = entry.input;
     if (step == nullptr || input >= step->node.inputs.size()) {
       throw errors::no_such_weight(entry.tensor);
     }
     if (!program_.by_name.contains(entry.tensor)) {
       HeldWeight own = weight(entry.of);
       if (own.tensor.defined()) own.tensor = add(entry.tensor, own.tensor);
-      const auto id = static_cast<WeightId>(program_.weights.size());
+      const auto id = program_.weights.next_id();
       program_.weight_of.push_back(id);
       program_.names.push_back(entry.tensor);
       program_.weights.push_back(std::move(own));
@@ -70,7 +70,7 @@ class Masking {
     if (entry.input < 0) return;
     Step* step = program_.find(entry.node);
     if (step == nullptr) return;
-    step->patches.emplace_back(static_cast<size_t>(entry.input), torch_io::to_tensor(entry.to));
+    step->patches.emplace_back(entry.input, torch_io::to_tensor(entry.to));
   }
 
   void slice(const PlanSlice& entry) {

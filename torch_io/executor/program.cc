@@ -13,7 +13,7 @@ class Releases {
  public:
   Releases(const Graph& graph, Program& program)
       : graph_(graph), program_(program), home_(graph.values.size(), kNone) {
-    for (size_t b = 0; b < graph.bodies.size(); ++b) {
+    for (const BodyId b : graph.bodies.ids()) {
       for (const ValueId v : graph.bodies[b].inputs) home_[position(v)] = static_cast<int>(b);
     }
     for (const Node& node : graph.nodes) {
@@ -24,7 +24,7 @@ class Releases {
   }
 
   void place(std::vector<Step>& steps, const std::vector<ValueId>& results, int home) {
-    std::vector<bool> needed(graph_.values.size(), false);
+    IdVector<ValueId, bool> needed(graph_.values.size(), false);
     for (const ValueId v : results) needed[position(v)] = true;
     for (size_t s = steps.size(); s-- > 0;) {
       Step& step = steps[s];
@@ -66,7 +66,7 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
   weights.resize(graph.weights.size());
   for (size_t w = 0; w < weights.size(); ++w) {
     weights[w].dims = graph.weights[w].dims;
-    by_name.emplace(graph.weights[w].name, static_cast<WeightId>(w));
+    by_name.emplace(graph.weights[w].name, WeightId(w));
   }
   for (const Body& body : graph.bodies) {
     bodies.push_back({body.attribute, {}, body.inputs, body.outputs});

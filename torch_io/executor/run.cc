@@ -54,7 +54,7 @@ class Run {
     if (program.masked) present_.resize(program.names.size());
     if (program.masked) small_.emplace(program);
     for (size_t v = 0; v < values_.size(); ++v) {
-      const HeldWeight* held = program.held(static_cast<ValueId>(v));
+      const HeldWeight* held = program.held(ValueId(v));
       if (held != nullptr && !held->read) values_[v] = held->tensor;
     }
     if (inputs.size() != program_.inputs.size()) {

@@ -51,9 +51,9 @@ const LayerKind* kind_of(const torch::nn::Module& layer) {
 }
 
 std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts) {
-  std::vector<int64_t> counts(static_cast<size_t>(parts));
+  std::vector<int64_t> counts(parts);
   const int64_t size = axis.size / parts;
-  for (const int64_t index : axis.keep) ++counts[static_cast<size_t>(index / size)];
+  for (const int64_t index : axis.keep) ++counts[index / size];
   return counts;
 }
 

@@ -75,7 +75,7 @@ void change_elements(const Origins& origins, jit::Node* node, int input, const E
     if (static_cast<size_t>(item) >= elements.size()) {
       throw errors::not_written(change->node, change->what);
     }
-    elements[static_cast<size_t>(item)] = graph.insertConstant(change->value);
+    elements[item] = graph.insertConstant(change->value);
   }
   const auto type = node->input(static_cast<size_t>(input))->type()->cast<c10::ListType>();
   const c10::TypePtr element =
@@ -133,7 +133,7 @@ void add_duplicates(Edits& edits, const Origins& origins) {
     const at::Tensor held = duplicate.tensor.detach().clone().set_requires_grad(parameter);
     module.register_attribute(attribute, c10::TensorType::get(), held, parameter, !parameter);
     for (const Place& place : duplicate.readers) {
-      jit::Node* node = origins.calls[static_cast<size_t>(place.call)];
+      jit::Node* node = origins.calls[place.call];
       const jit::WithInsertPoint before(node);
       jit::Value* value = graph.insertGetAttr(graph.inputs()[0], attribute);
       if (place.item != kNone) throw errors::not_written(name, "a tensor in a list");

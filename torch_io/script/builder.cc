@@ -59,7 +59,7 @@ DType type_of(const Graph& graph, const Node& node, size_t output) {
 }  // namespace
 
 ValueId Builder::add_value(const std::string& name) {
-  const auto id = static_cast<ValueId>(graph_.values.size());
+  const auto id = graph_.values.next_id();
   graph_.values.emplace_back().name = name;
   taken_.insert(name);
   return id;
@@ -103,7 +103,7 @@ ValueId Builder::weight(Weight weight) {
   value.dtype = weight.dtype;
   value.declared = weight.dims;
   value.symbols.resize(weight.dims.size());
-  value.weight = static_cast<WeightId>(graph_.weights.size());
+  value.weight = graph_.weights.next_id();
   graph_.weights.push_back(std::move(weight));
   return id;
 }
@@ -183,7 +183,7 @@ ValueId Builder::list_of(const std::vector<Element>& elements) {
 std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector<Operand>& inputs,
                                         size_t outputs, Attributes attributes,
                                         const std::string& domain) {
-  const auto id = static_cast<NodeId>(graph_.nodes.size());
+  const auto id = graph_.nodes.next_id();
   Node node;
   node.op = op;
   node.domain = domain;
@@ -250,13 +250,13 @@ const Shape* Builder::shape(ValueId value) {
   if (graph_.value(value).weight != kNone) {
     return &graph_.weight(graph_.value(value).weight).dims;
   }
-  const auto at = static_cast<size_t>(value);
+  const size_t at = value;
   const auto& shape = at < facts_values_ && facts_ ? facts_->shapes[at] : facts().shapes[at];
   return shape ? &*shape : nullptr;
 }
 
 const HostTensor* Builder::known(ValueId value) {
-  const auto& constant = facts().constants[static_cast<size_t>(value)];
+  const auto& constant = facts().constants[value];
   return constant ? &*constant : nullptr;
 }
 
@@ -276,12 +276,12 @@ Builder::Mark Builder::mark() const {
 
 void Builder::roll_back(const Mark& mark) {
   for (size_t n = mark.nodes; n < graph_.nodes.size(); ++n) {
-    origins_.operands.erase(static_cast<NodeId>(n));
-    origins_.attributes.erase(static_cast<NodeId>(n));
+    origins_.operands.erase(NodeId(n));
+    origins_.attributes.erase(NodeId(n));
   }
   for (size_t v = mark.values; v < graph_.values.size(); ++v) {
-    origins_.constants.erase(static_cast<ValueId>(v));
-    bases_.erase(static_cast<ValueId>(v));
+    origins_.constants.erase(ValueId(v));
+    bases_.erase(ValueId(v));
     taken_.erase(graph_.values[v].name);
   }
   graph_.nodes.resize(mark.nodes);

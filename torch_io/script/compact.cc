@@ -15,18 +15,18 @@ struct Live {
 Live find_live(const Graph& graph, const std::vector<ValueId>& kept) {
   Live live{std::vector<bool>(graph.nodes.size()), std::vector<bool>(graph.values.size())};
   const auto read = [&](ValueId value) {
-    if (value != kNone) live.values[static_cast<size_t>(value)] = true;
+    if (value != kNone) live.values[value] = true;
   };
   for (const ValueId value : graph.inputs) read(value);
   for (const ValueId value : graph.outputs) read(value);
   for (const ValueId value : kept) read(value);
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     if (graph.values[v].captured) live.values[v] = true;
   }
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
     for (const ValueId output : node.outputs) {
-      if (live.values[static_cast<size_t>(output)]) live.nodes[n] = true;
+      if (live.values[output]) live.nodes[n] = true;
     }
     if (!live.nodes[n]) continue;
     for (const ValueId input : node.inputs) read(input);
@@ -56,7 +56,7 @@ template <typename T>
 void rekey(std::unordered_map<int32_t, T>& map, const std::vector<int32_t>& ids) {
   std::unordered_map<int32_t, T> rest;
   for (auto& [id, item] : map) {
-    const int32_t now = ids[static_cast<size_t>(id)];
+    const int32_t now = ids[id];
     if (now != kNone) rest.emplace(now, std::move(item));
   }
   map = std::move(rest);
@@ -64,19 +64,19 @@ void rekey(std::unordered_map<int32_t, T>& map, const std::vector<int32_t>& ids)
 
 template <typename T>
 void revalue(std::vector<T>& items, const std::vector<int32_t>& ids) {
-  for (T& item : items) item.value = ids[static_cast<size_t>(item.value)];
+  for (T& item : items) item.value = ids[item.value];
   std::erase_if(items, [](const T& item) { return item.value == kNone; });
 }
 
 void renumber_values(Graph& graph, const std::vector<int32_t>& ids) {
   const auto rename = [&](std::vector<ValueId>& list) {
     for (ValueId& value : list) {
-      if (value != kNone) value = ids[static_cast<size_t>(value)];
+      if (value != kNone) value = ids[value];
     }
   };
   rename(graph.inputs);
   rename(graph.outputs);
-  for (auto& [value, why] : graph.whole) value = ids[static_cast<size_t>(value)];
+  for (auto& [value, why] : graph.whole) value = ids[value];
   std::erase_if(graph.whole, [](const auto& kept) { return kept.first == kNone; });
   for (Node& node : graph.nodes) {
     rename(node.inputs);
@@ -85,14 +85,14 @@ void renumber_values(Graph& graph, const std::vector<int32_t>& ids) {
 }
 
 void drop_weights(Graph& graph) {
-  std::vector<bool> live(graph.weights.size());
+  IdVector<WeightId, bool> live(graph.weights.size());
   for (const Value& value : graph.values) {
-    if (value.weight != kNone) live[static_cast<size_t>(value.weight)] = true;
+    if (value.weight != kNone) live[value.weight] = true;
   }
   const std::vector<int32_t> ids = renumber(live);
   drop_dead(graph.weights, live);
   for (Value& value : graph.values) {
-    if (value.weight != kNone) value.weight = ids[static_cast<size_t>(value.weight)];
+    if (value.weight != kNone) value.weight = ids[value.weight];
   }
 }
 
@@ -103,7 +103,7 @@ void Builder::compact() {
   const std::vector<int32_t> nodes = renumber(live.nodes);
   const std::vector<int32_t> values = renumber(live.values);
   for (auto& [id, written] : origins_.constants) {
-    if (written.start_of != kNone) written.start_of = values[static_cast<size_t>(written.start_of)];
+    if (written.start_of != kNone) written.start_of = values[written.start_of];
   }
   rekey(origins_.constants, values);
   rekey(origins_.operands, nodes);
@@ -111,7 +111,7 @@ void Builder::compact() {
   revalue(origins_.followers, values);
   revalue(origins_.frozen, values);
   for (Check& check : origins_.checks) {
-    for (Size& size : check.sizes) size.value = values[static_cast<size_t>(size.value)];
+    for (Size& size : check.sizes) size.value = values[size.value];
   }
   drop_dead(graph_.nodes, live.nodes);
   drop_dead(graph_.values, live.values);

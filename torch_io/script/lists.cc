@@ -22,7 +22,7 @@ std::optional<size_t> position(const Binding& index, size_t size) {
   if (!index.is(Kind::kInt)) return std::nullopt;
   const int64_t at = index.integer < 0 ? index.integer + static_cast<int64_t>(size) : index.integer;
   if (at < 0 || at >= static_cast<int64_t>(size)) return std::nullopt;
-  return static_cast<size_t>(at);
+  return at;
 }
 
 /// items[start:end:step]
@@ -44,7 +44,7 @@ std::optional<std::vector<Binding>> slice_of(const std::vector<Binding>& items,
   }
   std::vector<Binding> part;
   for (int64_t i = limit(start, 0), stop = limit(end, size); i < stop; i += step.integer) {
-    part.push_back(items[static_cast<size_t>(i)]);
+    part.push_back(items[i]);
   }
   return part;
 }

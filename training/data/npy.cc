@@ -98,10 +98,10 @@ Samples chosen(const Samples& from, const std::vector<int64_t>& order, int64_t b
   Samples samples{from.dims, from.dtype, {}, {}};
   const int64_t stride = from.stride();
   for (int64_t i = begin; i < end; ++i) {
-    const int64_t index = order[static_cast<size_t>(i)];
+    const int64_t index = order[i];
     const auto first = from.values.begin() + index * stride;
     samples.values.insert(samples.values.end(), first, first + stride);
-    samples.labels.push_back(from.labels[static_cast<size_t>(index)]);
+    samples.labels.push_back(from.labels[index]);
   }
   return samples;
 }

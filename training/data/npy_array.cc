@@ -18,8 +18,8 @@ class HeaderReader {
  public:
   HeaderReader(NpyArray& array, int64_t begin, int64_t end)
       : array_(array),
-        text_(std::string_view{array.file.bytes}.substr(0, static_cast<size_t>(end))),
-        at_(static_cast<size_t>(begin)) {}
+        text_(std::string_view{array.file.bytes}.substr(0, end)),
+        at_(begin) {}
 
   void read() {
     expect('{');

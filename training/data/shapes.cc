@@ -240,11 +240,11 @@ int64_t draw_image(Random random, std::byte* out) {
 Samples draw_part(int64_t count, uint64_t part, const DatasetOptions& options) {
   Samples samples;
   samples.dims = {3, kSide, kSide};
-  samples.labels.resize(static_cast<size_t>(count));
-  samples.values.resize(static_cast<size_t>(count * samples.stride()));
-  const size_t stride = static_cast<size_t>(samples.stride());
+  samples.labels.resize(count);
+  samples.values.resize(count * samples.stride());
+  const size_t stride = samples.stride();
   parallel_for(count, options.threads, [&](int64_t i) {
-    const auto index = static_cast<size_t>(i);
+    const size_t index = i;
     const Random random(options.seed, part, index);
     samples.labels[index] = draw_image(random, samples.values.data() + index * stride);
   });

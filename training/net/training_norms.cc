@@ -46,7 +46,7 @@ at::Tensor features_first(const at::Tensor& x) {
 }  // namespace
 
 TrainingNorms::TrainingNorms(Graph& graph) {
-  const auto count = static_cast<NodeId>(graph.nodes.size());
+  const auto count = graph.nodes.next_id();
   for (NodeId n = 0; n < count; ++n) {
     if (wants_norm(graph, graph.node(n))) add(graph, n);
   }
@@ -56,11 +56,11 @@ TrainingNorms::TrainingNorms(Graph& graph) {
 ValueId TrainingNorms::add_vector(Graph& graph, const std::string& name, int64_t size,
                                   float value) {
   const std::vector<float>& values = values_.emplace_back(size, value);
-  const auto id = static_cast<ValueId>(graph.values.size());
+  const auto id = graph.values.next_id();
   Value operand;
   operand.name = name;
   operand.dtype = DType::kFloat32;
-  operand.weight = static_cast<WeightId>(graph.weights.size());
+  operand.weight = graph.weights.next_id();
   graph.values.push_back(std::move(operand));
   graph.weights.push_back({.name = name,
                            .dtype = DType::kFloat32,
@@ -80,13 +80,13 @@ void TrainingNorms::add(Graph& graph, NodeId convolution) {
             .shift = answers + "/norm/shift",
             .mean = answers + "/norm/mean",
             .variance = answers + "/norm/variance",
-            .answers = static_cast<ValueId>(graph.values.size())};
+            .answers = graph.values.next_id()};
 
   Value between;
   between.name = answers + "/norm/input";
   between.dtype = DType::kFloat32;
   graph.values.push_back(std::move(between));
-  graph.nodes[static_cast<size_t>(convolution)].outputs[0] = norm.answers;
+  graph.nodes[convolution].outputs[0] = norm.answers;
 
   Node node;
   node.name = answers + "/norm";
@@ -136,7 +136,7 @@ std::map<std::string, at::Tensor> TrainingNorms::folded(const GraphModuleImpl& n
     const at::Tensor& weight = weights.at(norm.weight);
     const at::Tensor factor = weights.at(norm.scale).to(at::kDouble) /
                               at::sqrt(weights.at(norm.variance).to(at::kDouble) + kEpsilon);
-    std::vector<int64_t> per_filter(static_cast<size_t>(weight.dim()), 1);
+    std::vector<int64_t> per_filter(weight.dim(), 1);
     per_filter[0] = -1;
     const at::Tensor centred =
         weights.at(norm.bias).to(at::kDouble) - weights.at(norm.mean).to(at::kDouble);
