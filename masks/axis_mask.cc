@@ -21,7 +21,7 @@ int AxisMasks::kept(int group) const {
 int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
                       AxisMasks& masks) {
   int given_back = 0;
-  for (int line = 0; line < coupling.lines(); ++line) {
+  for (const LineId line : coupling.lines()) {
     const std::span<const ChannelId> channels = coupling.channels(line);
     ChannelId best;
     double best_score = 0;
@@ -58,19 +58,18 @@ int64_t removed_of(std::span<const ChannelId> channels, int64_t removed, int64_t
 
 }  // namespace
 
-std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupling& coupling,
-                                                 const AxisMasks& masks) {
-  std::vector<int64_t> removed(coupling.lines(), 0);
-  for (int line = 0; line < coupling.lines(); ++line) {
+ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks) {
+  IdVector<LineId, int64_t> removed(coupling.lines().size());
+  for (const LineId line : coupling.lines()) {
     const auto channels = coupling.channels(line);
-    removed[line] = std::count_if(
-        channels.begin(), channels.end(), [&](const ChannelId& c) { return !masks.keeps(c); });
+    removed[line] = std::count_if(channels.begin(), channels.end(),
+                                  [&](const ChannelId& c) { return !masks.keeps(c); });
   }
-  std::vector<std::optional<Shape>> shapes = facts.shapes;
-  for (size_t v = 0; v < shapes.size(); ++v) {
+  ValueShapes shapes = facts.shapes;
+  for (const ValueId v : shapes.ids()) {
     if (!shapes[v]) continue;
     for (size_t d = 0; d < shapes[v]->size(); ++d) {
-      const int line = coupling.line_of(ValueId(v), static_cast<int>(d));
+      const LineId line = coupling.line_of(v, static_cast<int>(d));
       if (line == kNone) continue;
       int64_t& size = (*shapes[v])[d];
       size -= removed_of(coupling.channels(line), removed[line], size);
@@ -79,7 +78,7 @@ std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupl
   return shapes;
 }
 
-std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, int line) {
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, LineId line) {
   const auto channels = coupling.channels(line);
   std::vector<int64_t> kept;
   for (size_t i = 0; i < channels.size(); ++i) {

@@ -19,7 +19,7 @@ Classes::Classes(const Lines& lines, const Axes& axes) : lines_(lines), axes_(ax
 
 void Classes::number_elements() {
   int64_t total = 0;
-  for (int line = 0; line < lines_.count(); ++line) {
+  for (const LineId line : lines_.all()) {
     line_begin_.push_back(total);
     total += length(line);
   }
@@ -34,7 +34,7 @@ void Classes::number_elements() {
 
 /// Index i of a line belongs to coordinate (i / stride) % size of each free axis on it.
 void Classes::unite_products() {
-  for (size_t a = 0; a < axes_.all().size(); ++a) {
+  for (const AxisId a : axes_.all().ids()) {
     const Axis& axis = axes_.all()[a];
     if (!axis.free) continue;
     for (const Axis::Place& place : axis.places) {
@@ -48,7 +48,7 @@ void Classes::unite_products() {
 }
 
 void Classes::unite_maps() {
-  for (int line = 0; line < lines_.count(); ++line) {
+  for (const LineId line : lines_.all()) {
     if (lines_.dead(line)) continue;
     for (const LineRun& run : lines_.runs(line)) {
       // Each map is stored at both of its lines; one of them is enough.
@@ -67,7 +67,7 @@ void Classes::pin(int32_t element, int reason) {
 }
 
 void Classes::mark_pins() {
-  for (int line = 0; line < lines_.count(); ++line) {
+  for (const LineId line : lines_.all()) {
     const int64_t n = length(line);
     for (int64_t i = 0; i < n; ++i) {
       if (const int reason = lines_.pinned(line, i); reason != kNone) pin(element(line, i), reason);
@@ -96,7 +96,7 @@ std::vector<NodeId> Classes::befallen(const std::vector<Event>& events) {
     if (at == kNone) at = node;
   };
   for (const Event& event : events) {
-    const int axis = axes_.axis_of(event.letter);
+    const AxisId axis = axes_.axis_of(event.letter);
     if (event.line != kNone) {
       for (int64_t i = 0; i < length(event.line); ++i) mark(root(event.line, i), event.node);
     } else if (axis != kNone) {

@@ -6,7 +6,7 @@ namespace parsimony {
 
 CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
     : coupling_(coupling) {
-  std::vector<bool> to_count = parameters(graph);
+  IdVector<WeightId, bool> to_count = parameters(graph);
   for (const ValueId v : graph.values.ids()) {
     const WeightId w = graph.values[v].weight;
     if (w == kNone || !to_count[w]) continue;
@@ -14,8 +14,7 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
     std::vector<Factor> factors;
     const Shape& dims = graph.weight(w).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
-      factors.push_back(
-          {coupling.line_of(v, static_cast<int>(d)), 1, dims[d]});
+      factors.push_back({coupling.line_of(v, static_cast<int>(d)), 1, dims[d]});
     }
     add(params_, factors);
   }
@@ -33,9 +32,9 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
   dense_ = under(AxisMasks::all_kept(coupling));
 }
 
-std::vector<bool> parameters(const Graph& graph) {
+IdVector<WeightId, bool> parameters(const Graph& graph) {
   constexpr int kMean = 3;  // operands of a BatchNormalization from here on are statistics
-  std::vector<bool> result;
+  IdVector<WeightId, bool> result;
   for (const Weight& weight : graph.weights) {
     result.push_back(!weight.dims.empty() &&
                      (is_floating(weight.dtype) || weight.dtype == DType::kInt8 ||
@@ -51,8 +50,8 @@ std::vector<bool> parameters(const Graph& graph) {
   return result;
 }
 
-int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, int line, int64_t stride,
-                         int64_t size) {
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, LineId line,
+                         int64_t stride, int64_t size) {
   const auto channels = coupling.channels(line);
   if (stride == 1 && size == static_cast<int64_t>(channels.size())) {
     return std::count_if(channels.begin(), channels.end(),

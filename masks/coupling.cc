@@ -46,7 +46,7 @@ class Grouper {
  private:
   struct Signed {
     uint64_t signature = 0;  // of the lines with weights that the class touches
-    int last_line = kNone;
+    LineId last_line;
     ChannelId channel;
   };
 
@@ -56,8 +56,7 @@ class Grouper {
     IdVector<ValueId, bool> seen(graph_.values.size(), false);
     for (const NodeId n : graph_.nodes.ids()) {
       for (const ValueId v : graph_.nodes[n].inputs) {
-        if (v == kNone || seen[v] || !is_weight(graph_, graph_.value(v)))
-          continue;
+        if (v == kNone || seen[v] || !is_weight(graph_, graph_.value(v))) continue;
         seen[v] = true;
         const auto& dims = lines_.value_lines()[v];
         for (size_t d = 0; d < dims.size(); ++d) {
@@ -74,14 +73,14 @@ class Grouper {
 
   void sign_classes() {
     signed_.assign(classes_.count(), {});
-    for (const int line : line_order_) {
+    for (const LineId line : line_order_) {
       for (int64_t i = 0; i < classes_.length(line); ++i) {
         const int32_t root = classes_.root(line, i);
         if (classes_.pinned(root) != nullptr) continue;
         Signed& c = signed_[root];
         if (c.last_line == line) continue;
         c.last_line = line;
-        c.signature = (c.signature ^ (static_cast<uint64_t>(line) + 1)) * 0x9E3779B97F4A7C15ULL;
+        c.signature = (c.signature ^ (line.index() + 1)) * 0x9E3779B97F4A7C15ULL;
         c.signature ^= c.signature >> 29;
       }
     }
@@ -89,7 +88,7 @@ class Grouper {
 
   void make_groups() {
     std::unordered_map<uint64_t, int> group_of;
-    for (const int line : line_order_) {
+    for (const LineId line : line_order_) {
       for (int64_t i = 0; i < classes_.length(line); ++i) {
         const int32_t root = classes_.root(line, i);
         Signed& c = signed_[root];
@@ -131,7 +130,7 @@ class Grouper {
   }
 
   void fill_members() {
-    for (const int line : line_order_) {
+    for (const LineId line : line_order_) {
       // Indices of each channel on this line, gathered per group by counting.
       const std::span<const ChannelId> channels = result_.channels(line);
       FewInts here;
@@ -144,9 +143,9 @@ class Grouper {
         Group& group = result_.groups[g];
         Member member;
         member.size = lines_.size(line);
-        member.offsets.assign(static_cast<size_t>(group.size) + 1, 0);
+        member.offsets.assign(group.size + 1, 0);
         for (const ChannelId& c : channels) {
-          if (c.group == g) ++member.offsets[static_cast<size_t>(c.channel) + 1];
+          if (c.group == g) ++member.offsets[c.channel + 1];
         }
         for (size_t c = 1; c < member.offsets.size(); ++c)
           member.offsets[c] += member.offsets[c - 1];
@@ -154,11 +153,9 @@ class Grouper {
         std::vector<int32_t> next(member.offsets.begin(), member.offsets.end() - 1);
         for (size_t i = 0; i < channels.size(); ++i) {
           if (channels[i].group != g) continue;
-          member.indices[next[channels[i].channel]++] =
-              static_cast<int64_t>(i);
+          member.indices[next[channels[i].channel]++] = static_cast<int64_t>(i);
         }
-        for (const size_t r : weights_on_line_[line])
-          add_members(group, member, reads_[r]);
+        for (const size_t r : weights_on_line_[line]) add_members(group, member, reads_[r]);
       }
     }
   }
@@ -167,8 +164,7 @@ class Grouper {
     member.value = read.value;
     member.node = read.node;
     member.axis = read.dim;
-    const uint8_t roles =
-        effects_.roles[read.value][read.dim];
+    const uint8_t roles = effects_.roles[read.value][read.dim];
     for (const Role role : {Role::kOut, Role::kIn, Role::kWith}) {
       if ((roles & static_cast<uint8_t>(role)) == 0) continue;
       member.role = role;
@@ -193,7 +189,7 @@ class Grouper {
 
   void collect_nodes() {
     result_.line_nodes.resize(lines_.count());
-    for (int line = 0; line < lines_.count(); ++line) {
+    for (const LineId line : lines_.all()) {
       if (lines_.dead(line)) continue;
       auto& nodes = result_.line_nodes[line];
       nodes.reserve(lines_.terms(line).size());
@@ -212,9 +208,9 @@ class Grouper {
   std::vector<NodeId> unweighted_;  // per class root
   Coupling result_;
   std::vector<WeightRead> reads_;
-  std::vector<absl::InlinedVector<size_t, 2>> weights_on_line_;
-  std::vector<int> line_order_;  // lines with weights, in order of first use
-  std::vector<Signed> signed_;   // per class root
+  IdVector<LineId, absl::InlinedVector<size_t, 2>> weights_on_line_;
+  std::vector<LineId> line_order_;  // lines with weights, in order of first use
+  std::vector<Signed> signed_;      // per class root
 };
 
 }  // namespace
@@ -245,14 +241,14 @@ std::string_view name_of(Role role) {
   return "with";
 }
 
-int Coupling::line_of(ValueId value, int dim) const {
+LineId Coupling::line_of(ValueId value, int dim) const {
   const auto& dims = value_lines[value];
-  return static_cast<size_t>(dim) < dims.size() ? dims[dim] : kNone;
+  return dim >= 0 && dim < std::ssize(dims) ? dims[dim] : kNone;
 }
 
 std::vector<NodeId> Coupling::ties(int group) const {
   std::vector<NodeId> nodes;
-  for (int line = 0; line < lines(); ++line) {
+  for (const LineId line : lines()) {
     const auto all = channels(line);
     const bool here =
         std::any_of(all.begin(), all.end(), [&](const ChannelId& c) { return c.group == group; });

@@ -21,7 +21,7 @@ class Tracer {
   }
 
   Effects run() {
-    for (size_t n = graph_.nodes.size(); n-- > 0;) push_roles(n);
+    for (const NodeId n : graph_.nodes.reversed_ids()) push_roles(n);
     start_from_weights();
     for (const NodeId n : graph_.nodes.ids()) push_zeros(n);
     return std::move(effects_);
@@ -29,7 +29,7 @@ class Tracer {
 
  private:
   bool living(ValueId value, int dim) const {
-    const int line = lines_.of(value, dim);
+    const LineId line = lines_.of(value, dim);
     return line != kNone && !lines_.dead(line);
   }
 
@@ -130,7 +130,7 @@ class Tracer {
     const Rule* rule = find_rule(node.domain, node.op);
     const bool moves = rule == nullptr || rule->line.empty();
     for (size_t l = 0; l < factors.letters.size(); ++l) {
-      const int letter = lines_.letter_id(id, static_cast<int>(l));
+      const LetterId letter = lines_.letter_id(id, static_cast<int>(l));
       if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
       const Standing at = stand(id, static_cast<int>(l));
       const Event event{line_of_letter(factors, static_cast<int>(l)), letter, id};
@@ -172,7 +172,7 @@ class Tracer {
     return false;
   }
 
-  int line_of_letter(const Factors& factors, int letter) const {
+  LineId line_of_letter(const Factors& factors, int letter) const {
     for (const Term& term : factors.terms) {
       if (term.letters.size() == 1 && term.letters[0] == letter)
         return lines_.of(term.value, term.dim);
@@ -187,7 +187,7 @@ class Tracer {
         continue;
       if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
         continue;
-      effects_.zero[static_cast<size_t>(term.value)][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
+      effects_.zero[term.value][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
     }
   }
 
@@ -205,14 +205,14 @@ class Tracer {
         const auto& value = facts_.constants[node.inputs[2]];
         zero = zero && value && value->count() == 1 && value->number(0) == 0;
       }
-      effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
+      effects_.zero[map.b][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
     }
   }
 
   bool zero_at(ValueId value, int dim) const {
-    return effects_.zero[static_cast<size_t>(value)][static_cast<size_t>(dim)] != 0;
+    return effects_.zero[value][static_cast<size_t>(dim)] != 0;
   }
-  FewFlags& roles(ValueId value) { return effects_.roles[static_cast<size_t>(value)]; }
+  FewFlags& roles(ValueId value) { return effects_.roles[value]; }
 
   const Graph& graph_;
   const Facts& facts_;

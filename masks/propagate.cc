@@ -12,8 +12,7 @@ namespace {
 std::vector<bool> zero_slices(const Weight& weight, int axis, const ElementMask* mask) {
   const auto size = weight.dims[axis];
   int64_t inner = 1;
-  for (size_t d = static_cast<size_t>(axis) + 1; d < weight.dims.size(); ++d)
-    inner *= weight.dims[d];
+  for (size_t d = axis + 1; d < weight.dims.size(); ++d) inner *= weight.dims[d];
   std::vector<bool> zero(size, true);
   const int64_t count = weight.count();
   visit_magnitude(weight, [&]<typename Source>(Source) {
@@ -61,8 +60,8 @@ class DeadChannels {
       const auto zero = zero_slices(weight, member.axis, it == masks_.end() ? nullptr : it->second);
       for (int c = 0; c < group.size; ++c) {
         const auto indices = member.of(c);
-        const bool all = std::all_of(indices.begin(), indices.end(),
-                                     [&](int64_t i) { return zero[i]; });
+        const bool all =
+            std::all_of(indices.begin(), indices.end(), [&](int64_t i) { return zero[i]; });
         result[c] = result[c] && all;
       }
     }

@@ -154,7 +154,7 @@ std::optional<Cut> cut_by_sample(Weights weights, int64_t count) {
   const Bounds bounds = enclose(std::move(sampled), total, count);
   const bool as_floats = is_float(bounds.low) && is_float(bounds.high);
   Tally tally;
-  tally.most_between = static_cast<size_t>(total / 8);
+  tally.most_between = total / 8;
   for (const Weight* weight : weights) {
     visit_magnitude(*weight, [&]<typename Source>(Source) {
       if (as_floats && !std::is_same_v<Source, magnitude::Float64>) {

@@ -24,7 +24,7 @@ class UnionFind {
     size_t at = i;
     while (parent_[at] != static_cast<int32_t>(at)) {
       parent_[at] = parent_[parent_[at]];
-      at = static_cast<size_t>(parent_[at]);
+      at = parent_[at];
     }
     return static_cast<int32_t>(at);
   }
