@@ -27,7 +27,7 @@ double quantity(const Cost& cost, Budget budget) {
 
 Cost cost_of(const Graph& graph, const Facts& sample) {
   Cost cost;
-  const std::vector<bool> counts = parameters(graph);
+  const IdVector<WeightId, bool> counts = parameters(graph);
   IdVector<WeightId, bool> shown(graph.weights.size(), false);
   for (const Value& value : graph.values) {
     if (value.weight != kNone) shown[value.weight] = true;
@@ -40,7 +40,8 @@ Cost cost_of(const Graph& graph, const Facts& sample) {
 }
 
 /// Of weights that nothing outside the block reads.
-int64_t params_of(const Graph& graph, const ResidualBlock& block, const std::vector<bool>& counts) {
+int64_t params_of(const Graph& graph, const ResidualBlock& block,
+                  const IdVector<WeightId, bool>& counts) {
   IdVector<WeightId, bool> inside(graph.weights.size(), false);
   IdVector<WeightId, bool> outside(graph.weights.size(), false);
   for (const Value& value : graph.values) {
@@ -51,7 +52,7 @@ int64_t params_of(const Graph& graph, const ResidualBlock& block, const std::vec
     }
   }
   int64_t params = 0;
-  for (size_t w = 0; w < inside.size(); ++w) {
+  for (const WeightId w : inside.ids()) {
     if (inside[w] && !outside[w] && counts[w]) params += graph.weights[w].count();
   }
   return params;
@@ -63,7 +64,7 @@ struct Reduced {
   Settings settings;
 };
 
-NodeId renumbered(const std::vector<NodeId>& numbers, NodeId node) {
+NodeId renumbered(const IdVector<NodeId, NodeId>& numbers, NodeId node) {
   return node == kNone ? kNone : numbers[node];
 }
 
@@ -103,7 +104,7 @@ class DepthPlanner {
 
   size_t excluded() const {
     return std::count_if(report_.blocks.begin(), report_.blocks.end(),
-                                             [](const BlockOutcome& b) { return b.excluded; });
+                         [](const BlockOutcome& b) { return b.excluded; });
   }
 
   size_t count() const {
@@ -164,9 +165,9 @@ class DepthPlanner {
       for (const NodeId n : result.graph.nodes.ids()) {
         if (key_of(result.graph, result.graph.nodes[n]) == block.add) add = n;
       }
-      const std::vector<NodeId> numbers = bypass(result.graph, add, block.kept_input);
+      const IdVector<NodeId, NodeId> numbers = bypass(result.graph, add, block.kept_input);
       IdVector<NodeId, LayerSetting> layers(result.graph.nodes.size());
-      for (size_t n = 0; n < numbers.size(); ++n) {
+      for (const NodeId n : numbers.ids()) {
         if (numbers[n] != kNone) {
           layers[numbers[n]] = result.settings.layers[n];
         }
@@ -287,7 +288,7 @@ class DepthPlanner {
 
 std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
                                    const std::vector<ResidualBlock>& blocks) {
-  const std::vector<bool> counts = parameters(graph);
+  const IdVector<WeightId, bool> counts = parameters(graph);
   std::vector<BlockOutcome> outcomes;
   for (const ResidualBlock& block : blocks) {
     BlockOutcome& outcome = outcomes.emplace_back();

@@ -13,7 +13,7 @@ constexpr double kNoDifference = 0.01;
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
-  const size_t below = at;
+  const auto below = static_cast<size_t>(at);
   const size_t above = std::min(below + 1, sorted.size() - 1);
   const double part = at - static_cast<double>(below);
   return sorted[below] + part * (sorted[above] - sorted[below]);

@@ -12,7 +12,7 @@ namespace parsimony {
 /// What shares a size and a stride on one line, and the letters that name it.
 struct Axis {
   struct Place {
-    LineId line;
+    LineId line = kNone;
     int64_t stride = 1;
   };
   int64_t size = 1;

@@ -34,7 +34,7 @@ class CostModel {
  private:
   /// Kept coordinates of one axis: of a line's indices, those of (index / stride) % size.
   struct Factor {
-    LineId line;
+    LineId line = kNone;
     int64_t stride = 1;
     int64_t size = 1;
   };

@@ -46,7 +46,7 @@ class Grouper {
  private:
   struct Signed {
     uint64_t signature = 0;  // of the lines with weights that the class touches
-    LineId last_line;
+    LineId last_line = kNone;
     ChannelId channel;
   };
 

@@ -87,7 +87,9 @@ class Coupling {
 
   /// kNone for a dimension of size 1.
   LineId line_of(ValueId value, int dim) const;
-  IdRange<LineId> lines() const { return IdRange<LineId>(line_begin.size() - 1); }
+  IdRange<LineId> lines() const {
+    return IdRange<LineId>(line_begin.empty() ? 0 : line_begin.size() - 1);
+  }
   /// The channel at each index of a line; group kNone where it may not be removed. Empty where the
   /// whole line may not shrink.
   std::span<const ChannelId> channels(LineId line) const {

@@ -10,9 +10,9 @@ namespace parsimony {
 
 /// Where something befalls the channels of a line at one node.
 struct Event {
-  LineId line;      ///< either a whole line
-  LetterId letter;  ///< or the coordinates of a letter
-  NodeId node;
+  LineId line = kNone;      ///< either a whole line
+  LetterId letter = kNone;  ///< or the coordinates of a letter
+  NodeId node = kNone;
 };
 
 struct Effects {

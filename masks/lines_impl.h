@@ -31,7 +31,7 @@ struct Reason {
 struct LineRun {
   int64_t begin = 0;
   int64_t count = 0;
-  LineId other;
+  LineId other = kNone;
   int64_t other_begin = 0;
 };
 

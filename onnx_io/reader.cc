@@ -44,7 +44,7 @@ void Reader::read() {
   mark_annotated();
 }
 
-Reader::Reader(const Reader& around, const onnx::GraphProto& proto, int id, std::string prefix)
+Reader::Reader(const Reader& around, const onnx::GraphProto& proto, BodyId id, std::string prefix)
     : reading_(around.reading_),
       impl_(around.impl_),
       proto_(proto),
@@ -111,9 +111,9 @@ ValueId Reader::resolve(const std::string& name) const {
   return known != kNone || !is_body() ? known : around_->resolve(name);
 }
 
-int Reader::read_body(const onnx::NodeProto& node, const std::string& attribute,
-                      const onnx::GraphProto& proto) {
-  const auto id = static_cast<int>(graph_.bodies.size());
+BodyId Reader::read_body(const onnx::NodeProto& node, const std::string& attribute,
+                         const onnx::GraphProto& proto) {
+  const BodyId id = graph_.bodies.next_id();
   Body& added = graph_.bodies.emplace_back();
   added.attribute = attribute;
   added.around = body_;

@@ -29,8 +29,8 @@ class Layers {
   bool is_constant(const Node& node) const;
 
   const Graph& graph_;
-  std::vector<bool> constant_;  ///< per value: computed from weights alone
-  std::vector<bool> is_layer_;  ///< per node
+  IdVector<ValueId, bool> constant_;  ///< computed from weights alone
+  IdVector<NodeId, bool> is_layer_;
 };
 
 }  // namespace parsimony

@@ -89,8 +89,7 @@ class Tier {
 
   void unite_dependent() {
     std::map<std::string, NodeId> first;
-    for (const NodeId n : graph_.nodes.ids()) {
-      const auto node = n;
+    for (const NodeId node : graph_.nodes.ids()) {
       const Request* request = layers_.contains(node) ? request_of(node) : nullptr;
       if (request == nullptr || request->dependency_group.empty()) continue;
       const auto [place, fresh] = first.try_emplace(request->dependency_group, node);
@@ -99,8 +98,7 @@ class Tier {
   }
 
   void unite_aligned() {
-    for (const NodeId n : graph_.nodes.ids()) {
-      const auto node = n;
+    for (const NodeId node : graph_.nodes.ids()) {
       const Request* request = layers_.contains(node) ? request_of(node) : nullptr;
       if (request == nullptr || request->aligned_with == kNone) continue;
       if (request->aligned_with != node) unite(request->aligned_with, node);
@@ -113,9 +111,8 @@ class Tier {
 
   /// False if the unit stays whole.
   bool complete(Unit& unit) {
-    const auto whole = std::find_if(unit.groups.begin(), unit.groups.end(), [&](int g) {
-      return followed_.request[g] == kNone;
-    });
+    const auto whole = std::find_if(unit.groups.begin(), unit.groups.end(),
+                                    [&](int g) { return followed_.request[g] == kNone; });
     if (whole != unit.groups.end()) return leave_whole(unit, *whole);
     for (const int g : unit.groups) {
       if (followed_by(g).aligned_with == kNone) unit.scored.push_back(g);
@@ -136,8 +133,7 @@ class Tier {
       const std::string why = because == kNone
                                   ? "it follows layers that follow it"
                                   : "it is to lose the same channels as group " +
-                                        coupling_.groups[because].id +
-                                        ", which stays whole";
+                                        coupling_.groups[because].id + ", which stays whole";
       followed_.compromises.push_back({g, why + ": the group stays whole"});
     }
     return false;

@@ -14,8 +14,8 @@ void sort_unique(std::vector<Item>& items) {
 }  // namespace
 
 LineGroups::LineGroups(const Coupling& coupling) : coupling_(coupling) {
-  groups_.resize(coupling.lines());
-  for (int line = 0; line < coupling.lines(); ++line) {
+  groups_.resize(coupling.lines().size());
+  for (const LineId line : coupling.lines()) {
     auto& here = groups_[line];
     for (const ChannelId& channel : coupling.channels(line)) {
       // Channels of one group lie together, or alternate with those of a few others.
@@ -29,7 +29,7 @@ LineGroups::LineGroups(const Coupling& coupling) : coupling_(coupling) {
 
 void LineGroups::add(ValueId value, std::vector<int>& groups) const {
   if (value == kNone) return;
-  for (const int line : coupling_.value_lines[value]) {
+  for (const LineId line : coupling_.value_lines[value]) {
     if (line == kNone) continue;
     const auto& here = groups_[line];
     groups.insert(groups.end(), here.begin(), here.end());
@@ -61,7 +61,7 @@ std::vector<int> LineGroups::of_outputs(const Node& node) const {
 
 std::vector<std::vector<NodeId>> LineGroups::ties() const {
   std::vector<std::vector<NodeId>> ties(coupling_.groups.size());
-  for (size_t line = 0; line < groups_.size(); ++line) {
+  for (const LineId line : groups_.ids()) {
     for (const int group : groups_[line]) {
       auto& nodes = ties[group];
       const auto& named = coupling_.line_nodes[line];

@@ -17,7 +17,8 @@ std::string shape_text(const std::optional<Shape>& shape) {
 
 /// Adds the weights that the node reads, and to its parameters those of them that are still to
 /// count.
-void add_weights(const Graph& graph, const Node& node, std::vector<bool>& to_count, NodeRow& row) {
+void add_weights(const Graph& graph, const Node& node, IdVector<WeightId, bool>& to_count,
+                 NodeRow& row) {
   for (const ValueId v : node.inputs) {
     if (v == kNone || graph.value(v).weight == kNone) continue;
     const WeightId id = graph.value(v).weight;
@@ -32,9 +33,8 @@ void add_weights(const Graph& graph, const Node& node, std::vector<bool>& to_cou
 }
 
 bool is_shape_arithmetic(const Facts& facts, const Node& node) {
-  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-    return v == kNone || facts.computed[v];
-  });
+  return std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId v) { return v == kNone || facts.computed[v]; });
 }
 
 /// "[64, 3, 7, 7] +2": the largest weight and how many more there are.
@@ -75,8 +75,7 @@ std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const P
     const auto& declared = graph.value(v).declared;
     const bool open = !declared || std::any_of(declared->begin(), declared->end(),
                                                [](int64_t d) { return d < 0; });
-    rows.push_back({graph.value(v).name, facts.shapes[v],
-                    open && i >= probe.inputs.size()});
+    rows.push_back({graph.value(v).name, facts.shapes[v], open && i >= probe.inputs.size()});
   }
   return rows;
 }
@@ -114,8 +113,8 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
   Inspection result;
   result.inputs = input_rows(graph, facts, probe);
   const LineGroups groups(coupling);
-  const std::vector<bool> is_parameter = parameters(graph);
-  std::vector<bool> to_count = is_parameter;
+  const IdVector<WeightId, bool> is_parameter = parameters(graph);
+  IdVector<WeightId, bool> to_count = is_parameter;
   for (const Node& node : graph.nodes) {
     NodeRow row;
     row.node = label_of(graph, node);

@@ -178,7 +178,7 @@ class Decision {
       if (member.role != Role::kOut) return false;
       const auto indices = member.of(channel);
       return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](int64_t i) {
-        return content(member.value, member.axis, static_cast<size_t>(i)) == Content::kZero;
+        return content(member.value, member.axis, i) == Content::kZero;
       });
     });
   }
@@ -193,8 +193,7 @@ class Decision {
   }
 
   void block(ChannelId channel, const std::string& reason) {
-    auto& flag =
-        candidate_[channel.group][channel.channel];
+    auto& flag = candidate_[channel.group][channel.channel];
     if (flag == 0) return;
     flag = 0;
     ++blocked_[{channel.group, reason}];
@@ -231,8 +230,7 @@ class Carriers {
       if (!channels_.keeps(line[j])) largest = std::max(largest, size);
     }
     if (removed == kNone) return;
-    const bool fair = kept != kNone &&
-                      std::abs(sum.constants[kept]) >= kFairCarrier * largest;
+    const bool fair = kept != kNone && std::abs(sum.constants[kept]) >= kFairCarrier * largest;
     sum.carrier = fair ? kept : removed;
     if (fair) return;
     const ChannelId channel = line[removed];

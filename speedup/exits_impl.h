@@ -15,7 +15,7 @@ struct Exit {
   NodeId node = kNone;
   ValueId value = kNone;  ///< the operand
   int dim = 0;
-  int line = kNone;
+  LineId line = kNone;
   std::vector<std::pair<ValueId, int>> partners;  ///< what else has the axis: zero there stops it
 
   /// The weight that multiplies the channels, where it is one that can be changed: floating point,

@@ -18,7 +18,7 @@ using Signature = std::vector<std::vector<int64_t>>;
 
 Signature signature_of(const Coupling& coupling, const AxisMasks& masks, ValueId value) {
   Signature signature;
-  for (const int line : coupling.value_lines[value]) {
+  for (const LineId line : coupling.value_lines[value]) {
     signature.push_back(line == kNone ? std::vector<int64_t>{}
                                       : kept_indices(coupling, masks, line));
   }
@@ -104,8 +104,7 @@ PlanSlice slice_of(const Member& member, const std::string& tensor,
   std::vector<bool> stays(member.size, true);
   for (size_t channel = 0; channel < keep.size(); ++channel) {
     if (keep[channel] != 0) continue;
-    for (const int64_t i : member.of(static_cast<int>(channel)))
-      stays[i] = false;
+    for (const int64_t i : member.of(static_cast<int>(channel))) stays[i] = false;
   }
   for (int64_t i = 0; i < member.size; ++i) {
     if (stays[i]) slice.keep.push_back(i);
@@ -143,7 +142,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 }
 
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
-                                  const std::vector<std::optional<Shape>>& predicted) {
+                                  const ValueShapes& predicted) {
   try {
     const Facts facts = infer(small, probe);
     for (const NodeId n : small.nodes.ids()) {

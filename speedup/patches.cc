@@ -48,7 +48,7 @@ class Freezer {
     const auto& is = after_.shapes[value];
     if (!was || !is) return false;
     for (size_t d = 0; d < was->size(); ++d) {
-      const int line = coupling_.line_of(value, static_cast<int>(d));
+      const LineId line = coupling_.line_of(value, static_cast<int>(d));
       if ((*was)[d] == (*is)[d] || line == kNone) continue;
       const auto channels = coupling_.channels(line);
       if (std::any_of(channels.begin(), channels.end(), [&](const ChannelId& c) {
@@ -68,9 +68,8 @@ class Freezer {
 
 /// Does anything that the node reads or makes look different now?
 bool touched(const Node& node, const Facts& before, const Facts& after) {
-  const auto changed = [&](ValueId id) {
-    if (id == kNone) return false;
-    const size_t v = id;
+  const auto changed = [&](ValueId v) {
+    if (v == kNone) return false;
     return before.shapes[v] != after.shapes[v] ||
            (before.computed[v] && before.constants[v] != after.constants[v]);
   };
@@ -97,13 +96,13 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
   Facts after{predict_shapes(facts, coupling, masks), {}, facts.computed};
   after.constants = reevaluate(graph, facts, after.shapes);
 
-  std::vector<std::vector<int64_t>> kept_of_line;
-  for (int line = 0; line < coupling.lines(); ++line) {
+  IdVector<LineId, std::vector<int64_t>> kept_of_line;
+  for (const LineId line : coupling.lines()) {
     kept_of_line.push_back(kept_indices(coupling, masks, line));
   }
   const std::function<const std::vector<int64_t>*(ValueId, int)> kept =
       [&](ValueId value, int dim) -> const std::vector<int64_t>* {
-    const int line = coupling.line_of(value, dim);
+    const LineId line = coupling.line_of(value, dim);
     if (line == kNone || kept_of_line[line].empty()) return nullptr;
     return &kept_of_line[line];
   };
@@ -112,8 +111,8 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
   std::vector<Patch> patches;
   for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
-    const bool computed = !node.outputs.empty() && node.outputs[0] != kNone &&
-                          facts.computed[node.outputs[0]];
+    const bool computed =
+        !node.outputs.empty() && node.outputs[0] != kNone && facts.computed[node.outputs[0]];
     const Rule* rule = find_rule(node.domain, node.op);
     if (computed || rule == nullptr || !touched(node, facts, after)) continue;
     const NodeView was(graph, node, facts);

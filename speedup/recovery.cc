@@ -18,7 +18,7 @@ constexpr std::array<std::pair<RecoveryMethod, std::string_view>, 4> kNames = {{
 }  // namespace
 
 std::string_view name_of(RecoveryMethod method) {
-  return kNames[method].second;
+  return kNames[static_cast<size_t>(method)].second;
 }
 
 std::vector<std::string> recovery_names() {

@@ -57,7 +57,7 @@ std::vector<double> exponents_of(const ScaleAxis& axis) {
 }
 
 /// May coordinates of the axis go? Those groups whose channels each have one of them.
-std::vector<int> groups_along(const Coupling& coupling, int line, const ScaleAxis& axis) {
+std::vector<int> groups_along(const Coupling& coupling, LineId line, const ScaleAxis& axis) {
   const auto channels = coupling.channels(line);
   std::vector<std::optional<ChannelId>> only(static_cast<size_t>(axis.size));
   for (int64_t i = 0; i < std::ssize(channels); ++i) {
@@ -85,8 +85,7 @@ class ScaleSearch {
       if (facts_.computed[node.outputs[0]]) continue;
       if (node.op == "Mul" || node.op == "Div") factor_of(n, node);
       if (node.op.ends_with("Attention")) attribute_of(n, node, "scale");
-      if (node.op == "Gemm" || node.op == "FusedMatMul")
-        attribute_of(n, node, "alpha");
+      if (node.op == "Gemm" || node.op == "FusedMatMul") attribute_of(n, node, "alpha");
     }
     return std::move(found_);
   }
@@ -135,7 +134,7 @@ class ScaleSearch {
       for (double exponent : exponents_of(axis)) {
         if (divides) exponent = -exponent;
         if (!(std::abs(power(axis.size, exponent) - value) <= allowed)) continue;
-        const int line = coupling_.line_of(axis.value, axis.dim);
+        const LineId line = coupling_.line_of(axis.value, axis.dim);
         if (line == kNone) continue;
         scale.groups = groups_along(coupling_, line, axis);
         if (scale.groups.empty()) continue;
@@ -179,13 +178,13 @@ std::vector<CutScale> frozen_scales(const Graph& graph, const Facts& facts,
                                     const Coupling& coupling, const AxisMasks& masks,
                                     const Plan& plan) {
   std::vector<CutScale> cut;
-  std::vector<std::optional<HostTensor>> after;  // of what is computed from shapes
+  ValueConstants after;  // of what is computed from shapes
   for (Scale& scale : find_scales(graph, facts, coupling)) {
     const int64_t kept = kept_coordinates(coupling, masks, scale.line, scale.stride, scale.size);
     if (kept == scale.size) continue;
     const Node& node = graph.node(scale.node);
     if (scale.input >= 0) {
-      const auto operand = static_cast<size_t>(node.inputs[static_cast<size_t>(scale.input)]);
+      const ValueId operand = node.inputs[scale.input];
       if (after.empty()) after = reevaluate(graph, facts, predict_shapes(facts, coupling, masks));
       const std::string& key = key_of(graph, node);
       const bool frozen =

@@ -79,9 +79,7 @@ class Extraction {
     Value value;
     value.name = original.name;
     value.dtype = original.dtype == DType::kUnknown ? usual_ : original.dtype;
-    it->second = piece_.graph.values.next_id();
-    piece_.graph.values.push_back(std::move(value));
-    return it->second;
+    return it->second = piece_.graph.values.push_back(std::move(value));
   }
 
   ValueId operand(ValueId v) {
@@ -101,9 +99,8 @@ class Extraction {
 
   ValueId weight(ValueId v, const Weight& view) {
     const ValueId id = copied(v);
-    piece_.graph.value(id).weight = piece_.graph.weights.next_id();
+    piece_.graph.value(id).weight = piece_.graph.weights.push_back(view);
     piece_.graph.value(id).dtype = view.dtype;
-    piece_.graph.weights.push_back(view);
     piece_.graph.weights.back().name = network_.value(v).name;
     return id;
   }

@@ -53,7 +53,7 @@ class Exporter {
   void find_live() {
     live_.assign(source_.nodes.size(), false);
     for (const ValueId output : source_.outputs) read_.insert(output);
-    for (size_t n = source_.nodes.size(); n-- > 0;) {
+    for (const NodeId n : source_.nodes.reversed_ids()) {
       const Node& node = source_.nodes[n];
       live_[n] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
         return read_.contains(v) && sizes_.constant(v) == nullptr;
@@ -156,7 +156,7 @@ class Exporter {
   Sizes sizes_;
   const ExportOptions& options_;
   Target out_;
-  std::vector<bool> live_;
+  IdVector<NodeId, bool> live_;
   std::unordered_set<ValueId> read_;
   std::unordered_map<ValueId, ValueId> values_;
 };

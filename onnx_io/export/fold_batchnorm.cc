@@ -46,7 +46,7 @@ class Folding {
       if (conv == nullptr || !foldable(*conv, norm)) continue;
       fold(*conv, norm);
     }
-    std::erase_if(graph_.nodes, [](const Node& node) { return node.op.empty(); });
+    std::erase_if(graph_.nodes.raw(), [](const Node& node) { return node.op.empty(); });
     drop_unread_weights();
   }
 
@@ -119,7 +119,7 @@ class Folding {
 
   Target& target_;
   Graph& graph_;
-  std::vector<int> reads_;
+  IdVector<ValueId, int> reads_;
 };
 
 }  // namespace

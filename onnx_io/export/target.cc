@@ -30,8 +30,7 @@ std::vector<std::byte> dense_bytes(const Weight& weight) {
   const int64_t count = weight.count();
   std::vector<std::byte> bytes(count * size);
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride,
-                size);
+    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride, size);
   }
   return bytes;
 }
@@ -48,8 +47,7 @@ std::string Target::fresh() {
 }
 
 ValueId Target::add_value(const std::string& name) {
-  const auto id = graph_.values.next_id();
-  graph_.values.emplace_back().name = name;
+  const ValueId id = graph_.values.push_back({.name = name});
   names_[name] = id;
   return id;
 }
@@ -81,8 +79,7 @@ ValueId Target::input(const Value& source, const Shape& dims,
 ValueId Target::weight(const Weight& weight, const std::string& name) {
   const ValueId id = add_value(name);
   graph_.value(id).dtype = weight.dtype;
-  graph_.value(id).weight = graph_.weights.next_id();
-  graph_.weights.push_back(weight);
+  graph_.value(id).weight = graph_.weights.push_back(weight);
   graph_.weights.back().name = name;
   return id;
 }

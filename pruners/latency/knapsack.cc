@@ -36,7 +36,7 @@ std::vector<State> thinned(const std::vector<State>& states) {
   std::vector<State> kept;
   size_t bin = std::numeric_limits<size_t>::max();
   for (const State& state : states) {
-    const size_t here = (state.cost - low) / step;
+    const auto here = static_cast<size_t>((state.cost - low) / step);
     if (here == bin) {
       kept.back() = state;
     } else {

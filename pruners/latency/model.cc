@@ -8,7 +8,7 @@ namespace parsimony {
 LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Piece> pieces,
                            const LatencyTables& tables)
     : of_group_(coupling.groups.size()) {
-  std::map<std::pair<std::string, std::vector<int>>, size_t> known;
+  std::map<std::pair<std::string, std::vector<LineId>>, size_t> known;
   for (const Piece& piece : pieces) {
     const auto table = tables.find(piece.key);
     if (table == tables.end()) continue;
@@ -18,7 +18,7 @@ LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Piece> piec
       continue;
     }
     Term term{table->second, {}, 1};
-    for (const int line : piece.lines) {
+    for (const LineId line : piece.lines) {
       Width width;
       std::map<int, double> counts;
       for (const ChannelId& channel : coupling.channels(line)) {

@@ -57,11 +57,11 @@ class Cutter {
       }
       return;
     }
-    const std::vector<int> lines = lines_of(node);
+    const std::vector<LineId> lines = lines_of(node);
     const int host = host_of(id);
     if (host != kNone) {
       Piece& piece = pieces_[host];
-      std::vector<int> both = united(piece.lines, lines);
+      std::vector<LineId> both = united(piece.lines, lines);
       if (both.size() <= kMostLines) {
         piece.lines = std::move(both);
         piece.nodes.push_back(id);
@@ -76,20 +76,20 @@ class Cutter {
   /// The piece that `id` may join: that of the operand computed last.
   int host_of(NodeId id) const {
     if (layers_.contains(id)) return kNone;
-    NodeId last = kNone;
+    NodeId last;
     for (ValueId v : graph_.node(id).inputs) {
       if (!is_constant(v)) last = std::max(last, graph_.value(v).producer);
     }
     return last == kNone ? kNone : piece_of_[last];
   }
 
-  std::vector<int> lines_of(const Node& node) const {
-    std::vector<int> lines;
+  std::vector<LineId> lines_of(const Node& node) const {
+    std::vector<LineId> lines;
     const auto add = [&](ValueId v) {
       if (v == kNone || facts_.computed[v]) return;
       const auto& shape = facts_.shapes[v];
-      for (int d = 0; shape && d < static_cast<int>(shape->size()); ++d) {
-        const int line = coupling_.line_of(v, d);
+      for (int d = 0; shape && d < std::ssize(*shape); ++d) {
+        const LineId line = coupling_.line_of(v, d);
         if (line != kNone && !coupling_.channels(line).empty()) lines.push_back(line);
       }
     };
@@ -98,14 +98,14 @@ class Cutter {
     return united(lines, {});
   }
 
-  static std::vector<int> united(std::vector<int> a, const std::vector<int>& b) {
+  static std::vector<LineId> united(std::vector<LineId> a, const std::vector<LineId>& b) {
     a.insert(a.end(), b.begin(), b.end());
     std::sort(a.begin(), a.end());
     a.erase(std::unique(a.begin(), a.end()), a.end());
     return a;
   }
 
-  bool share_a_group(int a, int b) const {
+  bool share_a_group(LineId a, LineId b) const {
     std::set<int> groups;
     for (const ChannelId& channel : coupling_.channels(a)) groups.insert(channel.group);
     groups.erase(kNone);
@@ -114,8 +114,8 @@ class Cutter {
                        [&](const ChannelId& channel) { return groups.contains(channel.group); });
   }
 
-  std::vector<int> longest(std::vector<int> lines) const {
-    std::stable_sort(lines.begin(), lines.end(), [&](int a, int b) {
+  std::vector<LineId> longest(std::vector<LineId> lines) const {
+    std::stable_sort(lines.begin(), lines.end(), [&](LineId a, LineId b) {
       return coupling_.channels(a).size() > coupling_.channels(b).size();
     });
     if (lines.size() > kMostLines) lines.resize(kMostLines);
@@ -137,7 +137,7 @@ class Cutter {
     out << (graph_.value(v).weight != kNone ? "w" : "v");
     for (size_t d = 0; d < shape->size(); ++d) {
       out << (d == 0 ? "" : "x") << (*shape)[d];
-      const int line = coupling_.line_of(v, static_cast<int>(d));
+      const LineId line = coupling_.line_of(v, static_cast<int>(d));
       const auto at = std::find(piece.lines.begin(), piece.lines.end(), line);
       if (at != piece.lines.end()) out << '@' << at - piece.lines.begin();
     }
@@ -186,8 +186,8 @@ class Cutter {
   const Facts& facts_;
   const Coupling& coupling_;
   Layers layers_;
-  std::vector<bool> constant_;
-  std::vector<int> piece_of_;
+  IdVector<ValueId, bool> constant_;
+  IdVector<NodeId, int> piece_of_;
   std::vector<Piece> pieces_;
 };
 

@@ -94,7 +94,7 @@ TEST_F(Elements, WhatIsNotZeroStaysBitForBit) {
     const auto [after, dims] = written("w1");
     onnx_io::ModelFile file(folder_ / "in.onnx");
     const Graph graph = onnx_io::to_graph(file);
-    const std::vector<double> before = to_host(graph.weights[0]).floats;
+    const std::vector<double> before = to_host(graph.weights[WeightId(0)]).floats;
     int zeros = 0;
     for (size_t i = 0; i < after.size(); ++i) {
       zeros += after[i] == 0 ? 1 : 0;

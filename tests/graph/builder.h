@@ -24,11 +24,7 @@ class Builder {
 
   Graph graph;
 
-  ValueId value(const std::string& name) {
-    graph.values.emplace_back();
-    graph.values.back().name = name;
-    return static_cast<ValueId>(graph.values.size() - 1);
-  }
+  ValueId value(const std::string& name) { return graph.values.push_back({.name = name}); }
 
   ValueId input(const std::string& name, Shape dims, DType dtype = DType::kFloat32) {
     const ValueId id = value(name);
@@ -44,8 +40,8 @@ class Builder {
     const std::vector<std::byte>& bytes = memory_.emplace_back(all.begin(), all.end());
     const ValueId id = value(name);
     graph.value(id).dtype = dtype;
-    graph.value(id).weight = graph.weights.next_id();
-    graph.weights.push_back({name, dtype, std::move(dims), bytes.data(), sizeof(T)});
+    graph.value(id).weight =
+        graph.weights.push_back({name, dtype, std::move(dims), bytes.data(), sizeof(T)});
     return id;
   }
 

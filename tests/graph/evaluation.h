@@ -47,7 +47,7 @@ inline Results run_all(const std::string& op, const std::vector<Operand>& operan
     facts.constants[inputs[i]] = operands[i];
     facts.shapes[inputs[i]] = operands[i]->dims;
   }
-  return evaluate(NodeView(b.graph, b.graph.nodes[0], facts));
+  return evaluate(NodeView(b.graph, b.graph.nodes[NodeId(0)], facts));
 }
 
 /// The only output, if the node has one.

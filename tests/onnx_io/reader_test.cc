@@ -79,7 +79,7 @@ TEST(Reader, ConstantNodesAreWeights) {
   EXPECT_EQ(numbers_of(weight_of(read.graph, "k")), (std::vector<double>{8, 9}));
   EXPECT_TRUE(read.graph.value(read.graph.find("s")).captured);
   EXPECT_EQ(read.graph.nodes.size(), 1u);
-  EXPECT_EQ(read.graph.nodes[0].inputs.size(), 7u);
+  EXPECT_EQ(read.graph.nodes[NodeId(0)].inputs.size(), 7u);
 }
 
 TEST(Reader, IdentitiesOfAWeightAreTheWeight) {
@@ -113,8 +113,8 @@ TEST(Reader, DeclaredInitializersAreNoInputs) {
   EXPECT_EQ(x.symbols, (std::vector<std::string>{"N", ""}));
   EXPECT_EQ(numbers_of(weight_of(read.graph, "w")), (std::vector<double>{1, 2}));
   EXPECT_FALSE(read.graph.value(read.graph.find("w")).is_input);
-  EXPECT_EQ(read.graph.nodes[0].opset, 9);
-  EXPECT_EQ(read.graph.nodes[0].domain, "");
+  EXPECT_EQ(read.graph.nodes[NodeId(0)].opset, 9);
+  EXPECT_EQ(read.graph.nodes[NodeId(0)].domain, "");
 }
 
 TEST(Reader, NodesInSubgraphsStandInTheGraph) {
@@ -268,7 +268,7 @@ TEST(Reader, AbsentOptionalInputsAndUnsortedNodes) {
   })");
   ASSERT_EQ(read.graph.nodes.size(), 3u);
   const Node& clip = node_of(read.graph, "y");
-  EXPECT_EQ(read.graph.nodes[2].op, "Clip");
+  EXPECT_EQ(read.graph.nodes[NodeId(2)].op, "Clip");
   ASSERT_EQ(clip.inputs.size(), 3u);
   EXPECT_EQ(clip.inputs[1], kNone);
   EXPECT_EQ(read.graph.value(clip.inputs[2]).name, "k");

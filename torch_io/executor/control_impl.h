@@ -16,6 +16,7 @@ bool is_control(const Node& node);
 using RunBody = std::function<Tensors(const BodyProgram& body, Tensors inputs)>;
 
 /// Which of the node's bodies run, and how often, depends on the operands.
-Tensors run_control(const Call& call, const std::vector<BodyProgram>& bodies, const RunBody& run);
+Tensors run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
+                    const RunBody& run);
 
 }  // namespace parsimony::executor

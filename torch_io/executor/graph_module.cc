@@ -25,7 +25,7 @@ struct GraphModuleImpl::State {
 namespace {
 
 /// Weights that are computed with but not trained.
-std::vector<bool> settings_of(const Graph& graph) {
+IdVector<WeightId, bool> settings_of(const Graph& graph) {
   IdVector<WeightId, bool> setting(graph.weights.size(), false);
   const std::set<std::string, std::less<>> arithmetic = {"Add", "Sub", "Mul", "Div",
                                                          "Pow", "Max", "Min", "Where"};
@@ -62,7 +62,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
   }
   state_->program = Program(graph);
   state_->trainable = options.trainable;
-  const std::vector<bool> setting = settings_of(graph);
+  const IdVector<WeightId, bool> setting = settings_of(graph);
   std::set<std::string> taken;
   for (const WeightId w : graph.weights.ids()) {
     const Weight& weight = graph.weights[w];

@@ -24,8 +24,8 @@ class SmallSizes {
  private:
   bool reads_constants_only(const Step& step) const;
 
-  Tensors small_;               ///< per value
-  std::vector<bool> constant_;  ///< per value: computed from weights alone
+  IdVector<ValueId, at::Tensor> small_;
+  IdVector<ValueId, bool> constant_;  ///< computed from weights alone
 };
 
 }  // namespace parsimony::executor

@@ -46,8 +46,7 @@ at::Tensor features_first(const at::Tensor& x) {
 }  // namespace
 
 TrainingNorms::TrainingNorms(Graph& graph) {
-  const auto count = graph.nodes.next_id();
-  for (NodeId n = 0; n < count; ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     if (wants_norm(graph, graph.node(n))) add(graph, n);
   }
   if (!empty()) finish(graph);
@@ -56,17 +55,15 @@ TrainingNorms::TrainingNorms(Graph& graph) {
 ValueId TrainingNorms::add_vector(Graph& graph, const std::string& name, int64_t size,
                                   float value) {
   const std::vector<float>& values = values_.emplace_back(size, value);
-  const auto id = graph.values.next_id();
   Value operand;
   operand.name = name;
   operand.dtype = DType::kFloat32;
-  operand.weight = graph.weights.next_id();
-  graph.values.push_back(std::move(operand));
-  graph.weights.push_back({.name = name,
-                           .dtype = DType::kFloat32,
-                           .dims = {size},
-                           .data = reinterpret_cast<const std::byte*>(values.data())});
-  return id;
+  operand.weight =
+      graph.weights.push_back({.name = name,
+                               .dtype = DType::kFloat32,
+                               .dims = {size},
+                               .data = reinterpret_cast<const std::byte*>(values.data())});
+  return graph.values.push_back(std::move(operand));
 }
 
 void TrainingNorms::add(Graph& graph, NodeId convolution) {

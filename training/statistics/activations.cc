@@ -29,7 +29,7 @@ bool is_map(const Facts& facts, ValueId value) {
 Site where_it_is_a_map(const Graph& graph, const Facts& facts, const Coupling& coupling,
                        const Site& site) {
   ValueId value = site.value;
-  const auto own_dim = [&](ValueId v) {
+  const auto own_dim = [&](ValueId v) -> int {
     const auto& lines = coupling.value_lines[v];
     for (size_t dim = 0; dim < lines.size(); ++dim) {
       if (lines[dim] == kNone) continue;

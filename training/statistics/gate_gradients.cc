@@ -9,15 +9,13 @@ namespace parsimony::training {
 Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
   static constexpr float kOne = 1;
   Gated gated{graph, {}};
-  std::vector<Node>& nodes = gated.graph.nodes;
+  IdVector<NodeId, Node>& nodes = gated.graph.nodes;
   Weight one{"gate of one", DType::kFloat32, {}, reinterpret_cast<const std::byte*>(&kOne), 4};
-  gated.graph.weights.push_back(one);
   Value shown;
   shown.name = one.name;
   shown.dtype = DType::kFloat32;
-  shown.weight = gated.graph.weights.last_id();
-  gated.graph.values.push_back(shown);
-  const auto factor = gated.graph.values.last_id();
+  shown.weight = gated.graph.weights.push_back(one);
+  const ValueId factor = gated.graph.values.push_back(shown);
   std::map<std::pair<NodeId, int>, ValueId> known;
   std::map<NodeId, std::vector<Node>> before;
   for (const Site& site : sites) {
@@ -30,7 +28,7 @@ Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
       const auto value = gated.graph.values.next_id();
       place->second = value;
       Value behind;
-      behind.name = "gate " + std::to_string(value);
+      behind.name = "gate " + std::to_string(value.number());
       behind.producer = site.reader;  // for as long as nobody asks more than whether it has one
       gated.graph.values.push_back(behind);
       Node gate;
@@ -44,9 +42,9 @@ Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
     }
     gated.gates.push_back(place->second);
   }
-  std::vector<Node> all;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    for (Node& gate : before[NodeId(n)]) all.push_back(std::move(gate));
+  IdVector<NodeId, Node> all;
+  for (const NodeId n : nodes.ids()) {
+    for (Node& gate : before[n]) all.push_back(std::move(gate));
     all.push_back(std::move(nodes[n]));
   }
   nodes = std::move(all);

@@ -34,8 +34,7 @@ InputMomentSums::InputMomentSums(const Graph& graph, const std::set<std::string>
     : graph_(graph) {
   if (wanted.empty()) return;
   const Layers layers(graph);
-  for (const NodeId n : graph.nodes.ids()) {
-    const auto node = n;
+  for (const NodeId node : graph.nodes.ids()) {
     if (!layers.contains(node)) continue;
     for (const ValueId matrix : layers.weights(node)) {
       if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add_layer(node, matrix);

@@ -45,7 +45,7 @@ class Finder {
     const auto& lines = coupling_.value_lines[value];
     const int64_t other = coupling_.groups[group].size;
     for (size_t dim = 0; dim < lines.size(); ++dim) {
-      const int line = coupling_.line_of(value, static_cast<int>(dim));
+      const LineId line = coupling_.line_of(value, static_cast<int>(dim));
       if (line == kNone) continue;
       const auto channels = coupling_.channels(line);
       const auto belongs = [&](const ChannelId& c) { return c.group == group; };
