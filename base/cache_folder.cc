@@ -1,4 +1,4 @@
-#include "parsimony/graph/cache_folder.h"
+#include "parsimony/base/cache_folder.h"
 
 #include <cstdlib>
 #include <string>

@@ -1,11 +1,11 @@
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/sha256.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <array>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 

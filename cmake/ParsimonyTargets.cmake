@@ -1,6 +1,8 @@
 # How rooms, the command, benchmarks and fuzzers become targets.
 
-set(PARSIMONY_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
+# `#include "parsimony/graph/graph.h"` reads the same here, in a fresh clone and where we are
+# installed: include/parsimony/ has a link to each room.
+set(PARSIMONY_INCLUDE_ROOT "${PROJECT_SOURCE_DIR}/include")
 
 # Rooms that need libtorch: the command and most tests do without them.
 set(PARSIMONY_TORCH_ROOMS torch_io training)
@@ -34,10 +36,6 @@ function(parsimony_room)
   set(folder "${PROJECT_SOURCE_DIR}/${room_NAME}")
   set(target parsimony_${room_NAME})
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc" "${folder}/*/*.cc")
-
-  # `#include "parsimony/graph/graph.h"` reads the same here and where we are installed.
-  file(MAKE_DIRECTORY "${PARSIMONY_INCLUDE_ROOT}/parsimony")
-  file(CREATE_LINK "${folder}" "${PARSIMONY_INCLUDE_ROOT}/parsimony/${room_NAME}" SYMBOLIC)
 
   if(sources)
     add_library(${target} ${sources})
@@ -76,15 +74,9 @@ function(parsimony_allocator program)
   endif()
 endfunction()
 
-# The `parsimony` command from everything in a folder; lands in <build>/bin.
+# The `parsimony` command from the files of a folder; lands in <build>/bin.
 function(parsimony_command folder)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
-       "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}"
-       "${PARSIMONY_INCLUDE_ROOT}/parsimony/${folder}" SYMBOLIC)
-  if(NOT sources)
-    return()
-  endif()
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
   list(REMOVE_ITEM rooms ${PARSIMONY_TORCH_ROOMS})  # comes as a component, when it is needed
   list(TRANSFORM rooms PREPEND parsimony::)
@@ -116,11 +108,6 @@ file(RELATIVE_PATH PARSIMONY_COMPONENT_FROM_BIN
 # brings hundreds of others, and half a second before main.
 function(parsimony_component folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}"
-       "${PARSIMONY_INCLUDE_ROOT}/parsimony/${folder}" SYMBOLIC)
-  # The networks that --model knows by name are those that users may copy.
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/examples"
-       "${PARSIMONY_INCLUDE_ROOT}/parsimony/examples" SYMBOLIC)
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
   list(TRANSFORM rooms PREPEND parsimony::)
   add_library(parsimony_component MODULE ${sources})
@@ -172,7 +159,7 @@ endfunction()
 
 function(parsimony_benchmarks folder)
   set(with_torch elements live_resnet50 script_memory training training_step)
-  parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
+  parsimony_programs(${folder} PREFIX bench_ EXCEPT baseline_test ${with_torch}
     LINK benchmark::benchmark ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf Eigen3::Eigen
       nlohmann_json::nlohmann_json)
   if(PARSIMONY_TORCH)
@@ -218,10 +205,6 @@ function(parsimony_fuzzers folder)
   # What reads files in the rooms of libtorch without needing it: data sets, and a TorchScript file
   # before libtorch sees it.
   file(GLOB readers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/training/data/*.cc")
-  foreach(room training torch_io)
-    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${room}"
-         "${PARSIMONY_INCLUDE_ROOT}/parsimony/${room}" SYMBOLIC)
-  endforeach()
   add_library(fuzz_readers STATIC ${readers}
     "${PROJECT_SOURCE_DIR}/torch_io/script/archive.cc")
   target_compile_options(fuzz_readers PRIVATE -fsanitize=fuzzer-no-link)

@@ -1,11 +1,11 @@
-// Element types by ONNX's numbers. Private to runtime/.
+// Element types by ONNX's numbers. Private to engines/.
 #pragma once
 
 #include <array>
 #include <optional>
 #include <utility>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::runtime {
 

@@ -1,4 +1,4 @@
-#include "parsimony/runtime/errors.h"
+#include "parsimony/engines/errors.h"
 
 namespace parsimony::runtime::errors {
 

@@ -1,4 +1,4 @@
-// Error texts of runtime/.
+// Error texts of engines/.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::runtime::errors {
 

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "parsimony/graph/cache_folder.h"
-#include "parsimony/runtime/errors.h"
-#include "parsimony/runtime/onnx_runtime.h"
+#include "parsimony/base/cache_folder.h"
+#include "parsimony/engines/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::runtime {
 namespace {

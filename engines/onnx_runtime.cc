@@ -1,4 +1,4 @@
-#include "parsimony/runtime/onnx_runtime.h"
+#include "parsimony/engines/onnx_runtime.h"
 
 #include <dlfcn.h>
 
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/runtime/element_types_impl.h"
-#include "parsimony/runtime/errors.h"
-#include "parsimony/runtime/ort_api_impl.h"
+#include "parsimony/engines/element_types_impl.h"
+#include "parsimony/engines/errors.h"
+#include "parsimony/engines/ort_api_impl.h"
 
 namespace parsimony::runtime {
 namespace {
@@ -212,20 +212,19 @@ const std::string& OnnxRuntime::version() const { return library_->version; }
 
 std::unique_ptr<Executable> OnnxRuntime::open(const std::string& path,
                                               const Options& options) const {
-  return session_of(library_, options,
-                    [&](const ort::SessionOptions* settings, ort::Session** made) {
-                      return library_->api->create_session(library_->env.get(), path.c_str(),
-                                                           settings, made);
-                    });
+  return session_of(
+      library_, options, [&](const ort::SessionOptions* settings, ort::Session** made) {
+        return library_->api->create_session(library_->env.get(), path.c_str(), settings, made);
+      });
 }
 
 std::unique_ptr<Executable> OnnxRuntime::open_bytes(std::string_view model,
                                                     const Options& options) const {
-  return session_of(
-      library_, options, [&](const ort::SessionOptions* settings, ort::Session** made) {
-        return library_->api->create_session_from_array(library_->env.get(), model.data(),
-                                                        model.size(), settings, made);
-      });
+  return session_of(library_, options,
+                    [&](const ort::SessionOptions* settings, ort::Session** made) {
+                      return library_->api->create_session_from_array(
+                          library_->env.get(), model.data(), model.size(), settings, made);
+                    });
 }
 
 }  // namespace parsimony::runtime

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/api/executable.h"
+#include "parsimony/engines/executable.h"
 
 namespace parsimony::runtime {
 

@@ -33,8 +33,8 @@ struct Unused {
 
 struct Api {
   Unused<2> unused_0;
-  const char* (*get_error_message)(const Status*);                                        // 2
-  Status* (*create_env)(int log_level, const char* log_name, Env**);                      // 3
+  const char* (*get_error_message)(const Status*);                    // 2
+  Status* (*create_env)(int log_level, const char* log_name, Env**);  // 3
   Unused<3> unused_4;
   Status* (*create_session)(const Env*, const char* path, const SessionOptions*, Session**);  // 7
   Status* (*create_session_from_array)(const Env*, const void* model, size_t bytes,
@@ -52,12 +52,12 @@ struct Api {
   Unused<10> unused_38;
   Status* (*create_tensor)(Allocator*, const int64_t* shape, size_t rank, int type, Value**);  // 48
   Unused<1> unused_49;
-  Status* (*is_tensor)(const Value*, int*);      // 50
-  Status* (*tensor_data)(Value*, void**);        // 51
+  Status* (*is_tensor)(const Value*, int*);  // 50
+  Status* (*tensor_data)(Value*, void**);    // 51
   Unused<8> unused_52;
-  Status* (*element_type)(const TensorInfo*, int*);                  // 60
-  Status* (*rank)(const TensorInfo*, size_t*);                       // 61
-  Status* (*dimensions)(const TensorInfo*, int64_t*, size_t rank);   // 62
+  Status* (*element_type)(const TensorInfo*, int*);                 // 60
+  Status* (*rank)(const TensorInfo*, size_t*);                      // 61
+  Status* (*dimensions)(const TensorInfo*, int64_t*, size_t rank);  // 62
   Unused<2> unused_63;
   Status* (*tensor_info)(const Value*, TensorInfo**);  // 65
   Unused<10> unused_66;

@@ -1,4 +1,4 @@
-#include "parsimony/runtime/random_inputs.h"
+#include "parsimony/engines/random_inputs.h"
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <random>
 #include <string>
 
+#include "parsimony/engines/errors.h"
 #include "parsimony/graph/infer.h"
-#include "parsimony/runtime/errors.h"
 
 namespace parsimony::runtime {
 namespace {
@@ -20,9 +20,8 @@ bool looks_like_flag(std::string name) {
   constexpr auto kMarks = std::to_array<const char*>({"mask", "type", "segment", "flag", "pad"});
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::any_of(kMarks.begin(), kMarks.end(), [&](const char* mark) {
-    return name.find(mark) != std::string::npos;
-  });
+  return std::any_of(kMarks.begin(), kMarks.end(),
+                     [&](const char* mark) { return name.find(mark) != std::string::npos; });
 }
 
 template <typename Element, typename Draw>
@@ -37,10 +36,14 @@ void fill(TensorBytes& tensor, const Draw& draw) {
 template <typename Draw>
 void fill_floats(TensorBytes& tensor, const Draw& draw) {
   switch (tensor.dtype) {
-    case DType::kFloat64: return fill<double>(tensor, draw);
-    case DType::kFloat16: return fill<Eigen::half>(tensor, draw);
-    case DType::kBFloat16: return fill<Eigen::bfloat16>(tensor, draw);
-    default: return fill<float>(tensor, draw);
+    case DType::kFloat64:
+      return fill<double>(tensor, draw);
+    case DType::kFloat16:
+      return fill<Eigen::half>(tensor, draw);
+    case DType::kBFloat16:
+      return fill<Eigen::bfloat16>(tensor, draw);
+    default:
+      return fill<float>(tensor, draw);
   }
 }
 
@@ -48,10 +51,14 @@ void fill_floats(TensorBytes& tensor, const Draw& draw) {
 template <typename Draw>
 void fill_integers(TensorBytes& tensor, const Draw& draw) {
   switch (size_of(tensor.dtype)) {
-    case 1: return fill<uint8_t>(tensor, draw);
-    case 2: return fill<uint16_t>(tensor, draw);
-    case 4: return fill<uint32_t>(tensor, draw);
-    case 8: return fill<uint64_t>(tensor, draw);
+    case 1:
+      return fill<uint8_t>(tensor, draw);
+    case 2:
+      return fill<uint16_t>(tensor, draw);
+    case 4:
+      return fill<uint32_t>(tensor, draw);
+    case 8:
+      return fill<uint64_t>(tensor, draw);
     default:
       throw errors::no_such_type(tensor.name, name_of(tensor.dtype));
   }

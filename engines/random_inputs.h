@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "parsimony/api/executable.h"
+#include "parsimony/engines/executable.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/input_spec.h"
 

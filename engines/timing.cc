@@ -1,4 +1,4 @@
-#include "parsimony/machine/timing.h"
+#include "parsimony/engines/timing.h"
 
 #include <algorithm>
 #include <cmath>

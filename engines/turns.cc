@@ -1,9 +1,9 @@
-#include "parsimony/machine/turns.h"
+#include "parsimony/engines/turns.h"
 
 #include <algorithm>
 #include <chrono>
 
-#include "parsimony/machine/timing.h"
+#include "parsimony/engines/timing.h"
 
 namespace parsimony::machine {
 namespace {

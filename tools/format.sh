@@ -4,8 +4,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sources() {
-  find graph machine masks pruners speedup configs api onnx_io torch_io training report component cli bench \
-    fuzz tests examples \
+  find base graph masks pruners speedup configs engines api onnx_io torch_io training report cli \
+    tests examples \
     \( -name '*.h' -o -name '*.cc' \) -type f 2>/dev/null | sort
 }
 

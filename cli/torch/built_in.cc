@@ -1,11 +1,11 @@
-#include "parsimony/component/built_in.h"
+#include "parsimony/cli/torch/built_in.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
-#include "parsimony/component/errors.h"
+#include "parsimony/cli/torch/errors.h"
 #include "parsimony/examples/models/cifar_cnn.h"
 #include "parsimony/examples/models/mobilenet_v2.h"
 #include "parsimony/examples/models/resnet.h"

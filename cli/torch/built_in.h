@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::component {

@@ -1,11 +1,11 @@
-#include "parsimony/component/calibration.h"
+#include "parsimony/cli/torch/calibration.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <optional>
 #include <vector>
 
-#include "parsimony/component/errors.h"
+#include "parsimony/cli/torch/errors.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::component {

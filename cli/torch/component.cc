@@ -1,14 +1,14 @@
 // The command's libtorch component.
 #include <torch/version.h>
 
+#include "parsimony/cli/torch/calibration.h"
+#include "parsimony/cli/torch/export.h"
+#include "parsimony/cli/torch/guard.h"
+#include "parsimony/cli/torch/recovery.h"
+#include "parsimony/cli/torch/runners.h"
+#include "parsimony/cli/torch/script_model.h"
+#include "parsimony/cli/torch/training.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/component/calibration.h"
-#include "parsimony/component/export.h"
-#include "parsimony/component/guard.h"
-#include "parsimony/component/recovery.h"
-#include "parsimony/component/runners.h"
-#include "parsimony/component/script_model.h"
-#include "parsimony/component/training.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/observe.h"

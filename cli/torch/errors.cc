@@ -1,4 +1,4 @@
-#include "parsimony/component/errors.h"
+#include "parsimony/cli/torch/errors.h"
 
 namespace parsimony::component::errors {
 

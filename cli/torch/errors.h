@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::component::errors {
 

@@ -1,4 +1,4 @@
-#include "parsimony/component/export.h"
+#include "parsimony/cli/torch/export.h"
 
 #include "parsimony/torch_io/export/export.h"
 #include "parsimony/torch_io/script/script_file.h"

@@ -1,9 +1,9 @@
-#include "parsimony/component/recovery.h"
+#include "parsimony/cli/torch/recovery.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "parsimony/component/calibration.h"
+#include "parsimony/cli/torch/calibration.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/recovery/recover.h"
 

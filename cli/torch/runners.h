@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/api/model.h"
-#include "parsimony/component/guard.h"
+#include "parsimony/cli/torch/guard.h"
 #include "parsimony/torch_io/bound_run.h"
 #include "parsimony/torch_io/prove.h"
 

@@ -1,8 +1,8 @@
-#include "parsimony/component/script_model.h"
+#include "parsimony/cli/torch/script_model.h"
 
 #include <utility>
 
-#include "parsimony/component/runners.h"
+#include "parsimony/cli/torch/runners.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/torch_io/script/run.h"
 

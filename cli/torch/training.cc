@@ -1,4 +1,4 @@
-#include "parsimony/component/training.h"
+#include "parsimony/cli/torch/training.h"
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/component/built_in.h"
-#include "parsimony/component/errors.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
-#include "parsimony/graph/sha256.h"
-#include "parsimony/machine/report.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
+#include "parsimony/cli/torch/built_in.h"
+#include "parsimony/cli/torch/errors.h"
+#include "parsimony/engines/machine/report.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/endless.h"

@@ -1,4 +1,4 @@
-#include "parsimony/machine/blas.h"
+#include "parsimony/engines/machine/blas.h"
 
 #include <dlfcn.h>
 #include <strings.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/machine/processor.h"
+#include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::machine {
 

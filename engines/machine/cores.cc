@@ -1,4 +1,4 @@
-#include "parsimony/machine/cores.h"
+#include "parsimony/engines/machine/cores.h"
 
 #include <sched.h>
 #include <unistd.h>

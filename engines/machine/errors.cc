@@ -1,4 +1,4 @@
-#include "parsimony/machine/errors.h"
+#include "parsimony/engines/machine/errors.h"
 
 #include <string>
 

@@ -1,9 +1,9 @@
-// Error texts of machine/.
+// Error texts of engines/machine/.
 #pragma once
 
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::machine::errors {
 

@@ -1,4 +1,4 @@
-#include "parsimony/machine/processor.h"
+#include "parsimony/engines/machine/processor.h"
 
 #include <algorithm>
 #include <fstream>

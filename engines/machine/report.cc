@@ -1,4 +1,4 @@
-#include "parsimony/machine/report.h"
+#include "parsimony/engines/machine/report.h"
 
 #include <dlfcn.h>
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/machine/blas.h"
-#include "parsimony/machine/cores.h"
-#include "parsimony/machine/processor.h"
+#include "parsimony/engines/machine/blas.h"
+#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::machine {
 

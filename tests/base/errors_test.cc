@@ -1,4 +1,4 @@
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -46,15 +46,6 @@ TEST(DidYouMean, IsSilentWhereNothingIsNear) {
 TEST(DidYouMean, TakesNamesOfAnyLength) {
   const std::string endless(1 << 20, 'a');
   EXPECT_EQ(suggest(endless, {std::string(1 << 20, 'b')}), "");
-}
-
-TEST(Errors, SayWhereAndWhatWasWanted) {
-  EXPECT_STREQ(errors::shape_mismatch("Conv_3", "channels", "64", "32").what(),
-               "node \"Conv_3\": wrong dims: channels: wanted 64, found 32");
-  EXPECT_STREQ(errors::bad_attribute("Slice_1", "steps", "a step may not be 0").what(),
-               "node \"Slice_1\": attribute \"steps\": a step may not be 0");
-  EXPECT_STREQ(errors::cycle("Add_1").what(),
-               "node \"Add_1\": the graph has a cycle: the node needs its own output");
 }
 
 TEST(Errors, ABadDimensionMayBelongToNoTensor) {

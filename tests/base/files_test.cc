@@ -1,5 +1,5 @@
 // Files that are looked at where they lie.
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {

@@ -1,4 +1,4 @@
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/sha256.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {

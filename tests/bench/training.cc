@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/support/limits.h"
 #include "examples/models/cifar_cnn.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/machine/timing.h"
-#include "parsimony/machine/turns.h"
+#include "parsimony/engines/timing.h"
+#include "parsimony/engines/turns.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/live_net.h"
+#include "tests/bench/support/limits.h"
 
 namespace parsimony::bench {
 namespace {

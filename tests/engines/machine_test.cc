@@ -5,10 +5,10 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "parsimony/machine/blas.h"
-#include "parsimony/machine/cores.h"
-#include "parsimony/machine/processor.h"
-#include "parsimony/machine/report.h"
+#include "parsimony/engines/machine/blas.h"
+#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/processor.h"
+#include "parsimony/engines/machine/report.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::machine {

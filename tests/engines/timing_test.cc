@@ -1,5 +1,5 @@
 // Statistics against values computed by hand, and turns on a clock that the work itself moves.
-#include "parsimony/machine/timing.h"
+#include "parsimony/engines/timing.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/machine/turns.h"
+#include "parsimony/engines/turns.h"
 
 namespace parsimony::machine {
 namespace {

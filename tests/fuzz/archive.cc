@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "fuzz/support/memory.h"
 #include "parsimony/torch_io/script/archive_impl.h"
+#include "tests/fuzz/support/memory.h"
 
 namespace script = parsimony::torch_io::script;
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "fuzz/support/memory.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "tests/fuzz/support/memory.h"
 
 using namespace parsimony;  // NOLINT(google-build-using-namespace)
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/support/memory.h"
-#include "fuzz/support/scratch.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/training/data/dataset.h"
+#include "tests/fuzz/support/memory.h"
+#include "tests/fuzz/support/scratch.h"
 
 using namespace parsimony;  // NOLINT(google-build-using-namespace)
 

@@ -5,14 +5,14 @@
 #include <random>
 #include <string>
 
-#include "fuzz/support/memory.h"
-#include "fuzz/support/model_mutator.h"
-#include "fuzz/support/scratch.h"
 #include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
+#include "tests/fuzz/support/memory.h"
+#include "tests/fuzz/support/model_mutator.h"
+#include "tests/fuzz/support/scratch.h"
 
 using namespace parsimony;  // NOLINT(google-build-using-namespace)
 

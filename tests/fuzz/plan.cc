@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "fuzz/support/memory.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "tests/fuzz/support/memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const parsimony::fuzz::MemoryLimit limit(size);

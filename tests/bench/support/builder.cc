@@ -1,4 +1,4 @@
-#include "bench/support/builder.h"
+#include "tests/bench/support/builder.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "bench/support/limits.h"
+#include "tests/bench/support/limits.h"
 
 #include <algorithm>
 #include <cstdio>

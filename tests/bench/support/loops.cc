@@ -1,4 +1,4 @@
-#include "bench/support/loops.h"
+#include "tests/bench/support/loops.h"
 
 #include <benchmark/benchmark.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/support/yardstick.h"
+#include "tests/bench/support/yardstick.h"
 
 namespace parsimony::bench {
 

@@ -1,4 +1,4 @@
-#include "bench/support/process.h"
+#include "tests/bench/support/process.h"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,4 +1,4 @@
-#include "fuzz/support/memory.h"
+#include "tests/fuzz/support/memory.h"
 
 #include <sanitizer/allocator_interface.h>
 

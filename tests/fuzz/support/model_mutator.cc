@@ -1,4 +1,4 @@
-#include "fuzz/support/model_mutator.h"
+#include "tests/fuzz/support/model_mutator.h"
 
 #include <onnx/onnx_pb.h>
 

@@ -1,4 +1,4 @@
-#include "fuzz/support/scratch.h"
+#include "tests/fuzz/support/scratch.h"
 
 #include <stdlib.h>  // mkdtemp
 

@@ -22,7 +22,7 @@ void entry(onnx::TensorProto& tensor, const char* key, const char* value) {
   pair.set_value(value);
 }
 
-/// fuzz/onnx_reader.cc provides the 256 bytes of data.bin.
+/// tests/fuzz/onnx_reader.cc provides the 256 bytes of data.bin.
 onnx::ModelProto with_external_data() {
   onnx::ModelProto model = parsimony::test::model_of(
       "g (float[1,2,4,4] x) => (float[1,3,4,4] y) { a = Conv(x, w) b = Relu(a) y = Conv(b, v) }");
