@@ -4,8 +4,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sources() {
-  find base graph masks pruners speedup configs engines api onnx_io torch_io training report cli \
-    tests examples \
+  rooms=$(sed -n '/^[a-z]/s/[ /].*//p' cmake/rooms.txt | sort -u)
+  find $rooms tests examples \
     \( -name '*.h' -o -name '*.cc' \) -type f 2>/dev/null | sort
 }
 
