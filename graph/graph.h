@@ -14,9 +14,11 @@
 #include <variant>
 #include <vector>
 
+#include "parsimony/base/types.h"
 #include "parsimony/graph/host_tensor.h"
-#include "parsimony/graph/ids.h"
-#include "parsimony/graph/types.h"
+#include "parsimony/base/ids.h"
+#include "parsimony/base/types.h"
+#include "parsimony/graph/host_tensor.h"
 
 namespace parsimony {
 
