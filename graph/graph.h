@@ -14,8 +14,6 @@
 #include <variant>
 #include <vector>
 
-#include "parsimony/base/types.h"
-#include "parsimony/graph/host_tensor.h"
 #include "parsimony/base/ids.h"
 #include "parsimony/base/types.h"
 #include "parsimony/graph/host_tensor.h"
