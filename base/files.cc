@@ -49,7 +49,7 @@ std::string content_of(const Descriptor& file, const struct stat& status, const 
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw errors::cannot_read(path, errno);
     if (got == 0) break;
-    filled += static_cast<size_t>(got);
+    filled += got;
   }
   content.resize(filled);
   return content;
@@ -92,7 +92,7 @@ MappedFile::~MappedFile() {
 void MappedFile::release(std::string_view part) const {
   if (bytes_.data() == content_.data() || part.empty()) return;
   const size_t page = sysconf(_SC_PAGESIZE);
-  const size_t begin = static_cast<size_t>(part.data() - bytes_.data()) / page * page;
+  const size_t begin = (part.data() - bytes_.data()) / page * page;
   const size_t end = part.data() + part.size() - bytes_.data();
   madvise(const_cast<char*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }

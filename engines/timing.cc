@@ -68,7 +68,7 @@ Ratio compare(std::span<const double> a, std::span<const double> b) {
   const int out = left_out(result.pairs);
   if (out < 0) return result;
   result.low = ratios[out];
-  result.high = ratios[ratios.size() - 1 - static_cast<size_t>(out)];
+  result.high = ratios[ratios.size() - 1 - out];
   return result;
 }
 

@@ -128,7 +128,7 @@ Result scatter_nd(const NodeView& view) {
       block = block * size + (index < 0 ? index + size : index);
     }
     for (int64_t i = 0; i < length; ++i) {
-      put(out, block * length + i, updates, static_cast<size_t>(tuple * length + i));
+      put(out, block * length + i, updates, tuple * length + i);
     }
   }
   return single(std::move(out));

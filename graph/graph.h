@@ -72,15 +72,15 @@ struct Use {
 struct Value {
   std::string name;
   DType dtype = DType::kUnknown;
-  std::optional<Shape> declared;     ///< from the file; -1 marks a symbolic dimension
-  std::vector<std::string> symbols;  ///< name per declared dimension, "" where none; or empty
+  std::optional<Shape> declared = {};     ///< from the file; -1 marks a symbolic dimension
+  std::vector<std::string> symbols = {};  ///< name per declared dimension, "" where none; or empty
   NodeId producer = kNone;
   WeightId weight = kNone;
   bool is_input = false;
   bool is_output = false;
   bool captured = false;     ///< read by more than operands: a result of a body, an annotation
   bool shared_copy = false;  ///< one of several uses of a vector that was separated
-  std::vector<Use> uses;
+  std::vector<Use> uses = {};
 };
 
 struct Patch;

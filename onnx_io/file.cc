@@ -69,7 +69,7 @@ size_t read_at(const OpenFile& file, const std::string& path, int64_t offset,
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw errors::cannot_read(path, text_of(errno));
     if (got == 0) break;
-    done += static_cast<size_t>(got);
+    done += got;
   }
   return done;
 }

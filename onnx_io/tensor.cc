@@ -142,7 +142,7 @@ void slice_field(const Field& field, const Shape& dims, int64_t count,
           const int64_t stride = count == 0 ? 0 : static_cast<int64_t>(holder->size()) / count;
           auto* data = reinterpret_cast<std::byte*>(holder->data());
           slice(data, dims, stride, axes, data);
-          holder->resize(static_cast<size_t>(kept * stride));
+          holder->resize(kept * stride);
         } else {
           auto* data = reinterpret_cast<std::byte*>(holder->mutable_data());
           slice(data, dims, sizeof(*holder->data()), axes, data);

@@ -148,7 +148,7 @@ void give_back(std::span<const Candidate> candidates, const Remaining& remaining
   std::vector<bool> done(candidates.size());
   const auto next_score = [&](size_t i) {
     const auto& [limits, score, order, weight, shape, below] = candidates[i];
-    return score[order[static_cast<size_t>(removed[i]) - 1]];
+    return score[order[removed[i] - 1]];
   };
   while (true) {
     size_t best = candidates.size();

@@ -11,9 +11,9 @@ namespace {
 /// The elements one behind the other.
 std::vector<std::byte> dense_bytes(const Weight& weight) {
   const size_t size = size_of(weight.dtype);
-  std::vector<std::byte> bytes(static_cast<size_t>(weight.count()) * size);
+  std::vector<std::byte> bytes(weight.count() * size);
   for (int64_t i = 0; i < weight.count(); ++i) {
-    std::memcpy(bytes.data() + static_cast<size_t>(i) * size, weight.data + i * weight.stride,
+    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride,
                 size);
   }
   return bytes;

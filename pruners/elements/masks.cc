@@ -75,7 +75,7 @@ Keep keep_n_of_m(const Matrix& scores, NmPattern pattern, Runs runs) {
 
 Keep keep_all_but(const Matrix& scores, int64_t count) {
   Keep keep = Keep::Ones(scores.rows(), scores.cols());
-  const std::span<const double> all(scores.data(), static_cast<size_t>(scores.size()));
+  const std::span<const double> all(scores.data(), scores.size());
   for (size_t i : lowest(all, count)) keep.data()[i] = 0;
   return keep;
 }
@@ -85,7 +85,7 @@ Keep keep_of_rows(const Matrix& scores, double ratio) {
   const int64_t count = floor_of(ratio, scores.cols());
   for (int64_t r = 0; r < scores.rows(); ++r) {
     const std::span<const double> row(scores.data() + r * scores.cols(),
-                                      static_cast<size_t>(scores.cols()));
+                                      scores.cols());
     for (size_t c : lowest(row, count)) keep(r, static_cast<int64_t>(c)) = 0;
   }
   return keep;

@@ -9,7 +9,7 @@ namespace {
 
 template <typename T>
 void write(T value, int64_t index, std::span<std::byte> bytes) {
-  std::memcpy(bytes.data() + static_cast<size_t>(index) * sizeof value, &value, sizeof value);
+  std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
 }
 
 }  // namespace

@@ -278,7 +278,7 @@ void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input
   if (!place.known()) throw errors::not_written(key, input_name(input));
   jit::Node* call = origins->calls[place.call];
   if (static_cast<size_t>(place.input) >= call->inputs().size()) throw errors::no_scale(key);
-  c10::TypePtr type = call->input(static_cast<size_t>(place.input))->type();
+  c10::TypePtr type = call->input(place.input)->type();
   const auto list = type->cast<c10::ListType>();
   if (list) type = list->getElementType();
   const bool scalar = !type->isSubtypeOf(*c10::TensorType::get()) && to.count() == 1;

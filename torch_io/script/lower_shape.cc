@@ -186,12 +186,12 @@ void lower_repeat_interleave(Call& call) {
   const size_t rank = call.rank(x.value);
   const int64_t axis = call.axis(call.integer(2), rank);
   std::vector<Element> times(rank + 1, Element{1});
-  times[static_cast<size_t>(axis) + 1] = call.element(1);
+  times[axis + 1] = call.element(1);
   const ValueId apart = call.out.emit("Unsqueeze", {x, {call.out.integers({axis + 1})}});
   const ValueId repeated = call.out.emit("Tile", {{apart}, {call.out.list_of(times)}});
   std::vector<Element> sizes(axis, Element{kSameSize});
   sizes.push_back({-1});
-  for (size_t d = static_cast<size_t>(axis) + 1; d < rank; ++d) {
+  for (size_t d = axis + 1; d < rank; ++d) {
     sizes.push_back(size_of(call, x.value, static_cast<int64_t>(d)));
   }
   call.give(reshaped(call, {repeated}, sizes));

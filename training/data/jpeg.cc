@@ -126,7 +126,7 @@ Image decode_jpeg(const std::string& path, const std::string& bytes) {
     throw failed("too many pixels for a file of its size");
   }
   image.pixels.resize(image.height * image.width * 3);
-  std::vector<uint8_t> row(static_cast<size_t>(image.width) * 4);
+  std::vector<uint8_t> row(image.width * 4);
   if (!read_pixels(decoder, row.data(), image.pixels.data())) throw failed(decoder.failure.why);
   return image;
 }

@@ -59,7 +59,7 @@ Samples values_of(const NpyArray& array) {
     return samples;
   }
   samples.dtype = DType::kFloat32;
-  samples.values.resize(static_cast<size_t>(element_count(array.dims)) * sizeof(float));
+  samples.values.resize(element_count(array.dims) * sizeof(float));
   if (array.descr == "f4") convert<float>(array, samples);
   if (array.descr == "f8") convert<double>(array, samples);
   if (array.descr == "i4") convert<int32_t>(array, samples);

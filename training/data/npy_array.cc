@@ -100,7 +100,7 @@ class HeaderReader {
       const auto [stop, failed] = std::from_chars(begin, text_.data() + text_.size(), dim);
       if (failed != std::errc() || dim < 0) throw bad("wanted a dimension");
       if (dims.size() == kMaxDims) throw bad("too many dimensions");
-      at_ += static_cast<size_t>(stop - begin);
+      at_ += stop - begin;
       dims.push_back(dim);
       if (!accept(',') && !next_is(')')) throw bad("wanted a comma");
     }

@@ -152,7 +152,7 @@ int64_t ActivationSums::bytes() const {
   }
   for (const auto* views : {&views_, &maps_}) {
     for (const auto& [value, list] : *views) {
-      for (const View& view : list) numbers += static_cast<size_t>(view.channels.numel());
+      for (const View& view : list) numbers += view.channels.numel();
     }
   }
   return static_cast<int64_t>(numbers * sizeof(double));
