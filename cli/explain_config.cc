@@ -143,8 +143,8 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
   Followed followed = follow(graph, layers, coupling, settings);
   tie(graph, layers, coupling, settings, followed);
   for (const Compromise& compromise : followed.compromises) {
-    result.notes.push_back("group " + coupling.groups[compromise.group].id +
-                           ": " + compromise.reason);
+    result.notes.push_back("group " + coupling.groups[compromise.group].id + ": " +
+                           compromise.reason);
   }
   return result;
 }

@@ -62,9 +62,8 @@ class Finder {
     const auto& shape = facts_.shapes[block.output];
     const Value& output = graph_.value(block.output);
     return activation(block.input) && activation(branch) && shape && !shape->empty() &&
-           facts_.shapes[block.input] == shape &&
-           facts_.shapes[branch] == shape && !output.is_output &&
-           !output.captured;
+           facts_.shapes[block.input] == shape && facts_.shapes[branch] == shape &&
+           !output.is_output && !output.captured;
   }
 
   /// The nodes before `branch` that would be dead without the addition; ascending.
@@ -76,8 +75,7 @@ class Finder {
     while (!work.empty()) {
       const NodeId n = graph_.value(work.back()).producer;
       work.pop_back();
-      if (n == kNone || mark_[n] == stamp_ || !inside(n, add, branch))
-        continue;
+      if (n == kNone || mark_[n] == stamp_ || !inside(n, add, branch)) continue;
       mark_[n] = stamp_;
       found.push_back(n);
       for (const ValueId v : graph_.node(n).inputs) {
@@ -116,8 +114,7 @@ class Finder {
         reads_x = reads_x || v == block.input;
         if (value.weight != kNone) {
           has_layer = has_layer || is_matrix(graph_.weight(value.weight).dims);
-        } else if (v != block.input && value.producer != kNone &&
-                   !facts_.computed[v] &&
+        } else if (v != block.input && value.producer != kNone && !facts_.computed[v] &&
                    !std::binary_search(block.nodes.begin(), block.nodes.end(), value.producer)) {
           others.push_back(v);
         }

@@ -11,8 +11,8 @@ void check(const Graph& graph, const Node& node, int input) {
     throw errors::not_bypassed(label_of(graph, node), why);
   };
   if (node.outputs.size() != 1) refuse("it has several outputs");
-  const bool there = input >= 0 && input < static_cast<int>(node.inputs.size()) &&
-                     node.inputs[input] != kNone;
+  const bool there =
+      input >= 0 && input < static_cast<int>(node.inputs.size()) && node.inputs[input] != kNone;
   if (!there) refuse("it has no operand " + std::to_string(input));
   const Value& output = graph.value(node.outputs[0]);
   if (output.is_output) refuse("its result is an output of the network");

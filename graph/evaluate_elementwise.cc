@@ -177,8 +177,7 @@ std::optional<HostTensor> combine(const NodeView& view, const BinaryOperator& en
       out.floats[i] = rounded(out.dtype, *value);
       continue;
     }
-    auto value = entry.ints(a.ints[pairs->a[i]],
-                            b.ints[pairs->b[i]]);
+    auto value = entry.ints(a.ints[pairs->a[i]], b.ints[pairs->b[i]]);
     if (value) value = checked(out.dtype, *value);
     if (!value) return std::nullopt;
     out.ints[i] = *value;
@@ -258,8 +257,7 @@ Result compare(const NodeView& view) {
   if (floating && entry.floats == nullptr) return std::nullopt;
   for (size_t i = 0; i < pairs->a.size(); ++i) {
     const bool holds = floating ? entry.floats(a.number(pairs->a[i]), b.number(pairs->b[i]))
-                                : entry.ints(a.ints[pairs->a[i]],
-                                             b.ints[pairs->b[i]]);
+                                : entry.ints(a.ints[pairs->a[i]], b.ints[pairs->b[i]]);
     out.ints[i] = holds ? 1 : 0;
   }
   return single(std::move(out));

@@ -89,8 +89,7 @@ std::vector<NodeId> sorted_nodes(const Graph& graph) {
     stack.push_back({root, 0});
     while (!stack.empty()) {
       Frame& frame = stack.back();
-      const size_t count =
-          graph.node(frame.node).inputs.size() + waits[frame.node].size();
+      const size_t count = graph.node(frame.node).inputs.size() + waits[frame.node].size();
       if (frame.next_wait == count) {
         visits[frame.node] = Visit::kDone;
         order.push_back(frame.node);
@@ -137,8 +136,7 @@ void finish(Graph& graph) {
   if (!std::is_sorted(order.begin(), order.end())) {
     IdVector<NodeId, Node> nodes;
     nodes.reserve(order.size());
-    for (const NodeId node : order)
-      nodes.push_back(std::move(graph.nodes[node]));
+    for (const NodeId node : order) nodes.push_back(std::move(graph.nodes[node]));
     graph.nodes = std::move(nodes);
     link_producers(graph);
     link_owners(graph);

@@ -94,8 +94,7 @@ void GraphEditor::copy(const std::string& name, const std::string& of, const std
   const WeightId source = weight(of);
   auto it = weights_.find(name);
   if (it == weights_.end()) {
-    it = weights_.emplace(names_.emplace_back(name), graph_.weights.next_id())
-             .first;
+    it = weights_.emplace(names_.emplace_back(name), graph_.weights.next_id()).first;
     Weight copied = graph_.weight(source);
     copied.name = name;
     graph_.weights.push_back(std::move(copied));

@@ -379,9 +379,8 @@ ValueConstants reevaluate(const Graph& graph, const Facts& facts, const ValueSha
   Facts after{shapes, facts.constants, facts.computed};
   for (const Node& node : graph.nodes) {
     if (node.outputs.empty()) continue;
-    const bool computed = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-      return v != kNone && facts.computed[v];
-    });
+    const bool computed = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                      [&](ValueId v) { return v != kNone && facts.computed[v]; });
     if (!computed) continue;
     const auto results = evaluate(NodeView(graph, node, after));
     for (size_t i = 0; results && i < results->size() && i < node.outputs.size(); ++i) {

@@ -66,8 +66,7 @@ class Matcher {
   }
 
   std::optional<Match> run() {
-    match_.operands.reserve(static_cast<size_t>(view_.inputs()) +
-                            view_.outputs());
+    match_.operands.reserve(static_cast<size_t>(view_.inputs()) + view_.outputs());
     match_.letters.reserve(8);
     if (!bind_operands() || !bind_counts()) return std::nullopt;
     for (MatchedOperand& operand : match_.operands) {
@@ -232,8 +231,7 @@ class Matcher {
   bool may_broadcast(const MatchedOperand& operand, const MatchedDim& dim) const {
     if (operand.output) return false;
     return operand.pattern->broadcast ||
-           (dim.letters.size() == 1 &&
-            match_.letters[dim.letters[0]].ellipsis);
+           (dim.letters.size() == 1 && match_.letters[dim.letters[0]].ellipsis);
   }
 
   bool deduce(MatchedOperand& operand, size_t d, int64_t size) {

@@ -166,9 +166,7 @@ const HostTensor* NodeView::constant(int i) const {
   return constant ? &*constant : nullptr;
 }
 
-bool NodeView::computed(ValueId value) const {
-  return value != kNone && facts_.computed[value];
-}
+bool NodeView::computed(ValueId value) const { return value != kNone && facts_.computed[value]; }
 
 const Attribute* NodeView::find(std::string_view name) const {
   for (const auto& [key, value] : node_.attributes) {

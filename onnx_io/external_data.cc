@@ -128,8 +128,7 @@ void ExternalData::release(const std::byte* data, int64_t bytes) const {
   const File& file = *found;
   const int64_t begin = (data - file.data) / page * page;
   const int64_t end = std::min(data - file.data + bytes, file.bytes);
-  ::madvise(const_cast<std::byte*>(file.data + begin), end - begin,
-            MADV_DONTNEED);
+  ::madvise(const_cast<std::byte*>(file.data + begin), end - begin, MADV_DONTNEED);
 }
 
 std::vector<ExternalData::File> ExternalData::files() const {

@@ -103,8 +103,7 @@ bool take_lowest(const Request& request, std::span<const Candidate> candidates,
   std::map<int, int> wanted;  // per candidate of the ranking
   for (const Ranked& channel : ranked) {
     wanted[channel.candidate] = 0;
-    total +=
-        static_cast<double>(unit_of(request, candidates[channel.candidate]));
+    total += static_cast<double>(unit_of(request, candidates[channel.candidate]));
   }
   const auto target = static_cast<int64_t>(std::floor(request.ratio * total + kSlack));
   int64_t sum = 0;
@@ -214,9 +213,7 @@ std::vector<int> removal_order(const Scores& scores, int blocks) {
     const size_t block = std::min(c / std::max(1, length), blocks - 1);
     rank[c] = taken[block]++;
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return rank[a] < rank[b];
-  });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank[a] < rank[b]; });
   return order;
 }
 
@@ -266,9 +263,8 @@ Counts fit_budget(const Request& request, std::span<const Candidate> candidates,
     const std::vector<Ranking> ranked = rankings(request.scope, candidates);
     const auto at = [&](size_t step) {
       const double share = static_cast<double>(step) / kSteps;
-      return prefixes(candidates, ranked, [&](size_t length) {
-        return floor_of(share, static_cast<int>(length));
-      });
+      return prefixes(candidates, ranked,
+                      [&](size_t length) { return floor_of(share, static_cast<int>(length)); });
     };
     counts.removed = bisect(kSteps, at, remaining, most);
   } else {

@@ -84,8 +84,7 @@ std::vector<double> reduce(const View& view, const Layout& layout, const Window&
   if (layout.outer == 1 || layout.inner >= kShortRun) {
     for (int64_t o = 0; o < layout.outer; ++o) {
       for (int64_t i = window.begin; i < window.end; ++i) {
-        sums[i - window.begin] +=
-            view.sum((o * layout.size + i) * layout.inner, layout.inner);
+        sums[i - window.begin] += view.sum((o * layout.size + i) * layout.inner, layout.inner);
       }
     }
     return sums;

@@ -41,9 +41,7 @@ double log_share(double share) {
 std::vector<double> worth_scores(const Candidate& candidate, std::span<const double> shares,
                                  double cost) {
   const int size = candidate.limits.size;
-  const auto loss = [&](int removed) {
-    return -log_share(shares[size - removed]);
-  };
+  const auto loss = [&](int removed) { return -log_share(shares[size - removed]); };
   std::vector<double> scores(size);
   for (int at = 0; at < size;) {
     int next = at + 1;

@@ -31,8 +31,7 @@ bool is_sum(const Node& node) { return is_one_of(kSums, node) || is_attention(no
 
 /// A weight, perhaps transposed or reshaped on its way.
 bool is_static(const Graph& graph, const Facts& facts, ValueId value, int depth = 0) {
-  if (value == kNone || facts.constants[value] ||
-      graph.value(value).weight != kNone) {
+  if (value == kNone || facts.constants[value] || graph.value(value).weight != kNone) {
     return true;
   }
   const NodeId producer = graph.value(value).producer;

@@ -13,8 +13,7 @@ std::vector<std::byte> dense_bytes(const Weight& weight) {
   const size_t size = size_of(weight.dtype);
   std::vector<std::byte> bytes(weight.count() * size);
   for (int64_t i = 0; i < weight.count(); ++i) {
-    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride,
-                size);
+    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride, size);
   }
   return bytes;
 }

@@ -48,8 +48,7 @@ ValueId averages(Spelling& s, int64_t size, int64_t parts) {
   for (int64_t i = 0; i < parts; ++i) {
     const Part window = part(i, parts, size);
     for (int64_t k = window.begin; k < window.end; ++k) {
-      matrix.floats[k * parts + i] =
-          1.0 / static_cast<double>(window.end - window.begin);
+      matrix.floats[k * parts + i] = 1.0 / static_cast<double>(window.end - window.begin);
     }
   }
   return s.out.constant(matrix);

@@ -64,9 +64,7 @@ class ElementPruner {
   }
 
  private:
-  const Request& request_of(const Order& order) const {
-    return settings_.requests[order.request];
-  }
+  const Request& request_of(const Order& order) const { return settings_.requests[order.request]; }
 
   void prune(const Order& order) {
     auto outcome = elements::prune_matrix(graph_, order, request_of(order), cuts_[order.weight],

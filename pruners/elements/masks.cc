@@ -84,8 +84,7 @@ Keep keep_of_rows(const Matrix& scores, double ratio) {
   Keep keep = Keep::Ones(scores.rows(), scores.cols());
   const int64_t count = floor_of(ratio, scores.cols());
   for (int64_t r = 0; r < scores.rows(); ++r) {
-    const std::span<const double> row(scores.data() + r * scores.cols(),
-                                      scores.cols());
+    const std::span<const double> row(scores.data() + r * scores.cols(), scores.cols());
     for (size_t c : lowest(row, count)) keep(r, static_cast<int64_t>(c)) = 0;
   }
   return keep;

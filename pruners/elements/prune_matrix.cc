@@ -77,9 +77,7 @@ class MatrixPruner {
   }
 
   void scatter(const Keep& keep, int64_t group, ElementMask& mask) const {
-    visit(group, [&](int64_t r, int64_t c, int64_t place) {
-      mask.keep[place] = keep(r, c);
-    });
+    visit(group, [&](int64_t r, int64_t c, int64_t place) { mask.keep[place] = keep(r, c); });
   }
 
   template <typename Use>

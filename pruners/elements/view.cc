@@ -50,8 +50,7 @@ View make_view(const Weight& weight, const Contraction& contraction,
   const size_t input = contraction.input;
   for (int64_t channel : kept(weight, cuts, contraction.input)) {
     for (int64_t p = 0; p < count; ++p) {
-      view.columns.push_back(
-          {channel * strides[input] + positions[p], channel * count + p, p});
+      view.columns.push_back({channel * strides[input] + positions[p], channel * count + p, p});
     }
   }
   view.places = weight.dims[input] * count;

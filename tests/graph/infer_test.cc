@@ -10,9 +10,7 @@ namespace {
 
 using testing::Builder;
 
-const std::optional<Shape>& shape(const Facts& facts, ValueId id) {
-  return facts.shapes[id];
-}
+const std::optional<Shape>& shape(const Facts& facts, ValueId id) { return facts.shapes[id]; }
 
 ValueId integers(Builder& builder, const std::string& name, const std::vector<int64_t>& values) {
   return builder.weight(name, values, {static_cast<int64_t>(values.size())}, DType::kInt64);

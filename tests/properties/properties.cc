@@ -35,7 +35,7 @@ std::string renumbered(const Workbench& bench, size_t g, const AxisMasks& masks)
   const Group& group = bench.coupling().groups[g];
   std::string text;
   for (const Member& member : group.members) {
-    const int line = bench.coupling().line_of(member.value, member.axis);
+    const LineId line = bench.coupling().line_of(member.value, member.axis);
     const auto channels = bench.coupling().channels(line);
     std::vector<int64_t> number;  // of each index among those that stay
     for (const ChannelId& channel : channels) {

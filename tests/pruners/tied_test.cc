@@ -88,9 +88,9 @@ TEST(Tied, LayersWithOtherChannelsAreRefused) {
 
 TEST(Tied, AlignedLayersFollowAndDoNotCount) {
   ThreeLayers net;
-  net.request(1).aligned_with = 0;
+  net.request(1).aligned_with = NodeId(0);
   net.request(1).ratio = 0;
-  net.request(2).aligned_with = 1;
+  net.request(2).aligned_with = NodeId(1);
   net.request(2).ratio = 0;
   const AxisMasks masks = net.run().masks;
   for (size_t g = 0; g < 3; ++g) EXPECT_EQ(masks.keep[g], (Keep{1, 0, 1, 0})) << g;

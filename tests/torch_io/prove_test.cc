@@ -31,9 +31,9 @@ Graph network(DType type = DType::kFloat32) {
   y.is_output = true;
   y.producer = NodeId(0);
   graph.values = {x, y};
-  graph.nodes = {{"", "Relu", "", 13, {0}, {1}, {}, false, {}}};
-  graph.inputs = {0};
-  graph.outputs = {1};
+  graph.nodes = {{"", "Relu", "", 13, {ValueId(0)}, {ValueId(1)}, {}, false, {}}};
+  graph.inputs = {ValueId(0)};
+  graph.outputs = {ValueId(1)};
   finish(graph);
   return graph;
 }

@@ -227,9 +227,8 @@ TEST_F(Damage, SaysMorePixelsThanAFileCanHave) {
 
 TEST_F(Damage, OfJpegs) {
   const std::string noise = data_test::pattern(4800);
-  const std::string good = jpeg(40, 40, 3, [&](int64_t y, int64_t x, int64_t c) {
-    return noise[(y * 40 + x) * 3 + c];
-  });
+  const std::string good =
+      jpeg(40, 40, 3, [&](int64_t y, int64_t x, int64_t c) { return noise[(y * 40 + x) * 3 + c]; });
   ASSERT_GT(good.size(), 2000U);
   EXPECT_EQ(complaint(good.substr(0, 1000)),
             "byte 1000: damaged image: Premature end of JPEG file");

@@ -21,8 +21,7 @@ Samples some_samples(int64_t count, Shape dims) {
 
 at::Tensor stored(const Samples& samples, int64_t index) {
   at::Tensor bytes = at::empty(samples.dims, at::kByte);
-  std::memcpy(bytes.data_ptr(), samples.values.data() + index * samples.stride(),
-              samples.stride());
+  std::memcpy(bytes.data_ptr(), samples.values.data() + index * samples.stride(), samples.stride());
   return bytes.to(at::kFloat);
 }
 

@@ -55,8 +55,7 @@ struct ScriptEditor::Impl {
 
   Place operand(NodeId id, int input) const {
     const auto& places = origins->operands.at(id);
-    return static_cast<size_t>(input) < places.size() ? places[input]
-                                                      : Place{};
+    return static_cast<size_t>(input) < places.size() ? places[input] : Place{};
   }
 
   const Home& home(const std::string& name) const {
@@ -138,8 +137,7 @@ void ScriptEditor::bypass(const std::string& key, int input) {
   impl_->check_open();
   const Place place = impl_->operand(impl_->node(key), input);
   const auto& calls = impl_->origins->calls;
-  jit::Node* call =
-      place.known() && place.item == kNone ? calls[place.call] : nullptr;
+  jit::Node* call = place.known() && place.item == kNone ? calls[place.call] : nullptr;
   const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
   const bool adds = op == "add" || op == "add_" || op == "__iadd__";
   if (!adds || std::count(calls.begin(), calls.end(), call) != 1) {
@@ -295,9 +293,8 @@ void ScriptEditor::set_input(const std::string& key, int input, const HostTensor
   const NodeId id = impl_->node(key);
   const Node& node = impl_->graph.node(id);
   if (input < 0) throw errors::no_such_input(key, input, static_cast<int>(node.inputs.size()));
-  const ValueId value = static_cast<size_t>(input) < node.inputs.size()
-                            ? node.inputs[input]
-                            : kNone;
+  const ValueId value =
+      static_cast<size_t>(input) < node.inputs.size() ? node.inputs[input] : kNone;
   if (value == kNone) throw errors::not_written(key, input_name(input));
   const auto found = impl_->origins->constants.find(value);
   if (found == impl_->origins->constants.end()) return impl_->set_tensor(key, id, input, constant);

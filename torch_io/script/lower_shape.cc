@@ -78,8 +78,7 @@ void lower_transpose(Call& call) {
   if (rank == 0) return call.give(call.tensor(0).value);
   std::vector<int64_t> perm(rank);
   std::iota(perm.begin(), perm.end(), 0);
-  std::swap(perm[call.axis(call.integer(1), rank)],
-            perm[call.axis(call.integer(2), rank)]);
+  std::swap(perm[call.axis(call.integer(1), rank)], perm[call.axis(call.integer(2), rank)]);
   permuted(call, perm);
 }
 

@@ -17,9 +17,7 @@ constexpr size_t kMaxDims = 32;  // as many as NumPy has
 class HeaderReader {
  public:
   HeaderReader(NpyArray& array, int64_t begin, int64_t end)
-      : array_(array),
-        text_(std::string_view{array.file.bytes}.substr(0, end)),
-        at_(begin) {}
+      : array_(array), text_(std::string_view{array.file.bytes}.substr(0, end)), at_(begin) {}
 
   void read() {
     expect('{');

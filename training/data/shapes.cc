@@ -187,9 +187,7 @@ class Canvas {
   }
 
  private:
-  int32_t& at(size_t channel, int32_t pixel) {
-    return values_[channel * kPlane + pixel];
-  }
+  int32_t& at(size_t channel, int32_t pixel) { return values_[channel * kPlane + pixel]; }
 
   void mix_in(int32_t pixel, const Colour& colour, int32_t covered) {
     constexpr int32_t kPoints = kGrid * kGrid;

@@ -185,8 +185,7 @@ class Loader::Worker {
   Batch gather(int64_t index) const {
     const int64_t begin = index * options_.batch;
     const int64_t count = std::min(options_.batch, samples_.count() - begin);
-    const auto indices =
-        std::span(order_).subspan(begin, count);
+    const auto indices = std::span(order_).subspan(begin, count);
     const bool here = options_.device.is_cpu();
     const auto pinned = at::TensorOptions().pinned_memory(!here);
     Batch batch;
