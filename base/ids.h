@@ -102,6 +102,8 @@ class IdVector {
   auto end() { return items_.end(); }
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
+  auto rbegin() const { return items_.rbegin(); }
+  auto rend() const { return items_.rend(); }
   reference back() { return items_.back(); }
   const_reference back() const { return items_.back(); }
   const_reference front() const { return items_.front(); }

@@ -253,7 +253,7 @@ TEST(Resolve, ANetworkWithoutLayersHasNothingToPrune) {
   b.node("Relu", {b.input("x", {1})}, "y");
   finish(b.graph);
   const Settings settings = resolve(from_shorthand({.ratio = 0.5}), b.graph);
-  EXPECT_EQ(settings.layers.at(0).state, State::kUnnamed);
+  EXPECT_EQ(settings.layers[NodeId(0)].state, State::kUnnamed);
 }
 
 }  // namespace

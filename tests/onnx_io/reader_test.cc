@@ -180,7 +180,7 @@ TEST(Reader, BodiesStandBetweenWhatTheirOwnerReadsAndTheOwner) {
   };
   EXPECT_LT(at("late"), at("y::body::unused")) << "it could read the input of the body";
   EXPECT_LT(at("other"), at("y::body::s_out"));
-  const Body& body = read.graph.bodies.at(0);
+  const Body& body = read.graph.bodies[BodyId(0)];
   ASSERT_EQ(body.inputs.size(), 3u);
   EXPECT_EQ(read.graph.value(body.inputs[2]).name, "y::body::s");
   EXPECT_EQ(body.outputs.at(0), body.inputs[1]);
