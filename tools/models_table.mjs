@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Measures docs/results/data/models.json: every real model pruned at 50 %, compared in ONNX Runtime,
-// and what was not prunable in it.
+// and what was not pruned in it.
 //
 //   node tools/models_table.mjs build/release/bin/parsimony MODELS > docs/results/data/models.json
 //   node tools/results.mjs
@@ -79,9 +79,9 @@ function data(runs, verdicts) {
         rows: runs.map((run) => row(run, verdicts.get(run.name))),
       },
       {
-        title: 'Not prunable, and why',
+        title: 'Not pruned, and why',
         about:
-          'Frozen dimensions of weights. Input channels of first layers and output channels of last ones are graph ' +
+          'Pinned dimensions of weights. Input channels of first layers and output channels of last ones are graph ' +
           'inputs and outputs.',
         ...where,
         columns: ['file', 'reason', 'dimensions'],

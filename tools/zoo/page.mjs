@@ -30,11 +30,11 @@ date and the commit that recorded it. Machine: ${machines(ran)}.
 
 - **exact**: the small network computes what the original computes with the removed slices set to zero.
 - **exact\\***: some groups pass a LayerNorm or a softmax. They are pruned as well, and the small network computes what
-  the original computes with the removed channels absent. \`--exact-only\` freezes such groups; the column of that name has
+  the original computes with the removed channels absent. \`--exact-only\` does not prune such groups; the column of that name has
   ONNX at 50 % with this option.
 - **exact†**: the network sorts or selects, and the last bit of a float decides. The small network was given the
   original's operands to choose from; its own operands and all outputs differ by no more than the figure shown.
-- **not prunable**: no dimension could be removed.
+- **not pruned**: every dimension is pinned.
 - **difference**: the largest relative difference found by the proof on libtorch and, for ONNX files below 2 GB and
   results that are not exact\\*, by ONNX Runtime. 1e-4 is allowed.
 - **time**: all stages between read and write except the proof; wall clock, the minimum of three runs.
@@ -43,16 +43,16 @@ ${summary(networks)}
 ${kinds.map((kind) => section(kind, ran)).join('\n')}
 ${failures(ran)}
 ${exportErrors(networks)}
-## Not prunable, and why
+## Not pruned, and why
 
-Frozen dimensions of matrices and kernels, by reason: from ONNX at 50 %, otherwise from TorchScript. The first layer is
+Pinned dimensions of matrices and kernels, by reason: from ONNX at 50 %, otherwise from TorchScript. The first layer is
 always tied to the input and the last one to the output; these are not listed.
 
 ${ran.map(keptWhole).filter(Boolean).join('\n')}
 `;
 }
 
-const WORDS = { mixes: 'exact\\*', whole: 'not prunable', FAILED: '**failed**' };
+const WORDS = { mixes: 'exact\\*', whole: 'not pruned', FAILED: '**failed**' };
 const chosen = (run) => run.choices || run.oracle?.choices;
 const statusOf = (run) => (run ? (WORDS[run.status] ?? run.status) + (chosen(run) ? '†' : '') : '–');
 
@@ -73,7 +73,7 @@ function summary(networks) {
     const time = slowest ? `${milliseconds(slowest.seconds)} (${slowest.name})` : '–';
     return [tableRow([title, ...counts, digits(largest), time])];
   });
-  return `| runs | networks | exact | exact\\* | not prunable | failed | largest difference | slowest |
+  return `| runs | networks | exact | exact\\* | not pruned | failed | largest difference | slowest |
 |---|---|---|---|---|---|---|---|
 ${rows.join('\n')}
 `;
