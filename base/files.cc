@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "parsimony/base/errors.h"
@@ -133,6 +135,22 @@ void write_file(const std::string& path, std::string_view bytes) {
   NewFile file(path);
   file.write(bytes);
   file.commit();
+}
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::filesystem::path cache_folder() {
+  namespace fs = std::filesystem;
+  if (const std::string own = variable("PARSIMONY_CACHE"); !own.empty()) return own;
+  const std::string shared = variable("XDG_CACHE_HOME");
+  return (shared.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(shared)) / "parsimony";
 }
 
 }  // namespace parsimony

@@ -8,7 +8,6 @@
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/errors.h"
-#include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"

@@ -8,7 +8,6 @@
 
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
-#include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {

@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/onnx_io/constant_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_index_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
-#include "parsimony/onnx_io/remove_if_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {

@@ -6,7 +6,7 @@
 #include "parsimony/report/errors.h"
 #include "parsimony/report/groups_impl.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/scales_impl.h"
+#include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "parsimony/report/scales_impl.h"
+#include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {

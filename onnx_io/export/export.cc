@@ -1,14 +1,18 @@
 #include "parsimony/onnx_io/export/export.h"
 
+#include <onnx/checker.h>
+#include <onnx/defs/schema.h>
+#include <onnx/shape_inference/implementation.h>
+
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/onnx_io/errors.h"
-#include "parsimony/onnx_io/export/fold_batchnorm_impl.h"
 #include "parsimony/onnx_io/export/sizes_impl.h"
 #include "parsimony/onnx_io/export/spelling_impl.h"
+#include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 
 namespace parsimony::onnx_io {
@@ -194,6 +198,19 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
   std::string text = model.SerializeAsString();
   check(text);
   return text;
+}
+
+void check(const std::string& model) {
+  onnx::ModelProto proto;
+  if (!proto.ParseFromString(model)) throw errors::checker_says("it cannot be parsed");
+  try {
+    onnx::checker::check_model(proto);
+    const onnx::ShapeInferenceOptions strict(/*check_type=*/true, /*error_mode=*/1,
+                                             /*data_propagation=*/false);
+    onnx::shape_inference::InferShapes(proto, onnx::OpSchemaRegistry::Instance(), strict);
+  } catch (const std::exception& error) {
+    throw errors::checker_says(error.what());
+  }
 }
 
 }  // namespace parsimony::onnx_io

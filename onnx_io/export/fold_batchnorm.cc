@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "parsimony/onnx_io/export/fold_batchnorm_impl.h"
+#include "parsimony/onnx_io/export/target_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {

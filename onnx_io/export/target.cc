@@ -3,7 +3,6 @@
 
 #include "parsimony/graph/result_type.h"
 #include "parsimony/onnx_io/export/target_impl.h"
-#include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {

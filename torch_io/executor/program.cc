@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "parsimony/torch_io/executor/choices.h"
-#include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/program_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 
 namespace parsimony::executor {
 namespace {

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "parsimony/torch_io/executor/choices.h"
-#include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/errors.h"
-#include "parsimony/torch_io/executor/pieces_impl.h"
 #include "parsimony/torch_io/executor/program_impl.h"
-#include "parsimony/torch_io/executor/small_sizes_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/tensor.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/torch_io/executor/small_sizes_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 
 namespace parsimony::executor {
 namespace {

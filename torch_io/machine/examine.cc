@@ -17,7 +17,6 @@
 #include <string>
 
 #include "parsimony/torch_io/machine/threads.h"
-#include "parsimony/torch_io/machine/training_step.h"
 
 namespace parsimony::torch_io {
 namespace {

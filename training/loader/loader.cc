@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "parsimony/training/data/random.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loader/device_scaling_impl.h"
-#include "parsimony/training/loader/errors.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/queue_impl.h"
 

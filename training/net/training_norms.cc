@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/guards.h"
 
 namespace parsimony::training {
 namespace {

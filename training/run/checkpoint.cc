@@ -9,8 +9,8 @@
 
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/loop/random_state.h"
 #include "parsimony/training/run/run.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "parsimony/report/text.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/run/measured.h"
 #include "parsimony/training/run/sentences.h"
 #include "parsimony/training/statistics/measure.h"

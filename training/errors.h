@@ -1,4 +1,4 @@
-// What can be wrong with a training, in words.
+// Error texts of training/, but for those of data sets.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::training::errors {
 
@@ -33,5 +34,25 @@ ConfigError no_scale();
 UnsupportedError schedule_needs_run(std::string_view schedule);
 ModelError bad_checkpoint(std::string_view path, std::string_view why);
 ConfigError other_run(std::string_view path);
+
+ConfigError bad_loader_option(std::string_view option, std::string_view found,
+                              std::string_view wanted);
+
+/// A network that stands for a graph was asked for more than training.
+UnsupportedError only_trained(std::string_view what);
+/// Labelled samples feed one input.
+UnsupportedError recovery_inputs(size_t inputs);
+
+/// Labelled samples feed one input.
+UnsupportedError calibration_inputs(size_t inputs);
+/// The samples are of other dims than the network's input declares.
+ModelError calibration_dims(const Shape& found, const Shape& wanted);
+/// There is not a single whole batch.
+ConfigError no_calibration_data(int64_t batch);
+/// Gradients need answers [n, classes].
+ModelError no_classes(const Shape& found, int64_t samples);
+/// The criterion looks at one sample at a time, and the network takes `batch`.
+UnsupportedError needs_single_samples(int64_t batch);
+ModelError label_beyond(int64_t label, int64_t classes);
 
 }  // namespace parsimony::training::errors

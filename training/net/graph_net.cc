@@ -1,11 +1,9 @@
-#include "parsimony/training/recovery/graph_net.h"
+#include "parsimony/training/net/graph_net.h"
 
 #include <unordered_map>
 
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/net/graph_names.h"
-#include "parsimony/training/net/logits.h"
-#include "parsimony/training/recovery/errors.h"
+#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {
@@ -52,5 +50,28 @@ class GraphNet final : public Net {
 }  // namespace
 
 std::unique_ptr<Net> graph_net(const Graph& graph) { return std::make_unique<GraphNet>(graph); }
+
+std::vector<NamedParameter> by_graph_names(const GraphModuleImpl& net,
+                                           const torch::OrderedDict<std::string, at::Tensor>& own) {
+  std::unordered_map<const c10::TensorImpl*, std::string> names;
+  for (const auto& [name, tensor] : net.weights()) {
+    names.emplace(tensor.unsafeGetTensorImpl(), name);
+  }
+  std::vector<NamedParameter> result;
+  for (const auto& item : own) {
+    const auto known = names.find(item.value().unsafeGetTensorImpl());
+    result.emplace_back(known == names.end() ? item.key() : known->second, item.value());
+  }
+  return result;
+}
+
+Graph with_logits(Graph graph) {
+  ValueId& answer = graph.outputs.front();
+  const NodeId producer = graph.value(answer).producer;
+  if (producer == kNone) return graph;
+  const Node& node = graph.node(producer);
+  if (node.domain.empty() && node.op == "Softmax") answer = node.inputs.front();
+  return graph;
+}
 
 }  // namespace parsimony::training

@@ -1,4 +1,4 @@
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 
 #include <string>
 
@@ -89,6 +89,59 @@ ConfigError other_run(std::string_view path) {
   return ConfigError(std::string(path) +
                      ": the checkpoint is of another run: recipe, data or model differ. "
                      "Remove it, or name another with --checkpoint");
+}
+
+ConfigError bad_loader_option(std::string_view option, std::string_view found,
+                              std::string_view wanted) {
+  return ConfigError("loader: " + std::string(option) + " is " + std::string(found) + ", wanted " +
+                     std::string(wanted));
+}
+
+UnsupportedError only_trained(std::string_view what) {
+  return UnsupportedError("a network under recovery can be trained, not " + std::string(what));
+}
+
+UnsupportedError recovery_inputs(size_t inputs) {
+  return UnsupportedError("--recover: the network has " + std::to_string(inputs) +
+                          " inputs, and labelled samples feed one; prune without --recover");
+}
+
+UnsupportedError calibration_inputs(size_t inputs) {
+  return UnsupportedError("calibration: the network has " + std::to_string(inputs) +
+                          " inputs, and labelled samples feed one; use a criterion that needs no "
+                          "data");
+}
+
+ModelError calibration_dims(const Shape& found, const Shape& wanted) {
+  return ModelError("calibration: the samples are of shape " + to_string(found) +
+                    ", the network takes " + to_string(wanted));
+}
+
+ConfigError no_calibration_data(int64_t batch) {
+  return ConfigError(
+      "calibration: there are fewer samples than the network takes at once, which "
+      "is " +
+      std::to_string(batch) + "; give more with --samples");
+}
+
+ModelError no_classes(const Shape& found, int64_t samples) {
+  return ModelError("calibration: criteria by gradient need answers of shape [" +
+                    std::to_string(samples) + ", classes], found " + to_string(found) +
+                    "; use a criterion by weights or activations");
+}
+
+UnsupportedError needs_single_samples(int64_t batch) {
+  return UnsupportedError(
+      "calibration: criteria fisher and obd look at one sample at a time, and "
+      "the network takes " +
+      std::to_string(batch) +
+      " at once; use taylor, or export it with an open "
+      "batch dimension");
+}
+
+ModelError label_beyond(int64_t label, int64_t classes) {
+  return ModelError("calibration: the data have label " + std::to_string(label) +
+                    ", the network answers with " + std::to_string(classes) + " classes");
 }
 
 }  // namespace parsimony::training::errors

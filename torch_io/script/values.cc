@@ -1,4 +1,7 @@
-// Lists, tuples, strings and None.
+// What stands for tensors: attributes of modules and constants; then lists and dictionaries.
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/ir/constants.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -6,8 +9,154 @@
 #include <string_view>
 
 #include "parsimony/torch_io/script/interpreter_impl.h"
+#include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io::script {
+namespace {
+
+/// Numbers that lie in memory one after the other, or can be copied so.
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
+         !tensor.is_meta() && dtype_of(tensor.scalar_type()) != DType::kUnknown;
+}
+
+}  // namespace
+
+Tensors::Tensors(Builder& builder, const torch::jit::Module& module) : builder_(builder) {
+  for (const auto& attribute : module.named_attributes(/*recurse=*/true)) {
+    if (!attribute.value.isTensor()) continue;
+    builder_.reserve(attribute.name);
+    names_.emplace(key_of(attribute.value.toTensor(), attribute.name), attribute.name);
+  }
+}
+
+std::string Tensors::key_of(const at::Tensor& tensor, const std::string& path) const {
+  if (!is_plain(tensor) || tensor.numel() == 0) return path;
+  const auto at = reinterpret_cast<uintptr_t>(tensor.data_ptr());
+  return std::to_string(at) + to_string(tensor.sizes().vec()) + to_string(tensor.strides().vec());
+}
+
+Binding Tensors::define(const at::Tensor& tensor, const std::string& name,
+                        torch::jit::Node* constant) {
+  if (!is_plain(tensor)) {  // quantised, sparse: nobody knows its numbers
+    builder_.begin(name);
+    return Binding::tensor(builder_.emit_opaque("tensor", {}, 1, false).front());
+  }
+  const at::Tensor dense = tensor.detach().cpu().contiguous();
+  builder_.origins().homes[name] = {dense, tensor, constant, false};
+  return Binding::tensor(builder_.weight(view_of(name, dense)));
+}
+
+Binding Tensors::attribute(const at::Tensor& tensor, const std::string& path) {
+  if (!tensor.defined()) return Binding::none();
+  const std::string key = key_of(tensor, path);
+  const auto known = bindings_.find(key);
+  if (known != bindings_.end()) return known->second;
+  const auto name = names_.find(key);
+  return bindings_[key] = define(tensor, name == names_.end() ? path : name->second, nullptr);
+}
+
+ValueId Tensors::known(const at::Tensor& tensor, const std::string& path) const {
+  const auto found = bindings_.find(key_of(tensor, path));
+  return found == bindings_.end() ? kNone : found->second.value;
+}
+
+Binding Tensors::constant(torch::jit::Node* node, const at::Tensor& tensor) {
+  const auto known = constants_.find(node);
+  if (known != constants_.end()) return known->second;
+  const std::string name = "constant_" + std::to_string(constants_.size());
+  return constants_[node] = define(tensor, name, node);
+}
+
+namespace jit = torch::jit;
+
+namespace {
+
+void collect_written(const jit::Block& block, std::unordered_set<std::string>& names) {
+  for (const jit::Node* node : block.nodes()) {
+    if (node->kind() == c10::prim::SetAttr) names.insert(node->s(c10::attr::name));
+    for (const jit::Block* inner : node->blocks()) collect_written(*inner, names);
+  }
+}
+
+bool holds_tensors(const Binding& binding) {
+  if (!binding.is(Kind::kList)) return binding.is(Kind::kTensor);
+  for (const Binding& item : *binding.items) {
+    if (holds_tensors(item)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+/// Attributes that some method writes are state: what they hold now says little.
+void Interpreter::find_written_attributes() {
+  collect_written(*origins_.graph->block(), written_names_);
+  for (const jit::Method& method : origins_.module.get_methods()) {
+    collect_written(*method.graph()->block(), written_names_);
+  }
+}
+
+Binding Interpreter::from_ivalue(const c10::IValue& value, const std::string& path) {
+  if (value.isNone()) return Binding::none();
+  if (value.isBool()) return Binding::of_bool(value.toBool());
+  if (value.isInt()) return Binding::of_int(value.toInt());
+  if (value.isDouble()) return Binding::of_float(value.toDouble());
+  if (value.isString()) return Binding::of_text(value.toStringRef());
+  if (value.isTensor()) return tensors_.attribute(value.toTensor(), path);
+  if (value.isObject()) {
+    Binding binding{.kind = Kind::kObject};
+    binding.object = std::make_shared<Object>(Object{value.toObject(), path});
+    return binding;
+  }
+  std::vector<Binding> items;
+  const auto add = [&](const c10::IValue& item) {
+    items.push_back(from_ivalue(item, path + "." + std::to_string(items.size())));
+  };
+  if (value.isTuple()) {
+    for (const c10::IValue& item : value.toTupleRef().elements()) add(item);
+    return Binding::list(std::move(items));
+  }
+  if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) add(item);
+    return Binding::list(std::move(items));
+  }
+  return {};
+}
+
+Binding Interpreter::attribute(const Object& owner, const std::string& name) {
+  const std::string path = owner.path.empty() ? name : owner.path + "." + name;
+  const auto written = written_.find(path);
+  if (written != written_.end()) return written->second;
+  if (name == "training") return Binding::of_bool(false);
+  const Binding binding = from_ivalue(owner.object->getAttr(name), path);
+  if (!written_names_.contains(name) || binding.is(Kind::kObject)) return binding;
+  if (!holds_tensors(binding)) return {};
+  std::vector<ValueId> values;
+  collect_tensors(binding, values);
+  builder_.pin("SetAttr", values);
+  return binding;
+}
+
+void Interpreter::get_attribute(jit::Node* node) {
+  const Binding owner = of_input(node, 0);
+  if (!owner.is(Kind::kObject)) return opaque(node);
+  bindings_[node->output()] = attribute(*owner.object, node->s(c10::attr::name));
+}
+
+void Interpreter::constant(jit::Node* node) {
+  const std::optional<c10::IValue> value = [&]() -> std::optional<c10::IValue> {
+    if (node->output()->type()->kind() == c10::TypeKind::FunctionType) return std::nullopt;
+    if (auto held = jit::toIValue(node->output())) return std::move(*held);
+    return std::nullopt;
+  }();
+  if (!value) return;
+  if (value->isTensor()) {
+    bindings_[node->output()] = tensors_.constant(node, value->toTensor());
+  } else {
+    bindings_[node->output()] = from_ivalue(*value, node->output()->debugName());
+  }
+}
 
 namespace jit = torch::jit;
 

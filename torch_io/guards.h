@@ -1,13 +1,33 @@
-// Tensors that a run may change, put back afterwards.
+// What a run may change of a module, put back afterwards: its mode, its tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <torch/nn/module.h>
 
 #include <utility>
 #include <vector>
 
 namespace parsimony::torch_io {
+
+/// Puts a module into evaluation mode and, at the end, each of its parts into the mode it had.
+class Evaluating {
+ public:
+  explicit Evaluating(torch::nn::Module& module) {
+    module.apply(
+        [this](torch::nn::Module& part) { modes_.emplace_back(&part, part.is_training()); });
+    module.eval();
+  }
+  ~Evaluating() {
+    // From the root downwards, for `train` descends.
+    for (const auto& [part, training] : modes_) part->train(training);
+  }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+
+ private:
+  std::vector<std::pair<torch::nn::Module*, bool>> modes_;
+};
 
 /// A network may keep state in its buffers; two runs shall begin with the same. What was written in
 /// place while this lived is as before at its end.
