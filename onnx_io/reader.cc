@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/attributes_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
