@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "parsimony/report/text.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/run/measured.h"
 #include "parsimony/training/run/sentences.h"
@@ -123,7 +124,7 @@ void Run::stop_early(const Step& step, const LedgerPoint::Score& score) {
   if (!early_stop_.after(score.share(), train.evaluate_every, train.early_stop)) return;
   say("no better for " + std::to_string(early_stop_.worse) + " epochs: stopped");
   record_.point.after = score;
-  next_ += static_cast<size_t>(step.epochs - step.epoch - 1);
+  next_ += step.epochs - step.epoch - 1;
 }
 
 CutOptions Run::cut_options(const ConfigList& config) const {
