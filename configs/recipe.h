@@ -107,8 +107,6 @@ PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view p
 
 /// Words of the recipe, as the command line spells them too. @throws ConfigError
 OptimizerKind parse_optimizer(std::string_view text, std::string_view place);
-RateSchedule parse_rate_schedule(std::string_view text, std::string_view place);
-Precision parse_precision(std::string_view text, std::string_view place);
 MemoryFormat parse_memory_format(std::string_view text, std::string_view place);
 
 /// Does an entry name the criterion?
