@@ -62,7 +62,7 @@ struct BenchReport {
 /// A table, what it was measured on, and what it does not say.
 std::string to_text(const BenchReport& report);
 
-/// One object, {"parsimony_bench": 1, …}, as docs/bench.md describes it.
+/// One object, {"parsimony_bench": 1, …}, as docs/guide/bench.md describes it.
 std::string to_json(const BenchReport& report);
 
 }  // namespace parsimony
