@@ -60,6 +60,10 @@ std::vector<std::string> keys_of(std::span<const Field<Settings>> fields) {
   return keys;
 }
 
+/// Which of the words a text is. @throws ConfigError
+size_t word_in(std::span<const std::string_view> words, std::string_view text,
+               std::string_view place);
+
 /// Reads the members that `object` has. @throws ConfigError
 template <typename Settings>
 void read_fields(const JsonReader& object, std::span<const Field<Settings>> fields,

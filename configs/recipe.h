@@ -78,6 +78,12 @@ struct SweepSettings {
   std::vector<uint64_t> seed;          ///< that of `train` if empty
 };
 
+/// One of so many parts of a sweep.
+struct Shard {
+  int index = 0;  ///< from 0
+  int count = 1;
+};
+
 struct Recipe {
   std::string model;  ///< a built-in network's name, or a file; may be empty
   std::string data;   ///< "cifar10:DIR"; may be empty

@@ -1,4 +1,4 @@
-#include <concepts>
+#include <algorithm>
 
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/fields.h"
@@ -152,14 +152,6 @@ static_assert(member_count<PenaltySettings>() == std::size(kPenalty));
 static_assert(member_count<PruneSettings>() == std::size(kPrune) + 3);  // penalty, config, text
 static_assert(member_count<ScheduleSetting>() == kCuts<ScheduleSetting>.size());
 
-template <typename Word>
-Word parsed(std::span<const std::string_view> words, std::string_view text,
-            std::string_view place) {
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) throw errors::unknown_word(place, text, words);
-  return static_cast<Word>(found - words.begin());
-}
-
 }  // namespace
 
 std::span<const Field<TrainSettings>> train_fields() { return kTrain; }
@@ -167,16 +159,23 @@ std::span<const Field<PruneSettings>> prune_fields() { return kPrune; }
 std::span<const Field<PenaltySettings>> penalty_fields() { return kPenalty; }
 std::span<const Field<ScheduleSetting>> schedule_fields() { return kCuts<ScheduleSetting>; }
 
+size_t word_in(std::span<const std::string_view> words, std::string_view text,
+               std::string_view place) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) throw errors::unknown_word(place, text, words);
+  return static_cast<size_t>(found - words.begin());
+}
+
 PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view place) {
-  return parsed<PruningSchedule>(kPruningSchedules, text, place);
+  return static_cast<PruningSchedule>(word_in(kPruningSchedules, text, place));
 }
 
 OptimizerKind parse_optimizer(std::string_view text, std::string_view place) {
-  return parsed<OptimizerKind>(kOptimizers, text, place);
+  return static_cast<OptimizerKind>(word_in(kOptimizers, text, place));
 }
 
 MemoryFormat parse_memory_format(std::string_view text, std::string_view place) {
-  return parsed<MemoryFormat>(kMemoryFormats, text, place);
+  return static_cast<MemoryFormat>(word_in(kMemoryFormats, text, place));
 }
 
 }  // namespace parsimony

@@ -42,6 +42,11 @@ bool has_scale(const std::vector<ParameterGroup>& groups) {
 
 }  // namespace
 
+std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
+                     const std::string& settings) {
+  return model.name + '\n' + model.sha256 + '\n' + data.fingerprint + '\n' + settings;
+}
+
 Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
          const Recipe& recipe, RunOptions options)
     : data_(data),
