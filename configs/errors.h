@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/graph/errors.h"
 
 namespace parsimony::errors {
 

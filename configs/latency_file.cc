@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "parsimony/base/files.h"
 #include "parsimony/base/json_reader.h"
 #include "parsimony/configs/errors.h"
-#include "parsimony/graph/files.h"
 
 namespace parsimony {
 namespace {

@@ -1,10 +1,10 @@
 #include "parsimony/configs/recipe.h"
 
+#include "parsimony/base/files.h"
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/fields.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/pruners/criterion.h"
 
 namespace parsimony {

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "parsimony/base/json_reader.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/masks/errors.h"
 
 namespace parsimony {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/types.h"
-#include "parsimony/machine/report.h"
-#include "parsimony/machine/timing.h"
+#include "parsimony/base/types.h"
+#include "parsimony/engines/machine/report.h"
+#include "parsimony/engines/timing.h"
 
 namespace parsimony {
 

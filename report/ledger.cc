@@ -9,8 +9,8 @@
 #include <map>
 #include <string_view>
 
+#include "parsimony/base/files.h"
 #include "parsimony/base/json_reader.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/report/errors.h"
 
 namespace parsimony {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
