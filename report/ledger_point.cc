@@ -18,127 +18,89 @@ concept Is = std::same_as<std::remove_const_t<T>, U>;
 
 // What a line holds is described once, for those who write it and those who read it.
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Pair> auto& pair) {
-  way("before", pair.before);
-  way("after", pair.after);
+void describe(auto& way, Is<LedgerPoint::Pair> auto& pair) {
+  way("before", pair.before)("after", pair.after);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Phases> auto& phases) {
-  way("wait", phases.wait);
-  way("forward", phases.forward);
-  way("backward", phases.backward);
-  way("optimizer", phases.optimizer);
-  way("rest", phases.rest);
+void describe(auto& way, Is<LedgerPoint::Phases> auto& phases) {
+  way("wait", phases.wait)("forward", phases.forward)("backward", phases.backward);
+  way("optimizer", phases.optimizer)("rest", phases.rest);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Score> auto& score) {
-  way("correct", score.correct);
-  way("total", score.total);
+void describe(auto& way, Is<LedgerPoint::Score> auto& score) {
+  way("correct", score.correct)("total", score.total);
   way.require(score.correct <= score.total, "more are correct than there are");
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Epoch> auto& epoch) {
+void describe(auto& way, Is<LedgerPoint::Epoch> auto& epoch) {
   way("seconds", epoch.seconds);
   way.finite_or("loss", epoch.loss, std::numeric_limits<double>::quiet_NaN());
   describe(way, epoch.score);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Layer> auto& layer) {
-  way("name", layer.name);
-  way("op", layer.op);
-  way("before", layer.before);
-  way("after", layer.after);
+void describe(auto& way, Is<LedgerPoint::Layer> auto& layer) {
+  way("name", layer.name)("op", layer.op)("before", layer.before)("after", layer.after);
 }
 
-template <typename Way>
-void describe(Way& way, Is<KeptWhole> auto& whole) {
-  way("axis", whole.axis);
-  way("reason", whole.reason);
+void describe(auto& way, Is<KeptWhole> auto& whole) {
+  way("axis", whole.axis)("reason", whole.reason);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Evidence> auto& proof) {
+void describe(auto& way, Is<LedgerPoint::Evidence> auto& proof) {
   way("ran", proof.ran);
-  if (!proof.ran) return way("reason", proof.reason);
+  if (!proof.ran) {
+    way("reason", proof.reason);
+    return;
+  }
   way.finite_or("difference", proof.difference, std::numeric_limits<double>::infinity());
-  way("tolerance", proof.tolerance);
-  way("against", proof.against);
+  way("tolerance", proof.tolerance)("against", proof.against);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Latency> auto& latency) {
-  way("before", latency.before);
-  way("after", latency.after);
-  way("batch", latency.batch);
+void describe(auto& way, Is<LedgerPoint::Latency> auto& latency) {
+  way("before", latency.before)("after", latency.after)("batch", latency.batch);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Model> auto& model) {
-  way("name", model.name);
-  way("sha256", model.sha256);
+void describe(auto& way, Is<LedgerPoint::Model> auto& model) {
+  way("name", model.name)("sha256", model.sha256);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Data> auto& data) {
-  way("name", data.name);
-  way("fingerprint", data.fingerprint);
-  way("train", data.train);
-  way("test", data.test);
+void describe(auto& way, Is<LedgerPoint::Data> auto& data) {
+  way("name", data.name)("fingerprint", data.fingerprint)("train", data.train)("test", data.test);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint::Machine> auto& machine) {
-  way("processor", machine.processor);
-  way("cores", machine.cores);
-  way("threads", machine.threads);
-  way("blas", machine.blas);
+void describe(auto& way, Is<LedgerPoint::Machine> auto& machine) {
+  way("processor", machine.processor)("cores", machine.cores);
+  way("threads", machine.threads)("blas", machine.blas);
 }
 
-template <typename Way>
-void describe(Way& way, Is<LedgerPoint> auto& point) {
+void describe(auto& way, Is<LedgerPoint> auto& point) {
   way.name("key", point.key);
-  way.inner("point", [&](Way& inner) {
+  way.inner("point", [&](auto& inner) {
     inner("criterion", point.criterion);
     inner.share("sparsity", point.sparsity);
     inner("seed", point.seed);
   });
-  way("model", point.model);
-  way("data", point.data);
+  way("model", point.model)("data", point.data);
   way.json("config", point.config);
-  way("params", point.params);
-  way("macs", point.macs);
-  way("bytes", point.bytes);
+  way("params", point.params)("macs", point.macs)("bytes", point.bytes);
   way("latency_ms", point.latency_ms);
-  way.inner("seconds", [&](Way& inner) {
-    inner("warm_up", point.warm_up);
-    inner("prune", point.prune_seconds);
-    inner("train", point.train);
-    inner("evaluate", point.evaluate_seconds);
+  way.inner("seconds", [&](auto& inner) {
+    inner("warm_up", point.warm_up)("prune", point.prune_seconds);
+    inner("train", point.train)("evaluate", point.evaluate_seconds);
   });
-  way.inner("accuracy", [&](Way& inner) {
-    inner("before", point.before);
-    inner("pruned", point.pruned);
-    inner("after", point.after);
+  way.inner("accuracy", [&](auto& inner) {
+    inner("before", point.before)("pruned", point.pruned)("after", point.after);
   });
-  way("epochs", point.epochs);
-  way("layers", point.layers);
-  way("kept_whole", point.kept_whole);
-  way("proof", point.proof);
-  way("machine", point.machine);
-  way("version", point.version);
-  way("command", point.command);
+  way("epochs", point.epochs)("layers", point.layers)("kept_whole", point.kept_whole);
+  way("proof", point.proof)("machine", point.machine);
+  way("version", point.version)("command", point.command);
 }
 
 class Writing {
  public:
-  template <typename Value>
-  void operator()(const char* key, const Value& value) {
+  Writing& operator()(const char* key, const auto& value) {
     object_[key] = of(value);
+    return *this;
   }
   void name(const char* key, const std::string& text) { object_[key] = text; }
   void share(const char* key, double value) { object_[key] = value; }
@@ -146,8 +108,7 @@ class Writing {
   void finite_or(const char* key, double value, double /*instead*/) {
     object_[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
   }
-  template <typename Members>
-  void inner(const char* key, const Members& members) {
+  void inner(const char* key, const auto& members) {
     Writing way;
     members(way);
     object_[key] = way.taken();
@@ -189,14 +150,15 @@ class Reading {
  public:
   explicit Reading(const JsonReader& at) : at_(at) {}
 
-  template <typename Value>
-  void operator()(const char* key, Value& value) {
+  Reading& operator()(const char* key, auto& value) {
     read(at_.at(key), value);
+    return *this;
   }
   template <typename Entry>
-  void operator()(const char* key, std::optional<Entry>& entry) {
+  Reading& operator()(const char* key, std::optional<Entry>& entry) {
     const auto found = at_.find(key);
     if (found && !found->is_null()) read(*found, entry.emplace());
+    return *this;
   }
   void name(const char* key, std::string& text) { text = at_.at(key).name(); }
   void share(const char* key, double& value) { value = at_.at(key).number(kShare); }
@@ -204,8 +166,7 @@ class Reading {
     const JsonReader found = at_.at(key);
     value = found.is_null() ? instead : found.number();
   }
-  template <typename Members>
-  void inner(const char* key, const Members& members) {
+  void inner(const char* key, const auto& members) {
     Reading way(at_.at(key));
     members(way);
   }
