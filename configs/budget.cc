@@ -61,6 +61,8 @@ void parse_amount(std::string_view text, std::string_view place, GivenRequest& g
 
 }  // namespace
 
+std::string_view name_of(Budget budget) { return word_of(budget, kBudgets); }
+
 void read_budget(const JsonReader& value, GivenRequest& given) {
   if (!value.is_object()) {
     if (!value.is_text()) value.wanted("a string, or an object with one amount");

@@ -26,6 +26,11 @@ constexpr std::array<std::string_view, 3> kMagnitudes = {"l1", "l2", "level"};
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
+constexpr WordTable<Scope, 4> kScopes = {{{"local", Scope::kLocal},
+                                          {"global", Scope::kGlobal},
+                                          {"isomorphic", Scope::kIsomorphic},
+                                          {"outputs", Scope::kOutputs}}};
+
 constexpr double kSlack = 1e-6;  // between a ratio as people write it and a pattern's
 
 std::string in_short(double number) {
@@ -233,12 +238,10 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
 }
 
 Scope parse_scope(std::string_view text, std::string_view place) {
-  constexpr WordTable<Scope, 4> kWords = {{{"local", Scope::kLocal},
-                                           {"global", Scope::kGlobal},
-                                           {"isomorphic", Scope::kIsomorphic},
-                                           {"outputs", Scope::kOutputs}}};
-  return parse_word(text, place, kWords);
+  return parse_word(text, place, kScopes);
 }
+
+std::string_view name_of(Scope scope) { return word_of(scope, kScopes); }
 
 Granularity parse_granularity(std::string_view text, std::string_view place) {
   constexpr WordTable<Granularity, 4> kWords = {{{"channel", Granularity::kChannel},

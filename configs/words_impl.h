@@ -24,4 +24,12 @@ Value parse_word(std::string_view text, std::string_view place, const WordTable<
   throw errors::unknown_word(place, text, known);
 }
 
+template <typename Value, size_t N>
+std::string_view word_of(Value wanted, const WordTable<Value, N>& words) {
+  for (const auto& [word, value] : words) {
+    if (value == wanted) return word;
+  }
+  return {};
+}
+
 }  // namespace parsimony
