@@ -31,7 +31,8 @@ std::string reason_of(std::string_view what) {
 }
 
 /// "3:7" of the byte behind which the parser stopped.
-std::string position_in(std::string_view text, size_t byte) {
+std::string position_in(std::string_view text, size_t byte, bool is_line) {
+  if (is_line) return std::to_string(byte);
   const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
   const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   return std::to_string(std::count(before.begin(), before.end(), '\n') + 1) + ':' +
@@ -57,8 +58,8 @@ class JsonBuilder {
   using Type = JsonDocument::Type;
   using Parser = nlohmann::json;
 
-  JsonBuilder(JsonDocument& document, std::string_view source)
-      : document_(document), source_(source) {}
+  JsonBuilder(JsonDocument& document, std::string_view source, bool is_line)
+      : document_(document), source_(source), is_line_(is_line) {}
 
   // What nlohmann::json::sax_parse calls.
   bool null() { return add(Type::kNull, 0); }
@@ -88,7 +89,7 @@ class JsonBuilder {
     return end_array();
   }
   bool parse_error(size_t byte, const std::string&, const std::exception& error) {
-    document_.fault_(document_.file_name_ + ':' + position_in(source_, byte) +
+    document_.fault_(document_.file_name_ + ':' + position_in(source_, byte, is_line_) +
                      ": not JSON: " + reason_of(error.what()));
     return false;
   }
@@ -131,15 +132,17 @@ class JsonBuilder {
 
   JsonDocument& document_;
   std::string_view source_;
+  bool is_line_;
   std::vector<size_t> open_;
 };
 
-JsonDocument::JsonDocument(std::string_view text, std::string_view file_name, JsonFault fault)
+JsonDocument::JsonDocument(std::string_view text, std::string_view file_name, JsonFault fault,
+                           bool is_line)
     : file_name_(file_name), fault_(fault) {
   if (text.size() > std::numeric_limits<uint32_t>::max()) {
     fault_(file_name_ + ": is larger than 4 GiB");
   }
-  JsonBuilder builder(*this, text);
+  JsonBuilder builder(*this, text, is_line);
   nlohmann::json::sax_parse(text, &builder);
 }
 

@@ -50,9 +50,10 @@ class JsonReader;
 /// than 100 levels.
 class JsonDocument {
  public:
+  /// `file_name` is of a file, or of the one line of it that `text` is.
   /// @throws what `fault` throws, naming line and column
   JsonDocument(std::string_view text, std::string_view file_name,
-               JsonFault fault = throw_as<ConfigError>);
+               JsonFault fault = throw_as<ConfigError>, bool is_line = false);
   JsonDocument(const JsonDocument&) = delete;  // readers point into it
   JsonDocument& operator=(const JsonDocument&) = delete;
 

@@ -99,8 +99,7 @@ ConfigError other_latency(std::string_view file, std::string_view key, std::stri
 
 ConfigError bad_latency_table(std::string_view place) {
   return ConfigError(at(place) +
-                     "wanted ascending widths x and y, a time of at least 0 for each pair of them, "
-                     "and what, key and measured");
+                     "wanted ascending widths x and y, and a time for each pair of them");
 }
 
 }  // namespace parsimony::errors

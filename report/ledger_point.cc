@@ -225,7 +225,7 @@ std::string to_json_line(const LedgerPoint& point) {
 }
 
 LedgerPoint read_ledger_point(std::string_view line, std::string_view place) {
-  const JsonDocument document(line, place, throw_as<ModelError>);
+  const JsonDocument document(line, place, throw_as<ModelError>, true);
   const int64_t version = document.root().at("parsimony_ledger").count();
   if (version != kVersion) throw errors::ledger_version(place, version, kVersion);
   LedgerPoint point;
