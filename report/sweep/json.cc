@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "parsimony/report/json_impl.h"
+#include "parsimony/report/parts_impl.h"
 #include "parsimony/report/sweep/summary.h"
 
 namespace parsimony {
@@ -8,14 +9,6 @@ namespace {
 
 /// JSON has no NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json to_object(const LedgerPoint::Phases& phases) {
-  return {{"wait", phases.wait},
-          {"forward", phases.forward},
-          {"backward", phases.backward},
-          {"optimizer", phases.optimizer},
-          {"rest", phases.rest}};
-}
 
 Json to_object(const Spread& spread) {
   return {
