@@ -62,6 +62,8 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+  /// Names of what lies in the folder, sorted.
+  std::vector<std::string> names() const;
 
  private:
   std::filesystem::path path_;
