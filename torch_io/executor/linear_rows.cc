@@ -10,7 +10,6 @@ namespace parsimony {
 using executor::Call;
 using executor::index;
 using executor::Ints;
-using executor::position;
 using executor::Window;
 
 namespace {
