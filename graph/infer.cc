@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/graph/match.h"
-#include "parsimony/graph/rules/control.h"
+#include "parsimony/graph/operators/control.h"
+#include "parsimony/graph/operators/match.h"
 
 namespace parsimony {
 namespace {
@@ -109,7 +109,8 @@ class Inference {
     const Body& body = graph_.bodies[static_cast<size_t>(id)];
     enter(body.around);
     if (body.owner == kNone) return;
-    const Shapes shapes = rules::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
+    const Shapes shapes =
+        operators::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       const auto v = static_cast<size_t>(body.inputs[i]);
       const bool known = i < shapes.size() && shapes[i] && !varies_[v];
@@ -134,7 +135,7 @@ class Inference {
   /// What a loop hands to its next turn must look like what it was given.
   void leave(const Node& node) {
     const NodeView view(graph_, node, facts_);
-    for (const auto& [input, output] : rules::carried(view)) {
+    for (const auto& [input, output] : operators::carried(view)) {
       const auto v = static_cast<size_t>(input);
       if (varies_[v] || !facts_.shapes[v]) continue;
       if (facts_.shapes[v] == facts_.shapes[static_cast<size_t>(output)]) continue;
@@ -198,12 +199,12 @@ class Inference {
   void visit(const Node& node) {
     const NodeView view(graph_, node, facts_);
     if (folds(view) && fold(view)) return;
-    const Rule* rule = find_rule(node.domain, node.op);
+    const OpSchema& schema = schema_of(node);
     Shapes shapes(node.outputs.size());
-    if (rule != nullptr && rule->infer != nullptr) {
-      shapes = rule->infer(view);
-    } else if (rule != nullptr && !rule->line.empty()) {
-      shapes = infer_line(*compiled(*rule), view);
+    if (schema.infer != nullptr) {
+      shapes = schema.infer(view);
+    } else if (!schema.line.empty()) {
+      shapes = infer_line(*compiled(schema), view);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
@@ -214,20 +215,18 @@ class Inference {
     }
   }
 
-  /// Is it read as the scales of Resize only?
+  /// Is it read as scales only?
   bool gives_scales(const Node& node) const {
     const auto& uses = graph_.value(node.outputs.front()).uses;
     return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-      const std::string& op = graph_.node(use.node).op;
-      return use.input > 0 && (op == "Resize" || op == "Upsample");
+      return use.input > 0 && has_trait(graph_.node(use.node), kRescales);
     });
   }
 
   /// Arithmetic on shapes, integers and scales, but not on weights: those must stay prunable.
   bool folds(const NodeView& view) const {
-    if (view.node().op == "Shape" || view.node().op == "Size") return true;
-    if (view.node().op == "ConstantOfShape" && view.constant(0) != nullptr)
-      return makes_integers(view);
+    if (has_trait(view.node(), kReadsSizes)) return true;
+    if (has_trait(view.node(), kFills) && view.constant(0) != nullptr) return makes_integers(view);
     for (int i = 0; i < view.inputs(); ++i) {
       if (!view.has_input(i)) continue;
       const HostTensor* constant = view.constant(i);

@@ -1,12 +1,12 @@
 #include "parsimony/masks/coupling.h"
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
-#include "parsimony/graph/weight_kind.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/axes_impl.h"
 #include "parsimony/masks/effects_impl.h"
 #include "parsimony/masks/granularity.h"
@@ -45,7 +45,7 @@ class Grouper {
 
  private:
   struct Signed {
-    uint64_t signature = 0;  // of the lines with weights that the class touches
+    int lines = 0;  // its list of lines with weights that the class touches, by number
     int last_line = kNone;
     ChannelId channel;
   };
@@ -81,29 +81,29 @@ class Grouper {
         Signed& c = signed_[static_cast<size_t>(root)];
         if (c.last_line == line) continue;
         c.last_line = line;
-        c.signature = (c.signature ^ (static_cast<uint64_t>(line) + 1)) * 0x9E3779B97F4A7C15ULL;
-        c.signature ^= c.signature >> 29;
+        const int next = static_cast<int>(longer_.size()) + 1;
+        c.lines = longer_.try_emplace({c.lines, line}, next).first->second;
       }
     }
   }
 
   void make_groups() {
-    std::unordered_map<uint64_t, int> group_of;
+    std::vector<int> group_of(longer_.size() + 1, kNone);
     for (const int line : line_order_) {
       for (int64_t i = 0; i < classes_.length(line); ++i) {
         const int32_t root = classes_.root(line, i);
         Signed& c = signed_[static_cast<size_t>(root)];
         if (c.last_line == kNone || c.channel.group != kNone) continue;
-        const auto [it, fresh] =
-            group_of.try_emplace(c.signature, static_cast<int>(result_.groups.size()));
-        if (fresh) {
+        int& own = group_of[static_cast<size_t>(c.lines)];
+        if (own == kNone) {
+          own = static_cast<int>(result_.groups.size());
           Group group;
           group.id = "g" + std::to_string(result_.groups.size());
           group.granularity = name_of(options_.granularity);
           result_.groups.push_back(std::move(group));
         }
-        Group& group = result_.groups[static_cast<size_t>(it->second)];
-        c.channel = {it->second, group.size++};
+        Group& group = result_.groups[static_cast<size_t>(own)];
+        c.channel = {own, group.size++};
         if (const NodeId node = mixes_[static_cast<size_t>(root)]; node != kNone && !group.mixes) {
           group.mixes = true;
           group.mixes_at = label_of(graph_, graph_.node(node));
@@ -215,6 +215,7 @@ class Grouper {
   std::vector<absl::InlinedVector<size_t, 2>> weights_on_line_;
   std::vector<int> line_order_;  // lines with weights, in order of first use
   std::vector<Signed> signed_;   // per class root
+  absl::flat_hash_map<std::pair<int, int>, int> longer_;  // a list, longer by one line
 };
 
 }  // namespace

@@ -25,23 +25,6 @@ bool takes_part(const Facts& facts, const Node& node) {
   });
 }
 
-/// Per value: it depends on weights alone.
-std::vector<bool> made_of_weights(const Graph& graph) {
-  std::vector<bool> result(graph.values.size(), false);
-  for (size_t v = 0; v < result.size(); ++v) result[v] = graph.values[v].weight != kNone;
-  for (const Node& node : graph.nodes) {
-    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
-      return v == kNone || result[static_cast<size_t>(v)];
-    });
-    // A branch may hand on what is no weight.
-    const bool constant = all && !node.inputs.empty() && !node.has_subgraph;
-    for (const ValueId out : node.outputs) {
-      if (out != kNone) result[static_cast<size_t>(out)] = constant;
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole)
@@ -205,7 +188,7 @@ bool Lines::is_scale(const Value& value) const {
     const Node& node = graph_.node(use.node);
     if (node.outputs.empty() || node.outputs[0] == kNone) return false;
     const bool evaluated = facts_.computed[static_cast<size_t>(node.outputs[0])];
-    return evaluated && node.op != "Shape" && node.op != "Size";
+    return evaluated && !has_trait(node, kReadsSizes);
   });
 }
 

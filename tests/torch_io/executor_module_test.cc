@@ -5,7 +5,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/files.h"
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/executor/control_impl.h"
@@ -168,7 +168,7 @@ TEST(GraphModule, AnotherPrecisionLeavesIntegersAlone) {
 }
 
 TEST(GraphModule, KnowsEveryOperatorThatTheAnalysisKnows) {
-  for (const Rule& rule : rule_table()) {
+  for (const OpSchema& rule : operator_table()) {
     Node node;
     node.op = rule.op;
     node.domain = rule.domain;

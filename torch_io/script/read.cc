@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/torch_io/script/beside_forward_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"

@@ -1,5 +1,7 @@
 #include "parsimony/training/net/logits.h"
 
+#include "parsimony/graph/operators/schema.h"
+
 namespace parsimony::training {
 
 Graph with_logits(Graph graph) {
@@ -7,7 +9,7 @@ Graph with_logits(Graph graph) {
   const NodeId producer = graph.value(answer).producer;
   if (producer == kNone) return graph;
   const Node& node = graph.node(producer);
-  if (node.domain.empty() && node.op == "Softmax") answer = node.inputs.front();
+  if (has_trait(node, kProbabilities)) answer = node.inputs.front();
   return graph;
 }
 
