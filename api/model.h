@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/executable.h"
+#include "parsimony/engines/executable.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/model_editor.h"

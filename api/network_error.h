@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "parsimony/api/executable.h"
+#include "parsimony/engines/executable.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {

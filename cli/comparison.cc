@@ -1,7 +1,7 @@
 #include "parsimony/cli/comparison.h"
 
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/runtime/random_inputs.h"
+#include "parsimony/engines/random_inputs.h"
 
 namespace parsimony::cli {
 namespace {

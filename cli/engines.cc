@@ -7,9 +7,9 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/machine/cores.h"
-#include "parsimony/machine/errors.h"
-#include "parsimony/runtime/onnx_runtime.h"
+#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/executable.h"
 #include "parsimony/api/model.h"
+#include "parsimony/engines/executable.h"
 
 namespace parsimony::cli {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "parsimony/api/executable.h"
 #include "parsimony/api/latency/measure.h"
+#include "parsimony/engines/executable.h"
+#include "parsimony/engines/turns.h"
 #include "parsimony/graph/input_spec.h"
-#include "parsimony/machine/turns.h"
 
 namespace parsimony::cli {
 

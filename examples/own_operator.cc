@@ -3,7 +3,7 @@
 #include <parsimony/api/apply.h>
 #include <parsimony/api/prune.h>
 #include <parsimony/graph/errors.h>
-#include <parsimony/graph/files.h>
+#include <parsimony/base/files.h>
 #include <parsimony/graph/operators/schema.h>
 #include <parsimony/onnx_io/editor.h>
 #include <parsimony/onnx_io/model_file.h>
@@ -61,9 +61,9 @@ int main() {
   const int before = removed_channels("gated.onnx");
   // x·sigmoid(x) works element by element, and keeps zero.
   parsimony::add_operator({.op = "Swish",
-                       .line = "x[..s] -> y[..s]",
-                       .zero = parsimony::ZeroBehaviour::kZero,
-                       .domain = "com.example"});
+                           .line = "x[..s] -> y[..s]",
+                           .zero = parsimony::ZeroBehaviour::kZero,
+                           .domain = "com.example"});
   const int after = removed_channels("gated.onnx");
   std::printf("channels removed without the rule: %d, with it: %d\n", before, after);
   return before == 0 && after == 4 ? 0 : 1;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/host_impl.h"

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"

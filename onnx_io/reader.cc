@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/attributes_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"

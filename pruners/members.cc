@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/pruners/quantised.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/speedup/patches_impl.h"
 

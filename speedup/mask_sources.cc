@@ -1,7 +1,7 @@
 // Masks on their way into a plan with exact constants.
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/masks/errors.h"
 #include "parsimony/speedup/constants.h"

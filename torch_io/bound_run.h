@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "parsimony/api/executable.h"
+#include "parsimony/engines/executable.h"
 
 namespace parsimony::torch_io {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/prove.h"
 #include "parsimony/torch_io/reason.h"

@@ -11,7 +11,7 @@
 #include <regex>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/torch_io/executor/graph_module.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "parsimony/api/blame.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/evaluating.h"
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/families.h"

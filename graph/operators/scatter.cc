@@ -2,7 +2,7 @@
 // may not shrink, the other axes pass.
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 

@@ -1,10 +1,9 @@
-#include "parsimony/graph/operators/schema.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
 namespace {
@@ -39,9 +38,10 @@ TEST(OwnRule, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([] { add_operator({.op = "Conv", .line = "x[c] -> y[c]"}); }),
             "operator \"Conv\" has a rule already");
   add_operator({.op = "Twice", .line = "x[c] -> y[c]", .domain = "com.example"});
-  EXPECT_EQ(
-      error_of([] { add_operator({.op = "Twice", .line = "x[c] -> y[c]", .domain = "com.example"}); }),
-      "operator \"com.example::Twice\" has a rule already");
+  EXPECT_EQ(error_of([] {
+              add_operator({.op = "Twice", .line = "x[c] -> y[c]", .domain = "com.example"});
+            }),
+            "operator \"com.example::Twice\" has a rule already");
   EXPECT_EQ(error_of([] {
               add_operator({.op = "Odd", .line = "x[c -> y[c]"});
             }).rfind("rule of \"Odd\": ", 0),

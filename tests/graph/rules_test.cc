@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "parsimony/graph/operators/notation.h"
 #include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/notation.h"
 
 namespace parsimony {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/script/run.h"
 
 namespace parsimony::test {

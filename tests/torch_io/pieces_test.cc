@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/torch_io/prove.h"
 #include "tests/support/model.h"

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"

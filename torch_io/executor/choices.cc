@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
-#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
@@ -32,9 +32,7 @@ bool casts_to_real(const Node& node) {
 
 }  // namespace
 
-bool chooses(const Node& node) {
-  return has_trait(node, kChooses) && !casts_to_real(node);
-}
+bool chooses(const Node& node) { return has_trait(node, kChooses) && !casts_to_real(node); }
 
 Choices::Use::Use(Choices& choices, Mode mode) : before_(in_use) {
   in_use = &choices;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"

@@ -1,0 +1,117 @@
+// What we need of ONNX Runtime's C interface, in our own words.
+//
+// The library hands out one table of functions. Its order is a promise: a later version adds at the
+// end, so that a program built against version 5 of the table runs with every library from 1.5 on.
+// The number behind a function is its place in the table.
+// @source https://onnxruntime.ai/docs/api/c/struct_ort_api.html
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace parsimony::runtime::ort {
+
+/// The version of the table that we ask for: the first with sessions' configuration entries.
+inline constexpr uint32_t kApiVersion = 5;
+
+// Theirs; we hold pointers only.
+struct Env;
+struct Status;  ///< null: it went well
+struct Session;
+struct SessionOptions;
+struct RunOptions;
+struct Value;
+struct Allocator;
+struct TensorInfo;  ///< element type and shape
+
+constexpr int kSilent = 4;  ///< OrtLoggingLevel: fatal errors only; others reach us as a Status
+
+template <int kCount>
+struct Unused {
+  void (*functions[kCount])();
+};
+
+struct Api {
+  Unused<2> unused_0;
+  const char* (*get_error_message)(const Status*);                    // 2
+  Status* (*create_env)(int log_level, const char* log_name, Env**);  // 3
+  Unused<3> unused_4;
+  Status* (*create_session)(const Env*, const char* path, const SessionOptions*, Session**);  // 7
+  Status* (*create_session_from_array)(const Env*, const void* model, size_t bytes,
+                                       const SessionOptions*, Session**);  // 8
+  Status* (*run)(Session*, const RunOptions*, const char* const* input_names,
+                 const Value* const* inputs, size_t input_count, const char* const* output_names,
+                 size_t output_count, Value** outputs);  // 9
+  Status* (*create_session_options)(SessionOptions**);   // 10
+  Unused<13> unused_11;
+  Status* (*set_intra_op_threads)(SessionOptions*, int);  // 24
+  Unused<6> unused_25;
+  Status* (*session_output_count)(const Session*, size_t*);  // 31
+  Unused<5> unused_32;
+  Status* (*session_output_name)(const Session*, size_t, Allocator*, char**);  // 37
+  Unused<10> unused_38;
+  Status* (*create_tensor)(Allocator*, const int64_t* shape, size_t rank, int type, Value**);  // 48
+  Unused<1> unused_49;
+  Status* (*is_tensor)(const Value*, int*);  // 50
+  Status* (*tensor_data)(Value*, void**);    // 51
+  Unused<8> unused_52;
+  Status* (*element_type)(const TensorInfo*, int*);                 // 60
+  Status* (*rank)(const TensorInfo*, size_t*);                      // 61
+  Status* (*dimensions)(const TensorInfo*, int64_t*, size_t rank);  // 62
+  Unused<2> unused_63;
+  Status* (*tensor_info)(const Value*, TensorInfo**);  // 65
+  Unused<10> unused_66;
+  Status* (*allocator_free)(Allocator*, void*);  // 76
+  Unused<1> unused_77;
+  Status* (*default_allocator)(Allocator**);  // 78
+  Unused<13> unused_79;
+  void (*release_env)(Env*);        // 92
+  void (*release_status)(Status*);  // 93
+  Unused<1> unused_94;
+  void (*release_session)(Session*);  // 95
+  void (*release_value)(Value*);      // 96
+  Unused<2> unused_97;
+  void (*release_tensor_info)(TensorInfo*);          // 99
+  void (*release_session_options)(SessionOptions*);  // 100
+  Unused<29> unused_101;
+  Status* (*add_config_entry)(SessionOptions*, const char* key, const char* value);  // 130
+};
+
+struct ApiBase {
+  const Api* (*get_api)(uint32_t version);  ///< null if the library is older
+  const char* (*get_version)();
+};
+
+/// The library's only symbol that we look up.
+inline constexpr const char* kApiBaseSymbol = "OrtGetApiBase";
+
+namespace detail {
+constexpr size_t place(size_t offset) { return offset / sizeof(void*); }
+}  // namespace detail
+static_assert(detail::place(offsetof(Api, get_error_message)) == 2);
+static_assert(detail::place(offsetof(Api, create_env)) == 3);
+static_assert(detail::place(offsetof(Api, create_session)) == 7);
+static_assert(detail::place(offsetof(Api, create_session_from_array)) == 8);
+static_assert(detail::place(offsetof(Api, run)) == 9);
+static_assert(detail::place(offsetof(Api, create_session_options)) == 10);
+static_assert(detail::place(offsetof(Api, set_intra_op_threads)) == 24);
+static_assert(detail::place(offsetof(Api, session_output_count)) == 31);
+static_assert(detail::place(offsetof(Api, session_output_name)) == 37);
+static_assert(detail::place(offsetof(Api, create_tensor)) == 48);
+static_assert(detail::place(offsetof(Api, is_tensor)) == 50);
+static_assert(detail::place(offsetof(Api, tensor_data)) == 51);
+static_assert(detail::place(offsetof(Api, element_type)) == 60);
+static_assert(detail::place(offsetof(Api, rank)) == 61);
+static_assert(detail::place(offsetof(Api, dimensions)) == 62);
+static_assert(detail::place(offsetof(Api, tensor_info)) == 65);
+static_assert(detail::place(offsetof(Api, allocator_free)) == 76);
+static_assert(detail::place(offsetof(Api, default_allocator)) == 78);
+static_assert(detail::place(offsetof(Api, release_env)) == 92);
+static_assert(detail::place(offsetof(Api, release_status)) == 93);
+static_assert(detail::place(offsetof(Api, release_session)) == 95);
+static_assert(detail::place(offsetof(Api, release_value)) == 96);
+static_assert(detail::place(offsetof(Api, release_tensor_info)) == 99);
+static_assert(detail::place(offsetof(Api, release_session_options)) == 100);
+static_assert(detail::place(offsetof(Api, add_config_entry)) == 130);
+
+}  // namespace parsimony::runtime::ort
