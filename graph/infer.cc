@@ -163,14 +163,13 @@ class Inference {
     if (i < probe_.inputs.size()) {
       const InputSpec& spec = probe_.inputs[i];
       if (value.declared && !fits(*value.declared, spec.dims)) {
-        throw ConfigError("input \"" + value.name + "\" has shape " + to_string(*value.declared) +
-                          ", but " + to_string(spec.dims) + " was given for it");
+        throw errors::wrong_input(value.name, "shape " + to_string(*value.declared),
+                                  to_string(spec.dims));
       }
       const bool typed = !spec.value && spec.dtype != DType::kUnknown;
       if (typed && value.dtype != DType::kUnknown && value.dtype != spec.dtype) {
-        throw ConfigError("input \"" + value.name + "\" has elements of " +
-                          std::string(name_of(value.dtype)) + ", but " +
-                          std::string(name_of(spec.dtype)) + " was given for it");
+        throw errors::wrong_input(value.name, "elements of " + std::string(name_of(value.dtype)),
+                                  name_of(spec.dtype));
       }
       if (spec.value) facts_.constants[v] = HostTensor::scalar(*spec.value);
       settle(v, spec.dims);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "parsimony/base/errors.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/families.h"
@@ -103,7 +103,7 @@ Factors factor_grouped_in_one(const NodeView& view) {
   const auto packed = heads_of(view);
   const Shape* y = view.out_shape(0);
   if (!packed || y == nullptr || y->back() != heads_asked(view) * packed->size) {
-    throw UnsupportedError("the matrix is not made of heads");
+    throw errors::not_made_of_heads();
   }
   const ValueId x = packed->value;
   const int dim = packed->dim;

@@ -8,9 +8,9 @@ namespace parsimony::operators {
 
 int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
   const Shape* shape = view_.shape(value);
-  if (shape == nullptr) throw UnsupportedError("an operand is missing");
+  if (shape == nullptr) throw errors::operand_is_missing();
   if (dim < 0 || static_cast<size_t>(dim) >= shape->size()) {
-    throw UnsupportedError("the operands' ranks do not belong together");
+    throw errors::ranks_do_not_fit();
   }
   return (*shape)[static_cast<size_t>(dim)];
 }
@@ -31,8 +31,7 @@ void FactorBuilder::term(ValueId value, int dim, std::span<const int> letters) {
 
 void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
   if (size_of_dim(a, a_dim) != size_of_dim(b, b_dim)) {
-    throw UnsupportedError("axes of " + std::to_string(size_of_dim(a, a_dim)) + " and " +
-                           std::to_string(size_of_dim(b, b_dim)) + " should be the same");
+    throw errors::axes_differ(size_of_dim(a, a_dim), size_of_dim(b, b_dim));
   }
   const int l = letter(size_of_dim(a, a_dim));
   term(a, a_dim, {{l}});
@@ -50,7 +49,7 @@ void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<
   for (const Run& run : runs) {
     if (run.a_begin < 0 || run.b_begin < 0 || run.count > a_size - run.a_begin ||
         run.count > b_size - run.b_begin) {
-      throw UnsupportedError("indices lie outside of an axis");
+      throw errors::indices_outside();
     }
   }
   factors_.maps.push_back({a, a_dim, b, b_dim, std::move(runs)});
@@ -68,8 +67,7 @@ int normal_axis(const NodeView& view, int64_t axis, size_t rank) {
 
 const Shape& known_shape(const NodeView& view, int i) {
   const Shape* shape = view.in_shape(i);
-  if (shape == nullptr)
-    throw UnsupportedError("the shape of operand " + std::to_string(i) + " is not known");
+  if (shape == nullptr) throw errors::shape_not_known(i);
   return *shape;
 }
 
@@ -167,16 +165,14 @@ void patch_shape_operand(PatchView& view, int input, std::string_view name, cons
                          const std::vector<bool>& already_right) {
   if (std::all_of(already_right.begin(), already_right.end(), [](bool b) { return b; })) return;
   const HostTensor* now = view.after.constant(input);
-  if (now == nullptr)
-    throw UnsupportedError("the integers of operand " + std::string(name) + " are not known");
+  if (now == nullptr) throw errors::integers_not_known(name);
   const NodeId concat = concat_behind(view.before.graph(), view.before.input(input));
   if (concat != kNone) {
     const NodeView pieces = view.after.beside(concat);
     size_t begin = 0;
     for (int i = 0; i < pieces.inputs(); ++i) {
       const HostTensor* piece = pieces.constant(i);
-      if (piece == nullptr)
-        throw UnsupportedError("a piece of operand " + std::string(name) + " is not known");
+      if (piece == nullptr) throw errors::piece_not_known(name);
       patch_piece(view, pieces, i, begin, *piece, wanted, already_right, name);
       begin += piece->ints.size();
     }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
 #include "parsimony/graph/attributes.h"
+#include "parsimony/graph/errors.h"
 
 namespace parsimony {
 

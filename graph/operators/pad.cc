@@ -75,7 +75,7 @@ Factors factor_pad(const NodeView& view) {
   const ValueId y = view.output(0);
   const Shape& shape = known_shape(view, 0);
   const auto pads = pads_of(view, shape.size());
-  if (!pads) throw UnsupportedError("the pads are computed from data");
+  if (!pads) throw errors::computed_from_data("the pads");
   const bool constant = view.attr("mode", "constant") == "constant";
   for (size_t d = 0; d < shape.size(); ++d) {
     const int dim = static_cast<int>(d);

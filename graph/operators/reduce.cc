@@ -1,7 +1,7 @@
 // Reduce*, ArgMax, ArgMin, TopK and others that treat some axes apart and pass the rest on.
 #include <algorithm>
 
-#include "parsimony/base/errors.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 
@@ -25,7 +25,7 @@ Factors factor_reduce(const NodeView& view, bool mixes) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const auto axes = reduced(view, x.size());
-  if (!axes) throw UnsupportedError("the axes are computed from data");
+  if (!axes) throw errors::computed_from_data("the axes");
   const bool keep = view.attr("keepdims", 1) != 0;
   int out = 0;
   for (size_t d = 0; d < x.size(); ++d) {

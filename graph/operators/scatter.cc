@@ -2,7 +2,7 @@
 // may not shrink, the other axes pass.
 #include <algorithm>
 
-#include "parsimony/base/errors.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
 
@@ -52,7 +52,7 @@ Factors factor_scatter_nd(const NodeView& view) {
   const size_t rank = known_shape(view, 0).size();
   const Shape& indices = known_shape(view, 1);
   const auto k = static_cast<size_t>(indices.empty() ? 0 : indices.back());
-  if (indices.empty() || k > rank) throw UnsupportedError("an index does not fit the rank");
+  if (indices.empty() || k > rank) throw errors::index_does_not_fit();
   std::vector<bool> positional(rank, false);
   std::fill_n(positional.begin(), k, true);
   pass(view, positional, "written at given indices", builder);
@@ -102,7 +102,7 @@ Factors factor_gather_nd(const NodeView& view) {
   const Shape& x = known_shape(view, 0);
   const Shape& indices = known_shape(view, 1);
   const auto named = named_by_index(view, x, indices);
-  if (!named) throw UnsupportedError("an index does not fit the rank");
+  if (!named) throw errors::index_does_not_fit();
   const size_t places = indices.size() - 1;
   for (size_t d = 0; d < *named; ++d) builder.pin(view.input(0), static_cast<int>(d), kChosen);
   for (size_t d = 0; d < indices.size(); ++d) {
@@ -126,7 +126,7 @@ Factors factor_elements(const NodeView& view) {
   std::vector<ValueId> others{view.input(1), scatters ? view.input(2) : view.output(0)};
   const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 0), x.size()));
   const Shape& indices = known_shape(view, 1);
-  if (indices.size() != x.size()) throw UnsupportedError("indices of another rank");
+  if (indices.size() != x.size()) throw errors::indices_of_another_rank();
   if (scatters) others.push_back(view.output(0));
   for (size_t d = 0; d < x.size(); ++d) {
     const int dim = static_cast<int>(d);

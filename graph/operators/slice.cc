@@ -92,7 +92,7 @@ Factors factor_slice(const NodeView& view) {
   const ValueId y = view.output(0);
   const Shape& shape = known_shape(view, 0);
   const auto cuts = cuts_of(view, shape);
-  if (!cuts) throw UnsupportedError("starts or ends are computed from data");
+  if (!cuts) throw errors::computed_from_data("starts or ends");
   std::vector<bool> cut_here(shape.size(), false);
   for (const Cut& cut : *cuts) {
     if (cut.count == shape[static_cast<size_t>(cut.axis)] && cut.step == 1) continue;

@@ -74,8 +74,7 @@ void patch_split(PatchView& view) {
   if (before[axis] == after[axis] && !computed) return;
   std::vector<int64_t> sizes;
   for (int i = 0; i < view.after.outputs(); ++i) {
-    if (view.after.out_shape(i) == nullptr)
-      throw UnsupportedError("a part of the split is not read");
+    if (view.after.out_shape(i) == nullptr) throw errors::part_not_read();
     sizes.push_back((*view.after.out_shape(i))[axis]);
   }
   if (view.before.opset() < 13) {

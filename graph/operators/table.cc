@@ -3,6 +3,7 @@
 // others ask for and pin what they touch.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "parsimony/graph/operators/families.h"
@@ -500,9 +501,9 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .domain = "torch"},});
 // clang-format on
 
-static_assert(std::ranges::is_sorted(kOperators, {}, [](const OpSchema& row) {
-  return std::pair(row.domain, row.op);
-}));
+constexpr auto key_of_row(const OpSchema& row) { return std::pair(row.domain, row.op); }
+static_assert(std::ranges::adjacent_find(kOperators, std::ranges::greater_equal{}, key_of_row) ==
+              kOperators.end());
 
 }  // namespace
 

@@ -9,15 +9,6 @@
 namespace parsimony {
 namespace {
 
-TEST(RuleTable, IsSortedAndHasNoTwins) {
-  const auto rules = operator_table();
-  for (size_t i = 1; i < rules.size(); ++i) {
-    EXPECT_LT(std::pair(rules[i - 1].domain, rules[i - 1].op),
-              std::pair(rules[i].domain, rules[i].op))
-        << rules[i].op;
-  }
-}
-
 TEST(RuleTable, FindsEveryRuleAndNoOther) {
   for (const OpSchema& rule : operator_table()) EXPECT_EQ(find_schema(rule.domain, rule.op), &rule);
   EXPECT_EQ(find_schema("", "conv"), nullptr);

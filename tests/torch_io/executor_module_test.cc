@@ -180,13 +180,5 @@ TEST(GraphModule, KnowsEveryOperatorThatTheAnalysisKnows) {
   }
 }
 
-TEST(GraphModule, OperatorsAreSorted) {
-  const auto table = executor::operators();
-  for (size_t i = 1; i < table.size(); ++i) {
-    EXPECT_LT(std::pair(table[i - 1].domain, table[i - 1].op),
-              std::pair(table[i].domain, table[i].op));
-  }
-}
-
 }  // namespace
 }  // namespace parsimony::test
