@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/match.h"
@@ -239,8 +240,7 @@ class Inference {
   }
 
   static bool makes_integers(const NodeView& view) {
-    return std::holds_alternative<std::vector<int64_t>>(
-        view.find("value") == nullptr ? Attribute(std::vector<double>{}) : *view.find("value"));
+    return attr_if<std::vector<int64_t>>(view.node(), "value") != nullptr;
   }
 
   bool fold(const NodeView& view) {

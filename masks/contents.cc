@@ -94,19 +94,21 @@ class Tracer {
     const Node& node = graph_.node(id);
     const OpSchema* schema = followed_schema(node);
     const NodeView view(graph_, node, facts_);
+    const Transfer transfer(view);
     const bool known = schema != nullptr && !node.has_subgraph;
     const Factors factors = known ? factor(view) : Factors();
-    const bool computes_from_pieces = !factors.maps.empty() && is_product(zero_behaviour(view));
+    const bool computes_from_pieces = !factors.maps.empty() && is_product(transfer.behaviour());
     for (const ValueId output : node.outputs) {
       if (output == kNone || facts_.computed[static_cast<size_t>(output)]) continue;
       fill(output, Content::kVaries);
       // A state runs through time.
       const bool recurrent = known && schema->linear.kind == LinearKind::kRecurrence;
-      if (known && !computes_from_pieces && !recurrent) derive(view, factors, output);
+      if (known && !computes_from_pieces && !recurrent) derive(view, transfer, factors, output);
     }
   }
 
-  void derive(const NodeView& view, const Factors& factors, ValueId output) {
+  void derive(const NodeView& view, const Transfer& transfer, const Factors& factors,
+              ValueId output) {
     auto& dims = contents_[static_cast<size_t>(output)];
     Content& whole = whole_[static_cast<size_t>(output)];
     std::vector<OperandSlice> slices;
@@ -129,7 +131,7 @@ class Tracer {
           slices.back().content = each.at[j];
           slices.back().absent = !each.absent.empty() && each.absent[j];
         }
-        dims[d][j] = transfer(view, slices);
+        dims[d][j] = transfer(slices);
       }
       whole = std::max(whole, meet(dims[d]));
     }

@@ -97,10 +97,11 @@ class Tracer {
     absl::InlinedVector<OperandSlice, 8> slices;
   };
 
-  Standing stand(NodeId id, int letter) const {
+  Standing stand(NodeId id, int letter, ZeroBehaviour behaviour) const {
     const Node& node = graph_.node(id);
     const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
-    const int zero_point = schema_of(node).integers.zero_point;
+    const bool shifts = behaviour == ZeroBehaviour::kQuotient;
+    const int zero_point = shifts ? schema_of(node).integers.zero_point : -1;
     Standing result;
     for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
       const ValueId value = node.inputs[static_cast<size_t>(i)];
@@ -129,21 +130,21 @@ class Tracer {
   void push_zeros(NodeId id) {
     const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
     const NodeView view(graph_, graph_.node(id), facts_);
-    const ZeroBehaviour behaviour = zero_behaviour(view);
+    const Transfer transfer(view);
     for (size_t l = 0; l < factors.letters.size(); ++l) {
       const int letter = lines_.letter_id(id, static_cast<int>(l));
       if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
-      const Standing at = stand(id, static_cast<int>(l));
+      const Standing at = stand(id, static_cast<int>(l), transfer.behaviour());
       const Event event{line_of_letter(factors, static_cast<int>(l)), letter, id};
-      if (factors.letters[l].mixes || spoils(factors.letters[l], behaviour, at)) {
+      if (factors.letters[l].mixes || spoils(factors.letters[l], transfer.behaviour(), at)) {
         effects_.mixing.push_back(event);
       }
       if (factors.letters[l].mixes || (factors.letters[l].contracted && !at.weighted)) {
         effects_.unweighted.push_back(event);
       }
-      set_outputs(id, static_cast<int>(l), transfer(view, at.slices) == Content::kZero);
+      set_outputs(id, static_cast<int>(l), transfer(at.slices) == Content::kZero);
     }
-    push_maps(view, factors, behaviour);
+    push_maps(factors, transfer);
   }
 
   /// Summed without being zero, or made infinite: the masked original does not tell.
@@ -172,7 +173,7 @@ class Tracer {
   }
 
   /// A dimension made of pieces is zero where all its pieces are, and what stands between them.
-  void push_maps(const NodeView& view, const Factors& factors, ZeroBehaviour behaviour) {
+  void push_maps(const Factors& factors, const Transfer& transfer) {
     for (const Map& map : factors.maps) {
       std::vector<OperandSlice> pieces;
       for (const Map& other : factors.maps) {
@@ -180,7 +181,7 @@ class Tracer {
         const bool zero = zero_at(other.a, other.a_dim);
         pieces.push_back({.content = zero ? Content::kZero : Content::kVaries, .has_axis = true});
       }
-      const bool zero = !is_product(behaviour) && transfer(view, pieces) == Content::kZero;
+      const bool zero = !is_product(transfer.behaviour()) && transfer(pieces) == Content::kZero;
       effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
     }
   }

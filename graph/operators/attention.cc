@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/factor.h"
@@ -178,8 +179,7 @@ void patch_attention(PatchView& view) {
     const auto size = static_cast<int64_t>(kept->size()) / 3;
     view.set_attribute("qkv_hidden_sizes", sizes, {size, size, size});
   }
-  const Attribute* scale = view.before.find("scale");
-  const auto* given = scale == nullptr ? nullptr : std::get_if<double>(scale);
+  const auto* given = attr_if<double>(view.before.node(), "scale");
   const bool implied = given == nullptr || *given == 0;
   if (implied && static_cast<int64_t>(dims.size()) != heads->size) {
     const auto size = [](auto n) { return static_cast<double>(n); };

@@ -1,6 +1,7 @@
 // Resize and Upsample: a dimension that keeps its size passes on, one that is resampled does not.
 #include <cmath>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
@@ -15,9 +16,7 @@ int scales_input(const NodeView& view) {
 }
 
 std::optional<std::vector<double>> scales_of(const NodeView& view) {
-  if (const Attribute* found = view.find("scales")) {
-    if (const auto* list = std::get_if<std::vector<double>>(found)) return *list;
-  }
+  if (const auto* list = attr_if<std::vector<double>>(view.node(), "scales")) return *list;
   const HostTensor* scales = view.constant(scales_input(view));
   if (scales == nullptr || scales->floats.empty()) return std::nullopt;
   return scales->floats;

@@ -20,7 +20,7 @@ using InferFn = Shapes (*)(const NodeView&);
 using FactorFn = Factors (*)(const NodeView&);
 using PatchFn = void (*)(PatchView&);
 
-/// What a removed slice of the inputs becomes in the output; see `transfer` in zero.h.
+/// What a removed slice of the inputs becomes in the output; see Transfer in zero.h.
 enum class ZeroBehaviour : uint8_t {
   kZero,        ///< zero if every operand that has the axis is zero there: ReLU, Add
   kProduct,     ///< zero if any operand is zero there, and all that is added: Mul, Conv

@@ -156,28 +156,26 @@ bool quotient_is_zero(const OpSchema& schema, Slices operands) {
 
 }  // namespace
 
-Content transfer(const NodeView& view, Slices operands) {
-  const OpSchema& schema = schema_of(view.node());
+Content Transfer::operator()(Slices operands) const {
   const Content constant = std::min(least(operands, 0), Content::kConstant);
-  const ZeroBehaviour behaviour = zero_behaviour(view);
   const auto zero_if = [&](bool zero) { return zero ? Content::kZero : constant; };
   const bool covered = std::ranges::any_of(
       operands, [](const OperandSlice& each) { return each.has_axis && !each.absent; });
   if (!covered && !operands.empty() && operands.front().absent) {
-    if (!schema.has(kPads)) return Content::kVaries;
-    return zero_if(behaviour == ZeroBehaviour::kZero);
+    if (!schema_.has(kPads)) return Content::kVaries;
+    return zero_if(behaviour_ == ZeroBehaviour::kZero);
   }
-  switch (behaviour) {
+  switch (behaviour_) {
     case ZeroBehaviour::kZero:
-      return zero_if(all_zero(operands, schema.line.empty()));
+      return zero_if(all_zero(operands, schema_.line.empty()));
     case ZeroBehaviour::kProduct:
       return is_stopped(operands) ? least(operands, 2) : constant;
     case ZeroBehaviour::kQuotient:
-      return zero_if(quotient_is_zero(schema, operands));
+      return zero_if(quotient_is_zero(schema_, operands));
     case ZeroBehaviour::kFirst:
       return zero_if(is_zero(operands, 0));
     case ZeroBehaviour::kNormalised: {
-      const auto& [gain, shift, statistics] = schema.norm;
+      const auto& [gain, shift, statistics] = schema_.norm;
       if (is_zero(operands, shift) && is_zero(operands, 0) && is_zero(operands, statistics)) {
         return Content::kZero;
       }

@@ -24,7 +24,21 @@ struct OperandSlice {
   bool divides = false;
 };
 
-/// What the slice holds, from all operands that there are, in their order. Sound, not complete.
-Content transfer(const NodeView& view, std::span<const OperandSlice> operands);
+/// What a node does to slices.
+class Transfer {
+ public:
+  explicit Transfer(const NodeView& view)
+      : schema_(schema_of(view.node())), behaviour_(zero_behaviour(view)) {}
+
+  ZeroBehaviour behaviour() const { return behaviour_; }
+
+  /// What a slice of a result holds, from all operands that there are, in their order. Sound, not
+  /// complete.
+  Content operator()(std::span<const OperandSlice> operands) const;
+
+ private:
+  const OpSchema& schema_;
+  const ZeroBehaviour behaviour_;
+};
 
 }  // namespace parsimony
