@@ -20,7 +20,7 @@ ShapeChanges try_out(const Plan& plan, const Graph& graph, const Probe& probe) {
   Facts after = infer(trial.graph(), probe);
   ShapeChanges changes;
   changes.reserve(graph.values.size());
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     auto& was = before.shapes[v];
     auto& is = after.shapes[v];
     if (!was || !is || *was == *is) continue;

@@ -48,10 +48,9 @@ class Stopwatch {
 
 void note_compromises(const Coupling& coupling, Pruning& pruning) {
   for (const Compromise& compromise : pruning.allocation.compromises) {
-    const std::string who =
-        compromise.group == kNone
-            ? std::string()
-            : "group " + coupling.groups[static_cast<size_t>(compromise.group)].id + ": ";
+    const std::string who = compromise.group == kNone
+                                ? std::string()
+                                : "group " + coupling.groups[compromise.group].id + ": ";
     pruning.notes.push_back(who + compromise.reason);
   }
   if (const int back = pruning.allocation.given_back; back > 0) {
@@ -87,11 +86,11 @@ CouplingOptions coupling_options(const ConfigList& config, const Settings& setti
                                  const PruneOptions& options) {
   CouplingOptions result;
   result.granularity = config.granularity.value_or(options.granularity);
-  for (size_t n = 0; n < settings.layers.size(); ++n) {
+  for (const NodeId n : settings.layers.ids()) {
     const int request = settings.layers[n].request;
     if (request == kNone) continue;
-    const auto& own = settings.requests[static_cast<size_t>(request)].granularity;
-    if (own) result.of_layers.emplace_back(static_cast<NodeId>(n), *own);
+    const auto& own = settings.requests[request].granularity;
+    if (own) result.of_layers.emplace_back(n, *own);
   }
   return result;
 }

@@ -7,8 +7,8 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
+#include "parsimony/engines/errors.h"
 #include "parsimony/engines/machine/cores.h"
-#include "parsimony/engines/machine/errors.h"
 #include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {

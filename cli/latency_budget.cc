@@ -4,7 +4,6 @@
 #include <ctime>
 #include <filesystem>
 
-#include "parsimony/base/cache_folder.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/cli/engines.h"

@@ -53,7 +53,7 @@ class Pipe {
 bool read_some(int descriptor, std::string& text) {
   std::array<char, 4096> buffer;
   const ssize_t n = read(descriptor, buffer.data(), buffer.size());
-  if (n > 0) text.append(buffer.data(), static_cast<size_t>(n));
+  if (n > 0) text.append(buffer.data(), n);
   return n > 0 || (n < 0 && errno == EINTR);
 }
 

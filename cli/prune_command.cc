@@ -24,9 +24,8 @@
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/masks/safetensors.h"
-#include "parsimony/report/proof.h"
 #include "parsimony/report/prune_report.h"
-#include "parsimony/report/recovery.h"
+#include "parsimony/report/speedup.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {

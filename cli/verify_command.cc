@@ -9,7 +9,7 @@
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
-#include "parsimony/report/proof.h"
+#include "parsimony/report/speedup.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony::cli {

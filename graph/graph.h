@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "parsimony/base/ids.h"
 #include "parsimony/base/types.h"
 #include "parsimony/graph/host_tensor.h"
 
@@ -39,7 +40,7 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
 /// the one Graph beside all others, and read what they capture like any operand.
 struct Body {
   std::string attribute;         ///< "then_branch"
-  int around = kNone;            ///< the body that the owner stands in
+  BodyId around = kNone;         ///< the body that the owner stands in
   std::vector<ValueId> inputs;   ///< what the operator gives it
   std::vector<ValueId> outputs;  ///< what it gives the operator
   NodeId owner = kNone;          ///< the node it belongs to; kNone if that was removed
@@ -53,10 +54,10 @@ struct Node {
   std::vector<ValueId> inputs;  ///< kNone where an optional input is absent
   std::vector<ValueId> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes;
-  bool has_subgraph = false;  ///< If, Loop, Scan: pins what it touches
-  std::vector<int> bodies;    ///< of Graph::bodies, where the front end reads them
-  int body = kNone;           ///< the one that the node stands in
-  int calls = 0;              ///< of a function: how many calls of it the model makes
+  bool has_subgraph = false;   ///< If, Loop, Scan: pins what it touches
+  std::vector<BodyId> bodies;  ///< of Graph::bodies, where the front end reads them
+  BodyId body = kNone;         ///< the one that the node stands in
+  int calls = 0;               ///< of a function: how many calls of it the model makes
 };
 
 struct Use {
@@ -71,25 +72,25 @@ struct Use {
 struct Value {
   std::string name;
   DType dtype = DType::kUnknown;
-  std::optional<Shape> declared;     ///< from the file; -1 marks a symbolic dimension
-  std::vector<std::string> symbols;  ///< name per declared dimension, "" where none; or empty
+  std::optional<Shape> declared = {};     ///< from the file; -1 marks a symbolic dimension
+  std::vector<std::string> symbols = {};  ///< name per declared dimension, "" where none; or empty
   NodeId producer = kNone;
   WeightId weight = kNone;
   bool is_input = false;
   bool is_output = false;
   bool captured = false;     ///< read by more than operands: a result of a body, an annotation
   bool shared_copy = false;  ///< one of several uses of a vector that was separated
-  std::vector<Use> uses;
+  std::vector<Use> uses = {};
 };
 
 struct Patch;
 
 struct Graph {
   std::string format = "onnx";
-  std::vector<Weight> weights;
-  std::vector<Value> values;
-  std::vector<Node> nodes;  ///< in topological order, those of a body before its owner
-  std::vector<Body> bodies;
+  IdVector<WeightId, Weight> weights;
+  IdVector<ValueId, Value> values;
+  IdVector<NodeId, Node> nodes;  ///< in topological order, those of a body before its owner
+  IdVector<BodyId, Body> bodies;
   std::vector<std::pair<ValueId, std::string>> whole;  ///< what the file holds fast, and why
   std::vector<std::string> notes;  ///< what the file holds that the graph does not show
   std::vector<ValueId> inputs;
@@ -106,10 +107,10 @@ struct Graph {
 
   ValueId find(std::string_view value_name) const;  ///< kNone if there is none; linear
 
-  const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
-  Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
-  const Node& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
-  const Weight& weight(WeightId id) const { return weights[static_cast<size_t>(id)]; }
+  const Value& value(ValueId id) const { return values[id]; }
+  Value& value(ValueId id) { return values[id]; }
+  const Node& node(NodeId id) const { return nodes[id]; }
+  const Weight& weight(WeightId id) const { return weights[id]; }
 };
 
 /// First non-empty output: the name by which plans refer to a node.

@@ -16,7 +16,7 @@ class Tracer {
       : graph_(graph), facts_(facts), lines_(lines), axes_(axes) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
-    for (size_t v = 0; v < graph.values.size(); ++v) {
+    for (const ValueId v : graph.values.ids()) {
       const size_t rank = facts.shapes[v] ? facts.shapes[v]->size() : 0;
       effects_.roles[v].assign(rank, 0);
       effects_.zero[v].assign(rank, 0);
@@ -24,15 +24,15 @@ class Tracer {
   }
 
   Effects run() {
-    for (size_t n = graph_.nodes.size(); n-- > 0;) push_roles(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.reversed_ids()) push_roles(n);
     start_from_weights();
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) push_zeros(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) push_zeros(n);
     return std::move(effects_);
   }
 
  private:
   bool living(ValueId value, int dim) const {
-    const int line = lines_.of(value, dim);
+    const LineId line = lines_.of(value, dim);
     return line != kNone && !lines_.dead(line);
   }
 
@@ -40,7 +40,7 @@ class Tracer {
   /// the role is that of the result.
   void push_roles(NodeId id) {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     const auto is_output = [&](ValueId v) {
       return std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
     };
@@ -79,7 +79,7 @@ class Tracer {
   }
 
   void start_from_weights() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       if (graph_.values[v].weight == kNone) continue;
       for (size_t d = 0; d < effects_.roles[v].size(); ++d) {
         effects_.zero[v][d] =
@@ -99,12 +99,12 @@ class Tracer {
 
   Standing stand(NodeId id, int letter, ZeroBehaviour behaviour) const {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     const bool shifts = behaviour == ZeroBehaviour::kQuotient;
     const int zero_point = shifts ? schema_of(node).integers.zero_point : -1;
     Standing result;
     for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
-      const ValueId value = node.inputs[static_cast<size_t>(i)];
+      const ValueId value = node.inputs[i];
       if (value == kNone) continue;
       OperandSlice slice{.operand = i};
       bool zero = i == zero_point;  // integers that go away hold their zero point
@@ -128,11 +128,11 @@ class Tracer {
   }
 
   void push_zeros(NodeId id) {
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     const NodeView view(graph_, graph_.node(id), facts_);
     const Transfer transfer(view);
     for (size_t l = 0; l < factors.letters.size(); ++l) {
-      const int letter = lines_.letter_id(id, static_cast<int>(l));
+      const LetterId letter = lines_.letter_id(id, static_cast<int>(l));
       if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
       const Standing at = stand(id, static_cast<int>(l), transfer.behaviour());
       const Event event{line_of_letter(factors, static_cast<int>(l)), letter, id};
@@ -153,7 +153,7 @@ class Tracer {
     return at.divisor || (behaviour == ZeroBehaviour::kUndefined && at.zeros > 0);
   }
 
-  int line_of_letter(const Factors& factors, int letter) const {
+  LineId line_of_letter(const Factors& factors, int letter) const {
     for (const Term& term : factors.terms) {
       if (term.letters.size() == 1 && term.letters[0] == letter)
         return lines_.of(term.value, term.dim);
@@ -163,12 +163,12 @@ class Tracer {
 
   void set_outputs(NodeId id, int letter, bool zero) {
     const Node& node = graph_.node(id);
-    for (const Term& term : lines_.factors()[static_cast<size_t>(id)].terms) {
+    for (const Term& term : lines_.factors()[id].terms) {
       if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end())
         continue;
       if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
         continue;
-      effects_.zero[static_cast<size_t>(term.value)][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
+      effects_.zero[term.value][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
     }
   }
 
@@ -182,14 +182,14 @@ class Tracer {
         pieces.push_back({.content = zero ? Content::kZero : Content::kVaries, .has_axis = true});
       }
       const bool zero = !is_product(transfer.behaviour()) && transfer(pieces) == Content::kZero;
-      effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
+      effects_.zero[map.b][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
     }
   }
 
   bool zero_at(ValueId value, int dim) const {
-    return effects_.zero[static_cast<size_t>(value)][static_cast<size_t>(dim)] != 0;
+    return effects_.zero[value][static_cast<size_t>(dim)] != 0;
   }
-  FewFlags& roles(ValueId value) { return effects_.roles[static_cast<size_t>(value)]; }
+  FewFlags& roles(ValueId value) { return effects_.roles[value]; }
 
   const Graph& graph_;
   const Facts& facts_;

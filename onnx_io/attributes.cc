@@ -41,7 +41,7 @@ void read_tensor(const AttributeProto& attribute, ExternalData& external, Node& 
 }  // namespace
 
 void read_attributes(const onnx::NodeProto& from, ExternalData& external, Node& to) {
-  to.attributes.reserve(static_cast<size_t>(from.attribute_size()));
+  to.attributes.reserve(from.attribute_size());
   for (const AttributeProto& attribute : from.attribute()) {
     const auto add = [&](Attribute value) {
       to.attributes.emplace_back(attribute.name(), std::move(value));

@@ -20,7 +20,7 @@ Reader::Reader(Reading& reading)
 
 void Reader::read() {
   const size_t nodes = nodes_.size();
-  const auto initializers = static_cast<size_t>(proto_.initializer_size());
+  const size_t initializers = proto_.initializer_size();
   if (prefix_.empty()) {
     graph_.values.reserve(nodes + initializers + 16);
     graph_.weights.reserve(initializers + 16);
@@ -45,7 +45,7 @@ void Reader::read() {
   mark_annotated();
 }
 
-Reader::Reader(const Reader& around, const onnx::GraphProto& proto, int id, std::string prefix)
+Reader::Reader(const Reader& around, const onnx::GraphProto& proto, BodyId id, std::string prefix)
     : reading_(around.reading_),
       impl_(around.impl_),
       proto_(proto),
@@ -95,7 +95,7 @@ void Reader::add_opsets(
 }
 
 void Reader::add_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
-  nodes_.reserve(static_cast<size_t>(nodes.size()));
+  nodes_.reserve(nodes.size());
   for (const onnx::NodeProto& node : nodes) {
     const bool own = function_.empty() || !refers(node);
     nodes_.push_back(own ? &node : &impl_.substituted.emplace_back(substituted(node, attributes_)));
@@ -112,9 +112,9 @@ ValueId Reader::resolve(const std::string& name) const {
   return known != kNone || !is_body() ? known : around_->resolve(name);
 }
 
-int Reader::read_body(const onnx::NodeProto& node, const std::string& attribute,
-                      const onnx::GraphProto& proto) {
-  const auto id = static_cast<int>(graph_.bodies.size());
+BodyId Reader::read_body(const onnx::NodeProto& node, const std::string& attribute,
+                         const onnx::GraphProto& proto) {
+  const BodyId id = graph_.bodies.next_id();
   Body& added = graph_.bodies.emplace_back();
   added.attribute = attribute;
   added.around = body_;

@@ -22,24 +22,22 @@ bool is_matrix(const Weight& weight) {
 
 Layers::Layers(const Graph& graph)
     : graph_(graph), made_of_weights_(made_of_weights(graph)), is_layer_(graph.nodes.size()) {
-  const auto is_made = [&](ValueId v) {
-    return v == kNone || made_of_weights_[static_cast<size_t>(v)];
-  };
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  const auto is_made = [&](ValueId v) { return v == kNone || made_of_weights_[v]; };
+  for (const NodeId n : graph.nodes.ids()) {
     const auto& outputs = graph.nodes[n].outputs;
     const bool folds = std::all_of(outputs.begin(), outputs.end(), is_made);
-    is_layer_[n] = !folds && !weights(static_cast<NodeId>(n)).empty();
+    is_layer_[n] = !folds && !weights(n).empty();
   }
 }
 
 std::vector<ValueId> Layers::weights(NodeId layer) const {
   const Node& node = graph_.node(layer);
   std::vector<ValueId> open;
-  for (const int i : weight_operands(node)) open.push_back(node.inputs[static_cast<size_t>(i)]);
+  for (const int i : weight_operands(node)) open.push_back(node.inputs[i]);
   std::vector<ValueId> found;
   std::set<ValueId> seen;
   for (size_t i = 0; i < open.size() && seen.size() < kMaxNodes; ++i) {
-    if (open[i] == kNone || !made_of_weights_[static_cast<size_t>(open[i])]) continue;
+    if (open[i] == kNone || !made_of_weights_[open[i]]) continue;
     if (!seen.insert(open[i]).second) continue;
     const Value& value = graph_.value(open[i]);
     if (value.weight != kNone) {
@@ -63,7 +61,7 @@ std::vector<NodeId> Layers::using_weight_of(NodeId reader) const {
       continue;
     }
     for (ValueId output : graph_.node(open[i]).outputs) {
-      if (output == kNone || !made_of_weights_[static_cast<size_t>(output)]) continue;
+      if (output == kNone || !made_of_weights_[output]) continue;
       for (const Use& use : graph_.value(output).uses) open.push_back(use.node);
     }
   }

@@ -15,7 +15,7 @@ class Layers {
  public:
   explicit Layers(const Graph& graph);
 
-  bool contains(NodeId node) const { return is_layer_[static_cast<size_t>(node)]; }
+  bool contains(NodeId node) const { return is_layer_[node]; }
 
   /// The weight matrices (rank ≥ 2) of a layer, as the model stores them.
   std::vector<ValueId> weights(NodeId layer) const;
@@ -26,8 +26,8 @@ class Layers {
 
  private:
   const Graph& graph_;
-  std::vector<bool> made_of_weights_;  ///< per value
-  std::vector<bool> is_layer_;         ///< per node
+  IdVector<ValueId, bool> made_of_weights_;
+  IdVector<NodeId, bool> is_layer_;
 };
 
 }  // namespace parsimony

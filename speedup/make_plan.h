@@ -27,7 +27,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 /// the prediction. Returns the node at which they disagree, or whose operands no longer fit: empty
 /// if the plan is sound.
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
-                                  const std::vector<std::optional<Shape>>& predicted);
+                                  const ValueShapes& predicted);
 
 /// Dimensions of weight matrices and kernels that stay whole, each with its reason.
 std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling);

@@ -87,7 +87,7 @@ std::vector<at::Tensor> random_inputs(const Graph& graph, const Probe& probe, ui
   std::vector<at::Tensor> inputs;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const Value& value = graph.value(graph.inputs[i]);
-    const auto& shape = facts.shapes[static_cast<size_t>(graph.inputs[i])];
+    const auto& shape = facts.shapes[graph.inputs[i]];
     if (!shape) throw UnsupportedError("the shape of input \"" + value.name + "\" is not known");
     if (i < probe.inputs.size() && probe.inputs[i].value) {
       inputs.push_back(at::full(*shape, *probe.inputs[i].value, scalar_type_of(value.dtype)));

@@ -7,10 +7,9 @@
 
 #include "parsimony/api/blame.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"
-#include "parsimony/torch_io/preserved.h"
 #include "parsimony/torch_io/prove.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/read.h"

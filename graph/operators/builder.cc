@@ -12,7 +12,7 @@ int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
   if (dim < 0 || static_cast<size_t>(dim) >= shape->size()) {
     throw errors::ranks_do_not_fit();
   }
-  return (*shape)[static_cast<size_t>(dim)];
+  return (*shape)[dim];
 }
 
 int FactorBuilder::letter(int64_t size, std::string name) {
@@ -24,7 +24,7 @@ void FactorBuilder::term(ValueId value, int dim, std::span<const int> letters) {
   size_of_dim(value, dim);  // there is one
   Term term{value, dim, {}};
   for (const int l : letters) {
-    if (factors_.letters[static_cast<size_t>(l)].size != 1) term.letters.push_back(l);
+    if (factors_.letters[l].size != 1) term.letters.push_back(l);
   }
   if (!term.letters.empty()) factors_.terms.push_back(std::move(term));
 }
@@ -120,7 +120,7 @@ void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begi
       patch_factor(view, concat.input(piece), to.ints[0], name)) {
     return;
   }
-  const auto id = static_cast<NodeId>(&concat.node() - concat.graph().nodes.data());
+  const auto id = concat.graph().nodes.id_of(concat.node());
   view.set_input_of(id, piece, name, now, to);
 }
 

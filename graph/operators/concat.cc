@@ -55,7 +55,7 @@ Factors factor_concat(const NodeView& view) {
   }
   int64_t begin = 0;
   for (const int i : operands) {
-    const int64_t size = known_shape(view, i)[static_cast<size_t>(axis)];
+    const int64_t size = known_shape(view, i)[axis];
     builder.map(view.input(i), axis, y, axis, {{0, begin, size}});
     begin += size;
   }

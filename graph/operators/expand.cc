@@ -58,7 +58,7 @@ void patch_expand(PatchView& view) {
   for (size_t i = 0; i < tail.size(); ++i) {
     const std::ptrdiff_t in_x =
         std::ssize(*x) - (std::ssize(tail) - static_cast<std::ptrdiff_t>(i));
-    const bool carried = in_x >= 0 && (*x)[static_cast<size_t>(in_x)] == tail[i];
+    const bool carried = in_x >= 0 && (*x)[in_x] == tail[i];
     right[i] = asked->ints[i] == tail[i] || (asked->ints[i] == 1 && carried);
   }
   patch_shape_operand(view, 1, "shape", tail, right);

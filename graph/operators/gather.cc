@@ -46,7 +46,7 @@ Factors factor_gather(const NodeView& view) {
   for (int d = 0; d < rank; ++d) {
     if (d != axis) builder.tie(x, d, y, d < axis ? d : d + index_rank - 1);
   }
-  const int64_t size = known_shape(view, 0)[static_cast<size_t>(axis)];
+  const int64_t size = known_shape(view, 0)[axis];
   const HostTensor* fixed = fixed_indices(view);
   if (fixed == nullptr) {
     builder.pin(x, axis, "indexed by data, or at one place");
@@ -78,11 +78,11 @@ void patch_gather(PatchView& view) {
   const auto* kept_x = view.kept(view.before.input(0), axis);
   const auto* kept_y = view.kept(view.before.output(0), axis);
   if (kept_x == nullptr && kept_y == nullptr) return;
-  const int64_t size = known_shape(view.before, 0)[static_cast<size_t>(axis)];
+  const int64_t size = known_shape(view.before, 0)[axis];
   HostTensor to = HostTensor::vector({}, fixed->dtype);
   for (int64_t i = 0; i < fixed->count(); ++i) {
     if (kept_y != nullptr && !std::binary_search(kept_y->begin(), kept_y->end(), i)) continue;
-    int64_t at = fixed->ints[static_cast<size_t>(i)];
+    int64_t at = fixed->ints[i];
     if (at < 0) at += size;
     if (kept_x != nullptr)
       at = std::lower_bound(kept_x->begin(), kept_x->end(), at) - kept_x->begin();

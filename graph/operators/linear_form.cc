@@ -68,7 +68,7 @@ const Alternative* form_of(const Node& node, int operand, size_t rank) {
     for (size_t i = 0; i < form.inputs.size(); ++i) {
       fits = fits && (form.inputs[i].optional || present(i));
     }
-    if (fits && !layout(form, node, form.inputs[static_cast<size_t>(operand)], rank).empty()) {
+    if (fits && !layout(form, node, form.inputs[operand], rank).empty()) {
       return &form;
     }
   }
@@ -92,7 +92,7 @@ std::vector<int> weight_operands(const Node& node) {
   const unsigned weights = schema_of(node).linear.weights;
   for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
     const bool may_be = i < 32 && (weights >> i & 1U) != 0;
-    if (may_be && node.inputs[static_cast<size_t>(i)] != kNone) operands.push_back(i);
+    if (may_be && node.inputs[i] != kNone) operands.push_back(i);
   }
   return operands;
 }
@@ -117,9 +117,9 @@ std::optional<LinearForm> linear_form(const Node& node, int weight, size_t rank)
                     .kernel = {},
                     .groups = groups_of(node, *form),
                     .plain = linear.plain};
-  const Operand& data = form->inputs[static_cast<size_t>(result.data)];
+  const Operand& data = form->inputs[result.data];
   const Operand& answer = form->outputs[0];
-  const auto dims = layout(*form, node, form->inputs[static_cast<size_t>(weight)], rank);
+  const auto dims = layout(*form, node, form->inputs[weight], rank);
   for (size_t d = 0; d < dims.size(); ++d) {
     const auto axis = static_cast<int>(d);
     bool summed = false;
@@ -145,9 +145,9 @@ std::optional<LinearForm> linear_form(const Node& node, int weight, size_t rank)
 std::optional<int> axis_along(const Node& node, int operand, int along, size_t rank) {
   const Alternative* form = form_of(node, operand, rank);
   if (form == nullptr || along < 0 || static_cast<size_t>(along) >= form->inputs.size()) return {};
-  const auto& vector = form->inputs[static_cast<size_t>(along)].dims;
+  const auto& vector = form->inputs[along].dims;
   if (vector.size() != 1) return {};
-  const auto dims = layout(*form, node, form->inputs[static_cast<size_t>(operand)], rank);
+  const auto dims = layout(*form, node, form->inputs[operand], rank);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d]->letters == vector[0].letters) return static_cast<int>(d);
   }

@@ -7,30 +7,24 @@
 
 namespace parsimony {
 
-ValueId NodeView::input(int i) const {
-  return i < inputs() ? node_.inputs[static_cast<size_t>(i)] : kNone;
-}
+ValueId NodeView::input(int i) const { return i < inputs() ? node_.inputs[i] : kNone; }
 
-ValueId NodeView::output(int i) const {
-  return i < outputs() ? node_.outputs[static_cast<size_t>(i)] : kNone;
-}
+ValueId NodeView::output(int i) const { return i < outputs() ? node_.outputs[i] : kNone; }
 
 const Shape* NodeView::shape(ValueId value) const {
   if (value == kNone) return nullptr;
-  const auto& shape = facts_.shapes[static_cast<size_t>(value)];
+  const auto& shape = facts_.shapes[value];
   return shape ? &*shape : nullptr;
 }
 
 const HostTensor* NodeView::constant(int i) const {
   const ValueId value = input(i);
   if (value == kNone) return nullptr;
-  const auto& constant = facts_.constants[static_cast<size_t>(value)];
+  const auto& constant = facts_.constants[value];
   return constant ? &*constant : nullptr;
 }
 
-bool NodeView::computed(ValueId value) const {
-  return value != kNone && facts_.computed[static_cast<size_t>(value)];
-}
+bool NodeView::computed(ValueId value) const { return value != kNone && facts_.computed[value]; }
 
 bool NodeView::has_unknown_shape() const {
   const auto unknown = [&](ValueId value) { return value != kNone && shape(value) == nullptr; };

@@ -18,7 +18,7 @@ bool is_weight(const Graph& graph, const Value& value) {
 bool is_gain_of_statistics(const Node& node, ValueId value) {
   const Norm& norm = schema_of(node).norm;
   return norm.statistics >= 0 && std::ssize(node.inputs) > norm.gain &&
-         node.inputs[static_cast<size_t>(norm.gain)] == value;
+         node.inputs[norm.gain] == value;
 }
 
 bool is_statistic(const Node& node, int input) {
@@ -26,19 +26,19 @@ bool is_statistic(const Node& node, int input) {
   return first >= 0 && input >= first;
 }
 
-std::vector<bool> made_of_weights(const Graph& graph, const std::vector<bool>& also) {
-  std::vector<bool> made(graph.values.size(), false);
-  for (size_t v = 0; v < made.size(); ++v) {
+IdVector<ValueId, bool> made_of_weights(const Graph& graph, const IdVector<ValueId, bool>& also) {
+  IdVector<ValueId, bool> made(graph.values.size(), false);
+  for (const ValueId v : made.ids()) {
     made[v] = graph.values[v].weight != kNone || (!also.empty() && also[v]);
   }
-  const auto is_made = [&](ValueId v) { return v == kNone || made[static_cast<size_t>(v)]; };
+  const auto is_made = [&](ValueId v) { return v == kNone || made[v]; };
   for (const Node& node : graph.nodes) {
     // A branch may hand on what is no weight; where a weight is taken apart may depend on sizes.
     if (node.inputs.empty() || node.has_subgraph) continue;
     const auto end = has_trait(node, kTakesApart) ? node.inputs.begin() + 1 : node.inputs.end();
     if (!std::all_of(node.inputs.begin(), end, is_made)) continue;
     for (const ValueId out : node.outputs) {
-      if (out != kNone) made[static_cast<size_t>(out)] = true;
+      if (out != kNone) made[out] = true;
     }
   }
   return made;

@@ -1,8 +1,6 @@
 // What the operands of a node are to it, and which values are made of weights.
 #pragma once
 
-#include <vector>
-
 #include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
@@ -19,6 +17,7 @@ bool is_statistic(const Node& node, int input);
 
 /// Per value: it is a weight or made of weights alone, whatever pieces of it are taken. `also`
 /// counts as weights; may be empty.
-std::vector<bool> made_of_weights(const Graph& graph, const std::vector<bool>& also = {});
+IdVector<ValueId, bool> made_of_weights(const Graph& graph,
+                                        const IdVector<ValueId, bool>& also = {});
 
 }  // namespace parsimony

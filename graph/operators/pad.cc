@@ -46,8 +46,8 @@ std::optional<Pads> pads_of(const NodeView& view, size_t rank) {
   }
   Pads pads{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
   for (size_t i = 0; i < axes->size(); ++i) {
-    pads.before[static_cast<size_t>((*axes)[i])] = (*list)[i];
-    pads.after[static_cast<size_t>((*axes)[i])] = (*list)[i + axes->size()];
+    pads.before[(*axes)[i]] = (*list)[i];
+    pads.after[(*axes)[i]] = (*list)[i + axes->size()];
   }
   return pads;
 }

@@ -9,7 +9,7 @@ namespace {
 
 int64_t distinct_coordinates(const std::vector<int64_t>& kept, int64_t stride, int64_t size) {
   std::vector<bool> seen(static_cast<size_t>(size), false);
-  for (const int64_t index : kept) seen[static_cast<size_t>((index / stride) % size)] = true;
+  for (const int64_t index : kept) seen[(index / stride) % size] = true;
   return std::count(seen.begin(), seen.end(), true);
 }
 
@@ -18,18 +18,18 @@ int64_t distinct_coordinates(const std::vector<int64_t>& kept, int64_t stride, i
 void PatchView::set_attribute(std::string_view name, const std::vector<int64_t>& from,
                               const std::vector<int64_t>& to) {
   if (from == to) return;
-  const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
+  const auto id = before.graph().nodes.id_of(before.node());
   patches_.push_back({id, -1, std::string(name), HostTensor::vector(from), HostTensor::vector(to)});
 }
 
 void PatchView::set_number(std::string_view name, double from, double to) {
-  const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
+  const auto id = before.graph().nodes.id_of(before.node());
   const auto number = [](double value) { return HostTensor{DType::kFloat32, {}, {}, {value}}; };
   patches_.push_back({id, -1, std::string(name), number(from), number(to)});
 }
 
 void PatchView::set_input(int input, std::string_view name, const HostTensor& to) {
-  const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
+  const auto id = before.graph().nodes.id_of(before.node());
   const HostTensor* from = before.constant(input);
   set_input_of(id, input, name, from == nullptr ? HostTensor::vector({}) : *from, to);
 }

@@ -16,8 +16,7 @@ std::optional<std::vector<bool>> reduced(const NodeView& view, size_t rank) {
     return std::vector<bool>(rank, view.attr("noop_with_empty_axes", 0) == 0);
   }
   std::vector<bool> result(rank, false);
-  for (const int64_t axis : *axes)
-    result[static_cast<size_t>(normal_axis(view, axis, rank))] = true;
+  for (const int64_t axis : *axes) result[normal_axis(view, axis, rank)] = true;
   return result;
 }
 
@@ -70,7 +69,7 @@ Shapes infer_arg(const NodeView& view) {
   const int axis = normal_axis(view, view.attr("axis", 0), x->size());
   Shape y = *x;
   if (view.attr("keepdims", 1) != 0) {
-    y[static_cast<size_t>(axis)] = 1;
+    y[axis] = 1;
   } else {
     y.erase(y.begin() + axis);
   }
@@ -84,8 +83,7 @@ Shapes infer_top_k(const NodeView& view) {
   if (x == nullptr || (k == nullptr && view.find("k") == nullptr)) return shapes;
   Shape y = *x;
   const int axis = normal_axis(view, view.attr("axis", -1), x->size());
-  y[static_cast<size_t>(axis)] =
-      k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
+  y[axis] = k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
   std::fill(shapes.begin(), shapes.end(), y);
   return shapes;
 }

@@ -70,7 +70,7 @@ Factors factor_cum_sum(const NodeView& view) {
   const bool known = axis != nullptr && axis->ints.size() == 1;
   std::vector<bool> positional(rank, !known);
   if (known) {
-    positional[static_cast<size_t>(normal_axis(view, axis->ints[0], rank))] = true;
+    positional[normal_axis(view, axis->ints[0], rank)] = true;
   }
   pass(view, positional, "summed in order", builder);
   return builder.take();

@@ -63,7 +63,7 @@ const notation::Line* compiled(const OpSchema& schema) {
   const OpSchema* const begin = operator_table().data();
   const std::less<> before;  // of pointers, wherever they point
   if (!before(&schema, begin) && before(&schema, begin + operator_table().size())) {
-    return &compiled_lines()[static_cast<size_t>(&schema - begin)];
+    return &compiled_lines()[&schema - begin];
   }
   for (const Added& own : added()) {
     if (&own.schema == &schema) return &own.compiled;

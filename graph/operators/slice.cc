@@ -35,7 +35,7 @@ std::optional<std::vector<Cut>> cuts_of(const NodeView& view, const Shape& x) {
   std::vector<Cut> cuts;
   for (size_t i = 0; i < n; ++i) {
     const int axis = normal_axis(view, axes ? (*axes)[i] : static_cast<int64_t>(i), x.size());
-    const int64_t size = x[static_cast<size_t>(axis)];
+    const int64_t size = x[axis];
     const int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0 || step == std::numeric_limits<int64_t>::min()) {
       throw errors::bad_attribute(label_of(view.graph(), view.node()), "steps",
@@ -82,7 +82,7 @@ Shapes infer_slice(const NodeView& view) {
   const auto cuts = cuts_of(view, *x);
   if (!cuts) return Shapes(1);
   Shape y = *x;
-  for (const Cut& cut : *cuts) y[static_cast<size_t>(cut.axis)] = cut.count;
+  for (const Cut& cut : *cuts) y[cut.axis] = cut.count;
   return {y};
 }
 
@@ -95,17 +95,17 @@ Factors factor_slice(const NodeView& view) {
   if (!cuts) throw errors::computed_from_data("starts or ends");
   std::vector<bool> cut_here(shape.size(), false);
   for (const Cut& cut : *cuts) {
-    if (cut.count == shape[static_cast<size_t>(cut.axis)] && cut.step == 1) continue;
-    cut_here[static_cast<size_t>(cut.axis)] = true;
+    if (cut.count == shape[cut.axis] && cut.step == 1) continue;
+    cut_here[cut.axis] = true;
     if (cut.step == 1) {
       builder.map(x, cut.axis, y, cut.axis, {{cut.start, 0, cut.count}});
       continue;
     }
-    if (turns_round(cut, shape[static_cast<size_t>(cut.axis)])) {
+    if (turns_round(cut, shape[cut.axis])) {
       builder.map(x, cut.axis, y, cut.axis, reversed(cut.count));
       continue;
     }
-    if (takes_turns(cut, shape[static_cast<size_t>(cut.axis)])) {
+    if (takes_turns(cut, shape[cut.axis])) {
       const int turn = builder.letter(cut.count, "turn");
       const int step = builder.letter(cut.step, "step");
       builder.factors().letters.back().pin = "sliced with step " + std::to_string(cut.step);
@@ -133,7 +133,7 @@ void patch_slice(PatchView& view) {
   for (size_t i = 0; i < cuts->size(); ++i) {
     const Cut& cut = (*cuts)[i];
     const auto* kept = view.kept(view.before.input(0), cut.axis);
-    const int64_t size = known_shape(view.before, 0)[static_cast<size_t>(cut.axis)];
+    const int64_t size = known_shape(view.before, 0)[cut.axis];
     if (kept == nullptr) {  // nor do numbers change that were computed from another size
       new_starts[i] = (*starts)[i];
       new_ends[i] = (*ends)[i];
@@ -142,7 +142,7 @@ void patch_slice(PatchView& view) {
     // An end beyond the last index means "to the end", whatever is left.
     const bool open_end = cut.start + cut.count == size && (*ends)[i] > size;
     if (cut.count == size) {
-      const int64_t left = known_shape(view.after, 0)[static_cast<size_t>(cut.axis)];
+      const int64_t left = known_shape(view.after, 0)[cut.axis];
       if (cut.step == 1 && !open_end) new_ends[i] = left;
       if (cut.step < 0 && (*starts)[i] >= 0) new_starts[i] = left - 1;
       continue;

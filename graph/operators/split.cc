@@ -54,10 +54,10 @@ Factors factor_split(const NodeView& view) {
       if (view.output(i) != kNone) builder.term(view.output(i), static_cast<int>(d), {{letter}});
     }
   }
-  const std::vector<int64_t> sizes = sizes_of(view, shape[static_cast<size_t>(axis)]);
+  const std::vector<int64_t> sizes = sizes_of(view, shape[axis]);
   int64_t begin = 0;
   for (int i = 0; i < view.outputs(); ++i) {
-    const int64_t size = sizes[static_cast<size_t>(i)];
+    const int64_t size = sizes[i];
     if (view.output(i) != kNone) builder.map(x, axis, view.output(i), axis, {{begin, 0, size}});
     begin += size;
   }

@@ -21,7 +21,7 @@ Shapes infer_transpose(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   if (x == nullptr) return Shapes(1);
   Shape y;
-  for (const int from : permutation(view, x->size())) y.push_back((*x)[static_cast<size_t>(from)]);
+  for (const int from : permutation(view, x->size())) y.push_back((*x)[from]);
   return {y};
 }
 

@@ -31,12 +31,12 @@ std::vector<float> elements(int64_t count) {
 std::vector<double> reference(const Shape& dims, const Window& window, Power power) {
   int64_t inner = 1;
   for (size_t i = static_cast<size_t>(window.axis) + 1; i < dims.size(); ++i) inner *= dims[i];
-  std::vector<double> sums(static_cast<size_t>(window.end - window.begin));
+  std::vector<double> sums(window.end - window.begin);
   for (int64_t i = 0; i < element_count(dims); ++i) {
-    const int64_t k = i / inner % dims[static_cast<size_t>(window.axis)];
+    const int64_t k = i / inner % dims[window.axis];
     if (k < window.begin || k >= window.end) continue;
     const double x = std::fabs(static_cast<double>(element(i)));
-    sums[static_cast<size_t>(k - window.begin)] += power == Power::kOne ? x : x * x;
+    sums[k - window.begin] += power == Power::kOne ? x : x * x;
   }
   return sums;
 }
@@ -47,7 +47,7 @@ TEST(SliceNorms, EqualTheDefinitionForEveryLayout) {
     Builder b;
     const ValueId w = b.weight("w", elements(element_count(dims)), dims, DType::kFloat32);
     for (int axis = 0; axis < static_cast<int>(dims.size()); ++axis) {
-      const int64_t size = dims[static_cast<size_t>(axis)];
+      const int64_t size = dims[axis];
       for (const Window& window : {Window{axis, 0, size}, Window{axis, size / 3, size}}) {
         for (Power power : {Power::kOne, Power::kTwo}) {
           const std::vector<double> found = slice_norms(weight_of(b, w), window, power);

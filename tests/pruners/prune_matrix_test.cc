@@ -198,7 +198,7 @@ TEST(PruneMatrix, SaysWhyAMatrixKeepsItsElements) {
   OneLayer narrow("MatMul", kEight, {2, 4});
   EXPECT_EQ(narrow.refusal("2:4"), "its input axis of 2 is shorter than a group of 4");
   EXPECT_EQ(narrow.refusal("sparsegpt"), "what its layer reads was not measured");
-  narrow.b.graph.weights[0].dtype = DType::kInt8;
+  narrow.b.graph.weights[WeightId(0)].dtype = DType::kInt8;
   EXPECT_EQ(narrow.refusal("2:4"), "it is stored as int8");
 }
 

@@ -52,7 +52,7 @@ ElementMask rows(const Graph& graph, const std::string& tensor, const std::vecto
   const auto weight = std::find_if(graph.weights.begin(), graph.weights.end(),
                                    [&](const Weight& w) { return w.name == tensor; });
   ElementMask mask{tensor, weight->dims, {}};
-  mask.keep.assign(static_cast<size_t>(weight->count()), 1);
+  mask.keep.assign(weight->count(), 1);
   const int64_t row = weight->count() / weight->dims[0];
   for (const int64_t r : gone) std::fill_n(mask.keep.begin() + r * row, row, uint8_t{0});
   return mask;

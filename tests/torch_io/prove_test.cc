@@ -29,11 +29,11 @@ Graph network(DType type = DType::kFloat32) {
   y.name = "y";
   y.is_input = false;
   y.is_output = true;
-  y.producer = 0;
+  y.producer = NodeId(0);
   graph.values = {x, y};
-  graph.nodes = {{"", "Relu", "", 13, {0}, {1}, {}, false, {}}};
-  graph.inputs = {0};
-  graph.outputs = {1};
+  graph.nodes = {{"", "Relu", "", 13, {ValueId(0)}, {ValueId(1)}, {}, false, {}}};
+  graph.inputs = {ValueId(0)};
+  graph.outputs = {ValueId(1)};
   finish(graph);
   return graph;
 }
@@ -88,10 +88,10 @@ onnx::ModelProto exact_half_model(int width) {
   int shift = 0;
   for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
     shift += 2;
-    std::vector<uint16_t> values(static_cast<size_t>(width) * static_cast<size_t>(width), 0);
+    std::vector<uint16_t> values(static_cast<size_t>(width) * width, 0);
     for (int column = 0; column < width; ++column) {
       const int row = (column + shift) % width;
-      values[static_cast<size_t>(row * width + column)] = column % 2 == 0 ? kTwo : kOne;
+      values[row * width + column] = column % 2 == 0 ? kTwo : kOne;
     }
     weight.clear_int32_data();
     weight.set_raw_data(values.data(), values.size() * sizeof(uint16_t));

@@ -22,9 +22,9 @@ at::Tensor windows(const Call& call) {
   at::Tensor x = executor::padded_for(window, call.in(0), 0);
   const auto rank = index(window.kernel.size());
   for (int64_t i = 0; i < rank; ++i) {
-    const int64_t dilation = window.dilation[position(i)];
-    const int64_t extent = (window.kernel[position(i)] - 1) * dilation + 1;
-    x = x.unfold(2 + i, extent, window.stride[position(i)]).slice(-1, 0, extent, dilation);
+    const int64_t dilation = window.dilation[i];
+    const int64_t extent = (window.kernel[i] - 1) * dilation + 1;
+    x = x.unfold(2 + i, extent, window.stride[i]).slice(-1, 0, extent, dilation);
   }
   Ints order = {0};
   for (int64_t i = 0; i < rank; ++i) order.push_back(2 + i);

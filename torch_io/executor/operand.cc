@@ -33,7 +33,7 @@ at::Tensor conv_operand(const Node& node, const at::Tensor& x, const Shape& kern
   at::Tensor windows = executor::padded_for(window, x, 0);
   const auto spatial = static_cast<int64_t>(window.kernel.size());
   for (int64_t d = 0; d < spatial; ++d) {
-    const auto i = static_cast<size_t>(d);
+    const size_t i = d;
     const int64_t extent = (window.kernel[i] - 1) * window.dilation[i] + 1;
     windows = windows.unfold(2 + d, extent, window.stride[i]);
     windows = windows.slice(-1, 0, extent, window.dilation[i]);

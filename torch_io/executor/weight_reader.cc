@@ -18,7 +18,7 @@ size_t neighbours(const Ints& rows, size_t from) {
 }  // namespace
 
 Ints every_row(const Shape& dims) {
-  Ints rows(dims.empty() ? 1 : position(dims[0]));
+  Ints rows(dims.empty() ? 1 : dims[0]);
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }

@@ -23,8 +23,8 @@ bool fits(const at::Tensor& tensor, int64_t bytes) {
   bool empty = false;
   if (last < 0) return false;
   for (int64_t d = 0; d < tensor.dim(); ++d) {
-    const int64_t size = tensor.sizes()[static_cast<size_t>(d)];
-    const int64_t stride = tensor.strides()[static_cast<size_t>(d)];
+    const int64_t size = tensor.sizes()[d];
+    const int64_t stride = tensor.strides()[d];
     if (size < 0 || stride < 0) return false;
     empty = empty || size == 0;
     if (size > 0 && !add_product(size - 1, stride, last)) return false;

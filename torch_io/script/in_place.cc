@@ -29,7 +29,7 @@ void rename(Binding& binding, ValueId from, ValueId to) {
 void Interpreter::pin_aliases(const std::string& op, ValueId value) {
   const ValueId root = builder_.root(value);
   std::vector<ValueId> values;
-  for (ValueId v = 0; v < static_cast<ValueId>(graph_.values.size()); ++v) {
+  for (const ValueId v : graph_.values.ids()) {
     if (builder_.root(v) == root) values.push_back(v);
   }
   builder_.pin(op, values);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "parsimony/graph/operators/factor.h"
-#include "parsimony/torch_io/script/beside_forward_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"

@@ -9,8 +9,8 @@
 
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/loop/random_state.h"
 #include "parsimony/training/run/run.h"
 
@@ -129,7 +129,7 @@ bool Run::load(const std::string& path, const std::string& identity) {
     if (value.toInt() != kFormat) throw errors::bad_checkpoint(path, "its version is another");
     if (text_at(archive, "identity") != identity) throw errors::other_run(path);
     archive.read("next", value);
-    next_ = static_cast<size_t>(value.toInt());
+    next_ = value.toInt();
     archive.read("shuffle", value);
     shuffle_ = value.toInt();
     archive.read("best", value);

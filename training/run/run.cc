@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "parsimony/report/text.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/run/measured.h"
 #include "parsimony/training/run/sentences.h"
 #include "parsimony/training/statistics/measure.h"
@@ -193,7 +193,7 @@ void Run::epoch(const Step& step) {
   if (worse_ < recipe_.train.early_stop) return;
   say("no better for " + std::to_string(worse_) + " epochs: stopped");
   point_.after = record.score;
-  next_ += static_cast<size_t>(step.epochs - step.epoch - 1);
+  next_ += step.epochs - step.epoch - 1;
 }
 
 /// Of the training data, and of the training so far.

@@ -19,8 +19,7 @@ InputMomentSums::InputMomentSums(const Graph& graph, const std::set<std::string>
     : graph_(graph), made_of_weights_(made_of_weights(graph)) {
   if (wanted.empty()) return;
   const Layers layers(graph);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto node = static_cast<NodeId>(n);
+  for (const NodeId node : graph.nodes.ids()) {
     if (!layers.contains(node)) continue;
     for (const ValueId matrix : layers.weights(node)) {
       if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add_layer(node, matrix);
@@ -32,21 +31,18 @@ void InputMomentSums::add_layer(NodeId id, ValueId matrix) {
   const Node& node = graph_.node(id);
   const Weight& weight = graph_.weight(graph_.value(matrix).weight);
   const std::vector<int> operands = weight_operands(node);
-  const auto made = [&](int i) {
-    return made_of_weights_[static_cast<size_t>(node.inputs[static_cast<size_t>(i)])];
-  };
+  const auto made = [&](int i) { return made_of_weights_[static_cast<size_t>(node.inputs[i])]; };
   const auto operand = std::find_if(operands.begin(), operands.end(), made);
   if (operand == operands.end()) return;
   const auto form = linear_form(node, *operand, weight.dims.size());
   if (!form) return;
   const bool recurrent = form->kind == LinearKind::kRecurrence;
-  if (recurrent && node.inputs[static_cast<size_t>(*operand)] != matrix) {
+  if (recurrent && node.inputs[*operand] != matrix) {
     return;  // what the recurrent one reads is no value of the graph
   }
   if (!recurrent && !form->plain) return;
   if (form->kind == LinearKind::kMatrixProduct && weight.dims.size() != 2) return;
-  layers_[node.inputs[static_cast<size_t>(form->data)]].push_back(
-      {id, form->data, &weight, form->kind});
+  layers_[node.inputs[form->data]].push_back({id, form->data, &weight, form->kind});
   sums_[weight.name];
 }
 

@@ -45,7 +45,7 @@ class InputMomentSums {
   at::Tensor operand(const Layer& layer, const at::Tensor& x) const;
 
   const Graph& graph_;
-  const std::vector<bool> made_of_weights_;  ///< per value
+  const IdVector<ValueId, bool> made_of_weights_;
   std::map<ValueId, std::vector<Layer>> layers_;
   std::map<std::string, Sums> sums_;
 };
