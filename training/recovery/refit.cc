@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/speedup/least_squares.h"
 #include "parsimony/torch_io/executor/graph_module.h"
@@ -151,12 +152,7 @@ class Refit {
     if (layer.norm == kNone) return at::ones({out}, at::kDouble);
     const Graph& graph = small_.graph();
     const Node& norm = graph.node(layer.norm);
-    double epsilon = 1e-5;
-    for (const auto& [name, value] : norm.attributes) {
-      if (name == "epsilon" && std::holds_alternative<double>(value)) {
-        epsilon = std::get<double>(value);
-      }
-    }
+    const double epsilon = attr(norm, "epsilon", 1e-5);
     return wide(weight_at(graph, norm, 1)) / (wide(weight_at(graph, norm, 4)) + epsilon).sqrt();
   }
 
