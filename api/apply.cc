@@ -2,7 +2,10 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "parsimony/graph/graph_editor.h"
 
@@ -12,33 +15,39 @@ namespace {
 
 using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
-/// Makes the plan's changes on the graph alone: which shapes become others?
-ShapeChanges try_out(const Plan& plan, const Graph& graph, const Probe& probe) {
-  GraphEditor trial(graph);
-  replay(plan, trial);
-  Facts before = infer(graph, probe);
-  Facts after = infer(trial.graph(), probe);
+using Shapes = std::vector<std::optional<Shape>>;
+
+/// Replays the plan and brings declared shapes up to date. `after` may know fewer values.
+void carry_out(const Plan& plan, const Graph& graph, const Shapes& before, const Shapes& after,
+               ModelEditor& editor) {
   ShapeChanges changes;
-  changes.reserve(graph.values.size());
-  for (size_t v = 0; v < graph.values.size(); ++v) {
-    auto& was = before.shapes[v];
-    auto& is = after.shapes[v];
+  for (size_t v = 0; v < std::min(graph.values.size(), after.size()); ++v) {
+    const auto& was = before[v];
+    const auto& is = after[v];
     if (!was || !is || *was == *is) continue;
-    changes.emplace(graph.values[v].name, ShapeChange{std::move(*was), std::move(*is)});
+    changes.emplace(graph.values[v].name, ShapeChange{*was, *is});
   }
-  return changes;
+  replay(plan, editor);
+  editor.update_shapes([&](std::string_view name) -> std::optional<ShapeChange> {
+    const auto it = changes.find(name);
+    return it == changes.end() ? std::nullopt : std::optional(it->second);
+  });
 }
 
 }  // namespace
 
 void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor) {
   if (plan.empty()) return;
-  const ShapeChanges changes = try_out(plan, graph, probe);
-  replay(plan, editor);
-  editor.update_shapes([&](std::string_view name) -> std::optional<ShapeChange> {
-    const auto it = changes.find(name);
-    return it == changes.end() ? std::nullopt : std::optional(it->second);
-  });
+  GraphEditor trial(graph);
+  replay(plan, trial);
+  const Facts before = infer(graph, probe);
+  const Facts after = infer(trial.graph(), probe);
+  carry_out(plan, graph, before.shapes, after.shapes, editor);
+}
+
+void apply_plan(const Pruning& pruning, const Graph& graph, ModelEditor& editor) {
+  if (pruning.plan.empty()) return;
+  carry_out(pruning.plan, graph, pruning.analysis.facts.shapes, pruning.small_shapes, editor);
 }
 
 }  // namespace parsimony

@@ -69,12 +69,10 @@ NodeId renumbered(const std::vector<NodeId>& numbers, NodeId node) {
 
 class DepthPlanner {
  public:
-  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options,
-               const DepthOptions& depth)
+  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options)
       : graph_(graph),
         config_(config),
         options_(options),
-        depth_(depth),
         settings_(options.settings ? *options.settings : resolve(config, graph)) {
     for (const Request& request : settings_.requests) {
       if (request.budget == Budget::kLatency) throw errors::depth_of_latency();
@@ -86,7 +84,7 @@ class DepthPlanner {
   }
 
   DepthPruning run() {
-    const bool choose = depth_.request.kind == DepthRequest::Kind::kAuto;
+    const bool choose = options_.depth->kind == DepthRequest::Kind::kAuto;
     if (choose && !asks_for_amount()) throw errors::depth_without_budget();
     describe_blocks();
     const size_t wanted = choose ? 0 : count();
@@ -108,15 +106,15 @@ class DepthPlanner {
 
   size_t count() const {
     const size_t free = blocks_.size() - excluded();
-    if (depth_.request.kind == DepthRequest::Kind::kShare) {
+    if (options_.depth->kind == DepthRequest::Kind::kShare) {
       return std::min(free,
                       static_cast<size_t>(std::floor(
-                          depth_.request.share * static_cast<double>(blocks_.size()) + kSlack)));
+                          options_.depth->share * static_cast<double>(blocks_.size()) + kSlack)));
     }
-    if (depth_.request.count > static_cast<int64_t>(free)) {
-      throw errors::too_few_blocks(depth_.request.count, blocks_.size(), excluded());
+    if (options_.depth->count > static_cast<int64_t>(free)) {
+      throw errors::too_few_blocks(options_.depth->count, blocks_.size(), excluded());
     }
-    return static_cast<size_t>(depth_.request.count);
+    return static_cast<size_t>(options_.depth->count);
   }
 
   void describe_blocks() {
@@ -133,9 +131,9 @@ class DepthPlanner {
   /// The blocks that may go, those of least influence first.
   void rank() {
     if (blocks_.empty()) return;
-    if (depth_.progress) depth_.progress("blocks");
+    if (options_.progress) options_.progress("blocks");
     const auto begin = std::chrono::steady_clock::now();
-    const std::vector<double> influences = depth_.influence(graph_, blocks_);
+    const std::vector<double> influences = options_.influence(graph_, blocks_);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     seconds_ = passed.count();
     for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -158,23 +156,15 @@ class DepthPlanner {
   }
 
   Reduced reduced(const std::vector<PlanBlock>& blocks) const {
-    Reduced result{graph_, settings_};
-    for (const PlanBlock& block : blocks) {
-      NodeId add = kNone;
-      for (size_t n = 0; n < result.graph.nodes.size(); ++n) {
-        if (key_of(result.graph, result.graph.nodes[n]) == block.add) add = static_cast<NodeId>(n);
-      }
-      const std::vector<NodeId> numbers = bypass(result.graph, add, block.kept_input);
-      std::vector<LayerSetting> layers(result.graph.nodes.size());
-      for (size_t n = 0; n < numbers.size(); ++n) {
-        if (numbers[n] != kNone) {
-          layers[static_cast<size_t>(numbers[n])] = result.settings.layers[n];
-        }
-      }
-      result.settings.layers = std::move(layers);
-      for (Request& request : result.settings.requests) {
-        request.aligned_with = renumbered(numbers, request.aligned_with);
-      }
+    auto [graph, numbers] = without_blocks(graph_, blocks);
+    Reduced result{std::move(graph), settings_};
+    std::vector<LayerSetting> layers(result.graph.nodes.size());
+    for (size_t n = 0; n < numbers.size(); ++n) {
+      if (numbers[n] != kNone) layers[static_cast<size_t>(numbers[n])] = settings_.layers[n];
+    }
+    result.settings.layers = std::move(layers);
+    for (Request& request : result.settings.requests) {
+      request.aligned_with = renumbered(numbers, request.aligned_with);
     }
     return result;
   }
@@ -237,13 +227,13 @@ class DepthPlanner {
     std::optional<Planned> chosen;
     size_t at = 0;
     for (size_t k = 0; k <= order_.size(); ++k) {
-      if (depth_.progress) depth_.progress(std::to_string(k) + " blocks less");
+      if (options_.progress) options_.progress(std::to_string(k) + " blocks less");
       Planned next = planned(k);
       DepthCandidate candidate;
       candidate.removed = static_cast<int>(k);
       candidate.cost = next.result.pruning.small;
       candidate.met = meets(candidate.cost);
-      candidate.error = depth_.error(next.result.pruning.plan);
+      candidate.error = options_.error(next.result.pruning.plan);
       const bool last = next.blocks_suffice;
       if (!chosen || better(candidate, report_.candidates[at])) {
         chosen = std::move(next);
@@ -273,7 +263,6 @@ class DepthPlanner {
   const Graph& graph_;
   const ConfigList& config_;
   const PruneOptions& options_;
-  const DepthOptions& depth_;
   const Settings settings_;
   Facts sample_;
   Cost dense_;
@@ -317,9 +306,24 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
 }
 
-DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options,
-                        const DepthOptions& depth) {
-  return DepthPlanner(graph, config, options, depth).run();
+std::pair<Graph, std::vector<NodeId>> without_blocks(const Graph& graph,
+                                                     const std::vector<PlanBlock>& blocks) {
+  Graph less = graph;
+  std::vector<NodeId> numbers(graph.nodes.size());
+  std::iota(numbers.begin(), numbers.end(), NodeId{0});
+  for (const PlanBlock& block : blocks) {
+    NodeId add = kNone;
+    for (size_t n = 0; n < less.nodes.size(); ++n) {
+      if (key_of(less, less.nodes[n]) == block.add) add = static_cast<NodeId>(n);
+    }
+    const std::vector<NodeId> step = bypass(less, add, block.kept_input);
+    for (NodeId& number : numbers) number = renumbered(step, number);
+  }
+  return {std::move(less), std::move(numbers)};
+}
+
+DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options) {
+  return DepthPlanner(graph, config, options).run();
 }
 
 }  // namespace parsimony

@@ -36,4 +36,17 @@ UnsupportedError exact_scales() {
       "--rescale changes numbers that --constants exact computes with; use one of them");
 }
 
+UnsupportedError recovery_of_exact() {
+  return UnsupportedError(
+      "--recover changes the values that --constants exact computes; use one of them");
+}
+
+VerificationError not_proven(std::string_view worst, std::string_view guilty) {
+  const std::string where =
+      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
+                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
+  return VerificationError("verification failed: " + std::string(worst) + ". " + where +
+                           " Nothing was changed or written.");
+}
+
 }  // namespace parsimony::errors

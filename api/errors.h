@@ -17,5 +17,9 @@ ConfigError depth_without_budget();
 UnsupportedError depth_of_latency();
 /// What --constants exact folds was computed with the scales as they were.
 UnsupportedError exact_scales();
+/// Recovery changes what --constants exact has computed.
+UnsupportedError recovery_of_exact();
+/// `worst` is of to_text(OutputDifference); `guilty` a group, or empty.
+VerificationError not_proven(std::string_view worst, std::string_view guilty);
 
 }  // namespace parsimony::errors

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "parsimony/cli/errors.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
 
 namespace parsimony::cli {
@@ -45,12 +44,11 @@ CalibrationOrder resolved(CalibrationOrder given, const ConfigList& config) {
   return given;
 }
 
-Measurement measurement(const CalibrationOrder& order, std::optional<int> threads) {
+Measurement measurement(const CalibrationOrder& order, const LazyTorch& torch) {
   if (order.data.empty()) return {};
-  return [order, threads](const Graph& graph, const Facts& facts, const Coupling& coupling,
-                          const Needs& needs) {
-    torch_component().choose_threads(threads);
-    return torch_component().measure(graph, facts, coupling, needs, order);
+  return [order, &torch](const Graph& graph, const Facts& facts, const Coupling& coupling,
+                         const Needs& needs) {
+    return torch.loaded().measure(graph, facts, coupling, needs, order);
   };
 }
 

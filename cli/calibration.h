@@ -2,9 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 
 #include "parsimony/cli/calibration_order.h"
+#include "parsimony/cli/torch_component.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/pruners/statistics.h"
 
@@ -16,7 +16,7 @@ void add_calibration_options(CLI::App& command, CalibrationOrder& order);
 /// @throws ConfigError if the options contradict each other
 CalibrationOrder resolved(CalibrationOrder given, const ConfigList& config);
 
-/// Has the libtorch component measure with these data; empty if there are none.
-Measurement measurement(const CalibrationOrder& order, std::optional<int> threads);
+/// Has libtorch, which must outlive it, measure with these data; empty if there are none.
+Measurement measurement(const CalibrationOrder& order, const LazyTorch& torch);
 
 }  // namespace parsimony::cli

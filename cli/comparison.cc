@@ -1,6 +1,5 @@
 #include "parsimony/cli/comparison.h"
 
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/runtime/random_inputs.h"
 
 namespace parsimony::cli {
@@ -20,10 +19,10 @@ ErrorData random_data(const Graph& graph, const RandomOrder& order) {
 }  // namespace
 
 NetworkComparison compare_with(const Graph& original, const CalibrationOrder& data,
-                               const RandomOrder& random) {
-  TorchComponent& torch = torch_component();
-  return {original, [&torch](const Graph& graph) { return torch.runner(graph); },
-          data.data.empty() ? random_data(original, random) : torch.samples(original, data)};
+                               const RandomOrder& random, LazyTorch& torch) {
+  return {
+      original, torch,
+      data.data.empty() ? random_data(original, random) : torch.loaded().samples(original, data)};
 }
 
 }  // namespace parsimony::cli

@@ -6,6 +6,7 @@
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/cli/calibration_order.h"
+#include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/input_spec.h"
 
 namespace parsimony::cli {
@@ -17,10 +18,11 @@ struct RandomOrder {
   uint64_t seed = 1;
 };
 
-/// Runs `original` on the calibration data, or without any on random inputs.
+/// Runs `original` on the calibration data, or without any on random inputs. `torch` must outlive
+/// the comparison.
 /// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if libtorch cannot run
 /// it
 NetworkComparison compare_with(const Graph& original, const CalibrationOrder& data,
-                               const RandomOrder& random);
+                               const RandomOrder& random, LazyTorch& torch);
 
 }  // namespace parsimony::cli

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
+#include "parsimony/api/reference.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/machine/cores.h"
 #include "parsimony/machine/errors.h"
+#include "parsimony/onnx_io/graph_file.h"
 #include "parsimony/runtime/onnx_runtime.h"
 
 namespace parsimony::cli {
@@ -31,18 +34,36 @@ int choose_threads(bool with_torch, std::optional<int> wanted) {
   return wanted.value_or(machine::these_cores().usable());
 }
 
-Engine torch_engine() {
-  return {kTorch, torch_component().version(), {}, [](Model& model) { return model.runner(); }};
-}
+class OnnxRuntimeEngine final : public Engine {
+ public:
+  OnnxRuntimeEngine(runtime::OnnxRuntime library, int threads)
+      : library_(std::move(library)), options_{.threads = threads} {}
 
-Engine onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads) {
-  return {kOnnxRuntime, library.version(), library.path(), [library, threads](Model& model) {
-            if (model.graph().format != "onnx") throw errors::onnx_only(model.path());
-            return library.open(model.path(), {.threads = threads});
-          }};
-}
+  std::string name() const override { return kOnnxRuntime; }
+  std::string version() const override { return library_.version(); }
+  std::string path() const override { return library_.path(); }
+
+  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
+    return options.file ? library_.open(options.file(), options_)
+                        : library_.open_bytes(onnx_io::to_onnx(graph), options_);
+  }
+
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+                                       const OpenOptions& options) override {
+    if (mixes(plan) || !options.file) throw errors::not_maskable();
+    return open(graph, options);
+  }
+
+ private:
+  runtime::OnnxRuntime library_;
+  runtime::OnnxRuntime::Options options_;
+};
 
 }  // namespace
+
+std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads) {
+  return std::make_unique<OnnxRuntimeEngine>(library, threads);
+}
 
 void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads) {
   command
@@ -84,7 +105,7 @@ Engines find_engines(const EngineOptions& options) {
     }
   }
   engines.threads = choose_threads(with_torch, options.threads);
-  if (with_torch) engines.found.push_back(torch_engine());
+  if (with_torch) engines.found.push_back(std::make_unique<LazyTorch>(engines.threads));
   if (library) engines.found.push_back(onnx_runtime_engine(*library, engines.threads));
   return engines;
 }

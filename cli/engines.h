@@ -2,14 +2,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "parsimony/api/executable.h"
-#include "parsimony/api/model.h"
+#include "parsimony/runtime/engine.h"
+#include "parsimony/runtime/onnx_runtime.h"
 
 namespace parsimony::cli {
 
@@ -19,19 +18,14 @@ struct EngineOptions {
   std::optional<int> threads;  ///< of every engine; empty: what `doctor` finds best
 };
 
-struct Engine {
-  std::string name;
-  std::string version;
-  std::string path;
-  /// @throws UnsupportedError, saying why, if it does not run the model
-  std::function<std::unique_ptr<Executable>(Model&)> open;
-};
-
 struct Engines {
-  std::vector<Engine> found;
+  std::vector<std::unique_ptr<Engine>> found;
   std::vector<std::string> notes;  ///< on those of "all" that were not found
   int threads = 1;
 };
+
+/// ONNX Runtime. It reads files; a graph that has none is written as ONNX first.
+std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads);
 
 /// Adds --engine, --onnxruntime and, as `threads`, --threads.
 void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads);

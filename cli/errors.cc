@@ -59,11 +59,6 @@ ConfigError depth_without_data() {
       "give --calibration, for example cifar10:DIR");
 }
 
-UnsupportedError recovery_of_exact() {
-  return UnsupportedError(
-      "--recover changes the values that --constants exact computes; use one of them");
-}
-
 ConfigError both_asked(std::string_view option) {
   return ConfigError("prune: " + std::string(option) +
                      " is for pruning without a config file; with --config, write it there");
@@ -160,23 +155,15 @@ UnsupportedError no_torchscript(std::string_view path) {
                           "model is pruned as it is");
 }
 
-UnsupportedError onnx_only(std::string_view path) {
-  return UnsupportedError("ONNX Runtime runs ONNX files only, and " + std::string(path) +
-                          " is TorchScript");
+UnsupportedError not_maskable() {
+  return UnsupportedError(
+      "a group passes a mixing operator, which ONNX Runtime cannot mask; --engine executor can");
 }
 
 UnsupportedError nothing_runs(std::span<const std::string> reasons) {
   std::string text = "bench: no engine runs any of the models";
   for (const std::string& reason : reasons) text += "\n  " + reason;
   return UnsupportedError(text);
-}
-
-VerificationError not_proven(std::string_view worst, std::string_view guilty) {
-  const std::string where =
-      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
-                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
-  return VerificationError("verification failed: " + std::string(worst) + ". " + where +
-                           " No file was written.");
 }
 
 }  // namespace parsimony::cli::errors

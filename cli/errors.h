@@ -21,8 +21,6 @@ ConfigError nothing_asked();
 ConfigError recovery_without_data();
 /// --layers ranks blocks by data, and none were named.
 ConfigError depth_without_data();
-/// --recover changes what --constants exact has just made exact.
-UnsupportedError recovery_of_exact();
 /// `option` says how calibration data are read, and there are none.
 ConfigError no_calibration(std::string_view option);
 /// --mean and --std come together, with one number for each channel.
@@ -55,11 +53,11 @@ ConfigError unknown_engine(std::string_view name, std::span<const std::string> k
 ConfigError bad_batch(std::string_view found);
 /// `export` was given what is no TorchScript.
 UnsupportedError no_torchscript(std::string_view path);
-UnsupportedError onnx_only(std::string_view path);
+/// ONNX Runtime has no masks of its own.
+UnsupportedError not_maskable();
 /// `reasons`: one for each model and engine.
 UnsupportedError nothing_runs(std::span<const std::string> reasons);
 
 /// `guilty` may be empty: the fault is not in any group.
-VerificationError not_proven(std::string_view worst, std::string_view guilty);
 
 }  // namespace parsimony::cli::errors

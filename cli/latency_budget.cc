@@ -12,7 +12,6 @@
 #include "parsimony/graph/files.h"
 #include "parsimony/graph/sha256.h"
 #include "parsimony/machine/processor.h"
-#include "parsimony/onnx_io/graph_file.h"
 #include "parsimony/runtime/onnx_runtime.h"
 
 namespace parsimony::cli {
@@ -64,31 +63,25 @@ LatencyWorkshop::LatencyWorkshop(const LatencyBudgetArguments& arguments,
                                  std::optional<int> threads, std::vector<InputSpec> specs)
     : batch_(arguments.batch) {
   const std::vector<std::string> known = {kTorch, kOnnxRuntime};
-  OpenGraph open;
   if (arguments.engine == kTorch) {
-    TorchComponent& torch = torch_component();
-    file_.threads = torch.choose_threads(threads);
-    file_.engine = std::string(kTorch) + " " + torch.version();
-    open = [&torch](const Graph& graph) { return torch.runner(graph); };
+    file_.threads = torch_component().choose_threads(threads);
+    engine_ = std::make_unique<LazyTorch>(file_.threads);
   } else if (arguments.engine == kOnnxRuntime) {
-    const runtime::OnnxRuntime library = runtime::find_onnx_runtime(arguments.onnxruntime);
     file_.threads = threads.value_or(1);
-    file_.engine = std::string(kOnnxRuntime) + " " + library.version();
-    open = [library, count = file_.threads](const Graph& graph) {
-      return library.open_bytes(onnx_io::to_onnx(graph), {.threads = count});
-    };
+    engine_ = onnx_runtime_engine(runtime::find_onnx_runtime(arguments.onnxruntime), file_.threads);
   } else {
     throw errors::unknown_engine(arguments.engine, known);
   }
+  file_.engine = engine_->name() + " " + engine_->version();
   file_.machine = machine::this_processor().model;
   named_ = !arguments.table.empty();
   path_ = named_ ? arguments.table : cached_path(file_);
   if (fs::exists(path_)) file_.tables = read_latency_file(path_, file_, named_);
   known_ = file_.tables.size();
-  meter_ = std::make_unique<EngineMeter>(
-      std::move(open), MeterOptions{std::move(specs), arguments.batch},
-      file_.threads == 1 ? machine::Clock(thread_seconds)
-                         : machine::Clock(machine::steady_seconds));
+  meter_ =
+      std::make_unique<EngineMeter>(*engine_, MeterOptions{std::move(specs), arguments.batch},
+                                    file_.threads == 1 ? machine::Clock(thread_seconds)
+                                                       : machine::Clock(machine::steady_seconds));
 }
 
 void LatencyWorkshop::lend(PruneOptions& options) {

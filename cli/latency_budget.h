@@ -53,6 +53,7 @@ class LatencyWorkshop {
   int64_t batch_ = 1;
   LatencyFile file_;
   size_t known_ = 0;
+  std::unique_ptr<Engine> engine_;  // before the meter, which runs on it
   std::unique_ptr<EngineMeter> meter_;
 };
 

@@ -13,8 +13,6 @@ namespace {
 constexpr double kPieceSeconds = 3e-3;
 constexpr int kFewestRuns = 6;
 constexpr int kMostRuns = 30;
-/// Integers that are no word's or byte's may be refused: then flags are tried.
-constexpr int64_t kRanges[] = {256, 2};
 
 }  // namespace
 
@@ -24,30 +22,29 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-EngineMeter::Ready EngineMeter::make_ready(const Graph& graph, const std::vector<InputSpec>& specs,
-                                           bool with_batch) const {
-  Ready ready;
-  ready.executable = open_(graph);
-  for (const int64_t below : kRanges) {
+std::unique_ptr<Network> EngineMeter::make_ready(const Graph& graph,
+                                                 const std::vector<InputSpec>& specs,
+                                                 bool with_batch) const {
+  std::unique_ptr<Network> network = engine_.open(graph);
+  for (const int64_t below : runtime::kIntegerRanges) {
     runtime::FeedOptions feed;
     feed.specs = specs;
     feed.below = below;
     if (with_batch && options_.batch != 1) feed.batch = options_.batch;
     try {
-      ready.bound = ready.executable->bind(runtime::random_inputs(graph, feed));
-      ready.bound->run();
-      return ready;
+      network->bind(runtime::random_inputs(graph, feed));
+      network->compute();
+      break;
     } catch (const std::exception&) {
-      ready.bound.reset();
-      if (below == kRanges[std::size(kRanges) - 1]) throw;
+      if (below == runtime::kIntegerRanges.back()) throw;
     }
   }
-  return ready;
+  return network;
 }
 
 std::vector<std::optional<double>> EngineMeter::pieces(std::span<const Graph* const> graphs) {
   std::vector<std::optional<double>> seconds(graphs.size());
-  std::vector<Ready> ready(graphs.size());
+  std::vector<std::unique_ptr<Network>> ready(graphs.size());
   std::vector<size_t> places;
   std::vector<machine::Work> works;
   double longest = 0;
@@ -57,12 +54,12 @@ std::vector<std::optional<double>> EngineMeter::pieces(std::span<const Graph* co
     } catch (const std::exception&) {
       continue;
     }
-    BoundRun* bound = ready[g].bound.get();
+    Network* network = ready[g].get();
     places.push_back(g);
-    works.emplace_back([bound] { bound->run(); });
-    bound->run();
+    works.emplace_back([network] { network->compute(); });
+    network->compute();
     const double begin = clock_();
-    bound->run();
+    network->compute();
     longest = std::max(longest, clock_() - begin);
   }
   machine::TurnOptions turns;
@@ -76,12 +73,11 @@ std::vector<std::optional<double>> EngineMeter::pieces(std::span<const Graph* co
 }
 
 LatencyMeter::Pair EngineMeter::networks(const Graph& dense, const Graph& small) {
-  const Ready first = make_ready(dense, options_.specs, true);
-  const Ready second = make_ready(small, options_.specs, true);
+  const std::unique_ptr<Network> first = make_ready(dense, options_.specs, true);
+  const std::unique_ptr<Network> second = make_ready(small, options_.specs, true);
   machine::TurnOptions turns;
   turns.seconds = options_.seconds;
-  const std::vector<machine::Work> works = {[&] { first.bound->run(); },
-                                            [&] { second.bound->run(); }};
+  const std::vector<machine::Work> works = {[&] { first->compute(); }, [&] { second->compute(); }};
   for (const machine::Work& work : works) machine::warm_up(work, turns, clock_);
   const auto samples = machine::take_turns(works, turns, clock_);
   Pair pair;

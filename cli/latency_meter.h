@@ -1,19 +1,15 @@
 // Times networks on an engine, for budgets of milliseconds.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
-#include "parsimony/api/executable.h"
 #include "parsimony/api/latency/measure.h"
 #include "parsimony/graph/input_spec.h"
 #include "parsimony/machine/turns.h"
+#include "parsimony/runtime/engine.h"
 
 namespace parsimony::cli {
-
-/// Makes a graph ready to run. @throws UnsupportedError, saying why, if it cannot
-using OpenGraph = std::function<std::unique_ptr<Executable>(const Graph&)>;
 
 struct MeterOptions {
   std::vector<InputSpec> specs;  ///< of --input
@@ -29,21 +25,19 @@ double thread_seconds();
 /// ever adds to it.
 class EngineMeter final : public LatencyMeter {
  public:
-  EngineMeter(OpenGraph open, MeterOptions options, machine::Clock clock = machine::steady_seconds)
-      : open_(std::move(open)), options_(std::move(options)), clock_(std::move(clock)) {}
+  /// The engine must outlive the meter.
+  EngineMeter(Engine& engine, MeterOptions options, machine::Clock clock = machine::steady_seconds)
+      : engine_(engine), options_(std::move(options)), clock_(std::move(clock)) {}
 
   std::vector<std::optional<double>> pieces(std::span<const Graph* const> graphs) override;
   Pair networks(const Graph& dense, const Graph& small) override;
 
  private:
-  struct Ready {
-    std::unique_ptr<Executable> executable;  // before what it has bound
-    std::unique_ptr<BoundRun> bound;
-  };
+  /// With inputs bound that it takes.
+  std::unique_ptr<Network> make_ready(const Graph& graph, const std::vector<InputSpec>& specs,
+                                      bool with_batch) const;
 
-  Ready make_ready(const Graph& graph, const std::vector<InputSpec>& specs, bool with_batch) const;
-
-  OpenGraph open_;
+  Engine& engine_;
   MeterOptions options_;
   machine::Clock clock_;
 };

@@ -5,10 +5,10 @@
 
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/large_pages.h"
-#include "parsimony/cli/onnx_model.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/graph/files.h"
+#include "parsimony/onnx_io/model.h"
 
 namespace parsimony::cli {
 namespace {
@@ -23,10 +23,11 @@ bool is_large(const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<Model> open_model(const std::string& path, const std::vector<std::string>& specs) {
+std::unique_ptr<EditableFile> open_model(const std::string& path,
+                                         const std::vector<std::string>& specs) {
   if (is_large(path)) allow_large_pages();
   if (is_zip(path)) return torch_component().open_script(path, specs);
-  return std::make_unique<OnnxModel>(path);
+  return std::make_unique<onnx_io::OnnxModel>(path);
 }
 
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,

@@ -79,15 +79,14 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   const std::optional<int> threads = parse_threads(options.threads);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Graph& graph = model.graph();
-  TorchComponent& torch = torch_component();
-  torch.choose_threads(threads);
+  LazyTorch torch(threads);
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
   const CalibrationOrder order = resolved(options.calibration, {});
   RandomOrder random{input_specs(options.inputs, graph)};
   if (options.samples->count() > 0) random.samples = options.calibration.samples;
   random.seed = options.seed;
-  const NetworkComparison comparison = compare_with(graph, order, random);
+  const NetworkComparison comparison = compare_with(graph, order, random, torch);
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;

@@ -80,10 +80,8 @@ TorchComponent& load() {
   if (!fs::exists(path)) throw errors::no_component(path);
   prepare();
   const TorchComponentEntry& entry = entry_of(path);
-  const bool same = entry.interface == kTorchInterface;
-  if (!same || std::string_view(entry.version) != PARSIMONY_VERSION) {
-    throw errors::bad_component(path, "it belongs to parsimony " +
-                                          std::string(same ? entry.version : "of another build") +
+  if (std::string_view(entry.version) != PARSIMONY_VERSION) {
+    throw errors::bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
                                           ", this is " PARSIMONY_VERSION "; install both anew");
   }
   return *entry.component;
@@ -105,6 +103,12 @@ std::jthread loading_torch_component() {
     } catch (const std::exception&) {  // the next call says it
     }
   });
+}
+
+TorchComponent& LazyTorch::loaded() const {
+  TorchComponent& component = torch_component();
+  component.choose_threads(threads_);
+  return component;
 }
 
 bool has_torch_component() { return fs::exists(component_path()); }

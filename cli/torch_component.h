@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/api/model.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/cli/calibration_order.h"
 #include "parsimony/cli/export_order.h"
@@ -20,6 +19,7 @@
 #include "parsimony/graph/blocks.h"
 #include "parsimony/machine/report.h"
 #include "parsimony/pruners/statistics.h"
+#include "parsimony/runtime/editable_model.h"
 #include "parsimony/speedup/observation.h"
 
 namespace parsimony::cli {
@@ -27,12 +27,10 @@ namespace parsimony::cli {
 /// The component's side is component/component.cc. Signatures know the standard library and rooms
 /// below torch_io only. Errors of ours pass as what they are.
 ///
-/// To add a method: declare it here, define it there, and count kTorchInterface up; likewise when
-/// what the signatures name gets another member.
-class TorchComponent {
+/// To add a method: declare it here, define it there.
+class TorchComponent : public Engine {
  public:
-  /// Of libtorch: "1.13.1".
-  virtual std::string version() = 0;
+  std::string name() const override { return "libtorch"; }
 
   /// Measures the machine, in about a second.
   virtual machine::MachineReport doctor() = 0;
@@ -43,20 +41,8 @@ class TorchComponent {
 
   /// Opens TorchScript; `specs` are those of --input.
   /// @throws IoError, ModelError, UnsupportedError, ConfigError
-  virtual std::unique_ptr<Model> open_script(const std::string& path,
-                                             const std::vector<std::string>& specs) = 0;
-
-  /// Runs `original` with the plan's channels absent. Weights for which `read_anew` holds are not
-  /// copied: their bytes must stay. @throws UnsupportedError
-  virtual std::unique_ptr<Prover> prover(const Graph& original, const Plan& plan,
-                                         const Probe& probe, const ProofOptions& options,
-                                         std::function<bool(const Weight&)> read_anew) = 0;
-
-  /// Runs `graph`, which the runner keeps. `read_anew`: as above for single runs; what `bind`
-  /// returns holds all weights. @throws UnsupportedError
-  virtual std::unique_ptr<Runner> runner(Graph graph,
-                                         std::function<bool(const Weight&)> read_anew) = 0;
-  std::unique_ptr<Runner> runner(Graph graph) { return runner(std::move(graph), {}); }
+  virtual std::unique_ptr<EditableFile> open_script(const std::string& path,
+                                                    const std::vector<std::string>& specs) = 0;
 
   /// Trains a network as the recipe says. @returns what came of it
   /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError
@@ -72,10 +58,6 @@ class TorchComponent {
   virtual std::vector<std::vector<IndexContent>> observe(
       const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
       const std::vector<Dimension>& dimensions) = 0;
-
-  /// Would the small network that `plan` makes differ from the masked original?
-  virtual bool differs(const Graph& original, const Plan& plan, const Probe& probe,
-                       const ProofOptions& options) = 0;
 
   /// Runs calibration data through the network that `graph` describes; see training/statistics.
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
@@ -101,23 +83,16 @@ class TorchComponent {
   /// Writes TorchScript as ONNX and proves it; see torch_io/export.
   /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError
   virtual ExportOutcome export_onnx(const ExportOrder& order) = 0;
-
- protected:
-  ~TorchComponent() = default;  // lives as long as the process
 };
 
-/// Of the classes above. The command refuses a component that has another.
-constexpr int32_t kTorchInterface = 11;
-
-/// What the component's only symbol, `parsimony_torch_component`, points to. The members before
-/// `component` keep their places in all versions.
+/// What the component's only symbol, `parsimony_libtorch`, points to. `version` keeps its
+/// place in all versions.
 struct TorchComponentEntry {
-  int32_t interface = kTorchInterface;
-  const char* version = "";  ///< of the parsimony it belongs to
+  const char* version = "";  ///< of the parsimony it belongs to: no other will do
   TorchComponent* component = nullptr;
 };
 
-constexpr const char* kTorchComponentSymbol = "parsimony_torch_component";
+constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
 
 /// The component, loaded by the first call. Before that, an OpenBLAS that would choose kernels
 /// below what the processor can do is told better, and OpenMP's threads are told to sleep while
@@ -128,6 +103,29 @@ TorchComponent& torch_component();
 /// Loads it, which takes some 0.6 s, beside what the caller does before its first call of
 /// torch_component(); that call also throws what fails here.
 std::jthread loading_torch_component();
+
+/// libtorch as an engine: the component, which is loaded when a network is first opened.
+class LazyTorch final : public Engine {
+ public:
+  /// For networks with so many threads; see TorchComponent::choose_threads.
+  explicit LazyTorch(std::optional<int> threads) : threads_(threads) {}
+
+  std::string name() const override { return "libtorch"; }
+  std::string version() const override { return loaded().version(); }
+  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
+    return loaded().open(graph, options);
+  }
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+                                       const OpenOptions& options) override {
+    return loaded().open_masked(graph, plan, options);
+  }
+
+  /// With its threads chosen.
+  TorchComponent& loaded() const;
+
+ private:
+  std::optional<int> threads_;
+};
 
 /// Is there a file to load?
 bool has_torch_component();

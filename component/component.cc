@@ -1,18 +1,15 @@
 // The command's libtorch component.
-#include <torch/version.h>
-
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/component/calibration.h"
 #include "parsimony/component/export.h"
 #include "parsimony/component/guard.h"
 #include "parsimony/component/recovery.h"
-#include "parsimony/component/runners.h"
-#include "parsimony/component/script_model.h"
 #include "parsimony/component/training.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/observe.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/script/model.h"
 #include "parsimony/training/statistics/block_influence.h"
 #include "parsimony/training/statistics/measure.h"
 
@@ -21,7 +18,16 @@ namespace {
 
 class Component final : public cli::TorchComponent {
  public:
-  std::string version() override { return TORCH_VERSION; }
+  std::string version() const override { return engine_.version(); }
+
+  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
+    return engine_.open(graph, options);
+  }
+
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+                                       const OpenOptions& options) override {
+    return engine_.open_masked(graph, plan, options);
+  }
 
   machine::MachineReport doctor() override {
     return guarded([] { return torch_io::examine(); });
@@ -31,24 +37,13 @@ class Component final : public cli::TorchComponent {
     return guarded([&] { return torch_io::choose_threads(wanted); });
   }
 
-  std::unique_ptr<Model> open_script(const std::string& path,
-                                     const std::vector<std::string>& specs) override {
-    return guarded([&] { return std::make_unique<ScriptModel>(path, specs); });
-  }
-
-  std::unique_ptr<Prover> prover(const Graph& original, const Plan& plan, const Probe& probe,
-                                 const ProofOptions& options,
-                                 std::function<bool(const Weight&)> read_anew) override {
+  std::unique_ptr<EditableFile> open_script(const std::string& path,
+                                            const std::vector<std::string>& specs) override {
     return guarded([&] {
-      return std::make_unique<GuardedProver>(
-          torch_io::Reference(original, probe, torch_io::mixes(plan),
-                              torch_io::masked_run(original, plan, std::move(read_anew)), options));
+      std::vector<InputSpec> inputs;
+      for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));
+      return std::make_unique<torch_io::ScriptModel>(path, std::move(inputs));
     });
-  }
-
-  std::unique_ptr<Runner> runner(Graph graph,
-                                 std::function<bool(const Weight&)> read_anew) override {
-    return guarded([&] { return graph_runner(std::move(graph), std::move(read_anew)); });
   }
 
   LedgerPoint train(const cli::TrainOrder& order) override {
@@ -67,11 +62,6 @@ class Component final : public cli::TorchComponent {
       const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
       const std::vector<Dimension>& dimensions) override {
     return guarded([&] { return torch_io::observe(graph, probe, masks, dimensions); });
-  }
-
-  bool differs(const Graph& original, const Plan& plan, const Probe& probe,
-               const ProofOptions& options) override {
-    return guarded([&] { return torch_io::differs(original, plan, probe, options); });
   }
 
   Recovered recover(const Graph& original, const Plan& plan,
@@ -103,16 +93,18 @@ class Component final : public cli::TorchComponent {
                                training::batches_of(data, order.samples));
     });
   }
+
+ private:
+  torch_io::TorchEngine engine_;
 };
 
 }  // namespace
 }  // namespace parsimony::component
 
-extern "C" const parsimony::cli::TorchComponentEntry* parsimony_torch_component();
+extern "C" const parsimony::cli::TorchComponentEntry* parsimony_libtorch();
 
-const parsimony::cli::TorchComponentEntry* parsimony_torch_component() {
+const parsimony::cli::TorchComponentEntry* parsimony_libtorch() {
   static parsimony::component::Component component;
-  static const parsimony::cli::TorchComponentEntry entry{parsimony::cli::kTorchInterface,
-                                                         PARSIMONY_VERSION, &component};
+  static const parsimony::cli::TorchComponentEntry entry{PARSIMONY_VERSION, &component};
   return &entry;
 }

@@ -51,7 +51,7 @@ int main() {
   }
   const auto config =
       parsimony::parse_config(R"([{"op_types": ["Conv2d"], "sparse_ratio": 0.25}])", "own");
-  parsimony::TorchPruneOptions options;
+  parsimony::PruneOptions options;
   options.score = spread;
   const auto plan = parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, options);
 

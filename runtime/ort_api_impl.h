@@ -26,6 +26,8 @@ struct TensorInfo;  ///< element type and shape
 
 constexpr int kSilent = 4;  ///< OrtLoggingLevel: fatal errors only; others reach us as a Status
 
+constexpr int kNoOptimization = 0;  ///< GraphOptimizationLevel
+
 template <int kCount>
 struct Unused {
   void (*functions[kCount])();
@@ -33,8 +35,8 @@ struct Unused {
 
 struct Api {
   Unused<2> unused_0;
-  const char* (*get_error_message)(const Status*);                                        // 2
-  Status* (*create_env)(int log_level, const char* log_name, Env**);                      // 3
+  const char* (*get_error_message)(const Status*);                    // 2
+  Status* (*create_env)(int log_level, const char* log_name, Env**);  // 3
   Unused<3> unused_4;
   Status* (*create_session)(const Env*, const char* path, const SessionOptions*, Session**);  // 7
   Status* (*create_session_from_array)(const Env*, const void* model, size_t bytes,
@@ -43,8 +45,9 @@ struct Api {
                  const Value* const* inputs, size_t input_count, const char* const* output_names,
                  size_t output_count, Value** outputs);  // 9
   Status* (*create_session_options)(SessionOptions**);   // 10
-  Unused<13> unused_11;
-  Status* (*set_intra_op_threads)(SessionOptions*, int);  // 24
+  Unused<12> unused_11;
+  Status* (*set_optimization_level)(SessionOptions*, int);  // 23
+  Status* (*set_intra_op_threads)(SessionOptions*, int);    // 24
   Unused<6> unused_25;
   Status* (*session_output_count)(const Session*, size_t*);  // 31
   Unused<5> unused_32;
@@ -52,12 +55,12 @@ struct Api {
   Unused<10> unused_38;
   Status* (*create_tensor)(Allocator*, const int64_t* shape, size_t rank, int type, Value**);  // 48
   Unused<1> unused_49;
-  Status* (*is_tensor)(const Value*, int*);      // 50
-  Status* (*tensor_data)(Value*, void**);        // 51
+  Status* (*is_tensor)(const Value*, int*);  // 50
+  Status* (*tensor_data)(Value*, void**);    // 51
   Unused<8> unused_52;
-  Status* (*element_type)(const TensorInfo*, int*);                  // 60
-  Status* (*rank)(const TensorInfo*, size_t*);                       // 61
-  Status* (*dimensions)(const TensorInfo*, int64_t*, size_t rank);   // 62
+  Status* (*element_type)(const TensorInfo*, int*);                 // 60
+  Status* (*rank)(const TensorInfo*, size_t*);                      // 61
+  Status* (*dimensions)(const TensorInfo*, int64_t*, size_t rank);  // 62
   Unused<2> unused_63;
   Status* (*tensor_info)(const Value*, TensorInfo**);  // 65
   Unused<10> unused_66;
@@ -94,6 +97,7 @@ static_assert(detail::place(offsetof(Api, create_session)) == 7);
 static_assert(detail::place(offsetof(Api, create_session_from_array)) == 8);
 static_assert(detail::place(offsetof(Api, run)) == 9);
 static_assert(detail::place(offsetof(Api, create_session_options)) == 10);
+static_assert(detail::place(offsetof(Api, set_optimization_level)) == 23);
 static_assert(detail::place(offsetof(Api, set_intra_op_threads)) == 24);
 static_assert(detail::place(offsetof(Api, session_output_count)) == 31);
 static_assert(detail::place(offsetof(Api, session_output_name)) == 37);

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/infer.h"
@@ -143,9 +144,10 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 }
 
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
-                                  const std::vector<std::optional<Shape>>& predicted) {
+                                  const std::vector<std::optional<Shape>>& predicted,
+                                  std::vector<std::optional<Shape>>* inferred) {
   try {
-    const Facts facts = infer(small, probe);
+    Facts facts = infer(small, probe);
     for (size_t n = 0; n < small.nodes.size(); ++n) {
       for (const ValueId v : small.nodes[n].outputs) {
         if (v == kNone || facts.computed[static_cast<size_t>(v)]) continue;
@@ -153,6 +155,7 @@ std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
         return {static_cast<NodeId>(n)};  // what follows may only be its consequence
       }
     }
+    if (inferred != nullptr) *inferred = std::move(facts.shapes);
   } catch (const ShapeError& error) {
     return {error.node()};
   }

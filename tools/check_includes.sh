@@ -7,7 +7,7 @@ set -eu
 root="${1:-$(dirname "$0")/..}"
 cd "$root"
 
-rooms="graph machine masks pruners speedup configs api runtime onnx_io torch_io training report cli component"
+rooms="graph machine masks pruners speedup configs runtime api onnx_io torch_io training report cli component"
 existing=
 for room in $rooms; do
   [ ! -d "$room" ] || existing="$existing $room"
@@ -22,16 +22,16 @@ find $existing \( -name '*.h' -o -name '*.cc' \) -type f | sort | xargs -r awk '
     allow("pruners",  "graph masks",                              "Eigen")
     allow("speedup",  "graph masks",                              "Eigen nlohmann")
     allow("configs",  "graph masks pruners",                      "nlohmann re2")
-    allow("api",      "graph masks pruners speedup configs",      "")
-    allow("runtime",  "graph api",                                "Eigen")
-    allow("onnx_io",  "graph",                                    "onnx google")
-    allow("torch_io", "graph machine masks pruners speedup configs api onnx_io",  "torch ATen c10 caffe2")
+    allow("runtime",  "graph speedup",                               "Eigen")
+    allow("api",      "graph masks pruners speedup configs runtime", "Eigen")
+    allow("onnx_io",  "graph runtime",                            "onnx google")
+    allow("torch_io", "graph machine masks pruners speedup configs runtime api onnx_io",  "torch ATen c10 caffe2")
     allow("report",   "graph machine masks speedup",              "nlohmann")
-    allow("training", "graph machine masks pruners speedup configs api onnx_io torch_io report",
+    allow("training", "graph machine masks pruners speedup configs runtime api onnx_io torch_io report",
           "torch ATen c10")
-    allow("cli",      "graph machine masks pruners speedup configs api runtime onnx_io torch_io training report",
+    allow("cli",      "graph machine masks pruners speedup configs runtime api onnx_io torch_io training report",
                       "CLI nlohmann")
-    allow("component", "graph machine masks pruners speedup configs api onnx_io torch_io training report cli examples",
+    allow("component", "graph machine masks pruners speedup configs runtime api onnx_io torch_io training report cli examples",
                       "torch ATen c10")
     split("absl Eigen torch ATen c10", names, " ")
     for (i in names) may_show[names[i]] = 1

@@ -225,8 +225,8 @@ void Run::take_up_search(const std::vector<double>& state) {
   if (search_->done()) cuts_.front() = search_->best();
 }
 
-CutOptions Run::cut_options(const ConfigList& config) const {
-  CutOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
+PruneOptions Run::cut_options(const ConfigList& config) const {
+  PruneOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
   options.measure = measurement_of(config);
   return options;
 }

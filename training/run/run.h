@@ -81,7 +81,7 @@ class Run {
   void watch_gradients(bool before_cut);
   void take_penalty();
   Measurement measurement_of(const ConfigList& config) const;
-  CutOptions cut_options(const ConfigList& config) const;
+  PruneOptions cut_options(const ConfigList& config) const;
   void begin_search();
   void search(const Step& step);
   std::vector<double> search_state() const;

@@ -1,17 +1,21 @@
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <optional>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/api/reference.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/runtime/random_inputs.h"
+#include "parsimony/torch_io/script/run.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::torch_io {
@@ -38,20 +42,20 @@ Graph network(DType type = DType::kFloat32) {
   return graph;
 }
 
-Computation each(std::function<at::Tensor(const at::Tensor&)> what) {
+TorchNetwork each(std::function<at::Tensor(const at::Tensor&)> what) {
   return [what = std::move(what)](const std::vector<at::Tensor>& inputs) {
     return std::vector<at::Tensor>{what(inputs.at(0))};
   };
 }
 
-Proof compare(const Computation& original, const Computation& small) {
+Proof compare(TorchNetwork original, TorchNetwork small) {
   const Reference reference(network(), {}, false, original, {});
   Proof proof = reference.compare(small);
-  reference.allow_for_rounding(proof);
+  reference.allow_for_rounding(proof, original);
   return proof;
 }
 
-const Computation kTwice = each([](const at::Tensor& x) { return 2 * x; });
+const TorchNetwork kTwice = each([](const at::Tensor& x) { return 2 * x; });
 
 /// x · w0 … w11, divided by the mean magnitude in between: in float32 and back, as norms are
 /// exported.
@@ -119,16 +123,6 @@ class HalfPruned {
   std::optional<onnx_io::ModelFile> file_;
 };
 
-class Runs : public Runner {
- public:
-  explicit Runs(Computation run) : run_(std::move(run)) {}
-  Tensors run(const Tensors& inputs) override { return {run_.each(inputs.runs)}; }
-  std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>&) override { return nullptr; }
-
- private:
-  Computation run_;
-};
-
 TEST(Prove, MeasuresTheDifferenceAgainstTheLargestElement) {
   const Proof same = compare(kTwice, kTwice);
   EXPECT_TRUE(same.holds());
@@ -146,7 +140,7 @@ TEST(Prove, AnotherShapeDiffersInfinitely) {
 }
 
 TEST(Prove, NaNAgreesWithNothing) {
-  const Computation nan = each([](const at::Tensor& x) {
+  const TorchNetwork nan = each([](const at::Tensor& x) {
     return at::full_like(x, std::numeric_limits<double>::quiet_NaN());
   });
   EXPECT_FALSE(compare(kTwice, nan).holds());
@@ -154,7 +148,7 @@ TEST(Prove, NaNAgreesWithNothing) {
 }
 
 TEST(Prove, InfinitiesThatAreTheSameAgree) {
-  const Computation masked = each([](const at::Tensor& x) {
+  const TorchNetwork masked = each([](const at::Tensor& x) {
     return at::where(x > 0, x, at::full_like(x, -std::numeric_limits<double>::infinity()));
   });
   EXPECT_TRUE(compare(masked, masked).holds());
@@ -169,14 +163,14 @@ TEST(Prove, WhatDoesNotRunDiffers) {
 }
 
 TEST(Prove, SaysWhereAgreementProvesLittle) {
-  const Computation constant = each([](const at::Tensor& x) { return at::ones_like(x); });
+  const TorchNetwork constant = each([](const at::Tensor& x) { return at::ones_like(x); });
   const Proof proof = compare(constant, constant);
   ASSERT_EQ(proof.notes.size(), 1U);
   EXPECT_NE(proof.notes.front().find("hardly depends on the input"), std::string::npos);
 }
 
 TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
-  const Computation broken = each([](const at::Tensor& x) { return x.view({7}); });
+  TorchNetwork broken = each([](const at::Tensor& x) { return x.view({7}); });
   EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
 }
 
@@ -186,17 +180,18 @@ TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
   const Graph& graph = net.graph;
   const Pruning& pruning = net.pruning;
   ASSERT_FALSE(pruning.plan.empty());
-  Reference reference(graph, pruning.analysis.probe, false, masked_run(graph, pruning.plan), {});
+  TorchNetwork masked = masked_run(graph, pruning.plan);
+  const Reference reference(graph, pruning.analysis.probe, false, masked, {});
   GraphEditor small(graph, GraphEditor::Elements::kAll);
   replay(pruning.plan, small);
-  Runs right{plain_run(small.graph())};
-  const Proof proof = reference.prove(right);
+  TorchNetwork right = plain_run(small.graph());
+  const Proof proof = reference.compare(right);
   EXPECT_TRUE(proof.holds()) << proof.worst()->difference << " of " << proof.worst()->tolerance;
   EXPECT_EQ(proof.worst()->tolerance, ProofOptions{}.tolerance);
-  Runs wrong{[&](const std::vector<at::Tensor>& inputs) {
-    return std::vector<at::Tensor>{1.05 * right.run({{inputs}}).runs.at(0).at(0)};
-  }};
-  EXPECT_FALSE(reference.prove(wrong).holds());
+  TorchNetwork wrong = [&](const std::vector<at::Tensor>& inputs) {
+    return std::vector<at::Tensor>{1.05 * right(inputs).at(0)};
+  };
+  EXPECT_FALSE(reference.compare(wrong).holds());
 }
 
 TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
@@ -207,9 +202,9 @@ TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
   int released = 0;
   net.graph.release = [&](const Weight&) { ++released; };
   const auto every = [&](const Weight&) { return ++asked > 0; };
-  const std::vector<at::Tensor> inputs = random_inputs(graph, {}, 1);
+  const auto inputs = to_tensors(runtime::random_inputs(graph, Probe{}, 1));
   EXPECT_TRUE(at::equal(plain_run(graph)(inputs).at(0), plain_run(graph, every)(inputs).at(0)));
-  const Computation anew = masked_run(graph, pruning.plan, every);
+  const TorchNetwork anew = masked_run(graph, pruning.plan, every);
   released = 0;
   const at::Tensor wanted = masked_run(graph, pruning.plan)(inputs).at(0);
   EXPECT_GT(wanted.abs().max().item<float>(), 0);
@@ -220,13 +215,57 @@ TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
   EXPECT_GE(asked, 24);
 }
 
-TEST(RandomInputs, AreTheSameForTheSameSeed) {
-  const auto draw = [](uint64_t seed) { return random_inputs(network(), {}, seed).at(0); };
-  EXPECT_TRUE(at::equal(draw(1), draw(1)));
-  EXPECT_FALSE(at::equal(draw(1), draw(2)));
-  const at::Tensor integers = random_inputs(network(DType::kInt64), {}, 1, 2).at(0);
-  EXPECT_EQ(integers.scalar_type(), at::kLong);
-  EXPECT_TRUE(integers.ge(0).logical_and(integers.lt(2)).all().item<bool>());
+TEST(Network, CopiesBothWays) {
+  const TensorBytes input{"x", DType::kInt16, {2, 1}, {std::byte{1}, {}, std::byte{2}, {}}};
+  const auto tensors = to_tensors({input});
+  ASSERT_EQ(tensors.size(), 1U);
+  EXPECT_TRUE(tensors[0].equal(at::tensor({1, 2}, at::kShort).reshape({2, 1})));
+  TorchNetwork network = [](const TorchNetwork::List& inputs) {
+    return TorchNetwork::List{inputs[0].expand({2, 2}), at::zeros({0, 3})};
+  };
+  network.bind({input});
+  EXPECT_TRUE(network.outputs().empty()) << "nothing was computed";
+  network.compute();
+  const TensorList outputs = network.outputs();
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_EQ(outputs[0].dtype, DType::kInt16);
+  EXPECT_EQ(outputs[0].dims, (Shape{2, 2}));
+  const int16_t wanted[] = {1, 1, 2, 2};
+  ASSERT_EQ(outputs[0].bytes.size(), sizeof wanted);
+  EXPECT_EQ(std::memcmp(outputs[0].bytes.data(), wanted, sizeof wanted), 0);
+  EXPECT_EQ(outputs[1].dims, (Shape{0, 3}));
+  EXPECT_EQ(network.run({{input}}).at(0).at(0).bytes, outputs[0].bytes);
+  EXPECT_THROW(to_tensors({{"x", DType::kString, {1}, {}}}), UnsupportedError);
+}
+
+/// Counts its calls in a buffer and, in training, answers otherwise.
+torch::jit::Module counting() {
+  torch::jit::Module module("Net");
+  module.register_buffer("calls", at::zeros({}));
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define(R"(
+    def forward(self, x, times: int):
+        self.calls.add_(1)
+        if self.training:
+            return -x
+        return x * times + self.calls
+  )");
+  return module;
+}
+
+TEST(Network, OfAScriptThatIsTimedGoesOnFromItsOwnState) {
+  const torch::jit::Module module = counting();
+  ASSERT_TRUE(module.is_training());
+  const std::vector<at::Tensor> inputs = {at::full({2}, 10), at::tensor(3)};
+  const at::Tensor calls = module.attr("calls").toTensor();
+  {
+    const auto compute = bound_script(module, inputs);
+    EXPECT_EQ(compute()[0][0].item<double>(), 31);
+    EXPECT_EQ(compute()[0][0].item<double>(), 32);
+  }
+  EXPECT_TRUE(module.is_training());
+  EXPECT_EQ(calls.item<double>(), 0);
+  EXPECT_EQ(script_run(module)(inputs)[0][0].item<double>(), 31);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// An ONNX file that can be pruned.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/model_file.h"
+#include "parsimony/runtime/editable_model.h"
+
+namespace parsimony::onnx_io {
+
+class OnnxModel final : public EditableFile {
+ public:
+  /// @throws IoError, ModelError, UnsupportedError
+  explicit OnnxModel(const std::string& path);
+
+  const std::string& path() const override { return file_.path(); }
+  std::string sha256() const override { return file_.sha256(); }
+  std::vector<std::string> data_files() const override { return file_.data_files(); }
+  Graph& graph() override { return graph_; }
+  ModelEditor& editor() override { return editor_ ? *editor_ : editor_.emplace(file_); }
+  void restore() override;
+  std::unique_ptr<Network> open(Engine& engine) override;
+  std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override;
+  void write(const std::string& path) override { file_.write(path); }
+
+ private:
+  OpenOptions options() const;
+
+  ModelFile file_;  // before the graph, which points into it
+  Graph graph_;
+  std::optional<OnnxEditor> editor_;
+};
+
+}  // namespace parsimony::onnx_io
