@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/speedup/make_plan.h"
 #include "parsimony/speedup/proof.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::errors {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "parsimony/engines/engine.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/runtime/engine.h"
 
 namespace parsimony {
 

@@ -6,7 +6,7 @@
 #include "parsimony/api/element_folds.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/stopwatch.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/finite.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/pruners/elements/elements.h"

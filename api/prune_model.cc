@@ -11,7 +11,7 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/stopwatch.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {

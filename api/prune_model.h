@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/runtime/editable_model.h"
+#include "parsimony/engines/editable_model.h"
 #include "parsimony/speedup/depth.h"
 #include "parsimony/speedup/recovery.h"
 

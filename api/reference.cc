@@ -9,9 +9,9 @@
 #include <map>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/graph_editor.h"
-#include "parsimony/runtime/random_inputs.h"
 
 namespace parsimony {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/engines/engine.h"
 #include "parsimony/graph/infer.h"
-#include "parsimony/runtime/engine.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "parsimony/api/trial.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/budget.h"
 
 namespace parsimony {

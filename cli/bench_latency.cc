@@ -10,15 +10,15 @@
 #include <sstream>
 #include <utility>
 
+#include "parsimony/base/files.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/validators.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/report/bench.h"
-#include "parsimony/runtime/random_inputs.h"
 
 namespace parsimony::cli {
 namespace {

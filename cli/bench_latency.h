@@ -9,7 +9,7 @@
 
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/engines.h"
-#include "parsimony/machine/turns.h"
+#include "parsimony/engines/turns.h"
 
 namespace parsimony::cli {
 

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "parsimony/base/files.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {

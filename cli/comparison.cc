@@ -1,6 +1,6 @@
 #include "parsimony/cli/comparison.h"
 
-#include "parsimony/runtime/random_inputs.h"
+#include "parsimony/engines/random_inputs.h"
 
 namespace parsimony::cli {
 namespace {

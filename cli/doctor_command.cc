@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/machine/report.h"
+#include "parsimony/engines/machine/report.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {

@@ -9,10 +9,10 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/machine/cores.h"
-#include "parsimony/machine/errors.h"
+#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/onnx_io/graph_file.h"
-#include "parsimony/runtime/onnx_runtime.h"
 
 namespace parsimony::cli {
 namespace {

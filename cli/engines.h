@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/runtime/engine.h"
-#include "parsimony/runtime/onnx_runtime.h"
+#include "parsimony/engines/engine.h"
+#include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {
 

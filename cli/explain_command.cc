@@ -1,11 +1,11 @@
 #include <memory>
 
 #include "parsimony/api/depth.h"
+#include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/explain_config.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/report/depth.h"
 #include "parsimony/report/explain.h"
 

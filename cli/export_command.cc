@@ -2,6 +2,7 @@
 #include <fstream>
 #include <memory>
 
+#include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/outputs.h"
@@ -10,7 +11,6 @@
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {

@@ -4,15 +4,15 @@
 #include <ctime>
 #include <filesystem>
 
+#include "parsimony/base/cache_folder.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/cli/engines.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
-#include "parsimony/graph/cache_folder.h"
-#include "parsimony/graph/files.h"
-#include "parsimony/graph/sha256.h"
-#include "parsimony/machine/processor.h"
-#include "parsimony/runtime/onnx_runtime.h"
+#include "parsimony/engines/machine/processor.h"
+#include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {
 namespace {

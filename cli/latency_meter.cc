@@ -4,8 +4,8 @@
 #include <ctime>
 #include <exception>
 
-#include "parsimony/machine/timing.h"
-#include "parsimony/runtime/random_inputs.h"
+#include "parsimony/engines/random_inputs.h"
+#include "parsimony/engines/timing.h"
 
 namespace parsimony::cli {
 namespace {

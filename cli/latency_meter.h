@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "parsimony/api/latency/measure.h"
+#include "parsimony/engines/engine.h"
+#include "parsimony/engines/turns.h"
 #include "parsimony/graph/input_spec.h"
-#include "parsimony/machine/turns.h"
-#include "parsimony/runtime/engine.h"
 
 namespace parsimony::cli {
 

@@ -3,10 +3,10 @@
 #include <exception>
 #include <string>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/app.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/graph/errors.h"
 
 namespace {
 

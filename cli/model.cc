@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <system_error>
 
+#include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/large_pages.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/onnx_io/model.h"
 
 namespace parsimony::cli {

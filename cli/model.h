@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/runtime/editable_model.h"
+#include "parsimony/engines/editable_model.h"
 
 namespace parsimony::cli {
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "parsimony/base/files.h"
 #include "parsimony/cli/errors.h"
-#include "parsimony/graph/files.h"
 
 namespace parsimony::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/runtime/editable_model.h"
+#include "parsimony/engines/editable_model.h"
 
 namespace parsimony::cli {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsimony/api/prune_model.h"
+#include "parsimony/base/files.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/comparison.h"
@@ -23,7 +24,6 @@
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/report/proof.h"
 #include "parsimony/report/prune_report.h"

@@ -1,11 +1,11 @@
 #include "parsimony/cli/prune_options.h"
 
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/validators.h"
-#include "parsimony/graph/errors.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"

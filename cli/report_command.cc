@@ -2,11 +2,11 @@
 #include <memory>
 #include <system_error>
 
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/report_files.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/report/html/page.h"
 #include "parsimony/report/sweep/summary.h"
 #include "parsimony/report/text.h"

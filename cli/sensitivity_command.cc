@@ -6,6 +6,7 @@
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/sensitivity.h"
+#include "parsimony/base/files.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/comparison.h"
@@ -16,7 +17,6 @@
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/report/prune_report.h"

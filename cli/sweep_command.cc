@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/report_files.h"
@@ -12,7 +13,6 @@
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/training_options.h"
 #include "parsimony/cli/workers.h"
-#include "parsimony/graph/errors.h"
 
 namespace parsimony::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "parsimony/machine/errors.h"
+#include "parsimony/engines/machine/errors.h"
 
 namespace parsimony::cli {
 namespace {

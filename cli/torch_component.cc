@@ -12,8 +12,8 @@
 
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/large_pages.h"
-#include "parsimony/machine/blas.h"
-#include "parsimony/machine/processor.h"
+#include "parsimony/engines/machine/blas.h"
+#include "parsimony/engines/machine/processor.h"
 
 namespace parsimony::cli {
 namespace {

@@ -16,15 +16,15 @@
 #include "parsimony/cli/export_order.h"
 #include "parsimony/cli/recovery_order.h"
 #include "parsimony/cli/training_order.h"
+#include "parsimony/engines/editable_model.h"
+#include "parsimony/engines/machine/report.h"
 #include "parsimony/graph/blocks.h"
-#include "parsimony/machine/report.h"
 #include "parsimony/pruners/statistics.h"
-#include "parsimony/runtime/editable_model.h"
 #include "parsimony/speedup/observation.h"
 
 namespace parsimony::cli {
 
-/// The component's side is component/component.cc. Signatures know the standard library and rooms
+/// The component's side is cli/torch/component.cc. Signatures know the standard library and rooms
 /// below torch_io only. Errors of ours pass as what they are.
 ///
 /// To add a method: declare it here, define it there.

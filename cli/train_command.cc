@@ -1,12 +1,12 @@
 #include <cstdio>
 #include <memory>
 
+#include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/training_options.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/report/text.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
-#include "parsimony/machine/timing.h"
-#include "parsimony/machine/turns.h"
+#include "parsimony/engines/timing.h"
+#include "parsimony/engines/turns.h"
 #include "parsimony/report/ledger_point.h"
 
 namespace parsimony::cli {

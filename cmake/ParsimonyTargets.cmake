@@ -1,9 +1,8 @@
 # How rooms, the command, benchmarks and fuzzers become targets.
 
-set(PARSIMONY_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
-
-# Rooms that need libtorch: the command and most tests do without them.
-set(PARSIMONY_TORCH_ROOMS torch_io training)
+# `#include "parsimony/graph/graph.h"` reads the same here, in a fresh clone and where we are
+# installed: include/parsimony/ has a link to each room.
+set(PARSIMONY_INCLUDE_ROOT "${PROJECT_SOURCE_DIR}/include")
 
 # Warnings stay private: they must not reach a user who links us. Those that are silenced are
 # wrong about std::string with optimisation on (GCC bugs 105329 and 105651) and, where the address
@@ -24,20 +23,44 @@ function(parsimony_unity target)
     UNITY_BUILD ${PARSIMONY_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
-# parsimony_room(NAME n [DEPENDS room...] [PACKAGES target...] [PUBLIC_PACKAGES target...])
-#
-# A room is a folder and a library of everything in it. DEPENDS are rooms whose headers ours
-# include; PACKAGES are third-party libraries that only our .cc files know, PUBLIC_PACKAGES those
-# that our headers show.
-function(parsimony_room)
-  cmake_parse_arguments(room "" "NAME" "DEPENDS;PACKAGES;PUBLIC_PACKAGES" ${ARGN})
-  set(folder "${PROJECT_SOURCE_DIR}/${room_NAME}")
-  set(target parsimony_${room_NAME})
-  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc" "${folder}/*/*.cc")
+# parsimony_rooms(TABLE): the targets of all rooms; cmake/rooms.txt says what its columns are. The
+# rooms that need libtorch are PARSIMONY_TORCH_ROOMS: the command and most tests do without them.
+function(parsimony_rooms table)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${table}")
+  file(STRINGS "${table}" rows REGEX "^[a-z]")
+  foreach(row IN LISTS rows)
+    string(REPLACE ";" "," row "${row}")  # in what it owns
+    string(REPLACE "|" ";" row "${row}")
+    foreach(cell room owns below used shown packages public_packages)
+      list(POP_FRONT row ${cell})
+      string(STRIP "${${cell}}" ${cell})
+      string(REPLACE " " ";" ${cell} "${${cell}}")
+    endforeach()
+    if("torch" IN_LIST public_packages)
+      list(APPEND PARSIMONY_TORCH_ROOMS ${room})
+      if(NOT PARSIMONY_TORCH)
+        continue()
+      endif()
+    endif()
+    if(room STREQUAL "cli")
+      parsimony_command(${room} ${packages} ${public_packages})
+    elseif(room STREQUAL "cli/torch")
+      parsimony_component(${room})
+    else()
+      parsimony_room(${room} DEPENDS ${below} PACKAGES ${packages}
+        PUBLIC_PACKAGES ${public_packages})
+    endif()
+  endforeach()
+  set(PARSIMONY_TORCH_ROOMS ${PARSIMONY_TORCH_ROOMS} PARENT_SCOPE)
+endfunction()
 
-  # `#include "parsimony/graph/graph.h"` reads the same here and where we are installed.
-  file(MAKE_DIRECTORY "${PARSIMONY_INCLUDE_ROOT}/parsimony")
-  file(CREATE_LINK "${folder}" "${PARSIMONY_INCLUDE_ROOT}/parsimony/${room_NAME}" SYMBOLIC)
+# A room is a folder and a library of everything in it. DEPENDS are the rooms below it; PACKAGES are
+# third-party libraries that only our .cc files know, PUBLIC_PACKAGES those that our headers show.
+function(parsimony_room name)
+  cmake_parse_arguments(room "" "" "DEPENDS;PACKAGES;PUBLIC_PACKAGES" ${ARGN})
+  set(folder "${PROJECT_SOURCE_DIR}/${name}")
+  set(target parsimony_${name})
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cc" "${folder}/*/*.cc")
 
   if(sources)
     add_library(${target} ${sources})
@@ -54,21 +77,21 @@ function(parsimony_room)
   target_include_directories(${target} ${scope}
     $<BUILD_INTERFACE:${PARSIMONY_INCLUDE_ROOT}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${room_NAME})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   if(sources)
     # The component is a shared library of rooms; no other library replaces their functions.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)
-    if(room_NAME IN_LIST PARSIMONY_TORCH_ROOMS)
+    if(name IN_LIST PARSIMONY_TORCH_ROOMS)
       parsimony_unity(${target})
     endif()
   endif()
-  add_library(parsimony::${room_NAME} ALIAS ${target})
-  set_property(GLOBAL APPEND PROPERTY PARSIMONY_ROOMS ${room_NAME})
+  add_library(parsimony::${name} ALIAS ${target})
+  set_property(GLOBAL APPEND PROPERTY PARSIMONY_ROOMS ${name})
 endfunction()
 
 # The analysis makes many small vectors that live long. The C library's allocator needs twice the
-# time for them, and more than its share when there are many: docs/performance.md has the numbers.
+# time for them, and more than its share when there are many: docs/results/performance.md has the numbers.
 function(parsimony_allocator program)
   if(mimalloc_FOUND)
     target_link_libraries(${program} PRIVATE mimalloc)
@@ -76,21 +99,15 @@ function(parsimony_allocator program)
   endif()
 endfunction()
 
-# The `parsimony` command from everything in a folder; lands in <build>/bin.
+# The `parsimony` command from the files of a folder, linked with all rooms and the packages that
+# follow; lands in <build>/bin.
 function(parsimony_command folder)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
-       "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}"
-       "${PARSIMONY_INCLUDE_ROOT}/parsimony/${folder}" SYMBOLIC)
-  if(NOT sources)
-    return()
-  endif()
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
   list(REMOVE_ITEM rooms ${PARSIMONY_TORCH_ROOMS})  # comes as a component, when it is needed
   list(TRANSFORM rooms PREPEND parsimony::)
   add_executable(parsimony ${sources})
-  target_link_libraries(parsimony PRIVATE ${rooms} CLI11::CLI11 nlohmann_json::nlohmann_json
-    Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_libraries(parsimony PRIVATE ${rooms} ${ARGN})
   # ONNX's checker serves the component only.
   target_link_options(parsimony PRIVATE LINKER:--as-needed)
   parsimony_allocator(parsimony)
@@ -116,11 +133,6 @@ file(RELATIVE_PATH PARSIMONY_COMPONENT_FROM_BIN
 # brings hundreds of others, and half a second before main.
 function(parsimony_component folder)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}"
-       "${PARSIMONY_INCLUDE_ROOT}/parsimony/${folder}" SYMBOLIC)
-  # The networks that --model knows by name are those that users may copy.
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/examples"
-       "${PARSIMONY_INCLUDE_ROOT}/parsimony/examples" SYMBOLIC)
   get_property(rooms GLOBAL PROPERTY PARSIMONY_ROOMS)
   list(TRANSFORM rooms PREPEND parsimony::)
   add_library(parsimony_component MODULE ${sources})
@@ -172,7 +184,7 @@ endfunction()
 
 function(parsimony_benchmarks folder)
   set(with_torch elements live_resnet50 script_memory training training_step)
-  parsimony_programs(${folder} PREFIX bench_ EXCEPT ${with_torch}
+  parsimony_programs(${folder} PREFIX bench_ EXCEPT baseline_test ${with_torch}
     LINK benchmark::benchmark ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf Eigen3::Eigen
       nlohmann_json::nlohmann_json)
   if(PARSIMONY_TORCH)
@@ -218,10 +230,6 @@ function(parsimony_fuzzers folder)
   # What reads files in the rooms of libtorch without needing it: data sets, and a TorchScript file
   # before libtorch sees it.
   file(GLOB readers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/training/data/*.cc")
-  foreach(room training torch_io)
-    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${room}"
-         "${PARSIMONY_INCLUDE_ROOT}/parsimony/${room}" SYMBOLIC)
-  endforeach()
   add_library(fuzz_readers STATIC ${readers}
     "${PROJECT_SOURCE_DIR}/torch_io/script/archive.cc")
   target_compile_options(fuzz_readers PRIVATE -fsanitize=fuzzer-no-link)

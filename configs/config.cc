@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <map>
 
+#include "parsimony/base/files.h"
 #include "parsimony/configs/carried_impl.h"
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
-#include "parsimony/graph/files.h"
 
 namespace parsimony {
 

@@ -35,7 +35,7 @@ struct ConfigEntry {
 
 enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp, kLottery, kAnnealing };
 
-/// When the channels go: what a training loop does with it, see training.md.
+/// When the channels go: what a training loop does with it, see docs/guide/training.md.
 struct ScheduleSetting {
   PruningSchedule schedule = PruningSchedule::kOneShot;
   int warmup_epochs = 1;   ///< before the first cut

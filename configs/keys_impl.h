@@ -1,4 +1,4 @@
-// Every key of a configuration. configs/schema.json and docs/config.md have the same; a test
+// Every key of a configuration. configs/schema.json and docs/guide/config.md have the same; a test
 // compares. To add one: put it into a list, read it in configs/request.cc (config.cc if it is not
 // about how much goes), and describe it in both.
 #pragma once

@@ -1,8 +1,8 @@
 #include "parsimony/configs/latency_file.h"
 
+#include "parsimony/base/files.h"
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/json_impl.h"
-#include "parsimony/graph/files.h"
 
 namespace parsimony {
 namespace {

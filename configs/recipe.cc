@@ -6,11 +6,11 @@
 #include <limits>
 #include <utility>
 
+#include "parsimony/base/files.h"
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/json_impl.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"
-#include "parsimony/graph/files.h"
 #include "parsimony/pruners/criterion.h"
 
 namespace parsimony {

@@ -1,75 +1,17 @@
-// The errors a user of the library can meet. The library throws and never prints.
+// Error texts of graph/.
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <stdexcept>
-#include <string>
 #include <string_view>
-#include <vector>
 
-namespace parsimony {
+#include "parsimony/base/errors.h"
 
-/// Root of everything the library throws for a fault that is not its own.
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// A configuration, plan or option says something that cannot be meant.
-class ConfigError : public Error {
- public:
-  using Error::Error;
-};
-
-/// The request is sound, but this version does not do it.
-class UnsupportedError : public Error {
- public:
-  using Error::Error;
-};
-
-/// The model file contradicts itself or its specification.
-class ModelError : public Error {
- public:
-  using Error::Error;
-};
-
-/// The operands of one node contradict each other.
-class ShapeError : public ModelError {
- public:
-  ShapeError(int32_t node, const std::string& what) : ModelError(what), node_(node) {}
-
-  int32_t node() const { return node_; }  ///< index in Graph::nodes
-
- private:
-  int32_t node_;
-};
-
-/// A file cannot be read or written.
-class IoError : public Error {
- public:
-  using Error::Error;
-};
-
-/// The small model does not compute what it should.
-class VerificationError : public Error {
- public:
-  using Error::Error;
-};
-
-/// "name", as messages show it.
-std::string in_quotes(std::string_view text);
-
-/// " Did you mean "a" or "b"?" for the candidates closest to `wanted`; empty if none is near.
-std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates);
-
-namespace errors {
+namespace parsimony::errors {
 
 ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view wanted,
                           std::string_view found);
 /// `size` was taken for what the inputs leave open.
 ShapeError guess_does_not_fit(const ShapeError& error, int64_t size);
-ModelError bad_dimension(std::string_view tensor, std::string_view dims);
 ModelError missing_tensor(std::string_view node, std::string_view tensor);
 /// A plan of another network; `kind` is "node" or "tensor".
 ModelError not_in_model(std::string_view kind, std::string_view name);
@@ -83,9 +25,5 @@ ConfigError known_operator(std::string_view domain, std::string_view op);
 ConfigError bad_rule(std::string_view op, std::string_view why);
 /// New elements for a tensor.
 ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);
-/// `cause` is an errno.
-IoError cannot_read(std::string_view path, int cause);
-IoError cannot_write(std::string_view path, int cause);
 
-}  // namespace errors
-}  // namespace parsimony
+}  // namespace parsimony::errors

@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "parsimony/base/types.h"
 #include "parsimony/graph/host_tensor.h"
-#include "parsimony/graph/types.h"
 
 namespace parsimony {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/match.h"
 
 namespace parsimony {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "parsimony/base/types.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/graph/types.h"
 
 namespace parsimony {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/types.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::errors {
 

@@ -1,6 +1,6 @@
 #include "parsimony/masks/safetensors.h"
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/masks/tensor_file.h"
 
 namespace parsimony {

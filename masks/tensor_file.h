@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony {
 

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/onnx_io/checksum_impl.h"
 
 namespace parsimony::onnx_io {

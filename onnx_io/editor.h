@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "parsimony/base/types.h"
 #include "parsimony/graph/model_editor.h"
-#include "parsimony/graph/types.h"
 #include "parsimony/onnx_io/model_file.h"
 
 namespace parsimony::onnx_io {

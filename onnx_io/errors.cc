@@ -158,7 +158,7 @@ UnsupportedError no_counterpart(std::string_view call, std::string_view node,
                                 std::string_view line) {
   return UnsupportedError("node " + quoted(node) + " cannot be exported: " + std::string(call) +
                           " has no counterpart in ONNX that is known here" + where_called(line) +
-                          ". Write the line with the operators that docs/export.md lists");
+                          ". Write the line with the operators that docs/guide/export.md lists");
 }
 
 UnsupportedError undecided(std::string_view call, std::string_view line) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::onnx_io::errors {
 

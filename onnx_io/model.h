@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/engines/editable_model.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
-#include "parsimony/runtime/editable_model.h"
 
 namespace parsimony::onnx_io {
 

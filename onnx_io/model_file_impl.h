@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "parsimony/base/types.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/graph/types.h"
 #include "parsimony/onnx_io/constant_impl.h"
 #include "parsimony/onnx_io/external_data.h"
 #include "parsimony/onnx_io/file_impl.h"

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 #include "parsimony/onnx_io/functions_impl.h"
 
 namespace parsimony::onnx_io {

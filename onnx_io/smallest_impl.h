@@ -7,7 +7,7 @@
 #include <optional>
 #include <tuple>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::onnx_io {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/types.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::errors {
 

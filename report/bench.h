@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/types.h"
-#include "parsimony/machine/report.h"
-#include "parsimony/machine/timing.h"
+#include "parsimony/base/types.h"
+#include "parsimony/engines/machine/report.h"
+#include "parsimony/engines/timing.h"
 
 namespace parsimony {
 
@@ -62,7 +62,7 @@ struct BenchReport {
 /// A table, what it was measured on, and what it does not say.
 std::string to_text(const BenchReport& report);
 
-/// One object, {"parsimony_bench": 1, …}, as docs/bench.md describes it.
+/// One object, {"parsimony_bench": 1, …}, as docs/guide/bench.md describes it.
 std::string to_json(const BenchReport& report);
 
 }  // namespace parsimony

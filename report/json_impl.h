@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony {
 

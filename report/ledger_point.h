@@ -12,7 +12,7 @@
 namespace parsimony {
 
 /// Everything that is known of one trained network: what it was made from, what it costs, how right
-/// it is. docs/report.md has the fields as they are written.
+/// it is. docs/guide/report.md has the fields as they are written.
 struct LedgerPoint {
   struct Model {
     std::string name;    ///< "cnn", or a file's path

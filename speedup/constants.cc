@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/masks/contents.h"
 #include "parsimony/speedup/constants_impl.h"
 

@@ -22,7 +22,7 @@ struct BlockOutcome {
 struct DepthCandidate {
   int removed = 0;
   Cost cost;         ///< of the small network
-  double error = 0;  ///< of its outputs on the calibration samples, see docs/depth.md
+  double error = 0;  ///< of its outputs on the calibration samples, see docs/guide/depth.md
   bool met = true;   ///< the budget
 };
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::errors {
 

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/speedup/patches_impl.h"
 

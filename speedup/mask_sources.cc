@@ -3,7 +3,7 @@
 #include <set>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/masks/errors.h"
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/errors.h"

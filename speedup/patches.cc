@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/speedup/patches_impl.h"
 

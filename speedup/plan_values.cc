@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "parsimony/graph/files.h"
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/masks/tensor_file.h"
 #include "parsimony/speedup/errors.h"
 #include "parsimony/speedup/plan.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/speedup/errors.h"
 #include "parsimony/speedup/plan.h"
 

@@ -4,8 +4,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sources() {
-  find graph machine masks pruners speedup configs api onnx_io torch_io training report component cli bench \
-    fuzz tests examples \
+  rooms=$(sed -n '/^[a-z]/s/[ /].*//p' cmake/rooms.txt | sort -u)
+  find $rooms tests examples \
     \( -name '*.h' -o -name '*.cc' \) -type f 2>/dev/null | sort
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the fuzzers of fuzz/ with clang and runs each for a while. A finding (a crash, an undefined
+# Builds the fuzzers of tests/fuzz/ with clang and runs each for a while. A finding (a crash, an undefined
 # operation, more than 5 s, or more than 4 times the input and 64 MB allocated) ends the run with exit code 1 and the input that
 # caused it in build/fuzz/.
 #
@@ -15,20 +15,20 @@ cmake --build --preset fuzz -- --quiet
 
 stored=build/fuzz/stored  # what earlier runs found to reach new code
 mkdir -p "$stored"
-tar -C "$stored" -xJf fuzz/corpus.tar.xz
+tar -C "$stored" -xJf tests/fuzz/corpus.tar.xz
 
 export UBSAN_OPTIONS=print_stacktrace=1
-[ $# -gt 0 ] || set -- $(cd fuzz && ls -- *.cc | sed 's/\.cc$//')
+[ $# -gt 0 ] || set -- $(cd tests/fuzz && ls -- *.cc | sed 's/\.cc$//')
 for name in "$@"; do
   found="build/fuzz/corpus/$name"
   mkdir -p "$found"
   folders="$found"
-  for seeds in "fuzz/seeds/$name" "build/fuzz/fuzz/seeds/$name" "$stored/$name"; do
+  for seeds in "tests/fuzz/seeds/$name" "build/fuzz/tests/fuzz/seeds/$name" "$stored/$name"; do
     [ ! -d "$seeds" ] || folders="$folders $seeds"
   done
   log="build/fuzz/$name.log"
   echo "== $name, $seconds s"
-  "build/fuzz/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
+  "build/fuzz/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
     -malloc_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/$name-" $folders >"$log" 2>&1 || {
     tail -n 60 "$log" >&2

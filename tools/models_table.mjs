@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Writes docs/models.md: every real model pruned at 50 %, what the oracle found, and what stayed
+// Writes docs/results/models.md: every real model pruned at 50 %, what the oracle found, and what stayed
 // whole and why.
 //
-//   node tools/models_table.mjs build/release/bin/parsimony ../shared/models/onnx > docs/models.md
+//   node tools/models_table.mjs build/release/bin/parsimony ../shared/models/onnx > docs/results/models.md
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -73,7 +73,7 @@ original whose removed slices are zero. "Difference" is the largest relative dif
 probes; "limit" is 1e-4 (float16: 1e-2), or four times what ONNX Runtime's own two optimisation levels differ by
 on the original where that is more. "Between read and write" is the sum of all stages there, on two cores.
 
-    node tools/models_table.mjs build/release/bin/parsimony ../shared/models/onnx > docs/models.md
+    node tools/models_table.mjs build/release/bin/parsimony ../shared/models/onnx > docs/results/models.md
 
 | file | parameters | left | MACs left | groups | oracle | difference | limit | between read and write |
 |---|---|---|---|---|---|---|---|---|

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seconds of an epoch of the CIFAR-10 CNN in Python, for comparison: see docs/performance.md.
+"""Seconds of an epoch of the CIFAR-10 CNN in Python, see docs/results/performance.md.
 
     tools/python_training.py memory|pipeline [--data DIR] [--threads N] [--batches N] [--widths 32,64]
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prunes torchvision's networks, from ONNX and from TorchScript, proves and judges each, and writes
-# docs/zoo.md. Networks are exported one at a time into a cache and removed again; results are kept
+# docs/results/zoo.md. Networks are exported one at a time into a cache and removed again; results are kept
 # in a ledger beside the page, so that a run that was stopped goes on, and a page is always of all
 # that ran.
 #
@@ -13,8 +13,8 @@
 #   --threads N      for running networks (2)
 #   --command PATH   build/release/bin/parsimony
 #   --cache FOLDER   where exports lie
-#   --ledger FOLDER  where results lie (docs/zoo)
-#   --no-page        leaves docs/zoo.md as it is
+#   --ledger FOLDER  where results lie (docs/results/zoo)
+#   --no-page        leaves docs/results/zoo.md as it is
 #
 # Needs python3-torchvision, node and what tools/ort/install.sh installs. Exit code: 1 if any failed,
 # 77 without python3-torchvision.
@@ -22,7 +22,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 cache="${PARSIMONY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parsimony}/zoo"
-page="$root/docs/zoo.md"
+page="$root/docs/results/zoo.md"
 options=
 ledger=
 names=

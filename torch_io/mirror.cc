@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/evaluating.h"
 #include "parsimony/torch_io/reason.h"
 

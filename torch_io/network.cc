@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/torch_io/executor/choices.h"
 #include "parsimony/torch_io/executor/graph_module.h"

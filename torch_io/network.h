@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/runtime/engine.h"
+#include "parsimony/engines/engine.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony::torch_io {

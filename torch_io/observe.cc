@@ -8,8 +8,8 @@
 #include <limits>
 #include <unordered_map>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/runtime/random_inputs.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/reason.h"

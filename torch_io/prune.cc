@@ -8,7 +8,7 @@
 
 #include "parsimony/api/prune_model.h"
 #include "parsimony/api/reference.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/evaluating.h"
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"

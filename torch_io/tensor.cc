@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::torch_io {
 namespace {

@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "parsimony/api/latency/piece_graph.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/speedup/make_plan.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {

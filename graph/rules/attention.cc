@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/match.h"
 #include "parsimony/graph/rules/builder.h"
 #include "parsimony/graph/rules/rules.h"

@@ -1,7 +1,7 @@
 // Reduce*, ArgMax, ArgMin, TopK and others that treat some axes apart and pass the rest on.
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/rules/builder.h"
 #include "parsimony/graph/rules/rules.h"
 

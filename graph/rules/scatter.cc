@@ -2,7 +2,7 @@
 // may not shrink, the other axes pass.
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/rules/builder.h"
 #include "parsimony/graph/rules/rules.h"
 

@@ -1,4 +1,4 @@
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/export/sizes_impl.h"

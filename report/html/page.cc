@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/report/html/markup_impl.h"
 #include "parsimony/report/html/tables_impl.h"
 #include "parsimony/report/html/texts_impl.h"

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/runtime/onnx_runtime.h"
-#include "parsimony/runtime/random_inputs.h"
 #include "parsimony/torch_io/network.h"
 #include "tests/support/fixture.h"
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "examples/models/resnet.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/torch_io/prune.h"

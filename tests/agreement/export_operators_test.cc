@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/agreement/export_support.h"
 
 namespace parsimony::test {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <optional>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/runtime/onnx_runtime.h"
-#include "parsimony/runtime/random_inputs.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/run.h"
 #include "tests/support/fixture.h"

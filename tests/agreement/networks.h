@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 #include "parsimony/torch_io/mirror.h"
 
 namespace parsimony::test {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 
 namespace parsimony::test {
 namespace {

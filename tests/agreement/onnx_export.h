@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::test {
 

@@ -10,7 +10,7 @@
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
@@ -123,7 +123,7 @@ TEST_F(BadModels, ManyLongAxesCostNoMoreThanSome) {
   EXPECT_EQ(pruning.analysis.coupling.groups[0].size, 8);
 }
 
-/// A hostile or sloppy file; found by the fuzzer of fuzz/onnx_reader.cc.
+/// A hostile or sloppy file; found by the fuzzer of tests/fuzz/onnx_reader.cc.
 TEST_F(BadModels, OperandsThatAreMissing) {
   EXPECT_NO_THROW(
       prune(model_with("g (float[1,4] x) => (float[1,8] y) "

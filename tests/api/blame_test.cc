@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
 

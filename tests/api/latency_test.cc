@@ -8,8 +8,8 @@
 
 #include "parsimony/api/latency/piece_graph.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"

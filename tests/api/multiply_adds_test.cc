@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/onnx_io/model_file.h"

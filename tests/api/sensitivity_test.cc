@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "parsimony/api/network_error.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"

@@ -1,4 +1,4 @@
-#include "bench/support/baseline.h"
+#include "tests/bench/support/baseline.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "tests/cli/command.h"
 #include "tests/support/fixture.h"
 #include "tests/support/residual_network.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "parsimony/machine/blas.h"
+#include "parsimony/engines/machine/blas.h"
 #include "tests/cli/command.h"
 
 namespace parsimony::test {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "tests/cli/command.h"
 #include "tests/support/fixture.h"
 

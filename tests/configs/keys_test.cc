@@ -1,8 +1,8 @@
 // Keys beyond the plain ratio: what they read, and what they say to what cannot be done.
 #include <gtest/gtest.h>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/graph/errors.h"
 
 namespace parsimony {
 namespace {

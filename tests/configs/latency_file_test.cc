@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony {

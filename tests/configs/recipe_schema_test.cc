@@ -4,9 +4,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/recipe.h"
-#include "parsimony/graph/errors.h"
 
 namespace parsimony {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/graph/errors.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {

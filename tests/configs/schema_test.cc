@@ -66,7 +66,7 @@ TEST(Schema, HasTheWordsOfTheReader) {
 }
 
 TEST(Schema, AndTheDocumentsHaveTheSameKeys) {
-  std::ifstream file(std::string(PARSIMONY_SOURCE_DIR) + "/docs/config.md");
+  std::ifstream file(std::string(PARSIMONY_SOURCE_DIR) + "/docs/guide/config.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   for (const Names& keys : {keys::of_entry(), keys::of_file()}) {
     for (const std::string& key : keys) {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/graph/errors.h"
 
 namespace parsimony {
 namespace {

@@ -1,5 +1,5 @@
 // What the tool says of broken models, word for word: tests/golden/errors.txt.
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"

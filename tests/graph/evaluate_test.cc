@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/graph/evaluation.h"
 
 namespace parsimony {

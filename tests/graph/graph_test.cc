@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {

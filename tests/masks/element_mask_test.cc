@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony {

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 
 namespace parsimony {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/masks/smallest_impl.h"
 #include "tests/graph/builder.h"
 

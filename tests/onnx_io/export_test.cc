@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
@@ -129,7 +129,7 @@ TEST(ExportOnnx, RefusesAnOperatorWithoutCounterpart) {
   } catch (const UnsupportedError& error) {
     EXPECT_EQ(std::string(error.what()),
               "node \"y\" cannot be exported: foo has no counterpart in ONNX that is known here. "
-              "Write the line with the operators that docs/export.md lists");
+              "Write the line with the operators that docs/guide/export.md lists");
   }
 }
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <deque>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/onnx_io/fixture.h"
 
 namespace parsimony::onnx_io::test {

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/onnx_io/fixture.h"

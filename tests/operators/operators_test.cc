@@ -5,7 +5,7 @@
 #include <set>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/graph/rule.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"

@@ -12,8 +12,8 @@
 #include <iostream>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/speedup/scales.h"

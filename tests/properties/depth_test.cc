@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/speedup/make_plan.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/properties/workbench.h"
 
 namespace parsimony::test {

@@ -2,7 +2,7 @@
 #include <set>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "tests/properties/properties.h"
 

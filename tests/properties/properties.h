@@ -1,4 +1,5 @@
-// The invariants of docs/design.md as functions: each returns what is wrong, or nothing.
+// The invariants of docs/internals/invariants.md as functions: each returns what is wrong, or
+// nothing.
 #pragma once
 
 #include <string>

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/speedup/make_plan.h"

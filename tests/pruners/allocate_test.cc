@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/pruners/network.h"
 
 namespace parsimony {

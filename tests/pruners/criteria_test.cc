@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/statistics.h"
 #include "tests/pruners/network.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/pruners/network.h"
 
 namespace parsimony {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"
 

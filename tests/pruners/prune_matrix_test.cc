@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/graph/builder.h"
 
 namespace parsimony::elements {

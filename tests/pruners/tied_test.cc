@@ -1,7 +1,7 @@
 // Requests that tie layers together, or judge them from another side.
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/pruners/allocate.h"
 #include "tests/pruners/network.h"
 

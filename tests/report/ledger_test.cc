@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "tests/report/sample_sweep.h"
 #include "tests/support/fixture.h"
 

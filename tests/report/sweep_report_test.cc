@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/report/html/page.h"
 #include "parsimony/report/sweep/format.h"
 #include "parsimony/report/sweep/summary.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony {
 namespace {

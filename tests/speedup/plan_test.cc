@@ -10,8 +10,8 @@
 #include <limits>
 #include <string>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 
 namespace parsimony {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/masks/tensor_file.h"
 #include "parsimony/speedup/plan.h"
 

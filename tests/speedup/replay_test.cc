@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony {

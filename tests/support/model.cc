@@ -1,6 +1,6 @@
 #include "tests/support/model.h"
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/fixture.h"
 

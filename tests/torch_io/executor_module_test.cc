@@ -3,8 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/graph/rule.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "tests/support/model.h"

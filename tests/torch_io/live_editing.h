@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"
 
 namespace parsimony::torch_io {

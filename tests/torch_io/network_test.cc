@@ -11,10 +11,10 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/api/reference.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/runtime/random_inputs.h"
 #include "parsimony/torch_io/script/run.h"
 #include "tests/support/fixture.h"
 

@@ -8,9 +8,9 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/api/reference.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/graph_editor.h"
-#include "parsimony/runtime/random_inputs.h"
 #include "parsimony/torch_io/network.h"
 #include "tests/support/model.h"
 

@@ -14,8 +14,8 @@
 #include <functional>
 
 #include "examples/models/cifar_cnn.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/graph/errors.h"
 
 namespace parsimony {
 namespace {

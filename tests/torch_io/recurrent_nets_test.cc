@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn.h>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/prune.h"

@@ -5,7 +5,7 @@
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "tests/torch_io/script_support.h"

@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/script/editor.h"

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/read.h"

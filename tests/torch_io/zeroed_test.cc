@@ -8,7 +8,7 @@
 #include <map>
 #include <span>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::torch_io {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::training {

@@ -13,8 +13,8 @@
 #include <functional>
 #include <set>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/training/data/image_impl.h"
 #include "tests/training/data_support.h"
 

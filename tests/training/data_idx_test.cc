@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "tests/training/data_support.h"
 
 namespace parsimony::training {

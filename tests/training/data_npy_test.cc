@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "tests/training/data_support.h"
 
 namespace parsimony::training {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/training/data/random.h"
 
 namespace parsimony::training::data_test {

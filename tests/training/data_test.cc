@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/data/random.h"
 #include "tests/training/data_support.h"

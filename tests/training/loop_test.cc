@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/optimizer.h"
 #include "parsimony/training/loop/precision.h"

@@ -8,8 +8,8 @@
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"

@@ -6,8 +6,8 @@
 
 #include <numeric>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/training/net/file_net.h"
 #include "tests/training/small_nets.h"
 

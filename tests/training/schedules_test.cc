@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/training/gradual_pruner.h"
 #include "parsimony/training/loop/movement.h"
 #include "parsimony/training/net/file_net.h"

@@ -9,7 +9,7 @@
 
 #include <filesystem>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/training/net/file_net.h"
 #include "parsimony/training/net/live_net.h"
 

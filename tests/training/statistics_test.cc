@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/tensor.h"

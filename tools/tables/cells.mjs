@@ -1,4 +1,4 @@
-// What the tables of docs/models.md and docs/zoo.md have in common: cells made of a run's report.
+// What the tables of models and of the zoo have in common: cells made of a run's report.
 
 /** Share that is left, `25.9 %`; `–` where nothing was counted. */
 export const left = ({ before, after }) =>

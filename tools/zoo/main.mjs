@@ -20,7 +20,7 @@ const { values, positionals } = parseArgs({
   options: {
     command: { type: 'string', default: join(root, 'build', 'release', 'bin', 'parsimony') },
     cache: { type: 'string' },
-    ledger: { type: 'string', default: join(root, 'docs', 'zoo') },
+    ledger: { type: 'string', default: join(root, 'docs', 'results', 'zoo') },
     runs: { type: 'string', default: 'onnx:half-local,onnx:third-global,pt:half-local,pt:third-global' },
     kind: { type: 'string', default: '' },
     threads: { type: 'string', default: '2' },

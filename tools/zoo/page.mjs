@@ -1,4 +1,4 @@
-// docs/zoo.md from the ledger.
+// docs/results/zoo.md from the ledger.
 
 import { digits, left, milliseconds, tableRow } from '../tables/cells.mjs';
 import { largestDifference } from './run.mjs';
@@ -21,7 +21,7 @@ export function page(networks) {
 torchvision 0.14's networks as Debian's python3-torch exports them, with random weights under which no branch is silent
 (\`tests/models/weights.py\`), pruned by L1 from ONNX (opset 16) and from traced TorchScript.
 
-    tools/zoo.sh                # the runs that docs/zoo/ lacks, then this page
+    tools/zoo.sh                # the runs that docs/results/zoo/ lacks, then this page
     tools/zoo.sh resnet18       # one network
 
 - **exact**: the small network computes what the original with zeros in the removed slices computes.

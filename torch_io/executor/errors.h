@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony::executor {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::torch_io::errors {
 

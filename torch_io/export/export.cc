@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "parsimony/api/reference.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
@@ -40,7 +40,7 @@ std::vector<InputSpec> without_values(const std::vector<InputSpec>& specs) {
 
 /// The module on the file's inputs: numbers whose value is fixed are put between them.
 torch_io::TorchNetwork original_run(const torch::jit::Module& module,
-                                   const std::vector<InputSpec>& specs, size_t results) {
+                                    const std::vector<InputSpec>& specs, size_t results) {
   return
       [run = torch_io::script_run(module), specs, results](const std::vector<at::Tensor>& inputs) {
         std::vector<at::Tensor> all;

@@ -1,6 +1,6 @@
 #include "parsimony/torch_io/live/errors.h"
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::torch_io::live::errors {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 #include "parsimony/torch_io/live/forward_constant.h"
 
 namespace parsimony::torch_io::live::errors {

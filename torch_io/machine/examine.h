@@ -1,7 +1,7 @@
 // What the machine costs the networks that run on it here.
 #pragma once
 
-#include "parsimony/machine/report.h"
+#include "parsimony/engines/machine/report.h"
 
 namespace parsimony::torch_io {
 

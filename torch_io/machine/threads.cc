@@ -6,9 +6,9 @@
 #include <chrono>
 #include <string>
 
-#include "parsimony/machine/blas.h"
-#include "parsimony/machine/cores.h"
-#include "parsimony/machine/errors.h"
+#include "parsimony/engines/machine/blas.h"
+#include "parsimony/engines/machine/cores.h"
+#include "parsimony/engines/machine/errors.h"
 #include "parsimony/torch_io/machine/training_step.h"
 
 namespace parsimony::torch_io {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "parsimony/machine/report.h"
+#include "parsimony/engines/machine/report.h"
 
 namespace parsimony::torch_io {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::torch_io::script {
 

@@ -1,6 +1,6 @@
 #include <ATen/core/Tensor.h>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 #include "parsimony/torch_io/script/bounds_impl.h"
 #include "parsimony/torch_io/script/every_tensor_impl.h"
 

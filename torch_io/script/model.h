@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/runtime/editable_model.h"
+#include "parsimony/engines/editable_model.h"
 #include "parsimony/torch_io/script/script_file.h"
 
 namespace parsimony::torch_io {

@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/torch_io/script/archive_impl.h"
 #include "parsimony/torch_io/script/bounds_impl.h"
 #include "parsimony/torch_io/script/editor.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <sstream>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/training/data/data_file_impl.h"
 #include "parsimony/training/data/errors.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/training/data/errors.h"
 #include "parsimony/training/data/readers_impl.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::training {
 
@@ -49,7 +49,7 @@ struct DatasetOptions {
 /// Names of the data sets that a spec can begin with, by alphabet.
 std::vector<std::string> dataset_names();
 
-/// Reads what `spec` names into memory; docs/data.md describes each layout.
+/// Reads what `spec` names into memory; docs/guide/data.md describes each layout.
 ///
 ///     cifar10:DIR cifar100:DIR     binary layout: data_batch_1.bin …, train.bin …
 ///     mnist:DIR                    idx layout, also .gz; Fashion-MNIST, KMNIST, EMNIST

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/training/data/errors.h"
 #include "parsimony/training/data/image_impl.h"
 #include "parsimony/training/data/parallel_impl.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "parsimony/graph/types.h"
+#include "parsimony/base/types.h"
 #include "parsimony/training/data/data_file_impl.h"
 
 namespace parsimony::training {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::training::errors {
 

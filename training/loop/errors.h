@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::training::errors {
 

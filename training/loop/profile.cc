@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 
 namespace parsimony::training {
 

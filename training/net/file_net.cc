@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "parsimony/api/prune_model.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/loop/errors.h"
 #include "parsimony/training/net/file_net_impl.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/runtime/editable_model.h"
+#include "parsimony/engines/editable_model.h"
 #include "parsimony/training/net/file_net.h"
 #include "parsimony/training/net/net.h"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <sstream>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/torch_io/evaluating.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/prune.h"

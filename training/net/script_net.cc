@@ -14,8 +14,8 @@
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/reference.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/files.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/mode.h"

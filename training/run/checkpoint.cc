@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "parsimony/graph/files.h"
+#include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/errors.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::training {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::training {
 

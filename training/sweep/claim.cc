@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
+#include "parsimony/base/errors.h"
 
 namespace parsimony::training {
 namespace {

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "parsimony/graph/errors.h"
-#include "parsimony/graph/sha256.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/training/sweep/claim.h"
 
 namespace parsimony::training {

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/cli/torch_component.h"
-#include "parsimony/graph/errors.h"
-#include "parsimony/machine/turns.h"
+#include "parsimony/engines/turns.h"
 
 namespace parsimony {
 

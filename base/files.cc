@@ -1,0 +1,138 @@
+#include "parsimony/base/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "parsimony/base/errors.h"
+
+namespace parsimony {
+namespace {
+
+constexpr int kMaxTries = 100;  // names left behind by crashed processes are stepped over
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  ~Descriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+/// Of an open file. @throws IoError
+struct stat status_of(const Descriptor& file, const std::string& path) {
+  struct stat status {};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) throw errors::cannot_read(path, errno);
+  if (S_ISDIR(status.st_mode)) throw errors::cannot_read(path, EISDIR);
+  return status;
+}
+
+/// @throws IoError
+std::string content_of(const Descriptor& file, const struct stat& status, const std::string& path) {
+  std::string content(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  for (;;) {
+    if (filled == content.size()) content.resize(content.size() + 4096);  // pipes have no size
+    const ssize_t got = read(file.get(), content.data() + filled, content.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw errors::cannot_read(path, errno);
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+}  // namespace
+
+bool is_zip(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4> magic{};
+  return file.get() >= 0 && read(file.get(), magic.data(), magic.size()) == ssize_t{magic.size()} &&
+         std::string_view(magic.data(), magic.size()) == "PK\x03\x04";
+}
+
+std::string read_file(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return content_of(file, status_of(file, path), path);
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const struct stat status = status_of(file, path);
+  const auto size = static_cast<size_t>(status.st_size);
+  void* const data = S_ISREG(status.st_mode) && size > 0
+                         ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0)
+                         : MAP_FAILED;
+  if (data == MAP_FAILED) {
+    content_ = content_of(file, status, path);
+    bytes_ = content_;
+    return;
+  }
+  madvise(data, size, MADV_SEQUENTIAL);
+  bytes_ = {static_cast<const char*>(data), size};
+}
+
+MappedFile::~MappedFile() {
+  if (bytes_.data() != content_.data()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::release(std::string_view part) const {
+  if (bytes_.data() == content_.data() || part.empty()) return;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t begin = static_cast<size_t>(part.data() - bytes_.data()) / page * page;
+  const size_t end = static_cast<size_t>(part.data() + part.size() - bytes_.data());
+  madvise(const_cast<char*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
+}
+
+NewFile::NewFile(std::string path) : path_(std::move(path)) {
+  for (int i = 0; i < kMaxTries; ++i) {
+    temporary_ = path_ + ".tmp" + std::to_string(getpid()) + "-" + std::to_string(i);
+    descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0) return;
+    if (errno != EEXIST) break;
+  }
+  throw errors::cannot_write(path_, errno);
+}
+
+NewFile::~NewFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(temporary_.c_str());
+}
+
+void NewFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw errors::cannot_write(path_, errno);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void NewFile::commit() {
+  if (fsync(descriptor_) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
+    throw errors::cannot_write(path_, errno);
+  }
+  close(std::exchange(descriptor_, -1));
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  NewFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace parsimony

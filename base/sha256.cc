@@ -1,0 +1,60 @@
+#include "parsimony/base/sha256.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "parsimony/base/errors.h"
+
+namespace parsimony {
+
+struct Sha256::Context {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest{EVP_MD_CTX_new(),
+                                                                 &EVP_MD_CTX_free};
+};
+
+namespace {
+
+/// By itself libcrypto frees at exit what a thread may still be using that sums up a file then.
+void use_libcrypto_to_the_end() {
+  [[maybe_unused]] static const int once = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+}
+
+}  // namespace
+
+Sha256::Sha256() {
+  use_libcrypto_to_the_end();
+  context_ = std::make_unique<Context>();
+  EVP_MD_CTX* digest = context_->digest.get();
+  if (digest == nullptr || EVP_DigestInit_ex(digest, EVP_sha256(), nullptr) != 1) {
+    throw UnsupportedError("libcrypto offers no SHA-256");
+  }
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::add(std::span<const std::byte> bytes) {
+  EVP_DigestUpdate(context_->digest.get(), bytes.data(), bytes.size());
+}
+
+std::string Sha256::hex() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int length = 0;
+  EVP_DigestFinal_ex(context_->digest.get(), digest.data(), &length);
+  std::string text;
+  for (unsigned int i = 0; i < length; ++i) {
+    text += kDigits[digest[i] >> 4];
+    text += kDigits[digest[i] & 15];
+  }
+  return text;
+}
+
+std::string sha256(std::string_view bytes) {
+  Sha256 sum;
+  sum.add(std::as_bytes(std::span(bytes)));
+  return sum.hex();
+}
+
+}  // namespace parsimony

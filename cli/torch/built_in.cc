@@ -1,0 +1,103 @@
+#include "parsimony/cli/torch/built_in.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "parsimony/cli/torch/errors.h"
+#include "parsimony/examples/models/cifar_cnn.h"
+#include "parsimony/examples/models/mobilenet_v2.h"
+#include "parsimony/examples/models/resnet.h"
+#include "parsimony/examples/models/vgg.h"
+#include "parsimony/examples/models/vit.h"
+#include "parsimony/training/net/live_net.h"
+
+namespace parsimony::component {
+namespace {
+
+using training::Live;
+using training::live;
+
+/// What the images are like, and how many answers there are.
+struct Task {
+  int64_t channels;
+  int64_t image;
+  int64_t classes;
+};
+
+Live cnn(const Task& t) {
+  return live(examples::CifarCnn(
+      examples::CifarCnnOptions{.image = t.image, .classes = t.classes, .channels = t.channels}));
+}
+
+Live resnet(examples::ResNetOptions options, const Task& t) {
+  options.classes = t.classes;
+  options.channels = t.channels;
+  options.small_images = t.image < 64;
+  return live(examples::ResNet(options));
+}
+
+Live resnet18(const Task& t) { return resnet(examples::resnet18(), t); }
+Live resnet20(const Task& t) { return resnet(examples::cifar_resnet(3), t); }
+Live resnet56(const Task& t) { return resnet(examples::cifar_resnet(9), t); }
+
+Live mobilenet_v2(const Task& t) {
+  return live(examples::MobileNetV2(examples::MobileNetV2Options{
+      .classes = t.classes, .channels = t.channels, .small_images = t.image < 64}));
+}
+
+Live vgg16_bn(const Task& t) {
+  return live(examples::Vgg(examples::VggOptions{.classes = t.classes, .channels = t.channels}));
+}
+
+Live vit_tiny(const Task& t) {
+  return live(examples::ViT(examples::ViTOptions{.image = t.image,
+                                                 .patch = t.image < 64 ? 4 : 16,
+                                                 .classes = t.classes,
+                                                 .channels = t.channels}));
+}
+
+struct BuiltIn {
+  std::string_view name;
+  Live (*make)(const Task& task);
+  int64_t multiple;  ///< that the image's side must be of
+};
+
+constexpr std::array<BuiltIn, 7> kBuiltIn = {{{"cnn", cnn, 4},
+                                              {"mobilenet_v2", mobilenet_v2, 1},
+                                              {"resnet18", resnet18, 1},
+                                              {"resnet20", resnet20, 1},
+                                              {"resnet56", resnet56, 1},
+                                              {"vgg16_bn", vgg16_bn, 32},
+                                              {"vit_tiny", vit_tiny, 4}}};
+
+}  // namespace
+
+std::vector<std::string> built_in_names() {
+  std::vector<std::string> names;
+  for (const BuiltIn& each : kBuiltIn) names.emplace_back(each.name);
+  return names;
+}
+
+bool is_built_in(const std::string& name) {
+  return std::any_of(kBuiltIn.begin(), kBuiltIn.end(),
+                     [&](const BuiltIn& each) { return each.name == name; });
+}
+
+MakeNet built_in(const std::string& name, const Shape& dims, int64_t classes) {
+  const auto found = std::find_if(kBuiltIn.begin(), kBuiltIn.end(),
+                                  [&](const BuiltIn& each) { return each.name == name; });
+  if (found == kBuiltIn.end()) return nullptr;
+  if (dims.size() != 3 || dims[1] != dims[2] || dims[1] % found->multiple != 0) {
+    throw errors::wrong_inputs(
+        name, to_string(dims),
+        "[c, h, w] with h = w, a multiple of " + std::to_string(found->multiple));
+  }
+  const Task task{dims[0], dims[1], classes};
+  return [task, make = found->make] {
+    return training::live_net([task, make] { return make(task); });
+  };
+}
+
+}  // namespace parsimony::component

@@ -1,0 +1,110 @@
+// The command's libtorch component.
+#include "parsimony/cli/torch/calibration.h"
+#include "parsimony/cli/torch/export.h"
+#include "parsimony/cli/torch/guard.h"
+#include "parsimony/cli/torch/recovery.h"
+#include "parsimony/cli/torch/training.h"
+#include "parsimony/cli/torch_component.h"
+#include "parsimony/torch_io/machine/examine.h"
+#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/network.h"
+#include "parsimony/torch_io/observe.h"
+#include "parsimony/torch_io/script/model.h"
+#include "parsimony/training/statistics/block_influence.h"
+#include "parsimony/training/statistics/measure.h"
+
+namespace parsimony::component {
+namespace {
+
+class Component final : public cli::TorchComponent {
+ public:
+  std::string version() const override { return engine_.version(); }
+
+  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
+    return engine_.open(graph, options);
+  }
+
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+                                       const OpenOptions& options) override {
+    return engine_.open_masked(graph, plan, options);
+  }
+
+  machine::MachineReport doctor() override {
+    return guarded([] { return torch_io::examine(); });
+  }
+
+  int choose_threads(std::optional<int> wanted) override {
+    return guarded([&] { return torch_io::choose_threads(wanted); });
+  }
+
+  std::unique_ptr<EditableFile> open_script(const std::string& path,
+                                            const std::vector<std::string>& specs) override {
+    return guarded([&] {
+      std::vector<InputSpec> inputs;
+      for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));
+      return std::make_unique<torch_io::ScriptModel>(path, std::move(inputs));
+    });
+  }
+
+  LedgerPoint train(const cli::TrainOrder& order) override {
+    return guarded([&] { return component::train(order); });
+  }
+
+  int sweep(const cli::SweepOrder& order) override {
+    return guarded([&] { return component::sweep(order); });
+  }
+
+  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order) override {
+    return guarded([&] { return component::bench_training(order); });
+  }
+
+  std::vector<std::vector<IndexContent>> observe(
+      const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
+      const std::vector<Dimension>& dimensions) override {
+    return guarded([&] { return torch_io::observe(graph, probe, masks, dimensions); });
+  }
+
+  Recovered recover(const Graph& original, const Plan& plan,
+                    const cli::RecoveryOrder& order) override {
+    return guarded([&] { return component::recover(original, plan, order); });
+  }
+
+  cli::ExportOutcome export_onnx(const cli::ExportOrder& order) override {
+    return guarded([&] { return component::export_onnx(order); });
+  }
+
+  ErrorData samples(const Graph& graph, const cli::CalibrationOrder& order) override {
+    return guarded([&] { return calibration_samples(order, graph); });
+  }
+
+  std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
+                                       const cli::CalibrationOrder& order) override {
+    return guarded([&] {
+      const training::Dataset data = calibration_data(order, graph);
+      return training::block_influences(graph, blocks, training::batches_of(data, order.samples));
+    });
+  }
+
+  Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                     const Needs& needs, const cli::CalibrationOrder& order) override {
+    return guarded([&] {
+      const training::Dataset data = calibration_data(order, graph);
+      return training::measure(graph, facts, coupling, needs,
+                               training::batches_of(data, order.samples));
+    });
+  }
+
+ private:
+  torch_io::TorchEngine engine_;
+};
+
+}  // namespace
+}  // namespace parsimony::component
+
+extern "C" const parsimony::cli::TorchComponentEntry* parsimony_libtorch();
+
+const parsimony::cli::TorchComponentEntry* parsimony_libtorch() {
+  static parsimony::component::Component component;
+  static const parsimony::cli::TorchComponentEntry entry{PARSIMONY_VERSION, &component};
+  return &entry;
+}

@@ -1,0 +1,22 @@
+#include "parsimony/cli/torch/errors.h"
+
+namespace parsimony::component::errors {
+
+ConfigError unknown_model(std::string_view name, std::span<const std::string> known) {
+  std::string text = "model \"" + std::string(name) + "\" is neither a file nor built in.";
+  text += did_you_mean(name, known) + " Built in are";
+  for (const std::string& each : known) text += (&each == known.data() ? " " : ", ") + each;
+  return ConfigError(text + ".");
+}
+
+ConfigError wrong_inputs(std::string_view model, std::string_view found, std::string_view wanted) {
+  return ConfigError("model \"" + std::string(model) + "\" does not take samples of " +
+                     std::string(found) + "; wanted " + std::string(wanted));
+}
+
+ConfigError wrong_means(size_t found, int64_t channels) {
+  return ConfigError("--mean and --std have " + std::to_string(found) +
+                     " numbers, the samples have " + std::to_string(channels) + " channels");
+}
+
+}  // namespace parsimony::component::errors

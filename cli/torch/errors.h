@@ -1,0 +1,20 @@
+// What can be wrong with an order, in words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "parsimony/base/errors.h"
+
+namespace parsimony::component::errors {
+
+ConfigError unknown_model(std::string_view name, std::span<const std::string> known);
+ConfigError wrong_inputs(std::string_view model, std::string_view found, std::string_view wanted);
+
+/// --mean and --std have one number for each channel of a sample.
+ConfigError wrong_means(size_t found, int64_t channels);
+
+}  // namespace parsimony::component::errors

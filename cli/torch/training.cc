@@ -1,0 +1,285 @@
+#include "parsimony/cli/torch/training.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/sha256.h"
+#include "parsimony/cli/torch/built_in.h"
+#include "parsimony/cli/torch/errors.h"
+#include "parsimony/engines/machine/report.h"
+#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/training/data/dataset.h"
+#include "parsimony/training/loader/endless.h"
+#include "parsimony/training/loop/device.h"
+#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/net/file_net.h"
+#include "parsimony/training/run/run.h"
+#include "parsimony/training/sweep/claim.h"
+#include "parsimony/training/sweep/sweep.h"
+
+namespace parsimony::component {
+namespace {
+
+using namespace training;
+
+/// What an order needs before anything is trained.
+class Preparation {
+ public:
+  explicit Preparation(const cli::TrainingOrder& order) : recipe(order.recipe), say_(order.say) {
+    threads_ = torch_io::choose_threads(order.threads);
+    at::globalContext().setDeterministicAlgorithms(order.deterministic, false);
+    at::globalContext().setBenchmarkCuDNN(!order.deterministic);
+    device = parse_device(order.device);
+    // What is cheap to find out comes before the data.
+    if (recipe.train.precision == Precision::kFloat16 && !device.is_cuda()) {
+      throw training::errors::half_needs_cuda();
+    }
+    if (!is_built_in(recipe.model) && !std::filesystem::exists(recipe.model)) {
+      throw component::errors::unknown_model(recipe.model, built_in_names());
+    }
+    DatasetOptions options;
+    options.train_samples = order.train_samples;
+    options.test_samples = order.test_samples;
+    options.size = order.image_size;
+    options.normalise = recipe.train.normalise;
+    data = read_dataset(recipe.data, options);
+    make = maker();
+  }
+
+  /// A built-in network, or one from a file.
+  MakeNet maker() const {
+    const auto classes = static_cast<int64_t>(data.classes.size());
+    if (MakeNet known = built_in(recipe.model, data.train.dims, classes)) {
+      if (recipe.train.batch_norm) throw training::errors::norms_need_onnx(recipe.model);
+      return known;
+    }
+    return file_net(recipe.model, {.batch_norm = recipe.train.batch_norm});
+  }
+
+  /// What was measured once stays, in the file `remembered`: a run that goes on must compute the
+  /// same, and processes that share a folder must agree.
+  void choose_memory_format(const std::string& remembered) {
+    format_ = recipe.train.memory_format;
+    if (format_ != MemoryFormat::kAuto) return;
+    std::optional<Claim> claim;
+    if (!remembered.empty()) claim.emplace(remembered + ".lock", Claim::IfTaken::kWait);
+    if (claim && std::filesystem::exists(remembered)) {
+      format_ = parse_memory_format(read_file(remembered), remembered);
+      return;
+    }
+    format_ = measured();
+    if (claim) write_file(remembered, name_of_format());
+    if (say_) say_("memory format: " + name_of_format() + ", by measurement");
+  }
+
+  RunOptions run_options(const cli::TrainingOrder& order) const {
+    RunOptions options;
+    options.device = device;
+    options.channels_last = format_ == MemoryFormat::kChannelsLast;
+    options.verify = order.verify;
+    options.say = order.say;
+    return options;
+  }
+
+  LedgerPoint::Model model() const {
+    const bool file = !is_built_in(recipe.model);
+    return {recipe.model, file ? sha256(read_file(recipe.model)) : ""};
+  }
+
+  LedgerPoint::Machine machine() const {
+    const parsimony::machine::MachineReport facts = parsimony::machine::facts(nullptr);
+    return {facts.processor.model, facts.cores.usable(), threads_,
+            facts.blas ? facts.blas->library + " " + facts.blas->kernel : ""};
+  }
+
+  Recipe recipe;
+  c10::Device device{c10::kCPU};
+  Dataset data;
+  MakeNet make;
+
+ private:
+  std::string name_of_format() const {
+    return format_ == MemoryFormat::kChannelsLast ? "channels_last" : "contiguous";
+  }
+
+  MemoryFormat measured() const {
+    Place place{data, device};
+    Loader loader(data.train, loader_options(place, recipe.train));
+    loader.start(0);
+    const std::optional<Batch> batch = loader.next();
+    if (!batch) return MemoryFormat::kContiguous;
+    return channels_last_is_quicker(*make(), batch->inputs, batch->labels)
+               ? MemoryFormat::kChannelsLast
+               : MemoryFormat::kContiguous;
+  }
+
+  std::function<void(const std::string&)> say_;
+  int threads_ = 1;
+  MemoryFormat format_ = MemoryFormat::kAuto;
+};
+
+/// Training in one format and precision, ready to be timed.
+class Contestant {
+ public:
+  Contestant(const Preparation& prepared, bool channels_last, Precision precision)
+      : place_{prepared.data, prepared.device, channels_last}, watch_(nullptr) {
+    TrainSettings settings = prepared.recipe.train;
+    settings.precision = precision;
+    net_ = prepared.make();
+    place(*net_, prepared.device, channels_last);
+    net_->train(true);
+    stage_.emplace(*net_, place_, settings);
+    loader_.emplace(prepared.data.train, loader_options(place_, settings));
+    cached_ = loader_->next();
+    step_cached();  // what cannot be run shows here
+  }
+
+  void step_cached() { finish(stage_->step(cached_, watch_)); }
+  void step_pipeline() { finish(stage_->step(loader_->next(), watch_)); }
+
+ private:
+  /// Waits for the device.
+  void finish(const at::Tensor& loss) {
+    if (place_.device.is_cuda()) static_cast<void>(loss.item<double>());
+  }
+
+  Place place_;
+  Stopwatch watch_;
+  std::unique_ptr<Net> net_;
+  std::optional<Stage> stage_;
+  std::optional<EndlessLoader> loader_;
+  Batch cached_;
+};
+
+}  // namespace
+
+std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order) {
+  const Preparation prepared(order);
+  std::vector<cli::TrainBenchRow> rows;
+  std::vector<std::unique_ptr<Contestant>> contestants;
+  std::vector<machine::Work> works;
+  std::vector<std::pair<Precision, const char*>> precisions = {{Precision::kFloat32, "fp32"},
+                                                               {Precision::kBFloat16, "bf16"}};
+  if (prepared.device.is_cuda()) precisions.emplace_back(Precision::kFloat16, "fp16");
+  for (const auto& [precision, name] : precisions) {
+    for (const bool last : {false, true}) {
+      cli::TrainBenchRow& row = rows.emplace_back();
+      row.memory_format = last ? "channels_last" : "contiguous";
+      row.precision = name;
+      try {
+        Contestant& own =
+            *contestants.emplace_back(std::make_unique<Contestant>(prepared, last, precision));
+        works.push_back([&own] { own.step_cached(); });
+        works.push_back([&own] { own.step_pipeline(); });
+      } catch (const c10::Error& error) {
+        row.refused = error.what_without_backtrace();
+      } catch (const UnsupportedError& error) {
+        row.refused = error.what();
+      }
+    }
+  }
+  for (const machine::Work& work : works) machine::warm_up(work, order.turns);
+  const std::vector<machine::Samples> samples = machine::take_turns(works, order.turns);
+  size_t next = 0;
+  for (cli::TrainBenchRow& row : rows) {
+    if (!row.refused.empty()) continue;
+    row.cached = machine::summary_of(samples[next++].runs);
+    row.pipeline = machine::summary_of(samples[next++].runs);
+  }
+  return rows;
+}
+
+/// Of all that decides what comes out of a run.
+std::string identity(const Preparation& prepared, const cli::TrainOrder& order) {
+  const LedgerPoint::Model model = prepared.model();
+  std::string text = model.name + '\n' + model.sha256 + '\n' + prepared.data.fingerprint + '\n' +
+                     settings_json(prepared.recipe);
+  if (!order.teacher.empty()) text += '\n' + sha256(read_file(order.teacher));
+  return sha256(text);
+}
+
+/// As a sweep would name what the recipe's entries ask for.
+void name_point(LedgerPoint& point, const Recipe& recipe) {
+  point.criterion = "none";
+  if (!recipe.prune) return;
+  for (const ConfigEntry& entry : recipe.prune->config.entries) {
+    if (entry.request.ratio <= point.sparsity) continue;
+    point.sparsity = entry.request.ratio;
+    point.criterion = entry.request.criterion;
+  }
+}
+
+LedgerPoint train(const cli::TrainOrder& order) {
+  Preparation prepared(order);
+  const bool checkpoints = !order.checkpoint.empty();
+  const std::string remembered = checkpoints ? order.checkpoint + ".format" : "";
+  if (checkpoints && !std::filesystem::exists(order.checkpoint)) {
+    std::filesystem::remove(remembered);  // of a run that is gone
+  }
+  prepared.choose_memory_format(remembered);
+  RunOptions options = prepared.run_options(order);
+  std::unique_ptr<Net> teacher;
+  if (!order.teacher.empty()) {
+    teacher = file_net(order.teacher)();
+    teacher->train(false);
+    place(*teacher, options.device, options.channels_last);
+    options.teacher = teacher.get();
+  }
+  Trace trace;
+  if (!order.profile.empty()) options.trace = &trace;
+  const std::string key = identity(prepared, order);
+  training::Run run(prepared.make, prepared.data, prepared.recipe, options);
+  if (checkpoints && run.load(order.checkpoint, key) && order.say) {
+    order.say("goes on from " + order.checkpoint);
+  }
+  while (!run.done()) {
+    run.step();
+    if (checkpoints) run.save(order.checkpoint, key);
+  }
+  if (!order.out.empty()) run.net().save(order.out, run.example());
+  if (!order.plan.empty() && !run.plans().empty()) run.plans().back().save(order.plan);
+  if (!order.profile.empty()) trace.write(order.profile);
+  LedgerPoint point = run.point();
+  point.key = key;
+  name_point(point, prepared.recipe);
+  point.model = prepared.model();
+  point.machine = prepared.machine();
+  point.config = settings_json(prepared.recipe);
+  point.version = PARSIMONY_VERSION;
+  point.command = order.command;
+  return point;
+}
+
+int sweep(const cli::SweepOrder& order) {
+  Preparation prepared(order);
+  const std::filesystem::path checkpoints = std::filesystem::path(order.folder) / "checkpoints";
+  std::error_code error;
+  std::filesystem::create_directories(checkpoints, error);
+  if (error) throw parsimony::errors::cannot_write(checkpoints.string(), error.value());
+  SweepOptions options;
+  options.model = prepared.model();
+  const std::string task =
+      sha256(options.model.name + '\n' + options.model.sha256 + '\n' + prepared.data.fingerprint +
+             '\n' + settings_json(prepared.recipe));
+  prepared.choose_memory_format((checkpoints / ("memory_format-" + task.substr(0, 12))).string());
+  if (order.prepared) order.prepared();
+  options.run = prepared.run_options(order);
+  options.folder = order.folder;
+  options.shard = {order.shard, order.shards};
+  options.machine = prepared.machine();
+  options.version = PARSIMONY_VERSION;
+  options.command = order.command;
+  options.say = order.say;
+  return training::sweep(prepared.make, prepared.data, prepared.recipe, options);
+}
+
+}  // namespace parsimony::component

@@ -1,0 +1,28 @@
+// Error texts of engines/.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "parsimony/base/errors.h"
+
+namespace parsimony::runtime::errors {
+
+/// `why` is the loader's word.
+UnsupportedError no_library(std::string_view path, std::string_view why);
+/// A library without the symbol that ONNX Runtime is known by.
+UnsupportedError not_onnx_runtime(std::string_view path, std::string_view symbol);
+UnsupportedError too_old(std::string_view path, std::string_view version, uint32_t wanted);
+/// Nowhere; `tried` says what came of each place.
+UnsupportedError not_found(std::span<const std::string> tried);
+/// `message` is ONNX Runtime's own.
+UnsupportedError refused(std::string_view message);
+UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype);
+UnsupportedError no_tensor(std::string_view output);
+
+UnsupportedError unknown_shape(std::string_view input);
+UnsupportedError fixed_batch(std::string_view input, std::string_view shape, int64_t wanted);
+
+}  // namespace parsimony::runtime::errors

@@ -1,0 +1,50 @@
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "parsimony/base/cache_folder.h"
+#include "parsimony/engines/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
+
+namespace parsimony::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// What came with the package for Node.js: bin/napi-vN/linux/ARCHITECTURE/.
+std::vector<std::string> installed() {
+  const fs::path bin = cache_folder() / "ort/node_modules/onnxruntime-node/bin";
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(bin, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("libonnxruntime.so")) found.push_back(entry.path().string());
+  }
+  if (found.empty()) found.push_back(bin.string());
+  return found;
+}
+
+}  // namespace
+
+OnnxRuntime find_onnx_runtime(const std::string& path) {
+  const std::string wanted = path.empty() ? variable("PARSIMONY_ONNXRUNTIME") : path;
+  if (!wanted.empty()) return OnnxRuntime(wanted);
+  std::vector<std::string> places = {"libonnxruntime.so", "libonnxruntime.so.1"};
+  for (std::string& place : installed()) places.push_back(std::move(place));
+  std::vector<std::string> tried;
+  for (const std::string& place : places) {
+    try {
+      return OnnxRuntime(place);
+    } catch (const UnsupportedError& error) {
+      tried.emplace_back(error.what());
+    }
+  }
+  throw errors::not_found(tried);
+}
+
+}  // namespace parsimony::runtime

@@ -1,0 +1,196 @@
+#include "parsimony/engines/machine/report.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace parsimony::machine {
+namespace {
+
+// Below these the measurements' own scatter would speak.
+constexpr double kWorthSaying = 1.15;
+constexpr double kSlowProducts = 1.5;  // other shapes than ours favour the one or the other
+constexpr double kWorthFetching = 0.05;
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), value < 10 ? "%.1f" : "%.0f", value);
+  return text.data();
+}
+
+std::string counted_threads(int count) {
+  return std::to_string(count) + (count == 1 ? " thread" : " threads");
+}
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+std::string allocator_in_use() {
+  constexpr auto kMarks = std::to_array<std::pair<const char*, const char*>>(
+      {{"mi_version", "mimalloc"}, {"mallctl", "jemalloc"}, {"tc_version", "tcmalloc"}});
+  for (const auto& [mark, name] : kMarks) {
+    if (dlsym(RTLD_DEFAULT, mark) != nullptr) return name;
+  }
+  return "glibc";
+}
+
+Finding finding_on(std::string subject, std::string found) {
+  Finding finding;
+  finding.subject = std::move(subject);
+  finding.found = std::move(found);
+  return finding;
+}
+
+Finding about_processor(const MachineReport& report) {
+  const std::string& model = report.processor.model;
+  return finding_on("processor", (model.empty() ? "unknown" : model) + ", " +
+                                     std::string(name_of(vectors_of(report.processor))));
+}
+
+Finding about_cores(const MachineReport& report) {
+  const Cores& cores = report.cores;
+  Finding finding =
+      finding_on("cores", std::to_string(cores.usable()) + " of " + std::to_string(cores.online) +
+                              " usable, load " + number(cores.load));
+  if (cores.allowed < cores.online) {
+    finding.advice = "the affinity mask leaves " + std::to_string(cores.allowed) + " of " +
+                     std::to_string(cores.online) + " cores; `taskset -p` shows and sets it";
+  } else if (cores.quota < cores.online) {
+    finding.advice = "the control group allows " + number(cores.quota) +
+                     " cores' time; more threads than that only wait";
+  } else if (cores.load > cores.online + 0.5) {
+    finding.advice = "run this again when less runs: there are more threads than cores";
+  }
+  return finding;
+}
+
+std::string describe(const Blas& blas) {
+  std::string text = blas.library;
+  if (!blas.version.empty()) text += " " + blas.version;
+  if (!blas.threading.empty()) text += ", " + blas.threading;
+  if (!blas.kernel.empty()) text += ", kernel " + blas.kernel;
+  return text;
+}
+
+/// The first thing that is wrong with it. A cause is named even where the cost was not measured.
+std::string advice_on(const Blas& blas, const Processor& processor) {
+  if (blas.library == "reference BLAS") {
+    return "install libopenblas0-openmp and select it for libblas.so.3, liblapack.so.3 and "
+           "libopenblas.so.0 (tools/setup.sh does)";
+  }
+  if (blas.library != "OpenBLAS") return {};
+  if (const std::string_view better = better_kernel(blas, processor); !better.empty()) {
+    const std::string name(better);
+    return is_set("OPENBLAS_CORETYPE")
+               ? "OPENBLAS_CORETYPE asks for this kernel; unset it, or set it to " + name
+               : "set OPENBLAS_CORETYPE=" + name + " before the program starts";
+  }
+  if (blas.threading == "POSIX threads") {
+    return "its own threads fight with OpenMP's: use the OpenMP build, libopenblas0-openmp";
+  }
+  if (blas.threading == "one thread") {
+    return "it uses one thread: use the OpenMP build, libopenblas0-openmp";
+  }
+  return {};
+}
+
+Finding about_blas(const MachineReport& report) {
+  if (!report.blas) return finding_on("BLAS", "none is loaded");
+  Finding finding = finding_on("BLAS", describe(*report.blas));
+  finding.advice = advice_on(*report.blas, report.processor);
+  if (!report.torch || report.torch->product_gflops <= 0) return finding;
+  const double products = report.torch->product_gflops;
+  finding.measured = "matrix products " + number(products) + " GFLOP/s";
+  const double convolutions = report.torch->convolution_gflops;
+  if (convolutions <= 0) return finding;
+  finding.measured += ", oneDNN's convolutions " + number(convolutions);
+  finding.cost = std::max(1.0, convolutions / products);
+  if (finding.cost < kSlowProducts) finding.cost = 1;
+  return finding;
+}
+
+Finding about_aten(const TorchFacts& torch, const Processor& processor) {
+  Finding finding =
+      finding_on("libtorch", torch.version + ", own kernels " + torch.capability + ", " +
+                                 (torch.onednn ? "with oneDNN" : "without oneDNN"));
+  const Vectors could = vectors_of(processor);
+  if (torch.capability == "DEFAULT" && could >= Vectors::kAvx2) {
+    finding.advice = is_set("ATEN_CPU_CAPABILITY") ? "unset ATEN_CPU_CAPABILITY"
+                                                   : "this libtorch was built without AVX2 kernels";
+  } else if (!torch.onednn) {
+    finding.advice = "convolutions are slow without oneDNN: use a libtorch that has it";
+  }
+  return finding;
+}
+
+Finding about_threads(const TorchFacts& torch, const Cores& cores) {
+  Finding finding = finding_on("threads", counted_threads(torch.aten_threads) + " by default");
+  double best = torch.seconds_with_aten_threads;
+  std::string times;
+  for (const ThreadTime& time : torch.steps) {
+    best = std::min(best, time.seconds);
+    times += (times.empty() ? "" : ", ") + number(1e3 * time.seconds) + " ms with " +
+             std::to_string(time.threads);
+  }
+  finding.measured = "a training step takes " + times;
+  if (best > 0) finding.cost = torch.seconds_with_aten_threads / best;
+  if (finding.cost < kWorthSaying || torch.best_threads == torch.aten_threads) {
+    finding.cost = 1;
+    return finding;
+  }
+  finding.advice = "--threads auto takes " + std::to_string(torch.best_threads) +
+                   "; elsewhere set OMP_NUM_THREADS=" + std::to_string(torch.best_threads);
+  if (torch.best_threads < torch.aten_threads && cores.load > 1) {
+    finding.advice += "; beside other programs OMP_WAIT_POLICY=PASSIVE helps, too";
+  }
+  return finding;
+}
+
+/// Tensors whose memory went back to the system, and is fetched from it again page by page.
+Finding about_allocator(const MachineReport& report) {
+  Finding finding = finding_on("allocator", report.allocator);
+  if (!report.torch || report.torch->seconds_with_aten_threads <= 0) return finding;
+  const TorchFacts& torch = *report.torch;
+  const double step = torch.seconds_with_aten_threads;
+  const double share = std::min(0.9, torch.faults_per_step * torch.seconds_per_fault / step);
+  finding.measured = "fetching memory takes " + number(100 * share) + "% of a training step";
+  if (share < kWorthFetching) return finding;
+  finding.cost = 1 / (1 - share);
+  if (report.allocator == "glibc") {
+    finding.advice =
+        "set MALLOC_MMAP_THRESHOLD_=1073741824 and MALLOC_TRIM_THRESHOLD_=4294967296, so that it "
+        "keeps what tensors give back";
+  } else if (report.allocator == "mimalloc") {
+    finding.advice = "set MIMALLOC_LARGE_OS_PAGES=1, so that it fetches 2 MB at once";
+  }
+  return finding;
+}
+
+}  // namespace
+
+MachineReport facts(void* library) {
+  MachineReport report;
+  report.processor = this_processor();
+  report.cores = these_cores();
+  report.allocator = allocator_in_use();
+  report.blas = blas_seen_from(library);
+  return report;
+}
+
+void judge(MachineReport& report) {
+  report.findings = {about_processor(report), about_cores(report), about_blas(report)};
+  if (report.torch) {
+    report.findings.push_back(about_aten(*report.torch, report.processor));
+    report.findings.push_back(about_threads(*report.torch, report.cores));
+  }
+  report.findings.push_back(about_allocator(report));
+}
+
+}  // namespace parsimony::machine

@@ -1,0 +1,257 @@
+#include "parsimony/engines/onnx_runtime.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "parsimony/engines/element_types_impl.h"
+#include "parsimony/engines/errors.h"
+#include "parsimony/engines/ort_api_impl.h"
+
+namespace parsimony::runtime {
+namespace {
+
+template <typename Handle>
+using Owned = std::unique_ptr<Handle, void (*)(Handle*)>;
+
+/// Refuses what the library refused, in its own words.
+void check(const ort::Api& api, ort::Status* status) {
+  if (status == nullptr) return;
+  const Owned<ort::Status> owned(status, api.release_status);
+  throw errors::refused(api.get_error_message(status));
+}
+
+std::string file_of(const void* symbol, const std::string& otherwise) {
+  Dl_info info{};
+  if (dladdr(symbol, &info) == 0 || info.dli_fname == nullptr) return otherwise;
+  return info.dli_fname;
+}
+
+}  // namespace
+
+struct OnnxRuntime::Library {
+  std::string path;
+  std::string version;
+  const ort::Api* api = nullptr;
+  ort::Allocator* allocator = nullptr;  // lives as long as the process
+  Owned<ort::Env> env{nullptr, nullptr};
+};
+
+namespace {
+
+/// The inputs of a session in memory of the library, and its outputs.
+class Bound {
+ public:
+  Bound(const ort::Api& api, ort::Session* session, const std::vector<std::string>& output_names)
+      : api_(api), session_(session) {
+    for (const std::string& name : output_names) output_names_.push_back(name.c_str());
+  }
+  ~Bound() {
+    forget_outputs();
+    for (ort::Value* value : inputs_) api_.release_value(value);
+  }
+  Bound(const Bound&) = delete;
+  Bound& operator=(const Bound&) = delete;
+
+  void add_inputs(ort::Allocator* allocator, const TensorList& inputs) {
+    for (const TensorBytes& input : inputs) input_names_.push_back(input.name);
+    for (const std::string& name : input_names_) names_of_run_.push_back(name.c_str());
+    for (const TensorBytes& input : inputs) add_input(allocator, input);
+  }
+
+  void compute() {
+    forget_outputs();
+    outputs_.resize(output_names_.size(), nullptr);
+    check(api_, api_.run(session_, nullptr, names_of_run_.data(), inputs_.data(), inputs_.size(),
+                         output_names_.data(), output_names_.size(), outputs_.data()));
+  }
+
+  TensorList outputs() const {
+    TensorList result;
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      result.push_back(copy_of(outputs_[o], output_names_[o]));
+    }
+    return result;
+  }
+
+ private:
+  void add_input(ort::Allocator* allocator, const TensorBytes& input) {
+    const auto type = code_of(input.dtype);
+    if (!type) throw errors::no_such_type(input.name, name_of(input.dtype));
+    ort::Value* value = nullptr;
+    check(api_, api_.create_tensor(allocator, input.dims.data(), input.dims.size(), *type, &value));
+    inputs_.push_back(value);
+    void* data = nullptr;
+    check(api_, api_.tensor_data(value, &data));
+    if (!input.bytes.empty()) std::memcpy(data, input.bytes.data(), input.bytes.size());
+  }
+
+  void forget_outputs() {
+    for (ort::Value* value : outputs_) {
+      if (value != nullptr) api_.release_value(value);
+    }
+    outputs_.clear();
+  }
+
+  TensorBytes copy_of(ort::Value* value, const char* name) const {
+    int is_tensor = 0;
+    if (value != nullptr) check(api_, api_.is_tensor(value, &is_tensor));
+    if (is_tensor == 0) throw errors::no_tensor(name);
+    ort::TensorInfo* made = nullptr;
+    check(api_, api_.tensor_info(value, &made));
+    const Owned<ort::TensorInfo> info(made, api_.release_tensor_info);
+    int type = 0;
+    size_t rank = 0;
+    check(api_, api_.element_type(info.get(), &type));
+    check(api_, api_.rank(info.get(), &rank));
+    TensorBytes copy;
+    copy.name = name;
+    copy.dtype = dtype_of(type);
+    copy.dims.resize(rank);
+    check(api_, api_.dimensions(info.get(), copy.dims.data(), rank));
+    if (size_of(copy.dtype) == 0) throw errors::no_such_type(name, name_of(copy.dtype));
+    void* data = nullptr;
+    check(api_, api_.tensor_data(value, &data));
+    copy.bytes.resize(static_cast<size_t>(element_count(copy.dims) * size_of(copy.dtype)));
+    if (!copy.bytes.empty()) std::memcpy(copy.bytes.data(), data, copy.bytes.size());
+    return copy;
+  }
+
+  const ort::Api& api_;
+  ort::Session* session_;
+  std::vector<std::string> input_names_;
+  std::vector<const char*> names_of_run_;
+  std::vector<const char*> output_names_;
+  std::vector<ort::Value*> inputs_;
+  std::vector<ort::Value*> outputs_;
+};
+
+/// Opens the model once more, with the library's optimisations or without.
+template <typename Library>
+using Open = std::function<Owned<ort::Session>(const Library&, bool optimised)>;
+
+/// `library` is kept until the session is gone.
+template <typename Library>
+class Session final : public Network {
+ public:
+  Session(std::shared_ptr<const Library> library, Open<Library> open)
+      : library_(std::move(library)), open_(std::move(open)), session_(open_(*library_, true)) {
+    const ort::Api& api = *library_->api;
+    size_t count = 0;
+    check(api, api.session_output_count(session_.get(), &count));
+    for (size_t o = 0; o < count; ++o) {
+      char* name = nullptr;
+      check(api, api.session_output_name(session_.get(), o, library_->allocator, &name));
+      output_names_.emplace_back(name);
+      check(api, api.allocator_free(library_->allocator, name));
+    }
+  }
+
+  std::vector<TensorList> run(const std::vector<TensorList>& inputs,
+                              const RunOptions& options) override {
+    if (options.otherwise && !plain_) plain_ = open_(*library_, false);
+    std::vector<TensorList> outputs;
+    for (const TensorList& one : inputs) {
+      const auto bound = bound_to(options.otherwise ? plain_.get() : session_.get(), one);
+      bound->compute();
+      outputs.push_back(bound->outputs());
+    }
+    return outputs;
+  }
+
+  void bind(const TensorList& inputs) override { bound_ = bound_to(session_.get(), inputs); }
+  void compute() override { bound_->compute(); }
+  TensorList outputs() override { return bound_->outputs(); }
+
+ private:
+  std::unique_ptr<Bound> bound_to(ort::Session* session, const TensorList& inputs) const {
+    auto bound = std::make_unique<Bound>(*library_->api, session, output_names_);
+    bound->add_inputs(library_->allocator, inputs);
+    return bound;
+  }
+
+  std::shared_ptr<const Library> library_;
+  Open<Library> open_;
+  Owned<ort::Session> session_;
+  Owned<ort::Session> plain_{nullptr, nullptr};  ///< without optimisations
+  std::vector<std::string> output_names_;
+  std::unique_ptr<Bound> bound_;  ///< of `session_`
+};
+
+Owned<ort::SessionOptions> session_options(const ort::Api& api, const OnnxRuntime::Options& options,
+                                           bool optimised) {
+  ort::SessionOptions* made = nullptr;
+  check(api, api.create_session_options(&made));
+  Owned<ort::SessionOptions> owned(made, api.release_session_options);
+  check(api, api.set_intra_op_threads(made, options.threads));
+  if (!optimised) check(api, api.set_optimization_level(made, ort::kNoOptimization));
+  // Its threads wait busily for the next operator; between two runs that would cost whoever runs
+  // then. Versions that do not know the entry ignore it.
+  check(api, api.add_config_entry(made, "session.force_spinning_stop", "1"));
+  return owned;
+}
+
+using Create = std::function<ort::Status*(const ort::SessionOptions*, ort::Session**)>;
+
+template <typename Library>
+std::unique_ptr<Network> session_of(const std::shared_ptr<const Library>& library,
+                                    const OnnxRuntime::Options& options, Create create) {
+  return std::make_unique<Session<Library>>(
+      library, [options, create = std::move(create)](const Library& of, bool optimised) {
+        const auto settings = session_options(*of.api, options, optimised);
+        ort::Session* made = nullptr;
+        check(*of.api, create(settings.get(), &made));
+        return Owned<ort::Session>(made, of.api->release_session);
+      });
+}
+
+}  // namespace
+
+OnnxRuntime::OnnxRuntime(const std::string& path) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw errors::no_library(path, dlerror());
+  void* symbol = dlsym(handle, ort::kApiBaseSymbol);
+  if (symbol == nullptr) throw errors::not_onnx_runtime(path, ort::kApiBaseSymbol);
+  const ort::ApiBase* base = reinterpret_cast<const ort::ApiBase* (*)()>(symbol)();
+  auto library = std::make_shared<Library>();
+  library->path = file_of(symbol, path);
+  library->version = base->get_version();
+  library->api = base->get_api(ort::kApiVersion);
+  if (library->api == nullptr) {
+    throw errors::too_old(library->path, library->version, ort::kApiVersion);
+  }
+  const ort::Api& api = *library->api;
+  ort::Env* env = nullptr;
+  check(api, api.create_env(ort::kSilent, "parsimony", &env));
+  library->env = Owned<ort::Env>(env, api.release_env);
+  check(api, api.default_allocator(&library->allocator));
+  library_ = std::move(library);
+}
+
+const std::string& OnnxRuntime::path() const { return library_->path; }
+
+const std::string& OnnxRuntime::version() const { return library_->version; }
+
+std::unique_ptr<Network> OnnxRuntime::open(const std::string& path, const Options& options) const {
+  return session_of(
+      library_, options,
+      [library = library_.get(), path](const ort::SessionOptions* settings, ort::Session** made) {
+        return library->api->create_session(library->env.get(), path.c_str(), settings, made);
+      });
+}
+
+std::unique_ptr<Network> OnnxRuntime::open_bytes(std::string model, const Options& options) const {
+  return session_of(library_, options,
+                    [library = library_.get(), model = std::move(model)](
+                        const ort::SessionOptions* settings, ort::Session** made) {
+                      return library->api->create_session_from_array(
+                          library->env.get(), model.data(), model.size(), settings, made);
+                    });
+}
+
+}  // namespace parsimony::runtime

@@ -1,0 +1,155 @@
+#include "parsimony/engines/random_inputs.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "parsimony/engines/errors.h"
+
+namespace parsimony::runtime {
+namespace {
+
+using Generator = std::mt19937_64;
+
+bool looks_like_flag(std::string name) {
+  constexpr auto kMarks = std::to_array<const char*>({"mask", "type", "segment", "flag", "pad"});
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(kMarks.begin(), kMarks.end(),
+                     [&](const char* mark) { return name.find(mark) != std::string::npos; });
+}
+
+template <typename Element, typename Draw>
+void fill(TensorBytes& tensor, const Draw& draw) {
+  tensor.bytes.resize(static_cast<size_t>(element_count(tensor.dims)) * sizeof(Element));
+  for (size_t at = 0; at < tensor.bytes.size(); at += sizeof(Element)) {
+    const auto element = static_cast<Element>(draw());
+    std::memcpy(tensor.bytes.data() + at, &element, sizeof element);
+  }
+}
+
+template <typename Draw>
+void fill_floats(TensorBytes& tensor, const Draw& draw) {
+  switch (tensor.dtype) {
+    case DType::kFloat64:
+      return fill<double>(tensor, draw);
+    case DType::kFloat16:
+      return fill<Eigen::half>(tensor, draw);
+    case DType::kBFloat16:
+      return fill<Eigen::bfloat16>(tensor, draw);
+    default:
+      return fill<float>(tensor, draw);
+  }
+}
+
+/// Signed and unsigned ones are the same bytes for what is drawn.
+template <typename Draw>
+void fill_integers(TensorBytes& tensor, const Draw& draw) {
+  switch (size_of(tensor.dtype)) {
+    case 1:
+      return fill<uint8_t>(tensor, draw);
+    case 2:
+      return fill<uint16_t>(tensor, draw);
+    case 4:
+      return fill<uint32_t>(tensor, draw);
+    case 8:
+      return fill<uint64_t>(tensor, draw);
+    default:
+      throw errors::no_such_type(tensor.name, name_of(tensor.dtype));
+  }
+}
+
+void fill_with(TensorBytes& tensor, int64_t value) {
+  if (is_floating(tensor.dtype)) {
+    fill_floats(tensor, [&] { return static_cast<float>(value); });
+  } else {
+    fill_integers(tensor, [&] { return value; });
+  }
+}
+
+void fill_at_random(TensorBytes& tensor, int64_t below, Generator& generator) {
+  if (is_floating(tensor.dtype)) {
+    std::normal_distribution<float> normal;
+    return fill_floats(tensor, [&] { return normal(generator); });
+  }
+  const bool two = tensor.dtype == DType::kBool || looks_like_flag(tensor.name);
+  const int64_t most = size_of(tensor.dtype) == 1 ? 127 : below;
+  std::uniform_int_distribution<int64_t> uniform(0, (two ? 2 : std::min(below, most)) - 1);
+  fill_integers(tensor, [&] { return uniform(generator); });
+}
+
+std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
+  const Facts facts = infer(graph, probe);
+  std::vector<Shape> shapes;
+  for (const ValueId input : graph.inputs) {
+    const auto& shape = facts.shapes[static_cast<size_t>(input)];
+    if (!shape) throw errors::unknown_shape(graph.value(input).name);
+    shapes.push_back(*shape);
+  }
+  return shapes;
+}
+
+TensorList draw(const Graph& graph, const std::vector<Shape>& shapes,
+                const std::vector<InputSpec>& specs, uint64_t seed, int64_t below) {
+  TensorList inputs;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Value& value = graph.value(graph.inputs[i]);
+    TensorBytes input;
+    input.name = value.name;
+    input.dtype = value.dtype;
+    input.dims = shapes[i];
+    Generator generator(seed + i);
+    if (i < specs.size() && specs[i].value) {
+      fill_with(input, *specs[i].value);
+    } else {
+      fill_at_random(input, below, generator);
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+/// Puts `batch` where a batch is; a file of ONNX says where it may change, and what TorchScript
+/// says is only that of `--input`: there, what is as long as the first input's.
+void set_batch(const Graph& graph, int64_t batch, std::vector<Shape>& shapes) {
+  const bool fixes = graph.format == "onnx";
+  bool has_batch = false;
+  const int64_t first = shapes.empty() || shapes[0].empty() ? 0 : shapes[0][0];
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i].empty()) continue;
+    const auto& declared = graph.value(graph.inputs[i]).declared;
+    const bool open = fixes ? !declared || (!declared->empty() && declared->front() < 0)
+                            : shapes[i].front() == first;
+    if (open) shapes[i].front() = batch;
+    has_batch = has_batch || shapes[i].front() == batch;
+  }
+  if (has_batch) return;
+  const std::string name = graph.inputs.empty() ? "" : graph.value(graph.inputs[0]).name;
+  throw errors::fixed_batch(name, shapes.empty() ? "" : to_string(shapes[0]), batch);
+}
+
+}  // namespace
+
+TensorList random_inputs(const Graph& graph, const FeedOptions& options) {
+  Probe probe = choose_probe(graph, options.specs);
+  probe.first = 1;
+  std::vector<Shape> shapes = shapes_of(graph, probe);
+  if (options.batch) set_batch(graph, *options.batch, shapes);
+  return draw(graph, shapes, options.specs, options.seed, options.below);
+}
+
+TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed, int64_t below) {
+  return draw(graph, shapes_of(graph, probe), probe.inputs, seed, below);
+}
+
+int64_t batch_of(const TensorList& inputs) {
+  const auto at = std::find_if(inputs.begin(), inputs.end(),
+                               [](const TensorBytes& input) { return input.dims.size() >= 2; });
+  return at == inputs.end() ? 1 : at->dims.front();
+}
+
+}  // namespace parsimony::runtime

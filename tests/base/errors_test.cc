@@ -1,0 +1,57 @@
+#include "parsimony/base/errors.h"
+
+#include <gtest/gtest.h>
+
+namespace parsimony {
+namespace {
+
+std::string suggest(std::string_view wanted, const std::vector<std::string>& candidates) {
+  return did_you_mean(wanted, candidates);
+}
+
+TEST(DidYouMean, PrefersTheSameLettersInAnotherCase) {
+  EXPECT_EQ(suggest("Conv2D", {"Conv1d", "Conv2d", "Conv3d"}), " Did you mean \"Conv2d\"?");
+}
+
+TEST(DidYouMean, CountsASwapOfNeighboursOnce) {
+  EXPECT_EQ(suggest("Lniear", {"Bilinear", "Linear"}), " Did you mean \"Linear\"?");
+}
+
+TEST(DidYouMean, FindsMissingAndSuperfluousLetters) {
+  EXPECT_EQ(suggest("sparsty", {"sparsity", "density"}), " Did you mean \"sparsity\"?");
+  EXPECT_EQ(suggest("oop_types", {"op_names", "op_types"}), " Did you mean \"op_types\"?");
+}
+
+TEST(DidYouMean, FallsBackToPrefixesThenFragments) {
+  EXPECT_EQ(suggest("layer1", {"net.layer1.conv", "layer1.conv.weight"}),
+            " Did you mean \"layer1.conv.weight\"?");
+  EXPECT_EQ(suggest("conv", {"layer1.conv.weight", "head.bias"}),
+            " Did you mean \"layer1.conv.weight\"?");
+  EXPECT_EQ(suggest("model.conv1.weight", {"conv1.weight"}), " Did you mean \"conv1.weight\"?");
+}
+
+TEST(DidYouMean, NamesAtMostThreeEquallyNear) {
+  EXPECT_EQ(suggest("convA", {"conv1", "conv2"}), " Did you mean \"conv1\" or \"conv2\"?");
+  EXPECT_EQ(suggest("convA", {"conv1", "conv2", "conv2", "conv3", "conv4"}),
+            " Did you mean \"conv1\", \"conv2\" or \"conv3\"?");
+}
+
+TEST(DidYouMean, IsSilentWhereNothingIsNear) {
+  EXPECT_EQ(suggest("Conv2d", {"LSTM", "Softmax"}), "");
+  EXPECT_EQ(suggest("x", {"y"}), "");
+  EXPECT_EQ(suggest("", {"y", ""}), "");
+  EXPECT_EQ(suggest("Conv2d", {}), "");
+}
+
+TEST(DidYouMean, TakesNamesOfAnyLength) {
+  const std::string endless(1 << 20, 'a');
+  EXPECT_EQ(suggest(endless, {std::string(1 << 20, 'b')}), "");
+}
+
+TEST(Errors, ABadDimensionMayBelongToNoTensor) {
+  EXPECT_EQ(std::string(errors::bad_dimension("w", "[-1]").what()).rfind("tensor \"w\": ", 0), 0u);
+  EXPECT_EQ(std::string(errors::bad_dimension("", "[-1]").what()).rfind("wrong dims [-1]", 0), 0u);
+}
+
+}  // namespace
+}  // namespace parsimony
