@@ -84,29 +84,6 @@ IoError not_a_file(std::string_view path) {
   return IoError(std::string(path) + ": cannot be written: it is there and no regular file");
 }
 
-UnsupportedError no_node() {
-  return UnsupportedError(
-      "verify runs ONNX Runtime by way of Node.js, and there is no `node` on the PATH; "
-      "tools/setup.sh installs it");
-}
-
-UnsupportedError no_oracle(std::string_view searched) {
-  return UnsupportedError("verify needs ort_compare.mjs, which is not at " + std::string(searched) +
-                          "; set PARSIMONY_ORT_COMPARE to where it is");
-}
-
-UnsupportedError no_onnx_runtime() {
-  return UnsupportedError("verify needs ONNX Runtime; tools/ort/install.sh installs it");
-}
-
-UnsupportedError not_runnable(std::string_view message) {
-  return UnsupportedError("verify: the original cannot be run: " + std::string(message));
-}
-
-IoError oracle_failed(std::string_view message) {
-  return IoError("verify: " + std::string(message));
-}
-
 VerificationError differs(std::string_view what) {
   return VerificationError("verification failed: " + std::string(what));
 }

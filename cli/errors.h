@@ -32,12 +32,6 @@ ConfigError too_many_inputs(size_t given, size_t wanted);
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);
 IoError not_a_file(std::string_view path);
 
-UnsupportedError no_node();
-UnsupportedError no_oracle(std::string_view searched);
-UnsupportedError no_onnx_runtime();
-/// The oracle could not compare; `message` is its own.
-UnsupportedError not_runnable(std::string_view message);
-IoError oracle_failed(std::string_view message);
 VerificationError differs(std::string_view what);
 /// There is no file where the libtorch component should be.
 UnsupportedError no_component(std::string_view path);
