@@ -43,6 +43,16 @@ void leave_mixing_whole(const Coupling& coupling, AxisMasks& masks) {
 
 }  // namespace
 
+TrainSettings gentle_training() {
+  TrainSettings settings;
+  settings.optimizer = OptimizerKind::kSgd;
+  settings.lr = 1e-3;
+  settings.schedule = RateSchedule::kCosine;
+  settings.batch = 128;
+  settings.epochs = 2;
+  return settings;
+}
+
 Analysis analyse(Graph& graph, const PruneOptions& options) {
   separate_shared_vectors(graph);
   Analysis analysis;

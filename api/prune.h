@@ -10,6 +10,7 @@
 
 #include "parsimony/api/latency/budget.h"
 #include "parsimony/configs/config.h"
+#include "parsimony/configs/recipe.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/cost.h"
@@ -45,6 +46,28 @@ using BlockInfluence =
 /// How far the small network that a plan makes is from the original; 0: not at all.
 using PlanError = std::function<double(const Plan&)>;
 
+/// Data that run through a network, as docs/guide/data.md names them.
+struct CalibrationData {
+  std::string data;                    ///< "cifar10:DIR"; empty: none were given
+  int64_t samples = 256;               ///< the first so many of the training part
+  std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: as they are
+  std::vector<double> deviation = {};  ///< per channel, as many as `mean`
+};
+
+/// How fine-tuning behind a cut trains, where nobody says otherwise: few epochs, small steps.
+TrainSettings gentle_training();
+
+/// How a small network gets back some of what it lost.
+struct RecoverySettings {
+  std::vector<RecoveryMethod> steps;  ///< in this order
+  int rounds = 3;                     ///< of least squares, see training/recovery/refit.h
+  double ridge = 1e-3;                ///< of least squares, see least_squares()
+  /// kFinetune: on the whole training part. The dense network teaches, where `distill` says so.
+  TrainSettings finetune = gentle_training();
+  std::function<void(const std::string& line)> say = {};  ///< told of every step
+  bool accuracy = true;  ///< is to be measured on the test part before and after
+};
+
 /// Changes values of the small network that a plan makes of the original: see training/recovery.
 using Recovery = std::function<Recovered(const Graph& original, const Plan&)>;
 
@@ -73,6 +96,9 @@ struct PruneOptions {
   BlockInfluence influence = {};           ///< with `depth`: those of least influence go first
   PlanError error = {};                    ///< with `depth`, for kAuto
   Recovery recover = {};                   ///< behind the cut; without it values stay as they are
+  CalibrationData calibration = {};        ///< for what of the above runs data: see Supplies
+  RecoverySettings recovery = {};          ///< what `recover` is made from
+  std::optional<int> threads = {};         ///< of libtorch; empty: as many as are best
   bool verify = true;                      ///< run the masked original and the small network
   ProofOptions proof = {};
 };

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <utility>
 
-#include "parsimony/api/reference.h"
+#include "parsimony/api/engines.h"
+#include "parsimony/api/errors.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/engines/machine/cores.h"
 #include "parsimony/engines/machine/errors.h"
 #include "parsimony/engines/onnx_runtime.h"
-#include "parsimony/onnx_io/graph_file.h"
 
 namespace parsimony::cli {
 namespace {
@@ -24,7 +23,7 @@ constexpr const char* kAll = "all";
 void check_name(const std::string& name) {
   const std::vector<std::string> known = {kTorch, kOnnxRuntime, kAll};
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    throw errors::unknown_engine(name, known);
+    throw parsimony::errors::unknown_engine(name, known);
   }
 }
 
@@ -34,36 +33,7 @@ int choose_threads(bool with_torch, std::optional<int> wanted) {
   return wanted.value_or(machine::these_cores().usable());
 }
 
-class OnnxRuntimeEngine final : public Engine {
- public:
-  OnnxRuntimeEngine(runtime::OnnxRuntime library, int threads)
-      : library_(std::move(library)), options_{.threads = threads} {}
-
-  std::string name() const override { return kOnnxRuntime; }
-  std::string version() const override { return library_.version(); }
-  std::string path() const override { return library_.path(); }
-
-  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
-    return options.file ? library_.open(options.file(), options_)
-                        : library_.open_bytes(onnx_io::to_onnx(graph), options_);
-  }
-
-  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
-                                       const OpenOptions& options) override {
-    if (mixes(plan) || !options.file) throw errors::not_maskable();
-    return open(graph, options);
-  }
-
- private:
-  runtime::OnnxRuntime library_;
-  runtime::OnnxRuntime::Options options_;
-};
-
 }  // namespace
-
-std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads) {
-  return std::make_unique<OnnxRuntimeEngine>(library, threads);
-}
 
 void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads) {
   command

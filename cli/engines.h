@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "parsimony/engines/engine.h"
-#include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {
 
@@ -23,9 +22,6 @@ struct Engines {
   std::vector<std::string> notes;  ///< on those of "all" that were not found
   int threads = 1;
 };
-
-/// ONNX Runtime. It reads files; a graph that has none is written as ONNX first.
-std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads);
 
 /// Adds --engine, --onnxruntime and, as `threads`, --threads.
 void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads);

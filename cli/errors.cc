@@ -46,19 +46,6 @@ ConfigError mean_without_deviation(size_t means, size_t deviations) {
                      std::to_string(deviations) + "; wanted as many of both, one for each channel");
 }
 
-ConfigError recovery_without_data() {
-  return ConfigError(
-      "--recover needs data to run through the network: name them with --calibration DATA, for "
-      "example --calibration cifar10:DIR");
-}
-
-ConfigError depth_without_data() {
-  return ConfigError(
-      "--layers removes the blocks that change least what flows through them, which only data "
-      "tell; "
-      "give --calibration, for example cifar10:DIR");
-}
-
 ConfigError both_asked(std::string_view option) {
   return ConfigError("prune: " + std::string(option) +
                      " is for pruning without a config file; with --config, write it there");
@@ -88,18 +75,6 @@ VerificationError differs(std::string_view what) {
   return VerificationError("verification failed: " + std::string(what));
 }
 
-UnsupportedError no_component(std::string_view path) {
-  return UnsupportedError("this needs the libtorch component, which is not at " +
-                          std::string(path) +
-                          "; build with -DPARSIMONY_TORCH=ON where libtorch-dev is installed, and "
-                          "install what was built");
-}
-
-UnsupportedError bad_component(std::string_view path, std::string_view why) {
-  return UnsupportedError("the libtorch component " + std::string(path) +
-                          " cannot be used: " + std::string(why));
-}
-
 ConfigError nothing_named(std::string_view option) {
   return ConfigError(std::string(option) + " is missing, and the recipe does not say it");
 }
@@ -112,15 +87,6 @@ IoError cannot_start(std::string_view what, std::string_view why) {
   return IoError(std::string(what) + " cannot be started: " + std::string(why));
 }
 
-ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {
-  std::string names;
-  for (size_t i = 0; i < known.size(); ++i) {
-    names += (i == 0 ? "" : i + 1 < known.size() ? ", " : " or ") + quoted(known[i]);
-  }
-  return ConfigError("--engine: found " + quoted(name) + ", wanted " + names + "." +
-                     did_you_mean(name, known));
-}
-
 ConfigError bad_batch(std::string_view found) {
   return ConfigError("--batch: found " + quoted(found) +
                      ", wanted numbers from 1 on, for example 1,64");
@@ -130,11 +96,6 @@ UnsupportedError no_torchscript(std::string_view path) {
   return UnsupportedError(std::string(path) +
                           " is no TorchScript, which is what `export` writes as ONNX; an ONNX "
                           "model is pruned as it is");
-}
-
-UnsupportedError not_maskable() {
-  return UnsupportedError(
-      "a group passes a mixing operator, which ONNX Runtime cannot mask; --engine executor can");
 }
 
 UnsupportedError nothing_runs(std::span<const std::string> reasons) {

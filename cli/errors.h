@@ -17,10 +17,6 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
 ConfigError nothing_asked();
-/// --recover runs data through the network, and none were named.
-ConfigError recovery_without_data();
-/// --layers ranks blocks by data, and none were named.
-ConfigError depth_without_data();
 /// `option` says how calibration data are read, and there are none.
 ConfigError no_calibration(std::string_view option);
 /// --mean and --std come together, with one number for each channel.
@@ -33,25 +29,16 @@ ConfigError same_file(std::string_view path, std::string_view one, std::string_v
 IoError not_a_file(std::string_view path);
 
 VerificationError differs(std::string_view what);
-/// There is no file where the libtorch component should be.
-UnsupportedError no_component(std::string_view path);
-/// The file is there; `why` it cannot be used.
-UnsupportedError bad_component(std::string_view path, std::string_view why);
 
 /// `option` was not given, nor does the recipe say it.
 ConfigError nothing_named(std::string_view option);
 ConfigError bad_shard(std::string_view found);
 IoError cannot_start(std::string_view what, std::string_view why);
 
-ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
 ConfigError bad_batch(std::string_view found);
 /// `export` was given what is no TorchScript.
 UnsupportedError no_torchscript(std::string_view path);
-/// ONNX Runtime has no masks of its own.
-UnsupportedError not_maskable();
 /// `reasons`: one for each model and engine.
 UnsupportedError nothing_runs(std::span<const std::string> reasons);
-
-/// `guilty` may be empty: the fault is not in any group.
 
 }  // namespace parsimony::cli::errors

@@ -8,22 +8,17 @@
 #include <vector>
 
 #include "parsimony/api/prune_model.h"
+#include "parsimony/api/supplies.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
-#include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/comparison.h"
-#include "parsimony/cli/depth.h"
 #include "parsimony/cli/errors.h"
-#include "parsimony/cli/latency_budget.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/pruning_masks.h"
-#include "parsimony/cli/recovery_options.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/report/proof.h"
 #include "parsimony/report/prune_report.h"
@@ -37,10 +32,10 @@ const std::vector<std::string> kStages = {"read",   "blocks",  "config", "weight
                                           "couple", "measure", "score",  "constants", "plan",
                                           "check",  "recover", "prove",  "edit",      "write"};
 
-LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyWorkshop& workshop) {
+LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyProfiler& profiler) {
   LatencyRow row;
-  row.engine = workshop.engine();
-  row.threads = workshop.threads();
+  row.engine = profiler.engine();
+  row.threads = profiler.threads();
   row.wanted = outcome.wanted;
   row.dense = outcome.dense;
   row.tables = outcome.tables;
@@ -49,17 +44,10 @@ LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyWorkshop& wor
   row.pieces = outcome.pieces;
   row.fresh = outcome.fresh;
   row.networks = outcome.rounds;
-  for (const auto& [key, table] : workshop.tables()) {
+  for (const auto& [key, table] : profiler.tables()) {
     if (row.oldest == 0 || table.measured < row.oldest) row.oldest = table.measured;
   }
   return row;
-}
-
-/// Does the configuration have groups ranked by what the outputs lose?
-bool asks_for_outputs(const ConfigList& config) {
-  return std::any_of(config.entries.begin(), config.entries.end(), [](const ConfigEntry& entry) {
-    return !entry.exclude && entry.request.scope == Scope::kOutputs;
-  });
 }
 
 /// Does it take a while to rank its channels?
@@ -128,10 +116,7 @@ PruneReport report_of(const PruneResult& result, const Graph& graph) {
 class PruneRun {
  public:
   PruneRun(const PruneCommandOptions& options, const Session& session)
-      : options_(options),
-        session_(session),
-        engine_(parse_threads(options.threads)),
-        progress_(kStages, !session.quiet) {}
+      : options_(options), session_(session), progress_(kStages, !session.quiet) {}
 
   void run() {
     const std::vector<NamedFile> outputs = {{"--output", options_.output},
@@ -141,70 +126,40 @@ class PruneRun {
     check_outputs(outputs, {{"the model", options_.model},
                             {"--config", options_.config},
                             {"--masks", options_.masks_in}});
-    config_ = config_of(options_);
-    data_ = resolved(options_.calibration, config_);
-    const RecoveryOrder recovery = recovery_order(options_.recovery, data_, config_);
+    const ConfigList config = config_of(options_);
+    PruneOptions options = prune_options_of(options_, config);
     progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
     check_outputs_beside(outputs, *model_);
     std::jthread libtorch;  // is loaded for the proof meanwhile
-    if (options_.verify && is_large(model_->graph())) libtorch = loading_torch_component();
-    const PruneResult result = prune_model(*model_, config_, prune_options(recovery), &engine_);
-    if (workshop_) workshop_->save();
+    if (options.verify && is_large(model_->graph())) libtorch = loading_torch_component();
+    options.inputs = input_specs(options_.inputs, model_->graph());
+    options.progress = [this](std::string_view stage) { progress_.begin(stage); };
+    Supplies supplies(options, config, model_->graph());
+    const PruneResult result = prune_model(*model_, config, options, &supplies.engine());
+    supplies.save();
     const Graph& graph = result.shallow ? *result.shallow : model_->graph();
     report_ = report_of(result, graph);
     report_.timings.insert(report_.timings.begin(), reading.begin(), reading.end());
-    complete(result.pruning);
+    complete(result.pruning, supplies);
     write(result.pruning, graph);
     progress_.finish();
     if (!session_.quiet) print_summary(result.pruning.plan);
   }
 
  private:
-  PruneOptions prune_options(const RecoveryOrder& recovery) {
-    PruneOptions options = prune_options_of(options_, model_->graph());
-    options.measure = measurement(data_, engine_);
-    options.progress = [this](std::string_view stage) { progress_.begin(stage); };
-    if (asks_for_latency(config_)) {
-      workshop_.emplace(options_.latency, parse_threads(options_.threads), options.inputs);
-      workshop_->lend(options);
-    }
-    if (workshop_ || asks_for_outputs(config_)) compare_outputs(options);
-    options.observe = [this](const auto&... what) { return engine_.loaded().observe(what...); };
-    if (!recovery.steps.empty()) {
-      options.recover = [this, recovery](const Graph& original, const Plan& plan) {
-        return engine_.loaded().recover(original, plan, recovery);
-      };
-    }
-    if (!options_.layers.empty()) {
-      add_depth(options_.layers, model_->graph(), data_, recovery, engine_, options);
-    }
-    return options;
-  }
-
-  /// Lends what runs networks and compares their outputs. A budget of milliseconds does without it
-  /// where libtorch cannot run the network.
-  void compare_outputs(PruneOptions& options) {
-    try {
-      const Graph& original = model_->graph();
-      comparison_.emplace(compare_with(original, data_, {options.inputs}, engine_));
-      options.fidelity = [this](const Graph& small) { return comparison_->explained(small); };
-    } catch (const UnsupportedError& error) {
-      if (asks_for_outputs(config_)) throw;
-      unjudged_ = error.what();
-    }
-  }
-
   /// What the command alone knows.
-  void complete(const Pruning& pruning) {
+  void complete(const Pruning& pruning, const Supplies& supplies) {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
-    if (!options_.verify && !pruning.plan.empty()) {
+    if (!options_.prune.verify && !pruning.plan.empty()) {
       report_.proof.not_run = "switched off by --no-verify";
     }
-    if (!unjudged_.empty()) report_.notes.push_back("widths are worth their scores: " + unjudged_);
-    if (pruning.latency) report_.latency = latency_row(*pruning.latency, *workshop_);
+    if (!supplies.without_outputs().empty()) {
+      report_.notes.push_back("widths are worth their scores: " + supplies.without_outputs());
+    }
+    if (pruning.latency) report_.latency = latency_row(*pruning.latency, *supplies.profiler());
   }
 
   /// The model first: what describes it must not appear without it.
@@ -228,7 +183,7 @@ class PruneRun {
     for (const std::string& note : report_.notes) {
       text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
     }
-    if (!plan.empty() && options_.verify) text += to_text(report_.proof, false, plan);
+    if (!plan.empty() && options_.prune.verify) text += to_text(report_.proof, false, plan);
     if (report_.recovery) text += to_text(*report_.recovery);
     if (options_.timings) text += "\n" + timings_text(report_);
     print(text);
@@ -236,14 +191,8 @@ class PruneRun {
 
   const PruneCommandOptions& options_;
   const Session& session_;
-  LazyTorch engine_;
   Progress progress_;
-  ConfigList config_;
-  CalibrationOrder data_;
   std::unique_ptr<EditableFile> model_;
-  std::optional<LatencyWorkshop> workshop_;
-  std::optional<NetworkComparison> comparison_;
-  std::string unjudged_;  ///< why outputs do not say what widths are worth
   PruneReport report_;
 };
 

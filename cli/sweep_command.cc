@@ -10,7 +10,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/report_files.h"
 #include "parsimony/cli/shard.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/training_options.h"
 #include "parsimony/cli/workers.h"
 
@@ -65,18 +65,18 @@ int train(SweepCommandOptions& options, const Session& session) {
     // Not before the order has proven sound: or each would complain.
     options.order.prepared = [&] { others.emplace(options.jobs - 1, session.words); };
   }
-  const int missing = torch_component().sweep(options.order);
+  const int missing = torch_commands().sweep(options.order);
   if (!others || missing == 0) return missing;
   others->wait();
   options.order.prepared = nullptr;
-  return torch_component().sweep(options.order);  // what a dead worker left
+  return torch_commands().sweep(options.order);  // what a dead worker left
 }
 
 void run(SweepCommandOptions& options, const Session& session) {
   const bool worker = is_worker();
   complete(options, session);
   if (worker) {
-    torch_component().sweep(options.order);
+    torch_commands().sweep(options.order);
     return;
   }
   const SweepOrder& order = options.order;

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/engines.h"
 #include "parsimony/api/reference.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/engines.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
 #include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/report/proof.h"

@@ -111,8 +111,7 @@ function(parsimony_command folder)
   # ONNX's checker serves the component only.
   target_link_options(parsimony PRIVATE LINKER:--as-needed)
   parsimony_allocator(parsimony)
-  target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}"
-    PARSIMONY_COMPONENT_FROM_BIN="${PARSIMONY_COMPONENT_FROM_BIN}")
+  target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}")
   set_target_properties(parsimony PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   parsimony_warnings(parsimony)

@@ -4,7 +4,7 @@
 #include "parsimony/cli/torch/guard.h"
 #include "parsimony/cli/torch/recovery.h"
 #include "parsimony/cli/torch/training.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/network.h"
@@ -16,7 +16,7 @@
 namespace parsimony::component {
 namespace {
 
-class Component final : public cli::TorchComponent {
+class Component final : public TorchComponent, public cli::TorchCommands {
  public:
   std::string version() const override { return engine_.version(); }
 
@@ -38,12 +38,8 @@ class Component final : public cli::TorchComponent {
   }
 
   std::unique_ptr<EditableFile> open_script(const std::string& path,
-                                            const std::vector<std::string>& specs) override {
-    return guarded([&] {
-      std::vector<InputSpec> inputs;
-      for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));
-      return std::make_unique<torch_io::ScriptModel>(path, std::move(inputs));
-    });
+                                            const std::vector<InputSpec>& specs) override {
+    return guarded([&] { return std::make_unique<torch_io::ScriptModel>(path, specs); });
   }
 
   LedgerPoint train(const cli::TrainOrder& order) override {
@@ -64,21 +60,21 @@ class Component final : public cli::TorchComponent {
     return guarded([&] { return torch_io::observe(graph, probe, masks, dimensions); });
   }
 
-  Recovered recover(const Graph& original, const Plan& plan,
-                    const cli::RecoveryOrder& order) override {
-    return guarded([&] { return component::recover(original, plan, order); });
+  Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
+                    const CalibrationData& data) override {
+    return guarded([&] { return component::recover(original, plan, settings, data); });
   }
 
   cli::ExportOutcome export_onnx(const cli::ExportOrder& order) override {
     return guarded([&] { return component::export_onnx(order); });
   }
 
-  ErrorData samples(const Graph& graph, const cli::CalibrationOrder& order) override {
+  ErrorData samples(const Graph& graph, const CalibrationData& order) override {
     return guarded([&] { return calibration_samples(order, graph); });
   }
 
   std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
-                                       const cli::CalibrationOrder& order) override {
+                                       const CalibrationData& order) override {
     return guarded([&] {
       const training::Dataset data = calibration_data(order, graph);
       return training::block_influences(graph, blocks, training::batches_of(data, order.samples));
@@ -86,7 +82,7 @@ class Component final : public cli::TorchComponent {
   }
 
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                     const Needs& needs, const cli::CalibrationOrder& order) override {
+                     const Needs& needs, const CalibrationData& order) override {
     return guarded([&] {
       const training::Dataset data = calibration_data(order, graph);
       return training::measure(graph, facts, coupling, needs,
@@ -101,10 +97,10 @@ class Component final : public cli::TorchComponent {
 }  // namespace
 }  // namespace parsimony::component
 
-extern "C" const parsimony::cli::TorchComponentEntry* parsimony_libtorch();
+extern "C" const parsimony::TorchComponentEntry* parsimony_libtorch();
 
-const parsimony::cli::TorchComponentEntry* parsimony_libtorch() {
+const parsimony::TorchComponentEntry* parsimony_libtorch() {
   static parsimony::component::Component component;
-  static const parsimony::cli::TorchComponentEntry entry{PARSIMONY_VERSION, &component};
+  static const parsimony::TorchComponentEntry entry{PARSIMONY_VERSION, &component, &component};
   return &entry;
 }

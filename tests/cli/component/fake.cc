@@ -7,7 +7,7 @@
 #include <string>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/engines/turns.h"
 
 namespace parsimony {
@@ -60,7 +60,7 @@ class FakeNetwork final : public Network {
 constexpr float kSmall = 1.5F;     // what small networks answer
 constexpr float kOriginal = 1.0F;  // what the masked original answers: another number
 
-class Fake final : public cli::TorchComponent {
+class Fake final : public TorchComponent, public cli::TorchCommands {
  public:
   std::string version() const override { return "fake"; }
   machine::MachineReport doctor() override {
@@ -77,7 +77,7 @@ class Fake final : public cli::TorchComponent {
   }
   int choose_threads(std::optional<int>) override { return 1; }
   std::unique_ptr<EditableFile> open_script(const std::string&,
-                                            const std::vector<std::string>&) override {
+                                            const std::vector<InputSpec>&) override {
     return nullptr;
   }
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions&) override {
@@ -107,21 +107,24 @@ class Fake final : public cli::TorchComponent {
                                                  const std::vector<Dimension>&) override {
     return {};
   }
-  Recovered recover(const Graph&, const Plan&, const cli::RecoveryOrder&) override { return {}; }
+  Recovered recover(const Graph&, const Plan&, const RecoverySettings&,
+                    const CalibrationData&) override {
+    return {};
+  }
   cli::ExportOutcome export_onnx(const cli::ExportOrder&) override { return {}; }
   /// The later a block comes, the less it does.
   std::vector<double> block_influences(const Graph&, const std::vector<ResidualBlock>& blocks,
-                                       const cli::CalibrationOrder&) override {
+                                       const CalibrationData&) override {
     std::vector<double> influences;
     for (size_t left = blocks.size(); left > 0; --left) {
       influences.push_back(static_cast<double>(left));
     }
     return influences;
   }
-  ErrorData samples(const Graph&, const cli::CalibrationOrder&) override { return {}; }
+  ErrorData samples(const Graph&, const CalibrationData&) override { return {}; }
   /// The higher a channel's number, the less it matters.
   Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,
-                     const cli::CalibrationOrder& order) override {
+                     const CalibrationData& order) override {
     Statistics statistics;
     statistics.samples = order.samples;
     for (const Group& group : coupling.groups) {
@@ -142,12 +145,13 @@ class Fake final : public cli::TorchComponent {
 }  // namespace test
 }  // namespace parsimony
 
-extern "C" const parsimony::cli::TorchComponentEntry* parsimony_libtorch();
+extern "C" const parsimony::TorchComponentEntry* parsimony_libtorch();
 
-const parsimony::cli::TorchComponentEntry* parsimony_libtorch() {
+const parsimony::TorchComponentEntry* parsimony_libtorch() {
   static parsimony::test::Fake fake;
-  static parsimony::cli::TorchComponentEntry entry;
+  static parsimony::TorchComponentEntry entry;
   entry.component = &fake;
+  entry.commands = &fake;
   entry.version = PARSIMONY_VERSION;
   if (!parsimony::test::variable("FAKE_VERSION").empty()) entry.version = "0.0.9";
   return &entry;

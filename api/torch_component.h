@@ -1,4 +1,4 @@
-// What the command has libtorch do. It stands in a component of its own, a shared library that is
+// What a pruning has libtorch do. It stands in a component of its own, a shared library that is
 // loaded when it is first needed: libtorch brings hundreds of libraries.
 #pragma once
 
@@ -12,17 +12,13 @@
 #include <vector>
 
 #include "parsimony/api/network_error.h"
-#include "parsimony/cli/calibration_order.h"
-#include "parsimony/cli/export_order.h"
-#include "parsimony/cli/recovery_order.h"
-#include "parsimony/cli/training_order.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/engines/editable_model.h"
-#include "parsimony/engines/machine/report.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/observation.h"
 
-namespace parsimony::cli {
+namespace parsimony {
 
 /// The component's side is cli/torch/component.cc. Signatures know the standard library and rooms
 /// below torch_io only. Errors of ours pass as what they are.
@@ -32,27 +28,14 @@ class TorchComponent : public Engine {
  public:
   std::string name() const override { return "libtorch"; }
 
-  /// Measures the machine, in about a second.
-  virtual machine::MachineReport doctor() = 0;
-
   /// Sets the threads of what runs after it; without `wanted` by measurement, once per process.
   /// @returns the number. @throws ConfigError if `wanted` is not positive
   virtual int choose_threads(std::optional<int> wanted) = 0;
 
-  /// Opens TorchScript; `specs` are those of --input.
+  /// Opens TorchScript; `specs` say what the tensors are that `forward` takes.
   /// @throws IoError, ModelError, UnsupportedError, ConfigError
   virtual std::unique_ptr<EditableFile> open_script(const std::string& path,
-                                                    const std::vector<std::string>& specs) = 0;
-
-  /// Trains a network as the recipe says. @returns what came of it
-  /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError
-  virtual LedgerPoint train(const TrainOrder& order) = 0;
-
-  /// Trains the points that the folder's ledger lacks. @returns how many others are at work on
-  virtual int sweep(const SweepOrder& order) = 0;
-
-  /// Times training steps in every memory format and precision that the device has.
-  virtual std::vector<TrainBenchRow> bench_training(const TrainBenchOrder& order) = 0;
+                                                    const std::vector<InputSpec>& specs) = 0;
 
   /// See Observe. @throws UnsupportedError
   virtual std::vector<std::vector<IndexContent>> observe(
@@ -63,33 +46,34 @@ class TorchComponent : public Engine {
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
   /// networks with several inputs and what cannot be run
   virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                             const Needs& needs, const CalibrationOrder& order) = 0;
+                             const Needs& needs, const CalibrationData& data) = 0;
 
   /// What each block does to its input, see training/statistics; throws as `measure` does.
   virtual std::vector<double> block_influences(const Graph& graph,
                                                const std::vector<ResidualBlock>& blocks,
-                                               const CalibrationOrder& order) = 0;
+                                               const CalibrationData& data) = 0;
 
   /// Calibration data as the network's input takes them, in batches of the size it declares or of
   /// 64, with their labels. @throws ConfigError, IoError, ModelError for the data
-  virtual ErrorData samples(const Graph& graph, const CalibrationOrder& order) = 0;
+  virtual ErrorData samples(const Graph& graph, const CalibrationData& data) = 0;
 
   /// Changes values of the small network that `plan` makes of `original`; see training/recovery.
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
   /// networks with several inputs and what cannot be run
   virtual Recovered recover(const Graph& original, const Plan& plan,
-                            const RecoveryOrder& order) = 0;
-
-  /// Writes TorchScript as ONNX and proves it; see torch_io/export.
-  /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError
-  virtual ExportOutcome export_onnx(const ExportOrder& order) = 0;
+                            const RecoverySettings& settings, const CalibrationData& data) = 0;
 };
+
+namespace cli {
+class TorchCommands;
+}
 
 /// What the component's only symbol, `parsimony_libtorch`, points to. `version` keeps its
 /// place in all versions.
 struct TorchComponentEntry {
   const char* version = "";  ///< of the parsimony it belongs to: no other will do
   TorchComponent* component = nullptr;
+  cli::TorchCommands* commands = nullptr;  ///< what the command has libtorch do besides
 };
 
 constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
@@ -99,6 +83,11 @@ constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
 /// they wait; both only where the environment says nothing about it.
 /// @throws UnsupportedError if it is not there or of another version
 TorchComponent& torch_component();
+/// The same with what the command needs.
+const TorchComponentEntry& torch_component_entry();
+
+/// Is called before libtorch is loaded, by a program that wants to prepare for it.
+void before_libtorch(void (*prepare)());
 
 /// Loads it, which takes some 0.6 s, beside what the caller does before its first call of
 /// torch_component(); that call also throws what fails here.
@@ -130,4 +119,4 @@ class LazyTorch final : public Engine {
 /// Is there a file to load?
 bool has_torch_component();
 
-}  // namespace parsimony::cli
+}  // namespace parsimony

@@ -1,8 +1,8 @@
-#include "parsimony/cli/comparison.h"
+#include "parsimony/api/comparison.h"
 
 #include "parsimony/engines/random_inputs.h"
 
-namespace parsimony::cli {
+namespace parsimony {
 namespace {
 
 ErrorData random_data(const Graph& graph, const RandomOrder& order) {
@@ -18,11 +18,11 @@ ErrorData random_data(const Graph& graph, const RandomOrder& order) {
 
 }  // namespace
 
-NetworkComparison compare_with(const Graph& original, const CalibrationOrder& data,
+NetworkComparison compare_with(const Graph& original, const CalibrationData& data,
                                const RandomOrder& random, LazyTorch& torch) {
   return {
       original, torch,
       data.data.empty() ? random_data(original, random) : torch.loaded().samples(original, data)};
 }
 
-}  // namespace parsimony::cli
+}  // namespace parsimony

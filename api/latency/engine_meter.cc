@@ -1,4 +1,4 @@
-#include "parsimony/cli/latency_meter.h"
+#include "parsimony/api/latency/engine_meter.h"
 
 #include <algorithm>
 #include <ctime>
@@ -7,7 +7,7 @@
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/engines/timing.h"
 
-namespace parsimony::cli {
+namespace parsimony {
 namespace {
 
 constexpr double kPieceSeconds = 3e-3;
@@ -86,4 +86,4 @@ LatencyMeter::Pair EngineMeter::networks(const Graph& dense, const Graph& small)
   return pair;
 }
 
-}  // namespace parsimony::cli
+}  // namespace parsimony

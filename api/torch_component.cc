@@ -1,4 +1,4 @@
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/api/torch_component.h"
 
 #include <dlfcn.h>
 
@@ -10,12 +10,11 @@
 #include <string_view>
 #include <thread>
 
-#include "parsimony/cli/errors.h"
-#include "parsimony/cli/large_pages.h"
+#include "parsimony/api/errors.h"
 #include "parsimony/engines/machine/blas.h"
 #include "parsimony/engines/machine/processor.h"
 
-namespace parsimony::cli {
+namespace parsimony {
 namespace {
 
 namespace fs = std::filesystem;
@@ -25,14 +24,20 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-/// Where the environment says, or beside the command, in the build tree as installed.
+/// Where the environment says; beside the command, in the build tree as installed; or where we are
+/// installed, for programs that lie elsewhere.
 fs::path component_path() {
   if (is_set("PARSIMONY_TORCH_COMPONENT")) return std::getenv("PARSIMONY_TORCH_COMPONENT");
+  constexpr const char* kName = "parsimony_torch.so";
   std::error_code error;
-  const fs::path command = fs::read_symlink("/proc/self/exe", error);
-  const fs::path folder = command.parent_path() / PARSIMONY_COMPONENT_FROM_BIN;
-  return (folder / "parsimony_torch.so").lexically_normal();
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path beside =
+      (program.parent_path() / PARSIMONY_COMPONENT_FROM_BIN / kName).lexically_normal();
+  const fs::path installed = fs::path(PARSIMONY_COMPONENT_FOLDER) / kName;
+  return !fs::exists(beside, error) && fs::exists(installed, error) ? installed : beside;
 }
+
+void (*prepare_program)() = nullptr;
 
 /// OpenBLAS reads the variable when it is loaded. What it would choose by itself it tells only
 /// then, too: so it is loaded, asked, and, if it should do better, unloaded.
@@ -60,7 +65,7 @@ void let_openmp_sleep() {
 void prepare() {
   static std::once_flag once;
   std::call_once(once, [] {
-    allow_large_pages();  // tensors are large and short-lived
+    if (prepare_program != nullptr) prepare_program();
     let_openmp_sleep();
     correct_blas_kernel();
   });
@@ -75,7 +80,7 @@ const TorchComponentEntry& entry_of(const std::string& path) {
   return *entry();
 }
 
-TorchComponent& load() {
+const TorchComponentEntry& load() {
   const std::string path = component_path().string();
   if (!fs::exists(path)) throw errors::no_component(path);
   prepare();
@@ -84,15 +89,19 @@ TorchComponent& load() {
     throw errors::bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
                                           ", this is " PARSIMONY_VERSION "; install both anew");
   }
-  return *entry.component;
+  return entry;
 }
 
 }  // namespace
 
-TorchComponent& torch_component() {
-  static TorchComponent& component = load();
-  return component;
+void before_libtorch(void (*prepare)()) { prepare_program = prepare; }
+
+const TorchComponentEntry& torch_component_entry() {
+  static const TorchComponentEntry& entry = load();
+  return entry;
 }
+
+TorchComponent& torch_component() { return *torch_component_entry().component; }
 
 std::jthread loading_torch_component() {
   if (!has_torch_component()) return {};
@@ -113,4 +122,4 @@ TorchComponent& LazyTorch::loaded() const {
 
 bool has_torch_component() { return fs::exists(component_path()); }
 
-}  // namespace parsimony::cli
+}  // namespace parsimony

@@ -9,7 +9,7 @@
 #include "parsimony/engines/turns.h"
 #include "parsimony/graph/input_spec.h"
 
-namespace parsimony::cli {
+namespace parsimony {
 
 struct MeterOptions {
   std::vector<InputSpec> specs;  ///< of --input
@@ -42,4 +42,4 @@ class EngineMeter final : public LatencyMeter {
   machine::Clock clock_;
 };
 
-}  // namespace parsimony::cli
+}  // namespace parsimony

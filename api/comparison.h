@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "parsimony/api/network_error.h"
-#include "parsimony/cli/calibration_order.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/graph/input_spec.h"
 
-namespace parsimony::cli {
+namespace parsimony {
 
 /// Inputs drawn at random, where there are no data; `specs` are those of --input.
 struct RandomOrder {
@@ -22,7 +21,7 @@ struct RandomOrder {
 /// the comparison.
 /// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if libtorch cannot run
 /// it
-NetworkComparison compare_with(const Graph& original, const CalibrationOrder& data,
+NetworkComparison compare_with(const Graph& original, const CalibrationData& data,
                                const RandomOrder& random, LazyTorch& torch);
 
-}  // namespace parsimony::cli
+}  // namespace parsimony
