@@ -1,7 +1,5 @@
 #include "tests/onnx_io/fixture.h"
 
-#include <onnx/defs/parser.h>
-
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -79,17 +77,6 @@ void add_typed(onnx::TensorProto& tensor, uint64_t bits, int64_t number) {
 }
 
 }  // namespace
-
-onnx::ModelProto model_of(const std::string& text) {
-  const bool has_header = text.find("ir_version") != std::string::npos;
-  const std::string whole =
-      has_header ? text : "<ir_version: 8, opset_import: [\"\" : 13]>\n" + text;
-  onnx::ModelProto model;
-  onnx::OnnxParser parser(whole.c_str());
-  const auto status = parser.Parse(model);
-  if (!status.IsOK()) throw std::runtime_error(status.ErrorMessage());
-  return model;
-}
 
 void save(const onnx::ModelProto& model, const std::string& path) {
   write_bytes(path, model.SerializeAsString());

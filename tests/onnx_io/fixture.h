@@ -13,10 +13,8 @@
 
 namespace parsimony::onnx_io::test {
 
+using parsimony::test::model_of;
 using parsimony::test::TemporaryFolder;
-
-/// A model in the notation of OnnxParser; the header is IR 8, opset 13 if `text` has none.
-onnx::ModelProto model_of(const std::string& text);
 
 void save(const onnx::ModelProto& model, const std::string& path);
 onnx::ModelProto load(const std::string& path);
