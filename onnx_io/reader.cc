@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/onnx_io/attributes_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/reader_impl.h"

@@ -110,7 +110,7 @@ TEST(SumMembers, AddsAllIndicesOfAChannelOverAllMembers) {
   const ValueId v = b.weight<float>("v", {100, 200}, {1, 2}, DType::kFloat32);
   b.node("Gemm", {b.input("x", {1, 1}), w}, "y");
   // Channels {0, 3} and {1, 4}; the indices 2 and 5 belong to others.
-  Member strided{w, 0, 0, Role::kOut, 6, {0, 3, 1, 4}, {0, 2, 4}};
+  Member strided{w, NodeId(0), 0, Role::kOut, 6, {0, 3, 1, 4}, {0, 2, 4}};
   const Group group = group_of({strided, strided, member(v, 0, 1, 2)}, 2);
   EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{109, 218}));
 }

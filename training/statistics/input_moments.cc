@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "parsimony/pruners/layers.h"
-#include "parsimony/torch_io/executor/operand.h"
+#include "parsimony/torch_io/executor/linear_rows.h"
 
 namespace parsimony::training {
 namespace {

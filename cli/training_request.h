@@ -14,7 +14,7 @@
 
 namespace parsimony::cli {
 
-struct TrainingOrder {
+struct TrainingRequest {
   Recipe recipe;  ///< with what the command line says instead
   std::string device = "auto";
   std::optional<int> threads;
@@ -27,7 +27,7 @@ struct TrainingOrder {
   std::function<void(const std::string& line)> say;
 };
 
-struct TrainOrder : TrainingOrder {
+struct TrainRequest : TrainingRequest {
   std::string out;         ///< where the trained network goes; may be empty
   std::string plan;        ///< where the last cut's plan goes; may be empty
   std::string teacher;     ///< a model to distil from; may be empty
@@ -35,14 +35,13 @@ struct TrainOrder : TrainingOrder {
   std::string profile;     ///< a trace for Chrome; may be empty
 };
 
-struct SweepOrder : TrainingOrder {
+struct SweepRequest : TrainingRequest {
   std::string folder;
-  int shard = 0;  ///< from 0
-  int shards = 1;
+  Shard shard;
   std::function<void()> prepared = {};  ///< called once model and data are at hand
 };
 
-struct TrainBenchOrder : TrainingOrder {
+struct TrainBenchRequest : TrainingRequest {
   machine::TurnOptions turns;
 };
 
