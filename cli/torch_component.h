@@ -16,7 +16,7 @@
 #include "parsimony/cli/calibration_order.h"
 #include "parsimony/cli/export_order.h"
 #include "parsimony/cli/recovery_order.h"
-#include "parsimony/cli/training_order.h"
+#include "parsimony/cli/training_request.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/pruners/statistics.h"
@@ -60,13 +60,13 @@ class TorchComponent {
 
   /// Trains a network as the recipe says. @returns what came of it
   /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError
-  virtual LedgerPoint train(const TrainOrder& order) = 0;
+  virtual LedgerPoint train(const TrainRequest& order) = 0;
 
   /// Trains the points that the folder's ledger lacks. @returns how many others are at work on
-  virtual int sweep(const SweepOrder& order) = 0;
+  virtual int sweep(const SweepRequest& order) = 0;
 
   /// Times training steps in every memory format and precision that the device has.
-  virtual std::vector<TrainBenchRow> bench_training(const TrainBenchOrder& order) = 0;
+  virtual std::vector<TrainBenchRow> bench_training(const TrainBenchRequest& order) = 0;
 
   /// See Observe. @throws UnsupportedError
   virtual std::vector<std::vector<IndexContent>> observe(

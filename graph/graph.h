@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,7 +82,28 @@ struct Value {
   std::vector<Use> uses = {};
 };
 
+struct Graph;
 struct Patch;
+
+/// What a graph was read from: the memory behind its weights and the program behind its nodes.
+class GraphSource {
+ public:
+  virtual ~GraphSource() = default;
+
+  /// `weight` will not be read for a while: a mapped file need not stay resident.
+  virtual void release(const Weight& /*weight*/) const {}
+  /// Makes indices [first, first + count) of the first axis of a weight whose `data` is null.
+  virtual std::vector<std::byte> make(const Weight& /*weight*/, int64_t /*first*/,
+                                      int64_t /*count*/) const {
+    return {};
+  }
+  /// The nodes for which the patches would change a number that the program has in a place where it
+  /// cannot be changed, each once.
+  virtual std::vector<NodeId> unwritable(const Graph& /*graph*/,
+                                         const std::vector<Patch>& /*patches*/) const {
+    return {};
+  }
+};
 
 struct Graph {
   std::string format = "onnx";
@@ -95,15 +115,7 @@ struct Graph {
   std::vector<std::string> notes;  ///< what the file holds that the graph does not show
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// Tells the owner of the memory that a weight will not be read for a while, so that a mapped
-  /// file need not stay resident. May be empty.
-  std::function<void(const Weight&)> release;
-  /// Makes some indices of the first axis of a weight that lies nowhere, whose `data` is null.
-  /// Empty where there are none.
-  std::function<std::vector<std::byte>(const Weight&, int64_t first, int64_t count)> make;
-  /// The nodes for which a number would have to change that the program behind the graph has
-  /// written where it cannot be changed, each once. Empty: all can.
-  std::function<std::vector<NodeId>(const Graph&, const std::vector<Patch>&)> unwritable;
+  std::shared_ptr<const GraphSource> source = std::make_shared<GraphSource>();
 
   ValueId find(std::string_view value_name) const;  ///< kNone if there is none; linear
 

@@ -1,4 +1,4 @@
-// Small questions about the nodes, constants and types of a model.
+// Small questions about the nodes, attributes, constants and types of a model.
 #pragma once
 
 #include <google/protobuf/repeated_field.h>
@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/onnx_io/external_data.h"
 
 namespace parsimony::onnx_io {
 
@@ -81,5 +82,10 @@ void remove_if(google::protobuf::RepeatedPtrField<T>& list, Predicate gone) {
   }
   list.DeleteSubrange(kept, list.size() - kept);
 }
+
+/// Fills `attributes` and `has_subgraph` of `to`. A small tensor attribute NAME becomes its list of
+/// integers or floats under NAME and its element type ("float32") under "NAME.dtype"; large
+/// tensors, strings of bytes in tensors and types are left out.
+void read_attributes(const onnx::NodeProto& from, ExternalData& external, Node& to);
 
 }  // namespace parsimony::onnx_io

@@ -1,10 +1,11 @@
 #include "parsimony/onnx_io/reader.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "parsimony/graph/errors.h"
-#include "parsimony/onnx_io/attributes_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/reader_impl.h"
@@ -221,6 +222,25 @@ void check_paths(const Graph& graph) {
   }
 }
 
+/// The file beside the model that holds weights, and edits of them that are made when they are
+/// read.
+class FileSource final : public GraphSource {
+ public:
+  FileSource(const ExternalData& files, std::map<std::string, const ExternalEdit*> edits)
+      : files_(files), edits_(std::move(edits)) {}
+
+  void release(const Weight& weight) const override {
+    files_.release(weight.data, weight.count() * weight.stride);
+  }
+  std::vector<std::byte> make(const Weight& weight, int64_t first, int64_t count) const override {
+    return edited_rows(*edits_.at(weight.name), weight.dtype, files_, first, count);
+  }
+
+ private:
+  const ExternalData& files_;
+  std::map<std::string, const ExternalEdit*> edits_;
+};
+
 }  // namespace
 
 Graph to_graph(const ModelFile& file, EditedData data) {
@@ -228,15 +248,7 @@ Graph to_graph(const ModelFile& file, EditedData data) {
     Graph graph;
     Reading reading{file.impl(), graph, Functions(file.impl().model), {}, data, {}};
     Reader(reading).read();
-    if (data == EditedData::kMadeAnew) {
-      graph.make = [files = &file.impl().external, edits = std::move(reading.unmade)](
-                       const Weight& weight, int64_t first, int64_t count) {
-        return edited_rows(*edits.at(weight.name), weight.dtype, *files, first, count);
-      };
-    }
-    graph.release = [files = &file.impl().external](const Weight& weight) {
-      files->release(weight.data, weight.count() * weight.stride);
-    };
+    graph.source = std::make_shared<FileSource>(file.impl().external, std::move(reading.unmade));
     check_paths(graph);
     finish(graph);
     return graph;

@@ -56,7 +56,7 @@ std::vector<double> values_of(const Graph& graph, const Member& member, const We
     const size_t k = i / integers->inner % scales;
     x = (x - integers->zero_point[k]) * integers->scale[k];
   }
-  if (graph.release) graph.release(weight);
+  graph.source->release(weight);
   return values;
 }
 

@@ -149,7 +149,7 @@ void add_member(const Graph& graph, const Member& member, Power power, Scores& s
     for (int64_t i : member.of(static_cast<int>(c))) scores[c] += sums[i];
     if (std::isnan(scores[c])) reject_nan(weight);
   }
-  if (graph.release) graph.release(weight);
+  graph.source->release(weight);
 }
 
 }  // namespace

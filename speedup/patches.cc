@@ -132,7 +132,7 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
       refused.push_back(n);
     }
   }
-  if (graph.unwritable && refused.empty()) refused = graph.unwritable(graph, patches);
+  if (refused.empty()) refused = graph.source->unwritable(graph, patches);
   return patches;
 }
 

@@ -70,7 +70,7 @@ class ElementPruner {
     auto outcome = elements::prune_matrix(graph_, order, request_of(order), cuts_[order.weight],
                                           options_.statistics);
     const Weight& weight = graph_.weight(order.weight);
-    if (graph_.release) graph_.release(weight);
+    graph_.source->release(weight);
     if (const auto* why = std::get_if<elements::Refusal>(&outcome)) {
       result_.notes.push_back("weight \"" + weight.name + "\" keeps its elements: " + *why);
     } else {

@@ -76,7 +76,7 @@ TEST(Finish, SortsADeepChainWithoutRecursion) {
     next = before;
   }
   finish(b.graph);
-  EXPECT_EQ(b.graph.value(ValueId(0)).producer, kDepth - 1);
+  EXPECT_EQ(b.graph.value(ValueId(0)).producer, NodeId(kDepth - 1));
 }
 
 TEST(Finish, RefusesACycle) {

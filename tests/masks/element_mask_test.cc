@@ -80,7 +80,7 @@ struct Network {
   }
 
   static Member member(ValueId value, int axis, Role role) {
-    return {value, 0, axis, role, 2, {0, 1}, {0, 1, 2}};
+    return {value, NodeId(0), axis, role, 2, {0, 1}, {0, 1, 2}};
   }
 };
 

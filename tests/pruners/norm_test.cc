@@ -7,6 +7,7 @@
 
 #include "parsimony/base/errors.h"
 #include "tests/pruners/network.h"
+#include "tests/support/counting_source.h"
 
 namespace parsimony {
 namespace {
@@ -109,7 +110,7 @@ TEST(SumMembers, AddsAllIndicesOfAChannelOverAllMembers) {
   const ValueId v = b.weight<float>("v", {100, 200}, {1, 2}, DType::kFloat32);
   b.node("Gemm", {b.input("x", {1, 1}), w}, "y");
   // Channels {0, 3} and {1, 4}; the indices 2 and 5 belong to others.
-  Member strided{w, 0, 0, Role::kOut, 6, {0, 3, 1, 4}, {0, 2, 4}};
+  Member strided{w, NodeId(0), 0, Role::kOut, 6, {0, 3, 1, 4}, {0, 2, 4}};
   const Group group = group_of({strided, strided, member(v, 0, 1, 2)}, 2);
   EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{109, 218}));
 }
@@ -161,10 +162,10 @@ TEST(SumMembers, ReleasesWhatItHasRead) {
   Builder b;
   const ValueId w = b.floats("w", {2, 2});
   b.node("Gemm", {b.input("x", {1, 2}), w}, "y");
-  std::vector<std::string> released;
-  b.graph.release = [&](const Weight& weight) { released.push_back(weight.name); };
+  const auto source = std::make_shared<test::CountingSource>();
+  b.graph.source = source;
   sum_members(b.graph, group_of({member(w, 0, 0, 2)}, 2), Power::kOne);
-  EXPECT_EQ(released, (std::vector<std::string>{"w"}));
+  EXPECT_EQ(source->releases, (std::map<std::string, int>{{"w", 1}}));
 }
 
 }  // namespace

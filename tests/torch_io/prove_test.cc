@@ -12,6 +12,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/reader.h"
+#include "tests/support/counting_source.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::torch_io {
@@ -204,19 +205,18 @@ TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
   const Graph& graph = net.graph;
   const Pruning& pruning = net.pruning;
   int asked = 0;
-  int released = 0;
-  net.graph.release = [&](const Weight&) { ++released; };
+  const auto source = std::make_shared<test::CountingSource>();
+  net.graph.source = source;
   const auto every = [&](const Weight&) { return ++asked > 0; };
   const std::vector<at::Tensor> inputs = random_inputs(graph, {}, 1);
   EXPECT_TRUE(at::equal(plain_run(graph)(inputs).at(0), plain_run(graph, every)(inputs).at(0)));
   const Computation anew = masked_run(graph, pruning.plan, every);
-  released = 0;
   const at::Tensor wanted = masked_run(graph, pruning.plan)(inputs).at(0);
   EXPECT_GT(wanted.abs().max().item<float>(), 0);
   EXPECT_TRUE(at::equal(wanted, anew(inputs).at(0)));
-  const int held = released;
+  const int held = source->count();
   anew(inputs);
-  EXPECT_EQ(released - held, 12) << "every weight is read again in every run";
+  EXPECT_EQ(source->count() - held, 12) << "every weight is read again in every run";
   EXPECT_GE(asked, 24);
 }
 

@@ -10,7 +10,7 @@
 
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
-#include "parsimony/torch_io/script/replace_impl.h"
+#include "parsimony/torch_io/script/module_tensors_impl.h"
 
 namespace parsimony::torch_io::script {
 

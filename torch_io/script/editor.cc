@@ -14,8 +14,7 @@
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
-#include "parsimony/torch_io/script/replace_impl.h"
-#include "parsimony/torch_io/script/shared_memory_impl.h"
+#include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {

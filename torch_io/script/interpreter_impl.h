@@ -107,8 +107,6 @@ class Interpreter {
   std::optional<bool> decided(const Binding& condition);
   void keep_for_training(torch::jit::Block& block);
   bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);
-
-  // in_place.cc
   void write_to(torch::jit::Node* node, ValueId result);
   std::vector<std::pair<ValueId, ValueId>> written_through(ValueId value, ValueId result);
   bool is_viewed_after(const torch::jit::Node* node, ValueId root,

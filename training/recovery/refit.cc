@@ -27,7 +27,7 @@ Eigen::MatrixXd to_eigen(const at::Tensor& matrix) {
 }
 
 at::Tensor to_tensor(const Eigen::MatrixXd& matrix) {
-  const at::Tensor tensor = at::empty({matrix.rows(), matrix.cols()}, at::kDouble);
+  at::Tensor tensor = at::empty({matrix.rows(), matrix.cols()}, at::kDouble);
   Eigen::Map<RowMajor>(tensor.data_ptr<double>(), matrix.rows(), matrix.cols()) = matrix;
   return tensor;
 }
@@ -92,7 +92,7 @@ class Sums {
 
  private:
   at::Tensor extended(const at::Tensor& x) const {
-    const at::Tensor one = at::ones({x.size(0), x.size(1), 1}, x.options());
+    at::Tensor one = at::ones({x.size(0), x.size(1), 1}, x.options());
     if (!weights_) return one;
     return shift_ ? at::cat({x, one}, 2) : x;
   }

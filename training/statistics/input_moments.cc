@@ -6,7 +6,7 @@
 
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/layers.h"
-#include "parsimony/torch_io/executor/operand.h"
+#include "parsimony/torch_io/executor/linear_rows.h"
 
 namespace parsimony::training {
 namespace {

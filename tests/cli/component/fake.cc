@@ -98,9 +98,9 @@ class Fake final : public cli::TorchComponent {
     }
     return std::make_unique<FakeRunner>(seconds_of(graph));
   }
-  LedgerPoint train(const cli::TrainOrder&) override { return {}; }
-  int sweep(const cli::SweepOrder&) override { return 0; }
-  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder&) override {
+  LedgerPoint train(const cli::TrainRequest&) override { return {}; }
+  int sweep(const cli::SweepRequest&) override { return 0; }
+  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest&) override {
     return {};
   }
   std::vector<std::vector<IndexContent>> observe(const Graph&, const Probe&,
