@@ -49,6 +49,8 @@ struct TwoLayers {
     finish(b.graph);
   }
 
+  NodeId first() const { return b.graph.value(hidden).producer; }
+
   ValueId layer(const std::string& name, const std::vector<ValueId>& inputs) {
     const ValueId output = b.node("Dense", inputs, name);
     b.graph.nodes.back().domain = "com.example";
@@ -71,19 +73,19 @@ TEST(OwnOperator, IsCoupledByItsLine) {
                       " " + std::string(name_of(member.role)));
   }
   EXPECT_EQ(members, (std::vector<std::string>{"w1.0 out", "b1.0 out", "w2.1 in"}));
-  EXPECT_EQ(macs(NodeView(net.b.graph, net.b.graph.nodes[0], facts)), 2 * kHidden * kIn);
+  EXPECT_EQ(macs(NodeView(net.b.graph, net.b.graph.node(net.first()), facts)), 2 * kHidden * kIn);
 }
 
 TEST(OwnOperator, IsALayer) {
   const TwoLayers net;
   const Layers layers(net.b.graph);
-  EXPECT_TRUE(layers.contains(net.b.graph.value(net.hidden).producer));
-  EXPECT_EQ(layers.weights(net.b.graph.value(net.hidden).producer), std::vector<ValueId>{net.w1});
+  EXPECT_TRUE(layers.contains(net.first()));
+  EXPECT_EQ(layers.weights(net.first()), std::vector<ValueId>{net.w1});
 }
 
 TEST(OwnOperator, HasALinearFormFromItsLine) {
   const TwoLayers net;
-  const NodeId first = net.b.graph.value(net.hidden).producer;
+  const NodeId first = net.first();
   const auto form = linear_form(net.b.graph.node(first), 1, 2);
   ASSERT_TRUE(form);
   EXPECT_EQ(form->data, 0);
@@ -108,7 +110,7 @@ TEST(OwnOperator, HandsZerosOn) {
   biases[0] = 0;
   const std::vector<ElementMask> masks = {{"w1", {kHidden, kIn}, rows}, {"b1", {kHidden}, biases}};
   const Contents contents = trace_contents(net.b.graph, infer(net.b.graph), masks);
-  const auto& hidden = contents[static_cast<size_t>(net.hidden)];
+  const auto& hidden = contents[net.hidden];
   ASSERT_EQ(hidden.size(), 2U);
   EXPECT_EQ(hidden[1][0], Content::kZero);
   EXPECT_EQ(hidden[1][1], Content::kVaries);
