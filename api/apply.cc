@@ -2,10 +2,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "parsimony/graph/graph_editor.h"
 
@@ -15,13 +13,12 @@ namespace {
 
 using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
-using Shapes = std::vector<std::optional<Shape>>;
-
 /// Replays the plan and brings declared shapes up to date. `after` may know fewer values.
-void carry_out(const Plan& plan, const Graph& graph, const Shapes& before, const Shapes& after,
-               ModelEditor& editor) {
+void carry_out(const Plan& plan, const Graph& graph, const ValueShapes& before,
+               const ValueShapes& after, ModelEditor& editor) {
   ShapeChanges changes;
-  for (size_t v = 0; v < std::min(graph.values.size(), after.size()); ++v) {
+  for (const ValueId v : graph.values.ids()) {
+    if (v.index() >= after.size()) break;
     const auto& was = before[v];
     const auto& is = after[v];
     if (!was || !is || *was == *is) continue;

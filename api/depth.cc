@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "parsimony/api/errors.h"
@@ -27,12 +26,12 @@ double quantity(const Cost& cost, Budget budget) {
 
 Cost cost_of(const Graph& graph, const Facts& sample) {
   Cost cost;
-  const std::vector<bool> counts = parameters(graph);
-  std::vector<bool> shown(graph.weights.size(), false);
+  const IdVector<WeightId, bool> counts = parameters(graph);
+  IdVector<WeightId, bool> shown(graph.weights.size(), false);
   for (const Value& value : graph.values) {
-    if (value.weight != kNone) shown[static_cast<size_t>(value.weight)] = true;
+    if (value.weight != kNone) shown[value.weight] = true;
   }
-  for (size_t w = 0; w < graph.weights.size(); ++w) {
+  for (const WeightId w : graph.weights.ids()) {
     if (counts[w] && shown[w]) cost.params += graph.weights[w].count();
   }
   for (const Node& node : graph.nodes) cost.macs += macs(NodeView(graph, node, sample));
@@ -40,18 +39,19 @@ Cost cost_of(const Graph& graph, const Facts& sample) {
 }
 
 /// Of weights that nothing outside the block reads.
-int64_t params_of(const Graph& graph, const ResidualBlock& block, const std::vector<bool>& counts) {
-  std::vector<bool> inside(graph.weights.size(), false);
-  std::vector<bool> outside(graph.weights.size(), false);
+int64_t params_of(const Graph& graph, const ResidualBlock& block,
+                  const IdVector<WeightId, bool>& counts) {
+  IdVector<WeightId, bool> inside(graph.weights.size(), false);
+  IdVector<WeightId, bool> outside(graph.weights.size(), false);
   for (const Value& value : graph.values) {
     if (value.weight == kNone) continue;
     for (const Use& use : value.uses) {
       const bool own = std::binary_search(block.nodes.begin(), block.nodes.end(), use.node);
-      (own ? inside : outside)[static_cast<size_t>(value.weight)] = true;
+      (own ? inside : outside)[value.weight] = true;
     }
   }
   int64_t params = 0;
-  for (size_t w = 0; w < inside.size(); ++w) {
+  for (const WeightId w : inside.ids()) {
     if (inside[w] && !outside[w] && counts[w]) params += graph.weights[w].count();
   }
   return params;
@@ -63,8 +63,8 @@ struct Reduced {
   Settings settings;
 };
 
-NodeId renumbered(const std::vector<NodeId>& numbers, NodeId node) {
-  return node == kNone ? kNone : numbers[static_cast<size_t>(node)];
+NodeId renumbered(const IdVector<NodeId, NodeId>& numbers, NodeId node) {
+  return node == kNone ? kNone : numbers[node];
 }
 
 class DepthPlanner {
@@ -100,8 +100,8 @@ class DepthPlanner {
   }
 
   size_t excluded() const {
-    return static_cast<size_t>(std::count_if(report_.blocks.begin(), report_.blocks.end(),
-                                             [](const BlockOutcome& b) { return b.excluded; }));
+    return std::count_if(report_.blocks.begin(), report_.blocks.end(),
+                         [](const BlockOutcome& b) { return b.excluded; });
   }
 
   size_t count() const {
@@ -114,7 +114,7 @@ class DepthPlanner {
     if (options_.depth->count > static_cast<int64_t>(free)) {
       throw errors::too_few_blocks(options_.depth->count, blocks_.size(), excluded());
     }
-    return static_cast<size_t>(options_.depth->count);
+    return options_.depth->count;
   }
 
   void describe_blocks() {
@@ -122,7 +122,7 @@ class DepthPlanner {
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const auto& nodes = blocks_[b].nodes;
       report_.blocks[b].excluded = std::any_of(nodes.begin(), nodes.end(), [&](NodeId n) {
-        const LayerSetting& layer = settings_.layers[static_cast<size_t>(n)];
+        const LayerSetting& layer = settings_.layers[n];
         return layer.state == LayerSetting::State::kExcluded;
       });
     }
@@ -158,9 +158,9 @@ class DepthPlanner {
   Reduced reduced(const std::vector<PlanBlock>& blocks) const {
     auto [graph, numbers] = without_blocks(graph_, blocks);
     Reduced result{std::move(graph), settings_};
-    std::vector<LayerSetting> layers(result.graph.nodes.size());
-    for (size_t n = 0; n < numbers.size(); ++n) {
-      if (numbers[n] != kNone) layers[static_cast<size_t>(numbers[n])] = settings_.layers[n];
+    IdVector<NodeId, LayerSetting> layers(result.graph.nodes.size());
+    for (const NodeId n : numbers.ids()) {
+      if (numbers[n] != kNone) layers[numbers[n]] = settings_.layers[n];
     }
     result.settings.layers = std::move(layers);
     for (Request& request : result.settings.requests) {
@@ -276,7 +276,7 @@ class DepthPlanner {
 
 std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
                                    const std::vector<ResidualBlock>& blocks) {
-  const std::vector<bool> counts = parameters(graph);
+  const IdVector<WeightId, bool> counts = parameters(graph);
   std::vector<BlockOutcome> outcomes;
   for (const ResidualBlock& block : blocks) {
     BlockOutcome& outcome = outcomes.emplace_back();
@@ -306,18 +306,18 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
 }
 
-std::pair<Graph, std::vector<NodeId>> without_blocks(const Graph& graph,
-                                                     const std::vector<PlanBlock>& blocks) {
+std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
+                                                          const std::vector<PlanBlock>& blocks) {
   Graph less = graph;
-  std::vector<NodeId> numbers(graph.nodes.size());
-  std::iota(numbers.begin(), numbers.end(), NodeId{0});
+  IdVector<NodeId, NodeId> numbers(graph.nodes.size());
+  for (const NodeId n : graph.nodes.ids()) numbers[n] = n;
   for (const PlanBlock& block : blocks) {
     NodeId add = kNone;
-    for (size_t n = 0; n < less.nodes.size(); ++n) {
-      if (key_of(less, less.nodes[n]) == block.add) add = static_cast<NodeId>(n);
+    for (const NodeId n : less.nodes.ids()) {
+      if (key_of(less, less.nodes[n]) == block.add) add = n;
     }
-    const std::vector<NodeId> step = bypass(less, add, block.kept_input);
-    for (NodeId& number : numbers) number = renumbered(step, number);
+    const IdVector<NodeId, NodeId> step = bypass(less, add, block.kept_input);
+    for (const NodeId n : graph.nodes.ids()) numbers[n] = renumbered(step, numbers[n]);
   }
   return {std::move(less), std::move(numbers)};
 }

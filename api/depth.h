@@ -28,8 +28,8 @@ std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
 
 /// The network without some of its blocks. @returns it with the numbers that nodes now have, kNone
 /// for those that went
-std::pair<Graph, std::vector<NodeId>> without_blocks(const Graph& graph,
-                                                     const std::vector<PlanBlock>& blocks);
+std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
+                                                          const std::vector<PlanBlock>& blocks);
 
 /// Removes the blocks of least influence, then couples and cuts what remains as plan_pruning does:
 /// one plan has both. `options.depth` says how many. Blocks with an excluded layer stay. Ratios of

@@ -36,7 +36,7 @@ class ElementFolds {
     const int64_t bytes = size_of(matrix.dtype);
     const std::span<const AxisKeep> axes = cuts_[matrix.tensor];
     const Shape dims = sliced(matrix.mask.dims, axes);
-    std::vector<std::byte> values(static_cast<size_t>(element_count(dims) * bytes));
+    std::vector<std::byte> values(element_count(dims) * bytes);
     slice(matrix.values.data(), matrix.mask.dims, bytes, axes, values.data());
     if (matrix.rule.pattern.exists()) {
       const Weight remains = {matrix.tensor, matrix.dtype, dims, values.data(), bytes};
@@ -56,7 +56,7 @@ class ElementFolds {
  private:
   ElementOutcome outcome_of(const ElementMask& mask, const std::string& criterion) {
     const std::span<const AxisKeep> axes = cuts_[mask.tensor];
-    std::vector<uint8_t> left(static_cast<size_t>(element_count(sliced(mask.dims, axes))));
+    std::vector<uint8_t> left(element_count(sliced(mask.dims, axes)));
     slice(std::as_bytes(std::span(mask.keep)).data(), mask.dims, 1, axes,
           std::as_writable_bytes(std::span(left)).data());
     ElementOutcome outcome;

@@ -21,10 +21,9 @@ constexpr size_t kMostRefusals = 64;
 
 void note_compromises(const Coupling& coupling, Pruning& pruning) {
   for (const Compromise& compromise : pruning.allocation.compromises) {
-    const std::string who =
-        compromise.group == kNone
-            ? std::string()
-            : "group " + coupling.groups[static_cast<size_t>(compromise.group)].id + ": ";
+    const std::string who = compromise.group == kNone
+                                ? std::string()
+                                : "group " + coupling.groups[compromise.group].id + ": ";
     pruning.notes.push_back(who + compromise.reason);
   }
   if (const int back = pruning.allocation.given_back; back > 0) {
@@ -70,11 +69,11 @@ CouplingOptions coupling_options(const ConfigList& config, const Settings& setti
                                  const PruneOptions& options) {
   CouplingOptions result;
   result.granularity = config.granularity.value_or(options.granularity);
-  for (size_t n = 0; n < settings.layers.size(); ++n) {
+  for (const NodeId n : settings.layers.ids()) {
     const int request = settings.layers[n].request;
     if (request == kNone) continue;
-    const auto& own = settings.requests[static_cast<size_t>(request)].granularity;
-    if (own) result.of_layers.emplace_back(static_cast<NodeId>(n), *own);
+    const auto& own = settings.requests[request].granularity;
+    if (own) result.of_layers.emplace_back(n, *own);
   }
   return result;
 }
@@ -208,12 +207,11 @@ class Planner {
 
   std::vector<NodeId> check() {
     const Analysis& analysis = pruning_.analysis;
-    pruning_.small_shapes.clear();
+    pruning_.small_shapes = {};
     if (pruning_.plan.groups.empty()) return {};
     GraphEditor trial(graph_);
     replay(pruning_.plan, trial);
-    const auto differ = [&](const Probe& probe, const Facts& facts,
-                            std::vector<std::optional<Shape>>* shapes) {
+    const auto differ = [&](const Probe& probe, const Facts& facts, ValueShapes* shapes) {
       const AxisMasks& masks = pruning_.allocation.masks;
       const auto predicted = predict_shapes(facts, analysis.coupling, masks);
       return disagreements(trial.graph(), probe, predicted, shapes);

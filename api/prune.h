@@ -131,7 +131,7 @@ struct Pruning {
   Allocation allocation;
   Plan plan;  ///< complete but for the source's fingerprint
   /// Of the graph's values once they are small; empty where no shape changes.
-  std::vector<std::optional<Shape>> small_shapes;
+  ValueShapes small_shapes;
   std::vector<CutScale> scales;  ///< that encode a pruned size: kept, or among the plan's scales
   Cost dense;
   Cost small;

@@ -15,13 +15,18 @@ namespace parsimony {
 /// with; it is loaded where it is found. Without it an ONNX file is pruned all the same, and
 /// `proof.not_run` says why there is no proof.
 ///
-///     const auto config = parsimony::from_shorthand({.ratio = 0.5, .exclude = {"fc"}});
-///     auto result = parsimony::prune_file("resnet.onnx", "small.onnx", config);
+///     auto result = parsimony::prune_file("resnet.onnx", "small.onnx", {.ratio = 0.5});
 ///     result.pruning.plan.save("small.plan.json");
 ///
 /// @throws VerificationError naming the group, and nothing is written; ConfigError, IoError,
 /// ModelError, UnsupportedError
 PruneResult prune_file(const std::string& input, const std::string& output,
                        const ConfigList& config, const PruneOptions& options = {});
+
+/// The same as the command line says it: one ratio, one criterion.
+inline PruneResult prune_file(const std::string& input, const std::string& output,
+                              const Shorthand& what, const PruneOptions& options = {}) {
+  return prune_file(input, output, from_shorthand(what), options);
+}
 
 }  // namespace parsimony

@@ -17,7 +17,7 @@ std::optional<double> error_without(const Graph& graph, const Analysis& analysis
                                     const NetworkError& error_of) {
   AxisMasks masks = AxisMasks::all_kept(analysis.coupling);
   for (int i = 0; i < removed; ++i) {
-    masks.keep[static_cast<size_t>(group)][static_cast<size_t>(order[static_cast<size_t>(i)])] = 0;
+    masks.keep[group][order[i]] = 0;
   }
   std::vector<std::vector<double>> scores(analysis.coupling.groups.size());
   if (keep_at_least_one(analysis.coupling, scores, masks) > 0) return std::nullopt;

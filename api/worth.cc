@@ -32,7 +32,7 @@ std::vector<double> WorthMeter::shares(std::span<const int> groups,
   for (const int width : judged_widths(size)) {
     AxisMasks masks = AxisMasks::all_kept(network_.coupling);
     for (const int group : groups) {
-      keep_best(candidate, width, masks.keep[static_cast<size_t>(group)]);
+      keep_best(candidate, width, masks.keep[group]);
     }
     if (keep_at_least_one(network_.coupling, scores, masks) > 0) continue;
     const auto small = cut(network_, masks);

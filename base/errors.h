@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "parsimony/base/ids.h"
+
 namespace parsimony {
 
 /// Root of everything the library throws for a fault that is not its own.
@@ -36,12 +38,12 @@ class ModelError : public Error {
 /// The operands of one node contradict each other.
 class ShapeError : public ModelError {
  public:
-  ShapeError(int32_t node, const std::string& what) : ModelError(what), node_(node) {}
+  ShapeError(NodeId node, const std::string& what) : ModelError(what), node_(node) {}
 
-  int32_t node() const { return node_; }  ///< index in Graph::nodes
+  NodeId node() const { return node_; }  ///< index in Graph::nodes
 
  private:
-  int32_t node_;
+  NodeId node_;
 };
 
 /// A file cannot be read or written.

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "parsimony/base/errors.h"
@@ -41,7 +43,7 @@ struct stat status_of(const Descriptor& file, const std::string& path) {
 
 /// @throws IoError
 std::string content_of(const Descriptor& file, const struct stat& status, const std::string& path) {
-  std::string content(static_cast<size_t>(status.st_size), '\0');
+  std::string content(status.st_size, '\0');
   size_t filled = 0;
   for (;;) {
     if (filled == content.size()) content.resize(content.size() + 4096);  // pipes have no size
@@ -49,7 +51,7 @@ std::string content_of(const Descriptor& file, const struct stat& status, const 
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw errors::cannot_read(path, errno);
     if (got == 0) break;
-    filled += static_cast<size_t>(got);
+    filled += got;
   }
   content.resize(filled);
   return content;
@@ -72,7 +74,7 @@ std::string read_file(const std::string& path) {
 MappedFile::MappedFile(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const struct stat status = status_of(file, path);
-  const auto size = static_cast<size_t>(status.st_size);
+  const size_t size = status.st_size;
   void* const data = S_ISREG(status.st_mode) && size > 0
                          ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0)
                          : MAP_FAILED;
@@ -91,9 +93,9 @@ MappedFile::~MappedFile() {
 
 void MappedFile::release(std::string_view part) const {
   if (bytes_.data() == content_.data() || part.empty()) return;
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t begin = static_cast<size_t>(part.data() - bytes_.data()) / page * page;
-  const size_t end = static_cast<size_t>(part.data() + part.size() - bytes_.data());
+  const size_t page = sysconf(_SC_PAGESIZE);
+  const size_t begin = (part.data() - bytes_.data()) / page * page;
+  const size_t end = part.data() + part.size() - bytes_.data();
   madvise(const_cast<char*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
@@ -118,7 +120,7 @@ void NewFile::write(std::string_view bytes) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw errors::cannot_write(path_, errno);
-    bytes.remove_prefix(static_cast<size_t>(written));
+    bytes.remove_prefix(written);
   }
 }
 
@@ -133,6 +135,22 @@ void write_file(const std::string& path, std::string_view bytes) {
   NewFile file(path);
   file.write(bytes);
   file.commit();
+}
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::filesystem::path cache_folder() {
+  namespace fs = std::filesystem;
+  if (const std::string own = variable("PARSIMONY_CACHE"); !own.empty()) return own;
+  const std::string shared = variable("XDG_CACHE_HOME");
+  return (shared.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(shared)) / "parsimony";
 }
 
 }  // namespace parsimony

@@ -1,6 +1,7 @@
 // Files on disk: read whole, and written so that the old one stays whole until the new one is.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -63,5 +64,9 @@ class NewFile {
 
 /// Writes a whole file by way of NewFile. @throws IoError
 void write_file(const std::string& path, std::string_view bytes);
+
+/// $PARSIMONY_CACHE; else the folder "parsimony" in $XDG_CACHE_HOME or ~/.cache, as the scripts of
+/// tools/ have it.
+std::filesystem::path cache_folder();
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// Element types, shapes and identifiers that every room shares.
+// Element types and shapes that every room shares.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,6 @@
 namespace parsimony {
 
 using Shape = std::vector<int64_t>;
-
-using ValueId = int32_t;
-using NodeId = int32_t;
-using WeightId = int32_t;
-inline constexpr int32_t kNone = -1;
 
 /// Element type of a tensor. Names follow the ONNX specification.
 enum class DType : uint8_t {

@@ -9,8 +9,8 @@
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
+#include "parsimony/engines/errors.h"
 #include "parsimony/engines/machine/cores.h"
-#include "parsimony/engines/machine/errors.h"
 #include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {

@@ -6,8 +6,8 @@
 #include "parsimony/cli/explain_config.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/report/depth.h"
 #include "parsimony/report/explain.h"
+#include "parsimony/report/speedup.h"
 
 namespace parsimony::cli {
 namespace {

@@ -115,15 +115,15 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
   const Coupling coupling =
       couple(graph, analysis.facts, coupling_options(config, settings, options));
   const Layers layers(graph);
-  std::vector<std::vector<std::string>> groups_of(graph.nodes.size());
+  IdVector<NodeId, std::vector<std::string>> groups_of(graph.nodes.size());
   for (const Group& group : coupling.groups) {
     for (const NodeId layer : layers_of(graph, layers, group, Role::kOut)) {
-      groups_of[static_cast<size_t>(layer)].push_back(group.id);
+      groups_of[layer].push_back(group.id);
     }
   }
   ConfigExplanation result;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (!layers.contains(static_cast<NodeId>(n))) continue;
+  for (const NodeId n : graph.nodes.ids()) {
+    if (!layers.contains(n)) continue;
     const LayerSetting& layer = settings.layers[n];
     LayerRow row{label_of(graph, graph.nodes[n]),
                  graph.nodes[n].op,
@@ -132,10 +132,10 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
                  Json::object(),
                  {}};
     if (layer.state == State::kPruned) {
-      row.setting = setting_of(graph, settings.requests[static_cast<size_t>(layer.request)]);
+      row.setting = setting_of(graph, settings.requests[layer.request]);
     }
     if (layer.entry != kNone) {
-      row.entry = short_place(config.entries[static_cast<size_t>(layer.entry)].place);
+      row.entry = short_place(config.entries[layer.entry].place);
     }
     result.layers.push_back(std::move(row));
   }
@@ -143,8 +143,8 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
   Followed followed = follow(graph, layers, coupling, settings);
   tie(graph, layers, coupling, settings, followed);
   for (const Compromise& compromise : followed.compromises) {
-    result.notes.push_back("group " + coupling.groups[static_cast<size_t>(compromise.group)].id +
-                           ": " + compromise.reason);
+    result.notes.push_back("group " + coupling.groups[compromise.group].id + ": " +
+                           compromise.reason);
   }
   return result;
 }

@@ -20,9 +20,8 @@
 #include "parsimony/cli/pruning_masks.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/masks/safetensors.h"
-#include "parsimony/report/proof.h"
 #include "parsimony/report/prune_report.h"
-#include "parsimony/report/recovery.h"
+#include "parsimony/report/speedup.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "parsimony/engines/machine/errors.h"
+#include "parsimony/engines/errors.h"
 
 namespace parsimony::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/validators.h"
 #include "parsimony/engines/onnx_runtime.h"
-#include "parsimony/report/proof.h"
+#include "parsimony/report/speedup.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony::cli {

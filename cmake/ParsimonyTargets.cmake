@@ -91,7 +91,7 @@ function(parsimony_room name)
 endfunction()
 
 # The analysis makes many small vectors that live long. The C library's allocator needs twice the
-# time for them, and more than its share when there are many: docs/results/performance.md has the numbers.
+# time for them, and more than its share when there are many.
 function(parsimony_allocator program)
   if(mimalloc_FOUND)
     target_link_libraries(${program} PRIVATE mimalloc)

@@ -21,7 +21,7 @@ ConfigError syntax_error(std::string_view text, std::string_view file,
                          const Json::parse_error& error) {
   const std::string_view before = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
   const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  const auto line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
+  const size_t line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
   return errors::config_syntax(file, line, before.size() - line_start + 1, reason_of(error));
 }
 

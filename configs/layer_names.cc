@@ -113,8 +113,8 @@ std::string module_of_node_name(std::string_view name) {
 }
 
 LayerNames::LayerNames(const Graph& graph) : graph_(graph), index_(graph) {
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto layer = static_cast<NodeId>(n);
+  for (const NodeId n : graph.nodes.ids()) {
+    const auto layer = n;
     if (!index_.contains(layer)) continue;
     layers_.push_back(layer);
     names_.push_back(names_of(graph, index_, layer));

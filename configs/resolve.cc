@@ -10,7 +10,7 @@ namespace parsimony {
 namespace {
 
 using State = LayerSetting::State;
-using Selection = std::vector<bool>;  // per node
+using Selection = IdVector<NodeId, bool>;
 
 std::string place_of(const ConfigEntry& entry, std::string_view key, size_t index) {
   if (!entry.from_command_line) {
@@ -36,10 +36,7 @@ class Selector {
     Selection by_type(graph_.nodes.size(), entry_.op_types.empty());
     add_types(entry_.op_types, "op_types", by_type);
     Selection both(graph_.nodes.size());
-    for (NodeId layer : names_.layers()) {
-      const auto n = static_cast<size_t>(layer);
-      both[n] = by_name[n] && by_type[n];
-    }
+    for (const NodeId layer : names_.layers()) both[layer] = by_name[layer] && by_type[layer];
     return both;
   }
 
@@ -53,7 +50,7 @@ class Selector {
 
  private:
   static void add(const std::vector<NodeId>& nodes, Selection& selection) {
-    for (NodeId node : nodes) selection[static_cast<size_t>(node)] = true;
+    for (NodeId node : nodes) selection[node] = true;
   }
 
   void add_types(const std::vector<std::string>& types, std::string_view key,
@@ -180,8 +177,7 @@ Settings resolve(const ConfigList& config, const Graph& graph) {
       settings.requests.back().aligned_with = leader_of(graph, names, entry);
     }
     bool selects = false;
-    for (NodeId layer : names.layers()) {
-      const auto n = static_cast<size_t>(layer);
+    for (const NodeId n : names.layers()) {
       LayerSetting& setting = settings.layers[n];
       if (included[n] && !excluded[n]) {
         setting = {entry.exclude ? State::kExcluded : State::kPruned, request, static_cast<int>(i)};

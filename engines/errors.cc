@@ -1,5 +1,7 @@
 #include "parsimony/engines/errors.h"
 
+#include <string>
+
 namespace parsimony::runtime::errors {
 
 UnsupportedError no_library(std::string_view path, std::string_view why) {
@@ -52,3 +54,12 @@ UnsupportedError fixed_batch(std::string_view input, std::string_view shape, int
 }
 
 }  // namespace parsimony::runtime::errors
+
+namespace parsimony::machine::errors {
+
+ConfigError bad_threads(std::string_view found) {
+  return ConfigError("threads: found \"" + std::string(found) +
+                     "\", wanted auto or a number from 1 to 256");
+}
+
+}  // namespace parsimony::machine::errors

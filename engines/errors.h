@@ -26,3 +26,10 @@ UnsupportedError unknown_shape(std::string_view input);
 UnsupportedError fixed_batch(std::string_view input, std::string_view shape, int64_t wanted);
 
 }  // namespace parsimony::runtime::errors
+
+namespace parsimony::machine::errors {
+
+/// `found` is what was given for --threads or choose_threads.
+ConfigError bad_threads(std::string_view found);
+
+}  // namespace parsimony::machine::errors

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "parsimony/base/cache_folder.h"
+#include "parsimony/base/files.h"
 #include "parsimony/engines/errors.h"
 #include "parsimony/engines/onnx_runtime.h"
 

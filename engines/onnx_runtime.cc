@@ -117,7 +117,7 @@ class Bound {
     if (size_of(copy.dtype) == 0) throw errors::no_such_type(name, name_of(copy.dtype));
     void* data = nullptr;
     check(api_, api_.tensor_data(value, &data));
-    copy.bytes.resize(static_cast<size_t>(element_count(copy.dims) * size_of(copy.dtype)));
+    copy.bytes.resize(element_count(copy.dims) * size_of(copy.dtype));
     if (!copy.bytes.empty()) std::memcpy(copy.bytes.data(), data, copy.bytes.size());
     return copy;
   }

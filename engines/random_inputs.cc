@@ -86,7 +86,7 @@ std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
   const Facts facts = infer(graph, probe);
   std::vector<Shape> shapes;
   for (const ValueId input : graph.inputs) {
-    const auto& shape = facts.shapes[static_cast<size_t>(input)];
+    const auto& shape = facts.shapes[input];
     if (!shape) throw errors::unknown_shape(graph.value(input).name);
     shapes.push_back(*shape);
   }

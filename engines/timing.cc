@@ -67,8 +67,8 @@ Ratio compare(std::span<const double> a, std::span<const double> b) {
   result.median = quantile(ratios, 0.5);
   const int out = left_out(result.pairs);
   if (out < 0) return result;
-  result.low = ratios[static_cast<size_t>(out)];
-  result.high = ratios[ratios.size() - 1 - static_cast<size_t>(out)];
+  result.low = ratios[out];
+  result.high = ratios[ratios.size() - 1 - out];
   return result;
 }
 

@@ -49,7 +49,7 @@ void take_turn(const Work& work, const Pace& pace, const Clock& clock, Samples& 
   if (pace.begins_uncounted) work();
   for (int i = 0; i < pace.counted; ++i) samples.runs.push_back(seconds_of(work, clock));
   const std::span<const double> all = samples.runs;
-  samples.turns.push_back(summary_of(all.last(static_cast<size_t>(pace.counted))).median);
+  samples.turns.push_back(summary_of(all.last(pace.counted)).median);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using parsimony::Scores;
 
 /// Standard deviation of the weights that produce each channel, over all its kernels.
 Scores spread(const Graph& graph, const Group& group, const CriterionOptions& /*options*/) {
-  Scores scores(static_cast<size_t>(group.size));
+  Scores scores(group.size);
   for (const parsimony::Member& member : group.members) {
     const parsimony::Weight& weight = graph.weight(graph.value(member.value).weight);
     if (member.role != parsimony::Role::kOut || weight.dims.size() < 2 || member.axis != 0)
@@ -34,7 +34,7 @@ Scores spread(const Graph& graph, const Group& group, const CriterionOptions& /*
         }
       }
       const auto n = static_cast<double>(row) * static_cast<double>(member.of(c).size());
-      scores[static_cast<size_t>(c)] += std::sqrt(squares / n - sum / n * (sum / n));
+      scores[c] += std::sqrt(squares / n - sum / n * (sum / n));
     }
   }
   return scores;

@@ -4,9 +4,8 @@
 #include <cstdio>
 
 int main() {
-  const auto config = parsimony::from_shorthand({.criterion = "l1", .ratio = 0.5});
-  const auto result =
-      parsimony::prune_file(EXAMPLES_DIR "/models/mnist_cnn.onnx", "small.onnx", config);
+  const auto result = parsimony::prune_file(EXAMPLES_DIR "/models/mnist_cnn.onnx", "small.onnx",
+                                            {.criterion = "l1", .ratio = 0.5});
   result.pruning.plan.save("plan.json");
   const parsimony::Proof& proof = result.proof;
   std::printf("%lld of %lld parameters; %s\n", static_cast<long long>(result.pruning.small.params),

@@ -43,7 +43,7 @@ void compose(std::vector<AxisKeep>& cuts, std::span<const AxisKeep> further) {
       continue;
     }
     std::vector<int64_t> keep;
-    for (const int64_t index : axis.keep) keep.push_back(known->keep[static_cast<size_t>(index)]);
+    for (const int64_t index : axis.keep) keep.push_back(known->keep[index]);
     known->keep = std::move(keep);
   }
 }

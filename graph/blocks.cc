@@ -21,9 +21,9 @@ class Finder {
 
   std::vector<ResidualBlock> find() {
     std::vector<ResidualBlock> blocks;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    for (const NodeId n : graph_.nodes.ids()) {
       for (const int kept : {0, 1}) {
-        auto block = block_at(static_cast<NodeId>(n), kept);
+        auto block = block_at(n, kept);
         if (!block) continue;
         blocks.push_back(std::move(*block));
         break;
@@ -39,9 +39,9 @@ class Finder {
     ResidualBlock block;
     block.add = add;
     block.kept_input = kept;
-    block.input = node.inputs[static_cast<size_t>(kept)];
+    block.input = node.inputs[kept];
     block.output = node.outputs[0];
-    const ValueId branch = node.inputs[static_cast<size_t>(1 - kept)];
+    const ValueId branch = node.inputs[1 - kept];
     if (!adds_activations(block, branch)) return {};
     block.nodes = needed_only_by(add, branch);
     if (block.nodes.empty() || !reads_input_alone(block)) return {};
@@ -57,28 +57,26 @@ class Finder {
   bool adds_activations(const ResidualBlock& block, ValueId branch) const {
     if (block.input == branch) return false;
     const auto activation = [&](ValueId v) {
-      return graph_.value(v).weight == kNone && !facts_.computed[static_cast<size_t>(v)];
+      return graph_.value(v).weight == kNone && !facts_.computed[v];
     };
-    const auto& shape = facts_.shapes[static_cast<size_t>(block.output)];
+    const auto& shape = facts_.shapes[block.output];
     const Value& output = graph_.value(block.output);
     return activation(block.input) && activation(branch) && shape && !shape->empty() &&
-           facts_.shapes[static_cast<size_t>(block.input)] == shape &&
-           facts_.shapes[static_cast<size_t>(branch)] == shape && !output.is_output &&
-           !output.captured;
+           facts_.shapes[block.input] == shape && facts_.shapes[branch] == shape &&
+           !output.is_output && !output.captured;
   }
 
   /// The nodes before `branch` that would be dead without the addition; ascending.
   std::vector<NodeId> needed_only_by(NodeId add, ValueId branch) {
     ++stamp_;
-    mark_[static_cast<size_t>(add)] = stamp_;
+    mark_[add] = stamp_;
     std::vector<NodeId> found;
     std::vector<ValueId> work = {branch};
     while (!work.empty()) {
       const NodeId n = graph_.value(work.back()).producer;
       work.pop_back();
-      if (n == kNone || mark_[static_cast<size_t>(n)] == stamp_ || !inside(n, add, branch))
-        continue;
-      mark_[static_cast<size_t>(n)] = stamp_;
+      if (n == kNone || mark_[n] == stamp_ || !inside(n, add, branch)) continue;
+      mark_[n] = stamp_;
       found.push_back(n);
       for (const ValueId v : graph_.node(n).inputs) {
         if (v != kNone) work.push_back(v);
@@ -99,7 +97,7 @@ class Finder {
       if (value.is_output || value.captured) return false;
       return std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
         if (use.node == add) return v == branch;
-        return mark_[static_cast<size_t>(use.node)] == stamp_;
+        return mark_[use.node] == stamp_;
       });
     });
   }
@@ -116,8 +114,7 @@ class Finder {
         reads_x = reads_x || v == block.input;
         if (value.weight != kNone) {
           has_layer = has_layer || is_matrix(graph_.weight(value.weight).dims);
-        } else if (v != block.input && value.producer != kNone &&
-                   !facts_.computed[static_cast<size_t>(v)] &&
+        } else if (v != block.input && value.producer != kNone && !facts_.computed[v] &&
                    !std::binary_search(block.nodes.begin(), block.nodes.end(), value.producer)) {
           others.push_back(v);
         }
@@ -131,27 +128,27 @@ class Finder {
     const auto marked = [&](ValueId v) {
       if (v == block.input) return true;
       const NodeId producer = v == kNone ? kNone : graph_.value(v).producer;
-      return producer != kNone && mark_[static_cast<size_t>(producer)] == stamp_;
+      return producer != kNone && mark_[producer] == stamp_;
     };
-    const NodeId producer = graph_.value(block.input).producer;
-    for (NodeId n = producer == kNone ? 0 : producer + 1; n < block.add; ++n) {
+    NodeId n = graph_.value(block.input).producer;  // kNone: before the first
+    while (++n < block.add) {
       const Node& node = graph_.node(n);
       bool any = std::any_of(node.inputs.begin(), node.inputs.end(), marked);
       if (node.body != kNone) {  // what the owner reads may be an input of the body
-        const Node& owner = graph_.node(graph_.bodies[static_cast<size_t>(node.body)].owner);
+        const Node& owner = graph_.node(graph_.bodies[node.body].owner);
         any = any || std::any_of(owner.inputs.begin(), owner.inputs.end(), marked);
       }
-      for (const int b : node.bodies) {
-        const auto& results = graph_.bodies[static_cast<size_t>(b)].outputs;
+      for (const BodyId b : node.bodies) {
+        const auto& results = graph_.bodies[b].outputs;
         any = any || std::any_of(results.begin(), results.end(), marked);
       }
-      if (any) mark_[static_cast<size_t>(n)] = stamp_;
+      if (any) mark_[n] = stamp_;
     }
     return std::any_of(others.begin(), others.end(), marked);
   }
 
   int channel_axis(const ResidualBlock& block) const {
-    const auto rank = static_cast<int>(facts_.shapes[static_cast<size_t>(block.input)]->size());
+    const auto rank = static_cast<int>(facts_.shapes[block.input]->size());
     const bool convolves = std::any_of(block.nodes.begin(), block.nodes.end(),
                                        [&](NodeId n) { return is(graph_.node(n), "Conv"); });
     return convolves && rank > 1 ? 1 : rank - 1;
@@ -170,7 +167,7 @@ class Finder {
 
   const Graph& graph_;
   const Facts& facts_;
-  std::vector<int> mark_;
+  IdVector<NodeId, int> mark_;
   int stamp_ = 0;
 };
 

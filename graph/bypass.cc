@@ -11,8 +11,8 @@ void check(const Graph& graph, const Node& node, int input) {
     throw errors::not_bypassed(label_of(graph, node), why);
   };
   if (node.outputs.size() != 1) refuse("it has several outputs");
-  const bool there = input >= 0 && input < static_cast<int>(node.inputs.size()) &&
-                     node.inputs[static_cast<size_t>(input)] != kNone;
+  const bool there =
+      input >= 0 && input < static_cast<int>(node.inputs.size()) && node.inputs[input] != kNone;
   if (!there) refuse("it has no operand " + std::to_string(input));
   const Value& output = graph.value(node.outputs[0]);
   if (output.is_output) refuse("its result is an output of the network");
@@ -20,27 +20,27 @@ void check(const Graph& graph, const Node& node, int input) {
 }
 
 /// Is the node needed by what stays? `read` says which values are.
-bool stays(const Graph& graph, const Node& node, const std::vector<bool>& read) {
+bool stays(const Graph& graph, const Node& node, const IdVector<ValueId, bool>& read) {
   return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
     if (v == kNone) return false;
     const Value& value = graph.value(v);
-    return read[static_cast<size_t>(v)] || value.is_output || value.captured;
+    return read[v] || value.is_output || value.captured;
   });
 }
 
 /// Marks the nodes that lose their last reader with `gone`; what nothing read before stays.
-void spread(const Graph& graph, std::vector<bool>& gone) {
-  std::vector<bool> read(graph.values.size(), false);
+void spread(const Graph& graph, IdVector<NodeId, bool>& gone) {
+  IdVector<ValueId, bool> read(graph.values.size(), false);
   const auto was_read = [&](const Node& node) {
     return std::any_of(node.outputs.begin(), node.outputs.end(),
                        [&](ValueId v) { return v != kNone && !graph.value(v).uses.empty(); });
   };
   const auto lost_owner = [&](const Node& node) {
     if (node.body == kNone) return false;
-    const NodeId owner = graph.bodies[static_cast<size_t>(node.body)].owner;
-    return owner == kNone || gone[static_cast<size_t>(owner)];
+    const NodeId owner = graph.bodies[node.body].owner;
+    return owner == kNone || gone[owner];
   };
-  for (size_t n = graph.nodes.size(); n-- > 0;) {
+  for (const NodeId n : graph.nodes.reversed_ids()) {
     const Node& node = graph.nodes[n];
     if (gone[n]) continue;
     if (lost_owner(node) || (was_read(node) && !stays(graph, node, read))) {
@@ -48,13 +48,13 @@ void spread(const Graph& graph, std::vector<bool>& gone) {
       continue;
     }
     for (const ValueId v : node.inputs) {
-      if (v != kNone) read[static_cast<size_t>(v)] = true;
+      if (v != kNone) read[v] = true;
     }
   }
 }
 
-std::vector<bool> read_weights(const Graph& graph) {
-  std::vector<bool> result;
+IdVector<ValueId, bool> read_weights(const Graph& graph) {
+  IdVector<ValueId, bool> result;
   for (const Value& value : graph.values) {
     result.push_back(value.weight != kNone && !value.uses.empty());
   }
@@ -63,29 +63,28 @@ std::vector<bool> read_weights(const Graph& graph) {
 
 }  // namespace
 
-std::vector<NodeId> bypass(Graph& graph, NodeId id, int input) {
+IdVector<NodeId, NodeId> bypass(Graph& graph, NodeId id, int input) {
   const Node& node = graph.node(id);
   check(graph, node, input);
   const ValueId from = node.outputs[0];
-  const ValueId to = node.inputs[static_cast<size_t>(input)];
-  const std::vector<bool> was_read = read_weights(graph);
-  std::vector<bool> gone(graph.nodes.size(), false);
-  gone[static_cast<size_t>(id)] = true;
+  const ValueId to = node.inputs[input];
+  const IdVector<ValueId, bool> was_read = read_weights(graph);
+  IdVector<NodeId, bool> gone(graph.nodes.size(), false);
+  gone[id] = true;
   for (Node& reader : graph.nodes)
     std::replace(reader.inputs.begin(), reader.inputs.end(), from, to);
   spread(graph, gone);
 
-  std::vector<NodeId> numbers(graph.nodes.size(), kNone);
-  std::vector<Node> nodes;
+  IdVector<NodeId, NodeId> numbers(graph.nodes.size(), kNone);
+  IdVector<NodeId, Node> nodes;
   nodes.reserve(graph.nodes.size());
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     if (gone[n]) continue;
-    numbers[n] = static_cast<NodeId>(nodes.size());
-    nodes.push_back(std::move(graph.nodes[n]));
+    numbers[n] = nodes.push_back(std::move(graph.nodes[n]));
   }
   graph.nodes = std::move(nodes);
   finish(graph);
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     Value& value = graph.values[v];
     if (was_read[v] && value.uses.empty() && !value.captured) value.weight = kNone;
   }

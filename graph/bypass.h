@@ -15,7 +15,7 @@ namespace parsimony {
 /// @returns the new number of each node; kNone for those that are gone
 /// @throws ModelError if the node has several outputs, lacks the operand, or if its output is one
 /// of the graph's or of a body's
-std::vector<NodeId> bypass(Graph& graph, NodeId node, int input);
+IdVector<NodeId, NodeId> bypass(Graph& graph, NodeId node, int input);
 
 namespace errors {
 

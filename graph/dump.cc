@@ -63,10 +63,8 @@ class Dumper {
 
  private:
   const Shape* known_shape(ValueId id) const {
-    const auto at = static_cast<size_t>(id);
-    if (facts_ != nullptr && at < facts_->shapes.size() && facts_->shapes[at]) {
-      return &*facts_->shapes[at];
-    }
+    const bool inferred = facts_ != nullptr && facts_->shapes.has(id) && facts_->shapes[id];
+    if (inferred) return &*facts_->shapes[id];
     const Value& value = graph_.value(id);
     if (value.weight != kNone) return &graph_.weight(value.weight).dims;
     return value.declared ? &*value.declared : nullptr;
@@ -98,11 +96,10 @@ class Dumper {
 
   /// Weights are not computed; their elements are the file's.
   std::string elements(ValueId id) const {
-    const auto at = static_cast<size_t>(id);
     const bool computed = facts_ != nullptr && graph_.value(id).producer != kNone &&
-                          at < facts_->constants.size() && facts_->constants[at];
+                          facts_->constants.has(id) && facts_->constants[id];
     if (!computed) return {};
-    const HostTensor& tensor = *facts_->constants[at];
+    const HostTensor& tensor = *facts_->constants[id];
     return '<' + (tensor.floating() ? listed(tensor.floats) : listed(tensor.ints)) + '>';
   }
 

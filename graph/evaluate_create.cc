@@ -75,7 +75,7 @@ Result converted(const HostTensor& from, DType dtype) {
   if (size_of(dtype) == 0) return std::nullopt;
   HostTensor out = zeros(dtype, from.dims);
   for (int64_t i = 0; i < from.count(); ++i) {
-    const auto at = static_cast<size_t>(i);
+    const size_t at = i;
     if (out.floating()) {
       out.floats[at] = rounded(dtype, from.number(i));
     } else if (from.floating()) {

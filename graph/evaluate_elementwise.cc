@@ -177,8 +177,7 @@ std::optional<HostTensor> combine(const NodeView& view, const BinaryOperator& en
       out.floats[i] = rounded(out.dtype, *value);
       continue;
     }
-    auto value = entry.ints(a.ints[static_cast<size_t>(pairs->a[i])],
-                            b.ints[static_cast<size_t>(pairs->b[i])]);
+    auto value = entry.ints(a.ints[pairs->a[i]], b.ints[pairs->b[i]]);
     if (value) value = checked(out.dtype, *value);
     if (!value) return std::nullopt;
     out.ints[i] = *value;
@@ -258,8 +257,7 @@ Result compare(const NodeView& view) {
   if (floating && entry.floats == nullptr) return std::nullopt;
   for (size_t i = 0; i < pairs->a.size(); ++i) {
     const bool holds = floating ? entry.floats(a.number(pairs->a[i]), b.number(pairs->b[i]))
-                                : entry.ints(a.ints[static_cast<size_t>(pairs->a[i])],
-                                             b.ints[static_cast<size_t>(pairs->b[i])]);
+                                : entry.ints(a.ints[pairs->a[i]], b.ints[pairs->b[i]]);
     out.ints[i] = holds ? 1 : 0;
   }
   return single(std::move(out));
@@ -277,9 +275,9 @@ Result where(const NodeView& view) {
   const auto from_no = positions(dims, broadcast_strides(no.dims, dims));
   HostTensor out = zeros(yes.dtype, dims);
   for (size_t i = 0; i < tests.size(); ++i) {
-    const bool chosen = condition.ints[static_cast<size_t>(tests[i])] != 0;
+    const bool chosen = condition.ints[tests[i]] != 0;
     const HostTensor& source = chosen ? yes : no;
-    const auto at = static_cast<size_t>(chosen ? from_yes[i] : from_no[i]);
+    const size_t at = chosen ? from_yes[i] : from_no[i];
     if (out.floating()) {
       out.floats[i] = source.floats[at];
     } else {

@@ -42,9 +42,9 @@ std::optional<std::vector<int64_t>> element_positions(const NodeView& view) {
 
 void put(HostTensor& out, int64_t to, const HostTensor& from, size_t at) {
   if (out.floating()) {
-    out.floats[static_cast<size_t>(to)] = from.floats[at];
+    out.floats[to] = from.floats[at];
   } else {
-    out.ints[static_cast<size_t>(to)] = from.ints[at];
+    out.ints[to] = from.ints[at];
   }
 }
 
@@ -122,13 +122,13 @@ Result scatter_nd(const NodeView& view) {
   for (int64_t tuple = 0; tuple < tuples; ++tuple) {
     int64_t block = 0;
     for (int64_t d = 0; d < depth; ++d) {
-      const int64_t size = out.dims[static_cast<size_t>(d)];
-      const int64_t index = indices.ints[static_cast<size_t>(tuple * depth + d)];
+      const int64_t size = out.dims[d];
+      const int64_t index = indices.ints[tuple * depth + d];
       if (index < -size || index >= size) return std::nullopt;
       block = block * size + (index < 0 ? index + size : index);
     }
     for (int64_t i = 0; i < length; ++i) {
-      put(out, block * length + i, updates, static_cast<size_t>(tuple * length + i));
+      put(out, block * length + i, updates, tuple * length + i);
     }
   }
   return single(std::move(out));

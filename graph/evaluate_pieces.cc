@@ -56,7 +56,7 @@ std::vector<int64_t> parts_of(const NodeView& view, int64_t size) {
   // Equal parts; of `num_outputs` parts (opset 18) the last may be shorter.
   const auto parts = static_cast<int64_t>(view.outputs());
   const int64_t length = (size + parts - 1) / parts;
-  std::vector<int64_t> lengths(static_cast<size_t>(parts), length);
+  std::vector<int64_t> lengths(parts, length);
   lengths.back() = size - length * (parts - 1);
   if (lengths.back() != length && view.find("num_outputs") == nullptr) lengths.back() = -1;
   return lengths;

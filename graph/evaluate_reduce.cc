@@ -48,7 +48,7 @@ bool fold(Reduction reduction, const std::vector<Number>& from, const std::vecto
           std::vector<Number>& out) {
   std::vector<bool> met(out.size(), false);
   for (size_t i = 0; i < from.size(); ++i) {
-    const auto at = static_cast<size_t>(to[i]);
+    const size_t at = to[i];
     const auto next = met[at] ? folded(reduction, out[at], from[i]) : std::optional(from[i]);
     if (!next) return false;
     out[at] = *next;
@@ -127,7 +127,7 @@ Result cum_sum(const NodeView& view) {
     int64_t sum = 0;
     double total = 0;
     for (int64_t i = 0; i < size; ++i) {
-      const auto at = static_cast<size_t>(start + (reverse ? size - 1 - i : i) * stride);
+      const size_t at = start + (reverse ? size - 1 - i : i) * stride;
       if (out.floating()) {
         const double before = total;
         total = rounded(data.dtype, total + data.floats[at]);

@@ -71,7 +71,7 @@ HostTensor zeros(DType dtype, const Shape& dims) {
   HostTensor tensor;
   tensor.dtype = dtype;
   tensor.dims = dims;
-  const auto count = static_cast<size_t>(element_count(dims));
+  const size_t count = element_count(dims);
   if (tensor.floating()) {
     tensor.floats.resize(count);
   } else {
@@ -124,7 +124,7 @@ std::vector<int64_t> positions(const Shape& dims, const Shape& strides, int64_t 
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 1) continue;
     std::vector<int64_t> next;
-    next.reserve(out.size() * static_cast<size_t>(dims[d]));
+    next.reserve(out.size() * dims[d]);
     for (const int64_t base : out) {
       for (int64_t i = 0; i < dims[d]; ++i) next.push_back(base + i * strides[d]);
     }
@@ -136,7 +136,7 @@ std::vector<int64_t> positions(const Shape& dims, const Shape& strides, int64_t 
 HostTensor take(const HostTensor& source, const Shape& dims, const std::vector<int64_t>& from) {
   HostTensor tensor = zeros(source.dtype, dims);
   for (size_t i = 0; i < from.size(); ++i) {
-    const auto at = static_cast<size_t>(from[i]);
+    const size_t at = from[i];
     if (source.floating()) {
       tensor.floats[i] = source.floats[at];
     } else {
@@ -162,7 +162,7 @@ size_t axis_of(const NodeView& view, int64_t axis, size_t rank) {
                                 "wanted a dimension of a tensor of rank " + std::to_string(rank) +
                                     ", found " + std::to_string(axis));
   }
-  return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
+  return axis < 0 ? axis + signed_rank : axis;
 }
 
 std::vector<size_t> axes_of(const NodeView& view, int i, size_t rank) {

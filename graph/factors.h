@@ -11,9 +11,11 @@
 
 namespace parsimony {
 
-/// A number per dimension of a tensor, or per letter of a dimension: in place, for a network has
-/// many of them, and few are longer.
-using FewInts = absl::InlinedVector<int, 4>;
+/// One per dimension of a tensor, or per letter of a dimension: in place, for a network has many of
+/// them, and few are longer.
+template <typename T>
+using Few = absl::InlinedVector<T, 4>;
+using FewInts = Few<int>;
 
 /// A byte per dimension of a tensor, likewise.
 using FewFlags = absl::InlinedVector<uint8_t, 16>;

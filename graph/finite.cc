@@ -61,7 +61,7 @@ void check_weights(const Graph& graph) {
   for (const Weight& weight : graph.weights) {
     if (weight.data == nullptr) continue;
     if (const auto index = find_nan(weight)) throw errors::nan_weight(weight.name, *index);
-    if (graph.release) graph.release(weight);
+    graph.source->release(weight);
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 /// @throws ModelError if a value has two origins: it would be ambiguous which one is read.
 void link_producers(Graph& graph) {
   for (Value& value : graph.values) value.producer = kNone;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
     for (const ValueId output : node.outputs) {
       if (output == kNone) continue;
@@ -19,27 +19,27 @@ void link_producers(Graph& graph) {
       if (value.producer != kNone || value.weight != kNone || value.is_input) {
         throw errors::produced_twice(label_of(graph, node), value.name);
       }
-      value.producer = static_cast<NodeId>(n);
+      value.producer = n;
     }
   }
 }
 
 void link_uses(Graph& graph) {
   for (Value& value : graph.values) value.uses.clear();
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     const std::vector<ValueId>& inputs = graph.nodes[n].inputs;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] == kNone) continue;
-      graph.value(inputs[i]).uses.push_back({static_cast<NodeId>(n), static_cast<int>(i)});
+      graph.value(inputs[i]).uses.push_back({n, static_cast<int>(i)});
     }
   }
 }
 
 void link_owners(Graph& graph) {
   for (Body& body : graph.bodies) body.owner = kNone;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const int b : graph.nodes[n].bodies) {
-      graph.bodies[static_cast<size_t>(b)].owner = static_cast<NodeId>(n);
+  for (const NodeId n : graph.nodes.ids()) {
+    for (const BodyId b : graph.nodes[n].bodies) {
+      graph.bodies[b].owner = n;
     }
   }
 }
@@ -47,14 +47,14 @@ void link_owners(Graph& graph) {
 /// What nodes wait for beside the producers of their operands: an owner for all nodes of its
 /// bodies, and these for the producers of what the owner reads, since it may become an input of the
 /// body.
-std::vector<std::vector<NodeId>> waits_of_bodies(const Graph& graph) {
-  std::vector<std::vector<NodeId>> waits(graph.nodes.size());
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (int b = graph.nodes[n].body; b != kNone;) {
-      const Body& body = graph.bodies[static_cast<size_t>(b)];
+IdVector<NodeId, std::vector<NodeId>> waits_of_bodies(const Graph& graph) {
+  IdVector<NodeId, std::vector<NodeId>> waits(graph.nodes.size());
+  for (const NodeId n : graph.nodes.ids()) {
+    for (BodyId b = graph.nodes[n].body; b != kNone;) {
+      const Body& body = graph.bodies[b];
       b = body.around;
       if (body.owner == kNone) continue;
-      waits[static_cast<size_t>(body.owner)].push_back(static_cast<NodeId>(n));
+      waits[body.owner].push_back(n);
       for (const ValueId read : graph.node(body.owner).inputs) {
         const NodeId producer = read == kNone ? kNone : graph.value(read).producer;
         if (producer != kNone) waits[n].push_back(producer);
@@ -76,30 +76,29 @@ std::vector<NodeId> sorted_nodes(const Graph& graph) {
   const auto waits = waits_of_bodies(graph);
   const auto waited_for = [&](NodeId id, size_t i) {
     const std::vector<ValueId>& inputs = graph.node(id).inputs;
-    if (i >= inputs.size()) return waits[static_cast<size_t>(id)][i - inputs.size()];
+    if (i >= inputs.size()) return waits[id][i - inputs.size()];
     return inputs[i] == kNone ? kNone : graph.value(inputs[i]).producer;
   };
   std::vector<NodeId> order;
   order.reserve(graph.nodes.size());
-  std::vector<Visit> visits(graph.nodes.size(), Visit::kNew);
+  IdVector<NodeId, Visit> visits(graph.nodes.size(), Visit::kNew);
   std::vector<Frame> stack;
-  for (size_t root = 0; root < graph.nodes.size(); ++root) {
+  for (const NodeId root : graph.nodes.ids()) {
     if (visits[root] != Visit::kNew) continue;
     visits[root] = Visit::kOpen;
-    stack.push_back({static_cast<NodeId>(root), 0});
+    stack.push_back({root, 0});
     while (!stack.empty()) {
       Frame& frame = stack.back();
-      const size_t count =
-          graph.node(frame.node).inputs.size() + waits[static_cast<size_t>(frame.node)].size();
+      const size_t count = graph.node(frame.node).inputs.size() + waits[frame.node].size();
       if (frame.next_wait == count) {
-        visits[static_cast<size_t>(frame.node)] = Visit::kDone;
+        visits[frame.node] = Visit::kDone;
         order.push_back(frame.node);
         stack.pop_back();
         continue;
       }
       const NodeId producer = waited_for(frame.node, frame.next_wait++);
       if (producer == kNone) continue;
-      Visit& visit = visits[static_cast<size_t>(producer)];
+      Visit& visit = visits[producer];
       if (visit == Visit::kOpen) throw errors::cycle(label_of(graph, graph.node(producer)));
       if (visit == Visit::kDone) continue;
       visit = Visit::kOpen;
@@ -112,10 +111,8 @@ std::vector<NodeId> sorted_nodes(const Graph& graph) {
 }  // namespace
 
 ValueId Graph::find(std::string_view value_name) const {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i].name == value_name) return static_cast<ValueId>(i);
-  }
-  return kNone;
+  const auto it = std::ranges::find(values, value_name, &Value::name);
+  return it == values.end() ? kNone : values.id_of(*it);
 }
 
 const std::string& key_of(const Graph& graph, const Node& node) {
@@ -137,10 +134,9 @@ void finish(Graph& graph) {
   link_owners(graph);
   const std::vector<NodeId> order = sorted_nodes(graph);
   if (!std::is_sorted(order.begin(), order.end())) {
-    std::vector<Node> nodes;
+    IdVector<NodeId, Node> nodes;
     nodes.reserve(order.size());
-    for (const NodeId node : order)
-      nodes.push_back(std::move(graph.nodes[static_cast<size_t>(node)]));
+    for (const NodeId node : order) nodes.push_back(std::move(graph.nodes[node]));
     graph.nodes = std::move(nodes);
     link_producers(graph);
     link_owners(graph);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "parsimony/base/ids.h"
 #include "parsimony/base/types.h"
 #include "parsimony/graph/host_tensor.h"
 
@@ -39,7 +39,7 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
 /// the one Graph beside all others, and read what they capture like any operand.
 struct Body {
   std::string attribute;         ///< "then_branch"
-  int around = kNone;            ///< the body that the owner stands in
+  BodyId around = kNone;         ///< the body that the owner stands in
   std::vector<ValueId> inputs;   ///< what the operator gives it
   std::vector<ValueId> outputs;  ///< what it gives the operator
   NodeId owner = kNone;          ///< the node it belongs to; kNone if that was removed
@@ -53,10 +53,10 @@ struct Node {
   std::vector<ValueId> inputs;  ///< kNone where an optional input is absent
   std::vector<ValueId> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes;
-  bool has_subgraph = false;  ///< If, Loop, Scan: pins what it touches
-  std::vector<int> bodies;    ///< of Graph::bodies, where the front end reads them
-  int body = kNone;           ///< the one that the node stands in
-  int calls = 0;              ///< of a function: how many calls of it the model makes
+  bool has_subgraph = false;   ///< If, Loop, Scan: pins what it touches
+  std::vector<BodyId> bodies;  ///< of Graph::bodies, where the front end reads them
+  BodyId body = kNone;         ///< the one that the node stands in
+  int calls = 0;               ///< of a function: how many calls of it the model makes
 };
 
 struct Use {
@@ -71,45 +71,58 @@ struct Use {
 struct Value {
   std::string name;
   DType dtype = DType::kUnknown;
-  std::optional<Shape> declared;     ///< from the file; -1 marks a symbolic dimension
-  std::vector<std::string> symbols;  ///< name per declared dimension, "" where none; or empty
+  std::optional<Shape> declared = {};     ///< from the file; -1 marks a symbolic dimension
+  std::vector<std::string> symbols = {};  ///< name per declared dimension, "" where none; or empty
   NodeId producer = kNone;
   WeightId weight = kNone;
   bool is_input = false;
   bool is_output = false;
   bool captured = false;     ///< read by more than operands: a result of a body, an annotation
   bool shared_copy = false;  ///< one of several uses of a vector that was separated
-  std::vector<Use> uses;
+  std::vector<Use> uses = {};
 };
 
+struct Graph;
 struct Patch;
+
+/// What a graph was read from: the memory behind its weights and the program behind its nodes.
+class GraphSource {
+ public:
+  virtual ~GraphSource() = default;
+
+  /// `weight` will not be read for a while: a mapped file need not stay resident.
+  virtual void release(const Weight& /*weight*/) const {}
+  /// Makes indices [first, first + count) of the first axis of a weight whose `data` is null.
+  virtual std::vector<std::byte> make(const Weight& /*weight*/, int64_t /*first*/,
+                                      int64_t /*count*/) const {
+    return {};
+  }
+  /// The nodes for which the patches would change a number that the program has in a place where it
+  /// cannot be changed, each once.
+  virtual std::vector<NodeId> unwritable(const Graph& /*graph*/,
+                                         const std::vector<Patch>& /*patches*/) const {
+    return {};
+  }
+};
 
 struct Graph {
   std::string format = "onnx";
-  std::vector<Weight> weights;
-  std::vector<Value> values;
-  std::vector<Node> nodes;  ///< in topological order, those of a body before its owner
-  std::vector<Body> bodies;
+  IdVector<WeightId, Weight> weights;
+  IdVector<ValueId, Value> values;
+  IdVector<NodeId, Node> nodes;  ///< in topological order, those of a body before its owner
+  IdVector<BodyId, Body> bodies;
   std::vector<std::pair<ValueId, std::string>> whole;  ///< what the file holds fast, and why
   std::vector<std::string> notes;  ///< what the file holds that the graph does not show
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// Tells the owner of the memory that a weight will not be read for a while, so that a mapped
-  /// file need not stay resident. May be empty.
-  std::function<void(const Weight&)> release;
-  /// Makes some indices of the first axis of a weight that lies nowhere, whose `data` is null.
-  /// Empty where there are none.
-  std::function<std::vector<std::byte>(const Weight&, int64_t first, int64_t count)> make;
-  /// The nodes for which a number would have to change that the program behind the graph has
-  /// written where it cannot be changed, each once. Empty: all can.
-  std::function<std::vector<NodeId>(const Graph&, const std::vector<Patch>&)> unwritable;
+  std::shared_ptr<const GraphSource> source = std::make_shared<GraphSource>();
 
   ValueId find(std::string_view value_name) const;  ///< kNone if there is none; linear
 
-  const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
-  Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
-  const Node& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
-  const Weight& weight(WeightId id) const { return weights[static_cast<size_t>(id)]; }
+  const Value& value(ValueId id) const { return values[id]; }
+  Value& value(ValueId id) { return values[id]; }
+  const Node& node(NodeId id) const { return nodes[id]; }
+  const Weight& weight(WeightId id) const { return weights[id]; }
 };
 
 /// First non-empty output: the name by which plans refer to a node.

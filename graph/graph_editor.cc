@@ -47,27 +47,27 @@ std::vector<std::byte> to_bytes(const HostTensor& tensor) {
 GraphEditor::GraphEditor(const Graph& original, Elements elements)
     : graph_(original), elements_(elements) {
   nodes_.reserve(original.nodes.size());
-  for (size_t n = 0; n < original.nodes.size(); ++n) {
-    nodes_.emplace(key_of(original, original.nodes[n]), static_cast<NodeId>(n));
+  for (const NodeId n : original.nodes.ids()) {
+    nodes_.emplace(key_of(original, original.nodes[n]), n);
   }
   weights_.reserve(original.weights.size());
-  for (size_t w = 0; w < original.weights.size(); ++w) {
-    weights_.emplace(original.weights[w].name, static_cast<WeightId>(w));
+  for (const WeightId w : original.weights.ids()) {
+    weights_.emplace(original.weights[w].name, w);
   }
 }
 
 void GraphEditor::bypass(const std::string& key, int input) {
   const auto it = nodes_.find(key);
   if (it == nodes_.end()) throw errors::not_in_model("node", key);
-  const std::vector<NodeId> numbers = parsimony::bypass(graph_, it->second, input);
-  for (auto& [name, id] : nodes_) id = numbers[static_cast<size_t>(id)];
+  const IdVector<NodeId, NodeId> numbers = parsimony::bypass(graph_, it->second, input);
+  for (auto& [name, id] : nodes_) id = numbers[id];
   absl::erase_if(nodes_, [](const auto& entry) { return entry.second == kNone; });
 }
 
 Node& GraphEditor::node(const std::string& key) {
   const auto it = nodes_.find(key);
   if (it == nodes_.end()) throw errors::not_in_model("node", key);
-  return graph_.nodes[static_cast<size_t>(it->second)];
+  return graph_.nodes[it->second];
 }
 
 WeightId GraphEditor::weight(const std::string& name) const {
@@ -81,15 +81,12 @@ ValueId GraphEditor::add_value(const std::string& name, WeightId weight) {
   value.name = name;
   value.weight = weight;
   value.dtype = graph_.weight(weight).dtype;
-  graph_.values.push_back(std::move(value));
-  return static_cast<ValueId>(graph_.values.size()) - 1;
+  return graph_.values.push_back(std::move(value));
 }
 
 void GraphEditor::connect(Node& node, int input, ValueId value) {
-  if (node.inputs.size() <= static_cast<size_t>(input)) {
-    node.inputs.resize(static_cast<size_t>(input) + 1, kNone);
-  }
-  node.inputs[static_cast<size_t>(input)] = value;
+  if (std::ssize(node.inputs) <= input) node.inputs.resize(input + 1, kNone);
+  node.inputs[input] = value;
 }
 
 void GraphEditor::copy(const std::string& name, const std::string& of, const std::string& consumer,
@@ -97,8 +94,7 @@ void GraphEditor::copy(const std::string& name, const std::string& of, const std
   const WeightId source = weight(of);
   auto it = weights_.find(name);
   if (it == weights_.end()) {
-    it = weights_.emplace(names_.emplace_back(name), static_cast<WeightId>(graph_.weights.size()))
-             .first;
+    it = weights_.emplace(names_.emplace_back(name), graph_.weights.next_id()).first;
     Weight copied = graph_.weight(source);
     copied.name = name;
     graph_.weights.push_back(std::move(copied));
@@ -107,11 +103,11 @@ void GraphEditor::copy(const std::string& name, const std::string& of, const std
 }
 
 void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axes) {
-  Weight& w = graph_.weights[static_cast<size_t>(weight(tensor))];
+  Weight& w = graph_.weights[weight(tensor)];
   check_slices(tensor, w.dims, axes);
   const Shape dims = sliced(w.dims, axes);
   if (elements_ == Elements::kAll || is_literal(w.dtype, element_count(dims))) {
-    auto& bytes = storage_.emplace_back(static_cast<size_t>(element_count(dims) * w.stride));
+    auto& bytes = storage_.emplace_back(element_count(dims) * w.stride);
     parsimony::slice(w.data, w.dims, w.stride, axes, bytes.data());
     w.data = bytes.data();
   }
@@ -119,7 +115,7 @@ void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axe
 }
 
 void GraphEditor::assign(const std::string& tensor, std::span<const std::byte> values) {
-  Weight& w = graph_.weights[static_cast<size_t>(weight(tensor))];
+  Weight& w = graph_.weights[weight(tensor)];
   const int64_t wanted = element_count(w.dims) * size_of(w.dtype);
   const auto given = static_cast<int64_t>(values.size());
   if (given != wanted) throw errors::wrong_bytes(tensor, wanted, given);
@@ -160,7 +156,7 @@ void GraphEditor::set_number(const std::string& key, const std::string& attribut
 void GraphEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
   const auto& bytes = storage_.emplace_back(to_bytes(constant));
   const DType type = constant.floating() ? constant.dtype : DType::kInt64;
-  const auto id = static_cast<WeightId>(graph_.weights.size());
+  const auto id = graph_.weights.next_id();
   graph_.weights.push_back({key + ".constant", type, constant.dims, bytes.data(), size_of(type)});
   connect(node(key), input, add_value(graph_.weight(id).name, id));
 }

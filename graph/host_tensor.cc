@@ -14,11 +14,11 @@ namespace {
 template <typename Stored, typename Number>
 std::vector<Number> read(const Weight& weight) {
   const int64_t count = weight.count();
-  std::vector<Number> numbers(static_cast<size_t>(count));
+  std::vector<Number> numbers(count);
   for (int64_t i = 0; i < count; ++i) {
     Stored element;
     std::memcpy(&element, weight.data + i * weight.stride, sizeof(Stored));
-    numbers[static_cast<size_t>(i)] = static_cast<Number>(element);
+    numbers[i] = static_cast<Number>(element);
   }
   return numbers;
 }

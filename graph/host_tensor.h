@@ -21,10 +21,7 @@ struct HostTensor {
 
   bool floating() const { return is_floating(dtype); }
   int64_t count() const { return static_cast<int64_t>(floating() ? floats.size() : ints.size()); }
-  double number(int64_t i) const {
-    return floating() ? floats[static_cast<size_t>(i)]
-                      : static_cast<double>(ints[static_cast<size_t>(i)]);
-  }
+  double number(int64_t i) const { return floating() ? floats[i] : static_cast<double>(ints[i]); }
 
   bool operator==(const HostTensor&) const = default;
 };

@@ -66,7 +66,7 @@ constexpr size_t kMostDims = 64;  // of tensors of libtorch and NumPy
 class Inference {
  public:
   /// `varies` are inputs of bodies whose shape changes from turn to turn.
-  Inference(const Graph& graph, const Probe& probe, std::vector<bool>& varies)
+  Inference(const Graph& graph, const Probe& probe, IdVector<ValueId, bool>& varies)
       : graph_(graph),
         probe_(probe),
         symbols_(probe),
@@ -78,20 +78,20 @@ class Inference {
   }
 
   Facts run() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) read_weight(v);
+    for (const ValueId v : graph_.values.ids()) read_weight(v);
     for (size_t i = 0; i < graph_.inputs.size(); ++i) read_input(i);
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    for (const NodeId n : graph_.nodes.ids()) {
       const Node& node = graph_.nodes[n];
       try {
         enter(node.body);
-        for (const int body : node.bodies) enter(body);
+        for (const BodyId body : node.bodies) enter(body);
         visit(node);
         leave(node);
       } catch (const ModelError& error) {
         // A branch that is not taken need not suit the sizes.
-        if (node.body == kNone) throw ShapeError(static_cast<NodeId>(n), error.what());
+        if (node.body == kNone) throw ShapeError(n, error.what());
         for (const ValueId v : node.outputs) {
-          if (v != kNone) facts_.shapes[static_cast<size_t>(v)].reset();
+          if (v != kNone) facts_.shapes[v].reset();
         }
       }
     }
@@ -103,15 +103,15 @@ class Inference {
 
  private:
   /// Gives the inputs of a body their shapes, once.
-  void enter(int id) {
-    if (id == kNone || entered_[static_cast<size_t>(id)]) return;
-    entered_[static_cast<size_t>(id)] = true;
-    const Body& body = graph_.bodies[static_cast<size_t>(id)];
+  void enter(BodyId id) {
+    if (id == kNone || entered_[id]) return;
+    entered_[id] = true;
+    const Body& body = graph_.bodies[id];
     enter(body.around);
     if (body.owner == kNone) return;
     const Shapes shapes = rules::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
     for (size_t i = 0; i < body.inputs.size(); ++i) {
-      const auto v = static_cast<size_t>(body.inputs[i]);
+      const ValueId v = body.inputs[i];
       const bool known = i < shapes.size() && shapes[i] && !varies_[v];
       settle(v, known ? shapes[i] : fixed_shape(graph_.values[v]));
     }
@@ -126,7 +126,7 @@ class Inference {
   }
 
   /// A shape of more dimensions than tensors have is not followed: rules take time by their square.
-  void settle(size_t v, std::optional<Shape> shape) {
+  void settle(ValueId v, std::optional<Shape> shape) {
     if (shape && shape->size() > kMostDims) shape.reset();
     facts_.shapes[v] = std::move(shape);
   }
@@ -134,16 +134,15 @@ class Inference {
   /// What a loop hands to its next turn must look like what it was given.
   void leave(const Node& node) {
     const NodeView view(graph_, node, facts_);
-    for (const auto& [input, output] : rules::carried(view)) {
-      const auto v = static_cast<size_t>(input);
+    for (const auto& [v, output] : rules::carried(view)) {
       if (varies_[v] || !facts_.shapes[v]) continue;
-      if (facts_.shapes[v] == facts_.shapes[static_cast<size_t>(output)]) continue;
+      if (facts_.shapes[v] == facts_.shapes[output]) continue;
       varies_[v] = true;
       must_repeat_ = true;
     }
   }
 
-  void read_weight(size_t v) {
+  void read_weight(ValueId v) {
     const Value& value = graph_.values[v];
     if (value.weight == kNone) {
       // Nobody makes it: a constant that the front end does not read.
@@ -157,7 +156,7 @@ class Inference {
   }
 
   void read_input(size_t i) {
-    const auto v = static_cast<size_t>(graph_.inputs[i]);
+    const ValueId v = graph_.inputs[i];
     const Value& value = graph_.values[v];
     if (i < probe_.inputs.size()) {
       const InputSpec& spec = probe_.inputs[i];
@@ -180,7 +179,7 @@ class Inference {
     want_countable(v);
   }
 
-  void want_countable(size_t v) const {
+  void want_countable(ValueId v) const {
     if (!facts_.shapes[v]) return;
     try {
       element_count(*facts_.shapes[v]);
@@ -207,7 +206,7 @@ class Inference {
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
-      const auto v = static_cast<size_t>(node.outputs[i]);
+      const ValueId v = node.outputs[i];
       const bool inferred = i < shapes.size() && shapes[i];
       settle(v, inferred ? std::move(shapes[i]) : symbols_.resolve(graph_.values[v]));
       if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
@@ -250,7 +249,7 @@ class Inference {
     if (!results) return false;
     for (size_t i = 0; i < results->size() && i < view.node().outputs.size(); ++i) {
       if (view.node().outputs[i] == kNone || (*results)[i].dims.size() > kMostDims) continue;
-      const auto v = static_cast<size_t>(view.node().outputs[i]);
+      const ValueId v = view.node().outputs[i];
       facts_.shapes[v] = (*results)[i].dims;
       facts_.constants[v] = std::move((*results)[i]);
       facts_.computed[v] = true;
@@ -262,8 +261,8 @@ class Inference {
   const Probe& probe_;
   Symbols symbols_;
   Facts facts_;
-  std::vector<bool>& varies_;
-  std::vector<bool> entered_;
+  IdVector<ValueId, bool>& varies_;
+  IdVector<BodyId, bool> entered_;
   bool must_repeat_ = false;
 };
 
@@ -323,7 +322,7 @@ bool is_literal(DType type, int64_t count) {
 }
 
 Facts infer(const Graph& graph, const Probe& probe) {
-  std::vector<bool> varies(graph.values.size(), false);
+  IdVector<ValueId, bool> varies(graph.values.size(), false);
   while (true) {
     Inference inference(graph, probe, varies);
     Facts facts = inference.run();
@@ -376,20 +375,18 @@ Facts infer_sample(const Graph& graph, const Probed& first) {
   return first.facts;
 }
 
-std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,
-                                                  const std::vector<std::optional<Shape>>& shapes) {
+ValueConstants reevaluate(const Graph& graph, const Facts& facts, const ValueShapes& shapes) {
   Facts after{shapes, facts.constants, facts.computed};
   for (const Node& node : graph.nodes) {
     if (node.outputs.empty()) continue;
-    const bool computed = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-      return v != kNone && facts.computed[static_cast<size_t>(v)];
-    });
+    const bool computed = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                      [&](ValueId v) { return v != kNone && facts.computed[v]; });
     if (!computed) continue;
     const auto results = evaluate(NodeView(graph, node, after));
     for (size_t i = 0; results && i < results->size() && i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
-      after.constants[static_cast<size_t>(node.outputs[i])] = (*results)[i];
-      after.shapes[static_cast<size_t>(node.outputs[i])] = (*results)[i].dims;
+      after.constants[node.outputs[i]] = (*results)[i];
+      after.shapes[node.outputs[i]] = (*results)[i].dims;
     }
   }
   return std::move(after.constants);

@@ -47,8 +47,7 @@ std::optional<Probed> second_probe(const Graph& graph, const Probed& first);
 Facts infer_sample(const Graph& graph, const Probed& first);
 
 /// Evaluates the computed values again, for other shapes.
-std::vector<std::optional<HostTensor>> reevaluate(const Graph& graph, const Facts& facts,
-                                                  const std::vector<std::optional<Shape>>& shapes);
+ValueConstants reevaluate(const Graph& graph, const Facts& facts, const ValueShapes& shapes);
 
 /// One node of shape arithmetic on known elements: Shape, Gather, Concat, Mul, …. Empty if the
 /// operator is not arithmetic or an operand is not known. Does not look at `view`'s outputs.

@@ -66,8 +66,7 @@ class Matcher {
   }
 
   std::optional<Match> run() {
-    match_.operands.reserve(static_cast<size_t>(view_.inputs()) +
-                            static_cast<size_t>(view_.outputs()));
+    match_.operands.reserve(static_cast<size_t>(view_.inputs()) + view_.outputs());
     match_.letters.reserve(8);
     if (!bind_operands() || !bind_counts()) return std::nullopt;
     for (MatchedOperand& operand : match_.operands) {
@@ -88,7 +87,7 @@ class Matcher {
     for (int i = 0; i < available || i < static_cast<int>(patterns.size()); ++i) {
       const bool beyond = i >= static_cast<int>(patterns.size());
       if (beyond && (patterns.empty() || !patterns.back().variadic)) break;
-      const Operand& pattern = beyond ? patterns.back() : patterns[static_cast<size_t>(i)];
+      const Operand& pattern = beyond ? patterns.back() : patterns[i];
       const ValueId value = output ? view_.output(i) : view_.input(i);
       if (value == kNone) {
         if (output || pattern.optional) continue;
@@ -156,7 +155,7 @@ class Matcher {
 
   void lay(const std::vector<Dim>& pattern, int64_t open_length, int64_t rank,
            MatchedOperand& operand) {
-    operand.dims.reserve(pattern.size() + static_cast<size_t>(open_length));
+    operand.dims.reserve(pattern.size() + open_length);
     for (const Dim& dim : pattern) {
       if (!dim.ellipsis) {
         MatchedDim matched;
@@ -168,7 +167,7 @@ class Matcher {
       const int64_t length = count != nullptr ? *count : open_length;
       for (int64_t from_right = length; from_right-- > 0;) {
         const int id = id_of(dim.letters[0] + std::to_string(from_right));
-        match_.letters[static_cast<size_t>(id)].ellipsis = true;
+        match_.letters[id].ellipsis = true;
         operand.dims.emplace_back().letters.push_back(id);
       }
     }
@@ -197,7 +196,7 @@ class Matcher {
       const int letter = find(binding.letter);
       if (letter == kNone) continue;
       const int64_t size = view_.attr(binding.attribute, binding.fallback);
-      if (size > 0) match_.letters[static_cast<size_t>(letter)].size = size;
+      if (size > 0) match_.letters[letter].size = size;
       const bool left_open = size == 0 && binding.fallback == 0;  // the operands tell
       if (size < 0 || (size == 0 && !left_open)) {
         throw errors::bad_attribute(label_of(view_.graph(), view_.node()), binding.attribute,
@@ -232,8 +231,7 @@ class Matcher {
   bool may_broadcast(const MatchedOperand& operand, const MatchedDim& dim) const {
     if (operand.output) return false;
     return operand.pattern->broadcast ||
-           (dim.letters.size() == 1 &&
-            match_.letters[static_cast<size_t>(dim.letters[0])].ellipsis);
+           (dim.letters.size() == 1 && match_.letters[dim.letters[0]].ellipsis);
   }
 
   bool deduce(MatchedOperand& operand, size_t d, int64_t size) {
@@ -246,7 +244,7 @@ class Matcher {
     int unknown = kNone;
     int64_t product = 1;
     for (const int letter : dim.letters) {
-      const int64_t known = match_.letters[static_cast<size_t>(letter)].size;
+      const int64_t known = match_.letters[letter].size;
       if (known != 0) {
         product = times(product, known);
       } else if (unknown != kNone) {
@@ -256,7 +254,7 @@ class Matcher {
       }
     }
     if (unknown == kNone || size % product != 0) return false;
-    match_.letters[static_cast<size_t>(unknown)].size = size / product;
+    match_.letters[unknown].size = size / product;
     return size != 0;
   }
 
@@ -266,7 +264,7 @@ class Matcher {
     int64_t product = 1;
     bool open = false;
     for (const int letter : dim.letters) {
-      const int64_t known = match_.letters[static_cast<size_t>(letter)].size;
+      const int64_t known = match_.letters[letter].size;
       open = open || known == 0;
       if (known != 0) product = times(product, known);
     }
@@ -308,7 +306,7 @@ std::optional<Match> match(const notation::Line& line, const NodeView& view) {
 }
 
 Shapes infer_line(const notation::Line& line, const NodeView& view) {
-  Shapes shapes(static_cast<size_t>(view.outputs()));
+  Shapes shapes(view.outputs());
   const auto found = match_side(line, view, false);
   if (!found) return shapes;
   for (const MatchedOperand& operand : found->operands) {
@@ -319,7 +317,7 @@ Shapes infer_line(const notation::Line& line, const NodeView& view) {
     for (const MatchedDim& dim : operand.dims) {
       int64_t size = 1;
       for (const int letter : dim.letters) {
-        const MatchedLetter& l = found->letters[static_cast<size_t>(letter)];
+        const MatchedLetter& l = found->letters[letter];
         // A letter that only met broadcast ones has size 1.
         known = known && (l.size != 0 || l.ellipsis);
         size = times(size, l.size == 0 ? 1 : l.size);
@@ -328,7 +326,7 @@ Shapes infer_line(const notation::Line& line, const NodeView& view) {
     }
     if (!known) continue;
     for (int i = 0; i < view.outputs(); ++i) {
-      if (view.output(i) == operand.value) shapes[static_cast<size_t>(i)] = shape;
+      if (view.output(i) == operand.value) shapes[i] = shape;
     }
   }
   return shapes;

@@ -33,7 +33,7 @@ void pin_lonely(const Match& match, Factors& factors) {
   for (const MatchedOperand& operand : match.operands) {
     for (const MatchedDim& dim : operand.dims) {
       for (const int letter : dim.letters) {
-        Seen& at = seen[static_cast<size_t>(letter)];
+        Seen& at = seen[letter];
         if (at.last != &operand) ++at.operands;
         at.last = &operand;
         at.produced = at.produced || operand.output;
@@ -90,7 +90,7 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
     for (size_t d = 0; d < operand.dims.size(); ++d) {
       Term term{operand.value, static_cast<int>(d), {}};
       for (const int letter : operand.dims[d].letters) {
-        if (factors.letters[static_cast<size_t>(letter)].size > 1) term.letters.push_back(letter);
+        if (factors.letters[letter].size > 1) term.letters.push_back(letter);
       }
       if (!term.letters.empty()) factors.terms.push_back(std::move(term));
     }

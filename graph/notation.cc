@@ -111,7 +111,7 @@ class Parser {
     const auto [end, error] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc()) fail("a number");
-    at_ = static_cast<size_t>(end - text_.data());
+    at_ = end - text_.data();
     return value;
   }
 

@@ -14,9 +14,8 @@
 //   g = attr NAME DEFAULT     the size of g is an attribute, and follows it when g shrinks
 //   |..a| = attr NAME DEFAULT the number of dimensions before the attribute's axis
 //   pin LETTERS · mixes LETTERS
-//   macs x w + t n r          a sum of products of sizes: of the letters of the named operands,
-//   each
-//                             as often as it stands in one of them, and of further letters
+//   macs x w + t n r          a sum of products of sizes: of the letters of the named operands
+//                             (each as often as it stands in one of them) and of further letters
 //   swap OPERAND NAME         the operand's two dimensions change places if the attribute is 1
 //   since N · until N         opsets for which this alternative holds
 //   if NAME = TEXT            the alternative holds where the attribute has this value

@@ -155,20 +155,18 @@ ValueId NodeView::output(int i) const {
 
 const Shape* NodeView::shape(ValueId value) const {
   if (value == kNone) return nullptr;
-  const auto& shape = facts_.shapes[static_cast<size_t>(value)];
+  const auto& shape = facts_.shapes[value];
   return shape ? &*shape : nullptr;
 }
 
 const HostTensor* NodeView::constant(int i) const {
   const ValueId value = input(i);
   if (value == kNone) return nullptr;
-  const auto& constant = facts_.constants[static_cast<size_t>(value)];
+  const auto& constant = facts_.constants[value];
   return constant ? &*constant : nullptr;
 }
 
-bool NodeView::computed(ValueId value) const {
-  return value != kNone && facts_.computed[static_cast<size_t>(value)];
-}
+bool NodeView::computed(ValueId value) const { return value != kNone && facts_.computed[value]; }
 
 const Attribute* NodeView::find(std::string_view name) const {
   for (const auto& [key, value] : node_.attributes) {
@@ -212,18 +210,18 @@ std::optional<std::vector<int64_t>> NodeView::attr_or_input(std::string_view nam
 void PatchView::set_attribute(std::string_view name, const std::vector<int64_t>& from,
                               const std::vector<int64_t>& to) {
   if (from == to) return;
-  const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
+  const auto id = before.graph().nodes.id_of(before.node());
   patches_.push_back({id, -1, std::string(name), HostTensor::vector(from), HostTensor::vector(to)});
 }
 
 void PatchView::set_number(std::string_view name, double from, double to) {
-  const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
+  const auto id = before.graph().nodes.id_of(before.node());
   const auto number = [](double value) { return HostTensor{DType::kFloat32, {}, {}, {value}}; };
   patches_.push_back({id, -1, std::string(name), number(from), number(to)});
 }
 
 void PatchView::set_input(int input, std::string_view name, const HostTensor& to) {
-  const auto id = static_cast<NodeId>(&before.node() - before.graph().nodes.data());
+  const auto id = before.graph().nodes.id_of(before.node());
   const HostTensor* from = before.constant(input);
   set_input_of(id, input, name, from == nullptr ? HostTensor::vector({}) : *from, to);
 }

@@ -15,12 +15,16 @@
 
 namespace parsimony {
 
+/// Shapes and elements of all values, as far as known.
+using ValueShapes = IdVector<ValueId, std::optional<Shape>>;
+using ValueConstants = IdVector<ValueId, std::optional<HostTensor>>;
+
 /// What inference knows of every value: its shape and, where it is small and fixed, its elements.
 struct Facts {
-  std::vector<std::optional<Shape>> shapes;
-  std::vector<std::optional<HostTensor>> constants;
+  ValueShapes shapes;
+  ValueConstants constants;
   /// The value is computed from shapes and integers alone; its nodes take no part in coupling.
-  std::vector<bool> computed;
+  IdVector<ValueId, bool> computed;
 };
 
 /// A node together with what is known about its operands.

@@ -51,9 +51,7 @@ void separate(Graph& graph, ValueId id) {
     copy.captured = false;
     copy.shared_copy = true;
     copy.uses = {use};
-    const auto copy_id = static_cast<ValueId>(graph.values.size());
-    graph.values.push_back(std::move(copy));
-    graph.nodes[static_cast<size_t>(use.node)].inputs[static_cast<size_t>(use.input)] = copy_id;
+    graph.nodes[use.node].inputs[use.input] = graph.values.push_back(std::move(copy));
   }
 }
 
@@ -61,18 +59,15 @@ void separate(Graph& graph, ValueId id) {
 
 void separate_shared_vectors(Graph& graph) {
   // Counted per weight: several values may show the same one, for instance behind an Identity.
-  std::vector<size_t> uses(graph.weights.size(), 0);
+  IdVector<WeightId, size_t> uses(graph.weights.size(), 0);
   for (const Value& value : graph.values) {
-    if (value.weight != kNone) uses[static_cast<size_t>(value.weight)] += value.uses.size();
+    if (value.weight != kNone) uses[value.weight] += value.uses.size();
   }
-  const size_t originals = graph.values.size();
-  for (size_t i = 0; i < originals; ++i) {
-    const WeightId id = graph.values[i].weight;
-    if (id == kNone || uses[static_cast<size_t>(id)] < 2) continue;
+  for (const ValueId v : graph.values.ids()) {  // of before; copies need no look
+    const WeightId id = graph.value(v).weight;
+    if (id == kNone || uses[id] < 2) continue;
     const Weight& weight = graph.weight(id);
-    if (is_vector(weight.dims) && is_weight(graph, graph.values[i])) {
-      separate(graph, static_cast<ValueId>(i));
-    }
+    if (is_vector(weight.dims) && is_weight(graph, graph.value(v))) separate(graph, v);
   }
 }
 

@@ -25,7 +25,7 @@ class Keeps {
   Keeps(const Shape& dims, std::span<const AxisKeep> axes) : of_(dims.size(), nullptr) {
     for (const AxisKeep& axis : axes) {
       if (static_cast<int64_t>(axis.keep.size()) == axis.size) continue;
-      const std::vector<int64_t>*& keep = of_[static_cast<size_t>(axis.axis)];
+      const std::vector<int64_t>*& keep = of_[axis.axis];
       if (keep == nullptr) {
         keep = &axis.keep;
         continue;
@@ -115,7 +115,7 @@ void walk(const Layout& layout, size_t depth, const std::byte* data, Row& row) {
   }
   const Loop& loop = layout.loops[depth - 1];
   for (int64_t i = 0; i < loop.count; ++i) {
-    const int64_t index = loop.keep != nullptr ? (*loop.keep)[static_cast<size_t>(i)] : i;
+    const int64_t index = loop.keep != nullptr ? (*loop.keep)[i] : i;
     walk(layout, depth - 1, data + index * loop.stride, row);
   }
 }
@@ -154,7 +154,7 @@ void copy_row(const Layout& layout, bool by_element, const std::byte* row, std::
       break;
   }
   for (const Run& run : layout.runs) {
-    std::memmove(out, row + run.begin, static_cast<size_t>(run.bytes));
+    std::memmove(out, row + run.begin, run.bytes);
     out += run.bytes;
   }
 }
@@ -186,7 +186,7 @@ class Packer {
   /// Where the next `bytes` go.
   std::byte* room(int64_t bytes) {
     if (filled_ + bytes > kPackedBytes) flush();
-    if (buffer_.empty()) buffer_.resize(static_cast<size_t>(kPackedBytes));
+    if (buffer_.empty()) buffer_.resize(kPackedBytes);
     std::byte* out = buffer_.data() + filled_;
     filled_ += bytes;
     return out;
@@ -194,7 +194,7 @@ class Packer {
 
   void add(const std::byte* run, int64_t bytes) {
     if (bytes < kLongRun) {
-      std::memcpy(room(bytes), run, static_cast<size_t>(bytes));
+      std::memcpy(room(bytes), run, bytes);
       upto_ = run + bytes;
       return;
     }
@@ -222,7 +222,7 @@ void check_slices(std::string_view tensor, const Shape& dims, std::span<const Ax
     if (axis.axis < 0 || axis.axis >= rank) {
       throw bad_slice(tensor, what, "an axis of " + to_string(dims), what);
     }
-    const int64_t size = dims[static_cast<size_t>(axis.axis)];
+    const int64_t size = dims[axis.axis];
     if (axis.size != size) {
       throw bad_slice(tensor, what, "size " + std::to_string(size),
                       "size " + std::to_string(axis.size));

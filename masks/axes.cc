@@ -10,7 +10,7 @@
 namespace parsimony {
 namespace {
 
-using Key = std::tuple<int, int64_t, int64_t>;  // line, stride, size
+using Key = std::tuple<LineId, int64_t, int64_t>;  // line, stride, size
 
 struct Interval {
   int64_t low;
@@ -36,13 +36,12 @@ bool stands_in(const Factors& factors, ValueId value, int letter) {
 bool prefers(const Graph& graph, const Node& node, const Factors& factors, int letter,
              Granularity granularity) {
   if (granularity == Granularity::kChannel) return false;
-  const std::string& name = factors.letters[static_cast<size_t>(letter)].name;
+  const std::string& name = factors.letters[letter].name;
   if (name == "head") return granularity == Granularity::kHead;
   if (name == "dim" || name == "vdim" || name == "half")
     return granularity == Granularity::kHeadDim;
   if (granularity == Granularity::kGroup) {
-    return (node.op == "Conv" || node.op == "ConvTranspose") &&
-           factors.letters[static_cast<size_t>(letter)].name == "g";
+    return (node.op == "Conv" || node.op == "ConvTranspose") && factors.letters[letter].name == "g";
   }
   const bool attention = (node.op == "MatMul" || node.op == "Einsum") && node.inputs.size() == 2 &&
                          is_activation(graph, node.inputs[0]) &&
@@ -54,15 +53,16 @@ bool prefers(const Graph& graph, const Node& node, const Factors& factors, int l
 }
 
 /// Lines on which a preferred letter stands alone: an axis that has a place there is preferred.
-std::vector<bool> preferred_lines(const Graph& graph, const Lines& lines, Granularity granularity) {
-  std::vector<bool> preferred(static_cast<size_t>(lines.count()), false);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+IdVector<LineId, bool> preferred_lines(const Graph& graph, const Lines& lines,
+                                       Granularity granularity) {
+  IdVector<LineId, bool> preferred(lines.count(), false);
+  for (const NodeId n : graph.nodes.ids()) {
     const Factors& factors = lines.factors()[n];
     for (const Term& term : factors.terms) {
-      const int line = lines.of(term.value, term.dim);
+      const LineId line = lines.of(term.value, term.dim);
       if (line == kNone || term.letters.size() != 1) continue;
       if (prefers(graph, graph.nodes[n], factors, term.letters[0], granularity)) {
-        preferred[static_cast<size_t>(line)] = true;
+        preferred[line] = true;
       }
     }
   }
@@ -77,68 +77,64 @@ class Collector {
         lines_(lines),
         granularity_(granularity),
         preferred_(preferred_lines(graph, lines, granularity)),
-        of_letter_(static_cast<size_t>(lines.letters()), kNone) {}
+        of_letter_(lines.letters(), kNone) {}
 
   void visit(NodeId node) {
-    const Factors& factors = lines_.factors()[static_cast<size_t>(node)];
+    const Factors& factors = lines_.factors()[node];
     const bool has_product = std::any_of(factors.terms.begin(), factors.terms.end(),
                                          [](const Term& t) { return t.letters.size() > 1; });
     if (!has_product) return;
     for (const Term& term : factors.terms) {
-      const int line = lines_.of(term.value, term.dim);
+      const LineId line = lines_.of(term.value, term.dim);
       if (line == kNone || lines_.dead(line)) continue;
       int64_t stride = 1;
       for (size_t i = term.letters.size(); i-- > 0;) {
-        const int64_t size = factors.letters[static_cast<size_t>(term.letters[i])].size;
+        const int64_t size = factors.letters[term.letters[i]].size;
         name(node, factors, term.letters[i], {line, stride, size});
         stride *= size;
       }
     }
   }
 
-  std::vector<Axis> take(std::vector<int>& axis_of_letter) {
-    std::vector<Axis> axes;
-    std::vector<int> number(sets_.count(), kNone);
-    const auto axis_of = [&](int set) -> Axis& {
-      int& n = number[static_cast<size_t>(sets_.find(set))];
-      if (n == kNone) {
-        n = static_cast<int>(axes.size());
-        axes.emplace_back();
-      }
-      return axes[static_cast<size_t>(n)];
+  IdVector<AxisId, Axis> take(IdVector<LetterId, AxisId>& axis_of_letter) {
+    IdVector<AxisId, Axis> axes;
+    std::vector<AxisId> number(sets_.count(), kNone);
+    const auto axis_of = [&](int set) {
+      AxisId& n = number[sets_.find(set)];
+      if (n == kNone) n = axes.push_back({});
+      return n;
     };
     for (const Key& key : keys_) {
       const auto& [line, stride, size] = key;
-      Axis& axis = axis_of(set_of_key_.at(key));
+      Axis& axis = axes[axis_of(set_of_key_.at(key))];
       axis.size = size;
       axis.places.push_back({line, stride});
-      if (preferred_[static_cast<size_t>(line)]) axis.priority = 1;
+      if (preferred_[line]) axis.priority = 1;
     }
     axis_of_letter.assign(of_letter_.size(), kNone);
-    for (size_t l = 0; l < of_letter_.size(); ++l) {
+    for (const LetterId l : of_letter_.ids()) {
       if (of_letter_[l] == kNone) continue;
-      Axis& axis = axis_of(of_letter_[l]);
-      axis.letters.push_back(static_cast<int>(l));
-      if (wanted_[static_cast<size_t>(of_letter_[l])]) axis.priority = 1;
-      axis_of_letter[l] = static_cast<int>(&axis - axes.data());
+      axis_of_letter[l] = axis_of(of_letter_[l]);
+      Axis& axis = axes[axis_of_letter[l]];
+      axis.letters.push_back(l);
+      if (wanted_[of_letter_[l]]) axis.priority = 1;
     }
     return axes;
   }
 
  private:
   void name(NodeId node, const Factors& factors, int own, const Key& key) {
-    const int letter = lines_.letter_id(node, own);
+    const LetterId letter = lines_.letter_id(node, own);
     if (lines_.letter_dead(letter)) return;
     const auto [it, fresh] = set_of_key_.try_emplace(key, 0);
     if (fresh) {
       it->second = add_set();
       keys_.push_back(key);
     }
-    int& set = of_letter_[static_cast<size_t>(letter)];
+    int& set = of_letter_[letter];
     if (set == kNone) {
       set = add_set();
-      wanted_[static_cast<size_t>(set)] =
-          prefers(graph_, graph_.node(node), factors, own, granularity_);
+      wanted_[set] = prefers(graph_, graph_.node(node), factors, own, granularity_);
     }
     sets_.unite(set, it->second);
   }
@@ -151,22 +147,22 @@ class Collector {
   const Graph& graph_;
   const Lines& lines_;
   const Granularity granularity_;
-  const std::vector<bool> preferred_;
+  const IdVector<LineId, bool> preferred_;
   UnionFind sets_;
   absl::flat_hash_map<Key, int> set_of_key_;
   std::vector<Key> keys_;
-  std::vector<int> of_letter_;
+  IdVector<LetterId, int> of_letter_;
   std::vector<bool> wanted_;
 };
 
 /// Lines of weights whose layer has a policy of its own; of several the last layer's.
-std::map<int, Granularity> policies_of_lines(const Graph& graph, const Lines& lines,
-                                             const CouplingOptions& options) {
-  std::map<int, Granularity> policies;
+std::map<LineId, Granularity> policies_of_lines(const Graph& graph, const Lines& lines,
+                                                const CouplingOptions& options) {
+  std::map<LineId, Granularity> policies;
   for (const auto& [node, granularity] : options.of_layers) {
     for (const ValueId value : graph.node(node).inputs) {
       if (value == kNone || graph.value(value).weight == kNone) continue;
-      for (const int line : lines.value_lines()[static_cast<size_t>(value)]) {
+      for (const LineId line : lines.value_lines()[value]) {
         if (line != kNone) policies.insert_or_assign(line, granularity);
       }
     }
@@ -174,10 +170,9 @@ std::map<int, Granularity> policies_of_lines(const Graph& graph, const Lines& li
   return policies;
 }
 
-std::vector<size_t> policy_order(const std::vector<Axis>& axes, unsigned shuffle_seed) {
-  std::vector<size_t> order(axes.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+std::vector<AxisId> policy_order(const IdVector<AxisId, Axis>& axes, unsigned shuffle_seed) {
+  std::vector<AxisId> order(axes.ids().begin(), axes.ids().end());
+  std::stable_sort(order.begin(), order.end(), [&](AxisId a, AxisId b) {
     return std::pair(axes[a].priority, axes[a].size) > std::pair(axes[b].priority, axes[b].size);
   });
   if (shuffle_seed != 0) std::shuffle(order.begin(), order.end(), std::mt19937(shuffle_seed));
@@ -194,15 +189,15 @@ Axes::Axes(const Graph& graph, const Lines& lines, const CouplingOptions& option
 void Axes::collect(const Graph& graph, const CouplingOptions& options) {
   const auto under = [&](Granularity granularity) {
     Collector collector(graph, lines_, granularity);
-    for (size_t n = 0; n < graph.nodes.size(); ++n) collector.visit(static_cast<NodeId>(n));
+    for (const NodeId n : graph.nodes.ids()) collector.visit(n);
     return collector.take(axis_of_letter_);
   };
   axes_ = under(options.granularity);
   if (options.of_layers.empty()) return;
   // The axes are the same under every policy; what differs is which of them are preferred.
-  const std::map<int, Granularity> own = policies_of_lines(graph, lines_, options);
-  std::map<Granularity, std::vector<Axis>> others;
-  for (size_t a = 0; a < axes_.size(); ++a) {
+  const std::map<LineId, Granularity> own = policies_of_lines(graph, lines_, options);
+  std::map<Granularity, IdVector<AxisId, Axis>> others;
+  for (const AxisId a : axes_.ids()) {
     const auto place = std::find_if(axes_[a].places.begin(), axes_[a].places.end(),
                                     [&](const Axis::Place& p) { return own.contains(p.line); });
     if (place == axes_[a].places.end()) continue;
@@ -215,15 +210,15 @@ void Axes::collect(const Graph& graph, const CouplingOptions& options) {
 /// In order of the policy an axis becomes free unless one of its intervals is disjoint from one
 /// that is already taken on the same line, or from another of its own.
 void Axes::choose(unsigned shuffle_seed) {
-  std::vector<std::vector<Interval>> taken(static_cast<size_t>(lines_.count()));
+  IdVector<LineId, std::vector<Interval>> taken(lines_.count());
   std::mt19937 refuse(shuffle_seed + 1);
-  for (const size_t a : policy_order(axes_, shuffle_seed)) {
+  for (const AxisId a : policy_order(axes_, shuffle_seed)) {
     Axis& axis = axes_[a];
     bool conflict = shuffle_seed != 0 && refuse() % 5 == 0;
-    std::vector<std::pair<int, Interval>> own;
+    std::vector<std::pair<LineId, Interval>> own;
     for (const Axis::Place& place : axis.places) {
       const Interval interval{place.stride, place.stride * axis.size};
-      for (const Interval& other : taken[static_cast<size_t>(place.line)]) {
+      for (const Interval& other : taken[place.line]) {
         conflict = conflict || disjoint(interval, other);
       }
       for (const auto& [line, other] : own) {
@@ -233,7 +228,7 @@ void Axes::choose(unsigned shuffle_seed) {
     }
     if (conflict) continue;
     axis.free = true;
-    for (const auto& [line, interval] : own) taken[static_cast<size_t>(line)].push_back(interval);
+    for (const auto& [line, interval] : own) taken[line].push_back(interval);
   }
 }
 

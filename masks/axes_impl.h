@@ -12,15 +12,17 @@ namespace parsimony {
 /// What shares a size and a stride on one line, and the letters that name it.
 struct Axis {
   struct Place {
-    int line = kNone;
+    LineId line = kNone;
     int64_t stride = 1;
   };
   int64_t size = 1;
   int priority = 0;
   std::vector<Place> places;
-  std::vector<int> letters;
+  std::vector<LetterId> letters;
   bool free = false;
 };
+
+using AxisId = Id<struct AxisTag>;
 
 /// Axes of all products, chosen free or pinned by the policy. A letter that only ever stands alone
 /// has no axis and is free unless it is dead.
@@ -28,21 +30,21 @@ class Axes {
  public:
   Axes(const Graph& graph, const Lines& lines, const CouplingOptions& options);
 
-  const std::vector<Axis>& all() const { return axes_; }
+  const IdVector<AxisId, Axis>& all() const { return axes_; }
   /// May the letter's coordinates be removed?
-  bool free(int letter) const {
-    const int axis = axis_of_letter_[static_cast<size_t>(letter)];
-    return !lines_.letter_dead(letter) && (axis == kNone || axes_[static_cast<size_t>(axis)].free);
+  bool free(LetterId letter) const {
+    const AxisId axis = axis_of_letter_[letter];
+    return !lines_.letter_dead(letter) && (axis == kNone || axes_[axis].free);
   }
-  int axis_of(int letter) const { return axis_of_letter_[static_cast<size_t>(letter)]; }
+  AxisId axis_of(LetterId letter) const { return axis_of_letter_[letter]; }
 
  private:
   void collect(const Graph& graph, const CouplingOptions& options);
   void choose(unsigned shuffle_seed);
 
   const Lines& lines_;
-  std::vector<Axis> axes_;
-  std::vector<int> axis_of_letter_;
+  IdVector<AxisId, Axis> axes_;
+  IdVector<LetterId, AxisId> axis_of_letter_;
 };
 
 }  // namespace parsimony

@@ -7,13 +7,13 @@ namespace parsimony {
 AxisMasks AxisMasks::all_kept(const Coupling& coupling) {
   AxisMasks masks;
   for (const Group& group : coupling.groups) {
-    masks.keep.emplace_back(static_cast<size_t>(group.size), uint8_t{1});
+    masks.keep.emplace_back(group.size, uint8_t{1});
   }
   return masks;
 }
 
 int AxisMasks::kept(int group) const {
-  const auto& mask = keep[static_cast<size_t>(group)];
+  const auto& mask = keep[group];
   return static_cast<int>(
       std::count_if(mask.begin(), mask.end(), [](uint8_t k) { return k != 0; }));
 }
@@ -21,7 +21,7 @@ int AxisMasks::kept(int group) const {
 int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
                       AxisMasks& masks) {
   int given_back = 0;
-  for (int line = 0; line < coupling.lines(); ++line) {
+  for (const LineId line : coupling.lines()) {
     const std::span<const ChannelId> channels = coupling.channels(line);
     ChannelId best;
     double best_score = 0;
@@ -29,15 +29,15 @@ int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<do
     for (const ChannelId& channel : channels) {
       any_kept = any_kept || masks.keeps(channel);
       if (any_kept) break;
-      const auto& scores = score[static_cast<size_t>(channel.group)];
-      const double s = scores.empty() ? 0 : scores[static_cast<size_t>(channel.channel)];
+      const auto& scores = score[channel.group];
+      const double s = scores.empty() ? 0 : scores[channel.channel];
       if (best.group == kNone || s > best_score) {
         best = channel;
         best_score = s;
       }
     }
     if (any_kept || best.group == kNone) continue;
-    masks.keep[static_cast<size_t>(best.group)][static_cast<size_t>(best.channel)] = 1;
+    masks.keep[best.group][best.channel] = 1;
     ++given_back;
   }
   return given_back;
@@ -58,28 +58,27 @@ int64_t removed_of(std::span<const ChannelId> channels, int64_t removed, int64_t
 
 }  // namespace
 
-std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupling& coupling,
-                                                 const AxisMasks& masks) {
-  std::vector<int64_t> removed(static_cast<size_t>(coupling.lines()), 0);
-  for (int line = 0; line < coupling.lines(); ++line) {
+ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks) {
+  IdVector<LineId, int64_t> removed(coupling.lines().size());
+  for (const LineId line : coupling.lines()) {
     const auto channels = coupling.channels(line);
-    removed[static_cast<size_t>(line)] = std::count_if(
-        channels.begin(), channels.end(), [&](const ChannelId& c) { return !masks.keeps(c); });
+    removed[line] = std::count_if(channels.begin(), channels.end(),
+                                  [&](const ChannelId& c) { return !masks.keeps(c); });
   }
-  std::vector<std::optional<Shape>> shapes = facts.shapes;
-  for (size_t v = 0; v < shapes.size(); ++v) {
+  ValueShapes shapes = facts.shapes;
+  for (const ValueId v : shapes.ids()) {
     if (!shapes[v]) continue;
     for (size_t d = 0; d < shapes[v]->size(); ++d) {
-      const int line = coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d));
+      const LineId line = coupling.line_of(v, static_cast<int>(d));
       if (line == kNone) continue;
       int64_t& size = (*shapes[v])[d];
-      size -= removed_of(coupling.channels(line), removed[static_cast<size_t>(line)], size);
+      size -= removed_of(coupling.channels(line), removed[line], size);
     }
   }
   return shapes;
 }
 
-std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, int line) {
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, LineId line) {
   const auto channels = coupling.channels(line);
   std::vector<int64_t> kept;
   for (size_t i = 0; i < channels.size(); ++i) {

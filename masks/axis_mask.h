@@ -16,8 +16,7 @@ struct AxisMasks {
   static AxisMasks all_kept(const Coupling& coupling);
   int kept(int group) const;
   bool keeps(ChannelId channel) const {
-    return channel.group == kNone ||
-           keep[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)] != 0;
+    return channel.group == kNone || keep[channel.group][channel.channel] != 0;
   }
 };
 
@@ -27,10 +26,9 @@ int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<do
                       AxisMasks& masks);
 
 /// Shapes after removal, for every value whose shape is known.
-std::vector<std::optional<Shape>> predict_shapes(const Facts& facts, const Coupling& coupling,
-                                                 const AxisMasks& masks);
+ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks);
 
 /// Ascending kept indices of one line; empty if the whole line stays.
-std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, int line);
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, LineId line);
 
 }  // namespace parsimony

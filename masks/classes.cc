@@ -19,7 +19,7 @@ Classes::Classes(const Lines& lines, const Axes& axes) : lines_(lines), axes_(ax
 
 void Classes::number_elements() {
   int64_t total = 0;
-  for (int line = 0; line < lines_.count(); ++line) {
+  for (const LineId line : lines_.all()) {
     line_begin_.push_back(total);
     total += length(line);
   }
@@ -28,13 +28,13 @@ void Classes::number_elements() {
     coordinate_begin_.push_back(total);
     total += axis.free ? axis.size : 0;
   }
-  sets_ = UnionFind(static_cast<size_t>(total));
-  pin_.assign(static_cast<size_t>(total), kNone);
+  sets_ = UnionFind(total);
+  pin_.assign(total, kNone);
 }
 
 /// Index i of a line belongs to coordinate (i / stride) % size of each free axis on it.
 void Classes::unite_products() {
-  for (size_t a = 0; a < axes_.all().size(); ++a) {
+  for (const AxisId a : axes_.all().ids()) {
     const Axis& axis = axes_.all()[a];
     if (!axis.free) continue;
     for (const Axis::Place& place : axis.places) {
@@ -48,7 +48,7 @@ void Classes::unite_products() {
 }
 
 void Classes::unite_maps() {
-  for (int line = 0; line < lines_.count(); ++line) {
+  for (const LineId line : lines_.all()) {
     if (lines_.dead(line)) continue;
     for (const LineRun& run : lines_.runs(line)) {
       // Each map is stored at both of its lines; one of them is enough.
@@ -62,12 +62,12 @@ void Classes::unite_maps() {
 
 /// Pins a class; the first reason stays.
 void Classes::pin(int32_t element, int reason) {
-  int& at = pin_[static_cast<size_t>(sets_.find(element))];
+  int& at = pin_[sets_.find(element)];
   if (at == kNone) at = reason;
 }
 
 void Classes::mark_pins() {
-  for (int line = 0; line < lines_.count(); ++line) {
+  for (const LineId line : lines_.all()) {
     const int64_t n = length(line);
     for (int64_t i = 0; i < n; ++i) {
       if (const int reason = lines_.pinned(line, i); reason != kNone) pin(element(line, i), reason);
@@ -86,22 +86,22 @@ void Classes::mark_pins() {
 }
 
 const Reason& Classes::reason(int id) const {
-  return id <= kRefused ? refused_[static_cast<size_t>(kRefused - id)] : lines_.reason(id);
+  return id <= kRefused ? refused_[kRefused - id] : lines_.reason(id);
 }
 
 std::vector<NodeId> Classes::befallen(const std::vector<Event>& events) {
   std::vector<NodeId> nodes(sets_.count(), kNone);
   const auto mark = [&](int32_t root, NodeId node) {
-    NodeId& at = nodes[static_cast<size_t>(root)];
+    NodeId& at = nodes[root];
     if (at == kNone) at = node;
   };
   for (const Event& event : events) {
-    const int axis = axes_.axis_of(event.letter);
+    const AxisId axis = axes_.axis_of(event.letter);
     if (event.line != kNone) {
       for (int64_t i = 0; i < length(event.line); ++i) mark(root(event.line, i), event.node);
     } else if (axis != kNone) {
-      const int64_t begin = coordinate_begin_[static_cast<size_t>(axis)];
-      for (int64_t c = 0; c < axes_.all()[static_cast<size_t>(axis)].size; ++c) {
+      const int64_t begin = coordinate_begin_[axis];
+      for (int64_t c = 0; c < axes_.all()[axis].size; ++c) {
         mark(root(begin + c), event.node);
       }
     }

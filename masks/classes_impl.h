@@ -16,18 +16,18 @@ class Classes {
   Classes(const Lines& lines, const Axes& axes);
 
   /// Elements of a line; 0 where the whole line is dead.
-  int64_t length(int line) const { return lines_.dead(line) ? 0 : lines_.size(line); }
+  int64_t length(LineId line) const { return lines_.dead(line) ? 0 : lines_.size(line); }
   /// Per line, its first element; one past the end.
-  const std::vector<int64_t>& line_begin() const { return line_begin_; }
+  const IdVector<LineId, int64_t>& line_begin() const { return line_begin_; }
   /// Elements with the coordinates behind those of the lines.
   size_t count() const { return sets_.count(); }
 
-  int32_t root(int line, int64_t i) { return sets_.find(element(line, i)); }
+  int32_t root(LineId line, int64_t i) { return sets_.find(element(line, i)); }
   int32_t root(int64_t element) { return sets_.find(static_cast<int32_t>(element)); }
 
   /// Why the class of `root` may not be removed; null if it may.
   const Reason* pinned(int32_t root) const {
-    const int id = pin_[static_cast<size_t>(root)];
+    const int id = pin_[root];
     return id == kNone ? nullptr : &reason(id);
   }
 
@@ -35,8 +35,8 @@ class Classes {
   std::vector<NodeId> befallen(const std::vector<Event>& events);
 
  private:
-  int32_t element(int line, int64_t i) const {
-    return static_cast<int32_t>(line_begin_[static_cast<size_t>(line)] + i);
+  int32_t element(LineId line, int64_t i) const {
+    return static_cast<int32_t>(line_begin_[line] + i);
   }
   const Reason& reason(int id) const;
   void number_elements();
@@ -48,8 +48,8 @@ class Classes {
   const Lines& lines_;
   const Axes& axes_;
   UnionFind sets_;
-  std::vector<int64_t> line_begin_;
-  std::vector<int64_t> coordinate_begin_;
+  IdVector<LineId, int64_t> line_begin_;
+  IdVector<AxisId, int64_t> coordinate_begin_;
   std::vector<int> pin_;  // per root
   std::vector<Reason> refused_;
 };

@@ -30,27 +30,27 @@ class Tracer {
   }
 
   Contents run() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       const Value& value = graph_.values[v];
       if (value.weight != kNone) {
-        weigh(static_cast<ValueId>(v));
+        weigh(v);
       } else if (facts_.computed[v]) {
-        fill(static_cast<ValueId>(v), Content::kConstant);
+        fill(v, Content::kConstant);
       }
     }
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) push(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) push(n);
     return std::move(contents_);
   }
 
  private:
   const Shape* shape(ValueId value) const {
-    const auto& known = facts_.shapes[static_cast<size_t>(value)];
+    const auto& known = facts_.shapes[value];
     return known ? &*known : nullptr;
   }
 
   void fill(ValueId value, Content content) {
-    whole_[static_cast<size_t>(value)] = content;
-    auto& dims = contents_[static_cast<size_t>(value)];
+    whole_[value] = content;
+    auto& dims = contents_[value];
     dims.clear();
     if (const Shape* sizes = shape(value)) {
       for (const int64_t size : *sizes) dims.emplace_back(static_cast<size_t>(size), content);
@@ -62,19 +62,19 @@ class Tracer {
     const Weight& weight = graph_.weight(graph_.value(id).weight);
     const auto found = masks_.find(weight.name);
     const ElementMask* mask = found == masks_.end() ? nullptr : found->second;
-    auto& dims = contents_[static_cast<size_t>(id)];
+    auto& dims = contents_[id];
     dims.clear();
     for (const int64_t size : weight.dims) {
       dims.emplace_back(static_cast<size_t>(size), Content::kZero);
     }
-    whole_[static_cast<size_t>(id)] = Content::kZero;
+    whole_[id] = Content::kZero;
     const int64_t count = weight.count();
     const int64_t bytes = size_of(weight.dtype);
     std::vector<size_t> index(weight.dims.size(), 0);
     for (int64_t i = 0; i < count; ++i) {
       const bool kept = mask == nullptr || mask->keep[static_cast<size_t>(i)] != 0;
       if (kept && !is_zero(weight.data + i * weight.stride, bytes, is_floating(weight.dtype))) {
-        whole_[static_cast<size_t>(id)] = Content::kConstant;
+        whole_[id] = Content::kConstant;
         for (size_t d = 0; d < index.size(); ++d) dims[d][index[d]] = Content::kConstant;
       }
       for (size_t d = index.size(); d-- > 0;) {
@@ -100,11 +100,11 @@ class Tracer {
     const Factors factors = known ? factor(view) : Factors();
     const bool computes_from_pieces = !factors.maps.empty() && is_product(effect_of(view));
     for (const ValueId output : node.outputs) {
-      if (output == kNone || facts_.computed[static_cast<size_t>(output)]) continue;
+      if (output == kNone || facts_.computed[output]) continue;
       fill(output, Content::kVaries);
       if (!known || computes_from_pieces) continue;
-      auto& dims = contents_[static_cast<size_t>(output)];
-      Content& whole = whole_[static_cast<size_t>(output)];
+      auto& dims = contents_[output];
+      Content& whole = whole_[output];
       for (size_t d = 0; d < dims.size(); ++d) {
         std::vector<Seen> seen;
         for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -119,7 +119,7 @@ class Tracer {
   }
 
   Seen see(const Factors& factors, ValueId operand, ValueId output, int dim) const {
-    const auto size = contents_[static_cast<size_t>(output)][static_cast<size_t>(dim)].size();
+    const auto size = contents_[output][static_cast<size_t>(dim)].size();
     Seen seen;
     const bool pieces = std::any_of(factors.maps.begin(), factors.maps.end(), [&](const Map& map) {
       return map.b == output && map.b_dim == dim;
@@ -129,7 +129,7 @@ class Tracer {
     } else {
       see_letters(factors, operand, output, dim, size, seen);
     }
-    if (!seen.has) seen.at.assign(size, whole_[static_cast<size_t>(operand)]);
+    if (!seen.has) seen.at.assign(size, whole_[operand]);
     return seen;
   }
 
@@ -137,7 +137,7 @@ class Tracer {
                   Seen& seen) const {
     for (const Map& map : factors.maps) {
       if (map.b != output || map.b_dim != dim || map.a != operand) continue;
-      const auto& from = contents_[static_cast<size_t>(operand)];
+      const auto& from = contents_[operand];
       if (!seen.has) {
         seen.at.assign(size, Content::kVaries);
         seen.absent.assign(size, true);
@@ -179,7 +179,7 @@ class Tracer {
 
   void see_letters(const Factors& factors, ValueId operand, ValueId output, int dim, size_t size,
                    Seen& seen) const {
-    const auto& from = contents_[static_cast<size_t>(operand)];
+    const auto& from = contents_[operand];
     for (const Term& mine : factors.terms) {
       if (mine.value != output || mine.dim != dim) continue;
       for (const Term& theirs : factors.terms) {
@@ -308,7 +308,7 @@ class Tracer {
   const Facts& facts_;
   std::unordered_map<std::string, const ElementMask*> masks_;
   Contents contents_;
-  std::vector<Content> whole_;
+  IdVector<ValueId, Content> whole_;
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ enum class Content : uint8_t {
   kZero,
 };
 
-/// Per value, dimension and index: what is known of the slice. No dimensions where nothing is.
-using Contents = std::vector<std::vector<std::vector<Content>>>;
+/// Per dimension and index of a value: what is known of the slice. No dimensions where nothing is.
+using Contents = IdVector<ValueId, std::vector<std::vector<Content>>>;
 
 /// Follows zeros and constants from the weights on, with `masks` applied, through what the rules
 /// say of each operator. Sound, not complete: a slice that "varies" may be constant. A ReLU whose

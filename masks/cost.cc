@@ -6,16 +6,15 @@ namespace parsimony {
 
 CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
     : coupling_(coupling) {
-  std::vector<bool> to_count = parameters(graph);
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  IdVector<WeightId, bool> to_count = parameters(graph);
+  for (const ValueId v : graph.values.ids()) {
     const WeightId w = graph.values[v].weight;
-    if (w == kNone || !to_count[static_cast<size_t>(w)]) continue;
-    to_count[static_cast<size_t>(w)] = false;
+    if (w == kNone || !to_count[w]) continue;
+    to_count[w] = false;
     std::vector<Factor> factors;
     const Shape& dims = graph.weight(w).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
-      factors.push_back(
-          {coupling.line_of(static_cast<ValueId>(v), static_cast<int>(d)), 1, dims[d]});
+      factors.push_back({coupling.line_of(v, static_cast<int>(d)), 1, dims[d]});
     }
     add(params_, factors);
   }
@@ -33,9 +32,9 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
   dense_ = under(AxisMasks::all_kept(coupling));
 }
 
-std::vector<bool> parameters(const Graph& graph) {
+IdVector<WeightId, bool> parameters(const Graph& graph) {
   constexpr int kMean = 3;  // operands of a BatchNormalization from here on are statistics
-  std::vector<bool> result;
+  IdVector<WeightId, bool> result;
   for (const Weight& weight : graph.weights) {
     result.push_back(!weight.dims.empty() &&
                      (is_floating(weight.dtype) || weight.dtype == DType::kInt8 ||
@@ -46,22 +45,22 @@ std::vector<bool> parameters(const Graph& graph) {
     const bool statistics = std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
       return use.input >= kMean && graph.node(use.node).op == "BatchNormalization";
     });
-    if (statistics) result[static_cast<size_t>(value.weight)] = false;
+    if (statistics) result[value.weight] = false;
   }
   return result;
 }
 
-int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, int line, int64_t stride,
-                         int64_t size) {
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, LineId line,
+                         int64_t stride, int64_t size) {
   const auto channels = coupling.channels(line);
   if (stride == 1 && size == static_cast<int64_t>(channels.size())) {
     return std::count_if(channels.begin(), channels.end(),
                          [&](const ChannelId& c) { return masks.keeps(c); });
   }
-  std::vector<bool> seen(static_cast<size_t>(size), false);
+  std::vector<bool> seen(size, false);
   for (size_t i = 0; i < channels.size(); ++i) {
     const int64_t coordinate = (static_cast<int64_t>(i) / stride) % size;
-    if (masks.keeps(channels[i])) seen[static_cast<size_t>(coordinate)] = true;
+    if (masks.keeps(channels[i])) seen[coordinate] = true;
   }
   return std::count(seen.begin(), seen.end(), true);
 }
@@ -90,7 +89,7 @@ int64_t CostModel::sum(const std::vector<Product>& products,
   int64_t total = 0;
   for (const Product& product : products) {
     int64_t value = product.constant;
-    for (const int f : product.factors) value *= kept[static_cast<size_t>(f)];
+    for (const int f : product.factors) value *= kept[f];
     total += value;
   }
   return total;

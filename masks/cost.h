@@ -16,13 +16,13 @@ struct Cost {
   int64_t macs = 0;    ///< multiply-adds for the probed input shapes
 };
 
-/// Per weight: is it a parameter? Floating-point and 8-bit weights are; index tensors are not, nor
+/// Is the weight a parameter? Floating-point and 8-bit weights are; index tensors are not, nor
 /// the running statistics of a BatchNormalization.
-std::vector<bool> parameters(const Graph& graph);
+IdVector<WeightId, bool> parameters(const Graph& graph);
 
 /// Of a line's indices, how many of the `size` values of (index / stride) % size remain.
-int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, int line, int64_t stride,
-                         int64_t size);
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, LineId line,
+                         int64_t stride, int64_t size);
 
 /// Cost as a function of masks; prepared once, evaluated often.
 class CostModel {
@@ -34,7 +34,7 @@ class CostModel {
  private:
   /// Kept coordinates of one axis: of a line's indices, those of (index / stride) % size.
   struct Factor {
-    int line = kNone;
+    LineId line = kNone;
     int64_t stride = 1;
     int64_t size = 1;
   };
@@ -52,7 +52,7 @@ class CostModel {
   std::vector<Factor> factors_;
   std::vector<Product> params_;
   std::vector<Product> macs_;
-  std::map<std::tuple<int, int64_t, int64_t>, int> ids_;
+  std::map<std::tuple<LineId, int64_t, int64_t>, int> ids_;
   Cost dense_;
 };
 

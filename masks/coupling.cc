@@ -46,25 +46,24 @@ class Grouper {
  private:
   struct Signed {
     uint64_t signature = 0;  // of the lines with weights that the class touches
-    int last_line = kNone;
+    LineId last_line = kNone;
     ChannelId channel;
   };
 
   /// Weights in the order in which nodes read them: it names the groups.
   void attach_weights() {
-    weights_on_line_.resize(static_cast<size_t>(lines_.count()));
-    std::vector<bool> seen(graph_.values.size(), false);
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    weights_on_line_.resize(lines_.count());
+    IdVector<ValueId, bool> seen(graph_.values.size(), false);
+    for (const NodeId n : graph_.nodes.ids()) {
       for (const ValueId v : graph_.nodes[n].inputs) {
-        if (v == kNone || seen[static_cast<size_t>(v)] || !is_weight(graph_, graph_.value(v)))
-          continue;
-        seen[static_cast<size_t>(v)] = true;
-        const auto& dims = lines_.value_lines()[static_cast<size_t>(v)];
+        if (v == kNone || seen[v] || !is_weight(graph_, graph_.value(v))) continue;
+        seen[v] = true;
+        const auto& dims = lines_.value_lines()[v];
         for (size_t d = 0; d < dims.size(); ++d) {
           if (dims[d] == kNone) continue;
-          reads_.push_back({v, static_cast<NodeId>(n), static_cast<int>(d)});
+          reads_.push_back({v, n, static_cast<int>(d)});
           if (lines_.dead(dims[d])) continue;
-          auto& here = weights_on_line_[static_cast<size_t>(dims[d])];
+          auto& here = weights_on_line_[dims[d]];
           if (here.empty()) line_order_.push_back(dims[d]);
           here.push_back(reads_.size() - 1);
         }
@@ -74,14 +73,14 @@ class Grouper {
 
   void sign_classes() {
     signed_.assign(classes_.count(), {});
-    for (const int line : line_order_) {
+    for (const LineId line : line_order_) {
       for (int64_t i = 0; i < classes_.length(line); ++i) {
         const int32_t root = classes_.root(line, i);
         if (classes_.pinned(root) != nullptr) continue;
-        Signed& c = signed_[static_cast<size_t>(root)];
+        Signed& c = signed_[root];
         if (c.last_line == line) continue;
         c.last_line = line;
-        c.signature = (c.signature ^ (static_cast<uint64_t>(line) + 1)) * 0x9E3779B97F4A7C15ULL;
+        c.signature = (c.signature ^ (line.index() + 1)) * 0x9E3779B97F4A7C15ULL;
         c.signature ^= c.signature >> 29;
       }
     }
@@ -89,10 +88,10 @@ class Grouper {
 
   void make_groups() {
     std::unordered_map<uint64_t, int> group_of;
-    for (const int line : line_order_) {
+    for (const LineId line : line_order_) {
       for (int64_t i = 0; i < classes_.length(line); ++i) {
         const int32_t root = classes_.root(line, i);
-        Signed& c = signed_[static_cast<size_t>(root)];
+        Signed& c = signed_[root];
         if (c.last_line == kNone || c.channel.group != kNone) continue;
         const auto [it, fresh] =
             group_of.try_emplace(c.signature, static_cast<int>(result_.groups.size()));
@@ -102,36 +101,36 @@ class Grouper {
           group.granularity = name_of(options_.granularity);
           result_.groups.push_back(std::move(group));
         }
-        Group& group = result_.groups[static_cast<size_t>(it->second)];
+        Group& group = result_.groups[it->second];
         c.channel = {it->second, group.size++};
-        if (const NodeId node = mixes_[static_cast<size_t>(root)]; node != kNone && !group.mixes) {
+        if (const NodeId node = mixes_[root]; node != kNone && !group.mixes) {
           group.mixes = true;
           group.mixes_at = label_of(graph_, graph_.node(node));
         }
-        group.weighted = group.weighted && unweighted_[static_cast<size_t>(root)] == kNone;
+        group.weighted = group.weighted && unweighted_[root] == kNone;
       }
     }
     for (int64_t e = 0; e < result_.line_begin.back(); ++e) {
-      result_.element_channel.push_back(signed_[static_cast<size_t>(classes_.root(e))].channel);
+      result_.element_channel.push_back(signed_[classes_.root(e)].channel);
     }
   }
 
   /// A channel that is not zero at some activation is not gone when its weights are.
   void find_nonzero() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       if (graph_.values[v].weight != kNone) continue;
       const auto& dims = lines_.value_lines()[v];
       for (size_t d = 0; d < dims.size(); ++d) {
         if (dims[d] == kNone || effects_.zero[v][d] != 0) continue;
         for (const ChannelId& c : result_.channels(dims[d])) {
-          if (c.group != kNone) result_.groups[static_cast<size_t>(c.group)].zero = false;
+          if (c.group != kNone) result_.groups[c.group].zero = false;
         }
       }
     }
   }
 
   void fill_members() {
-    for (const int line : line_order_) {
+    for (const LineId line : line_order_) {
       // Indices of each channel on this line, gathered per group by counting.
       const std::span<const ChannelId> channels = result_.channels(line);
       FewInts here;
@@ -141,24 +140,22 @@ class Grouper {
         }
       }
       for (const int g : here) {
-        Group& group = result_.groups[static_cast<size_t>(g)];
+        Group& group = result_.groups[g];
         Member member;
         member.size = lines_.size(line);
-        member.offsets.assign(static_cast<size_t>(group.size) + 1, 0);
+        member.offsets.assign(group.size + 1, 0);
         for (const ChannelId& c : channels) {
-          if (c.group == g) ++member.offsets[static_cast<size_t>(c.channel) + 1];
+          if (c.group == g) ++member.offsets[c.channel + 1];
         }
         for (size_t c = 1; c < member.offsets.size(); ++c)
           member.offsets[c] += member.offsets[c - 1];
-        member.indices.resize(static_cast<size_t>(member.offsets.back()));
+        member.indices.resize(member.offsets.back());
         std::vector<int32_t> next(member.offsets.begin(), member.offsets.end() - 1);
         for (size_t i = 0; i < channels.size(); ++i) {
           if (channels[i].group != g) continue;
-          member.indices[static_cast<size_t>(next[static_cast<size_t>(channels[i].channel)]++)] =
-              static_cast<int64_t>(i);
+          member.indices[next[channels[i].channel]++] = static_cast<int64_t>(i);
         }
-        for (const size_t r : weights_on_line_[static_cast<size_t>(line)])
-          add_members(group, member, reads_[r]);
+        for (const size_t r : weights_on_line_[line]) add_members(group, member, reads_[r]);
       }
     }
   }
@@ -167,8 +164,7 @@ class Grouper {
     member.value = read.value;
     member.node = read.node;
     member.axis = read.dim;
-    const uint8_t roles =
-        effects_.roles[static_cast<size_t>(read.value)][static_cast<size_t>(read.dim)];
+    const uint8_t roles = effects_.roles[read.value][read.dim];
     for (const Role role : {Role::kOut, Role::kIn, Role::kWith}) {
       if ((roles & static_cast<uint8_t>(role)) == 0) continue;
       member.role = role;
@@ -192,10 +188,10 @@ class Grouper {
   }
 
   void collect_nodes() {
-    result_.line_nodes.resize(static_cast<size_t>(lines_.count()));
-    for (int line = 0; line < lines_.count(); ++line) {
+    result_.line_nodes.resize(lines_.count());
+    for (const LineId line : lines_.all()) {
       if (lines_.dead(line)) continue;
-      auto& nodes = result_.line_nodes[static_cast<size_t>(line)];
+      auto& nodes = result_.line_nodes[line];
       nodes.reserve(lines_.terms(line).size());
       for (const PlacedTerm& placed : lines_.terms(line)) nodes.push_back(placed.node);
       std::sort(nodes.begin(), nodes.end());
@@ -212,9 +208,9 @@ class Grouper {
   std::vector<NodeId> unweighted_;  // per class root
   Coupling result_;
   std::vector<WeightRead> reads_;
-  std::vector<absl::InlinedVector<size_t, 2>> weights_on_line_;
-  std::vector<int> line_order_;  // lines with weights, in order of first use
-  std::vector<Signed> signed_;   // per class root
+  IdVector<LineId, absl::InlinedVector<size_t, 2>> weights_on_line_;
+  std::vector<LineId> line_order_;  // lines with weights, in order of first use
+  std::vector<Signed> signed_;      // per class root
 };
 
 }  // namespace
@@ -245,19 +241,19 @@ std::string_view name_of(Role role) {
   return "with";
 }
 
-int Coupling::line_of(ValueId value, int dim) const {
-  const auto& dims = value_lines[static_cast<size_t>(value)];
-  return static_cast<size_t>(dim) < dims.size() ? dims[static_cast<size_t>(dim)] : kNone;
+LineId Coupling::line_of(ValueId value, int dim) const {
+  const auto& dims = value_lines[value];
+  return dim >= 0 && dim < std::ssize(dims) ? dims[dim] : kNone;
 }
 
 std::vector<NodeId> Coupling::ties(int group) const {
   std::vector<NodeId> nodes;
-  for (int line = 0; line < lines(); ++line) {
+  for (const LineId line : lines()) {
     const auto all = channels(line);
     const bool here =
         std::any_of(all.begin(), all.end(), [&](const ChannelId& c) { return c.group == group; });
     if (!here) continue;
-    const auto& named = line_nodes[static_cast<size_t>(line)];
+    const auto& named = line_nodes[line];
     nodes.insert(nodes.end(), named.begin(), named.end());
   }
   std::sort(nodes.begin(), nodes.end());

@@ -31,8 +31,8 @@ struct Member {
   std::vector<int32_t> offsets;  ///< channel c owns indices[offsets[c] .. offsets[c+1])
 
   std::span<const int64_t> of(int channel) const {
-    const auto first = static_cast<size_t>(offsets[static_cast<size_t>(channel)]);
-    const auto last = static_cast<size_t>(offsets[static_cast<size_t>(channel) + 1]);
+    const int32_t first = offsets[channel];
+    const int32_t last = offsets[channel + 1];
     return std::span(indices).subspan(first, last - first);
   }
 };
@@ -70,6 +70,9 @@ struct CouplingOptions {
   unsigned shuffle_seed = 0;
 };
 
+/// A line is a class of dimensions that are wholly the same.
+using LineId = Id<struct LineTag>;
+
 /// One channel of one group.
 struct ChannelId {
   int group = kNone;
@@ -82,25 +85,25 @@ class Coupling {
   std::vector<Group> groups;
   std::vector<Obstacle> obstacles;  ///< for every weight dimension that keeps pinned indices
 
-  /// Lines: classes of dimensions that are wholly the same. kNone for a dimension of size 1.
-  int line_of(ValueId value, int dim) const;
-  int lines() const { return static_cast<int>(line_begin.size()) - 1; }
+  /// kNone for a dimension of size 1.
+  LineId line_of(ValueId value, int dim) const;
+  IdRange<LineId> lines() const {
+    return IdRange<LineId>(line_begin.empty() ? 0 : line_begin.size() - 1);
+  }
   /// The channel at each index of a line; group kNone where it may not be removed. Empty where the
   /// whole line may not shrink.
-  std::span<const ChannelId> channels(int line) const {
-    return std::span(element_channel)
-        .subspan(static_cast<size_t>(line_begin[static_cast<size_t>(line)]),
-                 static_cast<size_t>(line_begin[static_cast<size_t>(line) + 1] -
-                                     line_begin[static_cast<size_t>(line)]));
+  std::span<const ChannelId> channels(LineId line) const {
+    const int64_t begin = line_begin[line];
+    return std::span(element_channel).subspan(begin, line_begin[++line] - begin);
   }
 
   /// Nodes that tie the members of a group together, in graph order.
   std::vector<NodeId> ties(int group) const;
 
-  std::vector<FewInts> value_lines;  ///< per value and dimension; empty: no part in it
-  std::vector<int64_t> line_begin;   ///< per line, into element_channel; one past the end
+  IdVector<ValueId, Few<LineId>> value_lines;  ///< per value and dimension; empty: no part in it
+  IdVector<LineId, int64_t> line_begin;        ///< per line, into element_channel; one past the end
   std::vector<ChannelId> element_channel;
-  std::vector<FewInts> line_nodes;  ///< per line: the nodes that name it, in graph order
+  IdVector<LineId, Few<NodeId>> line_nodes;  ///< per line: the nodes that name it, in graph order
 };
 
 /// Solves for the groups of a graph.

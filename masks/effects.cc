@@ -13,7 +13,7 @@ class Tracer {
       : graph_(graph), facts_(facts), lines_(lines), axes_(axes) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
-    for (size_t v = 0; v < graph.values.size(); ++v) {
+    for (const ValueId v : graph.values.ids()) {
       const size_t rank = facts.shapes[v] ? facts.shapes[v]->size() : 0;
       effects_.roles[v].assign(rank, 0);
       effects_.zero[v].assign(rank, 0);
@@ -21,15 +21,15 @@ class Tracer {
   }
 
   Effects run() {
-    for (size_t n = graph_.nodes.size(); n-- > 0;) push_roles(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.reversed_ids()) push_roles(n);
     start_from_weights();
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) push_zeros(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) push_zeros(n);
     return std::move(effects_);
   }
 
  private:
   bool living(ValueId value, int dim) const {
-    const int line = lines_.of(value, dim);
+    const LineId line = lines_.of(value, dim);
     return line != kNone && !lines_.dead(line);
   }
 
@@ -37,7 +37,7 @@ class Tracer {
   /// the role is that of the result.
   void push_roles(NodeId id) {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     const auto is_output = [&](ValueId v) {
       return std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
     };
@@ -76,7 +76,7 @@ class Tracer {
   }
 
   void start_from_weights() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       if (graph_.values[v].weight == kNone) continue;
       for (size_t d = 0; d < effects_.roles[v].size(); ++d) {
         effects_.zero[v][d] =
@@ -97,7 +97,7 @@ class Tracer {
 
   Standing stand(NodeId id, int letter) const {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     Standing result;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId value = node.inputs[i];
@@ -124,13 +124,13 @@ class Tracer {
   }
 
   void push_zeros(NodeId id) {
-    const Factors& factors = lines_.factors()[static_cast<size_t>(id)];
+    const Factors& factors = lines_.factors()[id];
     const Node& node = graph_.node(id);
     const Effect effect = effect_of(NodeView(graph_, node, facts_));
     const Rule* rule = find_rule(node.domain, node.op);
     const bool moves = rule == nullptr || rule->line.empty();
     for (size_t l = 0; l < factors.letters.size(); ++l) {
-      const int letter = lines_.letter_id(id, static_cast<int>(l));
+      const LetterId letter = lines_.letter_id(id, static_cast<int>(l));
       if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
       const Standing at = stand(id, static_cast<int>(l));
       const Event event{line_of_letter(factors, static_cast<int>(l)), letter, id};
@@ -172,7 +172,7 @@ class Tracer {
     return false;
   }
 
-  int line_of_letter(const Factors& factors, int letter) const {
+  LineId line_of_letter(const Factors& factors, int letter) const {
     for (const Term& term : factors.terms) {
       if (term.letters.size() == 1 && term.letters[0] == letter)
         return lines_.of(term.value, term.dim);
@@ -182,12 +182,12 @@ class Tracer {
 
   void set_outputs(NodeId id, int letter, bool zero) {
     const Node& node = graph_.node(id);
-    for (const Term& term : lines_.factors()[static_cast<size_t>(id)].terms) {
+    for (const Term& term : lines_.factors()[id].terms) {
       if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end())
         continue;
       if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
         continue;
-      effects_.zero[static_cast<size_t>(term.value)][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
+      effects_.zero[term.value][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
     }
   }
 
@@ -202,17 +202,17 @@ class Tracer {
           zero = zero && zero_at(other.a, other.a_dim);
       }
       if (node.op == "Pad" && node.inputs.size() > 2 && node.inputs[2] != kNone) {
-        const auto& value = facts_.constants[static_cast<size_t>(node.inputs[2])];
+        const auto& value = facts_.constants[node.inputs[2]];
         zero = zero && value && value->count() == 1 && value->number(0) == 0;
       }
-      effects_.zero[static_cast<size_t>(map.b)][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
+      effects_.zero[map.b][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
     }
   }
 
   bool zero_at(ValueId value, int dim) const {
-    return effects_.zero[static_cast<size_t>(value)][static_cast<size_t>(dim)] != 0;
+    return effects_.zero[value][static_cast<size_t>(dim)] != 0;
   }
-  FewFlags& roles(ValueId value) { return effects_.roles[static_cast<size_t>(value)]; }
+  FewFlags& roles(ValueId value) { return effects_.roles[value]; }
 
   const Graph& graph_;
   const Facts& facts_;

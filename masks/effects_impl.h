@@ -10,16 +10,16 @@ namespace parsimony {
 
 /// Where something befalls the channels of a line at one node.
 struct Event {
-  int line = kNone;    ///< either a whole line
-  int letter = kNone;  ///< or the coordinates of a letter
+  LineId line = kNone;      ///< either a whole line
+  LetterId letter = kNone;  ///< or the coordinates of a letter
   NodeId node = kNone;
 };
 
 struct Effects {
-  std::vector<FewFlags> roles;    ///< per value and dimension: bits of Role
-  std::vector<FewFlags> zero;     ///< per value and dimension
-  std::vector<Event> mixing;      ///< what remains depends on what was removed
-  std::vector<Event> unweighted;  ///< summed over without a weight
+  IdVector<ValueId, FewFlags> roles;  ///< per dimension: bits of Role
+  IdVector<ValueId, FewFlags> zero;   ///< per dimension
+  std::vector<Event> mixing;          ///< what remains depends on what was removed
+  std::vector<Event> unweighted;      ///< summed over without a weight
 };
 
 Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes);

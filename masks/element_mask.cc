@@ -18,11 +18,11 @@ void mark(const Graph& graph, const Member& member, const std::vector<uint8_t>& 
   const Weight& weight = graph.weight(graph.value(member.value).weight);
   Removed& axes = removed[member.value];
   axes.resize(weight.dims.size());
-  auto& indices = axes[static_cast<size_t>(member.axis)];
-  indices.resize(static_cast<size_t>(member.size));
+  auto& indices = axes[member.axis];
+  indices.resize(member.size);
   for (size_t channel = 0; channel < keep.size(); ++channel) {
     if (keep[channel] != 0) continue;
-    for (int64_t i : member.of(static_cast<int>(channel))) indices[static_cast<size_t>(i)] = 1;
+    for (int64_t i : member.of(static_cast<int>(channel))) indices[i] = 1;
   }
 }
 
@@ -46,7 +46,7 @@ void clear_slices(const Shape& dims, const Removed& removed, std::vector<uint8_t
 
 ElementMask masked(const Weight& weight, const Removed& removed) {
   ElementMask mask{weight.name, weight.dims, {}};
-  mask.keep.assign(static_cast<size_t>(weight.count()), 1);
+  mask.keep.assign(weight.count(), 1);
   clear_slices(weight.dims, removed, mask.keep);
   return mask;
 }
@@ -59,7 +59,7 @@ void merge(ElementMask& mask, const ElementMask& other) {
 }  // namespace
 
 ElementMask mask_smallest(const Weight& weight, int64_t count) {
-  const auto size = static_cast<size_t>(weight.count());
+  const size_t size = weight.count();
   ElementMask mask{weight.name, weight.dims, std::vector<uint8_t>(size, 1)};
   if (count <= 0) return mask;
   const Weight* const weights[] = {&weight};
@@ -92,10 +92,10 @@ std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& co
     const auto [place, is_new] = by_weight.try_emplace(id, std::move(mask));
     if (!is_new) merge(place->second, mask);
   }
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     const Value& value = graph.values[v];
     const bool is_read = !value.uses.empty() || value.is_output;
-    if (is_read && !removed.contains(static_cast<ValueId>(v))) by_weight.erase(value.weight);
+    if (is_read && !removed.contains(v)) by_weight.erase(value.weight);
   }
   std::vector<ElementMask> result;
   result.reserve(by_weight.size());

@@ -20,23 +20,21 @@ int64_t most_indices(const Graph& graph) {
 }
 
 bool takes_part(const Facts& facts, const Node& node) {
-  return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-    return v == kNone || facts.computed[static_cast<size_t>(v)];
-  });
+  return !std::all_of(node.outputs.begin(), node.outputs.end(),
+                      [&](ValueId v) { return v == kNone || facts.computed[v]; });
 }
 
-/// Per value: it depends on weights alone.
-std::vector<bool> made_of_weights(const Graph& graph) {
-  std::vector<bool> result(graph.values.size(), false);
-  for (size_t v = 0; v < result.size(); ++v) result[v] = graph.values[v].weight != kNone;
+/// Does the value depend on weights alone?
+IdVector<ValueId, bool> made_of_weights(const Graph& graph) {
+  IdVector<ValueId, bool> result;
+  for (const Value& value : graph.values) result.push_back(value.weight != kNone);
   for (const Node& node : graph.nodes) {
-    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
-      return v == kNone || result[static_cast<size_t>(v)];
-    });
+    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](ValueId v) { return v == kNone || result[v]; });
     // A branch may hand on what is no weight.
     const bool constant = all && !node.inputs.empty() && !node.has_subgraph;
     for (const ValueId out : node.outputs) {
-      if (out != kNone) result[static_cast<size_t>(out)] = constant;
+      if (out != kNone) result[out] = constant;
     }
   }
   return result;
@@ -69,35 +67,36 @@ int Lines::add_reason(const Reason& reason) {
 void Lines::collect_factors(std::span<const NodeId> keep_whole) {
   factors_.resize(graph_.nodes.size());
   letter_begin_.reserve(graph_.nodes.size());
-  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+  for (const NodeId n : graph_.nodes.ids()) {
     const Node& node = graph_.nodes[n];
     if (takes_part(facts_, node)) factors_[n] = factor(NodeView(graph_, node, facts_));
-    if (std::find(keep_whole.begin(), keep_whole.end(), static_cast<NodeId>(n)) !=
-        keep_whole.end()) {
+    if (std::find(keep_whole.begin(), keep_whole.end(), n) != keep_whole.end()) {
       const std::string why = node.calls > 1 ? "all calls of its function read the same integers"
                                              : "the smaller shapes did not fit here";
       factors_[n] = pin_operands(NodeView(graph_, node, facts_), why);
     }
-    letter_begin_.push_back(static_cast<int>(letter_node_.size()));
-    letter_node_.insert(letter_node_.end(), factors_[n].letters.size(), static_cast<NodeId>(n));
+    letter_begin_.push_back(letter_node_.next_id());
+    letter_node_.resize(letter_node_.size() + factors_[n].letters.size(), n);
   }
   letter_dead_.assign(letter_node_.size(), kNone);
 }
 
 /// Dimensions in which a letter stands alone are wholly the same.
 void Lines::unite_dims() {
-  std::vector<int32_t> begin(graph_.values.size() + 1, 0);
-  for (size_t v = 0; v < graph_.values.size(); ++v) {
-    begin[v + 1] = begin[v] + static_cast<int32_t>(facts_.shapes[v] ? facts_.shapes[v]->size() : 0);
+  IdVector<ValueId, int32_t> begin;
+  int32_t count = 0;
+  for (const auto& shape : facts_.shapes) {
+    begin.push_back(count);
+    count += static_cast<int32_t>(shape ? shape->size() : 0);
   }
-  UnionFind dims(static_cast<size_t>(begin.back()));
+  UnionFind dims(count);
   std::vector<int32_t> alone;
   for (const Factors& factors : factors_) {
     alone.assign(factors.letters.size(), kNone);
     for (const Term& term : factors.terms) {
       if (term.letters.size() != 1) continue;
-      const int32_t dim = begin[static_cast<size_t>(term.value)] + term.dim;
-      int32_t& first = alone[static_cast<size_t>(term.letters[0])];
+      const int32_t dim = begin[term.value] + term.dim;
+      int32_t& first = alone[term.letters[0]];
       if (first == kNone) {
         first = dim;
       } else {
@@ -105,20 +104,16 @@ void Lines::unite_dims() {
       }
     }
   }
-  std::vector<int> line_of_root(dims.count(), kNone);
+  std::vector<LineId> line_of_root(dims.count(), kNone);
   value_lines_.resize(graph_.values.size());
-  for (size_t v = 0; v < graph_.values.size(); ++v) {
+  for (const ValueId v : graph_.values.ids()) {
     if (!facts_.shapes[v]) continue;
     for (size_t d = 0; d < facts_.shapes[v]->size(); ++d) {
       const int64_t size = (*facts_.shapes[v])[d];
-      int line = kNone;
+      LineId line;
       if (size > 1) {
-        int& of_root =
-            line_of_root[static_cast<size_t>(dims.find(begin[v] + static_cast<int32_t>(d)))];
-        if (of_root == kNone) {
-          of_root = static_cast<int>(size_.size());
-          size_.push_back(size);
-        }
+        LineId& of_root = line_of_root[dims.find(begin[v] + static_cast<int32_t>(d))];
+        if (of_root == kNone) of_root = size_.push_back(size);
         line = of_root;
       }
       value_lines_[v].push_back(line);
@@ -130,25 +125,22 @@ void Lines::place_terms_and_maps() {
   terms_.resize(size_.size());
   runs_.resize(size_.size());
   longest_run_.assign(size_.size(), 0);
-  for (size_t n = 0; n < factors_.size(); ++n) {
+  for (const NodeId n : factors_.ids()) {
     for (const Term& term : factors_[n].terms) {
-      const int line = of(term.value, term.dim);
-      if (line != kNone)
-        terms_[static_cast<size_t>(line)].push_back({static_cast<NodeId>(n), &term});
+      const LineId line = of(term.value, term.dim);
+      if (line != kNone) terms_[line].push_back({n, &term});
     }
     for (const Map& map : factors_[n].maps) {
-      const int a = of(map.a, map.a_dim);
-      const int b = of(map.b, map.b_dim);
+      const LineId a = of(map.a, map.a_dim);
+      const LineId b = of(map.b, map.b_dim);
       for (const Run& run : map.runs) {
         if (run.count <= 0) continue;
-        if (a != kNone)
-          runs_[static_cast<size_t>(a)].push_back({run.a_begin, run.count, b, run.b_begin});
-        if (b != kNone)
-          runs_[static_cast<size_t>(b)].push_back({run.b_begin, run.count, a, run.a_begin});
+        if (a != kNone) runs_[a].push_back({run.a_begin, run.count, b, run.b_begin});
+        if (b != kNone) runs_[b].push_back({run.b_begin, run.count, a, run.a_begin});
       }
     }
   }
-  for (size_t line = 0; line < runs_.size(); ++line) {
+  for (const LineId line : all()) {
     std::stable_sort(runs_[line].begin(), runs_[line].end(),
                      [](const LineRun& x, const LineRun& y) { return x.begin < y.begin; });
     for (const LineRun& run : runs_[line]) {
@@ -162,7 +154,7 @@ void Lines::place_terms_and_maps() {
 
 void Lines::pin_whole(ValueId value, const Reason& reason) {
   int id = kNone;
-  for (const int line : value_lines_[static_cast<size_t>(value)]) {
+  for (const LineId line : value_lines_[value]) {
     if (line == kNone || dead(line)) continue;
     if (id == kNone) id = add_reason(reason);
     pin_line(line, id);
@@ -184,17 +176,16 @@ void Lines::pin_bodies() {
 }
 
 void Lines::pin_ends() {
-  for (size_t v = 0; v < graph_.values.size(); ++v) {
+  for (const ValueId v : graph_.values.ids()) {
     const Value& value = graph_.values[v];
-    const auto id = static_cast<ValueId>(v);
     if (value.is_input)
-      pin_whole(id, {kNone, false, keep_text("graph input \"" + value.name + "\"")});
+      pin_whole(v, {kNone, false, keep_text("graph input \"" + value.name + "\"")});
     if (value.is_output)
-      pin_whole(id, {kNone, false, keep_text("graph output \"" + value.name + "\"")});
+      pin_whole(v, {kNone, false, keep_text("graph output \"" + value.name + "\"")});
     if (value.captured)
-      pin_whole(id, {kNone, false, keep_text("\"" + value.name + "\" is not only an operand")});
-    if (facts_.computed[v]) pin_whole(id, {value.producer, false, "computed from shapes"});
-    if (value.weight != kNone && is_scale(value)) pin_whole(id, {kNone, false, "scales of sizes"});
+      pin_whole(v, {kNone, false, keep_text("\"" + value.name + "\" is not only an operand")});
+    if (facts_.computed[v]) pin_whole(v, {value.producer, false, "computed from shapes"});
+    if (value.weight != kNone && is_scale(value)) pin_whole(v, {kNone, false, "scales of sizes"});
   }
 }
 
@@ -204,21 +195,22 @@ bool Lines::is_scale(const Value& value) const {
   return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
     const Node& node = graph_.node(use.node);
     if (node.outputs.empty() || node.outputs[0] == kNone) return false;
-    const bool evaluated = facts_.computed[static_cast<size_t>(node.outputs[0])];
+    const bool evaluated = facts_.computed[node.outputs[0]];
     return evaluated && node.op != "Shape" && node.op != "Size";
   });
 }
 
 void Lines::pin_longest() {
-  std::vector<int> living;
+  std::vector<LineId> living;
   int64_t indices = 0;
-  for (int line = 0; line < count(); ++line) {
+  for (const LineId line : all()) {
     if (dead(line)) continue;
     living.push_back(line);
     indices += size(line);
   }
-  std::stable_sort(living.begin(), living.end(), [&](int a, int b) { return size(a) > size(b); });
-  for (const int line : living) {
+  std::stable_sort(living.begin(), living.end(),
+                   [&](LineId a, LineId b) { return size(a) > size(b); });
+  for (const LineId line : living) {
     if (indices <= most_indices_) break;
     pin_line(line, add_reason({kNone, false, kTooLong}));
     indices -= size(line);
@@ -226,16 +218,15 @@ void Lines::pin_longest() {
 }
 
 void Lines::pin_letters() {
-  for (size_t n = 0; n < factors_.size(); ++n) {
-    const auto node = static_cast<NodeId>(n);
-    for (size_t l = 0; l < factors_[n].letters.size(); ++l) {
-      const Letter& letter = factors_[n].letters[l];
+  for (const NodeId node : factors_.ids()) {
+    for (size_t l = 0; l < factors_[node].letters.size(); ++l) {
+      const Letter& letter = factors_[node].letters[l];
       if (!letter.pinned() || letter.size <= 1) continue;
       kill_letter(letter_id(node, static_cast<int>(l)),
-                  add_reason({node, is_kernel(n, l), {}, &letter}));
+                  add_reason({node, is_kernel(node, l), {}, &letter}));
     }
-    for (const Pin& pin : factors_[n].pins) {
-      const int line = of(pin.value, pin.dim);
+    for (const Pin& pin : factors_[node].pins) {
+      const LineId line = of(pin.value, pin.dim);
       if (line == kNone || dead(line) || !is_whole(pin)) continue;
       pin_line(line, add_reason({node, false, pin.reason}));
     }
@@ -247,11 +238,10 @@ bool Lines::is_whole(const Pin& pin) const {
 }
 
 void Lines::pin_parts() {
-  for (size_t n = 0; n < factors_.size(); ++n) {
-    const auto node = static_cast<NodeId>(n);
-    for (const Map& map : factors_[n].maps) pin_single(node, map);
-    for (const Pin& pin : factors_[n].pins) {
-      const int line = of(pin.value, pin.dim);
+  for (const NodeId node : factors_.ids()) {
+    for (const Map& map : factors_[node].maps) pin_single(node, map);
+    for (const Pin& pin : factors_[node].pins) {
+      const LineId line = of(pin.value, pin.dim);
       if (line == kNone || dead(line)) continue;
       const int reason = add_reason({node, false, pin.reason});
       for (int64_t i = pin.begin; i < pin.end && !dead(line); ++i) pin_index(line, i, reason);
@@ -261,8 +251,8 @@ void Lines::pin_parts() {
 
 /// An index that is a whole dimension of another value may not go: one has to stay.
 void Lines::pin_single(NodeId node, const Map& map) {
-  const int a = of(map.a, map.a_dim);
-  const int b = of(map.b, map.b_dim);
+  const LineId a = of(map.a, map.a_dim);
+  const LineId b = of(map.b, map.b_dim);
   if ((a == kNone) == (b == kNone)) return;
   const ValueId single = a == kNone ? map.a : map.b;
   int reason = kNone;
@@ -277,7 +267,7 @@ void Lines::pin_single(NodeId node, const Map& map) {
 }
 
 /// Does the letter stand in a weight alone?
-bool Lines::is_kernel(size_t node, size_t letter) const {
+bool Lines::is_kernel(NodeId node, size_t letter) const {
   const Factors& factors = factors_[node];
   if (!factors.letters[letter].window) return false;
   return std::any_of(factors.terms.begin(), factors.terms.end(), [&](const Term& term) {
@@ -287,32 +277,32 @@ bool Lines::is_kernel(size_t node, size_t letter) const {
   });
 }
 
-void Lines::pin_line(int line, int reason) {
-  int& dead = dead_[static_cast<size_t>(line)];
+void Lines::pin_line(LineId line, int reason) {
+  int& dead = dead_[line];
   if (dead != kNone) return;
   dead = reason;
   line_queue_.push_back(line);
 }
 
-void Lines::pin_index(int line, int64_t i, int reason) {
+void Lines::pin_index(LineId line, int64_t i, int reason) {
   if (dead(line)) return;
-  auto& pins = pinned_[static_cast<size_t>(line)];
+  auto& pins = pinned_[line];
   if (pins.empty()) {
     if (size(line) > most_indices_ - noted_indices_) {
       return pin_line(line, add_reason({kNone, false, kTooLong}));
     }
     noted_indices_ += size(line);
-    pins.assign(static_cast<size_t>(size(line)), kNone);
+    pins.assign(size(line), kNone);
   }
-  int& pin = pins[static_cast<size_t>(i)];
+  int& pin = pins[i];
   if (pin != kNone) return;
   pin = reason;
   index_queue_.emplace_back(line, i);
-  if (++pinned_count_[static_cast<size_t>(line)] == size(line)) pin_line(line, reason);
+  if (++pinned_count_[line] == size(line)) pin_line(line, reason);
 }
 
-void Lines::kill_letter(int letter, int reason) {
-  int& dead = letter_dead_[static_cast<size_t>(letter)];
+void Lines::kill_letter(LetterId letter, int reason) {
+  int& dead = letter_dead_[letter];
   if (dead != kNone) return;
   dead = reason;
   letter_queue_.push_back(letter);
@@ -321,11 +311,11 @@ void Lines::kill_letter(int letter, int reason) {
 void Lines::flood() {
   while (!line_queue_.empty() || !letter_queue_.empty() || !index_queue_.empty()) {
     if (!line_queue_.empty()) {
-      const int line = line_queue_.back();
+      const LineId line = line_queue_.back();
       line_queue_.pop_back();
       flood_line(line);
     } else if (!letter_queue_.empty()) {
-      const int letter = letter_queue_.back();
+      const LetterId letter = letter_queue_.back();
       letter_queue_.pop_back();
       flood_letter(letter);
     } else {
@@ -337,8 +327,8 @@ void Lines::flood() {
 }
 
 /// A dead dimension kills its letters and whatever its indices are mapped to.
-void Lines::flood_line(int line) {
-  const int reason = dead_[static_cast<size_t>(line)];
+void Lines::flood_line(LineId line) {
+  const int reason = dead_[line];
   for (const PlacedTerm& placed : terms(line)) {
     for (const int letter : placed.term->letters)
       kill_letter(letter_id(placed.node, letter), reason);
@@ -355,13 +345,12 @@ void Lines::flood_line(int line) {
   }
 }
 
-void Lines::flood_index(int line, int64_t i) {
+void Lines::flood_index(LineId line, int64_t i) {
   if (dead(line)) return;  // its whole flood does more
   const int reason = pinned(line, i);
   const auto& all = runs(line);
-  auto it =
-      std::lower_bound(all.begin(), all.end(), i - longest_run_[static_cast<size_t>(line)] + 1,
-                       [](const LineRun& run, int64_t at) { return run.begin < at; });
+  auto it = std::lower_bound(all.begin(), all.end(), i - longest_run_[line] + 1,
+                             [](const LineRun& run, int64_t at) { return run.begin < at; });
   for (; it != all.end() && it->begin <= i; ++it) {
     if (it->other == kNone || i >= it->begin + it->count) continue;
     pin_index(it->other, it->other_begin + i - it->begin, reason);
@@ -369,15 +358,15 @@ void Lines::flood_index(int line, int64_t i) {
 }
 
 /// A product of dead letters is dead, and so is a dimension where a dead letter stands alone.
-void Lines::flood_letter(int letter) {
-  const NodeId node = letter_node_[static_cast<size_t>(letter)];
-  const int reason = letter_dead_[static_cast<size_t>(letter)];
-  const int own = letter - letter_begin_[static_cast<size_t>(node)];
-  for (const Term& term : factors_[static_cast<size_t>(node)].terms) {
+void Lines::flood_letter(LetterId letter) {
+  const NodeId node = letter_node_[letter];
+  const int reason = letter_dead_[letter];
+  const int own = letter.number() - letter_begin_[node].number();
+  for (const Term& term : factors_[node].terms) {
     if (std::find(term.letters.begin(), term.letters.end(), own) == term.letters.end()) continue;
     const bool all_dead = std::all_of(term.letters.begin(), term.letters.end(),
                                       [&](int l) { return letter_dead(letter_id(node, l)); });
-    const int line = of(term.value, term.dim);
+    const LineId line = of(term.value, term.dim);
     if (all_dead && line != kNone) pin_line(line, reason);
   }
 }

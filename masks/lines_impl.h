@@ -14,6 +14,9 @@
 
 namespace parsimony {
 
+/// A letter of one node, among those of all nodes.
+using LetterId = Id<struct LetterTag>;
+
 /// Why something is pinned.
 struct Reason {
   NodeId node = kNone;
@@ -28,7 +31,7 @@ struct Reason {
 struct LineRun {
   int64_t begin = 0;
   int64_t count = 0;
-  int other = 0;
+  LineId other = kNone;
   int64_t other_begin = 0;
 };
 
@@ -41,34 +44,35 @@ class Lines {
  public:
   Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole);
 
-  int count() const { return static_cast<int>(size_.size()); }
-  int64_t size(int line) const { return size_[static_cast<size_t>(line)]; }
-  int of(ValueId value, int dim) const {
-    const auto& dims = value_lines_[static_cast<size_t>(value)];
-    return static_cast<size_t>(dim) < dims.size() ? dims[static_cast<size_t>(dim)] : kNone;
+  IdRange<LineId> all() const { return size_.ids(); }
+  size_t count() const { return size_.size(); }
+  int64_t size(LineId line) const { return size_[line]; }
+  LineId of(ValueId value, int dim) const {
+    const auto& dims = value_lines_[value];
+    return dim < std::ssize(dims) ? dims[dim] : kNone;
   }
-  bool dead(int line) const { return dead_[static_cast<size_t>(line)] != kNone; }
+  bool dead(LineId line) const { return dead_[line] != kNone; }
 
-  const std::vector<Factors>& factors() const { return factors_; }
+  const IdVector<NodeId, Factors>& factors() const { return factors_; }
   /// Does the value depend on weights alone? A transposed weight is still a weight.
-  bool from_weights(ValueId value) const { return from_weights_[static_cast<size_t>(value)]; }
-  const std::vector<FewInts>& value_lines() const { return value_lines_; }
-  std::span<const PlacedTerm> terms(int line) const { return terms_[static_cast<size_t>(line)]; }
-  const std::vector<LineRun>& runs(int line) const { return runs_[static_cast<size_t>(line)]; }
+  bool from_weights(ValueId value) const { return from_weights_[value]; }
+  const IdVector<ValueId, Few<LineId>>& value_lines() const { return value_lines_; }
+  std::span<const PlacedTerm> terms(LineId line) const { return terms_[line]; }
+  const std::vector<LineRun>& runs(LineId line) const { return runs_[line]; }
 
-  int letter_id(NodeId node, int letter) const {
-    return letter_begin_[static_cast<size_t>(node)] + letter;
+  LetterId letter_id(NodeId node, int letter) const {
+    return LetterId(letter_begin_[node].number() + letter);
   }
-  bool letter_dead(int letter) const { return letter_dead_[static_cast<size_t>(letter)] != kNone; }
-  int letters() const { return static_cast<int>(letter_dead_.size()); }
+  bool letter_dead(LetterId letter) const { return letter_dead_[letter] != kNone; }
+  size_t letters() const { return letter_dead_.size(); }
 
   /// Reason why index `i` of a living line is pinned; kNone if it is not.
-  int pinned(int line, int64_t i) const {
-    const auto& pins = pinned_[static_cast<size_t>(line)];
-    return pins.empty() ? kNone : pins[static_cast<size_t>(i)];
+  int pinned(LineId line, int64_t i) const {
+    const auto& pins = pinned_[line];
+    return pins.empty() ? kNone : pins[i];
   }
-  const Reason& reason(int id) const { return reasons_[static_cast<size_t>(id)]; }
-  const Reason& why_dead(int line) const { return reason(dead_[static_cast<size_t>(line)]); }
+  const Reason& reason(int id) const { return reasons_[id]; }
+  const Reason& why_dead(LineId line) const { return reason(dead_[line]); }
   int add_reason(const Reason& reason);
   /// Holds a text as long as the lines live.
   std::string_view keep_text(std::string text) { return texts_.emplace_back(std::move(text)); }
@@ -85,38 +89,38 @@ class Lines {
   void pin_parts();
   bool is_whole(const Pin& pin) const;
   void pin_single(NodeId node, const Map& map);
-  bool is_kernel(size_t node, size_t letter) const;
-  void pin_line(int line, int reason);
-  void pin_index(int line, int64_t i, int reason);
-  void kill_letter(int letter, int reason);
+  bool is_kernel(NodeId node, size_t letter) const;
+  void pin_line(LineId line, int reason);
+  void pin_index(LineId line, int64_t i, int reason);
+  void kill_letter(LetterId letter, int reason);
   void pin_whole(ValueId value, const Reason& reason);
   void flood();
-  void flood_line(int line);
-  void flood_index(int line, int64_t i);
-  void flood_letter(int letter);
+  void flood_line(LineId line);
+  void flood_index(LineId line, int64_t i);
+  void flood_letter(LetterId letter);
 
   const Graph& graph_;
   const Facts& facts_;
-  const std::vector<bool> from_weights_;
-  std::vector<Factors> factors_;  // per node; empty where the node is shape arithmetic
-  std::vector<FewInts> value_lines_;
-  std::vector<int64_t> size_;
-  std::vector<absl::InlinedVector<PlacedTerm, 4>> terms_;
-  std::vector<std::vector<LineRun>> runs_;
-  std::vector<int64_t> longest_run_;
-  std::vector<int> letter_begin_;
-  std::vector<NodeId> letter_node_;
+  const IdVector<ValueId, bool> from_weights_;
+  IdVector<NodeId, Factors> factors_;  // per node; empty where the node is shape arithmetic
+  IdVector<ValueId, Few<LineId>> value_lines_;
+  IdVector<LineId, int64_t> size_;
+  IdVector<LineId, Few<PlacedTerm>> terms_;
+  IdVector<LineId, std::vector<LineRun>> runs_;
+  IdVector<LineId, int64_t> longest_run_;
+  IdVector<NodeId, LetterId> letter_begin_;
+  IdVector<LetterId, NodeId> letter_node_;
   std::vector<Reason> reasons_;
   std::deque<std::string> texts_;
-  std::vector<int> dead_;                 // per line: reason
-  std::vector<int> letter_dead_;          // per letter: reason
-  std::vector<std::vector<int>> pinned_;  // per line, where only parts are pinned
-  std::vector<int64_t> pinned_count_;
+  IdVector<LineId, int> dead_;                 // reason
+  IdVector<LetterId, int> letter_dead_;        // reason
+  IdVector<LineId, std::vector<int>> pinned_;  // where only parts are pinned
+  IdVector<LineId, int64_t> pinned_count_;
   const int64_t most_indices_;
   int64_t noted_indices_ = 0;  // of lines that `pinned_` has
-  std::vector<int> line_queue_;
-  std::vector<int> letter_queue_;
-  std::vector<std::pair<int, int64_t>> index_queue_;
+  std::vector<LineId> line_queue_;
+  std::vector<LetterId> letter_queue_;
+  std::vector<std::pair<LineId, int64_t>> index_queue_;
 };
 
 }  // namespace parsimony

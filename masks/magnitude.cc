@@ -1,5 +1,7 @@
 #include "parsimony/masks/magnitude.h"
 
+#include "parsimony/graph/errors.h"
+
 namespace parsimony {
 
 bool has_magnitude(DType type) {

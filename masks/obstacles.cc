@@ -5,7 +5,7 @@ namespace parsimony {
 namespace {
 
 /// A living line whose indices all hang together cannot lose one of them.
-bool is_one_class(const Lines& lines, Classes& classes, int line) {
+bool is_one_class(const Lines& lines, Classes& classes, LineId line) {
   for (int64_t i = 1; i < lines.size(line); ++i) {
     if (classes.root(line, i) != classes.root(line, 0)) return false;
   }
@@ -14,7 +14,7 @@ bool is_one_class(const Lines& lines, Classes& classes, int line) {
 
 /// Empty if nothing is in the way.
 Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& read) {
-  const int line = lines.of(read.value, read.dim);
+  const LineId line = lines.of(read.value, read.dim);
   Obstacle obstacle{read.value, read.dim, 0, kNone, false, {}};
   const Reason* why = nullptr;
   if (lines.dead(line)) {
@@ -41,7 +41,7 @@ Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& rea
 
 /// Weights that no node reads.
 void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     const Value& value = graph.values[v];
     if (!is_weight(graph, value) || !value.uses.empty()) continue;
     const Shape& dims = graph.weight(value.weight).dims;
@@ -50,8 +50,7 @@ void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
       const std::string reason = value.captured
                                      ? "leaves a body as it is, or is described by an annotation"
                                      : "is read by no node";
-      obstacles.push_back(
-          {static_cast<ValueId>(v), static_cast<int>(d), dims[d], kNone, false, reason});
+      obstacles.push_back({v, static_cast<int>(d), dims[d], kNone, false, reason});
     }
   }
 }

@@ -10,16 +10,15 @@ namespace {
 
 /// Per index of `axis`: is every element of the slice zero?
 std::vector<bool> zero_slices(const Weight& weight, int axis, const ElementMask* mask) {
-  const auto size = weight.dims[static_cast<size_t>(axis)];
+  const auto size = weight.dims[axis];
   int64_t inner = 1;
-  for (size_t d = static_cast<size_t>(axis) + 1; d < weight.dims.size(); ++d)
-    inner *= weight.dims[d];
-  std::vector<bool> zero(static_cast<size_t>(size), true);
+  for (size_t d = axis + 1; d < weight.dims.size(); ++d) inner *= weight.dims[d];
+  std::vector<bool> zero(size, true);
   const int64_t count = weight.count();
   visit_magnitude(weight, [&]<typename Source>(Source) {
     for (int64_t i = 0; i < count; ++i) {
-      const auto index = static_cast<size_t>((i / inner) % size);
-      if (!zero[index] || (mask != nullptr && mask->keep[static_cast<size_t>(i)] == 0)) continue;
+      const size_t index = (i / inner) % size;
+      if (!zero[index] || (mask != nullptr && mask->keep[i] == 0)) continue;
       zero[index] = Source::at(weight.data + i * weight.stride) == 0;
     }
   });
@@ -55,15 +54,15 @@ class DeadChannels {
     std::vector<bool> result;
     for (const Member& member : group.members) {
       if (member.role != role) continue;
-      if (result.empty()) result.assign(static_cast<size_t>(group.size), true);
+      if (result.empty()) result.assign(group.size, true);
       const Weight& weight = graph_.weight(graph_.value(member.value).weight);
       const auto it = masks_.find(weight.name);
       const auto zero = zero_slices(weight, member.axis, it == masks_.end() ? nullptr : it->second);
       for (int c = 0; c < group.size; ++c) {
         const auto indices = member.of(c);
-        const bool all = std::all_of(indices.begin(), indices.end(),
-                                     [&](int64_t i) { return zero[static_cast<size_t>(i)]; });
-        result[static_cast<size_t>(c)] = result[static_cast<size_t>(c)] && all;
+        const bool all =
+            std::all_of(indices.begin(), indices.end(), [&](int64_t i) { return zero[i]; });
+        result[c] = result[c] && all;
       }
     }
     return result;

@@ -18,7 +18,7 @@ std::vector<FileTensor> tensors_of(const std::vector<ElementMask>& masks) {
 
 /// 1 where an element is not zero; -0.0 is.
 std::vector<uint8_t> nonzero(const FileTensor& tensor) {
-  const auto width = static_cast<size_t>(size_of(tensor.dtype));
+  const size_t width = size_of(tensor.dtype);
   std::vector<uint8_t> keep(tensor.data.size() / width);
   for (size_t i = 0; i < keep.size(); ++i) {
     const auto element = tensor.data.subspan(i * width, width);

@@ -38,7 +38,7 @@ std::vector<double> sample(Weights weights, int64_t total) {
   };
   std::minstd_rand random;
   std::vector<double> result;
-  result.reserve(static_cast<size_t>(count));
+  result.reserve(count);
   int64_t before = 0;
   for (const Weight* weight : weights) {
     const int64_t end = before + weight->count();
@@ -123,7 +123,7 @@ void add(const Weight& weight, const Bounds& bounds, Tally& tally) {
       const int is_below = x < low ? 1 : 0;
       const int is_above = x > high ? 1 : 0;
       below += is_below;
-      within[static_cast<size_t>(i)] = static_cast<uint8_t>(1 - is_below - is_above);
+      within[i] = static_cast<uint8_t>(1 - is_below - is_above);
     }
     tally.below += below;
     std::fill(within.begin() + count, within.end(), 0);
@@ -154,7 +154,7 @@ std::optional<Cut> cut_by_sample(Weights weights, int64_t count) {
   const Bounds bounds = enclose(std::move(sampled), total, count);
   const bool as_floats = is_float(bounds.low) && is_float(bounds.high);
   Tally tally;
-  tally.most_between = static_cast<size_t>(total / 8);
+  tally.most_between = total / 8;
   for (const Weight* weight : weights) {
     visit_magnitude(*weight, [&]<typename Source>(Source) {
       if (as_floats && !std::is_same_v<Source, magnitude::Float64>) {

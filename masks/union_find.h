@@ -21,10 +21,10 @@ class UnionFind {
   }
 
   int32_t find(int32_t i) {
-    auto at = static_cast<size_t>(i);
+    size_t at = i;
     while (parent_[at] != static_cast<int32_t>(at)) {
-      parent_[at] = parent_[static_cast<size_t>(parent_[at])];
-      at = static_cast<size_t>(parent_[at]);
+      parent_[at] = parent_[parent_[at]];
+      at = parent_[at];
     }
     return static_cast<int32_t>(at);
   }
@@ -33,9 +33,9 @@ class UnionFind {
     a = find(a);
     b = find(b);
     if (a == b) return;
-    if (size_[static_cast<size_t>(a)] < size_[static_cast<size_t>(b)]) std::swap(a, b);
-    parent_[static_cast<size_t>(b)] = a;
-    size_[static_cast<size_t>(a)] += size_[static_cast<size_t>(b)];
+    if (size_[a] < size_[b]) std::swap(a, b);
+    parent_[b] = a;
+    size_[a] += size_[b];
   }
 
   size_t count() const { return parent_.size(); }

@@ -5,7 +5,6 @@
 
 #include "parsimony/onnx_io/model_index_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
-#include "parsimony/onnx_io/remove_if_impl.h"
 
 namespace parsimony::onnx_io {
 

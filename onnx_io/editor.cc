@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/errors.h"
-#include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -213,7 +213,7 @@ void OnnxEditor::assign(const std::string& name, std::span<const std::byte> valu
     std::byte* data = mutable_data(field);
     const int64_t stride = stride_of(field, dtype);
     for (int64_t i = 0; i < elements; ++i) {
-      std::memcpy(data + i * stride, values.data() + i * size, static_cast<size_t>(size));
+      std::memcpy(data + i * stride, values.data() + i * size, size);
     }
   }
   impl_.edited = true;
@@ -308,7 +308,7 @@ void OnnxEditor::update_shapes(const ChangeOf& change) {
       return;
     }
     for (int d = 0; d < rank; ++d) {
-      const auto at = static_cast<size_t>(d);
+      const size_t at = d;
       if (shapes->before[at] == shapes->after[at]) continue;
       auto& dim = *info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(d);
       if (!dim.has_dim_value() || dim.dim_value() == shapes->after[at]) continue;

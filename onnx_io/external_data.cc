@@ -23,7 +23,7 @@ struct ExternalData::Mapping {
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() {
     if (file.data != nullptr) {
-      ::munmap(const_cast<std::byte*>(file.data), static_cast<size_t>(file.bytes));
+      ::munmap(const_cast<std::byte*>(file.data), file.bytes);
     }
   }
 };
@@ -90,7 +90,7 @@ ExternalData::Mapping& ExternalData::mapping(std::string_view tensor, const std:
   fresh->file.device = opened.device;
   fresh->file.inode = opened.inode;
   if (opened.size > 0) {
-    const auto size = static_cast<size_t>(opened.size);
+    const size_t size = opened.size;
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened.fd.get(), 0);
     if (data == MAP_FAILED) {
       throw errors::cannot_read(path, std::generic_category().message(errno));
@@ -128,8 +128,7 @@ void ExternalData::release(const std::byte* data, int64_t bytes) const {
   const File& file = *found;
   const int64_t begin = (data - file.data) / page * page;
   const int64_t end = std::min(data - file.data + bytes, file.bytes);
-  ::madvise(const_cast<std::byte*>(file.data + begin), static_cast<size_t>(end - begin),
-            MADV_DONTNEED);
+  ::madvise(const_cast<std::byte*>(file.data + begin), end - begin, MADV_DONTNEED);
 }
 
 std::vector<ExternalData::File> ExternalData::files() const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/base/sha256.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/file_impl.h"
 
@@ -69,7 +70,7 @@ size_t read_at(const OpenFile& file, const std::string& path, int64_t offset,
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw errors::cannot_read(path, text_of(errno));
     if (got == 0) break;
-    done += static_cast<size_t>(got);
+    done += got;
   }
   return done;
 }
@@ -93,7 +94,7 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(const std::byte* data, int64_t bytes) {
   while (bytes > 0) {
-    const ssize_t put = ::write(fd_.get(), data, static_cast<size_t>(bytes));
+    const ssize_t put = ::write(fd_.get(), data, bytes);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) fail(errno);
     data += put;
@@ -134,6 +135,18 @@ void OutputFile::commit() {
 
 void OutputFile::fail(int error_number) const {
   throw errors::cannot_write(path_, text_of(error_number));
+}
+
+std::string sha256_of(const OpenFile& file, const std::string& path) {
+  constexpr size_t kChunk = size_t{1} << 20;
+  Sha256 sum;
+  std::vector<std::byte> buffer(kChunk);
+  int64_t offset = 0;
+  while (const size_t got = read_at(file, path, offset, buffer)) {
+    sum.add(std::span(buffer).first(got));
+    offset += static_cast<int64_t>(got);
+  }
+  return sum.hex();
 }
 
 }  // namespace parsimony::onnx_io

@@ -1,4 +1,5 @@
-// A file descriptor that closes itself, and writing that leaves the old file whole.
+// A file descriptor that closes itself, the fingerprint of a file, and writing that leaves the old
+// file as it is until the new one is complete.
 #pragma once
 
 #include <sys/types.h>
@@ -72,5 +73,9 @@ class OutputFile {
   int64_t position_ = 0;
   bool committed_ = false;
 };
+
+/// SHA-256 of the whole file in lower-case hexadecimal. Reads by position, in small pieces.
+/// @throws IoError
+std::string sha256_of(const OpenFile& file, const std::string& path);
 
 }  // namespace parsimony::onnx_io

@@ -41,7 +41,7 @@ Functions::Functions(const onnx::ModelProto& model) : model_(model) {
     const auto [known, fresh] = by_name_.emplace(name, f);
     if (!fresh) known->second = -1;
   }
-  calls_.assign(static_cast<size_t>(model.functions_size()), 0);
+  calls_.assign(model.functions_size(), 0);
   if (!calls_.empty() && !count(model.graph().node(), 0)) by_name_.clear();
 }
 
@@ -56,7 +56,7 @@ bool Functions::count(const Nodes& nodes, int depth) {
     });
     const int function = called_by(node);
     if (function >= 0 && fine) {
-      ++calls_[static_cast<size_t>(function)];
+      ++calls_[function];
       fine = count(model_.functions(function).node(), depth + 1);
     }
     if (!fine) return false;

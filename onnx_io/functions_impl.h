@@ -19,7 +19,7 @@ class Functions {
   /// that is not followed: named twice (overloaded), calling itself, or unrolled to too many nodes.
   int called_by(const onnx::NodeProto& node) const;
   /// How often it runs where every call is followed: those of its callers count.
-  int calls(int function) const { return calls_[static_cast<size_t>(function)]; }
+  int calls(int function) const { return calls_[function]; }
   bool empty() const { return calls_.empty(); }
 
  private:

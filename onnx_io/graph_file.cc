@@ -8,7 +8,6 @@
 
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
-#include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -101,10 +100,10 @@ void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) 
   for (const int64_t dim : weight.dims) tensor.add_dims(dim);
   std::string& raw = *tensor.mutable_raw_data();
   const int64_t count = weight.count();
-  raw.reserve(static_cast<size_t>(count * size));
+  raw.reserve(count * size);
   for (int64_t i = 0; i < count; ++i) {
     const auto* at = reinterpret_cast<const char*>(weight.data + i * weight.stride);
-    raw.append(at, static_cast<size_t>(size));
+    raw.append(at, size);
   }
 }
 

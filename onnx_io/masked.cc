@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <span>
@@ -27,8 +26,8 @@ using Present = std::vector<uint8_t>;
 
 struct ZeroPoint {
   std::string_view op;
-  size_t values;  ///< the operand that is quantised
-  size_t point;   ///< the one that says what stands for zero
+  int values;  ///< the operand that is quantised
+  int point;   ///< the one that says what stands for zero
 };
 
 constexpr auto kZeroPoints = std::to_array<ZeroPoint>({
@@ -44,11 +43,10 @@ constexpr auto kZeroPoints = std::to_array<ZeroPoint>({
 });
 
 Bytes bytes_of(const Weight& weight) {
-  const auto size = static_cast<size_t>(size_of(weight.dtype));
-  Bytes bytes(static_cast<size_t>(weight.count()) * size);
+  const int64_t size = size_of(weight.dtype);
+  Bytes bytes(weight.count() * size);
   for (int64_t i = 0; i < weight.count(); ++i) {
-    std::memcpy(bytes.data() + static_cast<size_t>(i) * size, weight.data + i * weight.stride,
-                size);
+    std::copy_n(weight.data + i * weight.stride, size, bytes.begin() + i * size);
   }
   return bytes;
 }
@@ -56,13 +54,13 @@ Bytes bytes_of(const Weight& weight) {
 /// Calls `act` with every element that does not stay along the axis.
 template <typename Act>
 void for_each_gone(const Shape& dims, const PlanSlice& slice, const Act& act) {
-  std::vector<bool> stays(static_cast<size_t>(slice.size), false);
-  for (const int64_t k : slice.keep) stays[static_cast<size_t>(k)] = true;
+  std::vector<bool> stays(slice.size, false);
+  for (const int64_t k : slice.keep) stays[k] = true;
   int64_t inner = 1;
-  for (size_t d = static_cast<size_t>(slice.axis) + 1; d < dims.size(); ++d) inner *= dims[d];
+  for (size_t d = dims.size() - 1; std::cmp_greater(d, slice.axis); --d) inner *= dims[d];
   const int64_t count = element_count(dims);
   for (int64_t i = 0; i < count; ++i) {
-    if (!stays[static_cast<size_t>(i / inner % slice.size)]) act(static_cast<size_t>(i));
+    if (!stays[i / inner % slice.size]) act(i);
   }
 }
 
@@ -110,9 +108,7 @@ class Masking {
 
   void read() {
     graph_ = to_graph(file_);
-    for (size_t w = 0; w < graph_.weights.size(); ++w) {
-      weights_.emplace(graph_.weights[w].name, static_cast<WeightId>(w));
-    }
+    for (const WeightId w : graph_.weights.ids()) weights_.emplace(graph_.weights[w].name, w);
   }
 
   WeightId id_of(const std::string& tensor) const {
@@ -133,9 +129,9 @@ class Masking {
       throw parsimony::errors::mask_does_not_fit(mask.tensor, mask.dims, weight.dims);
     }
     Bytes bytes = bytes_of(weight);
-    const auto size = static_cast<size_t>(size_of(weight.dtype));
-    for (size_t i = 0; i < mask.keep.size(); ++i) {
-      if (mask.keep[i] == 0) std::memset(bytes.data() + i * size, 0, size);
+    const int64_t size = size_of(weight.dtype);
+    for (int64_t i = 0; i < weight.count(); ++i) {
+      if (mask.keep[i] == 0) std::fill_n(bytes.begin() + i * size, size, std::byte{0});
     }
     editor_.assign(mask.tensor, bytes);
   }
@@ -147,14 +143,14 @@ class Masking {
     const AxisKeep axis{slice.axis, slice.size, slice.keep};
     check_slices(slice.tensor, weight.dims, {&axis, 1});
     auto& present = present_[slice.tensor];
-    present.resize(static_cast<size_t>(weight.count()), 1);
-    for_each_gone(weight.dims, slice, [&](size_t i) { present[i] = 0; });
+    present.resize(weight.count(), 1);
+    for_each_gone(weight.dims, slice, [&](int64_t i) { present[i] = 0; });
     if (slice.role == "with") return;
     Bytes& bytes = changed(slice.tensor);
-    const auto size = static_cast<size_t>(size_of(weight.dtype));
+    const int64_t size = size_of(weight.dtype);
     const std::byte byte = size == 1 ? zero_of(id) : std::byte{0};
     for_each_gone(weight.dims, slice,
-                  [&](size_t i) { std::fill_n(bytes.data() + i * size, size, byte); });
+                  [&](int64_t i) { std::fill_n(bytes.begin() + i * size, size, byte); });
   }
 
   /// What stays of the tensor takes the new values, in its order.
@@ -162,18 +158,17 @@ class Masking {
     if (fold.values.empty()) return;
     const Weight& weight = graph_.weight(id_of(fold.tensor));
     Present& present = present_[fold.tensor];
-    present.resize(static_cast<size_t>(weight.count()), 1);
+    present.resize(weight.count(), 1);
     Bytes& bytes = changed(fold.tensor);
-    const auto size = static_cast<size_t>(size_of(weight.dtype));
-    const auto stays = static_cast<size_t>(std::count(present.begin(), present.end(), 1));
-    if (fold.values.size() != stays * size) {
-      throw parsimony::errors::wrong_bytes(fold.tensor, static_cast<int64_t>(stays * size),
-                                           std::ssize(fold.values));
+    const int64_t size = size_of(weight.dtype);
+    const int64_t wanted = std::count(present.begin(), present.end(), 1) * size;
+    if (std::ssize(fold.values) != wanted) {
+      throw parsimony::errors::wrong_bytes(fold.tensor, wanted, std::ssize(fold.values));
     }
-    const std::byte* next = fold.values.data();
-    for (size_t i = 0; i < present.size(); ++i) {
+    auto next = fold.values.begin();
+    for (int64_t i = 0; i < weight.count(); ++i) {
       if (present[i] == 0) continue;
-      std::memcpy(bytes.data() + i * size, next, size);
+      std::copy_n(next, size, bytes.begin() + i * size);
       next += size;
     }
   }
@@ -185,9 +180,8 @@ class Masking {
       for (const Use& use : value.uses) {
         const Node& node = graph_.node(use.node);
         for (const ZeroPoint& known : kZeroPoints) {
-          const auto operand = static_cast<size_t>(use.input);
-          if (known.op == node.op && known.values == operand && known.point < node.inputs.size() &&
-              node.inputs[known.point] != kNone) {
+          if (known.op == node.op && known.values == use.input &&
+              std::cmp_less(known.point, node.inputs.size()) && node.inputs[known.point] != kNone) {
             return zero_point(graph_.weight(id).name, node.inputs[known.point]);
           }
         }

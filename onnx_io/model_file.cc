@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/onnx_io/checksum_impl.h"
 #include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/file_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 
 namespace parsimony::onnx_io {

@@ -14,11 +14,11 @@
 #include "parsimony/base/types.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/onnx_io/constant_impl.h"
 #include "parsimony/onnx_io/external_data.h"
 #include "parsimony/onnx_io/file_impl.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/model_index_impl.h"
+#include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/smallest_impl.h"
 
 namespace parsimony::onnx_io {

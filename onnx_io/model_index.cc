@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/onnx_io/constant_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_index_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
-#include "parsimony/onnx_io/remove_if_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -42,7 +40,7 @@ std::vector<std::string> keys_of(const Map& map) {
 }  // namespace
 
 ModelIndex::ModelIndex(onnx::ModelProto& model) : model_(model), functions_(model) {
-  const auto nodes = static_cast<size_t>(model.graph().node_size());
+  const size_t nodes = model.graph().node_size();
   nodes_.reserve(nodes);
   names_.reserve(2 * nodes);
   readers_.reserve(2 * nodes);

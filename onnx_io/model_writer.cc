@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "parsimony/onnx_io/data_files_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -32,6 +31,45 @@ struct Move {
   int64_t offset = 0;
   int64_t bytes = 0;
 };
+
+/// Do tensors of the model that was read lie in the file?
+bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
+  std::error_code ignored;
+  for (const ExternalData::File& file : impl.external.files()) {
+    if (fs::equivalent(file.path, path, ignored)) return true;
+  }
+  return false;
+}
+
+/// Where the external data of a model written to `path` go: a file that the model in memory does
+/// not read.
+std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
+  std::string wanted = path + ".data";
+  for (int i = 1; is_own_file(impl, wanted); ++i) {
+    wanted = path + "." + std::to_string(i) + ".data";
+  }
+  return wanted;
+}
+
+/// Data files that nothing uses once the model at `path` was replaced by what was read from it:
+/// those that belong to it by their names, M.onnx.data, M.onnx_data, M.onnx.1.data. Others may be
+/// some other model's, links are a hub's. None where `path` is another file than the one read.
+std::vector<fs::path> data_files_left_by(const ModelFile::Impl& impl, const std::string& path) {
+  std::error_code ignored;
+  if (!fs::equivalent(path, impl.path, ignored)) return {};
+  const std::string model = fs::path(impl.path).filename().string();
+  std::vector<fs::path> names;
+  for (const ExternalData::File& file : impl.external.files()) {
+    const fs::path own = fs::path(impl.path).parent_path() / file.location;
+    const std::string name = own.filename().string();
+    const bool ours = name.starts_with(model + ".") || name.starts_with(model + "_");
+    // A link's target is the hub's, and a path with folders was laid out by hand.
+    if (ours && own.filename() == file.location && !fs::is_symlink(own, ignored)) {
+      names.push_back(own);
+    }
+  }
+  return names;
+}
 
 /// The tensors that lie beside the model. Maps every file that it names.
 /// @throws IoError if `path`, where the model shall go, is one of them
@@ -254,7 +292,7 @@ std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                            [](const AxisKeep& keep) { return keep.axis == 0; });
   if (axis == rows.axes.end()) {
     axis = rows.axes.insert(axis, {0, edit.dims.at(0), {}});
-    axis->keep.resize(static_cast<size_t>(axis->size));
+    axis->keep.resize(axis->size);
     std::iota(axis->keep.begin(), axis->keep.end(), 0);
   }
   axis->keep = {axis->keep.begin() + first, axis->keep.begin() + first + count};

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <utility>
 
 #include "parsimony/onnx_io/node_impl.h"
@@ -48,6 +49,124 @@ void declare(const onnx::ValueInfoProto& info, Value& value) {
   }
   value.declared = std::move(dims);
   value.symbols = std::move(symbols);
+}
+
+namespace {
+
+template <typename T>
+const std::byte* keep(T number, Scalars& scalars) {
+  auto& place = scalars.emplace_back();
+  std::memcpy(place.data(), &number, sizeof(number));
+  return place.data();
+}
+
+}  // namespace
+
+int value_attribute(const onnx::NodeProto& node) {
+  for (int i = 0; i < node.attribute_size(); ++i) {
+    const auto& attribute = node.attribute(i);
+    if (attribute.has_t() || attribute.name().starts_with("value_")) return i;
+  }
+  return -1;
+}
+
+std::optional<Weight> list_constant(const onnx::AttributeProto& attribute, Scalars& scalars) {
+  const std::string& name = attribute.name();
+  if (name == "value_ints") {
+    return Weight{{},
+                  DType::kInt64,
+                  {attribute.ints_size()},
+                  reinterpret_cast<const std::byte*>(attribute.ints().data()),
+                  8};
+  }
+  if (name == "value_floats") {
+    return Weight{{},
+                  DType::kFloat32,
+                  {attribute.floats_size()},
+                  reinterpret_cast<const std::byte*>(attribute.floats().data()),
+                  4};
+  }
+  if (name == "value_int") {
+    return Weight{{}, DType::kInt64, {}, keep(attribute.i(), scalars), 8};
+  }
+  if (name == "value_float") {
+    return Weight{{}, DType::kFloat32, {}, keep(attribute.f(), scalars), 4};
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+using onnx::AttributeProto;
+
+constexpr int64_t kLargestTensor = 1 << 12;
+
+/// Very old exporters leave the type out.
+AttributeProto::AttributeType type_of(const AttributeProto& attribute) {
+  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
+  if (attribute.has_f()) return AttributeProto::FLOAT;
+  if (attribute.has_i()) return AttributeProto::INT;
+  if (attribute.has_s()) return AttributeProto::STRING;
+  if (attribute.has_t()) return AttributeProto::TENSOR;
+  if (attribute.has_g()) return AttributeProto::GRAPH;
+  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
+  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
+  if (attribute.graphs_size() > 0) return AttributeProto::GRAPHS;
+  return AttributeProto::INTS;
+}
+
+void read_tensor(const AttributeProto& attribute, ExternalData& external, Node& to) {
+  const onnx::TensorProto& tensor = attribute.t();
+  if (size_of(dtype_of(tensor.data_type())) == 0) return;
+  const Weight weight = view_of(tensor, attribute.name(), external);
+  if (weight.count() > kLargestTensor) return;
+  HostTensor values = to_host(weight);
+  to.attributes.emplace_back(attribute.name() + ".dtype", std::string(name_of(weight.dtype)));
+  if (values.floating()) {
+    to.attributes.emplace_back(attribute.name(), std::move(values.floats));
+  } else {
+    to.attributes.emplace_back(attribute.name(), std::move(values.ints));
+  }
+}
+
+}  // namespace
+
+void read_attributes(const onnx::NodeProto& from, ExternalData& external, Node& to) {
+  to.attributes.reserve(from.attribute_size());
+  for (const AttributeProto& attribute : from.attribute()) {
+    const auto add = [&](Attribute value) {
+      to.attributes.emplace_back(attribute.name(), std::move(value));
+    };
+    switch (type_of(attribute)) {
+      case AttributeProto::FLOAT:
+        add(static_cast<double>(attribute.f()));
+        break;
+      case AttributeProto::INT:
+        add(int64_t{attribute.i()});
+        break;
+      case AttributeProto::STRING:
+        add(attribute.s());
+        break;
+      case AttributeProto::FLOATS:
+        add(std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
+        break;
+      case AttributeProto::INTS:
+        add(std::vector<int64_t>(attribute.ints().begin(), attribute.ints().end()));
+        break;
+      case AttributeProto::STRINGS:
+        add(std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
+        break;
+      case AttributeProto::TENSOR:
+        read_tensor(attribute, external, to);
+        break;
+      case AttributeProto::GRAPH:
+      case AttributeProto::GRAPHS:
+        to.has_subgraph = true;
+        break;
+      default:
+        break;
+    }
+  }
 }
 
 }  // namespace parsimony::onnx_io

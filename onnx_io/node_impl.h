@@ -1,13 +1,19 @@
-// Small questions about the nodes and types of a model.
+// Small questions about the nodes, attributes, constants and types of a model.
 #pragma once
 
+#include <google/protobuf/repeated_field.h>
 #include <onnx/onnx_pb.h>
 
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/onnx_io/external_data.h"
 
 namespace parsimony::onnx_io {
 
@@ -54,5 +60,32 @@ void for_each_body(Proto& node, Visit visit) {
 /// Element type, dims and symbols of the value as the file declares them; -1 where it leaves a
 /// dimension open.
 void declare(const onnx::ValueInfoProto& info, Value& value);
+
+/// Places for numbers that a message does not hold at a fixed address.
+using Scalars = std::deque<std::array<std::byte, 8>>;
+
+/// Index of the attribute that holds the constant; -1 if there is none.
+int value_attribute(const onnx::NodeProto& node);
+
+/// A view of value_int, value_ints, value_float or value_floats. Empty for strings and sparse
+/// tensors, and for `value`, which is a tensor.
+std::optional<Weight> list_constant(const onnx::AttributeProto& attribute, Scalars& scalars);
+
+/// Removes the elements for which `gone` holds and keeps the order of the others.
+template <typename T, typename Predicate>
+void remove_if(google::protobuf::RepeatedPtrField<T>& list, Predicate gone) {
+  int kept = 0;
+  for (int i = 0; i < list.size(); ++i) {
+    if (gone(list.Get(i))) continue;
+    if (kept != i) list.SwapElements(kept, i);  // swaps pointers: those of others stay valid
+    ++kept;
+  }
+  list.DeleteSubrange(kept, list.size() - kept);
+}
+
+/// Fills `attributes` and `has_subgraph` of `to`. A small tensor attribute NAME becomes its list of
+/// integers or floats under NAME and its element type ("float32") under "NAME.dtype"; large
+/// tensors, strings of bytes in tensors and types are left out.
+void read_attributes(const onnx::NodeProto& from, ExternalData& external, Node& to);
 
 }  // namespace parsimony::onnx_io

@@ -1,9 +1,11 @@
 #include "parsimony/onnx_io/reader.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <utility>
 
-#include "parsimony/onnx_io/attributes_impl.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/reader_impl.h"
@@ -19,7 +21,7 @@ Reader::Reader(Reading& reading)
 
 void Reader::read() {
   const size_t nodes = nodes_.size();
-  const auto initializers = static_cast<size_t>(proto_.initializer_size());
+  const size_t initializers = proto_.initializer_size();
   if (prefix_.empty()) {
     graph_.values.reserve(nodes + initializers + 16);
     graph_.weights.reserve(initializers + 16);
@@ -44,7 +46,7 @@ void Reader::read() {
   mark_annotated();
 }
 
-Reader::Reader(const Reader& around, const onnx::GraphProto& proto, int id, std::string prefix)
+Reader::Reader(const Reader& around, const onnx::GraphProto& proto, BodyId id, std::string prefix)
     : reading_(around.reading_),
       impl_(around.impl_),
       proto_(proto),
@@ -94,7 +96,7 @@ void Reader::add_opsets(
 }
 
 void Reader::add_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
-  nodes_.reserve(static_cast<size_t>(nodes.size()));
+  nodes_.reserve(nodes.size());
   for (const onnx::NodeProto& node : nodes) {
     const bool own = function_.empty() || !refers(node);
     nodes_.push_back(own ? &node : &impl_.substituted.emplace_back(substituted(node, attributes_)));
@@ -111,9 +113,9 @@ ValueId Reader::resolve(const std::string& name) const {
   return known != kNone || !is_body() ? known : around_->resolve(name);
 }
 
-int Reader::read_body(const onnx::NodeProto& node, const std::string& attribute,
-                      const onnx::GraphProto& proto) {
-  const auto id = static_cast<int>(graph_.bodies.size());
+BodyId Reader::read_body(const onnx::NodeProto& node, const std::string& attribute,
+                         const onnx::GraphProto& proto) {
+  const BodyId id = graph_.bodies.next_id();
   Body& added = graph_.bodies.emplace_back();
   added.attribute = attribute;
   added.around = body_;
@@ -220,6 +222,25 @@ void check_paths(const Graph& graph) {
   }
 }
 
+/// The file beside the model that holds weights, and edits of them that are made when they are
+/// read.
+class FileSource final : public GraphSource {
+ public:
+  FileSource(const ExternalData& files, std::map<std::string, const ExternalEdit*> edits)
+      : files_(files), edits_(std::move(edits)) {}
+
+  void release(const Weight& weight) const override {
+    files_.release(weight.data, weight.count() * weight.stride);
+  }
+  std::vector<std::byte> make(const Weight& weight, int64_t first, int64_t count) const override {
+    return edited_rows(*edits_.at(weight.name), weight.dtype, files_, first, count);
+  }
+
+ private:
+  const ExternalData& files_;
+  std::map<std::string, const ExternalEdit*> edits_;
+};
+
 }  // namespace
 
 Graph to_graph(const ModelFile& file, EditedData data) {
@@ -227,15 +248,7 @@ Graph to_graph(const ModelFile& file, EditedData data) {
     Graph graph;
     Reading reading{file.impl(), graph, Functions(file.impl().model), {}, data, {}};
     Reader(reading).read();
-    if (data == EditedData::kMadeAnew) {
-      graph.make = [files = &file.impl().external, edits = std::move(reading.unmade)](
-                       const Weight& weight, int64_t first, int64_t count) {
-        return edited_rows(*edits.at(weight.name), weight.dtype, *files, first, count);
-      };
-    }
-    graph.release = [files = &file.impl().external](const Weight& weight) {
-      files->release(weight.data, weight.count() * weight.stride);
-    };
+    graph.source = std::make_shared<FileSource>(file.impl().external, std::move(reading.unmade));
     check_paths(graph);
     finish(graph);
     return graph;

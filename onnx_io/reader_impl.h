@@ -36,7 +36,7 @@ class Reader {
 
  private:
   /// Of body `id` of the graph.
-  Reader(const Reader& around, const onnx::GraphProto& proto, int id, std::string prefix);
+  Reader(const Reader& around, const onnx::GraphProto& proto, BodyId id, std::string prefix);
   /// Of a function in one call, which stands in `around`. Nothing of `around` is seen in it but the
   /// operands.
   Reader(Reader& around, const onnx::NodeProto& call, const onnx::FunctionProto& function,
@@ -46,7 +46,7 @@ class Reader {
   void add_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
 
   bool is_body() const { return around_ != nullptr; }
-  Body& body() { return graph_.bodies[static_cast<size_t>(body_)]; }
+  Body& body() { return graph_.bodies[body_]; }
   std::vector<ValueId>& inputs() { return is_body() ? body().inputs : graph_.inputs; }
   std::vector<ValueId>& outputs() { return is_body() ? body().outputs : graph_.outputs; }
 
@@ -82,8 +82,8 @@ class Reader {
   /// As `read_as`; names of the graphs around this one are seen here too.
   ValueId resolve(const std::string& name) const;
 
-  int read_body(const onnx::NodeProto& node, const std::string& attribute,
-                const onnx::GraphProto& proto);
+  BodyId read_body(const onnx::NodeProto& node, const std::string& attribute,
+                   const onnx::GraphProto& proto);
   void read_call(const onnx::NodeProto& call, int function);
   /// A node without outputs cannot be named, and neither can what stands inside of it: what they
   /// read is only pinned.
@@ -105,7 +105,7 @@ class Reader {
   std::vector<const onnx::NodeProto*> nodes_;
   Graph& graph_;
   const Reader* around_ = nullptr;  ///< of the graph that this one is a body in
-  int body_ = kNone;
+  BodyId body_;
   int calls_ = 0;         ///< of the function that this is, or stands in; 0: of none
   std::string function_;  ///< its name
   CallAttributes attributes_;

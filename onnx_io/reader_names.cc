@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "parsimony/onnx_io/constant_impl.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/reader_impl.h"
@@ -30,7 +30,7 @@ ValueId Reader::define(const std::string& name) {
   if (const auto given = given_.find(name); given != given_.end()) {
     return ids_.emplace(name, given->second).second ? given->second : kNone;
   }
-  const auto id = static_cast<ValueId>(graph_.values.size());
+  const auto id = graph_.values.next_id();
   if (!ids_.emplace(name, id).second) return kNone;
   graph_.values.emplace_back().name = prefix_ + name;
   return id;
@@ -38,7 +38,7 @@ ValueId Reader::define(const std::string& name) {
 
 void Reader::attach(ValueId id, Weight weight, const void* place) {
   Value& value = graph_.value(id);
-  value.weight = static_cast<WeightId>(graph_.weights.size());
+  value.weight = graph_.weights.next_id();
   value.dtype = weight.dtype;
   value.declared = weight.dims;
   if (calls_ > 1) {
@@ -100,7 +100,7 @@ void Reader::define_initializers() {
 }
 
 void Reader::define_inputs() {
-  const auto initializers = static_cast<ValueId>(graph_.values.size());
+  const auto initializers = graph_.values.next_id();
   for (const auto& input : proto_.input()) {
     const auto known = ids_.find(input.name());
     if (known != ids_.end() && known->second < initializers) continue;

@@ -89,7 +89,7 @@ void set_zero(std::byte* first, int64_t count, int64_t index, DType dtype, int64
   for (int64_t i = 0; i < count; ++i) {
     std::byte* element = first + i * stride;
     if (!chosen.contains(magnitude_of(dtype, element), index + i)) continue;
-    std::memset(element, 0, static_cast<size_t>(stride));
+    std::memset(element, 0, stride);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/host_tensor.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/onnx_io/external_data.h"
 
@@ -54,5 +55,8 @@ Weight view_of(const onnx::TensorProto& tensor, const std::string& name, Externa
 
 /// Visits every tensor of the model: initializers, attributes, subgraphs, functions.
 void for_each_tensor(onnx::ModelProto& model, const std::function<void(onnx::TensorProto&)>& visit);
+
+/// As raw data. @throws UnsupportedError for strings; ModelError if count and dims disagree.
+onnx::TensorProto tensor_of(const std::string& name, const HostTensor& constant);
 
 }  // namespace parsimony::onnx_io

@@ -27,11 +27,11 @@ std::vector<Pool> make_pools(const Settings& settings, const Scored& scored) {
   std::vector<Pool> pools;
   std::vector<size_t> pool_of(settings.requests.size());
   for (const std::vector<int>& requests : shared_budgets(settings)) {
-    for (const int r : requests) pool_of[static_cast<size_t>(r)] = pools.size();
-    pools.push_back({&settings.requests[static_cast<size_t>(requests.front())], {}, {}});
+    for (const int r : requests) pool_of[r] = pools.size();
+    pools.push_back({&settings.requests[requests.front()], {}, {}});
   }
   for (size_t u = 0; u < scored.units.size(); ++u) {
-    Pool& pool = pools[pool_of[static_cast<size_t>(scored.units[u].request)]];
+    Pool& pool = pools[pool_of[scored.units[u].request]];
     pool.units.push_back(&scored.units[u]);
     pool.candidates.push_back(scored.candidates[u]);
   }
@@ -46,10 +46,10 @@ void remove(const Pool& pool, const std::vector<int>& counts, AxisMasks& masks) 
   for (size_t i = 0; i < pool.units.size(); ++i) {
     const auto& order = pool.candidates[i].order;
     for (const int g : pool.units[i]->groups) {
-      auto& keep = masks.keep[static_cast<size_t>(g)];
+      auto& keep = masks.keep[g];
       for (size_t position = 0; position < order.size(); ++position) {
         const bool goes = static_cast<int>(position) < counts[i];
-        keep[static_cast<size_t>(order[position])] = goes ? 0 : 1;
+        keep[order[position]] = goes ? 0 : 1;
       }
     }
   }

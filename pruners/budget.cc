@@ -43,7 +43,7 @@ using Ranking = std::vector<Ranked>;
 Ranking ranking(std::span<const Candidate> candidates, const std::vector<int>& which) {
   Ranking all;
   for (const int i : which) {
-    const auto& scores = candidates[static_cast<size_t>(i)].score;
+    const auto& scores = candidates[i].score;
     for (size_t c = 0; c < scores.size(); ++c) all.push_back({scores[c], static_cast<int>(c), i});
   }
   std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
@@ -73,7 +73,7 @@ std::vector<int> prefixes(std::span<const Candidate> candidates, const std::vect
   std::vector<int> wanted(candidates.size());
   for (const Ranking& ranking : ranked) {
     const size_t length = length_of(ranking.size());
-    for (size_t i = 0; i < length; ++i) ++wanted[static_cast<size_t>(ranking[i].candidate)];
+    for (size_t i = 0; i < length; ++i) ++wanted[ranking[i].candidate];
   }
   return within_limits(candidates, std::move(wanted));
 }
@@ -103,18 +103,17 @@ bool take_lowest(const Request& request, std::span<const Candidate> candidates,
   std::map<int, int> wanted;  // per candidate of the ranking
   for (const Ranked& channel : ranked) {
     wanted[channel.candidate] = 0;
-    total +=
-        static_cast<double>(unit_of(request, candidates[static_cast<size_t>(channel.candidate)]));
+    total += static_cast<double>(unit_of(request, candidates[channel.candidate]));
   }
   const auto target = static_cast<int64_t>(std::floor(request.ratio * total + kSlack));
   int64_t sum = 0;
   for (const auto& [c, none] : wanted) {
-    const Candidate& candidate = candidates[static_cast<size_t>(c)];
-    removed[static_cast<size_t>(c)] = candidate.limits.removed(0);
-    sum += removed[static_cast<size_t>(c)] * unit_of(request, candidate);
+    const Candidate& candidate = candidates[c];
+    removed[c] = candidate.limits.removed(0);
+    sum += removed[c] * unit_of(request, candidate);
   }
   for (size_t i = 0; i < ranked.size() && sum < target; ++i) {
-    const auto c = static_cast<size_t>(ranked[i].candidate);
+    const size_t c = ranked[i].candidate;
     const int now = candidates[c].limits.removed(++wanted[ranked[i].candidate]);
     sum += (now - removed[c]) * unit_of(request, candidates[c]);
     removed[c] = now;
@@ -148,7 +147,7 @@ void give_back(std::span<const Candidate> candidates, const Remaining& remaining
   std::vector<bool> done(candidates.size());
   const auto next_score = [&](size_t i) {
     const auto& [limits, score, order, weight, shape, below] = candidates[i];
-    return score[static_cast<size_t>(order[static_cast<size_t>(removed[i]) - 1])];
+    return score[order[removed[i] - 1]];
   };
   while (true) {
     size_t best = candidates.size();
@@ -201,22 +200,20 @@ std::vector<int> removal_order(const Scores& scores, int blocks) {
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   const auto first = [&](int a, int b) {
-    const double x = scores[static_cast<size_t>(a)];
-    const double y = scores[static_cast<size_t>(b)];
+    const double x = scores[a];
+    const double y = scores[b];
     return x != y ? x < y : a > b;
   };
   std::sort(order.begin(), order.end(), first);
   if (blocks <= 1) return order;
   const int length = static_cast<int>(scores.size()) / blocks;
-  std::vector<int> taken(static_cast<size_t>(blocks));
+  std::vector<int> taken(blocks);
   std::vector<int> rank(scores.size());
   for (const int c : order) {
-    const auto block = static_cast<size_t>(std::min(c / std::max(1, length), blocks - 1));
-    rank[static_cast<size_t>(c)] = taken[block]++;
+    const size_t block = std::min(c / std::max(1, length), blocks - 1);
+    rank[c] = taken[block]++;
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return rank[static_cast<size_t>(a)] < rank[static_cast<size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank[a] < rank[b]; });
   return order;
 }
 
@@ -266,9 +263,8 @@ Counts fit_budget(const Request& request, std::span<const Candidate> candidates,
     const std::vector<Ranking> ranked = rankings(request.scope, candidates);
     const auto at = [&](size_t step) {
       const double share = static_cast<double>(step) / kSteps;
-      return prefixes(candidates, ranked, [&](size_t length) {
-        return static_cast<size_t>(floor_of(share, static_cast<int>(length)));
-      });
+      return prefixes(candidates, ranked,
+                      [&](size_t length) { return floor_of(share, static_cast<int>(length)); });
     };
     counts.removed = bisect(kSteps, at, remaining, most);
   } else {

@@ -35,8 +35,8 @@ class Scorer {
   }
 
  private:
-  const Request& request(int r) const { return settings_.requests[static_cast<size_t>(r)]; }
-  const Group& group(int g) const { return coupling_.groups[static_cast<size_t>(g)]; }
+  const Request& request(int r) const { return settings_.requests[r]; }
+  const Group& group(int g) const { return coupling_.groups[g]; }
 
   /// A group as the layers see it that read its channels: criteria judge what produces them.
   Group as_read(const Group& group, int r) const {
@@ -46,7 +46,7 @@ class Scorer {
       if (member.role != Role::kIn || member.node == kNone) continue;
       const std::vector<NodeId> users = layers_.using_weight_of(member.node);
       const bool asks = std::any_of(users.begin(), users.end(), [&](NodeId layer) {
-        return settings_.layers[static_cast<size_t>(layer)].request == r;
+        return settings_.layers[layer].request == r;
       });
       if (!asks) continue;
       member.role = Role::kOut;
@@ -56,7 +56,7 @@ class Scorer {
   }
 
   Scores score(int g) const {
-    const int r = own_request_[static_cast<size_t>(g)];
+    const int r = own_request_[g];
     const ScoreFunction judge =
         options_.own ? options_.own : ScoreFunction(find_criterion(request(r).criterion).score);
     if (!request(r).in_channels) return judge(graph_, group(g), options_);
@@ -65,7 +65,7 @@ class Scorer {
 
   /// A unit that the criterion cannot judge stays whole.
   void add(Unit unit) {
-    Scores sum(static_cast<size_t>(group(unit.groups.front()).size));
+    Scores sum(group(unit.groups.front()).size);
     for (const int g : unit.scored) {
       const Scores scores = score(g);
       if (scores.empty()) {
@@ -78,7 +78,7 @@ class Scorer {
     }
     result_.candidates.push_back(candidate_of(unit, sum));
     const std::vector<double> turns = turns_of(result_.candidates.back(), request(unit.request));
-    for (const int g : unit.groups) result_.turns[static_cast<size_t>(g)] = turns;
+    for (const int g : unit.groups) result_.turns[g] = turns;
     result_.units.push_back(std::move(unit));
   }
 
@@ -90,11 +90,11 @@ class Scorer {
     candidate.weight = 0;
     int blocks = 1;
     for (const int g : unit.groups) {
-      const Request& own = request(own_request_[static_cast<size_t>(g)]);
+      const Request& own = request(own_request_[g]);
       candidate.limits = stricter(candidate.limits, limits_of(own, size));
       blocks = std::lcm(blocks, own.metric_blocks);
       candidate.weight += weights_per_channel(graph_, group(g));
-      if (!shapes_.empty()) candidate.shape += shapes_[static_cast<size_t>(g)];
+      if (!shapes_.empty()) candidate.shape += shapes_[g];
     }
     if (size % blocks != 0) {
       throw errors::blocks_do_not_divide(group(unit.groups.front()).id, size, blocks);
@@ -114,7 +114,7 @@ class Scorer {
     const auto size = static_cast<double>(candidate.order.size());
     std::vector<double> turns(candidate.order.size());
     for (size_t i = 0; i < turns.size(); ++i) {
-      turns[static_cast<size_t>(candidate.order[i])] = static_cast<double>(i + 1) / size;
+      turns[candidate.order[i]] = static_cast<double>(i + 1) / size;
     }
     return turns;
   }

@@ -29,7 +29,7 @@ using Scores = std::vector<double>;
 /// A criterion of the user's own: what those of the table are.
 ///
 ///     Scores constant(const Graph&, const Group& group, const CriterionOptions&) {
-///       return Scores(static_cast<size_t>(group.size), 1.0);
+///       return Scores(group.size, 1.0);
 ///     }
 ///     prune(model, example, config, {.score = constant});
 using ScoreFunction =

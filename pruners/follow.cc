@@ -61,17 +61,13 @@ class Follower {
   }
 
  private:
-  const LayerSetting& setting_of(NodeId node) const {
-    return settings_.layers[static_cast<size_t>(node)];
-  }
+  const LayerSetting& setting_of(NodeId node) const { return settings_.layers[node]; }
   int request_of(NodeId node) const {
     const LayerSetting& setting = setting_of(node);
     if (setting.state != State::kPruned) return kNone;
-    return by_channel_[static_cast<size_t>(setting.request)] ? setting.request : kNone;
+    return by_channel_[setting.request] ? setting.request : kNone;
   }
-  const Request& request(NodeId node) const {
-    return settings_.requests[static_cast<size_t>(request_of(node))];
-  }
+  const Request& request(NodeId node) const { return settings_.requests[request_of(node)]; }
 
   /// Does the layer ask for channels that it makes, or (`in`) for those that it reads?
   bool asks(NodeId node, bool in) const {

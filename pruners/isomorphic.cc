@@ -69,14 +69,14 @@ Labels refined(const Graph& graph, const Labels& labels) {
 /// Nodes along which each group runs.
 std::vector<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
   std::vector<std::vector<NodeId>> nodes(coupling.groups.size());
-  for (int line = 0; line < coupling.lines(); ++line) {
+  for (const LineId line : coupling.lines()) {
     int last = kNone;  // channels of a group mostly lie side by side
     for (const ChannelId& channel : coupling.channels(line)) {
       if (channel.group == kNone || channel.group == last) continue;
       last = channel.group;
-      if (static_cast<size_t>(line) >= coupling.line_nodes.size()) continue;
-      const auto& named = coupling.line_nodes[static_cast<size_t>(line)];
-      auto& here = nodes[static_cast<size_t>(last)];
+      if (!coupling.line_nodes.has(line)) continue;
+      const auto& named = coupling.line_nodes[line];
+      auto& here = nodes[last];
       here.insert(here.end(), named.begin(), named.end());
     }
   }

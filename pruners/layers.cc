@@ -61,23 +61,23 @@ bool is_matrix(const Weight& weight) {
 
 Layers::Layers(const Graph& graph)
     : graph_(graph), constant_(graph.values.size()), is_layer_(graph.nodes.size()) {
-  for (size_t v = 0; v < graph.values.size(); ++v) {
+  for (const ValueId v : graph.values.ids()) {
     constant_[v] = graph.values[v].weight != kNone;
   }
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
     if (is_constant(node)) {
       for (ValueId output : node.outputs) {
-        if (output != kNone) constant_[static_cast<size_t>(output)] = true;
+        if (output != kNone) constant_[output] = true;
       }
     } else {
-      is_layer_[n] = !weights(static_cast<NodeId>(n)).empty();
+      is_layer_[n] = !weights(n).empty();
     }
   }
 }
 
 bool Layers::is_constant(const Node& node) const {
-  const auto is_known = [&](ValueId v) { return v == kNone || constant_[static_cast<size_t>(v)]; };
+  const auto is_known = [&](ValueId v) { return v == kNone || constant_[v]; };
   if (node.inputs.empty() || node.has_subgraph) return false;
   // Where a weight is taken apart may depend on sizes.
   if (node.op == "Split" || node.op == "Slice") return is_known(node.inputs.front());
@@ -99,7 +99,7 @@ std::vector<ValueId> Layers::weights(NodeId layer) const {
   std::vector<ValueId> found;
   std::set<ValueId> seen;
   for (size_t i = 0; i < open.size() && seen.size() < kMaxNodes; ++i) {
-    if (open[i] == kNone || !constant_[static_cast<size_t>(open[i])]) continue;
+    if (open[i] == kNone || !constant_[open[i]]) continue;
     if (!seen.insert(open[i]).second) continue;
     const Value& value = graph_.value(open[i]);
     if (value.weight != kNone) {
@@ -123,7 +123,7 @@ std::vector<NodeId> Layers::using_weight_of(NodeId reader) const {
       continue;
     }
     for (ValueId output : graph_.node(open[i]).outputs) {
-      if (output == kNone || !constant_[static_cast<size_t>(output)]) continue;
+      if (output == kNone || !constant_[output]) continue;
       for (const Use& use : graph_.value(output).uses) open.push_back(use.node);
     }
   }

@@ -16,7 +16,7 @@ class Layers {
  public:
   explicit Layers(const Graph& graph);
 
-  bool contains(NodeId node) const { return is_layer_[static_cast<size_t>(node)]; }
+  bool contains(NodeId node) const { return is_layer_[node]; }
 
   /// The weight matrices (rank ≥ 2) of a layer, as the model stores them.
   std::vector<ValueId> weights(NodeId layer) const;
@@ -29,8 +29,8 @@ class Layers {
   bool is_constant(const Node& node) const;
 
   const Graph& graph_;
-  std::vector<bool> constant_;  ///< per value: computed from weights alone
-  std::vector<bool> is_layer_;  ///< per node
+  IdVector<ValueId, bool> constant_;  ///< computed from weights alone
+  IdVector<NodeId, bool> is_layer_;
 };
 
 }  // namespace parsimony

@@ -20,7 +20,7 @@ std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& sett
   std::vector<TensorZeros> result;
   for (size_t i = 0; i < matrices.size(); ++i) {
     if (counts[i] > 0) result.push_back({matrices[i].weight->name, counts[i]});
-    if (graph.release) graph.release(*matrices[i].weight);
+    graph.source->release(*matrices[i].weight);
   }
   return result;
 }

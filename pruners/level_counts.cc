@@ -104,13 +104,13 @@ std::vector<int64_t> level_counts(const Settings& settings,
                                   const std::vector<LeveledMatrix>& matrices) {
   std::vector<int64_t> counts(matrices.size());
   for (const std::vector<int>& requests : shared_budgets(settings)) {
-    const Request& first = settings.requests[static_cast<size_t>(requests.front())];
+    const Request& first = settings.requests[requests.front()];
     std::vector<Share> shares;
     std::vector<size_t> places;
     for (size_t i = 0; i < matrices.size(); ++i) {
       const auto [weight, r] = matrices[i];
       if (std::find(requests.begin(), requests.end(), r) == requests.end()) continue;
-      const Request& request = settings.requests[static_cast<size_t>(r)];
+      const Request& request = settings.requests[r];
       const int64_t elements = weight->count();
       Share share{weight, bounds_of(request, elements), 0, false};
       share.count = share.bounds.within(request.threshold ? count_below(*weight, *request.threshold)

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/pruners/quantised.h"
 
@@ -46,17 +47,17 @@ std::vector<double> values_of(const Graph& graph, const Member& member, const We
   const HostTensor tensor = to_host(weight);
   const std::optional<Quantised> integers =
       member.node == kNone ? std::nullopt : quantised(graph, graph.node(member.node), weight);
-  std::vector<double> values(static_cast<size_t>(tensor.count()));
+  std::vector<double> values(tensor.count());
   for (int64_t i = 0; i < tensor.count(); ++i) {
-    double& x = values[static_cast<size_t>(i)];
+    double& x = values[i];
     x = tensor.number(i);
     if (std::isnan(x)) throw errors::nan_weight(weight.name, i);
     if (!integers) continue;
     const auto scales = static_cast<int64_t>(integers->scale.size());
-    const auto k = static_cast<size_t>(i / integers->inner % scales);
+    const size_t k = i / integers->inner % scales;
     x = (x - integers->zero_point[k]) * integers->scale[k];
   }
-  if (graph.release) graph.release(weight);
+  graph.source->release(weight);
   return values;
 }
 
@@ -76,8 +77,8 @@ Eigen::MatrixXd slices_of(const Graph& graph, const Member& member) {
   int64_t outer = 1;
   int64_t inner = 1;
   for (int i = 0; i < static_cast<int>(weight.dims.size()); ++i) {
-    if (i < member.axis) outer *= weight.dims[static_cast<size_t>(i)];
-    if (i > member.axis) inner *= weight.dims[static_cast<size_t>(i)];
+    if (i < member.axis) outer *= weight.dims[i];
+    if (i > member.axis) inner *= weight.dims[i];
   }
   const auto channels = static_cast<int>(member.offsets.size()) - 1;
   size_t widest = 0;
@@ -89,7 +90,7 @@ Eigen::MatrixXd slices_of(const Graph& graph, const Member& member) {
     for (const int64_t index : member.of(c)) {
       for (int64_t o = 0; o < outer; ++o) {
         for (int64_t i = 0; i < inner; ++i) {
-          result(c, column++) = values[static_cast<size_t>((o * member.size + index) * inner + i)];
+          result(c, column++) = values[(o * member.size + index) * inner + i];
         }
       }
     }

@@ -24,7 +24,7 @@ Layout layout_of(const Shape& dims, int axis) {
   Layout layout;
   for (int i = 0; i < static_cast<int>(dims.size()); ++i) {
     int64_t& part = i < axis ? layout.outer : i == axis ? layout.size : layout.inner;
-    part *= dims[static_cast<size_t>(i)];
+    part *= dims[i];
   }
   return layout;
 }
@@ -46,7 +46,7 @@ class Elements {
     int64_t i = begin;
     for (; i + kLanes <= begin + count; i += kLanes) {
       for (int lane = 0; lane < kLanes; ++lane) {
-        lanes[static_cast<size_t>(lane)] += at(i + lane);
+        lanes[lane] += at(i + lane);
       }
     }
     double total = 0;
@@ -80,12 +80,11 @@ class Elements {
 
 template <typename View>
 std::vector<double> reduce(const View& view, const Layout& layout, const Window& window) {
-  std::vector<double> sums(static_cast<size_t>(window.end - window.begin));
+  std::vector<double> sums(window.end - window.begin);
   if (layout.outer == 1 || layout.inner >= kShortRun) {
     for (int64_t o = 0; o < layout.outer; ++o) {
       for (int64_t i = window.begin; i < window.end; ++i) {
-        sums[static_cast<size_t>(i - window.begin)] +=
-            view.sum((o * layout.size + i) * layout.inner, layout.inner);
+        sums[i - window.begin] += view.sum((o * layout.size + i) * layout.inner, layout.inner);
       }
     }
     return sums;
@@ -98,7 +97,7 @@ std::vector<double> reduce(const View& view, const Layout& layout, const Window&
     view.add_columns(window.begin * layout.inner + first, layout.outer, layout.size * layout.inner,
                      count, tile.data());
     for (int64_t j = 0; j < count; ++j) {
-      sums[static_cast<size_t>((first + j) / layout.inner)] += tile[static_cast<size_t>(j)];
+      sums[(first + j) / layout.inner] += tile[j];
     }
   }
   return sums;
@@ -140,17 +139,17 @@ void add_member(const Graph& graph, const Member& member, Power power, Scores& s
   const Weight& weight = graph.weight(graph.value(member.value).weight);
   const std::optional<Quantised> integers =
       member.node == kNone ? std::nullopt : quantised(graph, graph.node(member.node), weight);
-  std::vector<double> sums(static_cast<size_t>(member.size));
+  std::vector<double> sums(member.size);
   for (const Window& window : windows_of(member)) {
     const std::vector<double> part = integers ? slice_norms(weight, window, power, *integers)
                                               : slice_norms(weight, window, power);
     std::copy(part.begin(), part.end(), sums.begin() + window.begin);
   }
   for (size_t c = 0; c < scores.size(); ++c) {
-    for (int64_t i : member.of(static_cast<int>(c))) scores[c] += sums[static_cast<size_t>(i)];
+    for (int64_t i : member.of(static_cast<int>(c))) scores[c] += sums[i];
     if (std::isnan(scores[c])) reject_nan(weight);
   }
-  if (graph.release) graph.release(weight);
+  graph.source->release(weight);
 }
 
 }  // namespace
@@ -166,22 +165,22 @@ std::vector<double> slice_norms(const Weight& weight, const Window& window, Powe
                                 const Quantised& quantised) {
   const Layout layout = layout_of(weight.dims, window.axis);
   const auto scales = static_cast<int64_t>(quantised.scale.size());
-  std::vector<double> sums(static_cast<size_t>(window.end - window.begin));
+  std::vector<double> sums(window.end - window.begin);
   for (int64_t o = 0; o < layout.outer; ++o) {
     const int64_t first = (o * layout.size + window.begin) * layout.inner;
     const int64_t last = (o * layout.size + window.end) * layout.inner;
     for (int64_t i = first; i < last; ++i) {
-      const auto k = static_cast<size_t>(i / quantised.inner % scales);
+      const size_t k = i / quantised.inner % scales;
       const double x =
           std::fabs((signed_value(weight, i) - quantised.zero_point[k]) * quantised.scale[k]);
-      sums[static_cast<size_t>((i - first) / layout.inner)] += power == Power::kOne ? x : x * x;
+      sums[(i - first) / layout.inner] += power == Power::kOne ? x : x * x;
     }
   }
   return sums;
 }
 
 Scores sum_members(const Graph& graph, const Group& group, Power power, Which which) {
-  Scores scores(static_cast<size_t>(group.size));
+  Scores scores(group.size);
   for (const Member* member : members_of(graph, group, which)) {
     add_member(graph, *member, power, scores);
   }

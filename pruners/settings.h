@@ -55,9 +55,9 @@ struct LayerSetting {
 
 struct Settings {
   std::vector<Request> requests;
-  std::vector<LayerSetting> layers;  ///< per node of the graph; see Layers for which are layers
-  std::vector<std::string> notes;    ///< what was ignored, and why
-  bool exact_only = false;           ///< groups that mix stay whole
+  IdVector<NodeId, LayerSetting> layers;  ///< see Layers for which nodes are layers
+  std::vector<std::string> notes;         ///< what was ignored, and why
+  bool exact_only = false;                ///< groups that mix stay whole
 };
 
 /// Requests that share a budget, each once, in order of the first: those of one global group, and

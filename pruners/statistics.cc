@@ -9,7 +9,7 @@ namespace parsimony {
 std::span<const double> Statistics::of(Measure measure, const Group& group) const {
   const auto found = channels.find(measure);
   const auto at = std::find(groups.begin(), groups.end(), group.id);
-  const auto index = static_cast<size_t>(at - groups.begin());
+  const size_t index = at - groups.begin();
   if (found == channels.end() || index >= found->second.size()) return {};
   return found->second[index];
 }
@@ -18,7 +18,7 @@ Needs needs_of(const Settings& settings) {
   Needs needs;
   for (const LayerSetting& layer : settings.layers) {
     if (layer.state != LayerSetting::State::kPruned || layer.request == kNone) continue;
-    const Request& request = settings.requests[static_cast<size_t>(layer.request)];
+    const Request& request = settings.requests[layer.request];
     const Criterion& criterion = find_criterion(request.criterion);
     if (!criterion.measure) continue;
     needs.channels.insert(*criterion.measure);

@@ -70,9 +70,9 @@ class Tier {
 
  private:
   const Request* request_of(NodeId node) const {
-    const LayerSetting& setting = settings_.layers[static_cast<size_t>(node)];
+    const LayerSetting& setting = settings_.layers[node];
     if (setting.state != LayerSetting::State::kPruned) return nullptr;
-    return &settings_.requests[static_cast<size_t>(setting.request)];
+    return &settings_.requests[setting.request];
   }
 
   void unite(NodeId first, NodeId second) {
@@ -89,8 +89,7 @@ class Tier {
 
   void unite_dependent() {
     std::map<std::string, NodeId> first;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const auto node = static_cast<NodeId>(n);
+    for (const NodeId node : graph_.nodes.ids()) {
       const Request* request = layers_.contains(node) ? request_of(node) : nullptr;
       if (request == nullptr || request->dependency_group.empty()) continue;
       const auto [place, fresh] = first.try_emplace(request->dependency_group, node);
@@ -99,8 +98,7 @@ class Tier {
   }
 
   void unite_aligned() {
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const auto node = static_cast<NodeId>(n);
+    for (const NodeId node : graph_.nodes.ids()) {
       const Request* request = layers_.contains(node) ? request_of(node) : nullptr;
       if (request == nullptr || request->aligned_with == kNone) continue;
       if (request->aligned_with != node) unite(request->aligned_with, node);
@@ -108,14 +106,13 @@ class Tier {
   }
 
   const Request& followed_by(int group) const {
-    return settings_.requests[static_cast<size_t>(followed_.request[static_cast<size_t>(group)])];
+    return settings_.requests[followed_.request[group]];
   }
 
   /// False if the unit stays whole.
   bool complete(Unit& unit) {
-    const auto whole = std::find_if(unit.groups.begin(), unit.groups.end(), [&](int g) {
-      return followed_.request[static_cast<size_t>(g)] == kNone;
-    });
+    const auto whole = std::find_if(unit.groups.begin(), unit.groups.end(),
+                                    [&](int g) { return followed_.request[g] == kNone; });
     if (whole != unit.groups.end()) return leave_whole(unit, *whole);
     for (const int g : unit.groups) {
       if (followed_by(g).aligned_with == kNone) unit.scored.push_back(g);
@@ -123,21 +120,20 @@ class Tier {
     if (unit.scored.empty()) return leave_whole(unit, kNone);
     const auto careful = [&](int a, int b) { return followed_by(a).ratio < followed_by(b).ratio; };
     const int least = *std::min_element(unit.scored.begin(), unit.scored.end(), careful);
-    unit.request = followed_.request[static_cast<size_t>(least)];
-    for (const int g : unit.groups) followed_.request[static_cast<size_t>(g)] = unit.request;
+    unit.request = followed_.request[least];
+    for (const int g : unit.groups) followed_.request[g] = unit.request;
     return true;
   }
 
   bool leave_whole(const Unit& unit, int because) {
     for (const int g : unit.groups) {
-      int& request = followed_.request[static_cast<size_t>(g)];
+      int& request = followed_.request[g];
       if (request == kNone) continue;
       request = kNone;
       const std::string why = because == kNone
                                   ? "it follows layers that follow it"
                                   : "it is to lose the same channels as group " +
-                                        coupling_.groups[static_cast<size_t>(because)].id +
-                                        ", which stays whole";
+                                        coupling_.groups[because].id + ", which stays whole";
       followed_.compromises.push_back({g, why + ": the group stays whole"});
     }
     return false;

@@ -8,7 +8,7 @@ namespace parsimony {
 std::vector<double> score_shares(const Candidate& candidate) {
   std::vector<double> sums = {0};
   for (auto it = candidate.order.rbegin(); it != candidate.order.rend(); ++it) {
-    sums.push_back(sums.back() + candidate.score[static_cast<size_t>(*it)]);
+    sums.push_back(sums.back() + candidate.score[*it]);
   }
   const double all = sums.back();
   for (size_t k = 0; k < sums.size(); ++k) {
@@ -41,10 +41,8 @@ double log_share(double share) {
 std::vector<double> worth_scores(const Candidate& candidate, std::span<const double> shares,
                                  double cost) {
   const int size = candidate.limits.size;
-  const auto loss = [&](int removed) {
-    return -log_share(shares[static_cast<size_t>(size - removed)]);
-  };
-  std::vector<double> scores(static_cast<size_t>(size));
+  const auto loss = [&](int removed) { return -log_share(shares[size - removed]); };
+  std::vector<double> scores(size);
   for (int at = 0; at < size;) {
     int next = at + 1;
     double slope = loss(next) - loss(at);
@@ -55,7 +53,7 @@ std::vector<double> worth_scores(const Candidate& candidate, std::span<const dou
       next = further;
     }
     for (; at < next; ++at) {
-      scores[static_cast<size_t>(candidate.order[static_cast<size_t>(at)])] = slope / cost;
+      scores[candidate.order[at]] = slope / cost;
     }
   }
   return scores;
@@ -64,7 +62,7 @@ std::vector<double> worth_scores(const Candidate& candidate, std::span<const dou
 void keep_best(const Candidate& candidate, int width, std::vector<uint8_t>& keep) {
   const int removed = candidate.limits.size - width;
   for (int i = 0; i < candidate.limits.size; ++i) {
-    keep[static_cast<size_t>(candidate.order[static_cast<size_t>(i)])] = i < removed ? 0 : 1;
+    keep[candidate.order[i]] = i < removed ? 0 : 1;
   }
 }
 

@@ -68,16 +68,14 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 std::string shape_of(const Facts& facts, ValueId value) {
-  const auto& shape = facts.shapes[static_cast<size_t>(value)];
+  const auto& shape = facts.shapes[value];
   return shape ? to_string(*shape) : std::string();
 }
 
-bool is_computed(const Facts& facts, ValueId value) {
-  return facts.computed[static_cast<size_t>(value)];
-}
+bool is_computed(const Facts& facts, ValueId value) { return facts.computed[value]; }
 
 void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
-               const LineGroups& groups, size_t n, std::string& out) {
+               const LineGroups& groups, NodeId n, std::string& out) {
   const Node& node = graph.nodes[n];
   ValueId first = kNone;
   for (const ValueId v : node.outputs) {
@@ -85,7 +83,7 @@ void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
   }
   if (first != kNone && is_computed(facts, first)) return;
   const std::vector<int> here = groups.of_outputs(node);
-  out += "  n" + std::to_string(n) + " [label=" +
+  out += "  n" + std::to_string(n.number()) + " [label=" +
          quoted_lines({label_of(graph, node), node.op,
                        first == kNone ? std::string() : shape_of(facts, first),
                        joined(ids_of(coupling, here))}) +
@@ -93,15 +91,16 @@ void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
   for (const ValueId v : node.inputs) {
     if (v == kNone || is_computed(facts, v)) continue;
     const Value& value = graph.value(v);
-    const std::string to = " -> n" + std::to_string(n) + ";\n";
-    if (value.producer != kNone) out += "  n" + std::to_string(value.producer) + to;
-    if (value.is_input) out += "  v" + std::to_string(v) + to;
+    const std::string to = " -> n" + std::to_string(n.number()) + ";\n";
+    if (value.producer != kNone) out += "  n" + std::to_string(value.producer.number()) + to;
+    if (value.is_input) out += "  v" + std::to_string(v.number()) + to;
   }
-  for (const int b : node.bodies) {  // what runs inside leads to the node
-    for (const ValueId v : graph.bodies[static_cast<size_t>(b)].outputs) {
+  for (const BodyId b : node.bodies) {  // what runs inside leads to the node
+    for (const ValueId v : graph.bodies[b].outputs) {
       const NodeId producer = graph.value(v).producer;
       if (producer == kNone || is_computed(facts, v)) continue;
-      out += "  n" + std::to_string(producer) + " -> n" + std::to_string(n) + " [style=dashed];\n";
+      out += "  n" + std::to_string(producer.number()) + " -> n" + std::to_string(n.number()) +
+             " [style=dashed];\n";
     }
   }
 }
@@ -112,17 +111,18 @@ std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupl
   const LineGroups groups(coupling);
   std::string out = "digraph network {\n  node [shape=box, fontname=\"sans-serif\"];\n";
   const auto draw_end = [&](ValueId v) {
-    out += "  v" + std::to_string(v) +
+    out += "  v" + std::to_string(v.number()) +
            " [shape=ellipse, label=" + quoted_lines({graph.value(v).name, shape_of(facts, v)}) +
            "];\n";
   };
   for (const ValueId v : graph.inputs) draw_end(v);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) draw_node(graph, facts, coupling, groups, n, out);
+  for (const NodeId n : graph.nodes.ids()) draw_node(graph, facts, coupling, groups, n, out);
   for (const ValueId v : graph.outputs) {
     const Value& value = graph.value(v);
     if (value.producer == kNone || is_computed(facts, v)) continue;
     if (!value.is_input) draw_end(v);
-    out += "  n" + std::to_string(value.producer) + " -> v" + std::to_string(v) + ";\n";
+    out += "  n" + std::to_string(value.producer.number()) + " -> v" + std::to_string(v.number()) +
+           ";\n";
   }
   return out + "}\n";
 }

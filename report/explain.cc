@@ -6,7 +6,7 @@
 #include "parsimony/report/errors.h"
 #include "parsimony/report/groups_impl.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/scales_impl.h"
+#include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {
@@ -33,10 +33,10 @@ ConfigError unknown_node(const Graph& graph, const std::string& name) {
 
 std::set<NodeId> find_nodes(const Graph& graph, const std::string& name) {
   std::set<NodeId> found;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
     if (node.name == name || key_of(graph, node) == name || reads(graph, node, name)) {
-      found.insert(static_cast<NodeId>(n));
+      found.insert(n);
     }
   }
   if (found.empty()) throw unknown_node(graph, name);
@@ -87,7 +87,7 @@ ObstacleRow row_of(const Graph& graph, const Obstacle& obstacle) {
   const Weight& weight = weight_of(graph, obstacle.value);
   return {weight.name,
           obstacle.dim,
-          weight.dims[static_cast<size_t>(obstacle.dim)],
+          weight.dims[obstacle.dim],
           obstacle.pinned,
           obstacle.node == kNone ? std::string() : label_of(graph, graph.node(obstacle.node)),
           obstacle.reason};

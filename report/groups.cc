@@ -14,9 +14,9 @@ void sort_unique(std::vector<Item>& items) {
 }  // namespace
 
 LineGroups::LineGroups(const Coupling& coupling) : coupling_(coupling) {
-  groups_.resize(static_cast<size_t>(coupling.lines()));
-  for (int line = 0; line < coupling.lines(); ++line) {
-    auto& here = groups_[static_cast<size_t>(line)];
+  groups_.resize(coupling.lines().size());
+  for (const LineId line : coupling.lines()) {
+    auto& here = groups_[line];
     for (const ChannelId& channel : coupling.channels(line)) {
       // Channels of one group lie together, or alternate with those of a few others.
       if (channel.group == kNone || (!here.empty() && here.back() == channel.group)) continue;
@@ -29,9 +29,9 @@ LineGroups::LineGroups(const Coupling& coupling) : coupling_(coupling) {
 
 void LineGroups::add(ValueId value, std::vector<int>& groups) const {
   if (value == kNone) return;
-  for (const int line : coupling_.value_lines[static_cast<size_t>(value)]) {
+  for (const LineId line : coupling_.value_lines[value]) {
     if (line == kNone) continue;
-    const auto& here = groups_[static_cast<size_t>(line)];
+    const auto& here = groups_[line];
     groups.insert(groups.end(), here.begin(), here.end());
   }
 }
@@ -61,9 +61,9 @@ std::vector<int> LineGroups::of_outputs(const Node& node) const {
 
 std::vector<std::vector<NodeId>> LineGroups::ties() const {
   std::vector<std::vector<NodeId>> ties(coupling_.groups.size());
-  for (size_t line = 0; line < groups_.size(); ++line) {
+  for (const LineId line : groups_.ids()) {
     for (const int group : groups_[line]) {
-      auto& nodes = ties[static_cast<size_t>(group)];
+      auto& nodes = ties[group];
       const auto& named = coupling_.line_nodes[line];
       nodes.insert(nodes.end(), named.begin(), named.end());
     }
@@ -74,7 +74,7 @@ std::vector<std::vector<NodeId>> LineGroups::ties() const {
 
 std::vector<std::string> ids_of(const Coupling& coupling, const std::vector<int>& groups) {
   std::vector<std::string> ids;
-  for (const int group : groups) ids.push_back(coupling.groups[static_cast<size_t>(group)].id);
+  for (const int group : groups) ids.push_back(coupling.groups[group].id);
   return ids;
 }
 

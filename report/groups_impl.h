@@ -26,7 +26,7 @@ class LineGroups {
   void add(ValueId value, std::vector<int>& groups) const;
 
   const Coupling& coupling_;
-  std::vector<std::vector<int>> groups_;  // per line
+  IdVector<LineId, std::vector<int>> groups_;
 };
 
 /// "g0", "g3"

@@ -17,7 +17,8 @@ std::string shape_text(const std::optional<Shape>& shape) {
 
 /// Adds the weights that the node reads, and to its parameters those of them that are still to
 /// count.
-void add_weights(const Graph& graph, const Node& node, std::vector<bool>& to_count, NodeRow& row) {
+void add_weights(const Graph& graph, const Node& node, IdVector<WeightId, bool>& to_count,
+                 NodeRow& row) {
   for (const ValueId v : node.inputs) {
     if (v == kNone || graph.value(v).weight == kNone) continue;
     const WeightId id = graph.value(v).weight;
@@ -25,16 +26,15 @@ void add_weights(const Graph& graph, const Node& node, std::vector<bool>& to_cou
     if (is_floating(weight.dtype) || size_of(weight.dtype) == 1) {
       row.weights.emplace_back(weight.name, weight.dims);
     }
-    if (!to_count[static_cast<size_t>(id)]) continue;
-    to_count[static_cast<size_t>(id)] = false;
+    if (!to_count[id]) continue;
+    to_count[id] = false;
     row.params += weight.count();
   }
 }
 
 bool is_shape_arithmetic(const Facts& facts, const Node& node) {
-  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-    return v == kNone || facts.computed[static_cast<size_t>(v)];
-  });
+  return std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId v) { return v == kNone || facts.computed[v]; });
 }
 
 /// "[64, 3, 7, 7] +2": the largest weight and how many more there are.
@@ -75,8 +75,7 @@ std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const P
     const auto& declared = graph.value(v).declared;
     const bool open = !declared || std::any_of(declared->begin(), declared->end(),
                                                [](int64_t d) { return d < 0; });
-    rows.push_back({graph.value(v).name, facts.shapes[static_cast<size_t>(v)],
-                    open && i >= probe.inputs.size()});
+    rows.push_back({graph.value(v).name, facts.shapes[v], open && i >= probe.inputs.size()});
   }
   return rows;
 }
@@ -114,15 +113,15 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
   Inspection result;
   result.inputs = input_rows(graph, facts, probe);
   const LineGroups groups(coupling);
-  const std::vector<bool> is_parameter = parameters(graph);
-  std::vector<bool> to_count = is_parameter;
+  const IdVector<WeightId, bool> is_parameter = parameters(graph);
+  IdVector<WeightId, bool> to_count = is_parameter;
   for (const Node& node : graph.nodes) {
     NodeRow row;
     row.node = label_of(graph, node);
     row.op = node.op;
     add_weights(graph, node, to_count, row);
     for (const ValueId v : node.outputs) {
-      if (v != kNone) row.outputs.push_back(facts.shapes[static_cast<size_t>(v)]);
+      if (v != kNone) row.outputs.push_back(facts.shapes[v]);
     }
     row.macs = macs(NodeView(graph, node, facts));
     row.groups_in = ids_of(coupling, groups.of_inputs(graph, node));
@@ -131,7 +130,7 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
     result.macs += row.macs;
     result.nodes.push_back(std::move(row));
   }
-  for (size_t w = 0; w < graph.weights.size(); ++w) {
+  for (const WeightId w : graph.weights.ids()) {
     if (is_parameter[w]) result.params += graph.weights[w].count();
   }
   result.uncounted = uncounted(graph, facts);

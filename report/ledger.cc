@@ -114,7 +114,7 @@ class LockedFile {
       const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(written));
+      bytes.remove_prefix(written);
     }
     return fsync(descriptor_) == 0;
   }

@@ -5,7 +5,7 @@
 
 #include "parsimony/report/errors.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/phases_impl.h"
+#include "parsimony/report/parts_impl.h"
 
 namespace parsimony {
 namespace {

@@ -6,10 +6,9 @@
 #include <ctime>
 #include <map>
 
-#include "parsimony/report/depth.h"
-#include "parsimony/report/depth_impl.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/scales_impl.h"
+#include "parsimony/report/parts_impl.h"
+#include "parsimony/report/speedup.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "parsimony/report/scales_impl.h"
+#include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {
@@ -33,7 +33,7 @@ ScaleRow row_of(const Graph& graph, const Coupling& coupling, const Scale& scale
   row.encodes = formula(scale, scale.size);
   row.size = scale.size;
   for (const int g : scale.groups) {
-    row.groups.push_back(coupling.groups[static_cast<size_t>(g)].id);
+    row.groups.push_back(coupling.groups[g].id);
   }
   return row;
 }

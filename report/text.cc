@@ -17,9 +17,8 @@ std::string formatted(const char* format, double number) {
 
 /// Characters, not bytes: a minus sign has three of these.
 size_t width_of(std::string_view cell) {
-  return static_cast<size_t>(std::count_if(cell.begin(), cell.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
+  return std::count_if(cell.begin(), cell.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
 }  // namespace

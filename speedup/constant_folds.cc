@@ -29,7 +29,7 @@ void store(double number, std::byte* to) {
 class Elements {
  public:
   explicit Elements(const Weight& weight) : dims(weight.dims), dtype(weight.dtype) {
-    const auto width = static_cast<size_t>(size_of(dtype));
+    const size_t width = size_of(dtype);
     bytes.resize(static_cast<size_t>(weight.count()) * width);
     for (size_t i = 0; i * width < bytes.size(); ++i) {
       std::memcpy(&bytes[i * width], weight.data + static_cast<int64_t>(i) * weight.stride, width);
@@ -37,7 +37,7 @@ class Elements {
   }
 
   void zero(const std::vector<uint8_t>& keep) {
-    const auto width = static_cast<size_t>(size_of(dtype));
+    const size_t width = size_of(dtype);
     for (size_t i = 0; i < keep.size(); ++i) {
       if (keep[i] == 0)
         std::fill_n(bytes.begin() + static_cast<int64_t>(i * width), width, std::byte{0});
@@ -45,7 +45,7 @@ class Elements {
   }
 
   double get(int64_t i) const {
-    const std::byte* at = &bytes[static_cast<size_t>(i * size_of(dtype))];
+    const std::byte* at = &bytes[i * size_of(dtype)];
     switch (dtype) {
       case DType::kFloat64:
         return load<double>(at);
@@ -59,7 +59,7 @@ class Elements {
   }
 
   void set(int64_t i, double value) {
-    std::byte* at = &bytes[static_cast<size_t>(i * size_of(dtype))];
+    std::byte* at = &bytes[i * size_of(dtype)];
     switch (dtype) {
       case DType::kFloat64:
         return store<double>(value, at);
@@ -84,7 +84,7 @@ void across(const Shape& dims, int axis, const Visit& visit) {
   int64_t outer = 1;
   int64_t inner = 1;
   for (int d = 0; d < static_cast<int>(dims.size()); ++d) {
-    (d < axis ? outer : inner) *= d == axis ? 1 : dims[static_cast<size_t>(d)];
+    (d < axis ? outer : inner) *= d == axis ? 1 : dims[d];
   }
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) visit(o, i, inner);
@@ -96,8 +96,8 @@ class Folder {
  public:
   Folder(const Graph& graph, const Coupling& coupling, const AxisMasks& channels)
       : graph_(graph), coupling_(coupling), channels_(channels) {
-    for (size_t w = 0; w < graph.weights.size(); ++w) {
-      ids_.emplace(graph.weights[w].name, static_cast<WeightId>(w));
+    for (const WeightId w : graph.weights.ids()) {
+      ids_.emplace(graph.weights[w].name, w);
     }
   }
 
@@ -149,23 +149,23 @@ class Folder {
   void into_bias(const Exit& exit, const std::vector<double>& constants) {
     const Elements& weight = current(graph_.value(exit.weight).weight);
     const int out = 1 - exit.axis;  // of a convolution's kernel and of a matrix
-    const int64_t size = weight.dims[static_cast<size_t>(exit.axis)];
-    const int64_t outputs = weight.dims[static_cast<size_t>(out)];
+    const int64_t size = weight.dims[exit.axis];
+    const int64_t outputs = weight.dims[out];
     const int64_t parts = static_cast<int64_t>(constants.size()) / size;  // groups of a convolution
-    std::vector<double> sums(static_cast<size_t>(outputs), 0);
+    std::vector<double> sums(outputs, 0);
     across(weight.dims, exit.axis, [&](int64_t outer, int64_t i, int64_t inner) {
       const int64_t o = exit.axis == 1 ? outer : i;
       const int64_t first = o / (outputs / parts) * size;
       for (int64_t j = 0; j < size; ++j) {
-        const double constant = constants[static_cast<size_t>(first + j)];
+        const double constant = constants[first + j];
         if (constant == 0) continue;
-        sums[static_cast<size_t>(o)] += constant * weight.get((outer * size + j) * inner + i);
+        sums[o] += constant * weight.get((outer * size + j) * inner + i);
       }
     });
     Elements& bias = elements(graph_.value(exit.bias).weight,
                               "takes the constants of removed channels at " + at(exit));
     for (int64_t o = 0; o < outputs; ++o) {
-      const double sum = exit.bias_scale * sums[static_cast<size_t>(o)];
+      const double sum = exit.bias_scale * sums[o];
       if (sum != 0) bias.set(o, bias.get(o) + sum);
     }
   }
@@ -176,12 +176,12 @@ class Folder {
         elements(graph_.value(sum.exit.weight).weight,
                  "channel " + std::to_string(sum.carrier) +
                      " carries the constants of removed channels at " + at(sum.exit));
-    const int64_t size = weight.dims[static_cast<size_t>(sum.exit.axis)];
-    const double carried = sum.constants[static_cast<size_t>(sum.carrier)];
+    const int64_t size = weight.dims[sum.exit.axis];
+    const double carried = sum.constants[sum.carrier];
     across(weight.dims, sum.exit.axis, [&](int64_t outer, int64_t i, int64_t inner) {
       double total = 0;
       for (int64_t j = 0; j < size; ++j) {
-        const double constant = constants[static_cast<size_t>(j)];
+        const double constant = constants[j];
         if (constant != 0) total += constant * weight.get((outer * size + j) * inner + i);
       }
       if (total == 0) return;
@@ -211,7 +211,7 @@ std::vector<AxisKeep> cuts_of(const Plan& plan, const std::string& tensor) {
 
 std::vector<std::byte> cut(const std::vector<std::byte>& bytes, const Shape& dims, int64_t width,
                            const std::vector<AxisKeep>& axes) {
-  std::vector<std::byte> result(static_cast<size_t>(element_count(sliced(dims, axes)) * width));
+  std::vector<std::byte> result(element_count(sliced(dims, axes)) * width);
   slice(bytes.data(), dims, width, axes, result.data());
   return result;
 }

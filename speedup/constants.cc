@@ -97,7 +97,7 @@ class Decision {
   std::vector<std::string> notes() const {
     std::vector<std::string> result;
     for (const auto& [key, count] : blocked_) {
-      const Group& group = coupling_.groups[static_cast<size_t>(key.first)];
+      const Group& group = coupling_.groups[key.first];
       result.push_back("group " + group.id + ": " + std::to_string(count) +
                        (count == 1 ? " channel stays" : " channels stay") +
                        ", zero in the weights: " + key.second);
@@ -109,8 +109,8 @@ class Decision {
   Content at(const Exit& exit, size_t j) const { return content(exit.value, exit.dim, j); }
 
   Content content(ValueId value, int dim, size_t j) const {
-    const auto& dims = contents_[static_cast<size_t>(value)];
-    return dims.empty() ? Content::kVaries : dims[static_cast<size_t>(dim)][j];
+    const auto& dims = contents_[value];
+    return dims.empty() ? Content::kVaries : dims[dim][j];
   }
 
   const std::string& label(const Exit& exit) const {
@@ -122,7 +122,7 @@ class Decision {
     if (at(exit, j) == Content::kZero) return true;
     if (exit.weight != kNone) {
       const Shape& dims = graph_.weight(graph_.value(exit.weight).weight).dims;
-      const auto i = static_cast<size_t>(exit.weight_index(static_cast<int64_t>(j), dims));
+      const size_t i = exit.weight_index(static_cast<int64_t>(j), dims);
       return content(exit.weight, exit.axis, i) == Content::kZero;
     }
     return std::any_of(exit.partners.begin(), exit.partners.end(), [&](const auto& partner) {
@@ -141,7 +141,7 @@ class Decision {
   template <typename Visit>
   void each_candidate(const Exit& exit, const Visit& visit) const {
     each(exit, [&](size_t j, ChannelId channel) {
-      if (candidate_[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)]) {
+      if (candidate_[channel.group][channel.channel]) {
         visit(j, channel);
       }
     });
@@ -153,18 +153,18 @@ class Decision {
     std::vector<uint8_t> ends(coupling_.groups.size(), 0);
     for (const Exit& exit : exits_) {
       each(exit, [&](size_t j, ChannelId channel) {
-        ends[static_cast<size_t>(channel.group)] = 1;
+        ends[channel.group] = 1;
         if (!stopped(exit, j) || at(exit, j) == Content::kZero) {
-          leads_on[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)] = 1;
+          leads_on[channel.group][channel.channel] = 1;
         }
       });
     }
     for (size_t g = 0; g < coupling_.groups.size(); ++g) {
       const Group& group = coupling_.groups[g];
       for (int c = 0; c < group.size; ++c) {
-        const bool nowhere = ends[g] != 0 && leads_on[g][static_cast<size_t>(c)] == 0;
+        const bool nowhere = ends[g] != 0 && leads_on[g][c] == 0;
         if (!nowhere && !is_masked(group, c)) continue;
-        candidate_[g][static_cast<size_t>(c)] = 1;
+        candidate_[g][c] = 1;
         if (group.mixes) {
           block({static_cast<int>(g), c},
                 "what remains depends on how many there are at " + group.mixes_at);
@@ -178,7 +178,7 @@ class Decision {
       if (member.role != Role::kOut) return false;
       const auto indices = member.of(channel);
       return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](int64_t i) {
-        return content(member.value, member.axis, static_cast<size_t>(i)) == Content::kZero;
+        return content(member.value, member.axis, i) == Content::kZero;
       });
     });
   }
@@ -193,8 +193,7 @@ class Decision {
   }
 
   void block(ChannelId channel, const std::string& reason) {
-    auto& flag =
-        candidate_[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)];
+    auto& flag = candidate_[channel.group][channel.channel];
     if (flag == 0) return;
     flag = 0;
     ++blocked_[{channel.group, reason}];
@@ -225,18 +224,17 @@ class Carriers {
       const double size = std::abs(sum.constants[j]);
       if (size == 0) continue;
       int64_t& best = channels_.keeps(line[j]) ? kept : removed;
-      if (best == kNone || size > std::abs(sum.constants[static_cast<size_t>(best)])) {
+      if (best == kNone || size > std::abs(sum.constants[best])) {
         best = static_cast<int64_t>(j);
       }
       if (!channels_.keeps(line[j])) largest = std::max(largest, size);
     }
     if (removed == kNone) return;
-    const bool fair = kept != kNone &&
-                      std::abs(sum.constants[static_cast<size_t>(kept)]) >= kFairCarrier * largest;
+    const bool fair = kept != kNone && std::abs(sum.constants[kept]) >= kFairCarrier * largest;
     sum.carrier = fair ? kept : removed;
     if (fair) return;
-    const ChannelId channel = line[static_cast<size_t>(removed)];
-    channels_.keep[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)] = 1;
+    const ChannelId channel = line[removed];
+    channels_.keep[channel.group][channel.channel] = 1;
     ++count;
   }
 

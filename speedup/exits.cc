@@ -12,13 +12,13 @@ class Finder {
       : graph_(graph), facts_(facts), coupling_(coupling), readers_(graph.weights.size(), 0) {
     for (const Value& value : graph.values) {
       if (value.weight == kNone) continue;
-      auto& readers = readers_[static_cast<size_t>(value.weight)];
+      auto& readers = readers_[value.weight];
       readers += static_cast<int>(value.uses.size()) + (value.is_output || value.captured ? 1 : 0);
     }
   }
 
   std::vector<Exit> run() {
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) visit(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) visit(n);
     return std::move(exits_);
   }
 
@@ -48,13 +48,12 @@ class Finder {
   }
 
   bool all_computed(const Node& node) const {
-    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-      return v == kNone || facts_.computed[static_cast<size_t>(v)];
-    });
+    return std::all_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId v) { return v == kNone || facts_.computed[v]; });
   }
 
-  int channel_line(const Term& term) const {
-    const int line = coupling_.line_of(term.value, term.dim);
+  LineId channel_line(const Term& term) const {
+    const LineId line = coupling_.line_of(term.value, term.dim);
     if (line == kNone) return kNone;
     const auto channels = coupling_.channels(line);
     const bool any = std::any_of(channels.begin(), channels.end(),
@@ -65,7 +64,7 @@ class Finder {
   void sum(const NodeView& view, NodeId id, const std::vector<Term>& terms, bool product) {
     for (const Term& term : terms) {
       if (graph_.value(term.value).weight != kNone) continue;
-      const int line = channel_line(term);
+      const LineId line = channel_line(term);
       if (line == kNone) continue;
       Exit exit{id, term.value, term.dim, line, {}};
       for (const Term& other : terms) {
@@ -100,7 +99,7 @@ class Finder {
   bool is_own(ValueId value) const {
     const WeightId weight = graph_.value(value).weight;
     if (weight == kNone || !is_floating(graph_.weight(weight).dtype)) return false;
-    return readers_[static_cast<size_t>(weight)] == 1;
+    return readers_[weight] == 1;
   }
 
   /// A vector of as many elements as the node puts out, which only it reads.
@@ -153,7 +152,7 @@ class Finder {
   const Graph& graph_;
   const Facts& facts_;
   const Coupling& coupling_;
-  std::vector<int> readers_;
+  IdVector<WeightId, int> readers_;
   std::vector<Exit> exits_;
 };
 

@@ -15,7 +15,7 @@ struct Exit {
   NodeId node = kNone;
   ValueId value = kNone;  ///< the operand
   int dim = 0;
-  int line = kNone;
+  LineId line = kNone;
   std::vector<std::pair<ValueId, int>> partners;  ///< what else has the axis: zero there stops it
 
   /// The weight that multiplies the channels, where it is one that can be changed: floating point,
@@ -29,7 +29,7 @@ struct Exit {
 
   /// Index along the weight's axis at which an index of the operand is multiplied.
   int64_t weight_index(int64_t index, const Shape& weight_dims) const {
-    return index % weight_dims[static_cast<size_t>(axis)];
+    return index % weight_dims[axis];
   }
 };
 

@@ -29,13 +29,13 @@ class Finder {
     readers_.resize(graph.values.size());
     producer_.resize(graph.values.size(), kNone);
     weight_reads_.resize(graph.weights.size(), 0);
-    for (size_t n = 0; n < graph.nodes.size(); ++n) read(static_cast<NodeId>(n));
+    for (const NodeId n : graph.nodes.ids()) read(n);
   }
 
   std::vector<FitLayer> layers() const {
     std::vector<FitLayer> result;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      std::optional<FitLayer> layer = matrix_of(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) {
+      std::optional<FitLayer> layer = matrix_of(n);
       if (!layer) continue;
       follow(*layer);
       layer->rectified = only_relu_reads(layer->answer);
@@ -46,9 +46,8 @@ class Finder {
 
   std::vector<NodeId> norms() const {
     std::vector<NodeId> result;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (graph_.nodes[n].body == kNone && is_norm(graph_.nodes[n]))
-        result.push_back(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) {
+      if (graph_.nodes[n].body == kNone && is_norm(graph_.nodes[n])) result.push_back(n);
     }
     return result;
   }
@@ -58,13 +57,13 @@ class Finder {
   void read(NodeId n) {
     const Node& node = graph_.node(n);
     for (const ValueId v : node.outputs) {
-      if (v != kNone) producer_[static_cast<size_t>(v)] = n;
+      if (v != kNone) producer_[v] = n;
     }
     const auto use = [&](ValueId v) {
       if (v == kNone) return;
-      readers_[static_cast<size_t>(v)].push_back(n);
+      readers_[v].push_back(n);
       const WeightId weight = graph_.value(v).weight;
-      if (weight != kNone) ++weight_reads_[static_cast<size_t>(weight)];
+      if (weight != kNone) ++weight_reads_[weight];
     };
     for (const ValueId v : node.inputs) use(v);
   }
@@ -73,7 +72,7 @@ class Finder {
   WeightId own_weight(const Node& node, size_t i) const {
     if (i >= node.inputs.size() || node.inputs[i] == kNone) return kNone;
     const WeightId weight = graph_.value(node.inputs[i]).weight;
-    if (weight == kNone || weight_reads_[static_cast<size_t>(weight)] != 1) return kNone;
+    if (weight == kNone || weight_reads_[weight] != 1) return kNone;
     return is_floating(graph_.weight(weight).dtype) ? weight : kNone;
   }
 
@@ -81,14 +80,14 @@ class Finder {
 
   /// Who reads a value that nobody else does; kNone otherwise.
   NodeId only_reader(ValueId v) const {
-    const auto& readers = readers_[static_cast<size_t>(v)];
+    const auto& readers = readers_[v];
     const auto& outputs = graph_.outputs;
     const bool shown = std::find(outputs.begin(), outputs.end(), v) != outputs.end();
     return readers.size() == 1 && !shown && !graph_.value(v).captured ? readers[0] : kNone;
   }
 
   bool only_relu_reads(ValueId v) const {
-    const auto& readers = readers_[static_cast<size_t>(v)];
+    const auto& readers = readers_[v];
     const auto& outputs = graph_.outputs;
     if (std::find(outputs.begin(), outputs.end(), v) != outputs.end()) return false;
     if (graph_.value(v).captured || readers.empty()) return false;
@@ -168,19 +167,19 @@ class Finder {
   /// Has a layer behind `node` part in the value?
   bool waits_for_later(ValueId value, NodeId node) const {
     std::vector<ValueId> open = {value};
-    std::vector<bool> seen(graph_.values.size(), false);
+    IdVector<ValueId, bool> seen(graph_.values.size(), false);
     while (!open.empty()) {
       const ValueId v = open.back();
       open.pop_back();
-      if (v == kNone || seen[static_cast<size_t>(v)]) continue;
-      seen[static_cast<size_t>(v)] = true;
-      const NodeId producer = producer_[static_cast<size_t>(v)];
+      if (v == kNone || seen[v]) continue;
+      seen[v] = true;
+      const NodeId producer = producer_[v];
       if (producer == kNone) continue;
       if (producer > node && matrix_of(producer)) return true;
       const Node& from = graph_.node(producer);
       open.insert(open.end(), from.inputs.begin(), from.inputs.end());
-      for (const int b : from.bodies) {
-        const auto& results = graph_.bodies[static_cast<size_t>(b)].outputs;
+      for (const BodyId b : from.bodies) {
+        const auto& results = graph_.bodies[b].outputs;
         open.insert(open.end(), results.begin(), results.end());
       }
     }
@@ -189,9 +188,9 @@ class Finder {
 
   const Graph& graph_;
   const std::vector<std::string>& fixed_;
-  std::vector<std::vector<NodeId>> readers_;
-  std::vector<NodeId> producer_;
-  std::vector<int> weight_reads_;
+  IdVector<ValueId, std::vector<NodeId>> readers_;
+  IdVector<ValueId, NodeId> producer_;
+  IdVector<WeightId, int> weight_reads_;
 };
 
 }  // namespace
@@ -203,20 +202,20 @@ std::vector<FitLayer> fit_layers(const Graph& graph, const std::vector<std::stri
 std::vector<NodeId> batch_norms(const Graph& graph) { return Finder(graph, {}).norms(); }
 
 Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
-  std::vector<bool> needed(graph.values.size(), false);
-  for (const ValueId v : wanted) needed[static_cast<size_t>(v)] = true;
+  IdVector<ValueId, bool> needed(graph.values.size(), false);
+  for (const ValueId v : wanted) needed[v] = true;
   Graph part = graph;
   part.nodes.clear();
-  for (size_t n = graph.nodes.size(); n-- > 0;) {
+  for (const NodeId n : graph.nodes.reversed_ids()) {
     const Node& node = graph.nodes[n];
-    const auto is_needed = [&](ValueId v) { return v != kNone && needed[static_cast<size_t>(v)]; };
+    const auto is_needed = [&](ValueId v) { return v != kNone && needed[v]; };
     if (!std::any_of(node.outputs.begin(), node.outputs.end(), is_needed)) continue;
     const auto need = [&](ValueId v) {
-      if (v != kNone) needed[static_cast<size_t>(v)] = true;
+      if (v != kNone) needed[v] = true;
     };
     for (const ValueId v : node.inputs) need(v);
-    for (const int b : node.bodies) {
-      for (const ValueId v : graph.bodies[static_cast<size_t>(b)].outputs) need(v);
+    for (const BodyId b : node.bodies) {
+      for (const ValueId v : graph.bodies[b].outputs) need(v);
     }
     part.nodes.push_back(node);
   }

@@ -19,7 +19,7 @@ using Signature = std::vector<std::vector<int64_t>>;
 
 Signature signature_of(const Coupling& coupling, const AxisMasks& masks, ValueId value) {
   Signature signature;
-  for (const int line : coupling.value_lines[static_cast<size_t>(value)]) {
+  for (const LineId line : coupling.value_lines[value]) {
     signature.push_back(line == kNone ? std::vector<int64_t>{}
                                       : kept_indices(coupling, masks, line));
   }
@@ -33,10 +33,10 @@ class Naming {
   Naming(const Graph& graph, const Coupling& coupling, const AxisMasks& masks, Plan& plan)
       : graph_(graph), coupling_(coupling), masks_(masks), plan_(plan) {
     std::map<WeightId, std::vector<ValueId>> shared;
-    for (size_t v = 0; v < graph.values.size(); ++v) {
+    for (const ValueId v : graph.values.ids()) {
       const Value& value = graph.values[v];
       if (value.weight == kNone || value.uses.empty()) continue;
-      shared[value.weight].push_back(static_cast<ValueId>(v));
+      shared[value.weight].push_back(v);
     }
     for (const auto& [weight, values] : shared) {
       if (values.size() > 1) separate(graph.weight(weight).name, values);
@@ -102,14 +102,13 @@ class Naming {
 PlanSlice slice_of(const Member& member, const std::string& tensor,
                    const std::vector<uint8_t>& keep) {
   PlanSlice slice{tensor, member.axis, std::string(name_of(member.role)), member.size, {}};
-  std::vector<bool> stays(static_cast<size_t>(member.size), true);
+  std::vector<bool> stays(member.size, true);
   for (size_t channel = 0; channel < keep.size(); ++channel) {
     if (keep[channel] != 0) continue;
-    for (const int64_t i : member.of(static_cast<int>(channel)))
-      stays[static_cast<size_t>(i)] = false;
+    for (const int64_t i : member.of(static_cast<int>(channel))) stays[i] = false;
   }
   for (int64_t i = 0; i < member.size; ++i) {
-    if (stays[static_cast<size_t>(i)]) slice.keep.push_back(i);
+    if (stays[i]) slice.keep.push_back(i);
   }
   return slice;
 }
@@ -144,15 +143,14 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 }
 
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
-                                  const std::vector<std::optional<Shape>>& predicted,
-                                  std::vector<std::optional<Shape>>* inferred) {
+                                  const ValueShapes& predicted, ValueShapes* inferred) {
   try {
     Facts facts = infer(small, probe);
-    for (size_t n = 0; n < small.nodes.size(); ++n) {
+    for (const NodeId n : small.nodes.ids()) {
       for (const ValueId v : small.nodes[n].outputs) {
-        if (v == kNone || facts.computed[static_cast<size_t>(v)]) continue;
-        if (facts.shapes[static_cast<size_t>(v)] == predicted[static_cast<size_t>(v)]) continue;
-        return {static_cast<NodeId>(n)};  // what follows may only be its consequence
+        if (v == kNone || facts.computed[v]) continue;
+        if (facts.shapes[v] == predicted[v]) continue;
+        return {n};  // what follows may only be its consequence
       }
     }
     if (inferred != nullptr) *inferred = std::move(facts.shapes);
@@ -171,7 +169,7 @@ std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling) 
     if (obstacle.structural || wide < 2) continue;
     std::string reason = obstacle.reason;
     if (obstacle.node != kNone) reason += " (" + label_of(graph, graph.node(obstacle.node)) + ")";
-    const int64_t size = dims[static_cast<size_t>(obstacle.dim)];
+    const int64_t size = dims[obstacle.dim];
     if (obstacle.pinned < size) {
       reason = std::to_string(obstacle.pinned) + " of " + std::to_string(size) + ": " + reason;
     }

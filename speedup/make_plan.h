@@ -27,8 +27,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 /// the prediction. Returns the node at which they disagree, or whose operands no longer fit: empty
 /// if the plan is sound. The shapes are left in `inferred`, if that is asked for.
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
-                                  const std::vector<std::optional<Shape>>& predicted,
-                                  std::vector<std::optional<Shape>>* inferred = nullptr);
+                                  const ValueShapes& predicted, ValueShapes* inferred = nullptr);
 
 /// Dimensions of weight matrices and kernels that stay whole, each with its reason.
 std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling);

@@ -23,9 +23,9 @@ class Freezer {
     if (rule != nullptr && rule->line.empty() && !node.has_subgraph) return;
     for (int i = 0; i < view.before.inputs(); ++i) {
       const ValueId value = view.before.input(i);
-      if (value == kNone || !before_.computed[static_cast<size_t>(value)]) continue;
-      const auto& was = before_.constants[static_cast<size_t>(value)];
-      const auto& is = after_.constants[static_cast<size_t>(value)];
+      if (value == kNone || !before_.computed[value]) continue;
+      const auto& was = before_.constants[value];
+      const auto& is = after_.constants[value];
       if (!was || !is || *was == *is || counts_a_sum(view, i)) continue;
       view.set_input(i, "operand " + std::to_string(i), *was);
     }
@@ -44,15 +44,15 @@ class Freezer {
   }
 
   bool shrank_and_mixes(ValueId value) const {
-    const auto& was = before_.shapes[static_cast<size_t>(value)];
-    const auto& is = after_.shapes[static_cast<size_t>(value)];
+    const auto& was = before_.shapes[value];
+    const auto& is = after_.shapes[value];
     if (!was || !is) return false;
     for (size_t d = 0; d < was->size(); ++d) {
-      const int line = coupling_.line_of(value, static_cast<int>(d));
+      const LineId line = coupling_.line_of(value, static_cast<int>(d));
       if ((*was)[d] == (*is)[d] || line == kNone) continue;
       const auto channels = coupling_.channels(line);
       if (std::any_of(channels.begin(), channels.end(), [&](const ChannelId& c) {
-            return c.group != kNone && coupling_.groups[static_cast<size_t>(c.group)].mixes;
+            return c.group != kNone && coupling_.groups[c.group].mixes;
           })) {
         return true;
       }
@@ -68,9 +68,8 @@ class Freezer {
 
 /// Does anything that the node reads or makes look different now?
 bool touched(const Node& node, const Facts& before, const Facts& after) {
-  const auto changed = [&](ValueId id) {
-    if (id == kNone) return false;
-    const auto v = static_cast<size_t>(id);
+  const auto changed = [&](ValueId v) {
+    if (v == kNone) return false;
     return before.shapes[v] != after.shapes[v] ||
            (before.computed[v] && before.constants[v] != after.constants[v]);
   };
@@ -97,23 +96,23 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
   Facts after{predict_shapes(facts, coupling, masks), {}, facts.computed};
   after.constants = reevaluate(graph, facts, after.shapes);
 
-  std::vector<std::vector<int64_t>> kept_of_line;
-  for (int line = 0; line < coupling.lines(); ++line) {
+  IdVector<LineId, std::vector<int64_t>> kept_of_line;
+  for (const LineId line : coupling.lines()) {
     kept_of_line.push_back(kept_indices(coupling, masks, line));
   }
   const std::function<const std::vector<int64_t>*(ValueId, int)> kept =
       [&](ValueId value, int dim) -> const std::vector<int64_t>* {
-    const int line = coupling.line_of(value, dim);
-    if (line == kNone || kept_of_line[static_cast<size_t>(line)].empty()) return nullptr;
-    return &kept_of_line[static_cast<size_t>(line)];
+    const LineId line = coupling.line_of(value, dim);
+    if (line == kNone || kept_of_line[line].empty()) return nullptr;
+    return &kept_of_line[line];
   };
 
   const Freezer freezer(graph, facts, after, coupling);
   std::vector<Patch> patches;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     const Node& node = graph.nodes[n];
-    const bool computed = !node.outputs.empty() && node.outputs[0] != kNone &&
-                          facts.computed[static_cast<size_t>(node.outputs[0])];
+    const bool computed =
+        !node.outputs.empty() && node.outputs[0] != kNone && facts.computed[node.outputs[0]];
     const Rule* rule = find_rule(node.domain, node.op);
     if (computed || rule == nullptr || !touched(node, facts, after)) continue;
     const NodeView was(graph, node, facts);
@@ -127,13 +126,13 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
       freezer.freeze(view);
       const auto is_shared = [&](const Patch& patch) { return graph.node(patch.node).calls > 1; };
       if (std::any_of(patches.begin() + before, patches.end(), is_shared)) {
-        refused.push_back(static_cast<NodeId>(n));
+        refused.push_back(n);
       }
     } catch (const Error&) {
-      refused.push_back(static_cast<NodeId>(n));
+      refused.push_back(n);
     }
   }
-  if (graph.unwritable && refused.empty()) refused = graph.unwritable(graph, patches);
+  if (refused.empty()) refused = graph.source->unwritable(graph, patches);
   return patches;
 }
 

@@ -33,7 +33,7 @@ std::string text(double value) {
   if (!std::isfinite(value)) throw errors::plan_cannot_say(std::to_string(value), "not finite");
   std::array<char, 32> buffer{};
   const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-  const std::string digits(buffer.data(), static_cast<size_t>(end - buffer.data()));
+  const std::string digits(buffer.data(), end - buffer.data());
   return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 

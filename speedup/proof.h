@@ -25,8 +25,8 @@ struct OutputDifference {
   double tolerance = 0;
 };
 
-/// @source invariant P2: what is left computes what the original computes without the removed
-/// channels
+/// @source docs/internals/invariants.md, P2: what is left computes what the original computes
+/// without the removed channels
 struct Proof {
   int inputs = 0;
   uint64_t seed = 0;

@@ -31,8 +31,7 @@ bool is_sum(const Node& node) { return is_one_of(kSums, node) || is_attention(no
 
 /// A weight, perhaps transposed or reshaped on its way.
 bool is_static(const Graph& graph, const Facts& facts, ValueId value, int depth = 0) {
-  if (value == kNone || facts.constants[static_cast<size_t>(value)] ||
-      graph.value(value).weight != kNone) {
+  if (value == kNone || facts.constants[value] || graph.value(value).weight != kNone) {
     return true;
   }
   const NodeId producer = graph.value(value).producer;
@@ -103,7 +102,7 @@ class Walk {
   }
 
   void add_embedding(const Node& node) {
-    const auto& shape = facts_.shapes[static_cast<size_t>(node.outputs[0])];
+    const auto& shape = facts_.shapes[node.outputs[0]];
     if (!shape || shape->empty()) return;
     const auto last = static_cast<int>(shape->size()) - 1;
     found_.push_back({node.outputs[0], last, 1, shape->back(), false, true});

@@ -57,7 +57,7 @@ std::vector<double> exponents_of(const ScaleAxis& axis) {
 }
 
 /// May coordinates of the axis go? Those groups whose channels each have one of them.
-std::vector<int> groups_along(const Coupling& coupling, int line, const ScaleAxis& axis) {
+std::vector<int> groups_along(const Coupling& coupling, LineId line, const ScaleAxis& axis) {
   const auto channels = coupling.channels(line);
   std::vector<std::optional<ChannelId>> only(static_cast<size_t>(axis.size));
   for (int64_t i = 0; i < std::ssize(channels); ++i) {
@@ -79,14 +79,13 @@ class ScaleSearch {
       : graph_(graph), facts_(facts), coupling_(coupling) {}
 
   std::vector<Scale> run() {
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    for (const NodeId n : graph_.nodes.ids()) {
       const Node& node = graph_.nodes[n];
       if (node.outputs.empty() || node.outputs[0] == kNone) continue;
-      if (facts_.computed[static_cast<size_t>(node.outputs[0])]) continue;
-      if (node.op == "Mul" || node.op == "Div") factor_of(static_cast<NodeId>(n), node);
-      if (node.op.ends_with("Attention")) attribute_of(static_cast<NodeId>(n), node, "scale");
-      if (node.op == "Gemm" || node.op == "FusedMatMul")
-        attribute_of(static_cast<NodeId>(n), node, "alpha");
+      if (facts_.computed[node.outputs[0]]) continue;
+      if (node.op == "Mul" || node.op == "Div") factor_of(n, node);
+      if (node.op.ends_with("Attention")) attribute_of(n, node, "scale");
+      if (node.op == "Gemm" || node.op == "FusedMatMul") attribute_of(n, node, "alpha");
     }
     return std::move(found_);
   }
@@ -97,9 +96,9 @@ class ScaleSearch {
     for (int i = node.op == "Div" ? 1 : 0; i < 2; ++i) {
       const ValueId operand = node.inputs[static_cast<size_t>(i)];
       const ValueId data = node.inputs[static_cast<size_t>(1 - i)];
-      const auto& value = facts_.constants[static_cast<size_t>(operand)];
+      const auto& value = facts_.constants[operand];
       if (!value || !value->floating() || value->count() != 1) continue;
-      if (facts_.constants[static_cast<size_t>(data)]) continue;
+      if (facts_.constants[data]) continue;
       Scale scale{.node = id,
                   .input = i,
                   .what = "operand " + std::to_string(i),
@@ -135,7 +134,7 @@ class ScaleSearch {
       for (double exponent : exponents_of(axis)) {
         if (divides) exponent = -exponent;
         if (!(std::abs(power(axis.size, exponent) - value) <= allowed)) continue;
-        const int line = coupling_.line_of(axis.value, axis.dim);
+        const LineId line = coupling_.line_of(axis.value, axis.dim);
         if (line == kNone) continue;
         scale.groups = groups_along(coupling_, line, axis);
         if (scale.groups.empty()) continue;
@@ -179,13 +178,13 @@ std::vector<CutScale> frozen_scales(const Graph& graph, const Facts& facts,
                                     const Coupling& coupling, const AxisMasks& masks,
                                     const Plan& plan) {
   std::vector<CutScale> cut;
-  std::vector<std::optional<HostTensor>> after;  // of what is computed from shapes
+  ValueConstants after;  // of what is computed from shapes
   for (Scale& scale : find_scales(graph, facts, coupling)) {
     const int64_t kept = kept_coordinates(coupling, masks, scale.line, scale.stride, scale.size);
     if (kept == scale.size) continue;
     const Node& node = graph.node(scale.node);
     if (scale.input >= 0) {
-      const auto operand = static_cast<size_t>(node.inputs[static_cast<size_t>(scale.input)]);
+      const ValueId operand = node.inputs[scale.input];
       if (after.empty()) after = reevaluate(graph, facts, predict_shapes(facts, coupling, masks));
       const std::string& key = key_of(graph, node);
       const bool frozen =

@@ -22,7 +22,7 @@ struct Scale {
   HostTensor value;     ///< of one element; of an attribute also where the operator implies it
   double exponent = 0;  ///< value = size ^ exponent, within the rounding of its type
   int64_t size = 0;     ///< of the axis, in the original
-  int line = kNone;     ///< the axis: of a line's indices, those of (index / stride) % size
+  LineId line = kNone;  ///< the axis: of a line's indices, those of (index / stride) % size
   int64_t stride = 1;
   std::vector<int> groups;  ///< that shorten the axis
 };

@@ -10,11 +10,10 @@ namespace {
 
 /// The elements one behind the other.
 std::vector<std::byte> dense_bytes(const Weight& weight) {
-  const auto size = static_cast<size_t>(size_of(weight.dtype));
-  std::vector<std::byte> bytes(static_cast<size_t>(weight.count()) * size);
+  const size_t size = size_of(weight.dtype);
+  std::vector<std::byte> bytes(weight.count() * size);
   for (int64_t i = 0; i < weight.count(); ++i) {
-    std::memcpy(bytes.data() + static_cast<size_t>(i) * size, weight.data + i * weight.stride,
-                size);
+    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride, size);
   }
   return bytes;
 }
@@ -28,7 +27,7 @@ void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t coun
   if (found == weights.end()) return GraphEditor::zero_smallest(tensor, count);
   const ElementMask mask = mask_smallest(*found, count);
   std::vector<std::byte> bytes = dense_bytes(*found);
-  const auto size = static_cast<size_t>(size_of(found->dtype));
+  const size_t size = size_of(found->dtype);
   for (size_t i = 0; i < mask.keep.size(); ++i) {
     if (mask.keep[i] == 0) std::memset(bytes.data() + i * size, 0, size);
   }

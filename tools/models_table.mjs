@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-// Writes docs/results/models.md: every real model pruned at 50 %, what the oracle found, and what stayed
-// whole and why.
+// Measures docs/results/data/models.json: every real model pruned at 50 %, compared in ONNX Runtime,
+// and what was not pruned in it.
 //
-//   node tools/models_table.mjs build/release/bin/parsimony ../shared/models/onnx > docs/results/models.md
+//   node tools/models_table.mjs build/release/bin/parsimony MODELS > docs/results/data/models.json
+//   node tools/results.mjs
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,15 +11,8 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import {
-  digits,
-  left,
-  milliseconds,
-  prunedGroups,
-  reasonsOf,
-  secondsBetween,
-  tableRow,
-} from './tables/cells.mjs';
+import { digits, left, prunedGroups, reasonsOf } from './tables/cells.mjs';
+import { asData, measured } from './tables/measured.mjs';
 
 const [command, models] = process.argv.slice(2);
 if (!models) {
@@ -34,7 +28,7 @@ try {
     .sort()
     .map((name) => prune(name));
   const verdicts = compare(runs);
-  console.log(page(runs, verdicts));
+  console.log(asData(data(runs, verdicts)));
 } finally {
   rmSync(folder, { recursive: true });
 }
@@ -44,7 +38,7 @@ function prune(name) {
   const run = { name, original: join(models, name), small: at('small.onnx'), plan: at('plan.json') };
   const report = at('report.json');
   const options = ['--criterion', 'l1', '--ratio', '0.5', '--plan', run.plan, '--report', report];
-  execFileSync(command, ['prune', run.original, '-o', run.small, '--timings', '-q', '--no-verify', ...options]);
+  execFileSync(command, ['prune', run.original, '-o', run.small, '-q', '--no-verify', ...options]);
   return { ...run, report: JSON.parse(readFileSync(report, 'utf8')) };
 }
 
@@ -64,47 +58,56 @@ function compare(runs) {
   return new Map(rows.map((line) => JSON.parse(line)).map((row) => [basename(row.original), row]));
 }
 
-function page(runs, verdicts) {
-  const rows = runs.map((run) => row(run, verdicts.get(run.name)));
-  return `# Real models
-
-Each file pruned at 50 % of every group's channels, L1, no fine-tuning, then compared in ONNX Runtime with the
-original whose removed slices are zero. "Difference" is the largest relative difference over all outputs and
-probes; "limit" is 1e-4 (float16: 1e-2), or four times what ONNX Runtime's own two optimisation levels differ by
-on the original where that is more. "Between read and write" is the sum of all stages there, on two cores.
-
-    node tools/models_table.mjs build/release/bin/parsimony ../shared/models/onnx > docs/results/models.md
-
-| file | parameters | left | MACs left | groups | oracle | difference | limit | between read and write |
-|---|---|---|---|---|---|---|---|---|
-${rows.join('\n')}
-
-## Kept whole, and why
-
-Dimensions of matrices and kernels that did not shrink. Every first layer's input channels are the graph's input,
-every last layer's output channels its output; these are not listed again where they are the only ones.
-
-${runs.map(reasons).join('\n')}`;
+function data(runs, verdicts) {
+  const where = {
+    ...measured(),
+    command: ['node tools/models_table.mjs build/release/bin/parsimony MODELS > docs/results/data/models.json'],
+  };
+  return {
+    title: 'Real models',
+    about:
+      'Trained ONNX files of other projects; 50 % of the channels of every group pruned by L1 norm, no fine-tuning.',
+    tables: [
+      {
+        title: 'Pruned by half',
+        about:
+          'Compared in ONNX Runtime with the original whose removed slices are set to zero. Difference: the largest ' +
+          'relative one over all outputs and inputs tried. Limit: 1e-4 (float16: 1e-2), or four times the difference ' +
+          "between ONNX Runtime's own two optimisation levels on the original where that is more.",
+        ...where,
+        columns: 'file,parameters,left,MACs left,groups,result,difference,limit'.split(','),
+        rows: runs.map((run) => row(run, verdicts.get(run.name))),
+      },
+      {
+        title: 'Not pruned, and why',
+        about:
+          'Pinned dimensions of weights. Input channels of first layers and output channels of last ones are graph ' +
+          'inputs and outputs.',
+        ...where,
+        columns: ['file', 'reason', 'dimensions'],
+        rows: runs.flatMap(reasons),
+      },
+    ],
+  };
 }
 
 function row({ name, report }, verdict) {
-  return tableRow([
+  return [
     `\`${name.replace('.onnx', '')}\``,
     report.params.before.toLocaleString('en'),
     left(report.params),
     left(report.macs),
-    prunedGroups(report).length,
+    String(prunedGroups(report).length),
     verdict.verdict,
     digits(verdict.difference),
     digits(verdict.tolerance),
-    milliseconds(secondsBetween(report)),
-  ]);
+  ];
 }
 
 function reasons({ name, report }) {
-  const lines = [...reasonsOf(report)].map(([reason, axes]) => {
+  return [...reasonsOf(report)].map(([reason, axes]) => {
     const shown = axes.slice(0, 3).map((axis) => `\`${axis}\``).join(', ');
-    return `  - ${reason}: ${shown}${axes.length > 3 ? ` and ${axes.length - 3} more` : ''}`;
+    const more = axes.length > 3 ? ` and ${axes.length - 3} more` : '';
+    return [`\`${name.replace('.onnx', '')}\``, reason, shown + more];
   });
-  return `- **${name.replace('.onnx', '')}**\n${lines.join('\n')}`;
 }

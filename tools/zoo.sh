@@ -1,8 +1,8 @@
 #!/bin/sh
-# Prunes torchvision's networks, from ONNX and from TorchScript, proves and judges each, and writes
-# docs/results/zoo.md. Networks are exported one at a time into a cache and removed again; results are kept
-# in a ledger beside the page, so that a run that was stopped goes on, and a page is always of all
-# that ran.
+# Prunes torchvision's networks, from ONNX and from TorchScript, verifies each, and writes
+# docs/results/zoo.md. Networks are exported one at a time into a cache and removed again; results are
+# kept in a ledger beside the page, so that an interrupted run can be continued and the page always
+# has every result.
 #
 #   tools/zoo.sh [OPTION...] [NAME...]     all networks, or these
 #
@@ -22,7 +22,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 cache="${PARSIMONY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parsimony}/zoo"
-page="$root/docs/results/zoo.md"
+page=yes
 options=
 ledger=
 names=
@@ -43,5 +43,5 @@ done
 status=0
 node "$root/tools/zoo/main.mjs" --cache "$cache" $ledger $options $names || status=$?
 [ "$status" -le 1 ] || exit "$status"
-[ -z "$page" ] || node "$root/tools/zoo/main.mjs" --cache "$cache" $ledger --page "$page"
+[ -z "$page" ] || node "$root/tools/results.mjs"
 exit "$status"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/reason.h"
 
 namespace parsimony::torch_io {

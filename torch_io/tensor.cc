@@ -52,11 +52,11 @@ std::byte* copy_elements(const Weight& weight, std::byte* out) {
   const int64_t count = weight.count();
   const int64_t size = size_of(weight.dtype);
   if (weight.stride == size) {
-    if (count > 0) std::memcpy(out, weight.data, static_cast<size_t>(count * size));
+    if (count > 0) std::memcpy(out, weight.data, count * size);
     return out + count * size;
   }
   for (int64_t i = 0; i < count; ++i, out += size) {
-    std::memcpy(out, weight.data + i * weight.stride, static_cast<size_t>(size));
+    std::memcpy(out, weight.data + i * weight.stride, size);
   }
   return out;
 }

@@ -7,7 +7,7 @@
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/torch_io/prune.h"
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 
 namespace parsimony {
 

@@ -92,11 +92,11 @@ class Spender {
     }
     for (size_t u = 0; u < scored.units.size(); ++u) {
       const Unit& unit = scored.units[u];
-      const Request& request = task_.settings.requests[static_cast<size_t>(unit.request)];
+      const Request& request = task_.settings.requests[unit.request];
       if (request.budget != Budget::kLatency) continue;
       int layers = 0;
       for (const int g : unit.groups) {
-        layers += layers_producing(task_.coupling.groups[static_cast<size_t>(g)]);
+        layers += layers_producing(task_.coupling.groups[g]);
       }
       std::vector<double> shares = score_shares(scored.candidates[u]);
       candidates_.push_back(
@@ -109,7 +109,7 @@ class Spender {
   void judge(const Coupled& network) {
     const WorthMeter meter(network, task_.fidelity);
     for (WidthCandidate& each : candidates_) {
-      const Group& group = task_.coupling.groups[static_cast<size_t>(each.groups.front())];
+      const Group& group = task_.coupling.groups[each.groups.front()];
       if (options_.progress) options_.progress("what " + group.id + " is worth");
       std::vector<double> shares = meter.shares(each.groups, each.candidate);
       if (shares.empty()) continue;
@@ -131,7 +131,7 @@ class Spender {
     AxisMasks masks = allocation_.masks;
     for (const WidthCandidate& each : candidates_) {
       for (const int group : each.groups) {
-        const auto g = static_cast<size_t>(group);
+        const size_t g = group;
         keep_best(each.candidate, choice.kept[g], masks.keep[g]);
       }
     }

@@ -97,15 +97,15 @@ class PieceMeasure {
       if (!masks.keeps(channel)) continue;
       ++kept;
       if (channel.group == kNone) continue;
-      auto& of_group = counts[static_cast<size_t>(channel.group)];
-      of_group.resize(masks.keep[static_cast<size_t>(channel.group)].size());
-      ++of_group[static_cast<size_t>(channel.channel)];
+      auto& of_group = counts[channel.group];
+      of_group.resize(masks.keep[channel.group].size());
+      ++of_group[channel.channel];
     }
     for (size_t i = channels.size(); i-- > 0 && kept > width;) {
       const ChannelId& channel = channels[i];
       if (channel.group == kNone || !masks.keeps(channel)) continue;
-      const auto g = static_cast<size_t>(channel.group);
-      const auto c = static_cast<size_t>(channel.channel);
+      const size_t g = channel.group;
+      const size_t c = channel.channel;
       if (kept - counts[g][c] < 1) continue;
       masks.keep[g][c] = 0;
       kept -= counts[g][c];
@@ -145,7 +145,7 @@ class PieceMeasure {
   static void own_literals(PieceGraph& piece) {
     for (Weight& weight : piece.graph.weights) {
       if (!is_literal(weight.dtype, weight.count())) continue;
-      const auto bytes = static_cast<size_t>(weight.count() * weight.stride);
+      const size_t bytes = weight.count() * weight.stride;
       if (bytes == 0) continue;
       weight.data = piece.memory.emplace_back(weight.data, weight.data + bytes).data();
     }

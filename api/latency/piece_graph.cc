@@ -79,9 +79,7 @@ class Extraction {
     Value value;
     value.name = original.name;
     value.dtype = original.dtype == DType::kUnknown ? usual_ : original.dtype;
-    it->second = static_cast<ValueId>(piece_.graph.values.size());
-    piece_.graph.values.push_back(std::move(value));
-    return it->second;
+    return it->second = piece_.graph.values.push_back(std::move(value));
   }
 
   ValueId operand(ValueId v) {
@@ -90,8 +88,8 @@ class Extraction {
     if (known != map_.end()) return known->second;
     const Value& original = network_.value(v);
     if (original.weight != kNone) return weight(v, network_.weight(original.weight));
-    const auto& constant = facts_.constants[static_cast<size_t>(v)];
-    if (facts_.computed[static_cast<size_t>(v)] && constant) return literal(v, *constant);
+    const auto& constant = facts_.constants[v];
+    if (facts_.computed[v] && constant) return literal(v, *constant);
     if (original.producer != kNone && is_of_weights(original.producer)) {
       add(original.producer);
       return map_.at(v);
@@ -101,9 +99,8 @@ class Extraction {
 
   ValueId weight(ValueId v, const Weight& view) {
     const ValueId id = copied(v);
-    piece_.graph.value(id).weight = static_cast<WeightId>(piece_.graph.weights.size());
+    piece_.graph.value(id).weight = piece_.graph.weights.push_back(view);
     piece_.graph.value(id).dtype = view.dtype;
-    piece_.graph.weights.push_back(view);
     piece_.graph.weights.back().name = network_.value(v).name;
     return id;
   }
@@ -115,7 +112,7 @@ class Extraction {
   }
 
   ValueId input(ValueId v) {
-    const auto& shape = facts_.shapes[static_cast<size_t>(v)];
+    const auto& shape = facts_.shapes[v];
     if (!shape) {
       throw UnsupportedError("the shape of \"" + network_.value(v).name + "\" is not known");
     }
@@ -132,7 +129,7 @@ class Extraction {
            std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
              if (v == kNone) return true;
              const Value& value = network_.value(v);
-             if (value.weight != kNone || facts_.computed[static_cast<size_t>(v)]) return true;
+             if (value.weight != kNone || facts_.computed[v]) return true;
              return value.producer != kNone && is_of_weights(value.producer);
            });
   }

@@ -6,7 +6,6 @@
 #include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/torch_component.h"
-#include "parsimony/base/cache_folder.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/engines/machine/processor.h"

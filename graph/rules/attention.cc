@@ -84,7 +84,7 @@ int64_t cached_keys(const NodeView& view, int64_t past) {
 void infer_cache(const NodeView& view, Shapes& shapes) {
   const Cache cache = cache_of(view);
   for (int i = 0; i < cache.count && cache.result + i < view.outputs(); ++i) {
-    std::optional<Shape>& shape = shapes[static_cast<size_t>(cache.result + i)];
+    std::optional<Shape>& shape = shapes[cache.result + i];
     const Shape* past = view.in_shape(cache.past + i);
     const auto along = static_cast<size_t>(cache.along);
     if (shape || past == nullptr || past->size() <= along) continue;

@@ -122,7 +122,7 @@ void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begi
       patch_factor(view, concat.input(piece), to.ints[0], name)) {
     return;
   }
-  const auto id = static_cast<NodeId>(&concat.node() - concat.graph().nodes.data());
+  const auto id = concat.graph().nodes.id_of(concat.node());
   view.set_input_of(id, piece, name, now, to);
 }
 

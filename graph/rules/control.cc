@@ -24,7 +24,7 @@ constexpr int kFirstScanOfToday = 9;  // version 8 has a batch dimension of its 
 /// The only body; null where there is none, as in a damaged file.
 const Body* only_body(const NodeView& view) {
   const auto& bodies = view.node().bodies;
-  return bodies.size() == 1 ? &view.graph().bodies[static_cast<size_t>(bodies[0])] : nullptr;
+  return bodies.size() == 1 ? &view.graph().bodies[bodies[0]] : nullptr;
 }
 
 std::optional<Shape> copy_of(const Shape* shape) {
@@ -71,8 +71,8 @@ Shapes inside_scan(const NodeView& view) {
 Shapes out_of_if(const NodeView& view) {
   Shapes shapes(static_cast<size_t>(view.outputs()));
   bool first = true;
-  for (const int b : view.node().bodies) {
-    const auto& results = view.graph().bodies[static_cast<size_t>(b)].outputs;
+  for (const BodyId b : view.node().bodies) {
+    const auto& results = view.graph().bodies[b].outputs;
     for (size_t i = 0; i < shapes.size(); ++i) {
       const Shape* shape = i < results.size() ? view.shape(results[i]) : nullptr;
       if (first) {

@@ -1,14 +1,18 @@
 #include "parsimony/onnx_io/export/export.h"
 
+#include <onnx/checker.h>
+#include <onnx/defs/schema.h>
+#include <onnx/shape_inference/implementation.h>
+
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/onnx_io/errors.h"
-#include "parsimony/onnx_io/export/fold_batchnorm_impl.h"
 #include "parsimony/onnx_io/export/sizes_impl.h"
 #include "parsimony/onnx_io/export/spelling_impl.h"
+#include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 
 namespace parsimony::onnx_io {
@@ -31,7 +35,7 @@ class Exporter {
     refuse_effects();
     find_live();
     define_inputs();
-    for (size_t n = 0; n < source_.nodes.size(); ++n) {
+    for (const NodeId n : source_.nodes.ids()) {
       if (live_[n]) write(source_.nodes[n]);
     }
     define_outputs();
@@ -53,7 +57,7 @@ class Exporter {
   void find_live() {
     live_.assign(source_.nodes.size(), false);
     for (const ValueId output : source_.outputs) read_.insert(output);
-    for (size_t n = source_.nodes.size(); n-- > 0;) {
+    for (const NodeId n : source_.nodes.reversed_ids()) {
       const Node& node = source_.nodes[n];
       live_[n] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
         return read_.contains(v) && sizes_.constant(v) == nullptr;
@@ -156,7 +160,7 @@ class Exporter {
   Sizes sizes_;
   const ExportOptions& options_;
   Target out_;
-  std::vector<bool> live_;
+  IdVector<NodeId, bool> live_;
   std::unordered_set<ValueId> read_;
   std::unordered_map<ValueId, ValueId> values_;
 };
@@ -194,6 +198,19 @@ std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs
   std::string text = model.SerializeAsString();
   check(text);
   return text;
+}
+
+void check(const std::string& model) {
+  onnx::ModelProto proto;
+  if (!proto.ParseFromString(model)) throw errors::checker_says("it cannot be parsed");
+  try {
+    onnx::checker::check_model(proto);
+    const onnx::ShapeInferenceOptions strict(/*check_type=*/true, /*error_mode=*/1,
+                                             /*data_propagation=*/false);
+    onnx::shape_inference::InferShapes(proto, onnx::OpSchemaRegistry::Instance(), strict);
+  } catch (const std::exception& error) {
+    throw errors::checker_says(error.what());
+  }
 }
 
 }  // namespace parsimony::onnx_io

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "parsimony/onnx_io/export/fold_batchnorm_impl.h"
+#include "parsimony/onnx_io/export/target_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -33,10 +33,10 @@ class Folding {
     reads_.assign(graph_.values.size(), 0);
     for (const Node& node : graph_.nodes) {
       for (const ValueId input : node.inputs) {
-        if (input != kNone) ++reads_[static_cast<size_t>(input)];
+        if (input != kNone) ++reads_[input];
       }
     }
-    for (const ValueId output : graph_.outputs) ++reads_[static_cast<size_t>(output)];
+    for (const ValueId output : graph_.outputs) ++reads_[output];
   }
 
   void run() {
@@ -46,7 +46,7 @@ class Folding {
       if (conv == nullptr || !foldable(*conv, norm)) continue;
       fold(*conv, norm);
     }
-    std::erase_if(graph_.nodes, [](const Node& node) { return node.op.empty(); });
+    std::erase_if(graph_.nodes.raw(), [](const Node& node) { return node.op.empty(); });
     drop_unread_weights();
   }
 
@@ -63,8 +63,8 @@ class Folding {
   }
 
   bool foldable(const Node& conv, const Node& norm) const {
-    if (reads_[static_cast<size_t>(conv.outputs[0])] != 1) return false;
-    if (reads_[static_cast<size_t>(conv.inputs[1])] != 1) return false;
+    if (reads_[conv.outputs[0]] != 1) return false;
+    if (reads_[conv.inputs[1]] != 1) return false;
     const auto fits = [&](ValueId v) { return constant(v); };
     return std::all_of(conv.inputs.begin() + 1, conv.inputs.end(), fits) &&
            std::all_of(norm.inputs.begin() + 1, norm.inputs.end(), fits);
@@ -106,20 +106,20 @@ class Folding {
   }
 
   void drop_unread_weights() {
-    std::vector<bool> read(graph_.values.size());
+    IdVector<ValueId, bool> read(graph_.values.size());
     for (const Node& node : graph_.nodes) {
       for (const ValueId input : node.inputs) {
-        if (input != kNone) read[static_cast<size_t>(input)] = true;
+        if (input != kNone) read[input] = true;
       }
     }
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       if (!read[v]) graph_.values[v].weight = kNone;
     }
   }
 
   Target& target_;
   Graph& graph_;
-  std::vector<int> reads_;
+  IdVector<ValueId, int> reads_;
 };
 
 }  // namespace

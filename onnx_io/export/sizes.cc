@@ -39,9 +39,9 @@ Sizes::Sizes(const Graph& graph, const std::vector<InputSpec>& inputs, bool open
 }
 
 const HostTensor* Sizes::constant(ValueId value) const {
-  const auto& known = facts_.constants[static_cast<size_t>(value)];
+  const auto& known = facts_.constants[value];
   if (!known || graph_.value(value).weight != kNone) return nullptr;
-  if (other_ && other_->constants[static_cast<size_t>(value)] != known) return nullptr;
+  if (other_ && other_->constants[value] != known) return nullptr;
   return &*known;
 }
 
@@ -53,12 +53,12 @@ bool Sizes::fixed_input(ValueId value) const {
 }
 
 std::pair<Shape, std::vector<std::string>> Sizes::declared(ValueId value) const {
-  const auto& shape = facts_.shapes[static_cast<size_t>(value)];
+  const auto& shape = facts_.shapes[value];
   if (!shape) throw errors::not_spelled("", graph_.value(value).name, "its shape is not known");
   Shape dims = *shape;
   std::vector<std::string> symbols(dims.size());
   if (!other_) return {dims, symbols};
-  const auto& other = other_->shapes[static_cast<size_t>(value)];
+  const auto& other = other_->shapes[value];
   for (size_t d = 0; d < dims.size(); ++d) {
     if (other && other->size() == dims.size() && (*other)[d] == dims[d]) continue;
     const bool batch =

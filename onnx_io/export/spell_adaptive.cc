@@ -44,12 +44,11 @@ void windows(Spelling& s, const std::string& op, const Sizes& sizes) {
 /// [size, parts]: each column averages one window.
 ValueId averages(Spelling& s, int64_t size, int64_t parts) {
   HostTensor matrix{.dtype = s.dtype(), .dims = {size, parts}, .ints = {}, .floats = {}};
-  matrix.floats.resize(static_cast<size_t>(size * parts));
+  matrix.floats.resize(size * parts);
   for (int64_t i = 0; i < parts; ++i) {
     const Part window = part(i, parts, size);
     for (int64_t k = window.begin; k < window.end; ++k) {
-      matrix.floats[static_cast<size_t>(k * parts + i)] =
-          1.0 / static_cast<double>(window.end - window.begin);
+      matrix.floats[k * parts + i] = 1.0 / static_cast<double>(window.end - window.begin);
     }
   }
   return s.out.constant(matrix);

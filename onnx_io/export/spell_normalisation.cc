@@ -8,7 +8,7 @@ namespace {
 
 ValueId filled(Spelling& s, int64_t count, double number) {
   HostTensor tensor{.dtype = s.dtype(), .dims = {count}, .ints = {}, .floats = {}};
-  tensor.floats.assign(static_cast<size_t>(count), number);
+  tensor.floats.assign(count, number);
   return s.out.constant(tensor);
 }
 

@@ -3,7 +3,6 @@
 
 #include "parsimony/graph/result_type.h"
 #include "parsimony/onnx_io/export/target_impl.h"
-#include "parsimony/onnx_io/host_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -28,10 +27,9 @@ DType type_of(const Graph& graph, const Node& node, size_t output) {
 std::vector<std::byte> dense_bytes(const Weight& weight) {
   const int64_t size = size_of(weight.dtype);
   const int64_t count = weight.count();
-  std::vector<std::byte> bytes(static_cast<size_t>(count * size));
+  std::vector<std::byte> bytes(count * size);
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride,
-                static_cast<size_t>(size));
+    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride, size);
   }
   return bytes;
 }
@@ -48,8 +46,7 @@ std::string Target::fresh() {
 }
 
 ValueId Target::add_value(const std::string& name) {
-  const auto id = static_cast<ValueId>(graph_.values.size());
-  graph_.values.emplace_back().name = name;
+  const ValueId id = graph_.values.push_back({.name = name});
   names_[name] = id;
   return id;
 }
@@ -81,8 +78,7 @@ ValueId Target::input(const Value& source, const Shape& dims,
 ValueId Target::weight(const Weight& weight, const std::string& name) {
   const ValueId id = add_value(name);
   graph_.value(id).dtype = weight.dtype;
-  graph_.value(id).weight = static_cast<WeightId>(graph_.weights.size());
-  graph_.weights.push_back(weight);
+  graph_.value(id).weight = graph_.weights.push_back(weight);
   graph_.weights.back().name = name;
   return id;
 }

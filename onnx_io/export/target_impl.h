@@ -69,4 +69,10 @@ class Target {
 /// The elements without gaps.
 std::vector<std::byte> dense_bytes(const Weight& weight);
 
+/// Conv(x, w, b) -> BatchNormalization(gamma, beta, mean, var) becomes
+/// Conv(x, w · s, (b - mean) · s + beta) with s = gamma / sqrt(var + epsilon), per output channel.
+/// Joins them where nothing else reads the convolution's result or its weights, in float32. The
+/// weight keeps its name; a bias that was not there is named after the normalisation's.
+void fold_batchnorm(Target& target);
+
 }  // namespace parsimony::onnx_io

@@ -8,12 +8,12 @@ Scores fpgm(const Graph& graph, const Group& group, const CriterionOptions& /*op
   const Eigen::MatrixXd filters = slices_of(graph, group, Which::kProducing);
   const Eigen::MatrixXd products = filters * filters.transpose();
   const Eigen::VectorXd squares = products.diagonal();
-  Scores scores(static_cast<size_t>(group.size));
+  Scores scores(group.size);
   for (Eigen::Index c = 0; c < products.rows(); ++c) {
     // ‖a - b‖² = ‖a‖² + ‖b‖² - 2 a·b, which rounding can take below zero.
     const Eigen::ArrayXd distances =
         (squares.array() + squares(c) - 2 * products.col(c).array()).max(0.0).sqrt();
-    scores[static_cast<size_t>(c)] = distances.sum();
+    scores[c] = distances.sum();
   }
   return scores;
 }

@@ -23,7 +23,7 @@ uint64_t key_of(uint64_t seed, std::string_view id) {
 
 Scores random(const Graph& /*graph*/, const Group& group, const CriterionOptions& options) {
   const uint64_t key = key_of(options.seed, group.id);
-  Scores scores(static_cast<size_t>(group.size));
+  Scores scores(group.size);
   for (size_t c = 0; c < scores.size(); ++c) {
     scores[c] = static_cast<double>(mix(key ^ mix(c)) >> 11) * 0x1p-53;
   }

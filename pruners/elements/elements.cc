@@ -17,10 +17,10 @@ using Cuts = std::map<WeightId, std::vector<AxisKeep>>;
 
 /// Indices of a member's axis that the masks leave.
 AxisKeep kept_of(const Member& member, const std::vector<uint8_t>& keep) {
-  std::vector<uint8_t> stays(static_cast<size_t>(member.size), 1);
+  std::vector<uint8_t> stays(member.size, 1);
   for (size_t channel = 0; channel < keep.size(); ++channel) {
     if (keep[channel] != 0) continue;
-    for (int64_t i : member.of(static_cast<int>(channel))) stays[static_cast<size_t>(i)] = 0;
+    for (int64_t i : member.of(static_cast<int>(channel))) stays[i] = 0;
   }
   AxisKeep result{member.axis, member.size, {}};
   for (size_t i = 0; i < stays.size(); ++i) {
@@ -64,15 +64,13 @@ class ElementPruner {
   }
 
  private:
-  const Request& request_of(const Order& order) const {
-    return settings_.requests[static_cast<size_t>(order.request)];
-  }
+  const Request& request_of(const Order& order) const { return settings_.requests[order.request]; }
 
   void prune(const Order& order) {
     auto outcome = elements::prune_matrix(graph_, order, request_of(order), cuts_[order.weight],
                                           options_.statistics);
     const Weight& weight = graph_.weight(order.weight);
-    if (graph_.release) graph_.release(weight);
+    graph_.source->release(weight);
     if (const auto* why = std::get_if<elements::Refusal>(&outcome)) {
       result_.notes.push_back("weight \"" + weight.name + "\" keeps its elements: " + *why);
     } else {
@@ -160,7 +158,7 @@ ElementPruning zero_elements(const Graph& graph, const Coupling& coupling, const
 
 void add_element_needs(const Graph& graph, const Settings& settings, Needs& needs) {
   for (const Order& order : elements::orders_of(graph, settings)) {
-    const Request& request = settings.requests[static_cast<size_t>(order.request)];
+    const Request& request = settings.requests[order.request];
     if (!element_rule(request.criterion)->needs_data()) continue;
     needs.criteria.insert(request.criterion);
     const Weight& weight = graph.weight(order.weight);

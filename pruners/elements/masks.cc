@@ -28,11 +28,11 @@ std::vector<size_t> lowest(std::span<const double> scores, int64_t count) {
 /// Keeps the n highest of columns [begin, end) of one row; of equal ones the left.
 void keep_highest(const Matrix& scores, int64_t row, int64_t begin, int64_t end, int n,
                   Keep& keep) {
-  std::vector<int64_t> order(static_cast<size_t>(end - begin));
+  std::vector<int64_t> order(end - begin);
   std::iota(order.begin(), order.end(), begin);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return scores(row, a) > scores(row, b); });
-  for (size_t i = static_cast<size_t>(n); i < order.size(); ++i) keep(row, order[i]) = 0;
+  for (size_t i = n; i < order.size(); ++i) keep(row, order[i]) = 0;
 }
 
 struct Block {
@@ -75,7 +75,7 @@ Keep keep_n_of_m(const Matrix& scores, NmPattern pattern, Runs runs) {
 
 Keep keep_all_but(const Matrix& scores, int64_t count) {
   Keep keep = Keep::Ones(scores.rows(), scores.cols());
-  const std::span<const double> all(scores.data(), static_cast<size_t>(scores.size()));
+  const std::span<const double> all(scores.data(), scores.size());
   for (size_t i : lowest(all, count)) keep.data()[i] = 0;
   return keep;
 }
@@ -84,8 +84,7 @@ Keep keep_of_rows(const Matrix& scores, double ratio) {
   Keep keep = Keep::Ones(scores.rows(), scores.cols());
   const int64_t count = floor_of(ratio, scores.cols());
   for (int64_t r = 0; r < scores.rows(); ++r) {
-    const std::span<const double> row(scores.data() + r * scores.cols(),
-                                      static_cast<size_t>(scores.cols()));
+    const std::span<const double> row(scores.data() + r * scores.cols(), scores.cols());
     for (size_t c : lowest(row, count)) keep(r, static_cast<int64_t>(c)) = 0;
   }
   return keep;

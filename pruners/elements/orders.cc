@@ -12,14 +12,14 @@ namespace {
 /// kNone where the layer is not pruned by elements.
 int request_of(const LayerSetting& setting, const Settings& settings) {
   if (setting.state != LayerSetting::State::kPruned) return kNone;
-  const Request& request = settings.requests[static_cast<size_t>(setting.request)];
+  const Request& request = settings.requests[setting.request];
   return find_criterion(request.criterion).score == nullptr ? setting.request : kNone;
 }
 
 /// The more careful of two requests for one matrix.
 int more_careful(int a, int b, const Settings& settings) {
   if (a == kNone || b == kNone) return kNone;
-  const auto ratio = [&](int r) { return settings.requests[static_cast<size_t>(r)].ratio; };
+  const auto ratio = [&](int r) { return settings.requests[r].ratio; };
   return ratio(b) < ratio(a) ? b : a;
 }
 
@@ -29,8 +29,8 @@ std::vector<Order> orders_of(const Graph& graph, const Settings& settings) {
   const Layers layers(graph);
   std::vector<Order> orders;
   std::map<WeightId, size_t> place;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto layer = static_cast<NodeId>(n);
+  for (const NodeId n : graph.nodes.ids()) {
+    const auto layer = n;
     if (!layers.contains(layer)) continue;
     const int request = request_of(settings.layers[n], settings);
     for (ValueId value : layers.weights(layer)) {

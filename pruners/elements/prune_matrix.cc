@@ -40,7 +40,7 @@ class MatrixPruner {
   void run(PrunedMatrix& result) {
     result.values = bytes_of(weight_);
     result.mask = {weight_.name, weight_.dims, {}};
-    result.mask.keep.assign(static_cast<size_t>(weight_.count()), 0);
+    result.mask.keep.assign(weight_.count(), 0);
     for (int64_t group = 0; group < view_.groups(); ++group) prune(group, result);
     for (size_t i = 0; i < result.mask.keep.size(); ++i) {
       if (result.mask.keep[i] == 0) {
@@ -77,14 +77,12 @@ class MatrixPruner {
   }
 
   void scatter(const Keep& keep, int64_t group, ElementMask& mask) const {
-    visit(group, [&](int64_t r, int64_t c, int64_t place) {
-      mask.keep[static_cast<size_t>(place)] = keep(r, c);
-    });
+    visit(group, [&](int64_t r, int64_t c, int64_t place) { mask.keep[place] = keep(r, c); });
   }
 
   template <typename Use>
   void visit(int64_t group, const Use& use) const {
-    const auto& rows = view_.rows[static_cast<size_t>(group)];
+    const auto& rows = view_.rows[group];
     for (size_t r = 0; r < rows.size(); ++r) {
       for (size_t c = 0; c < view_.columns.size(); ++c) {
         use(static_cast<int64_t>(r), static_cast<int64_t>(c), rows[r] + view_.columns[c].offset);

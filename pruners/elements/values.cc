@@ -9,14 +9,14 @@ namespace {
 
 template <typename T>
 void write(T value, int64_t index, std::span<std::byte> bytes) {
-  std::memcpy(bytes.data() + static_cast<size_t>(index) * sizeof value, &value, sizeof value);
+  std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
 }
 
 }  // namespace
 
 std::vector<std::byte> bytes_of(const Weight& weight) {
-  const auto size = static_cast<size_t>(size_of(weight.dtype));
-  const auto count = static_cast<size_t>(weight.count());
+  const size_t size = size_of(weight.dtype);
+  const size_t count = weight.count();
   std::vector<std::byte> bytes(size * count);
   for (size_t i = 0; i < count; ++i) {
     const std::byte* from = weight.data + static_cast<int64_t>(i) * weight.stride;

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<int64_t> kept(const Weight& weight, const std::vector<AxisKeep>& cuts, int axis) {
   if (const AxisKeep* cut = find_axis(cuts, axis); cut != nullptr) return cut->keep;
-  std::vector<int64_t> all(static_cast<size_t>(weight.dims[static_cast<size_t>(axis)]));
+  std::vector<int64_t> all(weight.dims[axis]);
   std::iota(all.begin(), all.end(), int64_t{0});
   return all;
 }
@@ -31,7 +31,7 @@ std::vector<int64_t> offsets(const Weight& weight, const std::vector<AxisKeep>& 
     longer.reserve(result.size() * indices.size());
     for (int64_t base : result) {
       for (int64_t index : indices) {
-        longer.push_back(base + index * strides[static_cast<size_t>(axis)]);
+        longer.push_back(base + index * strides[axis]);
       }
     }
     result = std::move(longer);
@@ -47,16 +47,15 @@ View make_view(const Weight& weight, const Contraction& contraction,
   const std::vector<int64_t> strides = strides_of(weight.dims);
   const std::vector<int64_t> positions = offsets(weight, cuts, contraction.kernel);
   const auto count = static_cast<int64_t>(positions.size());
-  const auto input = static_cast<size_t>(contraction.input);
+  const size_t input = contraction.input;
   for (int64_t channel : kept(weight, cuts, contraction.input)) {
     for (int64_t p = 0; p < count; ++p) {
-      view.columns.push_back(
-          {channel * strides[input] + positions[static_cast<size_t>(p)], channel * count + p, p});
+      view.columns.push_back({channel * strides[input] + positions[p], channel * count + p, p});
     }
   }
   view.places = weight.dims[input] * count;
   // Of a grouped convolution the outputs are axis 0, divided into equal parts.
-  view.rows.resize(static_cast<size_t>(contraction.groups));
+  view.rows.resize(contraction.groups);
   const int64_t part = weight.count() / contraction.groups;
   for (int64_t row : offsets(weight, cuts, contraction.outputs)) {
     view.rows[contraction.groups == 1 ? 0 : static_cast<size_t>(row / part)].push_back(row);
@@ -77,11 +76,11 @@ Runs runs_of(const View& view) {
 }
 
 Matrix gather(const View& view, int64_t group, const std::vector<double>& elements) {
-  const auto& rows = view.rows[static_cast<size_t>(group)];
+  const auto& rows = view.rows[group];
   Matrix matrix(static_cast<int64_t>(rows.size()), static_cast<int64_t>(view.columns.size()));
   for (size_t r = 0; r < rows.size(); ++r) {
     for (size_t c = 0; c < view.columns.size(); ++c) {
-      const auto place = static_cast<size_t>(rows[r] + view.columns[c].offset);
+      const size_t place = rows[r] + view.columns[c].offset;
       matrix(static_cast<int64_t>(r), static_cast<int64_t>(c)) = elements[place];
     }
   }

@@ -83,7 +83,7 @@ std::optional<std::vector<int>> best_options(const std::vector<std::vector<Knaps
   for (size_t i = items.size(); i > 0; --i) {
     const State& at = stages[i][state];
     chosen[i - 1] = at.option;
-    state = static_cast<size_t>(at.before);
+    state = at.before;
   }
   return chosen;
 }

@@ -8,7 +8,7 @@ namespace parsimony {
 LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Piece> pieces,
                            const LatencyTables& tables)
     : of_group_(coupling.groups.size()) {
-  std::map<std::pair<std::string, std::vector<int>>, size_t> known;
+  std::map<std::pair<std::string, std::vector<LineId>>, size_t> known;
   for (const Piece& piece : pieces) {
     const auto table = tables.find(piece.key);
     if (table == tables.end()) continue;
@@ -18,7 +18,7 @@ LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Piece> piec
       continue;
     }
     Term term{table->second, {}, 1};
-    for (const int line : piece.lines) {
+    for (const LineId line : piece.lines) {
       Width width;
       std::map<int, double> counts;
       for (const ChannelId& channel : coupling.channels(line)) {
@@ -29,8 +29,8 @@ LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Piece> piec
         }
       }
       for (const auto& [group, count] : counts) {
-        width.groups.emplace_back(group, count / coupling.groups[static_cast<size_t>(group)].size);
-        auto& uses = of_group_[static_cast<size_t>(group)];
+        width.groups.emplace_back(group, count / coupling.groups[group].size);
+        auto& uses = of_group_[group];
         if (uses.empty() || uses.back() != terms_.size()) uses.push_back(terms_.size());
       }
       term.widths.push_back(std::move(width));
@@ -61,14 +61,14 @@ double LatencyModel::change(std::span<const int> kept, std::span<const int> grou
                             int count) const {
   const auto touched = [&](size_t t, size_t before) {
     for (size_t g = 0; g < before; ++g) {
-      const auto& uses = of_group_[static_cast<size_t>(groups[g])];
+      const auto& uses = of_group_[groups[g]];
       if (std::find(uses.begin(), uses.end(), t) != uses.end()) return true;
     }
     return false;
   };
   double sum = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    for (const size_t t : of_group_[static_cast<size_t>(groups[g])]) {
+    for (const size_t t : of_group_[groups[g]]) {
       if (touched(t, g)) continue;
       sum += seconds_of(terms_[t], {kept, groups, count}) - seconds_of(terms_[t], {kept});
     }

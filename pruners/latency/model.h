@@ -48,7 +48,7 @@ class LatencyModel {
 
     int of(int g) const {
       const bool other = std::find(groups.begin(), groups.end(), g) != groups.end();
-      return other ? count : counts[static_cast<size_t>(g)];
+      return other ? count : counts[g];
     }
   };
 

@@ -29,10 +29,10 @@ class Cutter {
   std::vector<Piece> run() {
     piece_of_.assign(graph_.nodes.size(), kNone);
     constant_.assign(graph_.values.size(), false);
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
+    for (const ValueId v : graph_.values.ids()) {
       constant_[v] = graph_.values[v].weight != kNone || facts_.computed[v];
     }
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) place(static_cast<NodeId>(n));
+    for (const NodeId n : graph_.nodes.ids()) place(n);
     for (Piece& piece : pieces_) {
       if (piece.lines.size() == 2 && share_a_group(piece.lines[0], piece.lines[1])) {
         const auto size = [&](size_t i) { return coupling_.channels(piece.lines[i]).size(); };
@@ -44,7 +44,7 @@ class Cutter {
   }
 
  private:
-  bool is_constant(ValueId v) const { return v == kNone || constant_[static_cast<size_t>(v)]; }
+  bool is_constant(ValueId v) const { return v == kNone || constant_[v]; }
 
   void place(NodeId id) {
     const Node& node = graph_.node(id);
@@ -53,43 +53,43 @@ class Cutter {
     if (std::all_of(node.inputs.begin(), node.inputs.end(), constant) ||
         std::all_of(node.outputs.begin(), node.outputs.end(), constant)) {
       for (ValueId v : node.outputs) {
-        if (v != kNone) constant_[static_cast<size_t>(v)] = true;
+        if (v != kNone) constant_[v] = true;
       }
       return;
     }
-    const std::vector<int> lines = lines_of(node);
+    const std::vector<LineId> lines = lines_of(node);
     const int host = host_of(id);
     if (host != kNone) {
-      Piece& piece = pieces_[static_cast<size_t>(host)];
-      std::vector<int> both = united(piece.lines, lines);
+      Piece& piece = pieces_[host];
+      std::vector<LineId> both = united(piece.lines, lines);
       if (both.size() <= kMostLines) {
         piece.lines = std::move(both);
         piece.nodes.push_back(id);
-        piece_of_[static_cast<size_t>(id)] = host;
+        piece_of_[id] = host;
         return;
       }
     }
-    piece_of_[static_cast<size_t>(id)] = static_cast<int>(pieces_.size());
+    piece_of_[id] = static_cast<int>(pieces_.size());
     pieces_.push_back({{id}, longest(lines), {}, {}});
   }
 
   /// The piece that `id` may join: that of the operand computed last.
   int host_of(NodeId id) const {
     if (layers_.contains(id)) return kNone;
-    NodeId last = kNone;
+    NodeId last;
     for (ValueId v : graph_.node(id).inputs) {
       if (!is_constant(v)) last = std::max(last, graph_.value(v).producer);
     }
-    return last == kNone ? kNone : piece_of_[static_cast<size_t>(last)];
+    return last == kNone ? kNone : piece_of_[last];
   }
 
-  std::vector<int> lines_of(const Node& node) const {
-    std::vector<int> lines;
+  std::vector<LineId> lines_of(const Node& node) const {
+    std::vector<LineId> lines;
     const auto add = [&](ValueId v) {
-      if (v == kNone || facts_.computed[static_cast<size_t>(v)]) return;
-      const auto& shape = facts_.shapes[static_cast<size_t>(v)];
-      for (int d = 0; shape && d < static_cast<int>(shape->size()); ++d) {
-        const int line = coupling_.line_of(v, d);
+      if (v == kNone || facts_.computed[v]) return;
+      const auto& shape = facts_.shapes[v];
+      for (int d = 0; shape && d < std::ssize(*shape); ++d) {
+        const LineId line = coupling_.line_of(v, d);
         if (line != kNone && !coupling_.channels(line).empty()) lines.push_back(line);
       }
     };
@@ -98,14 +98,14 @@ class Cutter {
     return united(lines, {});
   }
 
-  static std::vector<int> united(std::vector<int> a, const std::vector<int>& b) {
+  static std::vector<LineId> united(std::vector<LineId> a, const std::vector<LineId>& b) {
     a.insert(a.end(), b.begin(), b.end());
     std::sort(a.begin(), a.end());
     a.erase(std::unique(a.begin(), a.end()), a.end());
     return a;
   }
 
-  bool share_a_group(int a, int b) const {
+  bool share_a_group(LineId a, LineId b) const {
     std::set<int> groups;
     for (const ChannelId& channel : coupling_.channels(a)) groups.insert(channel.group);
     groups.erase(kNone);
@@ -114,8 +114,8 @@ class Cutter {
                        [&](const ChannelId& channel) { return groups.contains(channel.group); });
   }
 
-  std::vector<int> longest(std::vector<int> lines) const {
-    std::stable_sort(lines.begin(), lines.end(), [&](int a, int b) {
+  std::vector<LineId> longest(std::vector<LineId> lines) const {
+    std::stable_sort(lines.begin(), lines.end(), [&](LineId a, LineId b) {
       return coupling_.channels(a).size() > coupling_.channels(b).size();
     });
     if (lines.size() > kMostLines) lines.resize(kMostLines);
@@ -129,7 +129,7 @@ class Cutter {
       out << "- ";
       return;
     }
-    const auto& shape = facts_.shapes[static_cast<size_t>(v)];
+    const auto& shape = facts_.shapes[v];
     if (!shape) {
       out << "? ";
       return;
@@ -137,7 +137,7 @@ class Cutter {
     out << (graph_.value(v).weight != kNone ? "w" : "v");
     for (size_t d = 0; d < shape->size(); ++d) {
       out << (d == 0 ? "" : "x") << (*shape)[d];
-      const int line = coupling_.line_of(v, static_cast<int>(d));
+      const LineId line = coupling_.line_of(v, static_cast<int>(d));
       const auto at = std::find(piece.lines.begin(), piece.lines.end(), line);
       if (at != piece.lines.end()) out << '@' << at - piece.lines.begin();
     }
@@ -186,8 +186,8 @@ class Cutter {
   const Facts& facts_;
   const Coupling& coupling_;
   Layers layers_;
-  std::vector<bool> constant_;
-  std::vector<int> piece_of_;
+  IdVector<ValueId, bool> constant_;
+  IdVector<NodeId, int> piece_of_;
   std::vector<Piece> pieces_;
 };
 

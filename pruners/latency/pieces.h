@@ -14,7 +14,7 @@ struct Piece {
   std::vector<NodeId> nodes;  ///< in graph order
   /// The lines (see Coupling) that can shrink there, at most two; of a piece of one node with more
   /// of them only the longest two, of two that share a group only the longer one.
-  std::vector<int> lines;
+  std::vector<LineId> lines;
   /// Equal for pieces that take the same time at the same widths: operators, attributes, shapes.
   std::string key;
   std::string what;  ///< "Conv 16x16x3x3, Add, Relu", for people

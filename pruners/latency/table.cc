@@ -19,7 +19,7 @@ Place place_of(const std::vector<int>& widths, double width) {
   const auto above = std::upper_bound(widths.begin(), widths.end(), width,
                                       [](double value, int each) { return value < each; });
   if (above == widths.begin()) return {0, 0, 0};
-  const auto lower = static_cast<size_t>(above - widths.begin()) - 1;
+  const size_t lower = static_cast<size_t>(above - widths.begin()) - 1;
   if (above == widths.end()) return {lower, lower, 0};
   const double from = widths[lower];
   return {lower, lower + 1, (width - from) / (*above - from)};

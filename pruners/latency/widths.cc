@@ -31,7 +31,7 @@ std::vector<Level> levels_of(const WidthCandidate& unit) {
     if (kept % step != 0 && kept != size && kept != 1) continue;
     const int allowed = size - candidate.limits.removed(size - kept);
     if (!levels.empty() && levels.back().kept >= allowed) continue;
-    levels.push_back({allowed, unit.layers * log_share(unit.shares[static_cast<size_t>(allowed)])});
+    levels.push_back({allowed, unit.layers * log_share(unit.shares[allowed])});
   }
   return levels;
 }
@@ -71,7 +71,7 @@ class Chooser {
   void set(size_t i, size_t level) {
     at_[i] = level;
     for (const int group : candidates_[i].groups) {
-      kept_[static_cast<size_t>(group)] = levels_[i][level].kept;
+      kept_[group] = levels_[i][level].kept;
     }
   }
 

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "parsimony/base/sha256.h"
-#include "parsimony/report/html/markup_impl.h"
 #include "parsimony/report/html/tables_impl.h"
 #include "parsimony/report/html/texts_impl.h"
 #include "parsimony/report/sweep/format.h"

@@ -1,11 +1,28 @@
-// The tables of the page. Each chart has one that says the same.
+// HTML from strings that may hold anything, and the tables of the page. Each chart has one that
+// says the same.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "parsimony/report/sweep/summary.h"
 
 namespace parsimony {
+
+/// For text and for quoted attributes.
+std::string escaped(std::string_view text);
+
+/// JSON for a script element: no character that could end it.
+std::string script_safe(std::string_view json);
+
+using Cells = std::vector<std::string>;
+
+/// A table with its name for those who do not see it. Of each row the first `left` cells are text,
+/// the others numbers.
+std::string html_table(std::string_view caption, const Cells& names, size_t left,
+                       const std::vector<Cells>& rows);
 
 std::string front_table(const SweepReport& report);
 std::string accuracy_table(const SweepReport& report);

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/phases_impl.h"
+#include "parsimony/report/parts_impl.h"
 #include "parsimony/report/sweep/summary.h"
 
 namespace parsimony {

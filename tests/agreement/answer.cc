@@ -21,9 +21,9 @@ std::string line_of(const Graph& graph, const Group& group, const std::set<std::
 }  // namespace
 
 int64_t count_weights(const Graph& graph, const std::set<std::string>& names) {
-  const std::vector<bool> counts = parameters(graph);
+  const IdVector<WeightId, bool> counts = parameters(graph);
   int64_t count = 0;
-  for (size_t w = 0; w < graph.weights.size(); ++w) {
+  for (const WeightId w : graph.weights.ids()) {
     const Weight& weight = graph.weights[w];
     if (counts[w] && names.contains(weight.name)) count += weight.count();
   }

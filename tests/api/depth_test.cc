@@ -129,7 +129,7 @@ TEST_F(Depth, AutoTakesTheNumberWithTheLeastError) {
       const SmallNetwork made(graph_, plan);
       const Graph& small = made.graph();
       const auto blocks = static_cast<double>(graph_.nodes.size() - small.nodes.size()) / 4;
-      const double narrow = 8 - static_cast<double>(small.weight(0).dims[0]);
+      const double narrow = 8 - static_cast<double>(small.weight(WeightId(0)).dims[0]);
       return block * blocks + channel * narrow;
     };
   };

@@ -58,7 +58,7 @@ int most_of_four(const std::vector<double>& elements, const Shape& dims) {
     for (int64_t row = 0; row < dims[0]; row += 4) {
       int count = 0;
       for (int64_t i = row; i < std::min(row + 4, dims[0]); ++i) {
-        count += elements[static_cast<size_t>(i * dims[1] + column)] != 0 ? 1 : 0;
+        count += elements[i * dims[1] + column] != 0 ? 1 : 0;
       }
       most = std::max(most, count);
     }
@@ -94,7 +94,7 @@ TEST_F(Elements, WhatIsNotZeroStaysBitForBit) {
     const auto [after, dims] = written("w1");
     onnx_io::ModelFile file(folder_ / "in.onnx");
     const Graph graph = onnx_io::to_graph(file);
-    const std::vector<double> before = to_host(graph.weights[0]).floats;
+    const std::vector<double> before = to_host(graph.weights[WeightId(0)]).floats;
     int zeros = 0;
     for (size_t i = 0; i < after.size(); ++i) {
       zeros += after[i] == 0 ? 1 : 0;

@@ -120,7 +120,7 @@ TEST(Pieces, AreNetworksOfTheirOwn) {
   EXPECT_EQ(*piece.graph.value(piece.graph.inputs[0]).declared, (Shape{2, 32, 8, 8}));
   ASSERT_EQ(piece.graph.outputs.size(), 1U);
   const Facts facts = infer(piece.graph);
-  EXPECT_EQ(*facts.shapes[static_cast<size_t>(piece.graph.outputs[0])], (Shape{2, 16}));
+  EXPECT_EQ(*facts.shapes[piece.graph.outputs[0]], (Shape{2, 16}));
 }
 
 TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {

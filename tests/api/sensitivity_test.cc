@@ -100,7 +100,7 @@ class WidthEngine final : public Engine {
   std::string name() const override { return "width"; }
   std::string version() const override { return "1"; }
   std::unique_ptr<parsimony::Network> open(const Graph& graph, const OpenOptions&) override {
-    return std::make_unique<WidthNetwork>(static_cast<float>(graph.weights[0].dims[1]));
+    return std::make_unique<WidthNetwork>(static_cast<float>(graph.weights[WeightId(0)].dims[1]));
   }
   std::unique_ptr<parsimony::Network> open_masked(const Graph&, const Plan&,
                                                   const OpenOptions&) override {
@@ -115,7 +115,7 @@ TEST(NetworkComparison, CountsLabelsWhereThereAreAny) {
   EXPECT_EQ(accuracy.accuracy(), 1);
   EXPECT_EQ(accuracy(net.graph), 0);
   Graph small = net.graph;
-  small.weights[0].dims[1] = 5;
+  small.weights[WeightId(0)].dims[1] = 5;
   EXPECT_EQ(accuracy(small), 0.5) << "the first sample's class is 0 now";
   const NetworkComparison outputs(net.graph, engine, {{{}}, {}});
   EXPECT_LT(outputs.accuracy(), 0);
@@ -127,8 +127,8 @@ TEST(Sensitivity, CutsOneGroupAfterTheOther) {
   const Analysis analysis = analyse(net.graph);
   std::vector<std::vector<int64_t>> seen;
   const auto curves = sensitivity(net.graph, analysis, {}, [&](const Graph& small) {
-    seen.push_back({small.weights[0].dims[1], small.weights[1].dims[1]});
-    return 32.0 - static_cast<double>(small.weights[1].count());
+    seen.push_back({small.weights[WeightId(0)].dims[1], small.weights[WeightId(1)].dims[1]});
+    return 32.0 - static_cast<double>(small.weights[WeightId(1)].count());
   });
   ASSERT_EQ(curves.size(), 2U);
   // 0.1 of 8 channels is none; 0.2 and 0.3 of 4 are none and one.
@@ -147,9 +147,9 @@ TEST(Sensitivity, TakesTheLowestScoresFirst) {
   SensitivityOptions options;
   options.ratios = {0.25};
   sensitivity(net.graph, analysis, options, [&](const Graph& small) {
-    if (small.weights[2].dims[0] != 3) return 0.0;
-    const auto* kept = reinterpret_cast<const float*>(small.weights[2].data);
-    const auto* whole = reinterpret_cast<const float*>(net.graph.weights[2].data);
+    if (small.weights[WeightId(2)].dims[0] != 3) return 0.0;
+    const auto* kept = reinterpret_cast<const float*>(small.weights[WeightId(2)].data);
+    const auto* whole = reinterpret_cast<const float*>(net.graph.weights[WeightId(2)].data);
     EXPECT_EQ(kept[0], lowest == 0 ? whole[2] : whole[0]);
     return 0.0;
   });

@@ -2,13 +2,13 @@
 // its kernel and the number of threads cost. Which BLAS that is, the environment says:
 //
 //     OPENBLAS_CORETYPE=Haswell build/bench/tests/bench/bench_training_step
-#include "parsimony/torch_io/machine/training_step.h"
-
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <limits>
+
+#include "parsimony/torch_io/machine/threads.h"
 
 namespace parsimony::bench {
 namespace {

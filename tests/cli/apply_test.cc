@@ -28,7 +28,7 @@ TEST(CliApply, FoldsTakeTheirValuesFromTheFileBesideThePlan) {
   const onnx_io::ModelFile small(place / "a.onnx");
   const Graph graph = onnx_io::to_graph(small);
   const Weight& weight = graph.weights.front();
-  std::vector<std::byte> values(static_cast<size_t>(weight.count() * size_of(weight.dtype)));
+  std::vector<std::byte> values(weight.count() * size_of(weight.dtype));
   plan.folds.push_back({weight.name, "blank", values, weight.dtype, weight.dims});
   plan.save(place / "p.json");
 

@@ -22,7 +22,7 @@ void write_row_masks(const std::string& model, const std::string& path, int64_t 
   std::vector<std::vector<float>> elements;
   for (const Weight& weight : graph.weights) {
     if (weight.dims.size() != 4) continue;
-    std::vector<float> mask(static_cast<size_t>(weight.count()), 1);
+    std::vector<float> mask(weight.count(), 1);
     const int64_t row = weight.count() / weight.dims[0];
     for (int64_t i = 0; i < weight.dims[0]; i += step) {
       std::fill_n(mask.begin() + i * row, row, -0.0F);

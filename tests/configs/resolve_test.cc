@@ -21,10 +21,10 @@ struct Network {
     y = b.node("Conv", {y, b.floats("onnx::Conv_7", {4, 4, 3})}, "y2");
     y = b.node("Gemm", {y, b.floats("fc.weight", {10, 4})}, "y3");
     b.node("MatMul", {y, b.floats("onnx::MatMul_9", {10, 2})}, "y4");
-    b.graph.nodes[0].name = "/layer1/layer1.0/conv1/Conv";
-    b.graph.nodes[2].name = "/layer1/layer1.0/conv2/Conv";
-    b.graph.nodes[3].name = "";
-    b.graph.nodes[4].name = "/head/MatMul";
+    b.graph.nodes[NodeId(0)].name = "/layer1/layer1.0/conv1/Conv";
+    b.graph.nodes[NodeId(2)].name = "/layer1/layer1.0/conv2/Conv";
+    b.graph.nodes[NodeId(3)].name = "";
+    b.graph.nodes[NodeId(4)].name = "/head/MatMul";
     finish(b.graph);
   }
 
@@ -112,8 +112,8 @@ TEST(Resolve, LaterEntriesOverride) {
           {"op_names": ["fc"], "sparse_ratio": 0.2}])");
   ASSERT_EQ(settings.requests.size(), 2U);
   EXPECT_EQ(settings.requests[1].entry, 2);
-  EXPECT_EQ(settings.layers[3].request, 1);
-  EXPECT_EQ(settings.layers[4].request, 0);
+  EXPECT_EQ(settings.layers[NodeId(3)].request, 1);
+  EXPECT_EQ(settings.layers[NodeId(4)].request, 0);
 }
 
 TEST(Resolve, AnotherEntryMaySelectWhatOneExcludes) {
@@ -169,7 +169,7 @@ TEST(Resolve, NamesPatternsThatAreNone) {
 
 TEST(Resolve, HostilePatternsEnd) {
   Network net;
-  net.b.graph.nodes[0].name = std::string(2000, 'a');
+  net.b.graph.nodes[NodeId(0)].name = std::string(2000, 'a');
   EXPECT_EQ(net.states(entry(R"("op_names_re": ["(a+)+$"])")), "p----");
   EXPECT_EQ(net.states(entry(R"-("op_names_re": ["((a+)+b|f)"])-")), "---p-");
   net.states(
@@ -242,10 +242,10 @@ TEST(Resolve, RemembersTheEntryThatDecided) {
   const Settings settings = Network().resolve(
       R"([{"sparse_ratio": 0.5, "exclude_op_names": ["head"]}, {"op_names": ["fc"],
           "exclude": true}])");
-  EXPECT_EQ(settings.layers[0].entry, 0);
-  EXPECT_EQ(settings.layers[1].entry, kNone);
-  EXPECT_EQ(settings.layers[3].entry, 1);
-  EXPECT_EQ(settings.layers[4].entry, 0);
+  EXPECT_EQ(settings.layers[NodeId(0)].entry, 0);
+  EXPECT_EQ(settings.layers[NodeId(1)].entry, kNone);
+  EXPECT_EQ(settings.layers[NodeId(3)].entry, 1);
+  EXPECT_EQ(settings.layers[NodeId(4)].entry, 0);
 }
 
 TEST(Resolve, ANetworkWithoutLayersHasNothingToPrune) {
@@ -253,7 +253,7 @@ TEST(Resolve, ANetworkWithoutLayersHasNothingToPrune) {
   b.node("Relu", {b.input("x", {1})}, "y");
   finish(b.graph);
   const Settings settings = resolve(from_shorthand({.ratio = 0.5}), b.graph);
-  EXPECT_EQ(settings.layers.at(0).state, State::kUnnamed);
+  EXPECT_EQ(settings.layers[NodeId(0)].state, State::kUnnamed);
 }
 
 }  // namespace

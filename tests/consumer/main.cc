@@ -10,8 +10,8 @@ namespace {
 
 /// Writes the model without half of its channels. Returns what remains of its parameters, 0..1.
 double prune(const std::string& in, const std::string& out) {
-  const auto config = parsimony::from_shorthand({.criterion = "l1", .ratio = 0.5});
-  const parsimony::PruneResult result = parsimony::prune_file(in, out, config);
+  const parsimony::PruneResult result =
+      parsimony::prune_file(in, out, {.criterion = "l1", .ratio = 0.5});
   const parsimony::Pruning& pruning = result.pruning;
   return static_cast<double>(pruning.small.params) / static_cast<double>(pruning.dense.params);
 }

@@ -53,7 +53,7 @@ class Compare : public testing::TestWithParam<Interval> {};
 // throws at most one head has 11/1024, at most two have 56/1024: one is left out at either end.
 TEST_P(Compare, LeavesOutWhatTheTailsAllow) {
   const auto [pairs, low, high] = GetParam();
-  const std::vector<double> ones(static_cast<size_t>(pairs), 1);
+  const std::vector<double> ones(pairs, 1);
   const Ratio ratio = compare(ascending(pairs), ones);
   EXPECT_EQ(ratio.pairs, pairs);
   EXPECT_DOUBLE_EQ(ratio.median, (pairs + 1) / 2.0);

@@ -16,24 +16,21 @@ Graph small_network() {
   static const float kNumbers[32] = {};
   Graph graph;
   const auto weight = [&](const std::string& name, const Shape& dims) {
-    const auto id = static_cast<WeightId>(graph.weights.size());
     const auto* data = reinterpret_cast<const std::byte*>(kNumbers);
-    graph.weights.push_back({name, DType::kFloat32, dims, data, 4});
-    graph.values.push_back({.name = name, .dtype = DType::kFloat32, .weight = id});
-    return static_cast<ValueId>(graph.values.size()) - 1;
+    const WeightId id = graph.weights.push_back({name, DType::kFloat32, dims, data, 4});
+    return graph.values.push_back({.name = name, .dtype = DType::kFloat32, .weight = id});
   };
   const auto node = [&](const std::string& name, const std::string& op,
                         const std::vector<ValueId>& inputs, const std::string& output) {
-    graph.values.push_back({.name = output});
-    const auto out = static_cast<ValueId>(graph.values.size()) - 1;
+    const ValueId out = graph.values.push_back({.name = output});
     graph.nodes.push_back(
         {.name = name, .op = op, .domain = "", .opset = 17, .inputs = inputs, .outputs = {out}});
     return out;
   };
-  graph.values.push_back({.name = "x", .declared = Shape{1, 2, 4, 4}});
-  graph.inputs = {0};
+  const ValueId x = graph.values.push_back({.name = "x", .declared = Shape{1, 2, 4, 4}});
+  graph.inputs = {x};
   const ValueId w1 = weight("features.0.weight", {4, 2, 1, 1});
-  const ValueId conv = node("/features/0/Conv", "Conv", {0, w1}, "c");
+  const ValueId conv = node("/features/0/Conv", "Conv", {x, w1}, "c");
   const ValueId relu = node("/features/1/Relu", "Relu", {conv}, "r");
   graph.outputs = {node("fc", "Gemm", {relu, weight("fc.weight", {4, 3})}, "y")};
   finish(graph);

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
     for (const auto& mask : parsimony::parse_masks(bytes, "masks.safetensors")) {
-      const auto elements = static_cast<size_t>(parsimony::element_count(mask.dims));
+      const size_t elements = parsimony::element_count(mask.dims);
       if (mask.keep.size() != elements) std::abort();
     }
   } catch (const parsimony::Error&) {

@@ -24,11 +24,7 @@ class Builder {
 
   Graph graph;
 
-  ValueId value(const std::string& name) {
-    graph.values.emplace_back();
-    graph.values.back().name = name;
-    return static_cast<ValueId>(graph.values.size() - 1);
-  }
+  ValueId value(const std::string& name) { return graph.values.push_back({.name = name}); }
 
   ValueId input(const std::string& name, Shape dims, DType dtype = DType::kFloat32) {
     const ValueId id = value(name);
@@ -44,13 +40,13 @@ class Builder {
     const std::vector<std::byte>& bytes = memory_.emplace_back(all.begin(), all.end());
     const ValueId id = value(name);
     graph.value(id).dtype = dtype;
-    graph.value(id).weight = static_cast<WeightId>(graph.weights.size());
-    graph.weights.push_back({name, dtype, std::move(dims), bytes.data(), sizeof(T)});
+    graph.value(id).weight =
+        graph.weights.push_back({name, dtype, std::move(dims), bytes.data(), sizeof(T)});
     return id;
   }
 
   ValueId floats(const std::string& name, Shape dims) {
-    const auto count = static_cast<size_t>(element_count(dims));
+    const size_t count = element_count(dims);
     return weight(name, std::vector<float>(count, 1.0F), std::move(dims), DType::kFloat32);
   }
 

@@ -17,7 +17,7 @@ TEST(Dump, ShowsOneNodePerLine) {
   const ValueId renamed = b.floats("conv1.bias", {64});
   b.graph.value(renamed).name = "bias";
   const ValueId y = b.node("Conv", {x, w, renamed}, "y", {{"group", int64_t{1}}});
-  b.graph.nodes[0].name = "Conv_3";
+  b.graph.nodes[NodeId(0)].name = "Conv_3";
   b.output(y);
   finish(b.graph);
   EXPECT_EQ(dump(b.graph),
@@ -33,9 +33,9 @@ TEST(Dump, FactsComeBeforeTheFile) {
   const ValueId s = b.node("Shape", {x}, "s");
   finish(b.graph);
   Facts facts = testing::no_facts(b.graph);
-  facts.shapes[static_cast<size_t>(x)] = Shape{2, 3};
-  facts.shapes[static_cast<size_t>(s)] = Shape{2};
-  facts.constants[static_cast<size_t>(s)] = HostTensor::vector({2, 3});
+  facts.shapes[x] = Shape{2, 3};
+  facts.shapes[s] = Shape{2};
+  facts.constants[s] = HostTensor::vector({2, 3});
   EXPECT_EQ(dump(b.graph, &facts),
             "input x[2, 3] float32\n"
             "s: s[2]<2, 3> = Shape(x[2, 3])\n");
@@ -51,8 +51,8 @@ TEST(Dump, PrintsEveryKindOfAttribute) {
           {"is", std::vector<int64_t>{1, 2}},
           {"fs", std::vector<double>{}},
           {"ss", std::vector<std::string>{"p", "q"}}});
-  b.graph.nodes[0].domain = "com.example";
-  b.graph.nodes[0].has_subgraph = true;
+  b.graph.nodes[NodeId(0)].domain = "com.example";
+  b.graph.nodes[NodeId(0)].has_subgraph = true;
   EXPECT_EQ(dump(b.graph),
             "input x[2] float32\n"
             "y: y[?] = com.example.Odd(x[2], -, x[2]) i=-1 f=0.1 s=\"a\\\"b?c\" is=[1, 2] fs=[] "

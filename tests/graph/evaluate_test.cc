@@ -31,8 +31,8 @@ std::optional<HostTensor> of_shape(const std::string& op, Shape dims, Attributes
   const ValueId x = b.value("x");
   b.add(op, {x}, {b.value("y")}, std::move(attributes));
   Facts facts = testing::no_facts(b.graph);
-  facts.shapes[0] = std::move(dims);
-  const auto results = evaluate(NodeView(b.graph, b.graph.nodes[0], facts));
+  facts.shapes[ValueId(0)] = std::move(dims);
+  const auto results = evaluate(NodeView(b.graph, b.graph.nodes[NodeId(0)], facts));
   return results ? std::optional(results->front()) : std::nullopt;
 }
 

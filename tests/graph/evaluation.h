@@ -44,10 +44,10 @@ inline Results run_all(const std::string& op, const std::vector<Operand>& operan
   Facts facts = no_facts(b.graph);
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i]) continue;
-    facts.constants[static_cast<size_t>(inputs[i])] = operands[i];
-    facts.shapes[static_cast<size_t>(inputs[i])] = operands[i]->dims;
+    facts.constants[inputs[i]] = operands[i];
+    facts.shapes[inputs[i]] = operands[i]->dims;
   }
-  return evaluate(NodeView(b.graph, b.graph.nodes[0], facts));
+  return evaluate(NodeView(b.graph, b.graph.nodes[NodeId(0)], facts));
 }
 
 /// The only output, if the node has one.

@@ -27,8 +27,8 @@ TEST(Finish, LinksProducersAndUses) {
   finish(b.graph);
   EXPECT_EQ(b.graph.value(x).producer, kNone);
   EXPECT_TRUE(b.graph.value(x).is_input);
-  EXPECT_EQ(b.graph.value(y).producer, 0);
-  EXPECT_EQ(b.graph.value(y).uses, (std::vector<Use>{{1, 0}, {1, 1}}));
+  EXPECT_EQ(b.graph.value(y).producer, NodeId(0));
+  EXPECT_EQ(b.graph.value(y).uses, (std::vector<Use>{{NodeId(1), 0}, {NodeId(1), 1}}));
   EXPECT_TRUE(b.graph.value(z).is_output);
 }
 
@@ -52,9 +52,9 @@ TEST(Finish, SortsAndLinksTheNewPlaces) {
   b.add("Relu", {x}, {early}).name = "early";
   finish(b.graph);
   EXPECT_EQ(names_of_nodes(b.graph), (std::vector<std::string>{"early", "late"}));
-  EXPECT_EQ(b.graph.value(early).producer, 0);
-  EXPECT_EQ(b.graph.value(late).producer, 1);
-  EXPECT_EQ(b.graph.value(x).uses, (std::vector<Use>{{0, 0}}));
+  EXPECT_EQ(b.graph.value(early).producer, NodeId(0));
+  EXPECT_EQ(b.graph.value(late).producer, NodeId(1));
+  EXPECT_EQ(b.graph.value(x).uses, (std::vector<Use>{{NodeId(0), 0}}));
 }
 
 TEST(Finish, MayBeCalledAgain) {
@@ -76,7 +76,7 @@ TEST(Finish, SortsADeepChainWithoutRecursion) {
     next = before;
   }
   finish(b.graph);
-  EXPECT_EQ(b.graph.value(0).producer, kDepth - 1);
+  EXPECT_EQ(b.graph.value(ValueId(0)).producer, NodeId(kDepth - 1));
 }
 
 TEST(Finish, RefusesACycle) {
@@ -117,8 +117,8 @@ TEST(Names, KeyIsTheFirstNamedOutput) {
   EXPECT_EQ(label_of(b.graph, node), "y");
   EXPECT_EQ(b.graph.find("y"), y);
   EXPECT_EQ(b.graph.find("nowhere"), kNone);
-  b.graph.nodes[0].name = "split_1";
-  EXPECT_EQ(label_of(b.graph, b.graph.nodes[0]), "split_1");
+  b.graph.nodes[NodeId(0)].name = "split_1";
+  EXPECT_EQ(label_of(b.graph, b.graph.nodes[NodeId(0)]), "split_1");
 }
 
 TEST(Names, ANodeWithoutOutputsHasAnEmptyKey) {
@@ -139,7 +139,7 @@ struct SharedBias {
     const ValueId var = b.floats(name + ".var", {4});
     return b.node("BatchNormalization", {x, scale, zeros, mean, var}, name);
   }
-  ValueId bias_of(size_t node) const { return b.graph.nodes[node].inputs[2]; }
+  ValueId bias_of(size_t node) const { return b.graph.nodes[NodeId(node)].inputs[2]; }
 };
 
 TEST(SharedVectors, EveryRegularUseGetsItsOwnValue) {
@@ -156,9 +156,9 @@ TEST(SharedVectors, EveryRegularUseGetsItsOwnValue) {
     EXPECT_EQ(bias.name, "zeros");
     EXPECT_EQ(bias.weight, graph.value(net.zeros).weight);
     EXPECT_TRUE(bias.shared_copy);
-    EXPECT_EQ(bias.uses, (std::vector<Use>{{static_cast<NodeId>(node), 2}}));
+    EXPECT_EQ(bias.uses, (std::vector<Use>{{NodeId(node), 2}}));
   }
-  EXPECT_FALSE(graph.value(graph.nodes[0].inputs[1]).shared_copy);
+  EXPECT_FALSE(graph.value(graph.nodes[NodeId(0)].inputs[1]).shared_copy);
 }
 
 TEST(SharedVectors, IrregularUsesKeepTheOriginal) {
@@ -171,7 +171,7 @@ TEST(SharedVectors, IrregularUsesKeepTheOriginal) {
   EXPECT_NE(net.bias_of(0), net.zeros);
   EXPECT_TRUE(graph.value(net.bias_of(0)).shared_copy);
   EXPECT_FALSE(graph.value(net.zeros).shared_copy);
-  EXPECT_EQ(graph.value(net.zeros).uses, (std::vector<Use>{{1, 0}, {1, 1}}));
+  EXPECT_EQ(graph.value(net.zeros).uses, (std::vector<Use>{{NodeId(1), 0}, {NodeId(1), 1}}));
 }
 
 TEST(SharedVectors, WhatASubgraphCapturesStaysOnTheOriginal) {
@@ -227,15 +227,15 @@ TEST(ToHost, ReadsHalfPrecision) {
   Builder b;
   b.weight("half", std::vector<uint16_t>{0x3C00, 0xC000, 0x7BFF}, {3}, DType::kFloat16);
   b.weight("brain", std::vector<uint16_t>{0x3F80, 0xC000}, {2}, DType::kBFloat16);
-  EXPECT_EQ(to_host(b.graph.weights[0]).floats, (std::vector<double>{1, -2, 65504}));
-  EXPECT_EQ(to_host(b.graph.weights[1]).floats, (std::vector<double>{1, -2}));
+  EXPECT_EQ(to_host(b.graph.weights[WeightId(0)]).floats, (std::vector<double>{1, -2, 65504}));
+  EXPECT_EQ(to_host(b.graph.weights[WeightId(1)]).floats, (std::vector<double>{1, -2}));
 }
 
 TEST(ToHost, ReadsSmallTypesFromWiderFields) {
   Builder b;
   b.weight("wide", std::vector<uint32_t>{0x3C00, 0x4000}, {2}, DType::kFloat16);
-  EXPECT_EQ(b.graph.weights[0].stride, 4);
-  EXPECT_EQ(to_host(b.graph.weights[0]).floats, (std::vector<double>{1, 2}));
+  EXPECT_EQ(b.graph.weights[WeightId(0)].stride, 4);
+  EXPECT_EQ(to_host(b.graph.weights[WeightId(0)]).floats, (std::vector<double>{1, 2}));
 }
 
 TEST(ToHost, KeepsSignsAndShapes) {
@@ -243,18 +243,18 @@ TEST(ToHost, KeepsSignsAndShapes) {
   b.weight("bytes", std::vector<int8_t>{-1, 127}, {2, 1}, DType::kInt8);
   b.weight("unsigned", std::vector<uint8_t>{255}, {}, DType::kUInt8);
   b.weight("longs", std::vector<int64_t>{std::numeric_limits<int64_t>::min()}, {1}, DType::kInt64);
-  const HostTensor bytes = to_host(b.graph.weights[0]);
+  const HostTensor bytes = to_host(b.graph.weights[WeightId(0)]);
   EXPECT_EQ(bytes.ints, (std::vector<int64_t>{-1, 127}));
   EXPECT_EQ(bytes.dims, (Shape{2, 1}));
   EXPECT_EQ(bytes.dtype, DType::kInt8);
-  EXPECT_EQ(to_host(b.graph.weights[1]), HostTensor::scalar(255, DType::kUInt8));
-  EXPECT_EQ(to_host(b.graph.weights[2]).ints[0], std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(to_host(b.graph.weights[WeightId(1)]), HostTensor::scalar(255, DType::kUInt8));
+  EXPECT_EQ(to_host(b.graph.weights[WeightId(2)]).ints[0], std::numeric_limits<int64_t>::min());
 }
 
 TEST(ToHost, HasNoNumbersForStrings) {
   Builder b;
   b.weight("words", std::vector<uint8_t>{0}, {1}, DType::kString);
-  EXPECT_THROW(to_host(b.graph.weights[0]), UnsupportedError);
+  EXPECT_THROW(to_host(b.graph.weights[WeightId(0)]), UnsupportedError);
 }
 
 TEST(HostTensors, MakersChooseTheVectorByType) {

@@ -10,9 +10,7 @@ namespace {
 
 using testing::Builder;
 
-const std::optional<Shape>& shape(const Facts& facts, ValueId id) {
-  return facts.shapes[static_cast<size_t>(id)];
-}
+const std::optional<Shape>& shape(const Facts& facts, ValueId id) { return facts.shapes[id]; }
 
 ValueId integers(Builder& builder, const std::string& name, const std::vector<int64_t>& values) {
   return builder.weight(name, values, {static_cast<int64_t>(values.size())}, DType::kInt64);
@@ -45,9 +43,9 @@ TEST(Infer, EvaluatesShapesAndWhatIsMadeOfThem) {
   finish(b.graph);
   const Facts facts = infer(b.graph);
   EXPECT_EQ(shape(facts, y), (Shape{2, 12}));
-  EXPECT_TRUE(facts.computed[static_cast<size_t>(t)]);
-  EXPECT_EQ(facts.constants[static_cast<size_t>(t)]->ints, (std::vector<int64_t>{2, -1}));
-  EXPECT_FALSE(facts.computed[static_cast<size_t>(y)]);
+  EXPECT_TRUE(facts.computed[t]);
+  EXPECT_EQ(facts.constants[t]->ints, (std::vector<int64_t>{2, -1}));
+  EXPECT_FALSE(facts.computed[y]);
 }
 
 TEST(Infer, ReevaluatesForOtherShapes) {
@@ -58,9 +56,9 @@ TEST(Infer, ReevaluatesForOtherShapes) {
   finish(b.graph);
   const Facts facts = infer(b.graph);
   auto shapes = facts.shapes;
-  shapes[static_cast<size_t>(x)] = Shape{2, 2};
+  shapes[x] = Shape{2, 2};
   const auto constants = reevaluate(b.graph, facts, shapes);
-  EXPECT_EQ(constants[static_cast<size_t>(s)]->ints, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(constants[s]->ints, (std::vector<int64_t>{2, 2}));
 }
 
 TEST(Infer, ProbesWhatTheFileLeavesOpen) {

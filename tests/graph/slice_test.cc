@@ -52,7 +52,7 @@ TEST(Slice, EqualsElementByElementCopyInEveryForm) {
     Shape dims(static_cast<size_t>(1 + below(4)));
     for (int64_t& dim : dims) dim = 1 + below(6);
     const int64_t element = int64_t{1} << below(4);
-    std::vector<std::byte> data(static_cast<size_t>(element_count(dims) * element));
+    std::vector<std::byte> data(element_count(dims) * element);
     for (std::byte& byte : data) byte = static_cast<std::byte>(below(256));
     std::vector<AxisKeep> axes;
     for (size_t d = 0; d < dims.size(); ++d) {

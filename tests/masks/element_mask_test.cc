@@ -80,7 +80,7 @@ struct Network {
   }
 
   static Member member(ValueId value, int axis, Role role) {
-    return {value, 0, axis, role, 2, {0, 1}, {0, 1, 2}};
+    return {value, NodeId(0), axis, role, 2, {0, 1}, {0, 1, 2}};
   }
 };
 
@@ -112,7 +112,7 @@ TEST(ToElementMasks, KeepsWhatAnyUseOfASharedVectorKeeps) {
 TEST(ToElementMasks, CombinesAxesOfOneTensor) {
   Network n;
   const ValueId w = n.b.floats("w", {2, 2});
-  n.b.graph.value(w).uses = {{0, 1}};
+  n.b.graph.value(w).uses = {{NodeId(0), 1}};
   n.coupling.groups[0].members = {Network::member(w, 0, Role::kOut),
                                   Network::member(w, 1, Role::kIn)};
   const std::vector<ElementMask> masks = to_element_masks(n.b.graph, n.coupling, n.masks);

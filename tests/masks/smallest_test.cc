@@ -31,7 +31,7 @@ const Weight& weight_of(const Builder& b, ValueId value) {
 // By sorting.
 Cut reference(std::vector<double> magnitudes, int64_t count) {
   std::sort(magnitudes.begin(), magnitudes.end());
-  const double at = magnitudes[static_cast<size_t>(count - 1)];
+  const double at = magnitudes[count - 1];
   const auto first = std::lower_bound(magnitudes.begin(), magnitudes.end(), at);
   return {at, count - (first - magnitudes.begin())};
 }

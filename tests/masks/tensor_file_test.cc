@@ -16,7 +16,7 @@ TEST(TensorFile, ReadsWhatItWroteOfEveryType) {
   for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16,
                            DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kUInt8,
                            DType::kUInt16, DType::kUInt32, DType::kUInt64, DType::kBool}) {
-    std::vector<std::byte> data(static_cast<size_t>(3 * size_of(type)), std::byte{7});
+    std::vector<std::byte> data(3 * size_of(type), std::byte{7});
     const std::string file = tensor_file({{"b", type, {3, 1}, data}, {"a", DType::kInt8, {0}, {}}});
     const std::vector<FileTensor> read = parse_tensors(file, "f");
     ASSERT_EQ(read.size(), 2U);

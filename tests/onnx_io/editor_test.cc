@@ -37,7 +37,7 @@ std::vector<double> numbers_of(const TensorProto& tensor) {
   save(model, folder / "t.onnx");
   const ModelFile file(folder / "t.onnx");
   const Graph graph = to_graph(file);
-  const HostTensor host = to_host(graph.weights.at(0));
+  const HostTensor host = to_host(graph.weights[WeightId(0)]);
   std::vector<double> numbers;
   for (int64_t i = 0; i < host.count(); ++i) numbers.push_back(host.number(i));
   return numbers;

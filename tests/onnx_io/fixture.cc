@@ -167,7 +167,7 @@ onnx::TensorProto counting(const std::string& name, int32_t data_type, const Sha
     const int64_t number = truth ? i % 2 : is_signed(data_type) && i % 2 == 1 ? -i - 1 : i + 1;
     const uint64_t bits = bits_of(data_type, number);
     if (raw) {
-      data.append(reinterpret_cast<const char*>(&bits), static_cast<size_t>(width_of(data_type)));
+      data.append(reinterpret_cast<const char*>(&bits), width_of(data_type));
     } else {
       add_typed(tensor, bits, number);
     }

@@ -30,8 +30,8 @@ TEST(GraphFile, IsTheSameNetwork) {
     ++written;
     const ModelFile after(folder / "after.onnx");
     const Graph again = to_graph(after);
-    EXPECT_EQ(again.nodes.size(), graph.nodes.size()) << fixture.name;
-    for (size_t n = 0; n < std::min(again.nodes.size(), graph.nodes.size()); ++n) {
+    ASSERT_EQ(again.nodes.size(), graph.nodes.size()) << fixture.name;
+    for (const NodeId n : graph.nodes.ids()) {
       EXPECT_EQ(again.nodes[n].op, graph.nodes[n].op) << fixture.name;
       EXPECT_EQ(again.nodes[n].attributes, graph.nodes[n].attributes) << fixture.name;
     }

@@ -79,7 +79,7 @@ TEST(Reader, ConstantNodesAreWeights) {
   EXPECT_EQ(numbers_of(weight_of(read.graph, "k")), (std::vector<double>{8, 9}));
   EXPECT_TRUE(read.graph.value(read.graph.find("s")).captured);
   EXPECT_EQ(read.graph.nodes.size(), 1u);
-  EXPECT_EQ(read.graph.nodes[0].inputs.size(), 7u);
+  EXPECT_EQ(read.graph.nodes[NodeId(0)].inputs.size(), 7u);
 }
 
 TEST(Reader, IdentitiesOfAWeightAreTheWeight) {
@@ -113,8 +113,8 @@ TEST(Reader, DeclaredInitializersAreNoInputs) {
   EXPECT_EQ(x.symbols, (std::vector<std::string>{"N", ""}));
   EXPECT_EQ(numbers_of(weight_of(read.graph, "w")), (std::vector<double>{1, 2}));
   EXPECT_FALSE(read.graph.value(read.graph.find("w")).is_input);
-  EXPECT_EQ(read.graph.nodes[0].opset, 9);
-  EXPECT_EQ(read.graph.nodes[0].domain, "");
+  EXPECT_EQ(read.graph.nodes[NodeId(0)].opset, 9);
+  EXPECT_EQ(read.graph.nodes[NodeId(0)].domain, "");
 }
 
 TEST(Reader, NodesInSubgraphsStandInTheGraph) {
@@ -144,14 +144,14 @@ TEST(Reader, NodesInSubgraphsStandInTheGraph) {
   EXPECT_TRUE(branch.has_subgraph);
   EXPECT_EQ(branch.body, kNone);
   ASSERT_EQ(branch.bodies.size(), 2u);
-  const Body& then = graph.bodies[static_cast<size_t>(branch.bodies[0])];
+  const Body& then = graph.bodies[branch.bodies[0]];
   EXPECT_EQ(then.attribute, "then_branch");
   EXPECT_EQ(then.around, kNone);
   EXPECT_EQ(&graph.node(then.owner), &branch);
   EXPECT_EQ(then.outputs, std::vector<ValueId>{graph.find("y::then_branch::o")});
   const Node& inner = node_of(graph, "y::then_branch::o");
   EXPECT_EQ(inner.body, branch.bodies[0]);
-  const Body& last = graph.bodies[static_cast<size_t>(inner.bodies.at(1))];
+  const Body& last = graph.bodies[inner.bodies.at(1)];
   EXPECT_EQ(last.around, branch.bodies[0]);
   EXPECT_EQ(last.outputs, std::vector<ValueId>{graph.find("d")}) << "a name around it";
   const auto captured = [&](const std::string& name) {
@@ -180,7 +180,7 @@ TEST(Reader, BodiesStandBetweenWhatTheirOwnerReadsAndTheOwner) {
   };
   EXPECT_LT(at("late"), at("y::body::unused")) << "it could read the input of the body";
   EXPECT_LT(at("other"), at("y::body::s_out"));
-  const Body& body = read.graph.bodies.at(0);
+  const Body& body = read.graph.bodies[BodyId(0)];
   ASSERT_EQ(body.inputs.size(), 3u);
   EXPECT_EQ(read.graph.value(body.inputs[2]).name, "y::body::s");
   EXPECT_EQ(body.outputs.at(0), body.inputs[1]);
@@ -268,7 +268,7 @@ TEST(Reader, AbsentOptionalInputsAndUnsortedNodes) {
   })");
   ASSERT_EQ(read.graph.nodes.size(), 3u);
   const Node& clip = node_of(read.graph, "y");
-  EXPECT_EQ(read.graph.nodes[2].op, "Clip");
+  EXPECT_EQ(read.graph.nodes[NodeId(2)].op, "Clip");
   ASSERT_EQ(clip.inputs.size(), 3u);
   EXPECT_EQ(clip.inputs[1], kNone);
   EXPECT_EQ(read.graph.value(clip.inputs[2]).name, "k");

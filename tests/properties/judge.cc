@@ -85,11 +85,11 @@ std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
   const auto predicted = predict_shapes(bench.facts(), bench.coupling(), masks);
   const Workbench after(small, bench.options());
   std::map<std::string, std::optional<Shape>> ours;
-  for (size_t v = 0; v < after.graph().values.size(); ++v) {
+  for (const ValueId v : after.graph().values.ids()) {
     ours[after.graph().values[v].name] = after.facts().shapes[v];
   }
   const Shapes theirs = judge ? inferred_by_libonnx(small) : Shapes{};
-  for (size_t v = 0; v < bench.graph().values.size(); ++v) {
+  for (const ValueId v : bench.graph().values.ids()) {
     const Value& value = bench.graph().values[v];
     if (!predicted[v] || value.weight != kNone) continue;
     if (bench.facts().computed[v]) continue;  // follows from the others

@@ -37,12 +37,11 @@ bool is_sound(const Workbench& bench, const Plan& plan) {
     GraphEditor editor(bench.graph());
     replay(plan, editor);
     const Facts facts = infer(editor.graph(), bench.probe());
-    for (const ValueId output : bench.graph().outputs) {
-      const auto v = static_cast<size_t>(output);
+    for (const ValueId v : bench.graph().outputs) {
       if (facts.shapes[v] != bench.facts().shapes[v]) return false;
     }
     // What does not fit inside a body has no shape.
-    for (size_t v = 0; v < bench.facts().shapes.size(); ++v) {
+    for (const ValueId v : bench.facts().shapes.ids()) {
       if (bench.facts().shapes[v] && !facts.shapes[v]) return false;
     }
     return misfit(editor.graph(), facts).empty();

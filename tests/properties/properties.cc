@@ -13,7 +13,7 @@ namespace {
 constexpr char kUnknownField[] = "\x82\x7d\x03xyz";
 
 std::string named(const Workbench& bench, const ChannelId& channel) {
-  const Group& group = bench.coupling().groups[static_cast<size_t>(channel.group)];
+  const Group& group = bench.coupling().groups[channel.group];
   return group.id + " without channel " + std::to_string(channel.channel) + ": ";
 }
 
@@ -35,7 +35,7 @@ std::string renumbered(const Workbench& bench, size_t g, const AxisMasks& masks)
   const Group& group = bench.coupling().groups[g];
   std::string text;
   for (const Member& member : group.members) {
-    const int line = bench.coupling().line_of(member.value, member.axis);
+    const LineId line = bench.coupling().line_of(member.value, member.axis);
     const auto channels = bench.coupling().channels(line);
     std::vector<int64_t> number;  // of each index among those that stay
     for (const ChannelId& channel : channels) {
@@ -43,9 +43,9 @@ std::string renumbered(const Workbench& bench, size_t g, const AxisMasks& masks)
       number.push_back(next + (masks.keeps(channel) ? 1 : 0));
     }
     for (int c = 0; c < group.size; ++c) {
-      if (masks.keep[g][static_cast<size_t>(c)] == 0) continue;
+      if (masks.keep[g][c] == 0) continue;
       for (const int64_t i : member.of(c)) {
-        text += std::to_string(number[static_cast<size_t>(i)]) + " ";
+        text += std::to_string(number[i]) + " ";
       }
       text += "| ";
     }

@@ -30,7 +30,7 @@ TEST(RandomNetworks, P4AnyOneChannelAloneCanBeRemoved) {
     const auto& groups = bench.coupling().groups;
     if (groups.empty()) return std::string();
     const auto g = static_cast<int>(seed % groups.size());
-    const int channel = static_cast<int>(seed / 16) % groups[static_cast<size_t>(g)].size;
+    const int channel = static_cast<int>(seed / 16) % groups[g].size;
     return prediction(bench, without(bench.coupling(), {{g, std::abs(channel)}}), true);
   }));
 }

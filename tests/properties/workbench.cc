@@ -65,7 +65,7 @@ std::string Workbench::apply(const Plan& plan) const {
 AxisMasks without(const Coupling& coupling, const std::vector<ChannelId>& channels) {
   AxisMasks masks = AxisMasks::all_kept(coupling);
   for (const ChannelId& channel : channels) {
-    masks.keep[static_cast<size_t>(channel.group)][static_cast<size_t>(channel.channel)] = 0;
+    masks.keep[channel.group][channel.channel] = 0;
   }
   keep_at_least_one(coupling, std::vector<std::vector<double>>(coupling.groups.size()), masks);
   return masks;

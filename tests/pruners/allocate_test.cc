@@ -79,7 +79,7 @@ TEST(Allocate, RequestsHaveTheirOwnBudgets) {
   TwoLayers net;
   net.settings.requests.push_back(net.settings.requests[0]);
   net.settings.requests[1].ratio = 0.25;
-  net.settings.layers[1].request = 1;
+  net.settings.layers[NodeId(1)].request = 1;
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.kept(0), 2);
   EXPECT_EQ(found.masks.kept(1), 2);
@@ -87,7 +87,7 @@ TEST(Allocate, RequestsHaveTheirOwnBudgets) {
 
 TEST(Allocate, LeavesExcludedGroupsWhole) {
   TwoLayers net;
-  net.settings.layers[0].state = State::kExcluded;
+  net.settings.layers[NodeId(0)].state = State::kExcluded;
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.kept(0), 4);
   EXPECT_EQ(found.masks.kept(1), 1);

@@ -151,15 +151,15 @@ TEST(Criteria, NeedsAreThoseOfTheLayersThatArePruned) {
   settings.requests = {{.criterion = "taylor"}, {.criterion = "apoz"}, {.criterion = "l1"}};
   using State = LayerSetting::State;
   settings.layers.resize(3);
-  settings.layers[0].state = settings.layers[2].state = State::kPruned;
-  settings.layers[1].state = State::kExcluded;
-  settings.layers[0].request = 2;
-  settings.layers[1].request = 1;
-  settings.layers[2].request = 0;
+  settings.layers[NodeId(0)].state = settings.layers[NodeId(2)].state = State::kPruned;
+  settings.layers[NodeId(1)].state = State::kExcluded;
+  settings.layers[NodeId(0)].request = 2;
+  settings.layers[NodeId(1)].request = 1;
+  settings.layers[NodeId(2)].request = 0;
   const Needs needs = needs_of(settings);
   EXPECT_EQ(needs.channels, std::set<Measure>{Measure::kTaylor});
   EXPECT_EQ(needs.criteria, std::set<std::string>{"taylor"});
-  settings.layers[2].request = 2;
+  settings.layers[NodeId(2)].request = 2;
   EXPECT_TRUE(needs_of(settings).empty());
 }
 

@@ -36,7 +36,7 @@ struct Residual {
   }
 
   void set(size_t node, State state, int request = kNone) {
-    settings.layers[node] = {state, request};
+    settings.layers[NodeId(node)] = {state, request};
   }
 
   Followed run() const { return follow(b.graph, Layers(b.graph), coupling, settings); }

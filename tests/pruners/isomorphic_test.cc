@@ -21,7 +21,7 @@ struct Blocks {
 
   void add(const std::string& activation, int out, bool reverse_names = false) {
     const std::string name = std::to_string(b.graph.nodes.size());
-    const auto n = static_cast<NodeId>(b.graph.nodes.size());
+    const auto n = static_cast<int>(b.graph.nodes.size());
     const ValueId w1 = b.floats("w1" + name, {out, 4, 1, 1});
     const ValueId w2 = b.floats("w2" + name, {4, out, 1, 1});
     ValueId y = b.node("Conv", {last, w1}, "a" + name);
@@ -33,7 +33,7 @@ struct Blocks {
     coupling.groups.push_back(group_of(std::move(members), out, "g" + std::to_string(g)));
     for (int c = 0; c < out; ++c) coupling.element_channel.push_back({g, c});
     coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
-    coupling.line_nodes.push_back({n, n + 1, n + 2});
+    coupling.line_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
   }
 };
 
@@ -66,7 +66,7 @@ TEST(SubgraphShapes, SeeHowNodesAreJoined) {
   Coupling coupling;
   coupling.line_begin = {0};
   const auto add = [&](bool row) {
-    const auto n = static_cast<NodeId>(b.graph.nodes.size());
+    const auto n = static_cast<int>(b.graph.nodes.size());
     const std::string name = std::to_string(n);
     const ValueId w = b.floats("w" + name, {2, 2, 1, 1});
     const ValueId y = b.node("Conv", {b.input("x" + name, {1, 2, 1, 1}), w}, "a" + name);
@@ -76,7 +76,7 @@ TEST(SubgraphShapes, SeeHowNodesAreJoined) {
     coupling.groups.push_back(group_of({member(w, n, 0, 2)}, 2));
     for (int c = 0; c < 2; ++c) coupling.element_channel.push_back({g, c});
     coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
-    coupling.line_nodes.push_back({n, n + 1, n + 2});
+    coupling.line_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
   };
   add(true);
   add(false);

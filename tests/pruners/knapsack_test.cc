@@ -17,7 +17,7 @@ struct Sum {
 Sum sum_of(const Items& items, const std::vector<int>& chosen) {
   Sum sum;
   for (size_t i = 0; i < items.size(); ++i) {
-    const KnapsackOption& option = items[i][static_cast<size_t>(chosen[i])];
+    const KnapsackOption& option = items[i][chosen[i]];
     sum.cost += option.cost;
     sum.value += option.value;
   }

@@ -25,8 +25,8 @@ TEST(Layers, AreNodesThatApplyAMatrixToData) {
   finish(b.graph);
   const Layers layers(b.graph);
   std::vector<std::string> found;
-  for (size_t n = 0; n < b.graph.nodes.size(); ++n) {
-    if (layers.contains(static_cast<NodeId>(n))) found.push_back(b.graph.nodes[n].name);
+  for (const NodeId n : b.graph.nodes.ids()) {
+    if (layers.contains(n)) found.push_back(b.graph.nodes[n].name);
   }
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, (std::vector<std::string>{"embedding", "linear"}));
@@ -43,11 +43,11 @@ TEST(Layers, SeeThroughNodesThatComputeOnWeights) {
   b.node("MatMul", {x, turned}, "second");
   finish(b.graph);
   const Layers layers(b.graph);
-  EXPECT_FALSE(layers.contains(0));
-  EXPECT_TRUE(layers.contains(2));
-  EXPECT_EQ(layers.weights(2), (std::vector<ValueId>{w}));
-  EXPECT_EQ(layers.using_weight_of(0), (std::vector<NodeId>{2, 3}));
-  EXPECT_EQ(layers.using_weight_of(2), (std::vector<NodeId>{2}));
+  EXPECT_FALSE(layers.contains(NodeId(0)));
+  EXPECT_TRUE(layers.contains(NodeId(2)));
+  EXPECT_EQ(layers.weights(NodeId(2)), (std::vector<ValueId>{w}));
+  EXPECT_EQ(layers.using_weight_of(NodeId(0)), (std::vector<NodeId>{NodeId(2), NodeId(3)}));
+  EXPECT_EQ(layers.using_weight_of(NodeId(2)), (std::vector<NodeId>{NodeId(2)}));
 }
 
 TEST(Layers, MayBeFusedOrQuantised) {
@@ -62,9 +62,9 @@ TEST(Layers, MayBeFusedOrQuantised) {
   b.graph.nodes.back().domain = "a.vendor";
   finish(b.graph);
   const Layers layers(b.graph);
-  EXPECT_EQ(layers.weights(0), (std::vector<ValueId>{w}));
-  EXPECT_EQ(layers.weights(1), (std::vector<ValueId>{w}));
-  EXPECT_FALSE(layers.contains(2));
+  EXPECT_EQ(layers.weights(NodeId(0)), (std::vector<ValueId>{w}));
+  EXPECT_EQ(layers.weights(NodeId(1)), (std::vector<ValueId>{w}));
+  EXPECT_FALSE(layers.contains(NodeId(2)));
 }
 
 TEST(Layers, OfRecurrentNodesHaveTwoMatrices) {
@@ -73,7 +73,7 @@ TEST(Layers, OfRecurrentNodesHaveTwoMatrices) {
   const ValueId r = b.floats("r", {1, 8, 2});
   b.add("LSTM", {b.input("x", {5, 1, 3}), w, r, b.floats("b", {1, 16})}, {b.value("y")});
   finish(b.graph);
-  EXPECT_EQ(Layers(b.graph).weights(0), (std::vector<ValueId>{w, r}));
+  EXPECT_EQ(Layers(b.graph).weights(NodeId(0)), (std::vector<ValueId>{w, r}));
 }
 
 TEST(Layers, HaveNoEndWithoutALimit) {
@@ -83,8 +83,9 @@ TEST(Layers, HaveNoEndWithoutALimit) {
   b.node("MatMul", {b.input("x", {1, 2}), w}, "y");
   finish(b.graph);
   const Layers layers(b.graph);
-  EXPECT_FALSE(layers.contains(10000));  // too far from its weight to be told apart from data
-  EXPECT_TRUE(layers.using_weight_of(0).empty());
+  EXPECT_FALSE(
+      layers.contains(NodeId(10000)));  // too far from its weight to be told apart from data
+  EXPECT_TRUE(layers.using_weight_of(NodeId(0)).empty());
 }
 
 }  // namespace

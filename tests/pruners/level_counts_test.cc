@@ -32,7 +32,8 @@ struct TwoMatrices {
 
   Request& request(size_t i) { return settings.requests[i]; }
   Counts counts() const {
-    return level_counts(settings, {{&b.graph.weights[0], 0}, {&b.graph.weights[1], 1}});
+    return level_counts(settings,
+                        {{&b.graph.weights[WeightId(0)], 0}, {&b.graph.weights[WeightId(1)], 1}});
   }
 };
 

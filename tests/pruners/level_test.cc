@@ -66,13 +66,13 @@ TEST(PruneElements, CountsSayWhichElements) {
   TwoLayers net;
   net.settings.requests[0].scope = Scope::kGlobal;
   const Zeros zeros = prune_elements(net.b.graph, net.settings);
-  const ElementMask mask = mask_smallest(net.b.graph.weights[0], zeros[0].smallest);
+  const ElementMask mask = mask_smallest(net.b.graph.weights[WeightId(0)], zeros[0].smallest);
   EXPECT_EQ(mask.keep, (std::vector<uint8_t>{0, 0, 0, 1, 1}));
 }
 
 TEST(PruneElements, LeavesOtherLayersAndCriteriaAlone) {
   TwoLayers net;
-  net.settings.layers[0].state = State::kExcluded;
+  net.settings.layers[NodeId(0)].state = State::kExcluded;
   EXPECT_EQ(prune_elements(net.b.graph, net.settings), (Zeros{{"conv1.weight", 5}}));
   net.settings.requests[0].criterion = "l1";
   EXPECT_TRUE(prune_elements(net.b.graph, net.settings).empty());
@@ -80,12 +80,12 @@ TEST(PruneElements, LeavesOtherLayersAndCriteriaAlone) {
 
 TEST(PruneElements, ASharedMatrixFollowsItsMostCarefulLayer) {
   TwoLayers net;
-  net.b.graph.nodes[1].inputs[1] = net.weights[0];
+  net.b.graph.nodes[NodeId(1)].inputs[1] = net.weights[0];
   net.settings.requests.push_back(net.settings.requests[0]);
   net.settings.requests[1].ratio = 0.2;
-  net.settings.layers[1].request = 1;
+  net.settings.layers[NodeId(1)].request = 1;
   EXPECT_EQ(prune_elements(net.b.graph, net.settings), (Zeros{{"conv0.weight", 1}}));
-  net.settings.layers[1].state = State::kUnnamed;
+  net.settings.layers[NodeId(1)].state = State::kUnnamed;
   EXPECT_TRUE(prune_elements(net.b.graph, net.settings).empty());
 }
 

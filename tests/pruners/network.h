@@ -19,6 +19,10 @@ inline Member member(ValueId value, NodeId node, int axis, int size, Role role =
   return result;
 }
 
+inline Member member(ValueId value, int node, int axis, int size, Role role = Role::kOut) {
+  return member(value, NodeId(node), axis, size, role);
+}
+
 inline Group group_of(std::vector<Member> members, int size, std::string id = "g0") {
   Group group;
   group.id = std::move(id);
@@ -39,13 +43,14 @@ struct Chain {
 
   void add(const std::vector<float>& elements, int out) {
     const auto in = static_cast<int64_t>(elements.size()) / out;
-    const auto n = static_cast<NodeId>(b.graph.nodes.size());
-    const std::string name = "conv" + std::to_string(n);
+    const auto n = b.graph.nodes.next_id();
+    const int g = n.number();  // of each node there is one group
+    const std::string name = "conv" + std::to_string(g);
     weights.push_back(b.weight(name + ".weight", elements, {out, in, 1, 1}, DType::kFloat32));
     last = b.node("Conv", {last, weights.back()}, name);
     coupling.groups.push_back(
-        group_of({member(weights.back(), n, 0, out)}, out, "g" + std::to_string(n)));
-    for (int c = 0; c < out; ++c) coupling.element_channel.push_back({n, c});
+        group_of({member(weights.back(), n, 0, out)}, out, "g" + std::to_string(g)));
+    for (int c = 0; c < out; ++c) coupling.element_channel.push_back({g, c});
     coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
   }
 

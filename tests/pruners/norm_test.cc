@@ -7,6 +7,7 @@
 
 #include "parsimony/base/errors.h"
 #include "tests/pruners/network.h"
+#include "tests/support/counting_source.h"
 
 namespace parsimony {
 namespace {
@@ -31,12 +32,12 @@ std::vector<float> elements(int64_t count) {
 std::vector<double> reference(const Shape& dims, const Window& window, Power power) {
   int64_t inner = 1;
   for (size_t i = static_cast<size_t>(window.axis) + 1; i < dims.size(); ++i) inner *= dims[i];
-  std::vector<double> sums(static_cast<size_t>(window.end - window.begin));
+  std::vector<double> sums(window.end - window.begin);
   for (int64_t i = 0; i < element_count(dims); ++i) {
-    const int64_t k = i / inner % dims[static_cast<size_t>(window.axis)];
+    const int64_t k = i / inner % dims[window.axis];
     if (k < window.begin || k >= window.end) continue;
     const double x = std::fabs(static_cast<double>(element(i)));
-    sums[static_cast<size_t>(k - window.begin)] += power == Power::kOne ? x : x * x;
+    sums[k - window.begin] += power == Power::kOne ? x : x * x;
   }
   return sums;
 }
@@ -47,7 +48,7 @@ TEST(SliceNorms, EqualTheDefinitionForEveryLayout) {
     Builder b;
     const ValueId w = b.weight("w", elements(element_count(dims)), dims, DType::kFloat32);
     for (int axis = 0; axis < static_cast<int>(dims.size()); ++axis) {
-      const int64_t size = dims[static_cast<size_t>(axis)];
+      const int64_t size = dims[axis];
       for (const Window& window : {Window{axis, 0, size}, Window{axis, size / 3, size}}) {
         for (Power power : {Power::kOne, Power::kTwo}) {
           const std::vector<double> found = slice_norms(weight_of(b, w), window, power);
@@ -109,7 +110,7 @@ TEST(SumMembers, AddsAllIndicesOfAChannelOverAllMembers) {
   const ValueId v = b.weight<float>("v", {100, 200}, {1, 2}, DType::kFloat32);
   b.node("Gemm", {b.input("x", {1, 1}), w}, "y");
   // Channels {0, 3} and {1, 4}; the indices 2 and 5 belong to others.
-  Member strided{w, 0, 0, Role::kOut, 6, {0, 3, 1, 4}, {0, 2, 4}};
+  Member strided{w, NodeId(0), 0, Role::kOut, 6, {0, 3, 1, 4}, {0, 2, 4}};
   const Group group = group_of({strided, strided, member(v, 0, 1, 2)}, 2);
   EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{109, 218}));
 }
@@ -161,10 +162,10 @@ TEST(SumMembers, ReleasesWhatItHasRead) {
   Builder b;
   const ValueId w = b.floats("w", {2, 2});
   b.node("Gemm", {b.input("x", {1, 2}), w}, "y");
-  std::vector<std::string> released;
-  b.graph.release = [&](const Weight& weight) { released.push_back(weight.name); };
+  const auto source = std::make_shared<test::CountingSource>();
+  b.graph.source = source;
   sum_members(b.graph, group_of({member(w, 0, 0, 2)}, 2), Power::kOne);
-  EXPECT_EQ(released, (std::vector<std::string>{"w"}));
+  EXPECT_EQ(source->releases, (std::map<std::string, int>{{"w", 1}}));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct OneLayer {
     const ValueId w = b.weight("w", elements, std::move(dims), DType::kFloat32);
     b.node(op, {x, w}, "y", std::move(attributes));
     finish(b.graph);
-    order = {b.graph.value(w).weight, 0, {{0, w}}};
+    order = {b.graph.value(w).weight, 0, {{NodeId(0), w}}};
     request.ratio = 0.5;
   }
 
@@ -84,7 +84,7 @@ TEST(PruneMatrix, ATransposedWeightIsFollowedToItsAxes) {
   const ValueId t = b.node("Transpose", {w}, "t", {{"perm", std::vector<int64_t>{1, 0}}});
   b.node("MatMul", {x, t}, "y");
   finish(b.graph);
-  const Order order = {b.graph.value(w).weight, 0, {{1, w}}};
+  const Order order = {b.graph.value(w).weight, 0, {{NodeId(1), w}}};
   const auto found = prune_matrix(b.graph, order, {.criterion = "2:4"}, {}, nullptr);
   EXPECT_EQ(std::get<PrunedMatrix>(found).mask.keep, (Bits{0, 1, 0, 1, 0, 1, 1, 0}));
 }
@@ -153,7 +153,7 @@ void expect_type_survives(DType type) {
   const ValueId w = b.weight<T>("w", {T(1), T(2), T(-3), T(0.5)}, {2, 2}, type);
   b.node("MatMul", {x, w}, "y");
   finish(b.graph);
-  const Order order = {b.graph.value(w).weight, 0, {{0, w}}};
+  const Order order = {b.graph.value(w).weight, 0, {{NodeId(0), w}}};
   Statistics statistics;
   statistics.inputs["w"] = {1, Eigen::MatrixXd{{1, 1}, {1, 1}}};
   const auto masked =
@@ -198,7 +198,7 @@ TEST(PruneMatrix, SaysWhyAMatrixKeepsItsElements) {
   OneLayer narrow("MatMul", kEight, {2, 4});
   EXPECT_EQ(narrow.refusal("2:4"), "its input axis of 2 is shorter than a group of 4");
   EXPECT_EQ(narrow.refusal("sparsegpt"), "what its layer reads was not measured");
-  narrow.b.graph.weights[0].dtype = DType::kInt8;
+  narrow.b.graph.weights[WeightId(0)].dtype = DType::kInt8;
   EXPECT_EQ(narrow.refusal("2:4"), "it is stored as int8");
 }
 

@@ -23,7 +23,7 @@ struct ThreeLayers : testing::Chain {
     coupling.value_lines.resize(b.graph.values.size());
     settings.requests.resize(3);
     for (int i = 0; i < 3; ++i) {
-      settings.requests[static_cast<size_t>(i)].ratio = 0.5;
+      settings.requests[i].ratio = 0.5;
       settings.layers.push_back({State::kPruned, i});
     }
   }
@@ -66,7 +66,7 @@ TEST(Tied, ALayerThatStaysWholeKeepsTheOthersWhole) {
   net.request(0).dependency_group = net.request(1).dependency_group = "a";
   // The second layer's group belongs to an excluded layer too.
   net.coupling.groups[1].members.push_back(net.coupling.groups[2].members[0]);
-  net.settings.layers[2].state = State::kExcluded;
+  net.settings.layers[NodeId(2)].state = State::kExcluded;
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.kept(0), 4);
   EXPECT_EQ(found.masks.kept(1), 4);
@@ -88,9 +88,9 @@ TEST(Tied, LayersWithOtherChannelsAreRefused) {
 
 TEST(Tied, AlignedLayersFollowAndDoNotCount) {
   ThreeLayers net;
-  net.request(1).aligned_with = 0;
+  net.request(1).aligned_with = NodeId(0);
   net.request(1).ratio = 0;
-  net.request(2).aligned_with = 1;
+  net.request(2).aligned_with = NodeId(1);
   net.request(2).ratio = 0;
   const AxisMasks masks = net.run().masks;
   for (size_t g = 0; g < 3; ++g) EXPECT_EQ(masks.keep[g], (Keep{1, 0, 1, 0})) << g;
@@ -132,14 +132,14 @@ TEST(Tied, AThresholdIsInTheCriterionsUnit) {
 TEST(Tied, InChannelsAreJudgedByWhoReadsThem) {
   ThreeLayers net;
   net.coupling.groups[0].members.push_back(testing::member(net.weights[1], 1, 1, 4, Role::kIn));
-  net.settings.layers[0].state = State::kUnnamed;
-  net.settings.layers[2].state = State::kUnnamed;
+  net.settings.layers[NodeId(0)].state = State::kUnnamed;
+  net.settings.layers[NodeId(2)].state = State::kUnnamed;
   net.request(1).in_channels = true;
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.keep[0], (Keep{1, 1, 0, 0}));  // columns of conv1: 9 8 7 1
   EXPECT_EQ(found.masks.kept(1), 4);
   EXPECT_TRUE(found.compromises.empty());
-  net.settings.layers[0].state = State::kExcluded;
+  net.settings.layers[NodeId(0)].state = State::kExcluded;
   const Allocation whole = net.run();
   EXPECT_EQ(whole.masks.kept(0), 4);
   EXPECT_EQ(whole.compromises.at(0).reason,

@@ -75,13 +75,13 @@ struct Chain {
 
  private:
   void add(int g, int in, int out, const Time& time) {
-    Piece piece{{g}, {}, "k" + std::to_string(g), ""};
+    Piece piece{{NodeId(g)}, {}, "k" + std::to_string(g), ""};
     LatencyTable table;
     table.seconds.clear();
     table.x.clear();
     table.y.clear();
-    if (g > 0) piece.lines.push_back(g - 1);
-    piece.lines.push_back(g);
+    if (g > 0) piece.lines.push_back(LineId(g - 1));
+    piece.lines.push_back(LineId(g));
     for (int x = 1; x <= (g > 0 ? in : out); ++x) table.x.push_back(x);
     table.y = {1};
     for (int y = 2; g > 0 && y <= out; ++y) table.y.push_back(y);
@@ -118,7 +118,7 @@ TEST(LatencyModel, CountsALayerBetweenTiedGroupsOnce) {
 TEST(LatencyModel, CountsEqualPiecesEachAndUnknownOnesNot) {
   Chain net({{1, 1}}, product);
   net.pieces.push_back(net.pieces[0]);
-  net.pieces.push_back({{1}, {0}, "unknown", ""});
+  net.pieces.push_back({{NodeId(1)}, {LineId(0)}, "unknown", ""});
   EXPECT_NEAR(net.model().seconds(std::vector<int>{2}), 2 * 7e-3, 1e-12);
 }
 

@@ -1,6 +1,6 @@
-#include "parsimony/report/proof.h"
-
 #include <gtest/gtest.h>
+
+#include "parsimony/report/speedup.h"
 
 namespace parsimony {
 namespace {

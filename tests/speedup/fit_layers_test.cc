@@ -98,8 +98,8 @@ TEST(FitLayers, APartHasTheNodesThatAreNeededInOrder) {
                       {});
   const Graph part = part_for(net.graph(), {net.graph().find("c")});
   ASSERT_EQ(part.nodes.size(), 2U);
-  EXPECT_EQ(key_of(part, part.nodes[0]), "a");
-  EXPECT_EQ(key_of(part, part.nodes[1]), "c");
+  EXPECT_EQ(key_of(part, part.nodes[NodeId(0)]), "a");
+  EXPECT_EQ(key_of(part, part.nodes[NodeId(1)]), "c");
   EXPECT_EQ(part.outputs, std::vector<ValueId>{net.graph().find("c")});
 }
 

@@ -8,9 +8,9 @@
 #include "parsimony/graph/rule.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/executor/operators_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {

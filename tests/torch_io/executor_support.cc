@@ -89,7 +89,7 @@ Tensors seeded_inputs(const Graph& graph, const Probe& probe, int seed) {
   const Facts facts = infer(graph, probe);
   Tensors inputs;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const auto v = static_cast<size_t>(graph.inputs[i]);
+    const ValueId v = graph.inputs[i];
     if (!facts.shapes[v]) throw std::runtime_error("no shape of " + graph.values[v].name);
     const at::ScalarType type = torch_io::scalar_type_of(graph.values[v].dtype);
     const Shape& dims = *facts.shapes[v];

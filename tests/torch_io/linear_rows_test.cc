@@ -24,9 +24,9 @@ void compare(const std::string& layer, const std::vector<int64_t>& dims,
   const TextModel model("net (float[" + sizes + "] x) => (float y) { y = " + layer + "(x, W) }",
                         {{"W", weight_dims}});
   const Graph& graph = model.graph();
-  const Node& node = graph.nodes[0];
+  const Node& node = graph.nodes[NodeId(0)];
   const at::Tensor x = noise(dims);
-  const at::Tensor weight = torch_io::to_tensor(graph.weights[0]);
+  const at::Tensor weight = torch_io::to_tensor(graph.weights[WeightId(0)]);
   GraphModule module(graph);
   const at::Tensor y = module->forward(x).detach();
   const int64_t groups = groups_of(node);
@@ -59,7 +59,8 @@ TEST(LinearRows, MatrixProducts) {
 
 TEST(LinearRows, RefusesWhatIsNoLinearLayer) {
   const TextModel model("net (float[2,3] x) => (float[2,3] y) { y = Mul(x, W) }", {{"W", "3"}});
-  EXPECT_THROW(linear_rows(model.graph().nodes[0], noise({2, 3}), noise({3})), UnsupportedError);
+  EXPECT_THROW(linear_rows(model.graph().nodes[NodeId(0)], noise({2, 3}), noise({3})),
+               UnsupportedError);
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ inline at::Tensor select(const at::Tensor& tensor, int64_t axis, const std::vect
 inline at::Tensor masked(const at::Tensor& tensor, int64_t axis, const std::vector<int64_t>& keep) {
   at::Tensor mask = at::zeros({tensor.size(axis)}, at::kBool);
   mask.index_fill_(0, at::tensor(keep, at::kLong), true);
-  std::vector<int64_t> shape(static_cast<size_t>(tensor.dim()), 1);
-  shape[static_cast<size_t>(axis)] = tensor.size(axis);
+  std::vector<int64_t> shape(tensor.dim(), 1);
+  shape[axis] = tensor.size(axis);
   return tensor.detach() * mask.view(shape);
 }
 

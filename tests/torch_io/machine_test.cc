@@ -5,7 +5,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
-#include "parsimony/torch_io/machine/training_step.h"
 
 namespace parsimony::torch_io {
 namespace {

@@ -16,6 +16,7 @@
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/script/run.h"
+#include "tests/support/counting_source.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::torch_io {
@@ -33,11 +34,11 @@ Graph network(DType type = DType::kFloat32) {
   y.name = "y";
   y.is_input = false;
   y.is_output = true;
-  y.producer = 0;
+  y.producer = NodeId(0);
   graph.values = {x, y};
-  graph.nodes = {{"", "Relu", "", 13, {0}, {1}, {}, false, {}}};
-  graph.inputs = {0};
-  graph.outputs = {1};
+  graph.nodes = {{"", "Relu", "", 13, {ValueId(0)}, {ValueId(1)}, {}, false, {}}};
+  graph.inputs = {ValueId(0)};
+  graph.outputs = {ValueId(1)};
   finish(graph);
   return graph;
 }
@@ -92,10 +93,10 @@ onnx::ModelProto exact_half_model(int width) {
   int shift = 0;
   for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
     shift += 2;
-    std::vector<uint16_t> values(static_cast<size_t>(width) * static_cast<size_t>(width), 0);
+    std::vector<uint16_t> values(static_cast<size_t>(width) * width, 0);
     for (int column = 0; column < width; ++column) {
       const int row = (column + shift) % width;
-      values[static_cast<size_t>(row * width + column)] = column % 2 == 0 ? kTwo : kOne;
+      values[row * width + column] = column % 2 == 0 ? kTwo : kOne;
     }
     weight.clear_int32_data();
     weight.set_raw_data(values.data(), values.size() * sizeof(uint16_t));
@@ -199,19 +200,18 @@ TEST(Prove, WeightsThatAreReadAnewComputeTheSame) {
   const Graph& graph = net.graph;
   const Pruning& pruning = net.pruning;
   int asked = 0;
-  int released = 0;
-  net.graph.release = [&](const Weight&) { ++released; };
+  const auto source = std::make_shared<test::CountingSource>();
+  net.graph.source = source;
   const auto every = [&](const Weight&) { return ++asked > 0; };
   const auto inputs = to_tensors(runtime::random_inputs(graph, Probe{}, 1));
   EXPECT_TRUE(at::equal(plain_run(graph)(inputs).at(0), plain_run(graph, every)(inputs).at(0)));
   const TorchNetwork anew = masked_run(graph, pruning.plan, every);
-  released = 0;
   const at::Tensor wanted = masked_run(graph, pruning.plan)(inputs).at(0);
   EXPECT_GT(wanted.abs().max().item<float>(), 0);
   EXPECT_TRUE(at::equal(wanted, anew(inputs).at(0)));
-  const int held = released;
+  const int held = source->count();
   anew(inputs);
-  EXPECT_EQ(released - held, 12) << "every weight is read again in every run";
+  EXPECT_EQ(source->count() - held, 12) << "every weight is read again in every run";
   EXPECT_GE(asked, 24);
 }
 

@@ -1,8 +1,8 @@
 // Rows times kernel is the layer: the operand is what the kernel is multiplied with.
-#include "parsimony/torch_io/executor/operand.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+
+#include "parsimony/torch_io/executor/linear_rows.h"
 
 namespace parsimony::torch_io {
 namespace {

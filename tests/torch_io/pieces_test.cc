@@ -12,6 +12,7 @@
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/torch_io/network.h"
+#include "tests/support/counting_source.h"
 #include "tests/support/model.h"
 
 namespace parsimony::torch_io {
@@ -23,7 +24,7 @@ constexpr int64_t kWords = 300;
 struct Words {
   Words() {
     pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), {});
-    graph.release = [this](const Weight& weight) { ++reads[weight.name]; };
+    graph.source = source;
   }
 
   test::TextModel model{
@@ -32,7 +33,7 @@ struct Words {
       {{"table", "300x48"}, {"up", "48x96"}, {"head", "96x60000"}}};
   Graph& graph = model.graph();
   Pruning pruning;
-  std::map<std::string, int> reads;  ///< by weight
+  std::shared_ptr<test::CountingSource> source = std::make_shared<test::CountingSource>();
 };
 
 bool every(const Weight&) { return true; }
@@ -59,11 +60,12 @@ TEST(Pieces, AreMaskedLikeTheWhole) {
 TEST(Pieces, AreReadOnceForAllInputs) {
   Words net;
   TorchNetwork masked = masked_run(net.graph, net.pruning.plan, every);
-  net.reads.clear();
+  net.source->releases.clear();
   const Reference reference(net.graph, {}, false, masked, {});
-  EXPECT_EQ(net.reads.at("up"), 1);
-  EXPECT_EQ(net.reads.at("head"), 3) << "48 rows of 60000, at most a million elements at once";
-  EXPECT_EQ(net.reads.at("table"), ProofOptions{}.inputs) << "each its own words";
+  EXPECT_EQ(net.source->releases.at("up"), 1);
+  EXPECT_EQ(net.source->releases.at("head"), 3)
+      << "48 rows of 60000, at most a million elements at once";
+  EXPECT_EQ(net.source->releases.at("table"), ProofOptions{}.inputs) << "each its own words";
   GraphEditor small(net.graph, GraphEditor::Elements::kAll);
   replay(net.pruning.plan, small);
   TorchNetwork cut = plain_run(small.graph(), every);

@@ -388,7 +388,7 @@ void assign_all(ModelEditor& editor, const SmallNetwork& small) {
   float value = 0;
   for (const Weight& weight : small.graph().weights) {
     if (weight.dtype != DType::kFloat32) continue;
-    const std::vector<float> values(static_cast<size_t>(weight.count()), value += 0.125F);
+    const std::vector<float> values(weight.count(), value += 0.125F);
     editor.assign(weight.name, std::as_bytes(std::span(values)));
   }
 }

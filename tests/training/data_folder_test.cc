@@ -95,7 +95,7 @@ int value(const Samples& samples, int64_t index, size_t at) {
 }
 
 std::vector<int> resized(const std::string& bytes, int64_t size) {
-  std::vector<std::byte> out(static_cast<size_t>(3 * size * size));
+  std::vector<std::byte> out(3 * size * size);
   resize_image(decode_image("image", bytes), size, out.data());
   std::vector<int> values;
   for (const std::byte b : out) values.push_back(std::to_integer<int>(b));
@@ -116,7 +116,7 @@ TEST(Folder, ReadsBothPartsWithTheirClasses) {
   ASSERT_EQ(data.train.count(), 3);
   std::multiset<std::pair<int64_t, int>> found;
   for (int64_t i = 0; i < 3; ++i) {
-    found.emplace(data.train.labels[static_cast<size_t>(i)], value(data.train, i, 7));
+    found.emplace(data.train.labels[i], value(data.train, i, 7));
   }
   EXPECT_EQ(found, (std::multiset<std::pair<int64_t, int>>{{0, 20}, {1, 10}, {1, 11}}));
   EXPECT_EQ(data.test.labels, (std::vector<int64_t>{1}));
@@ -138,7 +138,7 @@ TEST(Folder, SplitsClassFoldersBySeed) {
     for (int64_t i = 0; i < part->count(); ++i) {
       const int number = value(*part, i, 0);
       all.insert(number);
-      EXPECT_EQ(part->labels[static_cast<size_t>(i)], number % 2);
+      EXPECT_EQ(part->labels[i], number % 2);
     }
   }
   EXPECT_EQ(all.size(), 20U);
@@ -161,7 +161,7 @@ TEST(Folder, ResizesWhenAsked) {
   const Dataset data = read_dataset(spec, {.size = 16});
   EXPECT_EQ(data.train.dims, (Shape{3, 16, 16}));
   for (int64_t i = 0; i < 2; ++i) {
-    const auto label = static_cast<int>(data.train.labels[static_cast<size_t>(i)]);
+    const auto label = static_cast<int>(data.train.labels[i]);
     const std::string all = data_test::values_of(data.train, i);
     EXPECT_EQ(all, std::string(all.size(), static_cast<char>(90 + label)));
   }
@@ -227,9 +227,8 @@ TEST_F(Damage, SaysMorePixelsThanAFileCanHave) {
 
 TEST_F(Damage, OfJpegs) {
   const std::string noise = data_test::pattern(4800);
-  const std::string good = jpeg(40, 40, 3, [&](int64_t y, int64_t x, int64_t c) {
-    return noise[static_cast<size_t>((y * 40 + x) * 3 + c)];
-  });
+  const std::string good =
+      jpeg(40, 40, 3, [&](int64_t y, int64_t x, int64_t c) { return noise[(y * 40 + x) * 3 + c]; });
   ASSERT_GT(good.size(), 2000U);
   EXPECT_EQ(complaint(good.substr(0, 1000)),
             "byte 1000: damaged image: Premature end of JPEG file");
@@ -283,7 +282,7 @@ TEST(Image, ResizingKeepsARamp) {
       for (int64_t x = edge; x < size - edge; ++x) {
         const double wanted = 2 * ((static_cast<double>(x) + 0.5) * step - 0.5) +
                               (static_cast<double>(y) + 0.5) * step - 0.5 + 20;
-        EXPECT_NEAR(values[static_cast<size_t>((size + y) * size + x)], wanted, 1.1);
+        EXPECT_NEAR(values[(size + y) * size + x], wanted, 1.1);
       }
     }
   }

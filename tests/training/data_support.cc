@@ -37,7 +37,7 @@ std::string pattern(size_t count, uint64_t seed) {
 }
 
 std::string values_of(const Samples& samples, int64_t index) {
-  const auto stride = static_cast<size_t>(samples.stride());
+  const size_t stride = samples.stride();
   const auto* begin = reinterpret_cast<const char*>(samples.values.data());
   return {begin + static_cast<size_t>(index) * stride, stride};
 }

@@ -75,8 +75,8 @@ TEST(Shapes, AreTenClassesOfColourImages) {
   EXPECT_DOUBLE_EQ(data.scale, 1.0 / 255);
   for (int64_t label = 0; label < 10; ++label) {
     const auto found = std::count(data.train.labels.begin(), data.train.labels.end(), label);
-    EXPECT_GT(found, 140) << data.classes[static_cast<size_t>(label)];
-    EXPECT_LT(found, 260) << data.classes[static_cast<size_t>(label)];
+    EXPECT_GT(found, 140) << data.classes[label];
+    EXPECT_LT(found, 260) << data.classes[label];
   }
   std::set<std::string> images;
   for (const Samples* part : {&data.train, &data.test}) {
@@ -147,7 +147,7 @@ TEST(Random, IsTheSameOnEveryPlatform) {
 TEST(Random, StaysInItsRange) {
   Random random(5);
   std::vector<int> seen(7);
-  for (int i = 0; i < 7000; ++i) ++seen[static_cast<size_t>(random.between(-3, 3) + 3)];
+  for (int i = 0; i < 7000; ++i) ++seen[random.between(-3, 3) + 3];
   EXPECT_GT(*std::min_element(seen.begin(), seen.end()), 850);
   EXPECT_LT(*std::max_element(seen.begin(), seen.end()), 1150);
 }

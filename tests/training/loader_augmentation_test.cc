@@ -50,7 +50,7 @@ TEST(Augmentation, CropsInsideOfThePaddedImage) {
                          const auto window = padded.narrow(1, place / 5, 8).narrow(2, place % 5, 6);
                          if (!at::equal(found, window)) continue;
                          ++matches;
-                         ++seen[static_cast<size_t>(place)];
+                         ++seen[place];
                        }
                        ASSERT_EQ(matches, 1);
                      });

@@ -14,15 +14,14 @@ Samples some_samples(int64_t count, Shape dims) {
   samples.dims = std::move(dims);
   Random random(7);
   for (int64_t i = 0; i < count; ++i) samples.labels.push_back(i);
-  samples.values.resize(static_cast<size_t>(count * samples.stride()));
+  samples.values.resize(count * samples.stride());
   for (std::byte& value : samples.values) value = static_cast<std::byte>(random.between(1, 255));
   return samples;
 }
 
 at::Tensor stored(const Samples& samples, int64_t index) {
   at::Tensor bytes = at::empty(samples.dims, at::kByte);
-  std::memcpy(bytes.data_ptr(), samples.values.data() + index * samples.stride(),
-              static_cast<size_t>(samples.stride()));
+  std::memcpy(bytes.data_ptr(), samples.values.data() + index * samples.stride(), samples.stride());
   return bytes.to(at::kFloat);
 }
 

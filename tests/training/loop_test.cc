@@ -11,7 +11,6 @@
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/optimizer.h"
 #include "parsimony/training/loop/precision.h"
-#include "parsimony/training/loop/schedule.h"
 #include "parsimony/training/loop/stage.h"
 #include "tests/training/small_nets.h"
 

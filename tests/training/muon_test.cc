@@ -1,6 +1,4 @@
 // Steps that turn all directions of a matrix alike.
-#include "parsimony/training/loop/muon.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/serialize/archive.h>

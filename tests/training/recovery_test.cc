@@ -15,7 +15,7 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/tensor.h"
-#include "parsimony/training/recovery/graph_net.h"
+#include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/recovery/judge.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/recovery/refit.h"

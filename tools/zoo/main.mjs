@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { digits, milliseconds } from '../tables/cells.mjs';
-import { page } from './page.mjs';
+import { measured } from '../tables/measured.mjs';
 import { largestDifference, runRecipe } from './run.mjs';
 
 const PYTHON = '/usr/bin/python3'; // Debian's, which has Debian's torch
@@ -26,15 +26,13 @@ const { values, positionals } = parseArgs({
     threads: { type: 'string', default: '2' },
     again: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
-    page: { type: 'string' },
   },
 });
 const { ledger } = values;
 mkdirSync(ledger, { recursive: true });
 
 const listed = list();
-if (values.page === undefined) process.exitCode = runAll();
-else writeFileSync(values.page, page(listed.map(({ name, kind }) => ({ name, kind, ...read(name) }))));
+process.exitCode = runAll();
 
 function list() {
   const { status, stdout, stderr } = spawnSync(PYTHON, [exporter, '--list'], { encoding: 'utf8' });
@@ -98,6 +96,7 @@ function add(entry, name, folder, run) {
     recipe,
     threads: Number(values.threads),
   });
+  entry.measured = measured();
   entry.runs[run] = result;
   write(name, entry);
   const { status, seconds, error } = result;

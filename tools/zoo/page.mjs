@@ -1,4 +1,4 @@
-// docs/results/zoo.md from the ledger.
+// docs/results/zoo.md from the ledger; written by ../results.mjs.
 
 import { digits, left, milliseconds, tableRow } from '../tables/cells.mjs';
 import { largestDifference } from './run.mjs';
@@ -12,45 +12,52 @@ const RUNS = [
 const FORMATS = { onnx: 'ONNX', pt: 'TorchScript' };
 const SHOWN_ERROR = 160;
 
-/** @param networks [{name, kind, about, runs}], runs as runRecipe() gives them */
+const KINDS = ['classification', 'segmentation', 'detection', 'video', 'optical_flow'];
+
+/** @param networks [{name, kind, measured, about, runs}], runs as runRecipe() gives them */
 export function page(networks) {
   const ran = networks.filter(({ runs }) => Object.keys(runs).length > 0);
-  const kinds = [...new Set(ran.map(({ kind }) => kind))];
-  return `# The zoo
+  const kinds = KINDS.filter((kind) => ran.some((network) => network.kind === kind));
+  return `# The zoo: torchvision's networks
 
 torchvision 0.14's networks as Debian's python3-torch exports them, with random weights under which no branch is silent
-(\`tests/models/weights.py\`), pruned by L1 from ONNX (opset 16) and from traced TorchScript.
+(\`tests/models/weights.py\`), pruned by L1 norm from ONNX (opset 16) and from traced TorchScript. Every row names the
+date and the commit that recorded it. Machine: ${machines(ran)}.
 
-    tools/zoo.sh                # the runs that docs/results/zoo/ lacks, then this page
+    tools/zoo.sh                # measures what docs/results/zoo/ lacks
     tools/zoo.sh resnet18       # one network
+    node tools/results.mjs      # writes this page
 
-- **exact**: the small network computes what the original with zeros in the removed slices computes.
-- **exact\\***: so do all groups but those that pass a LayerNorm or a softmax; these are pruned too, and the small
-  network computes what the original computes with the removed channels absent. With \`--exact-only\` such groups stay
-  whole; for ONNX at 50 % that was run as well, and is in the column of that name.
-- **exact†**: the network sorts or selects, and a last bit decides what. So its small one chose from the original's
-  numbers; what it had itself to choose from, and all outputs, differ by no more than is said.
-- **difference**: the largest relative one, of the command's own proof on libtorch and, for ONNX files below 2 GB,
-  of ONNX Runtime's comparison, which shares no code with it (not for exact\\*, which it does not know). 1e-4
-  is allowed.
-- **time**: all stages between read and write but the proof, which runs the network; wall clock, the least of three runs.
+- **exact**: the small network computes what the original computes with the removed slices set to zero.
+- **exact\\***: some groups pass a LayerNorm or a softmax. They are pruned as well, and the small network computes what
+  the original computes with the removed channels absent. \`--exact-only\` does not prune such groups; the column of that name has
+  ONNX at 50 % with this option.
+- **exact†**: the network sorts or selects, and the last bit of a float decides. The small network was given the
+  original's operands to choose from; its own operands and all outputs differ by no more than the figure shown.
+- **not pruned**: every dimension is pinned.
+- **difference**: the largest relative difference found by the proof on libtorch and, for ONNX files below 2 GB and
+  results that are not exact\\*, by ONNX Runtime. 1e-4 is allowed.
+- **time**: all stages between read and write except the proof; wall clock, the minimum of three runs.
 
 ${summary(networks)}
 ${kinds.map((kind) => section(kind, ran)).join('\n')}
 ${failures(ran)}
 ${exportErrors(networks)}
-## Kept whole, and why
+## Not pruned, and why
 
-Dimensions of matrices and kernels, by reason; of ONNX at 50 %, else of TorchScript. Every network's first layer is tied
-to its input, every last one to its output.
+Pinned dimensions of matrices and kernels, by reason: from ONNX at 50 %, otherwise from TorchScript. The first layer is
+always tied to the input and the last one to the output; these are not listed.
 
 ${ran.map(keptWhole).filter(Boolean).join('\n')}
 `;
 }
 
-const WORDS = { mixes: 'exact\\*', FAILED: '**failed**' };
+const WORDS = { mixes: 'exact\\*', whole: 'not pruned', FAILED: '**failed**' };
 const chosen = (run) => run.choices || run.oracle?.choices;
 const statusOf = (run) => (run ? (WORDS[run.status] ?? run.status) + (chosen(run) ? '†' : '') : '–');
+
+const machines = (networks) =>
+  [...new Set(networks.map(({ measured }) => measured.machine))].join('; ');
 
 const isGood = (run) => run && ['exact', 'mixes'].includes(run.status);
 
@@ -66,7 +73,7 @@ function summary(networks) {
     const time = slowest ? `${milliseconds(slowest.seconds)} (${slowest.name})` : '–';
     return [tableRow([title, ...counts, digits(largest), time])];
   });
-  return `| runs | networks | exact | exact\\* | whole | failed | largest difference | slowest |
+  return `| runs | networks | exact | exact\\* | not pruned | failed | largest difference | slowest |
 |---|---|---|---|---|---|---|---|
 ${rows.join('\n')}
 `;
@@ -76,13 +83,13 @@ function section(kind, networks) {
   const rows = networks.filter((one) => one.kind === kind).map(networkRow);
   return `## ${kind.replace('_', ' ').replace(/^./, (c) => c.toUpperCase())}
 
-| network | parameters | MACs | ONNX 50 % | left, MACs left | difference | time | only exact | ONNX 30 % global | TorchScript 50 % | difference | time | TorchScript 30 % global |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| network | parameters | MACs | ONNX 50 % | left, MACs left | difference | time | only exact | ONNX 30 % global | TorchScript 50 % | difference | time | TorchScript 30 % global | measured |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 ${rows.join('\n')}
 `;
 }
 
-function networkRow({ name, runs }) {
+function networkRow({ name, measured, runs }) {
   const [onnx, onnxGlobal, script, scriptGlobal] = RUNS.map(([key]) => runs[key]);
   const some = [onnx, script, onnxGlobal, scriptGlobal].find((run) => run?.params);
   const exactOnly = runs['onnx:half-exact'];
@@ -101,6 +108,7 @@ function networkRow({ name, runs }) {
     statusOf(script),
     ...facts(script),
     statusOf(scriptGlobal),
+    `${measured.date}, \`${measured.commit}\``,
   ]);
 }
 
@@ -120,7 +128,7 @@ function exportErrors(networks) {
       .map(([form, error]) => `- \`${name}\`, ${FORMATS[form]}: ${error.slice(0, SHOWN_ERROR)}`),
   );
   return lines.length > 0
-    ? `## What torch itself does not export\n\n${lines.join('\n')}\n`
+    ? `## Not exported by torch\n\n${lines.join('\n')}\n`
     : '';
 }
 

@@ -136,8 +136,8 @@ Ints wrapped(Ints axes, int64_t rank) {
 }
 
 at::Tensor along(const at::Tensor& vector, int64_t axis, int64_t rank) {
-  Ints dims(position(rank), 1);
-  dims[position(wrapped(axis, rank))] = vector.numel();
+  Ints dims(rank, 1);
+  dims[wrapped(axis, rank)] = vector.numel();
   return vector.reshape(dims);
 }
 

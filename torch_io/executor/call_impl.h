@@ -99,6 +99,5 @@ at::ScalarType type_of_code(const Call& call, int64_t code);
 at::ScalarType type_of_name(const Call& call, std::string_view name);
 
 inline int64_t index(size_t i) { return static_cast<int64_t>(i); }
-inline size_t position(int64_t i) { return static_cast<size_t>(i); }
 
 }  // namespace parsimony::executor

@@ -2,7 +2,7 @@
 #include <limits>
 #include <utility>
 
-#include "parsimony/torch_io/executor/control_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 
 namespace parsimony::executor {
 namespace {
@@ -11,15 +11,15 @@ constexpr int kFirstScanOfToday = 9;  // version 8 has a batch dimension of its 
 
 bool is_true(const at::Tensor& flag) { return flag.item<bool>(); }
 
-const BodyProgram& body_of(const Call& call, const std::vector<BodyProgram>& bodies,
+const BodyProgram& body_of(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
                            std::string_view attribute) {
-  for (const int b : call.node.bodies) {
-    if (bodies[position(b)].attribute == attribute) return bodies[position(b)];
+  for (const BodyId b : call.node.bodies) {
+    if (bodies[b].attribute == attribute) return bodies[b];
   }
   call.unsupported("it has no " + std::string(attribute));
 }
 
-Tensors branch(const Call& call, const std::vector<BodyProgram>& bodies, const RunBody& run) {
+Tensors branch(const Call& call, const IdVector<BodyId, BodyProgram>& bodies, const RunBody& run) {
   return run(body_of(call, bodies, is_true(call.in(0)) ? "then_branch" : "else_branch"), {});
 }
 
@@ -57,7 +57,7 @@ int64_t at_or(const Ints& list, size_t i, int64_t fallback) {
 /// The body maps (states…, slices…) to (states…, slices…): the slices are those of the sequences,
 /// one index of an axis a turn.
 Tensors scan(const Call& call, const BodyProgram& body, const RunBody& run) {
-  const auto sequences = position(call.integer("num_scan_inputs", 0));
+  const size_t sequences = call.integer("num_scan_inputs", 0);
   if (sequences == 0 || sequences > call.inputs.size()) call.unsupported("it scans nothing");
   const size_t carried = call.inputs.size() - sequences;
   const Ints in_axes = call.integers("scan_input_axes");
@@ -99,7 +99,8 @@ bool is_control(const Node& node) {
   return node.op == "If" || node.op == "Loop";
 }
 
-Tensors run_control(const Call& call, const std::vector<BodyProgram>& bodies, const RunBody& run) {
+Tensors run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
+                    const RunBody& run) {
   if (call.node.op == "If") return branch(call, bodies, run);
   const BodyProgram& body = body_of(call, bodies, "body");
   return call.node.op == "Loop" ? loop(call, body, run) : scan(call, body, run);

@@ -48,7 +48,7 @@ Ints strongest(const std::vector<Box>& boxes, const float* scores, const Limits&
   for (const int64_t i : order) {
     if (kept.size() >= limits.boxes) break;
     const bool clear = std::all_of(kept.begin(), kept.end(), [&](int64_t k) {
-      return overlap(boxes[position(i)], boxes[position(k)]) <= limits.overlap;
+      return overlap(boxes[i], boxes[k]) <= limits.overlap;
     });
     if (clear) kept.push_back(i);
   }
@@ -146,7 +146,7 @@ Tensors roi_align(const Call& call) {
       return samples_of(start, cell, cells, ratio > 0 ? ratio : std::max<int64_t>(1, adaptive),
                         size);
     };
-    const at::Tensor image = x[images.at(position(r))];
+    const at::Tensor image = x[images.at(r)];
     const at::Tensor rows = interpolated(image, along_axis(1, height, x.size(2))).mean(2);
     const at::Tensor columns = interpolated(rows.transpose(1, 2), along_axis(0, width, x.size(3)));
     results.push_back(columns.mean(2).transpose(1, 2));

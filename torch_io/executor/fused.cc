@@ -17,7 +17,7 @@ at::Tensor gated(const Call& call, double alpha) {
 Tensors normalised(const Call& call, const at::Tensor& x, const at::Tensor& present, size_t scale,
                    int bias) {
   Tensors operands{x, call.in(scale)};
-  if (bias >= 0 && call.has_in(position(bias))) operands.push_back(call.in(position(bias)));
+  if (bias >= 0 && call.has_in(bias)) operands.push_back(call.in(bias));
   Call inner = call.on(std::move(operands));
   inner.present = {present};
   return layer_normalization(inner);

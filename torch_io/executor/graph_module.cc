@@ -25,8 +25,8 @@ struct GraphModuleImpl::State {
 namespace {
 
 /// Weights that are computed with but not trained.
-std::vector<bool> settings_of(const Graph& graph) {
-  std::vector<bool> setting(graph.weights.size(), false);
+IdVector<WeightId, bool> settings_of(const Graph& graph) {
+  IdVector<WeightId, bool> setting(graph.weights.size(), false);
   const std::set<std::string, std::less<>> arithmetic = {"Add", "Sub", "Mul", "Div",
                                                          "Pow", "Max", "Min", "Where"};
   for (const Node& node : graph.nodes) {
@@ -37,7 +37,7 @@ std::vector<bool> settings_of(const Graph& graph) {
       if (weight == kNone) continue;
       const bool fixed = i < 32 && ((op->fixed >> i) & 1U) != 0;
       const bool lone = graph.weight(weight).count() == 1 && arithmetic.contains(node.op);
-      if (fixed || lone) setting[static_cast<size_t>(weight)] = true;
+      if (fixed || lone) setting[weight] = true;
     }
   }
   return setting;
@@ -62,9 +62,9 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
   }
   state_->program = Program(graph);
   state_->trainable = options.trainable;
-  const std::vector<bool> setting = settings_of(graph);
+  const IdVector<WeightId, bool> setting = settings_of(graph);
   std::set<std::string> taken;
-  for (size_t w = 0; w < graph.weights.size(); ++w) {
+  for (const WeightId w : graph.weights.ids()) {
     const Weight& weight = graph.weights[w];
     if (!executor::has_tensor(weight)) continue;  // who read it would have been refused
     if (options.read_anew && options.read_anew(weight)) {
@@ -87,8 +87,8 @@ GraphModuleImpl::~GraphModuleImpl() = default;
 
 std::vector<NodeId> GraphModuleImpl::unsupported_nodes(const Graph& graph) {
   std::vector<NodeId> nodes;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (!executor::why_not(graph, graph.nodes[n]).empty()) nodes.push_back(static_cast<NodeId>(n));
+  for (const NodeId n : graph.nodes.ids()) {
+    if (!executor::why_not(graph, graph.nodes[n]).empty()) nodes.push_back(n);
   }
   return nodes;
 }

@@ -24,10 +24,10 @@ at::Tensor combine(const Call& call, const at::Tensor& data, int64_t axis,
 
 /// [.. k] coordinates in `dims` as places in a row of all of them.
 at::Tensor places_of(const at::Tensor& coordinates, at::IntArrayRef dims) {
-  at::Tensor places = at::zeros(coordinates.sizes().slice(0, position(coordinates.dim() - 1)),
+  at::Tensor places = at::zeros(coordinates.sizes().slice(0, coordinates.dim() - 1),
                                 coordinates.options().dtype(at::kLong));
   for (int64_t i = 0; i < coordinates.size(-1); ++i) {
-    const int64_t size = dims[position(i)];
+    const int64_t size = dims[i];
     places = places * size + non_negative(coordinates.select(-1, i), size);
   }
   return places;
@@ -57,18 +57,18 @@ Tensors gather_nd(const Call& call) {
   const int64_t batch = call.integer("batch_dims", 0);
   const int64_t depth = indices.size(-1);
   const at::IntArrayRef dims = x.sizes();
-  at::Tensor places = places_of(indices, dims.slice(position(batch), position(depth)));
+  at::Tensor places = places_of(indices, dims.slice(batch, depth));
   // Each batch element has its own rows.
   int64_t rows = 1;
   for (int64_t i = batch; i < batch + depth; ++i) rows *= x.size(i);
   int64_t batches = 1;
-  Ints shape(position(places.dim()), 1);
+  Ints shape(places.dim(), 1);
   for (int64_t i = 0; i < batch; ++i) {
     batches *= x.size(i);
-    shape[position(i)] = x.size(i);
+    shape[i] = x.size(i);
   }
   places = places + (at::arange(batches, places.options()) * rows).reshape(shape);
-  Ints row = dims.slice(position(batch + depth)).vec();
+  Ints row = dims.slice(batch + depth).vec();
   Ints flat = row;
   flat.insert(flat.begin(), batches * rows);
   Ints result = places.sizes().vec();
@@ -85,7 +85,7 @@ Tensors scatter_elements(const Call& call) {
 Tensors scatter_nd(const Call& call) {
   const at::Tensor& x = call.in(0);
   const at::Tensor& indices = call.in(1);
-  const auto depth = position(indices.size(-1));
+  const size_t depth = indices.size(-1);
   const at::IntArrayRef dims = x.sizes();
   const at::Tensor places = places_of(indices, dims.slice(0, depth)).flatten();
   int64_t rows = 1;

@@ -1,4 +1,4 @@
-// A linear layer as one matrix product: what is multiplied, row by row.
+// A linear layer as one matrix product: what its weight matrix is multiplied with, row by row.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,3 +24,18 @@ at::Tensor answer_rows(const at::Tensor& answer, int64_t axis, int64_t groups);
 int64_t groups_of(const Node& node);
 
 }  // namespace parsimony
+
+namespace parsimony::torch_io {
+
+/// Of a Conv with a kernel of these dims, [(g o) i ..k]: the windows of x [n, (g i), ..s] as
+/// [g, n·positions, i·k], columns in the kernel's order. The layer computes rows · kernelᵀ, group
+/// by group.
+at::Tensor conv_operand(const Node& node, const at::Tensor& x, const Shape& kernel);
+
+/// Of a ConvTranspose: x [n, (g i), ..s] as [g, n·positions, i].
+at::Tensor conv_transpose_operand(const Node& node, const at::Tensor& x);
+
+/// Of Gemm and MatMul with the data as operand `input`: [1, rows, in].
+at::Tensor matrix_operand(const Node& node, const at::Tensor& x, int input);
+
+}  // namespace parsimony::torch_io

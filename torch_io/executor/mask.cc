@@ -28,9 +28,9 @@ class Masking {
   /// Nodes of removed blocks do not run: what they read may be absent in part, and they are not
   /// cut.
   void drop_unread() {
-    std::vector<bool> read(program_.names.size(), false);
+    IdVector<ValueId, bool> read(program_.names.size(), false);
     const auto mark = [&](ValueId v) {
-      if (v != kNone) read[position(v)] = true;
+      if (v != kNone) read[v] = true;
     };
     for (const ValueId v : program_.outputs) mark(v);
     drop_unread(program_.steps, read, mark);
@@ -39,22 +39,21 @@ class Masking {
   /// A reader of a shared weight gets one of its own.
   void copy(const PlanCopy& entry, const AddWeight& add) {
     Step* step = program_.find(entry.consumer);
-    const auto input = static_cast<size_t>(entry.input);
+    const size_t input = entry.input;
     if (step == nullptr || input >= step->node.inputs.size()) {
       throw errors::no_such_weight(entry.tensor);
     }
     if (!program_.by_name.contains(entry.tensor)) {
       HeldWeight own = weight(entry.of);
       if (own.tensor.defined()) own.tensor = add(entry.tensor, own.tensor);
-      const auto id = static_cast<WeightId>(program_.weights.size());
+      const WeightId id = program_.weights.push_back(std::move(own));
       program_.weight_of.push_back(id);
       program_.names.push_back(entry.tensor);
-      program_.weights.push_back(std::move(own));
       program_.by_name.emplace(entry.tensor, id);
     }
     const WeightId at = id_of(entry.tensor);
     const auto value = std::find(program_.weight_of.begin(), program_.weight_of.end(), at);
-    step->node.inputs[input] = static_cast<ValueId>(value - program_.weight_of.begin());
+    step->node.inputs[input] = program_.weight_of.id_of(*value);
   }
 
   void zero(const PlanZeros& entry) {
@@ -70,13 +69,13 @@ class Masking {
     if (entry.input < 0) return;
     Step* step = program_.find(entry.node);
     if (step == nullptr) return;
-    step->patches.emplace_back(static_cast<size_t>(entry.input), torch_io::to_tensor(entry.to));
+    step->patches.emplace_back(entry.input, torch_io::to_tensor(entry.to));
   }
 
   void slice(const PlanSlice& entry) {
     HeldWeight& held = weight(entry.tensor);
     const int64_t rank = index(held.dims.size());
-    if (entry.axis >= rank || held.dims[position(entry.axis)] != entry.size) {
+    if (entry.axis >= rank || held.dims[entry.axis] != entry.size) {
       throw errors::slice_does_not_fit(entry.tensor, entry.axis, entry.size, held.dims);
     }
     at::Tensor stays = at::zeros({entry.size}, at::kBool);
@@ -112,10 +111,11 @@ class Masking {
 
  private:
   template <typename Mark>
-  void drop_unread(std::vector<Step>& steps, const std::vector<bool>& read, const Mark& mark) {
+  void drop_unread(std::vector<Step>& steps, const IdVector<ValueId, bool>& read,
+                   const Mark& mark) {
     for (size_t s = steps.size(); s-- > 0;) {
       const Step& step = steps[s];
-      const auto is_read = [&](ValueId v) { return v != kNone && read[position(v)]; };
+      const auto is_read = [&](ValueId v) { return v != kNone && read[v]; };
       if (std::none_of(step.node.outputs.begin(), step.node.outputs.end(), is_read)) {
         steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(s));
         continue;
@@ -123,8 +123,8 @@ class Masking {
       for (size_t i = 0; i < step.node.inputs.size(); ++i) {
         if (static_cast<int>(i) != step.zeroed) mark(step.node.inputs[i]);
       }
-      for (const int b : step.node.bodies) {
-        BodyProgram& body = program_.bodies[position(b)];
+      for (const BodyId b : step.node.bodies) {
+        BodyProgram& body = program_.bodies[b];
         for (const ValueId v : body.outputs) mark(v);
         drop_unread(body.steps, read, mark);
       }
@@ -137,7 +137,7 @@ class Masking {
     return found->second;
   }
 
-  HeldWeight& weight(const std::string& name) { return program_.weights[position(id_of(name))]; }
+  HeldWeight& weight(const std::string& name) { return program_.weights[id_of(name)]; }
 
   Program& program_;
 };

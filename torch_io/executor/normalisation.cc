@@ -28,7 +28,7 @@ Moments moments_of(const at::Tensor& x, const at::Tensor& present, const Ints& a
 }
 
 Ints axes_from(int64_t first, int64_t rank) {
-  Ints axes(position(rank - first));
+  Ints axes(rank - first);
   std::iota(axes.begin(), axes.end(), first);
   return axes;
 }
@@ -70,9 +70,9 @@ Normalised normalised_by_libtorch(const Call& call, bool of_batch) {
 Normalised normalised_by_parts(const Call& call, bool of_batch) {
   const at::Tensor& x = call.in(0);
   const bool per_element = is_per_element(call);
-  Ints feature(position(x.dim()), 1);
+  Ints feature(x.dim(), 1);
   for (int64_t i = 1; i < (per_element ? x.dim() : std::min<int64_t>(2, x.dim())); ++i) {
-    feature[position(i)] = x.size(i);
+    feature[i] = x.size(i);
   }
   const auto shaped = [&](size_t i) { return call.in(i).reshape(feature); };
   Moments used{shaped(3), shaped(4), {}};
@@ -90,7 +90,7 @@ at::Tensor local_response(const Call& call, const at::Tensor& x) {
   const int64_t size = call.integer("size", 1);
   const int64_t before = (size - 1) / 2;
   const int64_t channels = x.size(1);
-  Ints pad(position(2 * (x.dim() - 1)), 0);
+  Ints pad(2 * (x.dim() - 1), 0);
   pad[pad.size() - 2] = before;
   pad[pad.size() - 1] = size - 1 - before;
   const at::Tensor squares = at::constant_pad_nd(at::square(x), pad, 0);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "parsimony/torch_io/executor/pieces_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 
 namespace parsimony::executor {
 namespace {

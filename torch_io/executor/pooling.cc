@@ -32,7 +32,7 @@ at::Tensor window_sums(const Window& window, const at::Tensor& padded) {
 
 /// How many elements count in each window: [1 1 ..t].
 at::Tensor window_counts(const Window& window, const at::Tensor& x, bool with_padding) {
-  Ints dims(position(x.dim()), 1);
+  Ints dims(x.dim(), 1);
   std::copy(x.sizes().begin() + 2, x.sizes().end(), dims.begin() + 2);
   at::Tensor ones = at::ones(dims, x.options().requires_grad(false));
   if (!with_padding) return window_sums(window, padded_for(window, ones, 0));
@@ -73,7 +73,7 @@ at::Tensor flat_indices(const Call& call, const Window& window, const at::Tensor
   const int64_t planes = x.size(0) * x.size(1);
   const int64_t area = x.numel() / std::max<int64_t>(planes, 1);
   const at::Tensor first = at::arange(planes, places.options()) * area;
-  Ints dims(position(x.dim()), 1);
+  Ints dims(x.dim(), 1);
   dims[0] = x.size(0);
   dims[1] = x.size(1);
   at::Tensor flat = first.reshape(dims);
@@ -87,7 +87,7 @@ at::Tensor flat_indices(const Call& call, const Window& window, const at::Tensor
 }
 
 Ints spatial(const at::Tensor& x) {
-  Ints axes(position(x.dim() - 2));
+  Ints axes(x.dim() - 2);
   std::iota(axes.begin(), axes.end(), 2);
   return axes;
 }

@@ -42,7 +42,7 @@ at::Tensor products(const Operator& op, const Call& call, bool everything) {
 }
 
 Ints spatial_axes(const at::Tensor& x) {
-  Ints axes(position(x.dim() - 2));
+  Ints axes(x.dim() - 2);
   std::iota(axes.begin(), axes.end(), 2);
   return axes;
 }
@@ -184,11 +184,11 @@ Tensors padded(const Operator& op, const Call& call, const Tensors& /*outputs*/)
     const at::Tensor slab = p.any(axis, true);
     const auto border = [&](int64_t count) {
       Ints dims = p.sizes().vec();
-      dims[position(axis)] = std::max<int64_t>(0, count);
+      dims[axis] = std::max<int64_t>(0, count);
       return slab.expand(dims);
     };
-    const int64_t begin = pads[position(axis)];
-    const int64_t end = pads[position(axis + rank)];
+    const int64_t begin = pads[axis];
+    const int64_t end = pads[axis + rank];
     const int64_t cut = std::max<int64_t>(0, -begin);
     const int64_t rest = p.size(axis) - cut - std::max<int64_t>(0, -end);
     p = at::cat({border(begin), p.narrow(axis, cut, rest), border(end)}, axis);

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "parsimony/torch_io/executor/choices.h"
-#include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/program_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 
 namespace parsimony::executor {
 namespace {
@@ -13,25 +13,25 @@ class Releases {
  public:
   Releases(const Graph& graph, Program& program)
       : graph_(graph), program_(program), home_(graph.values.size(), kNone) {
-    for (size_t b = 0; b < graph.bodies.size(); ++b) {
-      for (const ValueId v : graph.bodies[b].inputs) home_[position(v)] = static_cast<int>(b);
+    for (const BodyId b : graph.bodies.ids()) {
+      for (const ValueId v : graph.bodies[b].inputs) home_[v] = b;
     }
     for (const Node& node : graph.nodes) {
       for (const ValueId v : node.outputs) {
-        if (v != kNone) home_[position(v)] = node.body;
+        if (v != kNone) home_[v] = node.body;
       }
     }
   }
 
-  void place(std::vector<Step>& steps, const std::vector<ValueId>& results, int home) {
-    std::vector<bool> needed(graph_.values.size(), false);
-    for (const ValueId v : results) needed[position(v)] = true;
+  void place(std::vector<Step>& steps, const std::vector<ValueId>& results, BodyId home) {
+    IdVector<ValueId, bool> needed(graph_.values.size(), false);
+    for (const ValueId v : results) needed[v] = true;
     for (size_t s = steps.size(); s-- > 0;) {
       Step& step = steps[s];
       const auto last_use = [&](ValueId v) {
-        if (v == kNone || home_[position(v)] != home || needed[position(v)]) return;
-        if (program_.weight_of[position(v)] != kNone) return;
-        needed[position(v)] = true;
+        if (v == kNone || home_[v] != home || needed[v]) return;
+        if (program_.weight_of[v] != kNone) return;
+        needed[v] = true;
         step.frees.push_back(v);
       };
       for (const ValueId v : step.node.outputs) last_use(v);
@@ -44,8 +44,8 @@ class Releases {
   template <typename Visit>
   void each_read(const Node& node, const Visit& visit) const {
     for (const ValueId v : node.inputs) visit(v);
-    for (const int b : node.bodies) {
-      const BodyProgram& body = program_.bodies[position(b)];
+    for (const BodyId b : node.bodies) {
+      const BodyProgram& body = program_.bodies[b];
       for (const Step& step : body.steps) each_read(step.node, visit);
       for (const ValueId v : body.outputs) visit(v);
     }
@@ -53,7 +53,7 @@ class Releases {
 
   const Graph& graph_;
   Program& program_;
-  std::vector<int> home_;  ///< per value: the body that it is made in
+  IdVector<ValueId, BodyId> home_;  ///< the body that it is made in
 };
 
 }  // namespace
@@ -64,15 +64,15 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
     weight_of.push_back(value.weight);
   }
   weights.resize(graph.weights.size());
-  for (size_t w = 0; w < weights.size(); ++w) {
+  for (const WeightId w : weights.ids()) {
     weights[w].dims = graph.weights[w].dims;
-    by_name.emplace(graph.weights[w].name, static_cast<WeightId>(w));
+    by_name.emplace(graph.weights[w].name, w);
   }
   for (const Body& body : graph.bodies) {
     bodies.push_back({body.attribute, {}, body.inputs, body.outputs});
   }
   for (const Node& node : graph.nodes) {
-    auto& list = node.body == kNone ? steps : bodies[position(node.body)].steps;
+    auto& list = node.body == kNone ? steps : bodies[node.body].steps;
     Step& step = list.emplace_back();
     step.node = node;
     step.op = find_operator(node.domain, node.op);
@@ -81,9 +81,7 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
   }
   Releases releases(graph, *this);
   releases.place(steps, outputs, kNone);
-  for (size_t b = 0; b < bodies.size(); ++b) {
-    releases.place(bodies[b].steps, bodies[b].outputs, static_cast<int>(b));
-  }
+  for (const BodyId b : bodies.ids()) releases.place(bodies[b].steps, bodies[b].outputs, b);
 }
 
 std::vector<std::vector<Step>*> Program::all_steps() {
@@ -102,8 +100,8 @@ Step* Program::find(const std::string& key) {
 }
 
 const HeldWeight* Program::held(ValueId v) const {
-  if (v == kNone || weight_of[position(v)] == kNone) return nullptr;
-  return &weights[position(weight_of[position(v)])];
+  if (v == kNone || weight_of[v] == kNone) return nullptr;
+  return &weights[weight_of[v]];
 }
 
 bool has_tensor(const Weight& weight) {

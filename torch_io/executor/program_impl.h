@@ -37,13 +37,13 @@ struct Program {
   Program() = default;
   explicit Program(const Graph& graph);
 
-  std::vector<std::string> names;  ///< of values
-  std::vector<WeightId> weight_of;
+  IdVector<ValueId, std::string> names;
+  IdVector<ValueId, WeightId> weight_of;
   std::vector<Step> steps;
-  std::vector<BodyProgram> bodies;  ///< numbered as the graph's
+  IdVector<BodyId, BodyProgram> bodies;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  std::vector<HeldWeight> weights;          ///< neither tensor nor `read` where nobody can use it
+  IdVector<WeightId, HeldWeight> weights;   ///< neither tensor nor `read` where nobody can use it
   std::map<std::string, WeightId> by_name;  ///< the first of each name
   bool masked = false;
   bool widens = false;  ///< halves become floats when they are computed with, and stay floats

@@ -108,14 +108,14 @@ Sequence run(const Cell& cell, CellStep step, const at::Tensor& x, State state,
              const at::Tensor& lengths, bool reverse) {
   const int64_t steps = x.size(0);
   const at::Tensor xw = linear(x, cell.w, cell.wb);
-  Tensors y(position(steps));
+  Tensors y(steps);
   for (int64_t k = 0; k < steps; ++k) {
     const int64_t t = reverse ? steps - 1 - k : k;
     State next = step(cell, xw[t], state);
-    y[position(t)] = next.h;
+    y[t] = next.h;
     if (lengths.defined()) {
       const at::Tensor inside = (lengths > t).unsqueeze(1);
-      y[position(t)] = at::where(inside, next.h, at::zeros_like(next.h));
+      y[t] = at::where(inside, next.h, at::zeros_like(next.h));
       next.h = at::where(inside, next.h, state.h);
       if (next.c.defined()) next.c = at::where(inside, next.c, state.c);
     }
@@ -145,7 +145,7 @@ Cell cell_of(const Call& call, const Kind& kind, int64_t direction) {
   const std::vector<double> betas = call.reals("activation_beta");
   const size_t count = kind.activations.size();
   for (size_t i = 0; i < count; ++i) {
-    const size_t at = position(direction) * count + i;
+    const size_t at = direction * count + i;
     const auto from = [at](const std::vector<double>& v) {
       return at < v.size() ? std::optional(v[at]) : std::nullopt;
     };
@@ -166,9 +166,9 @@ Tensors layers(const Call& call, const Kind& kind) {
   const int64_t hidden = call.in(2).size(2);
   const std::string direction = call.text("direction", "forward");
   const at::Tensor lengths = call.has_in(4) ? call.in(4).to(at::kLong) : at::Tensor();
-  Tensors y(position(directions));
-  Tensors h(position(directions));
-  Tensors c(position(directions));
+  Tensors y(directions);
+  Tensors h(directions);
+  Tensors c(directions);
   for (int64_t d = 0; d < directions; ++d) {
     const auto initial = [&](size_t operand) {
       if (!call.has_in(operand)) return at::zeros({x.size(1), hidden}, x.options());
@@ -177,9 +177,9 @@ Tensors layers(const Call& call, const Kind& kind) {
     State state{initial(5), kind.gates == 4 ? initial(6) : at::Tensor()};
     const bool reverse = direction == "reverse" || d == 1;
     const Sequence sequence = run(cell_of(call, kind, d), kind.step, x, state, lengths, reverse);
-    y[position(d)] = sequence.y;
-    h[position(d)] = sequence.last.h;
-    c[position(d)] = sequence.last.c;
+    y[d] = sequence.y;
+    h[d] = sequence.last.h;
+    c[d] = sequence.last.c;
   }
   const at::Tensor all = at::stack(y, 1);  // t d n h
   Tensors results{batch_first ? all.permute({2, 0, 1, 3}) : all, at::stack(h, batch_first ? 1 : 0)};
@@ -191,7 +191,7 @@ at::Tensor reordered(const at::Tensor& rows, const Ints& order) {
   if (!rows.defined()) return rows;
   const Tensors gates = at::chunk(rows, index(order.size()));
   Tensors picked;
-  for (const int64_t i : order) picked.push_back(gates[position(i)]);
+  for (const int64_t i : order) picked.push_back(gates[i]);
   return at::cat(picked);
 }
 

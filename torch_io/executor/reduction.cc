@@ -30,7 +30,7 @@ at::Tensor sum_over(const at::Tensor& x, const Ints& axes) {
 
 at::Tensor over_nothing(const at::Tensor& x, const Ints& axes, bool highest) {
   Ints dims = x.sizes().vec();
-  for (const int64_t axis : axes) dims[position(axis)] = 1;
+  for (const int64_t axis : axes) dims[axis] = 1;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return at::full(dims, highest ? -kInfinity : kInfinity, x.options());
 }
@@ -72,7 +72,7 @@ Ints reduced_axes(const Call& call) {
   const int64_t rank = call.in(0).dim();
   Ints axes = wrapped(call.ints(1, "axes"), rank);
   if (axes.empty() && call.integer("noop_with_empty_axes", 0) == 0) {
-    axes.resize(position(rank));
+    axes.resize(rank);
     std::iota(axes.begin(), axes.end(), 0);
   }
   return axes;

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "parsimony/torch_io/executor/choices.h"
-#include "parsimony/torch_io/executor/control_impl.h"
 #include "parsimony/torch_io/executor/errors.h"
-#include "parsimony/torch_io/executor/pieces_impl.h"
 #include "parsimony/torch_io/executor/program_impl.h"
-#include "parsimony/torch_io/executor/small_sizes_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 #include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/tensor.h"
 
@@ -53,15 +51,15 @@ class Run {
     values_.resize(program.names.size());
     if (program.masked) present_.resize(program.names.size());
     if (program.masked) small_.emplace(program);
-    for (size_t v = 0; v < values_.size(); ++v) {
-      const HeldWeight* held = program.held(static_cast<ValueId>(v));
+    for (const ValueId v : values_.ids()) {
+      const HeldWeight* held = program.held(v);
       if (held != nullptr && !held->read) values_[v] = held->tensor;
     }
     if (inputs.size() != program_.inputs.size()) {
       throw errors::wrong_inputs(program_.inputs.size(), inputs.size());
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto v = position(program_.inputs[i]);
+      const ValueId v = program_.inputs[i];
       if (!inputs[i].defined()) throw errors::undefined_input(program_.names[v]);
       values_[v] = inputs[i];
     }
@@ -73,12 +71,12 @@ class Run {
     call.training = training_;
     call.widens = program_.widens;
     for (const ValueId v : step.node.inputs) {
-      call.inputs.push_back(v == kNone ? at::Tensor() : values_[position(v)]);
+      call.inputs.push_back(v == kNone ? at::Tensor() : values_[v]);
       if (!program_.masked) continue;
-      call.present.push_back(v == kNone ? at::Tensor() : present_[position(v)]);
+      call.present.push_back(v == kNone ? at::Tensor() : present_[v]);
       call.weights.push_back(cut_weight(v));
     }
-    if (step.zeroed >= 0) zero(call, static_cast<size_t>(step.zeroed));
+    if (step.zeroed >= 0) zero(call, step.zeroed);
     if (small_) small_->substitute(step, call);
     if (step.chooses) choose(step, call);
     return call;
@@ -98,17 +96,17 @@ class Run {
       const ValueId v = step.node.outputs[i];
       if (v == kNone) continue;
       if (observer_) observer_(step.node, v, results[i]);
-      values_[position(v)] = std::move(results[i]);
+      values_[v] = std::move(results[i]);
     }
     for (const ValueId v : step.frees) {
-      values_[position(v)].reset();
-      if (program_.masked) present_[position(v)].reset();
+      values_[v].reset();
+      if (program_.masked) present_[v].reset();
     }
   }
 
   bool computes_sizes(const Step& step) const { return small_ && small_->computes(step); }
 
-  at::Tensor& value(ValueId v) { return values_[position(v)]; }
+  at::Tensor& value(ValueId v) { return values_[v]; }
 
  private:
   /// The weight, if parts of it are absent.
@@ -157,7 +155,7 @@ class Run {
     for (size_t i = 0; i < results.size() && i < found.size(); ++i) {
       const ValueId v = step.node.outputs[i];
       if (v == kNone || !found[i].defined() || found[i].all().item<bool>()) continue;
-      present_[position(v)] = found[i];
+      present_[v] = found[i];
       if (results[i].is_floating_point()) {
         results[i] = results[i].masked_fill(found[i].logical_not(), 0);
       }
@@ -167,8 +165,8 @@ class Run {
   const Program& program_;
   bool training_;
   const Observer& observer_;
-  Tensors values_;
-  Tensors present_;
+  IdVector<ValueId, at::Tensor> values_;
+  IdVector<ValueId, at::Tensor> present_;
   std::optional<SmallSizes> small_;  ///< of masked execution
 };
 

@@ -68,7 +68,7 @@ Tensors flatten(const Call& call) {
   const int64_t axis = call.integer("axis", 1);
   const int64_t from = axis < 0 ? axis + x.dim() : axis;
   const at::IntArrayRef dims = x.sizes();
-  return {x.reshape({product(dims.slice(0, position(from))), product(dims.slice(position(from)))})};
+  return {x.reshape({product(dims.slice(0, from)), product(dims.slice(from))})};
 }
 
 Tensors squeeze(const Call& call) {
@@ -98,7 +98,7 @@ Tensors unsqueeze(const Call& call) {
 
 Tensors transpose(const Call& call) {
   const at::Tensor& x = call.in(0);
-  Ints order(position(x.dim()));
+  Ints order(x.dim());
   std::iota(order.rbegin(), order.rend(), 0);
   return {x.permute(call.integers("perm", order))};
 }
@@ -144,10 +144,10 @@ Ints pads_of(const Call& call) {
   const Ints given = call.ints(1, "pads");
   if (!call.has_in(3)) return given;
   const Ints axes = wrapped(call.ints_in(3), rank);
-  Ints pads(position(2 * rank), 0);
+  Ints pads(2 * rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
-    pads[position(axes[i])] = given[i];
-    pads[position(axes[i] + rank)] = given[axes.size() + i];
+    pads[axes[i]] = given[i];
+    pads[axes[i] + rank] = given[axes.size() + i];
   }
   return pads;
 }
@@ -160,15 +160,15 @@ Tensors pad(const Call& call) {
   if (mode == "constant") {
     Ints order;
     for (int64_t i = rank - 1; i >= 0; --i) {
-      order.push_back(pads[position(i)]);
-      order.push_back(pads[position(i + rank)]);
+      order.push_back(pads[i]);
+      order.push_back(pads[i + rank]);
     }
     const double value = call.opset() < 11 ? call.real("value", 0) : call.number_in(2, 0);
     return {at::constant_pad_nd(x, order, value)};
   }
   for (int64_t i = 0; i < rank; ++i) {
-    const int64_t begin = pads[position(i)];
-    const int64_t end = pads[position(i + rank)];
+    const int64_t begin = pads[i];
+    const int64_t end = pads[i + rank];
     if (begin == 0 && end == 0) continue;
     x = x.index_select(i, vector_of(x, padded_places(mode, x.size(i), begin, end)));
   }
@@ -179,7 +179,7 @@ Tensors expand(const Call& call) {
   const at::Tensor& x = call.in(0);
   const Ints wanted = call.ints_in(1);
   const auto rank = std::max(x.dim(), index(wanted.size()));
-  Ints dims(position(rank), 1);
+  Ints dims(rank, 1);
   std::copy(x.sizes().rbegin(), x.sizes().rend(), dims.rbegin());
   for (size_t i = 0; i < wanted.size(); ++i) {
     int64_t& dim = dims[dims.size() - wanted.size() + i];

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "parsimony/torch_io/executor/small_sizes_impl.h"
+#include "parsimony/torch_io/executor/run_impl.h"
 
 namespace parsimony::executor {
 namespace {
@@ -27,8 +27,8 @@ SmallSizes::SmallSizes(const Program& program) : small_(program.names.size()) {
 bool SmallSizes::computes(const Step& step) const {
   bool any = false;
   for (const ValueId v : step.node.inputs) {
-    if (v == kNone || constant_[position(v)]) continue;
-    if (!small_[position(v)].defined()) return false;
+    if (v == kNone || constant_[v]) continue;
+    if (!small_[v].defined()) return false;
     any = true;
   }
   return any;
@@ -38,15 +38,15 @@ bool SmallSizes::computes(const Step& step) const {
 bool SmallSizes::reads_constants_only(const Step& step) const {
   return !step.node.inputs.empty() &&
          std::all_of(step.node.inputs.begin(), step.node.inputs.end(),
-                     [&](ValueId v) { return v == kNone || constant_[position(v)]; });
+                     [&](ValueId v) { return v == kNone || constant_[v]; });
 }
 
 void SmallSizes::substitute(const Step& step, Call& call) const {
   if (computes(step)) return;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const ValueId v = step.node.inputs[i];
-    if (v == kNone || !small_[position(v)].defined()) continue;
-    at::Tensor small = small_[position(v)];
+    if (v == kNone || !small_[v].defined()) continue;
+    at::Tensor small = small_[v];
     for (const auto& [operand, patch] : step.patches) {
       if (operand == i) small = patch;
     }
@@ -60,7 +60,7 @@ void SmallSizes::substitute(const Step& step, Call& call) const {
 void SmallSizes::follow(const Step& step, const Call& call) {
   if (reads_constants_only(step)) {
     for (const ValueId v : step.node.outputs) {
-      if (v != kNone) constant_[position(v)] = true;
+      if (v != kNone) constant_[v] = true;
     }
   }
   if (step.op == nullptr) return;
@@ -71,7 +71,7 @@ void SmallSizes::follow(const Step& step, const Call& call) {
   } else if (computes(step)) {
     for (size_t i = 0; i < operands.size(); ++i) {
       const ValueId v = step.node.inputs[i];
-      if (v != kNone && small_[position(v)].defined()) operands[i] = small_[position(v)];
+      if (v != kNone && small_[v].defined()) operands[i] = small_[v];
     }
   } else {
     return;
@@ -80,7 +80,7 @@ void SmallSizes::follow(const Step& step, const Call& call) {
     Tensors small = step.op->kernel(call.on(std::move(operands)));
     for (size_t i = 0; i < small.size() && i < step.node.outputs.size(); ++i) {
       const ValueId v = step.node.outputs[i];
-      if (v != kNone) small_[position(v)] = std::move(small[i]);
+      if (v != kNone) small_[v] = std::move(small[i]);
     }
   } catch (const c10::Error&) {  // a tensor in the original's shape, indexed by small sizes
   }

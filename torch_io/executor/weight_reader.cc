@@ -18,15 +18,13 @@ size_t neighbours(const Ints& rows, size_t from) {
 }  // namespace
 
 Ints every_row(const Shape& dims) {
-  Ints rows(dims.empty() ? 1 : position(dims[0]));
+  Ints rows(dims.empty() ? 1 : dims[0]);
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 
 WeightReader::WeightReader(const Graph& graph, const Weight& weight)
-    : weight_(weight), release_(graph.release) {
-  if (weight.data == nullptr && weight.count() > 0) make_ = graph.make;
-}
+    : weight_(weight), source_(graph.source), made_(weight.data == nullptr && weight.count() > 0) {}
 
 at::Tensor WeightReader::operator()(const Ints& rows, bool widened) const {
   const at::Tensor tensor = read(rows, widened);
@@ -37,7 +35,7 @@ at::Tensor WeightReader::operator()(const Ints& rows, bool widened) const {
 at::Tensor WeightReader::whole() const { return (*this)(every_row(weight_.dims), false); }
 
 at::Tensor WeightReader::read(const Ints& rows, bool widened) const {
-  if (rows.size() == neighbours(rows, 0) && !make_) {
+  if (rows.size() == neighbours(rows, 0) && !made_) {
     const Weight some = part(rows.empty() ? 0 : rows[0], index(rows.size()));
     return widened ? torch_io::to_floats(some) : torch_io::to_tensor(some);
   }
@@ -61,16 +59,16 @@ Weight WeightReader::part(int64_t first, int64_t count) const {
 
 /// @returns the end of what was written
 std::byte* WeightReader::copy(int64_t first, int64_t count, std::byte* out) const {
-  if (!make_) return torch_io::copy_elements(part(first, count), out);
-  const std::vector<std::byte> made = make_(weight_, first, count);
+  if (!made_) return torch_io::copy_elements(part(first, count), out);
+  const std::vector<std::byte> made = source_->make(weight_, first, count);
   return std::copy(made.begin(), made.end(), out);
 }
 
 /// With what lies between the rows: the system reads ahead.
 void WeightReader::release(const Ints& rows) const {
-  if (!release_ || make_ || rows.empty()) return;
+  if (made_ || rows.empty()) return;
   const auto [first, last] = std::minmax_element(rows.begin(), rows.end());
-  release_(part(*first, *last - *first + 1));
+  source_->release(part(*first, *last - *first + 1));
 }
 
 }  // namespace parsimony::executor

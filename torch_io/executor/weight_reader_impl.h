@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/torch_io/executor/call_impl.h"
@@ -26,8 +27,8 @@ class WeightReader {
   void release(const Ints& rows) const;
 
   Weight weight_;
-  decltype(Graph::make) make_;  ///< empty where the weight has data
-  decltype(Graph::release) release_;
+  std::shared_ptr<const GraphSource> source_;
+  bool made_;  ///< by the source, which has no data to view
 };
 
 /// 0, 1, …, one for each row.

@@ -33,14 +33,14 @@ std::array<Rows, 3> projections(const Attention& layer, const LayerEdit& edit) {
   std::array<Rows, 3> rows;
   const int64_t size = layer.options.embed_dim();
   for (const int64_t row : edit.journal->kept(layer.in_proj_weight, 0).keep) {
-    rows[static_cast<size_t>(row / size)].push_back(row % size);
+    rows[row / size].push_back(row % size);
   }
   return rows;
 }
 
 /// How many heads stay. @throws UnsupportedError if one stays in part
 int64_t whole_heads(const Rows& rows, int64_t head_dim, const LayerEdit& edit) {
-  const auto size = static_cast<size_t>(head_dim);
+  const size_t size = head_dim;
   for (size_t i = 0; i < rows.size(); i += size) {
     const size_t last = i + size - 1;
     if (rows[i] % head_dim == 0 && last < rows.size() && rows[last] == rows[i] + head_dim - 1) {

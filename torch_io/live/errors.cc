@@ -21,8 +21,8 @@ std::string numbers(const HostTensor& constant) {
   std::string text = "[";
   for (int64_t i = 0; i < constant.count(); ++i) {
     if (i > 0) text += ", ";
-    text += constant.floating() ? std::to_string(constant.number(i))
-                                : std::to_string(constant.ints[static_cast<size_t>(i)]);
+    text +=
+        constant.floating() ? std::to_string(constant.number(i)) : std::to_string(constant.ints[i]);
   }
   return text + "]";
 }

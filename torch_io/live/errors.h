@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/torch_io/live/forward_constant.h"
+#include "parsimony/torch_io/live/module_editor.h"
 
 namespace parsimony::torch_io::live::errors {
 

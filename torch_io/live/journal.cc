@@ -96,7 +96,7 @@ AxisKeep Journal::kept(const at::Tensor& tensor, int axis) const {
     if (cut != nullptr) return *cut;
   }
   AxisKeep whole{axis, tensor.size(axis), {}};
-  whole.keep.resize(static_cast<size_t>(whole.size));
+  whole.keep.resize(whole.size);
   std::iota(whole.keep.begin(), whole.keep.end(), int64_t{0});
   return whole;
 }

@@ -5,14 +5,28 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "parsimony/graph/host_tensor.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/speedup/plan.h"
-#include "parsimony/torch_io/live/forward_constant.h"
 
 namespace parsimony::torch_io {
+
+/// A number that the user's own forward computes with.
+/// What a plan changes but an edit of the module cannot reach: `view({n, 512})`. If C++ computes
+/// the number, as `x.size(1)` does, it follows by itself; only a run can tell.
+struct ForwardConstant {
+  std::string node;
+  int input = -1;                  ///< operand index; -1 for an attribute
+  std::string what;                ///< operand or attribute, as far as known
+  std::optional<HostTensor> from;  ///< known if the edit came from a plan
+  HostTensor to;
+
+  bool operator==(const ForwardConstant&) const = default;
+};
 
 /// Edits a module in place. Tensors are named as named_parameters() and named_buffers() name them
 /// ("features.0.weight"), layers by their path ("features.0"). Tensors keep their identity, so

@@ -17,7 +17,6 @@
 #include <string>
 
 #include "parsimony/torch_io/machine/threads.h"
-#include "parsimony/torch_io/machine/training_step.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -88,7 +87,7 @@ double convolution_gflops() {
 /// What the system takes for a page that is touched for the first time.
 double seconds_per_fault() {
   constexpr size_t kBytes = size_t{4} << 20;
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t page = sysconf(_SC_PAGESIZE);
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 3; ++i) {
     void* memory =

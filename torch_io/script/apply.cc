@@ -10,7 +10,7 @@
 
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
-#include "parsimony/torch_io/script/replace_impl.h"
+#include "parsimony/torch_io/script/module_tensors_impl.h"
 
 namespace parsimony::torch_io::script {
 
@@ -42,7 +42,7 @@ bool is_all_known(const Edits& edits, jit::Node* node, int input) {
 std::vector<jit::Value*> elements_of(const Origins& origins, jit::Node* node, int input,
                                      const Edits& edits, const Change& why) {
   jit::Graph& graph = *origins.graph;
-  jit::Value* list = node->input(static_cast<size_t>(input));
+  jit::Value* list = node->input(input);
   if (list->node()->kind() == c10::prim::ListConstruct) return list->node()->inputs().vec();
   std::vector<jit::Value*> elements;
   if (const auto held = jit::toIValue(list)) {
@@ -75,14 +75,14 @@ void change_elements(const Origins& origins, jit::Node* node, int input, const E
     if (static_cast<size_t>(item) >= elements.size()) {
       throw errors::not_written(change->node, change->what);
     }
-    elements[static_cast<size_t>(item)] = graph.insertConstant(change->value);
+    elements[item] = graph.insertConstant(change->value);
   }
-  const auto type = node->input(static_cast<size_t>(input))->type()->cast<c10::ListType>();
+  const auto type = node->input(input)->type()->cast<c10::ListType>();
   const c10::TypePtr element =
       type ? type->getElementType() : static_cast<c10::TypePtr>(c10::IntType::get());
   jit::Node* list = graph.createList(element, elements);
   list->insertBefore(node);
-  node->replaceInput(static_cast<size_t>(input), list->output());
+  node->replaceInput(input, list->output());
 }
 
 void change_numbers(const Origins& origins, const Edits& edits) {
@@ -95,7 +95,7 @@ void change_numbers(const Origins& origins, const Edits& edits) {
       continue;
     }
     const jit::WithInsertPoint before(node);
-    node->replaceInput(static_cast<size_t>(input), graph.insertConstant(change.value));
+    node->replaceInput(input, graph.insertConstant(change.value));
   }
   for (const auto& [where, changes] : lists) {
     change_elements(origins, where.first, where.second, edits, changes);
@@ -133,11 +133,11 @@ void add_duplicates(Edits& edits, const Origins& origins) {
     const at::Tensor held = duplicate.tensor.detach().clone().set_requires_grad(parameter);
     module.register_attribute(attribute, c10::TensorType::get(), held, parameter, !parameter);
     for (const Place& place : duplicate.readers) {
-      jit::Node* node = origins.calls[static_cast<size_t>(place.call)];
+      jit::Node* node = origins.calls[place.call];
       const jit::WithInsertPoint before(node);
       jit::Value* value = graph.insertGetAttr(graph.inputs()[0], attribute);
       if (place.item != kNone) throw errors::not_written(name, "a tensor in a list");
-      node->replaceInput(static_cast<size_t>(place.input), value);
+      node->replaceInput(place.input, value);
     }
     edits.placed[name] = held;
     edits.tensors[name] = std::move(duplicate.tensor);
@@ -185,7 +185,7 @@ bool can_write(const Edits& edits, const Origins& origins, const Edits::Spot& sp
   const auto& [node, input, item] = spot;
   if (!is_for_all_rounds(origins, spot, change)) return false;
   if (item == kNone) return true;
-  const jit::Value* list = node->input(static_cast<size_t>(input));
+  const jit::Value* list = node->input(input);
   const auto length = origins.lengths.find(list);
   return list->node()->kind() == c10::prim::ListConstruct || jit::toIValue(list) ||
          (length != origins.lengths.end() && length->second > 0) ||

@@ -59,10 +59,8 @@ DType type_of(const Graph& graph, const Node& node, size_t output) {
 }  // namespace
 
 ValueId Builder::add_value(const std::string& name) {
-  const auto id = static_cast<ValueId>(graph_.values.size());
-  graph_.values.emplace_back().name = name;
   taken_.insert(name);
-  return id;
+  return graph_.values.push_back({.name = name});
 }
 
 std::string Builder::fresh() {
@@ -103,8 +101,7 @@ ValueId Builder::weight(Weight weight) {
   value.dtype = weight.dtype;
   value.declared = weight.dims;
   value.symbols.resize(weight.dims.size());
-  value.weight = static_cast<WeightId>(graph_.weights.size());
-  graph_.weights.push_back(std::move(weight));
+  value.weight = graph_.weights.push_back(std::move(weight));
   return id;
 }
 
@@ -183,7 +180,7 @@ ValueId Builder::list_of(const std::vector<Element>& elements) {
 std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector<Operand>& inputs,
                                         size_t outputs, Attributes attributes,
                                         const std::string& domain) {
-  const auto id = static_cast<NodeId>(graph_.nodes.size());
+  const auto id = graph_.nodes.next_id();
   Node node;
   node.op = op;
   node.domain = domain;
@@ -250,13 +247,13 @@ const Shape* Builder::shape(ValueId value) {
   if (graph_.value(value).weight != kNone) {
     return &graph_.weight(graph_.value(value).weight).dims;
   }
-  const auto at = static_cast<size_t>(value);
-  const auto& shape = at < facts_values_ && facts_ ? facts_->shapes[at] : facts().shapes[at];
+  const Facts& known = facts_ && facts_->shapes.has(value) ? *facts_ : facts();
+  const auto& shape = known.shapes[value];
   return shape ? &*shape : nullptr;
 }
 
 const HostTensor* Builder::known(ValueId value) {
-  const auto& constant = facts().constants[static_cast<size_t>(value)];
+  const auto& constant = facts().constants[value];
   return constant ? &*constant : nullptr;
 }
 
@@ -275,13 +272,13 @@ Builder::Mark Builder::mark() const {
 }
 
 void Builder::roll_back(const Mark& mark) {
-  for (size_t n = mark.nodes; n < graph_.nodes.size(); ++n) {
-    origins_.operands.erase(static_cast<NodeId>(n));
-    origins_.attributes.erase(static_cast<NodeId>(n));
+  for (NodeId n(mark.nodes); graph_.nodes.has(n); ++n) {
+    origins_.operands.erase(n);
+    origins_.attributes.erase(n);
   }
-  for (size_t v = mark.values; v < graph_.values.size(); ++v) {
-    origins_.constants.erase(static_cast<ValueId>(v));
-    bases_.erase(static_cast<ValueId>(v));
+  for (ValueId v(mark.values); graph_.values.has(v); ++v) {
+    origins_.constants.erase(v);
+    bases_.erase(v);
     taken_.erase(graph_.values[v].name);
   }
   graph_.nodes.resize(mark.nodes);
@@ -289,7 +286,7 @@ void Builder::roll_back(const Mark& mark) {
   graph_.weights.resize(mark.weights);
   origins_.followers.resize(mark.followers);
   origins_.frozen.resize(mark.frozen);
-  std::erase_if(kept_, [&](ValueId v) { return static_cast<size_t>(v) >= mark.values; });
+  std::erase_if(kept_, [&](ValueId v) { return !graph_.values.has(v); });
   facts_.reset();
 }
 

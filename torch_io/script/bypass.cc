@@ -18,7 +18,7 @@ namespace jit = torch::jit;
 void bypass(Edits& edits, const Origins& origins) {
   if (edits.bypasses.empty()) return;
   for (const auto& [node, input] : edits.bypasses) {
-    jit::Value* kept = node->input(static_cast<size_t>(input));
+    jit::Value* kept = node->input(input);
     jit::Value* written = node->input(0);
     const bool in_place = std::string(node->kind().toUnqualString()) != "add";
     if (in_place && written != kept) written->replaceAllUsesAfterNodeWith(node, kept);

@@ -1,10 +1,11 @@
 // Control flow that is decided while reading is followed. The rest, and operators that are not
 // known, become nodes that pin what they touch.
 #include <algorithm>
+#include <unordered_set>
 
-#include "parsimony/torch_io/script/beside_forward_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
+#include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
 
@@ -140,6 +141,185 @@ void Interpreter::size_up(jit::Value* of, ValueId value) {
     graph_.value(value).dtype = found->second.dtype;
   } else if (of->node()->owningBlock() == origins_.graph->block()) {
     unmeasured_.push_back(of);
+  }
+}
+
+namespace jit = torch::jit;
+
+namespace {
+
+using Functions = std::unordered_set<const jit::Function*>;
+
+void add_callees(const jit::Block& block, Functions& called);
+
+void add(jit::Function* function, Functions& called) {
+  if (function == nullptr || !called.insert(function).second || !function->isGraphFunction())
+    return;
+  add_callees(*jit::toGraphFunction(*function).graph()->block(), called);
+}
+
+void add_callees(const jit::Block& block, Functions& called) {
+  for (const jit::Node* node : block.nodes()) {
+    if (node->kind() == c10::prim::CallMethod) {
+      const auto type = node->input(0)->type()->cast<c10::ClassType>();
+      if (type) add(type->findMethod(node->s(c10::attr::name)), called);
+    }
+    for (const jit::Block* inner : node->blocks()) add_callees(*inner, called);
+  }
+}
+
+bool is_made_of_mode(const jit::Value& value, std::unordered_set<const jit::Value*>& seen) {
+  if (!seen.insert(&value).second) return false;
+  const jit::Node& node = *value.node();
+  if (node.kind() == c10::prim::GetAttr) return node.s(c10::attr::name) == "training";
+  const auto is_made = [&](const jit::Value* part) {
+    return part->type()->kind() == c10::TypeKind::BoolType && is_made_of_mode(*part, seen);
+  };
+  if (std::any_of(node.inputs().begin(), node.inputs().end(), is_made)) return true;
+  if (node.kind() != c10::prim::If) return false;
+  return std::any_of(node.blocks().begin(), node.blocks().end(), [&](const jit::Block* block) {
+    return is_made(block->outputs()[value.offset()]);
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> uncalled_methods(const jit::Module& module) {
+  Functions called;
+  for (const jit::Module& part : module.modules()) {
+    if (const auto forward = part.find_method("forward")) add(&forward->function(), called);
+  }
+  std::vector<std::string> names;
+  for (const auto& [path, part] : module.named_modules()) {
+    for (const jit::Method& method : part.get_methods()) {
+      const std::string& name = method.name();
+      if (name.starts_with("__") || called.contains(&method.function())) continue;
+      add(&method.function(), called);
+      names.push_back(path.empty() ? name : path + "." + name);
+    }
+  }
+  return names;
+}
+
+bool is_made_of_mode(const jit::Value& condition) {
+  std::unordered_set<const jit::Value*> seen;
+  return is_made_of_mode(condition, seen);
+}
+
+/// A branch that only training takes, as that of an auxiliary classifier. If it has layers of its
+/// own, which nobody cuts, what they read stays whole. Others follow what evaluation does: they
+/// drop elements, or count batches.
+void Interpreter::keep_for_training(jit::Block& block) {
+  std::vector<ValueId> values;
+  if (!collect_for_training(block, values)) return;
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  for (const ValueId value : values) {
+    graph_.whole.emplace_back(value, "a branch for training has layers of its own that read it");
+  }
+}
+
+/// Tensors from outside that the block reads. Are there matrices or kernels that nothing else has
+/// read so far?
+bool Interpreter::collect_for_training(jit::Block& block, std::vector<ValueId>& values) {
+  bool own_layers = false;
+  for (jit::Node* node : block.nodes()) {
+    if (node->kind() != c10::prim::GetAttr || !of_input(node, 0).is(Kind::kObject)) {
+      for (const jit::Value* input : node->inputs()) collect_tensors(of(input), values);
+    } else {
+      const Object& owner = *of_input(node, 0).object;
+      const std::string& name = node->s(c10::attr::name);
+      const c10::IValue held = owner.object->getAttr(name);
+      if (held.isObject()) get_attribute(node);
+      if (held.isTensor() && held.toTensor().defined()) {
+        const std::string path = owner.path.empty() ? name : owner.path + "." + name;
+        const ValueId known = tensors_.known(held.toTensor(), path);
+        if (known != kNone) values.push_back(known);
+        own_layers = own_layers || (known == kNone && held.toTensor().dim() > 1);
+      }
+    }
+    for (jit::Block* inner : node->blocks()) own_layers |= collect_for_training(*inner, values);
+  }
+  for (const jit::Value* output : block.outputs()) collect_tensors(of(output), values);
+  return own_layers;
+}
+
+namespace jit = torch::jit;
+
+// x.add_(y): from here on x is the sum, for whoever holds it. Where x is a part of p, as in
+// p[1:3].add_(y), so is p, put together anew. If another view is still in use, all stay whole.
+namespace {
+
+bool is_read_after(const jit::Value* value, const jit::Node* node) {
+  for (const jit::Use& use : value->uses()) {
+    if (use.user != node && !use.user->isBefore(node)) return true;
+  }
+  return false;
+}
+
+void rename(Binding& binding, ValueId from, ValueId to) {
+  if (binding.is(Kind::kTensor) && binding.value == from) binding.value = to;
+  if (!binding.is(Kind::kList)) return;
+  for (Binding& item : *binding.items) rename(item, from, to);
+}
+
+}  // namespace
+
+void Interpreter::pin_aliases(const std::string& op, ValueId value) {
+  const ValueId root = builder_.root(value);
+  std::vector<ValueId> values;
+  for (const ValueId v : graph_.values.ids()) {
+    if (builder_.root(v) == root) values.push_back(v);
+  }
+  builder_.pin(op, values);
+}
+
+/// What the written value becomes, then what holds it, up to what owns the memory; fewer where one
+/// of them is a view of another kind.
+std::vector<std::pair<ValueId, ValueId>> Interpreter::written_through(ValueId value,
+                                                                      ValueId result) {
+  std::vector<std::pair<ValueId, ValueId>> written{{value, result}};
+  const ValueId root = builder_.root(value);
+  while (written.back().first != root) {
+    const std::optional<Part> part = part_of(builder_, written.back().first);
+    if (!part) break;
+    written.emplace_back(part->whole, replaced(builder_, *part, written.back().second));
+  }
+  return written;
+}
+
+/// Whether something but those written is a view of the same memory and still in use.
+bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
+                                  const std::vector<std::pair<ValueId, ValueId>>& written) const {
+  std::vector<ValueId> held;
+  for (const auto& [name, binding] : bindings_) {
+    held.clear();
+    collect_tensors(binding, held);
+    for (const ValueId other : held) {
+      const bool known = std::any_of(written.begin(), written.end(),
+                                     [&](const auto& pair) { return pair.first == other; });
+      if (!known && builder_.root(other) == root && is_read_after(name, node)) return true;
+    }
+  }
+  return false;
+}
+
+void Interpreter::write_to(jit::Node* node, ValueId result) {
+  const ValueId value = of_input(node, 0).value;
+  const ValueId root = builder_.root(value);
+  const bool owned = graph_.value(root).weight == kNone && loops_ == 0;
+  auto written = owned ? written_through(value, result)
+                       : std::vector<std::pair<ValueId, ValueId>>{{value, result}};
+  if (!owned || written.back().first != root || is_viewed_after(node, root, written)) {
+    const std::string op = node->kind().toUnqualString();
+    pin_aliases(op, value);
+    builder_.pin(op, {result});
+    describe(node, true);
+    written.resize(1);
+  }
+  for (const auto& [before, after] : written) {
+    for (auto& [name, binding] : bindings_) rename(binding, before, after);
+    builder_.alias(after, written.back().second);
   }
 }
 

@@ -14,8 +14,7 @@
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
-#include "parsimony/torch_io/script/replace_impl.h"
-#include "parsimony/torch_io/script/shared_memory_impl.h"
+#include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
@@ -55,8 +54,7 @@ struct ScriptEditor::Impl {
 
   Place operand(NodeId id, int input) const {
     const auto& places = origins->operands.at(id);
-    return static_cast<size_t>(input) < places.size() ? places[static_cast<size_t>(input)]
-                                                      : Place{};
+    return static_cast<size_t>(input) < places.size() ? places[input] : Place{};
   }
 
   const Home& home(const std::string& name) const {
@@ -78,7 +76,7 @@ struct ScriptEditor::Impl {
   void change(const Place& place, c10::IValue value, const std::string& node_key,
               const std::string& what) {
     if (!place.known()) throw errors::not_written(node_key, what);
-    jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
+    jit::Node* call = origins->calls[place.call];
     const Edits::Spot spot(call, place.input, place.item);
     const auto [it, fresh] = edits.changes.try_emplace(spot, Change{value, node_key, what, {}});
     it->second.calls.insert(place.call);
@@ -121,8 +119,8 @@ ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
   impl_->origins = script.origins;
   impl_->original = original;
   if (original == Original::kGivenUp) impl_->shared = script::shared_memory(*script.origins);
-  for (size_t n = 0; n < script.graph.nodes.size(); ++n) {
-    impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), static_cast<NodeId>(n));
+  for (const NodeId n : script.graph.nodes.ids()) {
+    impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), n);
   }
   for (const Weight& weight : script.graph.weights) {
     const auto home = script.origins->homes.find(weight.name);
@@ -138,8 +136,7 @@ void ScriptEditor::bypass(const std::string& key, int input) {
   impl_->check_open();
   const Place place = impl_->operand(impl_->node(key), input);
   const auto& calls = impl_->origins->calls;
-  jit::Node* call =
-      place.known() && place.item == kNone ? calls[static_cast<size_t>(place.call)] : nullptr;
+  jit::Node* call = place.known() && place.item == kNone ? calls[place.call] : nullptr;
   const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
   const bool adds = op == "add" || op == "add_" || op == "__iadd__";
   if (!adds || std::count(calls.begin(), calls.end(), call) != 1) {
@@ -153,12 +150,12 @@ void ScriptEditor::bypass(const std::string& key, int input) {
 
 /// Attributes cannot go: modules of one type share them.
 void ScriptEditor::Impl::empty_unread() {
-  std::vector<bool> shown(graph.weights.size(), false);
+  IdVector<WeightId, bool> shown(graph.weights.size(), false);
   for (const Value& value : shallow->graph().values) {
-    if (value.weight != kNone) shown[static_cast<size_t>(value.weight)] = true;
+    if (value.weight != kNone) shown[value.weight] = true;
   }
   for (const Value& value : graph.values) {
-    if (value.weight == kNone || shown[static_cast<size_t>(value.weight)]) continue;
+    if (value.weight == kNone || shown[value.weight]) continue;
     const std::string& name = graph.weight(value.weight).name;
     const auto found = origins->homes.find(name);
     if (found == origins->homes.end() || found->second.made_up || !found->second.tensor.defined()) {
@@ -237,7 +234,7 @@ void ScriptEditor::Impl::set_elements(const std::string& key, const std::string&
   for (size_t i = 0; i < to.ints.size(); ++i) {
     const Place place = i < written.elements.size() ? written.elements[i] : Place{};
     if (place.known() && place.item != kNone) {
-      jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
+      jit::Node* call = origins->calls[place.call];
       edits.lists[{call, place.input}].emplace(place.item, sign * from.ints[i]);
     }
     if (from.ints[i] != to.ints[i]) change(place, sign * to.ints[i], key, what);
@@ -250,7 +247,7 @@ void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const Host
                                    bool equal_parts) {
   if (equal_parts && all_equal(to.ints)) return;
   const Place place = operand(id, 0);
-  jit::Node* call = place.known() ? origins->calls[static_cast<size_t>(place.call)] : nullptr;
+  jit::Node* call = place.known() ? origins->calls[place.call] : nullptr;
   std::string op = call == nullptr ? "" : call->kind().toUnqualString();
   if (op.starts_with("unsafe_")) op.erase(0, std::string_view("unsafe_").size());
   if (op != "chunk" && op != "split" && op != "split_with_sizes" && op != "tensor_split") {
@@ -264,7 +261,7 @@ void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const Host
 void ScriptEditor::Impl::set_length(const std::string& key, const Written& written,
                                     const HostTensor& to) {
   const Place start = origins->constants.at(written.start_of).elements.at(0);
-  jit::Node* call = origins->calls[static_cast<size_t>(start.call)];
+  jit::Node* call = origins->calls[start.call];
   const auto changed = edits.changes.find(Edits::Spot(call, start.input, start.item));
   const Weight& before = graph.weight(graph.value(written.start_of).weight);
   const int64_t begin =
@@ -276,9 +273,9 @@ void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input
                                     const HostTensor& to) {
   const Place place = operand(id, input);
   if (!place.known()) throw errors::not_written(key, input_name(input));
-  jit::Node* call = origins->calls[static_cast<size_t>(place.call)];
+  jit::Node* call = origins->calls[place.call];
   if (static_cast<size_t>(place.input) >= call->inputs().size()) throw errors::no_scale(key);
-  c10::TypePtr type = call->input(static_cast<size_t>(place.input))->type();
+  c10::TypePtr type = call->input(place.input)->type();
   const auto list = type->cast<c10::ListType>();
   if (list) type = list->getElementType();
   const bool scalar = !type->isSubtypeOf(*c10::TensorType::get()) && to.count() == 1;
@@ -295,9 +292,8 @@ void ScriptEditor::set_input(const std::string& key, int input, const HostTensor
   const NodeId id = impl_->node(key);
   const Node& node = impl_->graph.node(id);
   if (input < 0) throw errors::no_such_input(key, input, static_cast<int>(node.inputs.size()));
-  const ValueId value = static_cast<size_t>(input) < node.inputs.size()
-                            ? node.inputs[static_cast<size_t>(input)]
-                            : kNone;
+  const ValueId value =
+      static_cast<size_t>(input) < node.inputs.size() ? node.inputs[input] : kNone;
   if (value == kNone) throw errors::not_written(key, input_name(input));
   const auto found = impl_->origins->constants.find(value);
   if (found == impl_->origins->constants.end()) return impl_->set_tensor(key, id, input, constant);
@@ -325,9 +321,9 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
   for (const script::Follower& follower : impl_->origins->followers) {
     const auto shapes = changed(follower.value);
     if (!shapes) continue;
-    const auto dim = static_cast<size_t>(follower.dim);
+    const size_t dim = follower.dim;
     const int64_t size = shapes->after.at(dim);
-    jit::Node* call = impl_->origins->calls[static_cast<size_t>(follower.place.call)];
+    jit::Node* call = impl_->origins->calls[follower.place.call];
     impl_->edits.lists[{call, follower.place.input}].emplace(follower.place.item,
                                                              shapes->before.at(dim));
     if (size != shapes->before.at(dim)) {
@@ -336,9 +332,9 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
   }
   for (const script::Frozen& frozen : impl_->origins->frozen) {
     const auto shapes = changed(frozen.value);
-    const auto dim = static_cast<size_t>(frozen.dim);
+    const size_t dim = frozen.dim;
     if (!shapes || shapes->before.at(dim) == shapes->after.at(dim)) continue;
-    jit::Node* call = impl_->origins->calls[static_cast<size_t>(frozen.place.call)];
+    jit::Node* call = impl_->origins->calls[frozen.place.call];
     const std::string& name = graph.value(frozen.value).name;
     if (call->inputs().size() <= static_cast<size_t>(frozen.place.input)) {
       throw errors::no_scale(name);
@@ -352,7 +348,7 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
     const auto changes = [&](const script::Size& size) {
       const auto shapes = size.value == kNone ? std::nullopt : changed(size.value);
       if (!shapes || size.dim == kNone) return shapes.has_value();
-      const auto dim = static_cast<size_t>(size.dim);
+      const size_t dim = size.dim;
       return shapes->before.at(dim) != shapes->after.at(dim);
     };
     const bool differs = std::any_of(check.sizes.begin(), check.sizes.end(), changes);

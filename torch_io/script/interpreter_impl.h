@@ -71,20 +71,14 @@ class Interpreter {
   bool lower(torch::jit::Node* node, const std::string& op, std::vector<Binding>& results);
   void bind(torch::jit::Node* node, std::vector<Binding> results);
   void collect_tensors(const Binding& binding, std::vector<ValueId>& values) const;
+  void describe(const torch::jit::Node* node, bool effect);
 
-  // attributes.cc
+  // values.cc
   void get_attribute(torch::jit::Node* node);
   Binding attribute(const Object& owner, const std::string& name);
   Binding from_ivalue(const c10::IValue& value, const std::string& path);
   void constant(torch::jit::Node* node);
   void find_written_attributes();
-
-  // questions.cc
-  bool tensor_question(torch::jit::Node* node, const std::string& op);
-  bool conversion(torch::jit::Node* node, const std::string& op);
-  std::optional<int64_t> literal(const Binding& binding) const;
-
-  // lists.cc
   bool list_operator(torch::jit::Node* node, const std::string& op);
   bool change_list(torch::jit::Node* node, const std::string& op, const Binding& list);
   bool dictionary_operator(torch::jit::Node* node, const std::string& op,
@@ -94,10 +88,15 @@ class Interpreter {
   Binding equal_lists(const std::vector<Binding>& a, const std::vector<Binding>& b);
 
   // numbers.cc
+  bool tensor_question(torch::jit::Node* node, const std::string& op);
+  bool conversion(torch::jit::Node* node, const std::string& op);
+  std::optional<int64_t> literal(const Binding& binding) const;
   static Binding range_number(const std::string& op, const Binding& start, const Binding& second,
                               const Binding& third);
   bool arithmetic(torch::jit::Node* node, const std::string& op);
   Binding run_time(const Binding& number);
+  std::vector<Size> sizes_behind(ValueId number) const;
+  void pin_sizes_behind(const std::string& op, ValueId number);
 
   // control.cc
   void branch(torch::jit::Node* node);
@@ -106,19 +105,8 @@ class Interpreter {
   void size_up(torch::jit::Value* of, ValueId value);
   void collect_captures(torch::jit::Block& block, std::vector<ValueId>& values);
   std::optional<bool> decided(const Binding& condition);
-
-  // beside_forward.cc
   void keep_for_training(torch::jit::Block& block);
   bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);
-
-  // sizes.cc
-  std::vector<Size> sizes_behind(ValueId number) const;
-  void pin_sizes_behind(const std::string& op, ValueId number);
-
-  // described.cc
-  void describe(const torch::jit::Node* node, bool effect);
-
-  // in_place.cc
   void write_to(torch::jit::Node* node, ValueId result);
   std::vector<std::pair<ValueId, ValueId>> written_through(ValueId value, ValueId result);
   bool is_viewed_after(const torch::jit::Node* node, ValueId root,
@@ -145,5 +133,12 @@ class Interpreter {
 /// "relu" for aten::relu_, "__and__" as it is.
 std::string functional_name(const std::string& op);
 bool is_in_place(const std::string& op);
+
+/// "encoder.features": methods that neither `forward` nor that of a part calls. Looks at graphs
+/// that are not inlined.
+std::vector<std::string> uncalled_methods(const torch::jit::Module& module);
+
+/// Is the condition computed from some module's `training`?
+bool is_made_of_mode(const torch::jit::Value& condition);
 
 }  // namespace parsimony::torch_io::script

@@ -92,7 +92,7 @@ void lower_glu(Call& call) {
   const Operand x = call.tensor(0);
   const Shape shape = call.shape(x.value);
   const int64_t axis = call.axis(call.integer(1, -1), shape.size());
-  const int64_t half = shape[static_cast<size_t>(axis)] / 2;
+  const int64_t half = shape[axis] / 2;
   const ValueId sizes = call.out.integers({half, half});
   call.out.origins().constants[sizes].equal_parts = true;
   const auto halves = call.out.emit_many("Split", {x, {sizes}}, 2, {{"axis", axis}});

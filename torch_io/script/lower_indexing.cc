@@ -41,7 +41,7 @@ void lower_index(Call& call) {
   call.require(!axes.empty());
   if (axes.size() > 1) return index_first(call, items, axes);
   const int64_t axis = axes.front();
-  const ValueId indices = items[static_cast<size_t>(axis)].value;
+  const ValueId indices = items[axis].value;
   const Operand operand{indices, call.place(1, static_cast<int>(axis))};
   call.give(call.out.emit("Gather", {call.tensor(0), operand}, {{"axis", axis}}));
 }

@@ -63,9 +63,9 @@ void split_by(Call& call, int64_t axis, const Element& size) {
   const HostTensor* known = call.out.known(size.run_time);
   call.require(known != nullptr && known->count() == 1 && !known->floating());
   const int64_t each = known->ints.front();
-  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
   call.require(each > 0 && total % each == 0 && total / each <= kMostParts);
-  split(call, axis, std::vector<Element>(static_cast<size_t>(total / each), size), true);
+  split(call, axis, std::vector<Element>(total / each, size), true);
 }
 
 /// Pieces of `size`, of which the last may be smaller.
@@ -149,7 +149,7 @@ void lower_stack(Call& call) {
 /// chunk(x, parts, dim)
 void lower_chunk(Call& call) {
   const int64_t axis = axis_of(call, 2);
-  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
   const int64_t parts = call.integer(1);
   call.require(parts > 0 && total > 0);
   split(call, axis, sizes_of(total, (total + parts - 1) / parts), true);
@@ -160,7 +160,7 @@ void lower_split(Call& call) {
   const int64_t axis = axis_of(call, 2);
   if (call.arg(1).is(Kind::kList)) return split(call, axis, call.elements(1), false);
   if (call.arg(1).is(Kind::kNumber)) return split_by(call, axis, call.element(1));
-  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
   const int64_t size = call.integer(1);
   call.require(size > 0 && total > 0);
   split(call, axis, sizes_of(total, size), false);
@@ -169,7 +169,7 @@ void lower_split(Call& call) {
 /// tensor_split(x, parts, dim), tensor_split(x, [where each but the first begins], dim)
 void lower_tensor_split(Call& call) {
   const int64_t axis = axis_of(call, 2);
-  const int64_t total = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  const int64_t total = call.shape(call.tensor(0).value)[axis];
   std::vector<int64_t> begins{0};
   if (call.arg(1).is(Kind::kList)) {
     for (const int64_t begin : call.integers(1)) begins.push_back(begin);
@@ -192,7 +192,7 @@ void lower_tensor_split(Call& call) {
 /// unbind(x, dim)
 void lower_unbind(Call& call) {
   const int64_t axis = axis_of(call, 1);
-  const int64_t count = call.shape(call.tensor(0).value)[static_cast<size_t>(axis)];
+  const int64_t count = call.shape(call.tensor(0).value)[axis];
   call.require(count <= kMostParts);
   std::vector<ValueId> pieces;
   for (int64_t i = 0; i < count; ++i) pieces.push_back(at_index(call, axis, {i}));

@@ -103,8 +103,8 @@ void tie_projected(Call& call, const std::vector<ValueId>& states,
 /// One layer in one direction; `first` is its first parameter.
 Step step(Call& call, const Stack& stack, ValueId x, int64_t i, bool reverse) {
   const size_t plain = stack.biases ? 4 : 2;
-  const auto each = static_cast<size_t>(parameters_of(stack));
-  const size_t first = static_cast<size_t>(i) * each;
+  const size_t each = parameters_of(stack);
+  const size_t first = i * each;
   call.require(stack.parameters.size() >= first + each);
   std::vector<Operand> inputs{{x}};
   for (size_t p = 0; p < 4; ++p) {

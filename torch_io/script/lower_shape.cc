@@ -46,7 +46,7 @@ void lower_flatten(Call& call) {
   if (start == 1 && end == last) {
     return call.give_view(call.out.emit("Flatten", {x}, {{"axis", int64_t{1}}}), x.value);
   }
-  std::vector<Element> sizes(static_cast<size_t>(start), Element{kSameSize});
+  std::vector<Element> sizes(start, Element{kSameSize});
   sizes.push_back({-1});
   for (int64_t d = end + 1; d <= last; ++d) sizes.push_back(size_of(call, x.value, d));
   call.give_view(reshaped(call, x, sizes), x.value);
@@ -57,7 +57,7 @@ void lower_unflatten(Call& call) {
   const Operand x = call.tensor(0);
   const size_t rank = call.rank(x.value);
   const int64_t axis = call.axis(call.integer(1), rank);
-  std::vector<Element> sizes(static_cast<size_t>(axis), Element{kSameSize});
+  std::vector<Element> sizes(axis, Element{kSameSize});
   for (const Element& size : call.elements(2)) sizes.push_back(size);
   for (int64_t d = axis + 1; d < static_cast<int64_t>(rank); ++d) {
     sizes.push_back(size_of(call, x.value, d));
@@ -78,8 +78,7 @@ void lower_transpose(Call& call) {
   if (rank == 0) return call.give(call.tensor(0).value);
   std::vector<int64_t> perm(rank);
   std::iota(perm.begin(), perm.end(), 0);
-  std::swap(perm[static_cast<size_t>(call.axis(call.integer(1), rank))],
-            perm[static_cast<size_t>(call.axis(call.integer(2), rank))]);
+  std::swap(perm[call.axis(call.integer(1), rank)], perm[call.axis(call.integer(2), rank)]);
   permuted(call, perm);
 }
 
@@ -93,13 +92,13 @@ void lower_movedim(Call& call) {
   std::vector<bool> moves(rank, false);
   for (size_t i = 0; i < from.size(); ++i) {
     const int64_t axis = call.axis(from[i], rank);
-    perm[static_cast<size_t>(call.axis(to[i], rank))] = axis;
-    moves[static_cast<size_t>(axis)] = true;
+    perm[call.axis(to[i], rank)] = axis;
+    moves[axis] = true;
   }
   int64_t next = 0;
   for (int64_t& axis : perm) {
     if (axis != kNone) continue;
-    while (moves[static_cast<size_t>(next)]) ++next;
+    while (moves[next]) ++next;
     axis = next++;
   }
   permuted(call, perm);
@@ -124,7 +123,7 @@ void lower_squeeze(Call& call) {
   for (const int64_t dim : named ? call.integers(1) : dims) {
     if (shape.empty()) return call.give(x.value);
     const int64_t axis = call.axis(dim, shape.size());
-    if (shape[static_cast<size_t>(axis)] == 1) {
+    if (shape[axis] == 1) {
       axes.push_back(axis);
     } else if (named) {
       call.out.pin_axis(x.value, axis);  // were it cut down to 1, it would go
@@ -186,12 +185,12 @@ void lower_repeat_interleave(Call& call) {
   const size_t rank = call.rank(x.value);
   const int64_t axis = call.axis(call.integer(2), rank);
   std::vector<Element> times(rank + 1, Element{1});
-  times[static_cast<size_t>(axis) + 1] = call.element(1);
+  times[axis + 1] = call.element(1);
   const ValueId apart = call.out.emit("Unsqueeze", {x, {call.out.integers({axis + 1})}});
   const ValueId repeated = call.out.emit("Tile", {{apart}, {call.out.list_of(times)}});
-  std::vector<Element> sizes(static_cast<size_t>(axis), Element{kSameSize});
+  std::vector<Element> sizes(axis, Element{kSameSize});
   sizes.push_back({-1});
-  for (size_t d = static_cast<size_t>(axis) + 1; d < rank; ++d) {
+  for (size_t d = axis + 1; d < rank; ++d) {
     sizes.push_back(size_of(call, x.value, static_cast<int64_t>(d)));
   }
   call.give(reshaped(call, {repeated}, sizes));

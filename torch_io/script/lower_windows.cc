@@ -67,8 +67,7 @@ void lower_unfold(Call& call) {
   const ValueId x = call.tensor(0).value;
   const Shape shape = call.shape(x);
   const int64_t axis = call.axis(call.integer(1), shape.size());
-  const Windows windows =
-      windows_over(call, shape[static_cast<size_t>(axis)], call.integer(2), call.integer(3));
+  const Windows windows = windows_over(call, shape[axis], call.integer(2), call.integer(3));
   const ValueId apart = windows_of(call, x, axis, windows, /*windows_first=*/true);
   std::vector<int64_t> perm(shape.size() + 1);
   std::iota(perm.begin(), perm.end(), 0);
@@ -137,7 +136,7 @@ void lower_topk(Call& call) {
 void lower_sort(Call& call) {
   const Shape shape = call.shape(call.tensor(0).value);
   const int64_t axis = call.axis(call.integer(1, -1), shape.size());
-  ordered(call, shape[static_cast<size_t>(axis)], axis, call.flag(2));
+  ordered(call, shape[axis], axis, call.flag(2));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -55,9 +55,9 @@ struct Home {
 /// How a constant operand is written. Elements without a place can not be changed.
 struct Written {
   std::vector<Place> elements;
-  bool negated = false;             ///< written with the other sign: the shift of a roll
-  bool equal_parts = false;         ///< the operator makes equal parts; says nothing of their size
-  int start_of = parsimony::kNone;  ///< the length stands there, beside this constant as start
+  bool negated = false;      ///< written with the other sign: the shift of a roll
+  bool equal_parts = false;  ///< the operator makes equal parts; says nothing of their size
+  ValueId start_of = parsimony::kNone;  ///< the length stands there, beside this constant as start
 };
 
 struct Origins {

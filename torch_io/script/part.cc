@@ -56,7 +56,7 @@ std::optional<Part> part_of(Builder& builder, ValueId value) {
   const auto step = sliced ? only(builder, inputs[4]) : 1;
   const Shape* shape = builder.shape(inputs[0]);
   if (!begin || !end || !axis || step != 1 || shape == nullptr) return std::nullopt;
-  const int64_t size = (*shape)[static_cast<size_t>(*axis)];
+  const int64_t size = (*shape)[*axis];
   Part part{.whole = inputs[0], .axis = *axis, .begin = within(*begin, size)};
   part.end = sliced ? within(*end, size) : part.begin + 1;
   if (sliced) part.starts = inputs[1], part.ends = inputs[2];
@@ -64,7 +64,7 @@ std::optional<Part> part_of(Builder& builder, ValueId value) {
 }
 
 ValueId replaced(Builder& builder, const Part& part, ValueId piece) {
-  const int64_t size = (*builder.shape(part.whole))[static_cast<size_t>(part.axis)];
+  const int64_t size = (*builder.shape(part.whole))[part.axis];
   const bool single = part.starts == kNone;
   std::vector<Operand> pieces;
   if (part.begin > 0) {

@@ -3,10 +3,10 @@
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "parsimony/graph/rule.h"
-#include "parsimony/torch_io/script/beside_forward_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
@@ -92,6 +92,20 @@ ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs
   return result;
 }
 
+/// The program, whose numbers cannot be changed everywhere.
+class ScriptSource final : public GraphSource {
+ public:
+  explicit ScriptSource(std::shared_ptr<script::Origins> origins) : origins_(std::move(origins)) {}
+
+  std::vector<NodeId> unwritable(const Graph& graph,
+                                 const std::vector<Patch>& patches) const override {
+    return torch_io::unwritable({graph, origins_, {}, 0}, patches);
+  }
+
+ private:
+  std::shared_ptr<script::Origins> origins_;
+};
+
 }  // namespace
 
 ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>& inputs) {
@@ -101,10 +115,7 @@ ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>&
     std::vector<std::string> notes = notes_of(own);          // before calls are inlined
     ScriptGraph result = read(own, inputs);
     result.graph.notes = std::move(notes);
-    result.graph.unwritable = [origins = result.origins](const Graph& graph,
-                                                         const std::vector<Patch>& patches) {
-      return unwritable({graph, origins, {}, 0}, patches);
-    };
+    result.graph.source = std::make_shared<ScriptSource>(result.origins);
     return result;
   } catch (const Error&) {
     throw;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/torch_io/preserved.h"
+#include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/zeroed.h"

@@ -10,8 +10,7 @@
 namespace parsimony::torch_io {
 
 /// The module's `forward` in evaluation mode, without gradients. Outputs are the tensors of its
-/// result, out of tuples, lists and dictionaries
-/// too.
+/// result, those in tuples, lists and dictionaries included.
 TorchNetwork script_run(const torch::jit::Module& module);
 
 /// What `graph` gives in the same circumstances: a graph of the arguments of `forward`, which is

@@ -17,9 +17,9 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/torch_io/script/archive_impl.h"
-#include "parsimony/torch_io/script/bounds_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {

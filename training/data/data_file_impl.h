@@ -17,12 +17,9 @@ struct DataFile {
 
   int64_t size() const { return static_cast<int64_t>(bytes.size()); }
   std::span<const std::byte> part(int64_t offset, int64_t length) const {
-    return std::as_bytes(std::span(bytes))
-        .subspan(static_cast<size_t>(offset), static_cast<size_t>(length));
+    return std::as_bytes(std::span(bytes)).subspan(offset, length);
   }
-  uint8_t byte(int64_t offset) const {
-    return static_cast<uint8_t>(bytes[static_cast<size_t>(offset)]);
-  }
+  uint8_t byte(int64_t offset) const { return static_cast<uint8_t>(bytes[offset]); }
   int64_t little_endian(int64_t offset, int64_t count) const {
     int64_t value = 0;
     for (int64_t i = count - 1; i >= 0; --i) value = value << 8 | byte(offset + i);

@@ -64,8 +64,8 @@ void measure(Dataset& data) {
   const Samples& samples = data.train;
   const int64_t channels = samples.dims.front();
   const int64_t plane = element_count(samples.dims) / channels;
-  std::vector<double> sums(static_cast<size_t>(channels));
-  std::vector<double> squares(static_cast<size_t>(channels));
+  std::vector<double> sums(channels);
+  std::vector<double> squares(channels);
   const std::byte* at = samples.values.data();
   for (int64_t i = 0; i < samples.count(); ++i) {
     for (size_t c = 0; c < sums.size(); ++c) {
@@ -102,8 +102,8 @@ int64_t Samples::stride() const { return element_count(dims) * size_of(dtype); }
 
 void keep_first(Samples& samples, std::optional<int64_t> limit) {
   if (!limit || *limit >= samples.count()) return;
-  samples.labels.resize(static_cast<size_t>(*limit));
-  samples.values.resize(static_cast<size_t>(*limit * samples.stride()));
+  samples.labels.resize(*limit);
+  samples.values.resize(*limit * samples.stride());
 }
 
 int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::string& spec) {

@@ -66,14 +66,14 @@ std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& 
 std::vector<Item> shuffled(const std::vector<Item>& items, Random random) {
   std::vector<Item> mixed;
   for (const int64_t i : permutation(static_cast<int64_t>(items.size()), random)) {
-    mixed.push_back(items[static_cast<size_t>(i)]);
+    mixed.push_back(items[i]);
   }
   return mixed;
 }
 
 void keep_first(std::vector<Item>& items, std::optional<int64_t> limit) {
   if (limit && *limit < static_cast<int64_t>(items.size())) {
-    items.resize(static_cast<size_t>(*limit));
+    items.resize(*limit);
   }
 }
 
@@ -88,11 +88,11 @@ Samples decode(const std::vector<Item>& items, const Item& first, const DatasetO
     const Image image = read_image(first);
     samples.dims = {3, image.height, image.width};
   }
-  const auto stride = static_cast<size_t>(samples.stride());
+  const size_t stride = samples.stride();
   samples.values.resize(items.size() * stride);
   for (const Item& item : items) samples.labels.push_back(item.label);
   parallel_for(samples.count(), options.threads, [&](int64_t i) {
-    const auto index = static_cast<size_t>(i);
+    const size_t index = i;
     const Image image = read_image(items[index]);
     std::byte* out = samples.values.data() + index * stride;
     if (options.size) return resize_image(image, *options.size, out);

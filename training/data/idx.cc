@@ -120,8 +120,8 @@ std::vector<int64_t> sizes_of(const DataFile& file, uint32_t magic, std::string_
 }
 
 void transpose_each(Samples& samples) {
-  const auto height = static_cast<size_t>(samples.dims[1]);
-  const auto width = static_cast<size_t>(samples.dims[2]);
+  const size_t height = samples.dims[1];
+  const size_t width = samples.dims[2];
   std::vector<std::byte> image(height * width);
   for (size_t at = 0; at < samples.values.size(); at += image.size()) {
     for (size_t y = 0; y < height; ++y) {

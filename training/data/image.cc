@@ -69,7 +69,7 @@ void resize_image(const Image& image, int64_t size, std::byte* out) {
   // Along the rows first, of those rows that are used.
   const int64_t top = rows.front().first;
   const int64_t bottom = rows.back().first + static_cast<int64_t>(rows.back().weights.size());
-  std::vector<uint8_t> narrow(static_cast<size_t>((bottom - top) * size * 3));
+  std::vector<uint8_t> narrow((bottom - top) * size * 3);
   for (int64_t y = top; y < bottom; ++y) {
     const uint8_t* line = image.pixels.data() + y * image.width * 3;
     uint8_t* to = narrow.data() + (y - top) * size * 3;
@@ -86,7 +86,7 @@ void resize_image(const Image& image, int64_t size, std::byte* out) {
     }
   }
   for (int64_t y = 0; y < size; ++y) {
-    const Tap& tap = rows[static_cast<size_t>(y)];
+    const Tap& tap = rows[y];
     const uint8_t* line = narrow.data() + (tap.first - top) * size * 3;
     for (int64_t x = 0; x < size; ++x) {
       for (int64_t c = 0; c < 3; ++c) {
@@ -106,7 +106,7 @@ void to_planar(const Image& image, std::byte* out) {
   const int64_t plane = image.height * image.width;
   for (int64_t i = 0; i < plane; ++i) {
     for (int64_t c = 0; c < 3; ++c) {
-      out[c * plane + i] = static_cast<std::byte>(image.pixels[static_cast<size_t>(3 * i + c)]);
+      out[c * plane + i] = static_cast<std::byte>(image.pixels[3 * i + c]);
     }
   }
 }

@@ -125,8 +125,8 @@ Image decode_jpeg(const std::string& path, const std::string& bytes) {
   if (image.height * image.width > max_pixels(bytes.size())) {
     throw failed("too many pixels for a file of its size");
   }
-  image.pixels.resize(static_cast<size_t>(image.height * image.width * 3));
-  std::vector<uint8_t> row(static_cast<size_t>(image.width) * 4);
+  image.pixels.resize(image.height * image.width * 3);
+  std::vector<uint8_t> row(image.width * 4);
   if (!read_pixels(decoder, row.data(), image.pixels.data())) throw failed(decoder.failure.why);
   return image;
 }

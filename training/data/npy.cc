@@ -59,7 +59,7 @@ Samples values_of(const NpyArray& array) {
     return samples;
   }
   samples.dtype = DType::kFloat32;
-  samples.values.resize(static_cast<size_t>(element_count(array.dims)) * sizeof(float));
+  samples.values.resize(element_count(array.dims) * sizeof(float));
   if (array.descr == "f4") convert<float>(array, samples);
   if (array.descr == "f8") convert<double>(array, samples);
   if (array.descr == "i4") convert<int32_t>(array, samples);
@@ -98,10 +98,10 @@ Samples chosen(const Samples& from, const std::vector<int64_t>& order, int64_t b
   Samples samples{from.dims, from.dtype, {}, {}};
   const int64_t stride = from.stride();
   for (int64_t i = begin; i < end; ++i) {
-    const int64_t index = order[static_cast<size_t>(i)];
+    const int64_t index = order[i];
     const auto first = from.values.begin() + index * stride;
     samples.values.insert(samples.values.end(), first, first + stride);
-    samples.labels.push_back(from.labels[static_cast<size_t>(index)]);
+    samples.labels.push_back(from.labels[index]);
   }
   return samples;
 }

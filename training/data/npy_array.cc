@@ -17,9 +17,7 @@ constexpr size_t kMaxDims = 32;  // as many as NumPy has
 class HeaderReader {
  public:
   HeaderReader(NpyArray& array, int64_t begin, int64_t end)
-      : array_(array),
-        text_(std::string_view{array.file.bytes}.substr(0, static_cast<size_t>(end))),
-        at_(static_cast<size_t>(begin)) {}
+      : array_(array), text_(std::string_view{array.file.bytes}.substr(0, end)), at_(begin) {}
 
   void read() {
     expect('{');
@@ -100,7 +98,7 @@ class HeaderReader {
       const auto [stop, failed] = std::from_chars(begin, text_.data() + text_.size(), dim);
       if (failed != std::errc() || dim < 0) throw bad("wanted a dimension");
       if (dims.size() == kMaxDims) throw bad("too many dimensions");
-      at_ += static_cast<size_t>(stop - begin);
+      at_ += stop - begin;
       dims.push_back(dim);
       if (!accept(',') && !next_is(')')) throw bad("wanted a comma");
     }

@@ -84,7 +84,7 @@ Image decode_png(const std::string& path, const std::string& bytes) {
   if (image.height * image.width > max_pixels(bytes.size())) {
     throw failed("too many pixels for a file of its size");
   }
-  image.pixels.resize(static_cast<size_t>(image.height * image.width * 3));
+  image.pixels.resize(image.height * image.width * 3);
   std::vector<png_bytep> rows;
   for (int64_t y = 0; y < image.height; ++y) {
     rows.push_back(image.pixels.data() + y * image.width * 3);

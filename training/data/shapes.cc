@@ -19,7 +19,7 @@ constexpr int32_t kPixel = 256;  // positions count 1/256 of a pixel
 constexpr int32_t kUnit = 1024;  // within a figure, its size is 1024
 constexpr int32_t kGrid = 2;     // points per pixel and direction: smooth edges
 
-// How hard the data set is; docs/guide/data.md has the accuracies that follow.
+// How hard the data set is; docs/results/data_sets.md has the accuracies.
 constexpr int32_t kMinSize = 8 * kPixel;
 constexpr int32_t kMaxSize = 12 * kPixel;
 constexpr int32_t kMargin = 11 * kPixel;  // between the centre and the border
@@ -187,9 +187,7 @@ class Canvas {
   }
 
  private:
-  int32_t& at(size_t channel, int32_t pixel) {
-    return values_[channel * kPlane + static_cast<size_t>(pixel)];
-  }
+  int32_t& at(size_t channel, int32_t pixel) { return values_[channel * kPlane + pixel]; }
 
   void mix_in(int32_t pixel, const Colour& colour, int32_t covered) {
     constexpr int32_t kPoints = kGrid * kGrid;
@@ -240,11 +238,11 @@ int64_t draw_image(Random random, std::byte* out) {
 Samples draw_part(int64_t count, uint64_t part, const DatasetOptions& options) {
   Samples samples;
   samples.dims = {3, kSide, kSide};
-  samples.labels.resize(static_cast<size_t>(count));
-  samples.values.resize(static_cast<size_t>(count * samples.stride()));
-  const size_t stride = static_cast<size_t>(samples.stride());
+  samples.labels.resize(count);
+  samples.values.resize(count * samples.stride());
+  const size_t stride = samples.stride();
   parallel_for(count, options.threads, [&](int64_t i) {
-    const auto index = static_cast<size_t>(i);
+    const size_t index = i;
     const Random random(options.seed, part, index);
     samples.labels[index] = draw_image(random, samples.values.data() + index * stride);
   });

@@ -90,7 +90,7 @@ const Pixel* Gatherer::augmented(int64_t epoch, int64_t index, Pixel* scratch) c
   const int64_t right = std::min(draw.centre_x - wanted.cutout / 2 + wanted.cutout, width);
   Pixel* to = scratch;
   for (int64_t c = 0; c < channels_; ++c) {
-    const auto fill = as_stored<Pixel>(fill_[static_cast<size_t>(c)]);
+    const auto fill = as_stored<Pixel>(fill_[c]);
     for (int64_t y = 0; y < height; ++y, to += width) {
       const int64_t row = y + draw.down;
       const bool inside = row >= 0 && row < height;
@@ -109,7 +109,7 @@ void Gatherer::gather(int64_t epoch, std::span<const int64_t> indices, std::byte
         samples_.dtype == DType::kUInt8
             ? static_cast<const void*>(augmented(epoch, index, reinterpret_cast<uint8_t*>(out)))
             : augmented(epoch, index, reinterpret_cast<float*>(out));
-    if (from != out) std::memcpy(out, from, static_cast<size_t>(stride));
+    if (from != out) std::memcpy(out, from, stride);
     out += stride;
   }
 }
@@ -117,12 +117,12 @@ void Gatherer::gather(int64_t epoch, std::span<const int64_t> indices, std::byte
 template <typename Pixel, typename Input>
 void Gatherer::convert(int64_t epoch, std::span<const int64_t> indices, Input* out) const {
   const int64_t size = channels_ * plane_;
-  std::vector<Pixel> scratch(static_cast<size_t>(size));
+  std::vector<Pixel> scratch(size);
   for (const int64_t index : indices) {
     const Pixel* from = augmented(epoch, index, scratch.data());
     for (int64_t c = 0; c < channels_; ++c) {
-      const float factor = factors_[static_cast<size_t>(c)];
-      const float offset = offsets_[static_cast<size_t>(c)];
+      const float factor = factors_[c];
+      const float offset = offsets_[c];
       const Pixel* plane = from + c * plane_;
       if (options_.channels_last) {
         Input* to = out + c;

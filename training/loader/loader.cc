@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "parsimony/training/data/random.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loader/device_scaling_impl.h"
-#include "parsimony/training/loader/errors.h"
 #include "parsimony/training/loader/gather_impl.h"
 #include "parsimony/training/loader/queue_impl.h"
 
@@ -26,7 +26,7 @@ void check_scale(const Samples& samples, const LoaderOptions& options) {
   if (!std::isfinite(options.scale) || options.scale == 0) {
     throw errors::bad_loader_option("scale", std::to_string(options.scale), "a number but 0");
   }
-  const auto channels = static_cast<size_t>(samples.dims.front());
+  const size_t channels = samples.dims.front();
   for (const auto* values : {&options.mean, &options.deviation}) {
     if (values->size() != options.mean.size() || (!values->empty() && values->size() != channels)) {
       throw errors::bad_loader_option(
@@ -165,7 +165,7 @@ class Loader::Worker {
     if (options_.shuffle) {
       order_ = permutation(samples_.count(), Random(options_.seed, static_cast<uint64_t>(epoch_)));
     } else if (order_.empty()) {
-      order_.resize(static_cast<size_t>(samples_.count()));
+      order_.resize(samples_.count());
       std::iota(order_.begin(), order_.end(), int64_t{0});
     }
   }
@@ -185,15 +185,14 @@ class Loader::Worker {
   Batch gather(int64_t index) const {
     const int64_t begin = index * options_.batch;
     const int64_t count = std::min(options_.batch, samples_.count() - begin);
-    const auto indices =
-        std::span(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+    const auto indices = std::span(order_).subspan(begin, count);
     const bool here = options_.device.is_cpu();
     const auto pinned = at::TensorOptions().pinned_memory(!here);
     Batch batch;
     batch.index = index;
     batch.labels = at::empty({count}, pinned.dtype(at::kLong));
     auto* labels = batch.labels.data_ptr<int64_t>();
-    for (const int64_t i : indices) *labels++ = samples_.labels[static_cast<size_t>(i)];
+    for (const int64_t i : indices) *labels++ = samples_.labels[i];
     const Shape shape = batch_shape(count, samples_.dims);
     if (!here) {
       const auto stored = samples_.dtype == DType::kUInt8 ? at::kByte : at::kFloat;

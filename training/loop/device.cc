@@ -10,7 +10,7 @@
 #include <limits>
 #include <memory>
 
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/random_state.h"
 
 namespace parsimony::training {

@@ -45,10 +45,10 @@ Statistics Movement::statistics(const Graph& graph, const Coupling& coupling) co
       const auto found = sums_.find(graph.weight(weight).name);
       if (found == sums_.end() || found->second.dim() < 2) continue;
       const at::Tensor line = line_of(found->second.cpu(), member.axis);
-      scores.resize(static_cast<size_t>(group.size));
+      scores.resize(group.size);
       for (int c = 0; c < group.size; ++c) {
         for (const int64_t index : member.of(c)) {
-          scores[static_cast<size_t>(c)] += line.data_ptr<double>()[index];
+          scores[c] += line.data_ptr<double>()[index];
         }
       }
     }

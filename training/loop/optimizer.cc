@@ -1,12 +1,17 @@
 #include "parsimony/training/loop/optimizer.h"
 
+#include <ATen/core/grad_mode.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
 #include <utility>
 
-#include "parsimony/training/loop/muon.h"
+#include "parsimony/torch_io/compat.h"
 
 namespace parsimony::training {
 
@@ -36,6 +41,101 @@ void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
   for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
     group.options().set_lr(rate);
   }
+}
+
+namespace optim = torch::optim;
+
+namespace {
+
+constexpr double kSmallestNorm = 1e-7;
+constexpr double kSmallestRms = 1e-3;
+
+bool is_matrix(const at::Tensor& parameter) {
+  const bool depthwise = parameter.dim() > 2 && parameter.size(1) == 1;
+  return parameter.dim() >= 2 && parameter.numel() > 0 && !depthwise;
+}
+
+at::Tensor relative_step(const at::Tensor& parameter, const at::Tensor& direction) {
+  const at::Tensor turned = orthogonalised(direction.flatten(1));
+  const double smallest = kSmallestRms * std::sqrt(static_cast<double>(parameter.numel()));
+  const at::Tensor length = parameter.norm().clamp_min(smallest);
+  return (turned * (length / turned.norm().clamp_min(kSmallestNorm))).view_as(parameter);
+}
+
+}  // namespace
+
+at::Tensor orthogonalised(const at::Tensor& matrix) {
+  // Newton-Schulz iterations x <- a x + b (x xᵀ) x + c (x xᵀ)² x, the factors as published.
+  constexpr double kA = 3.4445;
+  constexpr double kB = -4.7750;
+  constexpr double kC = 2.0315;
+  constexpr int kIterations = 5;
+  const bool tall = matrix.size(0) > matrix.size(1);
+  at::Tensor x = tall ? matrix.t() : matrix;
+  x = x / x.norm().clamp_min(kSmallestNorm);
+  for (int i = 0; i < kIterations; ++i) {
+    const at::Tensor square = x.mm(x.t());
+    x = kA * x + (kB * square + kC * square.mm(square)).mm(x);
+  }
+  return tall ? x.t().contiguous() : x;
+}
+
+at::Tensor Muon::step(LossClosure closure) {
+  at::Tensor loss;
+  if (closure) loss = closure();
+  const at::NoGradGuard no_grad;
+  for (optim::OptimizerParamGroup& group : param_groups()) {
+    const auto& options = static_cast<const optim::SGDOptions&>(group.options());
+    for (at::Tensor& parameter : group.params()) {
+      const at::Tensor& gradient = parameter.grad();
+      if (!gradient.defined()) continue;
+      auto& state = state_[torch_io::compat::state_key(parameter.unsafeGetTensorImpl())];
+      if (!state) state = std::make_unique<optim::SGDParamState>();
+      at::Tensor& momentum = static_cast<optim::SGDParamState&>(*state).momentum_buffer();
+      if (!momentum.defined()) momentum = at::zeros_like(gradient);
+      momentum.mul_(options.momentum()).add_(gradient);
+      const at::Tensor direction = gradient + options.momentum() * momentum;
+      parameter.mul_(1 - options.lr() * options.weight_decay());
+      parameter.sub_(is_matrix(parameter) ? relative_step(parameter, direction) : direction,
+                     options.lr());
+    }
+  }
+  return loss;
+}
+
+namespace {
+
+/// From `from` at 0 to `to` at 1, along half a cosine.
+double eased(double from, double to, double at) {
+  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * at));
+}
+
+double one_cycle(double highest, double at) {
+  constexpr double kRise = 0.3;
+  const double first = highest / 25;
+  const double last = first / 10'000;
+  return at < kRise ? eased(first, highest, at / kRise)
+                    : eased(highest, last, (at - kRise) / (1 - kRise));
+}
+
+}  // namespace
+
+double learning_rate(const TrainSettings& settings, int64_t step, int64_t steps) {
+  const double at = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, steps));
+  switch (settings.schedule) {
+    case RateSchedule::kConstant:
+      return settings.lr;
+    case RateSchedule::kCosine:
+      return eased(settings.lr, 0, at);
+    case RateSchedule::kStep: {
+      const int64_t epoch = step * settings.epochs / std::max<int64_t>(1, steps);
+      return settings.lr *
+             std::pow(settings.step_factor, static_cast<double>(epoch / settings.step_epochs));
+    }
+    case RateSchedule::kOneCycle:
+      return one_cycle(settings.lr, at);
+  }
+  return settings.lr;
 }
 
 }  // namespace parsimony::training

@@ -5,7 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "parsimony/torch_io/compat.h"
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 

@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/optimizer.h"
-#include "parsimony/training/loop/schedule.h"
 
 namespace parsimony::training {
 namespace {

@@ -10,7 +10,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/network.h"
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
 
 namespace parsimony::training {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "parsimony/base/files.h"
-#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/prune.h"
 #include "parsimony/torch_io/script/read.h"

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {

@@ -13,13 +13,12 @@
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/torch_io/evaluating.h"
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/tensor.h"
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
-#include "parsimony/training/net/graph_names.h"
-#include "parsimony/training/net/logits.h"
+#include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/net/training_norms.h"
 
 namespace parsimony::training {

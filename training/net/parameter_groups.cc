@@ -21,7 +21,7 @@ ParameterSlices slices_of(const Graph& graph, const Member& member, int channels
                           const NamedParameter& parameter) {
   std::vector<int64_t> owner(member.indices.size());
   for (int c = 0; c < channels; ++c) {
-    const auto first = static_cast<size_t>(member.offsets[static_cast<size_t>(c)]);
+    const size_t first = member.offsets[c];
     for (size_t i = 0; i < member.of(c).size(); ++i) owner[first + i] = c;
   }
   return {parameter.first,
@@ -50,8 +50,8 @@ at::Tensor ParameterSlices::along(const at::Tensor& per_channel) const {
   at::Tensor line = at::zeros({parameter.size(axis)}, per_channel.options());
   const at::Device device = per_channel.device();
   line.index_add_(0, index.to(device), per_channel.index_select(0, channel.to(device)));
-  std::vector<int64_t> dims(static_cast<size_t>(parameter.dim()), 1);
-  dims[static_cast<size_t>(axis)] = -1;
+  std::vector<int64_t> dims(parameter.dim(), 1);
+  dims[axis] = -1;
   return line.view(dims);
 }
 

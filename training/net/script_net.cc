@@ -22,7 +22,7 @@
 #include "parsimony/torch_io/script/read.h"
 #include "parsimony/torch_io/script/run.h"
 #include "parsimony/torch_io/script/script_file.h"
-#include "parsimony/training/loop/errors.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
 
 namespace parsimony::training {

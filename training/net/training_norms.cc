@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "parsimony/torch_io/evaluating.h"
+#include "parsimony/torch_io/guards.h"
 
 namespace parsimony::training {
 namespace {
@@ -46,8 +46,7 @@ at::Tensor features_first(const at::Tensor& x) {
 }  // namespace
 
 TrainingNorms::TrainingNorms(Graph& graph) {
-  const auto count = static_cast<NodeId>(graph.nodes.size());
-  for (NodeId n = 0; n < count; ++n) {
+  for (const NodeId n : graph.nodes.ids()) {
     if (wants_norm(graph, graph.node(n))) add(graph, n);
   }
   if (!empty()) finish(graph);
@@ -56,17 +55,15 @@ TrainingNorms::TrainingNorms(Graph& graph) {
 ValueId TrainingNorms::add_vector(Graph& graph, const std::string& name, int64_t size,
                                   float value) {
   const std::vector<float>& values = values_.emplace_back(size, value);
-  const auto id = static_cast<ValueId>(graph.values.size());
   Value operand;
   operand.name = name;
   operand.dtype = DType::kFloat32;
-  operand.weight = static_cast<WeightId>(graph.weights.size());
-  graph.values.push_back(std::move(operand));
-  graph.weights.push_back({.name = name,
-                           .dtype = DType::kFloat32,
-                           .dims = {size},
-                           .data = reinterpret_cast<const std::byte*>(values.data())});
-  return id;
+  operand.weight =
+      graph.weights.push_back({.name = name,
+                               .dtype = DType::kFloat32,
+                               .dims = {size},
+                               .data = reinterpret_cast<const std::byte*>(values.data())});
+  return graph.values.push_back(std::move(operand));
 }
 
 void TrainingNorms::add(Graph& graph, NodeId convolution) {
@@ -80,13 +77,13 @@ void TrainingNorms::add(Graph& graph, NodeId convolution) {
             .shift = answers + "/norm/shift",
             .mean = answers + "/norm/mean",
             .variance = answers + "/norm/variance",
-            .answers = static_cast<ValueId>(graph.values.size())};
+            .answers = graph.values.next_id()};
 
   Value between;
   between.name = answers + "/norm/input";
   between.dtype = DType::kFloat32;
   graph.values.push_back(std::move(between));
-  graph.nodes[static_cast<size_t>(convolution)].outputs[0] = norm.answers;
+  graph.nodes[convolution].outputs[0] = norm.answers;
 
   Node node;
   node.name = answers + "/norm";
@@ -136,7 +133,7 @@ std::map<std::string, at::Tensor> TrainingNorms::folded(const GraphModuleImpl& n
     const at::Tensor& weight = weights.at(norm.weight);
     const at::Tensor factor = weights.at(norm.scale).to(at::kDouble) /
                               at::sqrt(weights.at(norm.variance).to(at::kDouble) + kEpsilon);
-    std::vector<int64_t> per_filter(static_cast<size_t>(weight.dim()), 1);
+    std::vector<int64_t> per_filter(weight.dim(), 1);
     per_filter[0] = -1;
     const at::Tensor centred =
         weights.at(norm.bias).to(at::kDouble) - weights.at(norm.mean).to(at::kDouble);

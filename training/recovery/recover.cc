@@ -8,11 +8,10 @@
 
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/loop/stage.h"
-#include "parsimony/training/recovery/errors.h"
-#include "parsimony/training/recovery/graph_net.h"
+#include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/recovery/judge.h"
 #include "parsimony/training/recovery/refit.h"
 #include "parsimony/training/statistics/batches.h"

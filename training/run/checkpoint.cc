@@ -9,8 +9,8 @@
 
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/loop/random_state.h"
 #include "parsimony/training/run/run.h"
 
@@ -48,31 +48,6 @@ std::string text_at(torch::serialize::InputArchive& archive, const std::string& 
   return value.toStringRef();
 }
 
-/// Under `key`: the names and the tensors.
-void write_tensors(torch::serialize::OutputArchive& archive, const std::string& key,
-                   const NamedTensors& tensors) {
-  c10::List<std::string> names;
-  c10::List<at::Tensor> values;
-  for (const auto& [name, tensor] : tensors) {
-    names.push_back(name);
-    values.push_back(tensor.cpu());
-  }
-  archive.write(key + "_names", c10::IValue(names));
-  archive.write(key + "_values", c10::IValue(values));
-}
-
-NamedTensors read_tensors(torch::serialize::InputArchive& archive, const std::string& key) {
-  c10::IValue names;
-  c10::IValue values;
-  archive.read(key + "_names", names);
-  archive.read(key + "_values", values);
-  const std::vector<at::Tensor> list = values.toTensorVector();
-  NamedTensors tensors;
-  size_t next = 0;
-  for (const c10::IValue& name : names.toListRef()) tensors[name.toStringRef()] = list.at(next++);
-  return tensors;
-}
-
 /// A ledger's line has one; here it is not known yet.
 LedgerPoint with_key(LedgerPoint point) {
   point.key = "unfinished";
@@ -87,13 +62,13 @@ void Run::save(const std::string& path, const std::string& identity) const {
   archive.write("identity", ivalue(identity));
   archive.write("next", c10::IValue(static_cast<int64_t>(next_)));
   archive.write("shuffle", c10::IValue(shuffle_));
-  archive.write("best", c10::IValue(best_));
-  archive.write("worse", c10::IValue(int64_t{worse_}));
-  archive.write("point", ivalue(to_json_line(with_key(point_))));
+  archive.write("best", c10::IValue(early_stop_.best));
+  archive.write("worse", c10::IValue(int64_t{early_stop_.worse}));
+  archive.write("point", ivalue(to_json_line(with_key(record_.point))));
   archive.write("random", random_state());
   c10::List<std::string> plans;
   c10::List<std::string> plan_values;
-  for (const Plan& plan : plans_) {
+  for (const Plan& plan : record_.plans) {
     plans.push_back(plan.to_json());
     plan_values.push_back(plan.has_values() ? plan.values_file() : std::string());
   }
@@ -101,10 +76,11 @@ void Run::save(const std::string& path, const std::string& identity) const {
   archive.write("plan_values", c10::IValue(plan_values));
   archive.write("values", c10::IValue(values_of(*net_)));
   archive.write("dense", c10::IValue(dense_ ? values_of(*dense_) : c10::List<at::Tensor>()));
-  archive.write("search", c10::IValue(c10::List<double>(search_state())));
-  write_tensors(archive, "rewind", rewind_ ? rewind_->values() : NamedTensors());
-  write_tensors(archive, "movement", movement_ ? movement_->sums() : NamedTensors());
-  const bool in_stage = !done() && steps_[next_].kind == Kind::kEpoch && steps_[next_].epoch > 0;
+  archive.write("search", c10::IValue(c10::List<double>(search_ ? to_numbers(search_->state())
+                                                                : std::vector<double>())));
+  between_cuts_.save(archive);
+  const bool in_stage =
+      !done() && steps_[next_].kind == Step::Kind::kEpoch && steps_[next_].epoch > 0;
   archive.write("in_stage", c10::IValue(in_stage));
   if (in_stage) {
     torch::serialize::OutputArchive optimizer(archive.compilation_unit());
@@ -129,24 +105,23 @@ bool Run::load(const std::string& path, const std::string& identity) {
     if (value.toInt() != kFormat) throw errors::bad_checkpoint(path, "its version is another");
     if (text_at(archive, "identity") != identity) throw errors::other_run(path);
     archive.read("next", value);
-    next_ = static_cast<size_t>(value.toInt());
+    next_ = value.toInt();
     archive.read("shuffle", value);
     shuffle_ = value.toInt();
     archive.read("best", value);
-    best_ = value.toDouble();
+    early_stop_.best = value.toDouble();
     archive.read("worse", value);
-    worse_ = static_cast<int>(value.toInt());
-    point_ = read_ledger_point(text_at(archive, "point"), path);
-    point_.key.clear();
+    early_stop_.worse = static_cast<int>(value.toInt());
+    record_.point = read_ledger_point(text_at(archive, "point"), path);
+    record_.point.key.clear();
     archive.read("plans", value);
     c10::IValue plan_values;
     archive.read("plan_values", plan_values);
     for (size_t i = 0; i < value.toListRef().size(); ++i) {
-      plans_.push_back(Plan::from_json(value.toListRef()[i].toStringRef(), path));
-      if (plans_.back().has_values()) {
-        plans_.back().read_values(plan_values.toListRef().at(i).toStringRef(), path);
-      }
-      net_->restore(plans_.back());
+      Plan plan = Plan::from_json(value.toListRef()[i].toStringRef(), path);
+      if (plan.has_values()) plan.read_values(plan_values.toListRef().at(i).toStringRef(), path);
+      net_->restore(plan);
+      record_.plans.push_back(std::move(plan));
     }
     archive.read("values", value);
     place(*net_, options_.device, options_.channels_last);
@@ -158,13 +133,12 @@ bool Run::load(const std::string& path, const std::string& identity) {
       teach_by(std::move(dense));
     }
     archive.read("search", value);
-    take_up_search(value.toDoubleVector());
-    if (NamedTensors values = read_tensors(archive, "rewind"); !values.empty()) {
-      rewind_.emplace(std::move(values));
+    if (const std::vector<double> state = value.toDoubleVector(); !state.empty()) {
+      begin_search();
+      search_->take_up(to_annealing_state(state));
+      if (search_->done()) cuts_.front() = search_->best();
     }
-    if (NamedTensors sums = read_tensors(archive, "movement"); !sums.empty()) {
-      movement_.emplace(std::move(sums));
-    }
+    between_cuts_.load(archive);
     archive.read("in_stage", value);
     if (value.toBool()) {
       begin_stage(steps_.at(next_));

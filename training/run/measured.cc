@@ -20,7 +20,7 @@ size_t output_axis(const std::string& tensor, const std::vector<Plan>& plans) {
     for (const PlanGroup& group : plan.groups) {
       for (const PlanSlice& slice : group.slices) {
         if (slice.tensor != tensor) continue;
-        if (slice.role == "out") return static_cast<size_t>(slice.axis);
+        if (slice.role == "out") return slice.axis;
         if (slice.role == "in" && slice.axis == 0) axis = 1;
       }
     }

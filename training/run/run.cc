@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "parsimony/report/text.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/loop/errors.h"
 #include "parsimony/training/run/measured.h"
 #include "parsimony/training/run/sentences.h"
 #include "parsimony/training/statistics/measure.h"
@@ -16,28 +16,22 @@
 namespace parsimony::training {
 namespace {
 
-using Score = LedgerPoint::Score;
+using enum Step::Kind;
 
 constexpr int64_t kCalibration = 256;  // samples that criteria are shown, where they need data
 
-LedgerPoint::Evidence evidence(const Proof& proof) {
-  LedgerPoint::Evidence result;
-  result.ran = proof.ran();
-  result.reason = proof.not_run;
-  result.against = proof.mixes ? "the original with the removed channels absent from its statistics"
-                               : "the original with the removed slices set to zero";
-  if (const OutputDifference* worst = proof.worst()) {
-    result.difference = worst->difference;
-    result.tolerance = worst->tolerance;
-  }
-  return result;
+at::Tensor zeros(const Dataset& data, int64_t batch, c10::Device device) {
+  Shape dims = data.train.dims;
+  dims.insert(dims.begin(), batch);
+  return at::zeros(dims, at::TensorOptions(at::kFloat).device(device));
 }
 
-bool has_scale(const std::vector<ParameterGroup>& groups) {
-  return std::any_of(groups.begin(), groups.end(), [](const ParameterGroup& group) {
-    return std::any_of(group.slices.begin(), group.slices.end(),
-                       [](const ParameterSlices& slices) { return slices.scale; });
-  });
+std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uint64_t seed,
+                          const Place& on) {
+  at::manual_seed(seed);
+  std::unique_ptr<Net> net = make();
+  place(*net, on.device, on.channels_last);
+  return net;
 }
 
 }  // namespace
@@ -47,92 +41,47 @@ Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
     : data_(data),
       recipe_(recipe),
       options_(std::move(options)),
-      place_{data, options_.device, options_.channels_last, options_.teacher, options_.trace} {
-  at::manual_seed(recipe_.train.seed);
-  check_norms();
-  net_ = make();
-  place(*net_, options_.device, options_.channels_last);
-  point_.seed = recipe_.train.seed;
-  point_.data = {data.name, data.fingerprint, data.train.count(), data.test.count()};
-  for (const auto& [name, tensor] : net_->parameters()) dense_shapes_[name] = tensor.sizes().vec();
-  plan_steps();
-  if (rewinds_to(0)) rewind_.emplace(*net_);
-  if (recipe_.prune && asks_for(recipe_.prune->config, "movement")) movement_.emplace(*net_);
-}
-
-void Run::check_norms() const {
-  if (!recipe_.train.batch_norm || !recipe_.prune) return;
-  if (recipe_.prune->schedule == PruningSchedule::kLottery) {
-    throw errors::norms_keep_no_record("\"schedule\": \"lottery\"");
-  }
-  if (asks_for(recipe_.prune->config, "movement")) {
-    throw errors::norms_keep_no_record("\"criterion\": \"movement\"");
-  }
-}
-
-bool Run::rewinds_to(int epoch) const {
-  return recipe_.prune && recipe_.prune->schedule == PruningSchedule::kLottery &&
-         recipe_.prune->rewind_epoch == epoch;
-}
-
-void Run::plan_steps() {
-  const TrainSettings& train = recipe_.train;
-  if (recipe_.prune) {
-    const PruneSettings& prune = *recipe_.prune;
-    add_epochs(prune.warmup_epochs, false);
-    steps_.push_back({.kind = Kind::kScoreBefore});
-    cuts_ = cuts(prune);
-    const bool searches = prune.schedule == PruningSchedule::kAnnealing;
-    for (int i = 0; searches && i < prune.search_steps; ++i) {
-      steps_.push_back({.kind = Kind::kSearch, .epoch = i, .epochs = prune.search_steps});
-    }
-    for (size_t i = 0; i < cuts_.size(); ++i) {
-      const bool last = i + 1 == cuts_.size();
-      steps_.push_back({.kind = Kind::kCut, .last = last, .cut = i});
-      if (!last) add_epochs(prune.epochs_between, false);
-    }
-    steps_.push_back({.kind = Kind::kScorePruned});
-  } else {
-    steps_.push_back({.kind = Kind::kScoreBefore});
-  }
-  add_epochs(train.epochs, true);
-  steps_.push_back({.kind = Kind::kScoreAfter});
-}
-
-void Run::add_epochs(int epochs, bool last) {
-  for (int epoch = 0; epoch < epochs; ++epoch) {
-    steps_.push_back({.kind = Kind::kEpoch, .epoch = epoch, .epochs = epochs, .last = last});
+      place_{data, options_.device, options_.channels_last, options_.teacher, options_.trace},
+      net_(made(make, recipe_.train.seed, place_)),
+      steps_(steps_of(recipe_)),
+      between_cuts_(recipe_, *net_) {
+  if (recipe_.prune) cuts_ = cuts(*recipe_.prune);
+  record_.point.seed = recipe_.train.seed;
+  record_.point.data = {data.name, data.fingerprint, data.train.count(), data.test.count()};
+  for (const auto& [name, tensor] : net_->parameters()) {
+    record_.dense_shapes[name] = tensor.sizes().vec();
   }
 }
 
 bool Run::is_warm() const {
   return std::none_of(steps_.begin() + static_cast<std::ptrdiff_t>(next_), steps_.end(),
-                      [](const Step& step) { return step.kind == Kind::kScoreBefore; });
+                      [](const Step& step) { return step.kind == kScoreBefore; });
 }
 
 void Run::step() {
   const Step step = steps_[next_];
+  LedgerPoint& point = record_.point;
   switch (step.kind) {
-    case Kind::kEpoch:
+    case kEpoch:
       epoch(step);
       break;
-    case Kind::kCut:
+    case kCut:
       cut(step);
       break;
-    case Kind::kSearch:
+    case kSearch:
       search(step);
       break;
-    case Kind::kScoreBefore:
-      point_.before = judge();
-      say("before pruning: " + percent(point_.before));
+    case kScoreBefore:
+      point.before = score();
+      say("before pruning: " + percent(point.before));
       break;
-    case Kind::kScorePruned:
-      point_.pruned = judge();
-      say("pruned, not trained further: " + percent(point_.pruned));
+    case kScorePruned:
+      point.pruned = score();
+      say("pruned, not trained further: " + percent(point.pruned));
       break;
-    case Kind::kScoreAfter:
-      if (point_.after.total == 0) point_.after = judge();
-      say("at the end: " + percent(point_.after));
+    case kScoreAfter:
+      if (point.after.total == 0) point.after = score();
+      say("at the end: " + percent(point.after));
       break;
   }
   ++next_;
@@ -142,92 +91,46 @@ void Run::begin_stage(const Step& step) {
   TrainSettings settings = recipe_.train;
   settings.epochs = step.epochs;
   if (!step.last) settings.schedule = RateSchedule::kConstant;
-  watch_gradients(!step.last);
+  place_.after_backward = between_cuts_.begin_stage(example(), !step.last);
   stage_ = std::make_unique<Stage>(*net_, place_, settings);
   stage_->skip(step.epoch);
 }
 
-/// What happens between gradients and optimizer until the last cut.
-void Run::watch_gradients(bool before_cut) {
-  penalty_.reset();
-  place_.after_backward = {};
-  if (!before_cut) return;
-  if (recipe_.prune->penalty.any()) take_penalty();
-  place_.after_backward = [this] {
-    if (movement_) movement_->see(*net_);
-    if (penalty_) penalty_->add_gradients();
-  };
-}
-
-void Run::take_penalty() {
-  std::vector<ParameterGroup> groups =
-      net_->groups(example(), recipe_.prune->config.granularity.value_or(Granularity::kChannel));
-  if (recipe_.prune->penalty.slimming > 0 && !has_scale(groups)) throw errors::no_scale();
-  penalty_.emplace(recipe_.prune->penalty, std::move(groups));
-}
-
 void Run::epoch(const Step& step) {
   if (step.epoch == 0) begin_stage(step);
-  if (penalty_) penalty_->begin_epoch();
+  between_cuts_.begin_epoch();
   const EpochTimes times = stage_->run(shuffle_++);
-  const bool warm_up = point_.before.total == 0;
-  (warm_up ? point_.warm_up : point_.train) += times.seconds;
-  if (warm_up && rewinds_to(step.epoch + 1)) rewind_.emplace(*net_);
-  LedgerPoint::Epoch record{times.seconds.total(), times.loss, {}};
+  const bool warm_up = record_.in_warm_up();
+  (warm_up ? record_.point.warm_up : record_.point.train) += times.seconds;
+  if (warm_up) between_cuts_.end_warm_up_epoch(step.epoch + 1);
   const int every = recipe_.train.evaluate_every;
-  const bool final = step.last && step.epoch + 1 == step.epochs;
-  if (!warm_up && (final || (every > 0 && (step.epoch + 1) % every == 0))) record.score = judge();
-  if (final) point_.after = record.score;
+  const bool final = step.last && step.ends_stage();
+  const bool scored = !warm_up && (final || (every > 0 && (step.epoch + 1) % every == 0));
+  const LedgerPoint::Epoch result{times.seconds.total(), times.loss,
+                                  scored ? score() : LedgerPoint::Score()};
+  if (final) record_.point.after = result.score;
 
   std::string line = (warm_up ? "warm-up " : "epoch ") + std::to_string(step.epoch + 1) + " of " +
                      std::to_string(step.epochs) + ": loss " + number(times.loss);
-  if (record.score.total > 0) line += ", " + percent(record.score);
+  if (result.score.total > 0) line += ", " + percent(result.score);
   say(line + ", " + seconds(times.seconds.total()) + " (" + taken_apart(times.seconds) + ")");
-  if (!warm_up) point_.epochs.push_back(record);
-  if (final || !step.last || recipe_.train.early_stop == 0) return;
-
-  if (record.score.total == 0) return;  // not judged
-  const double share = record.score.share();
-  worse_ = share > best_ ? 0 : worse_ + every;
-  best_ = std::max(best_, share);
-  if (worse_ < recipe_.train.early_stop) return;
-  say("no better for " + std::to_string(worse_) + " epochs: stopped");
-  point_.after = record.score;
-  next_ += static_cast<size_t>(step.epochs - step.epoch - 1);
+  if (!warm_up) record_.point.epochs.push_back(result);
+  if (!final && step.last && result.score.total > 0) stop_early(step, result.score);
 }
 
-/// Of the training data, and of the training so far.
-Measurement Run::measurement_of(const ConfigList& config) const {
-  const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
-  return [this, by_data = measurement(batches_of(data_, samples))](
-             const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs) {
-    Needs of_data = needs;
-    const bool moves = of_data.channels.erase(Measure::kMovement) > 0;
-    Statistics statistics =
-        of_data.empty() ? Statistics() : by_data(graph, facts, coupling, of_data);
-    if (moves && movement_) {
-      Statistics of_training = movement_->statistics(graph, coupling);
-      statistics.groups = std::move(of_training.groups);
-      statistics.channels.merge(of_training.channels);
-    }
-    return statistics;
-  };
-}
-
-std::vector<double> Run::search_state() const {
-  return search_ ? to_numbers(search_->state()) : std::vector<double>();
-}
-
-void Run::take_up_search(const std::vector<double>& state) {
-  if (state.empty()) return;
-  begin_search();
-  search_->take_up(to_annealing_state(state));
-  if (search_->done()) cuts_.front() = search_->best();
+/// Leaves out what is left of the stage if it gets no better.
+void Run::stop_early(const Step& step, const LedgerPoint::Score& score) {
+  const TrainSettings& train = recipe_.train;
+  if (!early_stop_.after(score.share(), train.evaluate_every, train.early_stop)) return;
+  say("no better for " + std::to_string(early_stop_.worse) + " epochs: stopped");
+  record_.point.after = score;
+  next_ += step.epochs - step.epoch - 1;
 }
 
 PruneOptions Run::cut_options(const ConfigList& config) const {
+  const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
   PruneOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
-  options.measure = measurement_of(config);
+  options.measure = between_cuts_.with_movement(measurement(batches_of(data_, samples)));
   return options;
 }
 
@@ -248,11 +151,12 @@ void Run::search(const Step& step) {
 }
 
 void Run::cut(const Step& step) {
-  if (plans_.empty() && options_.latency) {
-    point_.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
-  }
-  if (plans_.empty()) point_.bytes.before = bytes_of_model();
-  if (plans_.empty() && recipe_.train.distill > 0 && options_.teacher == nullptr) {
+  LedgerPoint& point = record_.point;
+  const bool first = record_.plans.empty();
+  if (first && options_.latency)
+    point.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
+  if (first) point.bytes.before = bytes_of(*net_, example(), options_.scratch);
+  if (first && recipe_.train.distill > 0 && options_.teacher == nullptr) {
     std::unique_ptr<Net> dense = net_->afresh();
     copy_values(*net_, *dense);
     teach_by(std::move(dense));
@@ -261,29 +165,17 @@ void Run::cut(const Step& step) {
   place(*net_, options_.device, options_.channels_last);
   stage_.reset();  // a fresh optimizer
   search_.reset();
-  if (movement_) movement_->follow(done.plan);
-  if (rewind_) {
-    rewind_->follow(done.plan);
-    rewind_->restore(*net_);
-  }
-  if (plans_.empty()) {
-    point_.params.before = done.before.params;
-    point_.macs.before = done.before.macs;
-  }
-  point_.params.after = done.after.params;
-  point_.macs.after = done.after.macs;
-  point_.prune_seconds += done.seconds;
-  point_.kept_whole = done.plan.kept_whole;
-  if (!done.plan.empty()) point_.proof = evidence(done.proof);
-  say("cut: " + with_thousands(point_.params.before) + " -> " +
-      with_thousands(point_.params.after) + " parameters, " + with_thousands(point_.macs.before) +
-      " -> " + with_thousands(point_.macs.after) + " multiply-adds, " + seconds(done.seconds));
-  for (const std::string& note : done.notes) say("note: " + note);
-  plans_.push_back(std::move(done.plan));
-  point_.layers = layer_widths(*net_, plans_, dense_shapes_);
+  between_cuts_.follow(done.plan);
+  const std::vector<std::string> notes = done.notes;
+  const double took = done.seconds;
+  record_.add(std::move(done), *net_);
+  say("cut: " + with_thousands(point.params.before) + " -> " + with_thousands(point.params.after) +
+      " parameters, " + with_thousands(point.macs.before) + " -> " +
+      with_thousands(point.macs.after) + " multiply-adds, " + seconds(took));
+  for (const std::string& note : notes) say("note: " + note);
   if (!step.last) return;
-  point_.bytes.after = bytes_of_model();
-  if (point_.latency_ms) point_.latency_ms->after = latency();
+  point.bytes.after = bytes_of(*net_, example(), options_.scratch);
+  if (point.latency_ms) point.latency_ms->after = latency();
 }
 
 void Run::teach_by(std::unique_ptr<Net> dense) {
@@ -293,26 +185,18 @@ void Run::teach_by(std::unique_ptr<Net> dense) {
   place_.teacher = dense_.get();
 }
 
-Score Run::judge() {
+LedgerPoint::Score Run::score() {
   const auto begin = std::chrono::steady_clock::now();
-  const Score result = score(*net_, place_, recipe_.train);
-  point_.evaluate_seconds +=
+  const LedgerPoint::Score result = training::score(*net_, place_, recipe_.train);
+  record_.point.evaluate_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 
-at::Tensor Run::example() const {
-  Shape dims = data_.train.dims;
-  dims.insert(dims.begin(), 1);
-  return at::zeros(dims, at::TensorOptions(at::kFloat).device(options_.device));
-}
-
-int64_t Run::bytes_of_model() { return bytes_of(*net_, example(), options_.scratch); }
+at::Tensor Run::example() const { return zeros(data_, 1, options_.device); }
 
 double Run::latency() {
-  Shape dims = data_.train.dims;
-  dims.insert(dims.begin(), recipe_.train.batch);
-  at::Tensor x = at::zeros(dims, at::TensorOptions(at::kFloat).device(options_.device));
+  at::Tensor x = zeros(data_, recipe_.train.batch, options_.device);
   if (place_.channels_last && x.dim() == 4) x = x.contiguous(at::MemoryFormat::ChannelsLast);
   return latency_of(*net_, x);
 }

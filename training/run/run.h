@@ -5,7 +5,6 @@
 #include <c10/core/Device.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,12 +13,12 @@
 #include "parsimony/configs/recipe.h"
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/training/data/dataset.h"
-#include "parsimony/training/loop/movement.h"
-#include "parsimony/training/loop/penalty.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/net.h"
+#include "parsimony/training/run/between_cuts.h"
 #include "parsimony/training/run/ratio_search.h"
-#include "parsimony/training/run/rewind.h"
+#include "parsimony/training/run/record.h"
+#include "parsimony/training/run/steps.h"
 
 namespace parsimony::training {
 
@@ -57,63 +56,40 @@ class Run {
   bool load(const std::string& path, const std::string& identity);
 
   /// What has come of it. Key, model, machine and command are the caller's.
-  const LedgerPoint& point() const { return point_; }
-  const std::vector<Plan>& plans() const { return plans_; }
+  const LedgerPoint& point() const { return record_.point; }
+  const std::vector<Plan>& plans() const { return record_.plans; }
   Net& net() { return *net_; }
   /// [1, …], zeros.
   at::Tensor example() const;
 
  private:
-  enum class Kind : uint8_t { kEpoch, kSearch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
-  struct Step {
-    Kind kind;
-    int epoch = 0;     ///< within the stage; candidates of the search
-    int epochs = 0;    ///< of the stage; candidates
-    bool last = true;  ///< cuts, and the stage behind the last cut
-    size_t cut = 0;    ///< in `cuts_`
-  };
-
-  void plan_steps();
-  void add_epochs(int epochs, bool last);
-  void check_norms() const;
-  bool rewinds_to(int epoch) const;
   void begin_stage(const Step& step);
-  void watch_gradients(bool before_cut);
-  void take_penalty();
-  Measurement measurement_of(const ConfigList& config) const;
+  void epoch(const Step& step);
+  void stop_early(const Step& step, const LedgerPoint::Score& score);
   PruneOptions cut_options(const ConfigList& config) const;
   void begin_search();
   void search(const Step& step);
-  std::vector<double> search_state() const;
-  void take_up_search(const std::vector<double>& state);
-  void epoch(const Step& step);
   void cut(const Step& step);
   void teach_by(std::unique_ptr<Net> dense);
-  LedgerPoint::Score judge();
-  int64_t bytes_of_model();
+  LedgerPoint::Score score();
   double latency();
   void say(const std::string& line) const;
 
-  std::unique_ptr<Net> net_;
   const Dataset& data_;
   Recipe recipe_;
   RunOptions options_;
   Place place_;
+  std::unique_ptr<Net> net_;
+  std::unique_ptr<Net> dense_;  ///< teaches, if there is no other teacher
   std::vector<ConfigList> cuts_;
   std::vector<Step> steps_;
   size_t next_ = 0;
-  std::unique_ptr<Net> dense_;  ///< teaches, if there is no other teacher
   std::unique_ptr<Stage> stage_;
-  std::optional<Penalty> penalty_;     ///< of the stage
-  std::optional<Rewind> rewind_;       ///< where weights return to after a cut
-  std::optional<Movement> movement_;   ///< where a criterion asks for it
   std::optional<RatioSearch> search_;  ///< before the cut
-  int64_t shuffle_ = 0;                ///< epochs trained, over all stages
-  LedgerPoint point_;
-  std::vector<Plan> plans_;
-  std::map<std::string, Shape> dense_shapes_;  ///< of the parameters
-  double best_ = -1;
-  int worse_ = 0;  ///< epochs since `best_`
+  BetweenCuts between_cuts_;
+  EarlyStop early_stop_;
+  int64_t shuffle_ = 0;  ///< epochs trained, over all stages
+  Record record_;
 };
 
 }  // namespace parsimony::training

@@ -15,13 +15,13 @@ void scatter(const at::Tensor& channels, const at::Tensor& values, std::vector<d
   const int64_t* channel = channels.data_ptr<int64_t>();
   for (int64_t i = 0; i < own.numel(); ++i) {
     if (channel[i] < static_cast<int64_t>(sums.size())) {
-      sums[static_cast<size_t>(channel[i])] += from[i];
+      sums[channel[i]] += from[i];
     }
   }
 }
 
 bool is_map(const Facts& facts, ValueId value) {
-  const auto& shape = facts.shapes[static_cast<size_t>(value)];
+  const auto& shape = facts.shapes[value];
   return shape && shape->size() == 4 && (*shape)[2] * (*shape)[3] > 1;
 }
 
@@ -29,8 +29,8 @@ bool is_map(const Facts& facts, ValueId value) {
 Site where_it_is_a_map(const Graph& graph, const Facts& facts, const Coupling& coupling,
                        const Site& site) {
   ValueId value = site.value;
-  const auto own_dim = [&](ValueId v) {
-    const auto& lines = coupling.value_lines[static_cast<size_t>(v)];
+  const auto own_dim = [&](ValueId v) -> int {
+    const auto& lines = coupling.value_lines[v];
     for (size_t dim = 0; dim < lines.size(); ++dim) {
       if (lines[dim] == kNone) continue;
       for (const ChannelId& c : coupling.channels(lines[dim])) {
@@ -51,7 +51,7 @@ Site where_it_is_a_map(const Graph& graph, const Facts& facts, const Coupling& c
   }
   if (value == kNone || own_dim(value) != 1) return site;
   Site map{site.group, kNone, 0, value, 1, {}};
-  const int64_t other = coupling.groups[static_cast<size_t>(site.group)].size;
+  const int64_t other = coupling.groups[site.group].size;
   for (const ChannelId& c : coupling.channels(coupling.line_of(value, 1))) {
     map.channels.push_back(c.group == site.group ? int64_t{c.channel} : other);
   }
@@ -70,7 +70,7 @@ ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Cou
     known.push_back({site.group, site.dim, at::tensor(site.channels, at::kLong)});
   };
   for (size_t g = 0; g < sums_.size(); ++g) {
-    const auto size = static_cast<size_t>(coupling.groups[g].size);
+    const size_t size = coupling.groups[g].size;
     Sums& sums = sums_[g];
     for (auto* list :
          {&sums.count, &sums.zeros, &sums.sum, &sums.squares, &sums.maps, &sums.rank}) {
@@ -95,7 +95,7 @@ void ActivationSums::see(ValueId value, const at::Tensor& x) {
 }
 
 void ActivationSums::add(const View& view, const at::Tensor& x) {
-  Sums& sums = sums_[static_cast<size_t>(view.group)];
+  Sums& sums = sums_[view.group];
   const double each = static_cast<double>(x.numel()) / static_cast<double>(x.size(view.dim));
   scatter(view.channels, at::full_like(view.channels, each, at::kDouble), sums.count);
   if (wanted_.contains(Measure::kZeroShare)) {
@@ -110,7 +110,7 @@ void ActivationSums::add(const View& view, const at::Tensor& x) {
 }
 
 void ActivationSums::add_rank(const View& view, const at::Tensor& x) {
-  Sums& sums = sums_[static_cast<size_t>(view.group)];
+  Sums& sums = sums_[view.group];
   at::Tensor rank;  // [n, c]
   if (x.dim() == 4 && view.dim == 1) {
     const c10::optional<double> usual;
@@ -152,7 +152,7 @@ int64_t ActivationSums::bytes() const {
   }
   for (const auto* views : {&views_, &maps_}) {
     for (const auto& [value, list] : *views) {
-      for (const View& view : list) numbers += static_cast<size_t>(view.channels.numel());
+      for (const View& view : list) numbers += view.channels.numel();
     }
   }
   return static_cast<int64_t>(numbers * sizeof(double));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "parsimony/training/statistics/errors.h"
+#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/statistics/errors.h"
+#include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {

@@ -9,15 +9,13 @@ namespace parsimony::training {
 Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
   static constexpr float kOne = 1;
   Gated gated{graph, {}};
-  std::vector<Node>& nodes = gated.graph.nodes;
+  IdVector<NodeId, Node>& nodes = gated.graph.nodes;
   Weight one{"gate of one", DType::kFloat32, {}, reinterpret_cast<const std::byte*>(&kOne), 4};
-  gated.graph.weights.push_back(one);
   Value shown;
   shown.name = one.name;
   shown.dtype = DType::kFloat32;
-  shown.weight = static_cast<WeightId>(gated.graph.weights.size()) - 1;
-  gated.graph.values.push_back(shown);
-  const auto factor = static_cast<ValueId>(gated.graph.values.size()) - 1;
+  shown.weight = gated.graph.weights.push_back(one);
+  const ValueId factor = gated.graph.values.push_back(shown);
   std::map<std::pair<NodeId, int>, ValueId> known;
   std::map<NodeId, std::vector<Node>> before;
   for (const Site& site : sites) {
@@ -27,26 +25,26 @@ Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
     }
     const auto [place, is_new] = known.emplace(std::pair{site.reader, site.input}, kNone);
     if (is_new) {
-      const auto value = static_cast<ValueId>(gated.graph.values.size());
+      const auto value = gated.graph.values.next_id();
       place->second = value;
       Value behind;
-      behind.name = "gate " + std::to_string(value);
+      behind.name = "gate " + std::to_string(value.number());
       behind.producer = site.reader;  // for as long as nobody asks more than whether it has one
       gated.graph.values.push_back(behind);
       Node gate;
       gate.op = "Mul";
-      gate.body = nodes[static_cast<size_t>(site.reader)].body;
-      gate.opset = nodes[static_cast<size_t>(site.reader)].opset;
+      gate.body = nodes[site.reader].body;
+      gate.opset = nodes[site.reader].opset;
       gate.inputs = {site.value, factor};
       gate.outputs = {value};
       before[site.reader].push_back(gate);
-      nodes[static_cast<size_t>(site.reader)].inputs[static_cast<size_t>(site.input)] = value;
+      nodes[site.reader].inputs[site.input] = value;
     }
     gated.gates.push_back(place->second);
   }
-  std::vector<Node> all;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    for (Node& gate : before[static_cast<NodeId>(n)]) all.push_back(std::move(gate));
+  IdVector<NodeId, Node> all;
+  for (const NodeId n : nodes.ids()) {
+    for (Node& gate : before[n]) all.push_back(std::move(gate));
     all.push_back(std::move(nodes[n]));
   }
   nodes = std::move(all);
@@ -82,14 +80,14 @@ void GateGradients::add_sample(const std::vector<at::Tensor>& gradients) {
     if (!gradients[i].defined()) continue;
     const Gate& gate = gates_[seen_[i].first];
     const at::Tensor change = seen_[i].second.detach().to(at::kDouble) * gradients[i];
-    const int64_t size = squares_[static_cast<size_t>(gate.group)].numel();
+    const int64_t size = squares_[gate.group].numel();
     const at::Tensor part = by_channel(sum_but(change, gate.dim), gate.channels, size);
     const auto [place, is_new] = of_group.emplace(gate.group, part);
     if (!is_new) place->second = place->second + part;
   }
   for (const auto& [group, change] : of_group) {
-    squares_[static_cast<size_t>(group)] += change.square();
-    reached_[static_cast<size_t>(group)] = true;
+    squares_[group] += change.square();
+    reached_[group] = true;
   }
   seen_.clear();
   ++samples_;

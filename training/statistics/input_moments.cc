@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "parsimony/pruners/layers.h"
-#include "parsimony/torch_io/executor/operand.h"
+#include "parsimony/torch_io/executor/linear_rows.h"
 
 namespace parsimony::training {
 namespace {
@@ -34,8 +34,7 @@ InputMomentSums::InputMomentSums(const Graph& graph, const std::set<std::string>
     : graph_(graph) {
   if (wanted.empty()) return;
   const Layers layers(graph);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto node = static_cast<NodeId>(n);
+  for (const NodeId node : graph.nodes.ids()) {
     if (!layers.contains(node)) continue;
     for (const ValueId matrix : layers.weights(node)) {
       if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add_layer(node, matrix);
@@ -55,7 +54,7 @@ void InputMomentSums::add_layer(NodeId id, ValueId matrix) {
   } else if (node.op != "Conv" && node.op != "ConvTranspose") {
     return;
   }
-  layers_[node.inputs[static_cast<size_t>(input)]].push_back({id, input, &weight});
+  layers_[node.inputs[input]].push_back({id, input, &weight});
   sums_[weight.name];
 }
 

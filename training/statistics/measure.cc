@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/training/net/logits.h"
+#include "parsimony/training/errors.h"
+#include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/statistics/activations.h"
-#include "parsimony/training/statistics/errors.h"
 #include "parsimony/training/statistics/gradients.h"
 #include "parsimony/training/statistics/input_moments.h"
 #include "parsimony/training/statistics/sites.h"

@@ -31,7 +31,7 @@ class Finder {
  private:
   std::set<NodeId> layers_with(int group, Role role) const {
     std::set<NodeId> found;
-    for (const Member& member : coupling_.groups[static_cast<size_t>(group)].members) {
+    for (const Member& member : coupling_.groups[group].members) {
       const bool matrix = graph_.weight(graph_.value(member.value).weight).dims.size() >= 2;
       if (member.role != role || member.node == kNone || !matrix) continue;
       for (const NodeId layer : layers_.using_weight_of(member.node)) found.insert(layer);
@@ -42,10 +42,10 @@ class Finder {
   /// The first dimension of the value that has channels of the group.
   void add(int group, NodeId reader, int input, ValueId value, std::vector<Site>& sites) const {
     if (value == kNone || graph_.value(value).weight != kNone) return;
-    const auto& lines = coupling_.value_lines[static_cast<size_t>(value)];
-    const int64_t other = coupling_.groups[static_cast<size_t>(group)].size;
+    const auto& lines = coupling_.value_lines[value];
+    const int64_t other = coupling_.groups[group].size;
     for (size_t dim = 0; dim < lines.size(); ++dim) {
-      const int line = coupling_.line_of(value, static_cast<int>(dim));
+      const LineId line = coupling_.line_of(value, static_cast<int>(dim));
       if (line == kNone) continue;
       const auto channels = coupling_.channels(line);
       const auto belongs = [&](const ChannelId& c) { return c.group == group; };

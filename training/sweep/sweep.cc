@@ -119,9 +119,8 @@ class Sweep {
   };
 
   static size_t left_of(const std::vector<Task>& tasks, const std::set<std::string>& finished) {
-    return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), [&](const Task& task) {
-      return !finished.contains(task.key);
-    }));
+    return std::count_if(tasks.begin(), tasks.end(),
+                         [&](const Task& task) { return !finished.contains(task.key); });
   }
 
   std::string path(const char* folder, const std::string& name) const {

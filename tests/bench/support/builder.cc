@@ -67,7 +67,7 @@ float Builder::random() {
 
 std::string Builder::weight(const std::string& name, const Dims& dims, int64_t fan_in) {
   onnx::TensorProto& tensor = initializer(model_, name, dims, onnx::TensorProto::FLOAT);
-  const auto count = static_cast<size_t>(product(dims));
+  const size_t count = product(dims);
   std::string& data = *tensor.mutable_raw_data();
   data.resize(count * sizeof(float));
   const float scale = std::sqrt(6.0F / static_cast<float>(fan_in));  // uniform: variance scale²/3

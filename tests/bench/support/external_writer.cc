@@ -39,12 +39,12 @@ onnx::TensorProto ExternalWriter::weight(const std::string& name, const std::vec
     count *= dim;
   }
   const auto table = numbers(std::sqrt(6.0F / static_cast<float>(fan_in)));
-  std::vector<uint16_t> block(static_cast<size_t>(std::min(count, kBlock)));
+  std::vector<uint16_t> block(std::min(count, kBlock));
   for (int64_t done = 0; done < count;) {
     const int64_t part = std::min(count - done, kBlock);
     for (int64_t i = 0; i < part; ++i) {
       state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-      block[static_cast<size_t>(i)] = table[state_ >> 48];
+      block[i] = table[state_ >> 48];
     }
     out_.write(reinterpret_cast<const char*>(block.data()), part * 2);
     done += part;

@@ -75,7 +75,7 @@ std::vector<Loop> inner_loops() {
   };
   const auto norm = [](int axis) {
     return [axis](const Weight& weight) {
-      const Window window{axis, 0, weight.dims[static_cast<size_t>(axis)]};
+      const Window window{axis, 0, weight.dims[axis]};
       benchmark::DoNotOptimize(slice_norms(weight, window, Power::kOne));
     };
   };
@@ -89,7 +89,7 @@ std::vector<Loop> inner_loops() {
     benchmark::DoNotOptimize(find_cut({&only, 1}, weight.count() / 2));
   });
   const auto slices = [&](const std::string& name, const Weight& weight, int axis) {
-    const AxisKeep keep = every_second(axis, weight.dims[static_cast<size_t>(axis)]);
+    const AxisKeep keep = every_second(axis, weight.dims[axis]);
     const auto bytes = static_cast<double>(weight.count() * weight.stride) / 2;
     loops.push_back(
         {name, Bound::kCopy, bytes, [memory, weight, keep] {

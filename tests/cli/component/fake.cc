@@ -67,7 +67,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
     const std::string error = variable("FAKE_ERROR");
     if (error == "ConfigError") throw ConfigError("of the configuration");
     if (error == "VerificationError") throw VerificationError("of the proof");
-    if (error == "ShapeError") throw ShapeError(3, "of a shape");
+    if (error == "ShapeError") throw ShapeError(parsimony::NodeId(3), "of a shape");
     if (error == "runtime_error") throw std::runtime_error("unforeseen");
     machine::MachineReport report;
     report.processor.model = "OMP_WAIT_POLICY=" + variable("OMP_WAIT_POLICY") +

@@ -1,0 +1,204 @@
+#include "parsimony/report/speedup.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "parsimony/report/parts_impl.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony {
+namespace {
+
+constexpr size_t kMostChoices = 5;  // rows of a table for people
+
+std::string brief(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", value);
+  return text;
+}
+
+std::string output_table(const Proof& proof) {
+  using enum Table::Align;
+  Table table({"output", "difference", "allowed"}, {kLeft, kRight, kRight});
+  std::vector<OutputDifference> rows = proof.choices;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.difference > b.difference; });
+  rows.resize(std::min(rows.size(), kMostChoices));
+  const int64_t left = std::ssize(proof.choices) - std::ssize(rows);
+  rows.insert(rows.begin(), proof.outputs.begin(), proof.outputs.end());
+  for (const OutputDifference& one : rows) {
+    table.add({printable(one.name), brief(one.difference), brief(one.tolerance)});
+  }
+  if (left > 0) table.add({"and " + counted(left, "choice") + " that differ less", "", ""});
+  return table.text();
+}
+
+std::string original(const Proof& proof, const Plan& plan) {
+  const std::string blocks = plan.blocks.empty() ? "" : "whose removed blocks add nothing";
+  if (plan.groups.empty() && !blocks.empty()) return blocks;
+  const std::string before = blocks.empty() ? "" : blocks + ", ";
+  if (plan.constants == Constants::kExact) return before + "with the masked weights set to zero";
+  return before +
+         (proof.mixes ? "with the removed channels absent" : "with the removed slices set to zero");
+}
+
+}  // namespace
+
+std::string to_text(const Proof& proof, bool all, const Plan& plan) {
+  if (!proof.ran()) return "Not proven: " + printable(proof.not_run) + ".\n";
+  const OutputDifference* worst = proof.worst();
+  std::string text = proof.holds() ? "Proven: " : "DIFFERS: ";
+  text += "largest difference " + brief(worst == nullptr ? 0 : worst->difference) + " (allowed " +
+          brief(worst == nullptr ? 0 : worst->tolerance) + ") from the original " +
+          original(proof, plan) + ", on " + counted(proof.inputs, "random input") + ".\n";
+  if (!proof.choices.empty()) {
+    text += "note: the small network chose from the original's numbers at " +
+            counted(std::ssize(proof.choices), "place") +
+            " such as TopK or a comparison, where a last bit decides; what it had itself to choose "
+            "from was compared as well\n";
+  }
+  for (const std::string& note : proof.notes) text += "note: " + printable(note) + "\n";
+  if (all) text += output_table(proof);
+  return text;
+}
+
+namespace {
+
+std::string with(const char* format, double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string percent(const std::optional<double>& accuracy) {
+  return accuracy ? with("%.2f%%", 100 * *accuracy) : "-";
+}
+
+}  // namespace
+
+std::string to_text(const RecoveryReport& report) {
+  using enum Table::Align;
+  Table table({"network", "output error", "accuracy", "layers", "seconds"},
+              {kLeft, kRight, kRight, kRight, kRight});
+  const auto add = [&](const std::string& name, const RecoveryState& state,
+                       const std::string& layers, const std::string& seconds) {
+    table.add({name, with("%.4f", state.error), percent(state.accuracy), layers, seconds});
+  };
+  add("dense", {0, report.dense_accuracy}, "", "");
+  add("pruned", report.before, "", "");
+  for (const RecoveryStep& step : report.steps) {
+    add("+ " + std::string(name_of(step.method)), step.after, with_thousands(step.layers),
+        with("%.1f", step.seconds));
+  }
+  std::string text = table.text() + "Output error: |small - dense| / |dense| over " +
+                     counted(report.samples, "calibration sample") + "; accuracy on " +
+                     counted(report.test_samples, "test sample") + ".\n";
+  for (const std::string& note : report.notes) text += "note: " + printable(note) + "\n";
+  return text;
+}
+
+namespace {
+
+std::string four_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", value);
+  return text;
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+int64_t removed(const DepthReport& report) {
+  return std::count_if(report.blocks.begin(), report.blocks.end(),
+                       [](const BlockOutcome& block) { return block.removed; });
+}
+
+std::string fate(const BlockOutcome& block) {
+  if (block.removed) return "removed";
+  return block.excluded ? "excluded" : "kept";
+}
+
+std::string block_table(const DepthReport& report) {
+  using enum Table::Align;
+  Table table({"block", "nodes", "parameters", "MACs", "influence", ""},
+              {kLeft, kRight, kRight, kRight, kRight, kLeft});
+  for (const BlockOutcome& block : report.blocks) {
+    table.add({printable(block.label), std::to_string(block.nodes),
+               with_thousands(block.cost.params), with_thousands(block.cost.macs),
+               four_digits(block.influence), fate(block)});
+  }
+  return "\n" + table.text();
+}
+
+std::string candidate_table(const DepthReport& report) {
+  using enum Table::Align;
+  Table table({"blocks less", "parameters", "MACs", "output error", ""},
+              {kRight, kRight, kRight, kRight, kLeft});
+  for (const DepthCandidate& candidate : report.candidates) {
+    const char* note = candidate.removed == removed(report) ? "taken" : "";
+    table.add({std::to_string(candidate.removed), with_thousands(candidate.cost.params),
+               with_thousands(candidate.cost.macs), four_digits(candidate.error),
+               candidate.met ? note : "misses the budget"});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+Json to_object(const DepthReport& report) {
+  Json blocks = Json::array();
+  for (const BlockOutcome& block : report.blocks) {
+    blocks.push_back({{"add", block.add},
+                      {"label", block.label},
+                      {"influence", number(block.influence)},
+                      {"params", block.cost.params},
+                      {"macs", block.cost.macs},
+                      {"nodes", block.nodes},
+                      {"excluded", block.excluded},
+                      {"removed", block.removed}});
+  }
+  Json candidates = Json::array();
+  for (const DepthCandidate& candidate : report.candidates) {
+    candidates.push_back({{"removed", candidate.removed},
+                          {"params", candidate.cost.params},
+                          {"macs", candidate.cost.macs},
+                          {"output_error", number(candidate.error)},
+                          {"met", candidate.met}});
+  }
+  return {{"blocks", std::move(blocks)}, {"candidates", std::move(candidates)}};
+}
+
+std::string to_text(const DepthReport& report, bool all) {
+  std::string text = std::to_string(removed(report)) + " of " +
+                     counted(static_cast<int64_t>(report.blocks.size()), "residual block") +
+                     " removed.\n";
+  if (!report.candidates.empty()) text += candidate_table(report);
+  if (all && !report.blocks.empty()) text += block_table(report);
+  return text;
+}
+
+std::string blocks_text(const DepthReport& report) {
+  using enum Table::Align;
+  Table table({"block", "nodes", "parameters", "MACs"}, {kLeft, kRight, kRight, kRight});
+  for (const BlockOutcome& block : report.blocks) {
+    table.add({printable(block.label), std::to_string(block.nodes),
+               with_thousands(block.cost.params), with_thousands(block.cost.macs)});
+  }
+  if (report.blocks.empty()) return "No residual block that could go as a whole.\n";
+  return table.text();
+}
+
+std::string blocks_json(const DepthReport& report) {
+  Json rows = Json::array();
+  for (const BlockOutcome& block : report.blocks) {
+    rows.push_back({{"add", block.add},
+                    {"label", block.label},
+                    {"nodes", block.nodes},
+                    {"params", block.cost.params},
+                    {"macs", block.cost.macs}});
+  }
+  return dumped({{"parsimony_blocks", 1}, {"blocks", std::move(rows)}});
+}
+
+}  // namespace parsimony

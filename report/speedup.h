@@ -1,0 +1,28 @@
+// What speedup/ finds out, for people: a proof, a recovery, residual blocks.
+#pragma once
+
+#include <string>
+
+#include "parsimony/speedup/depth.h"
+#include "parsimony/speedup/plan.h"
+#include "parsimony/speedup/proof.h"
+#include "parsimony/speedup/recovery.h"
+
+namespace parsimony {
+
+/// One or two lines: what was compared, how large the difference was; with `all` each output.
+/// `plan` says of which original.
+std::string to_text(const Proof& proof, bool all = false, const Plan& plan = {});
+
+/// A table: output error and accuracy of the dense network, of the pruned one and behind each step.
+std::string to_text(const RecoveryReport& report);
+
+/// "7 of 25 residual blocks removed." and, of `auto`, a table of what was tried; with `all` also a
+/// table of the blocks.
+std::string to_text(const DepthReport& report, bool all = false);
+
+/// A table of the blocks that could go: their nodes, parameters, MACs.
+std::string blocks_text(const DepthReport& report);
+std::string blocks_json(const DepthReport& report);
+
+}  // namespace parsimony

@@ -1,0 +1,51 @@
+// What a run may change of a module, put back afterwards: its mode, its tensors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/module.h>
+
+#include <utility>
+#include <vector>
+
+namespace parsimony::torch_io {
+
+/// Puts a module into evaluation mode and, at the end, each of its parts into the mode it had.
+class Evaluating {
+ public:
+  explicit Evaluating(torch::nn::Module& module) {
+    module.apply(
+        [this](torch::nn::Module& part) { modes_.emplace_back(&part, part.is_training()); });
+    module.eval();
+  }
+  ~Evaluating() {
+    // From the root downwards, for `train` descends.
+    for (const auto& [part, training] : modes_) part->train(training);
+  }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+
+ private:
+  std::vector<std::pair<torch::nn::Module*, bool>> modes_;
+};
+
+/// A network may keep state in its buffers; two runs shall begin with the same. What was written in
+/// place while this lived is as before at its end.
+class Preserved {
+ public:
+  template <typename Tensors>
+  explicit Preserved(const Tensors& tensors) {
+    for (const at::Tensor& tensor : tensors) saved_.emplace_back(tensor, tensor.detach().clone());
+  }
+  ~Preserved() {
+    const at::NoGradGuard no_grad;
+    for (const auto& [tensor, values] : saved_) tensor.detach().copy_(values);
+  }
+  Preserved(const Preserved&) = delete;
+  Preserved& operator=(const Preserved&) = delete;
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;
+};
+
+}  // namespace parsimony::torch_io

@@ -1,0 +1,139 @@
+#include "parsimony/training/errors.h"
+
+#include <string>
+
+namespace parsimony::training::errors {
+
+UnsupportedError half_needs_cuda() {
+  return UnsupportedError("precision fp16 needs a CUDA device; the CPU has bf16 and fp32");
+}
+
+ConfigError bad_device(std::string_view device) {
+  return ConfigError("--device " + in_quotes(device) + ": wanted auto, cpu or cuda:N");
+}
+
+UnsupportedError no_such_device(std::string_view device, std::string_view why) {
+  return UnsupportedError("device " + in_quotes(device) + " is not there: " + std::string(why));
+}
+
+ModelError does_not_fit(std::string_view why) {
+  return ModelError("network and data do not fit each other: " + std::string(why));
+}
+
+UnsupportedError fixed_batch(std::string_view path, int64_t batch, std::string_view why) {
+  return UnsupportedError(std::string(path) + ": the network does not take " +
+                          std::to_string(batch) + " samples at once, so it cannot be trained: " +
+                          std::string(why) + ". Export it with an open batch dimension");
+}
+
+UnsupportedError several_inputs(std::string_view path, size_t inputs) {
+  return UnsupportedError(std::string(path) + ": the network has " + std::to_string(inputs) +
+                          " inputs; what is trained has one");
+}
+
+UnsupportedError nothing_to_train(std::string_view path) {
+  return UnsupportedError(std::string(path) +
+                          ": there is nothing to train: the network has no parameters. A frozen "
+                          "module keeps its weights as constants; export it unfrozen");
+}
+
+ConfigError nothing_to_normalise(std::string_view path) {
+  return ConfigError(std::string(path) +
+                     ": \"batch_norm\" finds no convolution with a bias and without a "
+                     "BatchNormalization behind it. Leave it out: the network trains as it is");
+}
+
+ConfigError norms_need_onnx(std::string_view what) {
+  return ConfigError(std::string(what) +
+                     ": \"batch_norm\" is for ONNX files that `parsimony train`, `finetune` or "
+                     "`sweep` trains, where export has folded BatchNorm away. Leave it out");
+}
+
+ConfigError norms_keep_no_record(std::string_view what) {
+  return ConfigError("\"batch_norm\" does not go with " + std::string(what) +
+                     ": what is remembered of a parameter would not follow a cut");
+}
+
+ModelError no_tensor(std::string_view path) {
+  return ModelError(std::string(path) + ": \"forward\" does not return a tensor first");
+}
+
+ModelError other_values(std::string_view name, std::string_view why) {
+  return ModelError("tensor " + in_quotes(name) + ": " + std::string(why));
+}
+
+ConfigError no_scale() {
+  return ConfigError(
+      "penalty: slimming: no BatchNorm scales channels that may go; use \"group\" instead");
+}
+
+UnsupportedError schedule_needs_run(std::string_view schedule) {
+  return UnsupportedError("schedule \"" + std::string(schedule) +
+                          "\" changes weights between the cuts or tries cuts on data; `parsimony "
+                          "train` and training::Run do it, GradualPruner does not");
+}
+
+ModelError bad_checkpoint(std::string_view path, std::string_view why) {
+  return ModelError(std::string(path) + ": no checkpoint of this version: " + std::string(why));
+}
+
+ConfigError other_run(std::string_view path) {
+  return ConfigError(std::string(path) +
+                     ": the checkpoint is of another run: recipe, data or model differ. "
+                     "Remove it, or name another with --checkpoint");
+}
+
+ConfigError bad_loader_option(std::string_view option, std::string_view found,
+                              std::string_view wanted) {
+  return ConfigError("loader: " + std::string(option) + " is " + std::string(found) + ", wanted " +
+                     std::string(wanted));
+}
+
+UnsupportedError only_trained(std::string_view what) {
+  return UnsupportedError("a network under recovery can be trained, not " + std::string(what));
+}
+
+UnsupportedError recovery_inputs(size_t inputs) {
+  return UnsupportedError("--recover: the network has " + std::to_string(inputs) +
+                          " inputs, and labelled samples feed one; prune without --recover");
+}
+
+UnsupportedError calibration_inputs(size_t inputs) {
+  return UnsupportedError("calibration: the network has " + std::to_string(inputs) +
+                          " inputs, and labelled samples feed one; use a criterion that needs no "
+                          "data");
+}
+
+ModelError calibration_dims(const Shape& found, const Shape& wanted) {
+  return ModelError("calibration: the samples are of shape " + to_string(found) +
+                    ", the network takes " + to_string(wanted));
+}
+
+ConfigError no_calibration_data(int64_t batch) {
+  return ConfigError(
+      "calibration: there are fewer samples than the network takes at once, which "
+      "is " +
+      std::to_string(batch) + "; give more with --samples");
+}
+
+ModelError no_classes(const Shape& found, int64_t samples) {
+  return ModelError("calibration: criteria by gradient need answers of shape [" +
+                    std::to_string(samples) + ", classes], found " + to_string(found) +
+                    "; use a criterion by weights or activations");
+}
+
+UnsupportedError needs_single_samples(int64_t batch) {
+  return UnsupportedError(
+      "calibration: criteria fisher and obd look at one sample at a time, and "
+      "the network takes " +
+      std::to_string(batch) +
+      " at once; use taylor, or export it with an open "
+      "batch dimension");
+}
+
+ModelError label_beyond(int64_t label, int64_t classes) {
+  return ModelError("calibration: the data have label " + std::to_string(label) +
+                    ", the network answers with " + std::to_string(classes) + " classes");
+}
+
+}  // namespace parsimony::training::errors

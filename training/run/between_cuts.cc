@@ -1,0 +1,128 @@
+#include "parsimony/training/run/between_cuts.h"
+
+#include <torch/serialize/archive.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "parsimony/training/errors.h"
+
+namespace parsimony::training {
+namespace {
+
+bool has_scale(const std::vector<ParameterGroup>& groups) {
+  return std::ranges::any_of(groups, [](const ParameterGroup& group) {
+    return std::ranges::any_of(group.slices, &ParameterSlices::scale);
+  });
+}
+
+void check_norms(const Recipe& recipe) {
+  if (!recipe.train.batch_norm || !recipe.prune) return;
+  if (recipe.prune->schedule == PruningSchedule::kLottery) {
+    throw errors::norms_keep_no_record("\"schedule\": \"lottery\"");
+  }
+  if (asks_for(recipe.prune->config, "movement")) {
+    throw errors::norms_keep_no_record("\"criterion\": \"movement\"");
+  }
+}
+
+/// Under `key`: the names and the tensors.
+void write_tensors(torch::serialize::OutputArchive& archive, const std::string& key,
+                   const NamedTensors& tensors) {
+  c10::List<std::string> names;
+  c10::List<at::Tensor> values;
+  for (const auto& [name, tensor] : tensors) {
+    names.push_back(name);
+    values.push_back(tensor.cpu());
+  }
+  archive.write(key + "_names", c10::IValue(names));
+  archive.write(key + "_values", c10::IValue(values));
+}
+
+NamedTensors read_tensors(torch::serialize::InputArchive& archive, const std::string& key) {
+  c10::IValue names;
+  c10::IValue values;
+  archive.read(key + "_names", names);
+  archive.read(key + "_values", values);
+  const std::vector<at::Tensor> list = values.toTensorVector();
+  NamedTensors tensors;
+  size_t next = 0;
+  for (const c10::IValue& name : names.toListRef()) tensors[name.toStringRef()] = list.at(next++);
+  return tensors;
+}
+
+}  // namespace
+
+BetweenCuts::BetweenCuts(const Recipe& recipe, Net& net) : recipe_(recipe), net_(net) {
+  check_norms(recipe);
+  if (rewinds_to(0)) rewind_.emplace(net);
+  if (recipe.prune && asks_for(recipe.prune->config, "movement")) movement_.emplace(net);
+}
+
+bool BetweenCuts::rewinds_to(int epoch) const {
+  return recipe_.prune && recipe_.prune->schedule == PruningSchedule::kLottery &&
+         recipe_.prune->rewind_epoch == epoch;
+}
+
+std::function<void()> BetweenCuts::begin_stage(const at::Tensor& example, bool before_last_cut) {
+  penalty_.reset();
+  if (!before_last_cut) return {};
+  const PruneSettings& prune = *recipe_.prune;
+  if (prune.penalty.any()) {
+    std::vector<ParameterGroup> groups =
+        net_.groups(example, prune.config.granularity.value_or(Granularity::kChannel));
+    if (prune.penalty.slimming > 0 && !has_scale(groups)) throw errors::no_scale();
+    penalty_.emplace(prune.penalty, std::move(groups));
+  }
+  return [this] {
+    if (movement_) movement_->see(net_);
+    if (penalty_) penalty_->add_gradients();
+  };
+}
+
+void BetweenCuts::begin_epoch() {
+  if (penalty_) penalty_->begin_epoch();
+}
+
+void BetweenCuts::end_warm_up_epoch(int epochs) {
+  if (rewinds_to(epochs)) rewind_.emplace(net_);
+}
+
+void BetweenCuts::follow(const Plan& plan) {
+  if (movement_) movement_->follow(plan);
+  if (!rewind_) return;
+  rewind_->follow(plan);
+  rewind_->restore(net_);
+}
+
+Measurement BetweenCuts::with_movement(Measurement by_data) const {
+  return [this, by_data = std::move(by_data)](const Graph& graph, const Facts& facts,
+                                              const Coupling& coupling, const Needs& needs) {
+    Needs of_data = needs;
+    const bool moves = of_data.channels.erase(Measure::kMovement) > 0;
+    Statistics statistics =
+        of_data.empty() ? Statistics() : by_data(graph, facts, coupling, of_data);
+    if (moves && movement_) {
+      Statistics of_training = movement_->statistics(graph, coupling);
+      statistics.groups = std::move(of_training.groups);
+      statistics.channels.merge(of_training.channels);
+    }
+    return statistics;
+  };
+}
+
+void BetweenCuts::save(torch::serialize::OutputArchive& archive) const {
+  write_tensors(archive, "rewind", rewind_ ? rewind_->values() : NamedTensors());
+  write_tensors(archive, "movement", movement_ ? movement_->sums() : NamedTensors());
+}
+
+void BetweenCuts::load(torch::serialize::InputArchive& archive) {
+  if (NamedTensors values = read_tensors(archive, "rewind"); !values.empty()) {
+    rewind_.emplace(std::move(values));
+  }
+  if (NamedTensors sums = read_tensors(archive, "movement"); !sums.empty()) {
+    movement_.emplace(std::move(sums));
+  }
+}
+
+}  // namespace parsimony::training
