@@ -73,14 +73,14 @@ Json to_json(const machine::Summary& time) {
   return {{"median", time.median}, {"low", time.low}, {"high", time.high}, {"runs", time.runs}};
 }
 
-std::string to_json(const std::vector<TrainBenchRow>& rows, const TrainBenchOrder& order,
+std::string to_json(const std::vector<TrainBenchRow>& rows, const TrainBenchRequest& request,
                     int threads) {
   Json json;
   json["parsimony_bench_training"] = 1;
-  json["command"] = order.command;
-  json["model"] = order.recipe.model;
-  json["data"] = order.recipe.data;
-  json["batch"] = order.recipe.train.batch;
+  json["command"] = request.command;
+  json["model"] = request.recipe.model;
+  json["data"] = request.recipe.data;
+  json["batch"] = request.recipe.train.batch;
   json["threads"] = threads;
   json["rows"] = Json::array();
   for (const TrainBenchRow& row : rows) {
@@ -114,30 +114,30 @@ void bench_training(const BenchTrainingOptions& options, const LatencyOptions& s
                     const Session& session) {
   if (!shared.models.empty()) throw errors::usage("bench", "--train takes no other models");
   check_outputs({{"--json", shared.json}}, {});
-  TrainBenchOrder order;
-  order.recipe.model = options.model;
-  order.recipe.data = options.data.empty() ? "shapes" : options.data;
+  TrainBenchRequest request;
+  request.recipe.model = options.model;
+  request.recipe.data = options.data.empty() ? "shapes" : options.data;
   if (!options.optimizer.empty()) {
-    order.recipe.train.optimizer = parse_optimizer(options.optimizer, "--optimizer");
+    request.recipe.train.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   }
   const auto batches = parse_batches(shared.batches);
   if (batches.size() > 1) throw errors::usage("bench", "--train takes one --batch");
-  if (batches[0]) order.recipe.train.batch = static_cast<int>(*batches[0]);
-  order.threads = parse_threads(shared.threads);
-  order.turns = shared.turns;
-  order.command = session.command_line;
+  if (batches[0]) request.recipe.train.batch = static_cast<int>(*batches[0]);
+  request.threads = parse_threads(shared.threads);
+  request.turns = shared.turns;
+  request.command = session.command_line;
   Progress progress({}, !session.quiet);
   progress.begin("measuring training steps");
-  const int threads = torch_component().choose_threads(order.threads);
-  const std::vector<TrainBenchRow> rows = torch_commands().bench_training(order);
+  const int threads = torch_component().choose_threads(request.threads);
+  const std::vector<TrainBenchRow> rows = torch_commands().bench_training(request);
   progress.finish();
   if (quickest(rows) == nullptr) {
     std::vector<std::string> reasons;
     for (const TrainBenchRow& row : rows) reasons.push_back(row.memory_format + ": " + row.refused);
     throw errors::nothing_runs(reasons);
   }
-  if (!shared.json.empty()) write_file(shared.json, to_json(rows, order, threads));
-  print(to_text(rows, order.recipe.train.batch) + counted(threads, "thread") + ".\n");
+  if (!shared.json.empty()) write_file(shared.json, to_json(rows, request, threads));
+  print(to_text(rows, request.recipe.train.batch) + counted(threads, "thread") + ".\n");
 }
 
 }  // namespace parsimony::cli

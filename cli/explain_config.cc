@@ -14,36 +14,6 @@ using State = LayerSetting::State;
 
 constexpr size_t kMostGroups = 4;
 
-const char* name_of(Scope scope) {
-  switch (scope) {
-    case Scope::kGlobal:
-      return "global";
-    case Scope::kIsomorphic:
-      return "isomorphic";
-    case Scope::kOutputs:
-      return "outputs";
-    case Scope::kLocal:
-      break;
-  }
-  return "local";
-}
-
-const char* name_of(Budget budget) {
-  switch (budget) {
-    case Budget::kParams:
-      return "params";
-    case Budget::kMacs:
-      return "macs";
-    case Budget::kLatency:
-      return "latency_ms";
-    case Budget::kWeights:
-      return "weights";
-    case Budget::kChannels:
-      break;
-  }
-  return "channels";
-}
-
 /// The keys that count, as the config list spells them; what is as by default is left out, but for
 /// the criterion and how much goes.
 Json setting_of(const Graph& graph, const Request& request) {

@@ -39,7 +39,7 @@ constexpr std::array<Launcher, 4> kLaunchers = {
 
 }  // namespace
 
-ShardOption parse_shard(const std::string& text) {
+Shard parse_shard(const std::string& text) {
   if (!text.empty()) {
     const size_t slash = text.find('/');
     const auto index = number(std::string_view(text).substr(0, slash));

@@ -3,15 +3,12 @@
 
 #include <string>
 
-namespace parsimony::cli {
+#include "parsimony/configs/recipe.h"
 
-struct ShardOption {
-  int index = 0;  ///< from 0
-  int count = 1;
-};
+namespace parsimony::cli {
 
 /// "2/8" is the second of eight. Without a text the environment is asked: a Slurm array or job, or
 /// what mpirun sets. @throws ConfigError
-ShardOption parse_shard(const std::string& text);
+Shard parse_shard(const std::string& text);
 
 }  // namespace parsimony::cli

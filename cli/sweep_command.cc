@@ -26,35 +26,33 @@ constexpr const char* kDemo = R"({
 })";
 
 struct SweepCommandOptions {
-  TrainingOptions training;
-  SweepOrder order;
+  RecipeOptions recipe;
+  SweepRequest request;
   std::string shard;
   int jobs = 1;
   bool demo = false;
 };
 
-/// Fills the order with what was asked for. @throws ConfigError, IoError
+/// Says all that was asked for. @throws ConfigError, IoError
 void complete(SweepCommandOptions& options, const Session& session) {
-  SweepOrder& order = options.order;
+  SweepRequest& request = options.request;
   if (options.demo) {
-    if (order.folder.empty()) order.folder = "parsimony-demo";
-    fill(order, options.training, session, parse_recipe(kDemo, "--demo"));
+    if (request.folder.empty()) request.folder = "parsimony-demo";
+    complete(request, options.recipe, session, parse_recipe(kDemo, "--demo"));
   } else {
-    fill(order, options.training, session);
+    complete(request, options.recipe, session);
   }
-  if (!order.recipe.sweep) {
+  if (!request.recipe.sweep) {
     throw errors::usage("sweep", "--config FILE with a \"sweep\" is missing");
   }
-  if (order.folder.empty()) throw errors::usage("sweep", "--out DIR is missing");
-  if (std::filesystem::exists(order.folder) && !std::filesystem::is_directory(order.folder)) {
-    throw parsimony::errors::cannot_write(order.folder, ENOTDIR);
+  if (request.folder.empty()) throw errors::usage("sweep", "--out DIR is missing");
+  if (std::filesystem::exists(request.folder) && !std::filesystem::is_directory(request.folder)) {
+    throw parsimony::errors::cannot_write(request.folder, ENOTDIR);
   }
-  const ShardOption shard = parse_shard(options.shard);
-  order.shard = shard.index;
-  order.shards = shard.count;
-  if (options.jobs > 1 && !order.threads) {
+  request.shard = parse_shard(options.shard);
+  if (options.jobs > 1 && !request.threads) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    order.threads = std::max(1, cores / options.jobs);
+    request.threads = std::max(1, cores / options.jobs);
   }
 }
 
@@ -62,30 +60,31 @@ void complete(SweepCommandOptions& options, const Session& session) {
 int train(SweepCommandOptions& options, const Session& session) {
   std::optional<Workers> others;
   if (options.jobs > 1) {
-    // Not before the order has proven sound: or each would complain.
-    options.order.prepared = [&] { others.emplace(options.jobs - 1, session.words); };
+    // Not before the request has proven sound: or each would complain.
+    options.request.prepared = [&] { others.emplace(options.jobs - 1, session.words); };
   }
-  const int missing = torch_commands().sweep(options.order);
+  const int missing = torch_commands().sweep(options.request);
   if (!others || missing == 0) return missing;
   others->wait();
-  options.order.prepared = nullptr;
-  return torch_commands().sweep(options.order);  // what a dead worker left
+  options.request.prepared = nullptr;
+  return torch_commands().sweep(options.request);  // what a dead worker left
 }
 
 void run(SweepCommandOptions& options, const Session& session) {
   const bool worker = is_worker();
   complete(options, session);
   if (worker) {
-    torch_commands().sweep(options.order);
+    torch_commands().sweep(options.request);
     return;
   }
-  const SweepOrder& order = options.order;
-  if (order.shards > 1 && order.say) {
-    order.say("part " + std::to_string(order.shard + 1) + " of " + std::to_string(order.shards));
+  const SweepRequest& request = options.request;
+  if (request.shard.count > 1 && request.say) {
+    request.say("part " + std::to_string(request.shard.index + 1) + " of " +
+                std::to_string(request.shard.count));
   }
   const int missing = train(options, session);
-  if (missing > 0 || order.shards > 1) {
-    std::string text = "This part is done. When all are: parsimony report " + order.folder + "\n";
+  if (missing > 0 || request.shard.count > 1) {
+    std::string text = "This part is done. When all are: parsimony report " + request.folder + "\n";
     if (missing > 0) {
       text = "Another process is still at work on " + std::to_string(missing) +
              (missing == 1 ? " point" : " points") + ".\n" + text;
@@ -93,7 +92,7 @@ void run(SweepCommandOptions& options, const Session& session) {
     if (!session.quiet) print(text);
     return;
   }
-  const std::string text = write_report({order.folder}, order.folder, "");
+  const std::string text = write_report({request.folder}, request.folder, "");
   if (!session.quiet) print(text);
 }
 
@@ -104,8 +103,8 @@ void add_sweep(CLI::App& app, Session& session) {
   CLI::App* command = add_command(
       app, "sweep", "Prunes and trains at many sparsities; writes a report. Goes on if interrupted",
       "parsimony sweep --config configs/cifar10_cnn_sweep.json --data cifar10:DIR --out runs/c");
-  add_model_option(*command, options->training);
-  command->add_option("--out", options->order.folder, "Folder of the ledger and the report")
+  add_model_option(*command, "--model", options->recipe)->type_name("NAME");
+  command->add_option("--out", options->request.folder, "Folder of the ledger and the report")
       ->type_name("DIR");
   command->add_flag("--demo", options->demo, "Two minutes on drawn shapes; needs no file");
   command->add_option("--jobs", options->jobs, "Points side by side")
@@ -115,7 +114,7 @@ void add_sweep(CLI::App& app, Session& session) {
       ->add_option("--shard", options->shard,
                    "Only the i-th of n parts (default: as Slurm or mpirun say)")
       ->type_name("I/N");
-  add_options(*command, options->training);
+  add_options(*command, options->request, options->recipe);
   command->callback(
       [options, &session] { session.run = [options, &session] { run(*options, session); }; });
 }

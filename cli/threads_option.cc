@@ -10,13 +10,18 @@ namespace {
 // More only cost time, whatever the machine.
 constexpr int kMostThreads = 256;
 
+constexpr const char* kMeaning =
+    "Threads that run the network: a number, or auto (the default), which measures";
+
 }  // namespace
 
 void add_threads_option(CLI::App& command, std::string& text) {
-  command
-      .add_option("--threads", text,
-                  "Threads that run the network: a number, or auto (the default), which measures")
-      ->type_name("N");
+  command.add_option("--threads", text, kMeaning)->type_name("N");
+}
+
+void add_threads_option(CLI::App& command, std::optional<int>& threads) {
+  const auto parse = [&threads](const std::string& text) { threads = parse_threads(text); };
+  command.add_option_function<std::string>("--threads", parse, kMeaning)->type_name("N");
 }
 
 std::optional<int> parse_threads(const std::string& text) {

@@ -9,6 +9,7 @@ namespace parsimony::cli {
 
 /// Adds --threads; `text` is what was given.
 void add_threads_option(CLI::App& command, std::string& text);
+void add_threads_option(CLI::App& command, std::optional<int>& threads);
 
 /// Nothing for "auto", which is the default. @throws ConfigError
 std::optional<int> parse_threads(const std::string& text);

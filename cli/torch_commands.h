@@ -5,7 +5,7 @@
 
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/export_order.h"
-#include "parsimony/cli/training_order.h"
+#include "parsimony/cli/training_request.h"
 #include "parsimony/engines/machine/report.h"
 
 namespace parsimony::cli {
@@ -18,13 +18,13 @@ class TorchCommands {
 
   /// Trains a network as the recipe says. @returns what came of it
   /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError
-  virtual LedgerPoint train(const TrainOrder& order) = 0;
+  virtual LedgerPoint train(const TrainRequest& request) = 0;
 
   /// Trains the points that the folder's ledger lacks. @returns how many others are at work on
-  virtual int sweep(const SweepOrder& order) = 0;
+  virtual int sweep(const SweepRequest& request) = 0;
 
   /// Times training steps in every memory format and precision that the device has.
-  virtual std::vector<TrainBenchRow> bench_training(const TrainBenchOrder& order) = 0;
+  virtual std::vector<TrainBenchRow> bench_training(const TrainBenchRequest& request) = 0;
 
   /// Writes TorchScript as ONNX and proves it; see torch_io/export.
   /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError

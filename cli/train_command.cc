@@ -14,8 +14,8 @@ namespace parsimony::cli {
 namespace {
 
 struct TrainCommandOptions {
-  TrainingOptions training;
-  TrainOrder order;
+  RecipeOptions recipe;
+  TrainRequest request;
   std::string report;
 };
 
@@ -23,13 +23,13 @@ void add_files(CLI::App& command, TrainCommandOptions& options) {
   command.add_option("--report", options.report, "Write what came of it, as JSON")
       ->type_name("FILE");
   command
-      .add_option("--checkpoint", options.order.checkpoint,
+      .add_option("--checkpoint", options.request.checkpoint,
                   "Write the state after every epoch, and go on from it if it is there")
       ->type_name("FILE");
-  command.add_option("--profile", options.order.profile, "Write a trace for chrome://tracing")
+  command.add_option("--profile", options.request.profile, "Write a trace for chrome://tracing")
       ->type_name("FILE");
   command
-      .add_option("--teacher", options.order.teacher, "Model file to distil from: see --distill")
+      .add_option("--teacher", options.request.teacher, "Model file to distil from: see --distill")
       ->type_name("MODEL");
 }
 
@@ -59,22 +59,22 @@ std::string summary(const LedgerPoint& point) {
 }
 
 void run(TrainCommandOptions& options, const Session& session) {
-  TrainOrder& order = options.order;
-  fill(order, options.training, session);
-  if (order.recipe.sweep) order.recipe.sweep.reset();  // one point of it: as the entries say
-  if (order.recipe.train.distill > 0 && order.teacher.empty() && !order.recipe.prune) {
+  TrainRequest& request = options.request;
+  complete(request, options.recipe, session);
+  if (request.recipe.sweep) request.recipe.sweep.reset();  // one point of it: as the entries say
+  if (request.recipe.train.distill > 0 && request.teacher.empty() && !request.recipe.prune) {
     throw errors::usage("train", "--distill needs a --teacher, or a recipe that prunes");
   }
-  if (!order.plan.empty() && !order.recipe.prune) {
+  if (!request.plan.empty() && !request.recipe.prune) {
     throw errors::usage("train", "--plan: the recipe has no \"prune\"");
   }
-  check_outputs({{"-o", order.out},
-                 {"--plan", order.plan},
+  check_outputs({{"-o", request.out},
+                 {"--plan", request.plan},
                  {"--report", options.report},
-                 {"--checkpoint", order.checkpoint},
-                 {"--profile", order.profile}},
-                {{"--model", order.recipe.model}, {"--teacher", order.teacher}});
-  const LedgerPoint point = torch_commands().train(order);
+                 {"--checkpoint", request.checkpoint},
+                 {"--profile", request.profile}},
+                {{"--model", request.recipe.model}, {"--teacher", request.teacher}});
+  const LedgerPoint point = torch_commands().train(request);
   if (!options.report.empty()) write_file(options.report, to_json_line(point) + "\n");
   if (!session.quiet) print(summary(point));
 }
@@ -86,11 +86,11 @@ void add_train(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, "train", "Trains a network, and prunes it on the way if the recipe says so",
                   "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt");
-  add_model_option(*command, options->training);
-  command->add_option("-o,--output", options->order.out, "The trained network")->type_name("OUT");
-  command->add_option("--plan", options->order.plan, "Write the plan of the last cut")
+  add_model_option(*command, "--model", options->recipe)->type_name("NAME");
+  command->add_option("-o,--output", options->request.out, "The trained network")->type_name("OUT");
+  command->add_option("--plan", options->request.plan, "Write the plan of the last cut")
       ->type_name("FILE");
-  add_options(*command, options->training);
+  add_options(*command, options->request, options->recipe);
   add_files(*command, *options);
   command->callback(
       [options, &session] { session.run = [options, &session] { run(*options, session); }; });
@@ -101,13 +101,11 @@ void add_finetune(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, "finetune", "Trains an ONNX or TorchScript model further",
                   "parsimony finetune small.onnx -o tuned.onnx --data cifar10:DIR --epochs 3");
-  command->add_option("model", options->training.model, "The model: ONNX or TorchScript")
-      ->required()
-      ->type_name("IN");
-  command->add_option("-o,--output", options->order.out, "The trained model")
+  add_model_option(*command, "model", options->recipe)->required()->type_name("IN");
+  command->add_option("-o,--output", options->request.out, "The trained model")
       ->required()
       ->type_name("OUT");
-  add_options(*command, options->training);
+  add_options(*command, options->request, options->recipe);
   add_files(*command, *options);
   command->callback(
       [options, &session] { session.run = [options, &session] { run(*options, session); }; });

@@ -1,5 +1,6 @@
 #include "parsimony/cli/training_options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <type_traits>
@@ -9,150 +10,122 @@
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/validators.h"
+#include "parsimony/configs/fields.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
 namespace {
 
-/// An option that replaces a number of the recipe.
-template <typename Number>
-CLI::Option* add_number(CLI::App& command, TrainingOptions& options, const char* name,
-                        Number TrainSettings::*member, const char* what) {
-  return command
-      .add_option_function<Number>(
-          name,
-          [&options, member](const Number& value) {
-            options.changes.push_back([=](Recipe& recipe) { recipe.train.*member = value; });
-          },
-          what)
-      ->type_name("N");
+/// "--weight-decay" of "weight_decay".
+std::string option_of(std::string_view key) {
+  std::string name = "--" + std::string(key);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
 }
 
-/// An option that replaces one of the recipe's words.
-template <typename Parse>
-void add_word(
-    CLI::App& command, TrainingOptions& options, const char* name, Parse parse,
-    std::invoke_result_t<Parse, std::string_view, std::string_view> TrainSettings::*member,
-    const char* what) {
-  command
-      .add_option_function<std::string>(
-          name,
-          [&options, member, parse, place = std::string(name)](const std::string& text) {
-            const auto value = parse(text, place);
-            options.changes.push_back([=](Recipe& recipe) { recipe.train.*member = value; });
-          },
-          what)
-      ->type_name("WORD");
+/// The beginning of what the schema says.
+std::string in_short(std::string_view meaning) {
+  return std::string(meaning.substr(0, std::min(meaning.find("; "), meaning.find('.'))));
 }
+
+template <typename Value>
+CLI::Option* add_change(CLI::App& command, RecipeOptions& options, const std::string& name,
+                        const std::string& meaning, void (*change)(Recipe&, const Value&)) {
+  const auto add = [&options, change](const Value& value) {
+    options.changes.push_back([=](Recipe& recipe) { change(recipe, value); });
+  };
+  return command.add_option_function<Value>(name, add, meaning);
+}
+
+/// An option that replaces a member of the recipe's `train`.
+class FieldOption {
+ public:
+  FieldOption(CLI::App& command, RecipeOptions& options, const Field<TrainSettings>& field)
+      : command_(command), options_(options), field_(field), name_(option_of(field.key)) {}
+
+  void operator()(const WordMember<TrainSettings>& member) const {
+    const auto add = [&options = options_, member, name = name_](const std::string& text) {
+      const size_t word = word_in(member.words, text, name);
+      options.changes.push_back([=](Recipe& recipe) { member.set(recipe.train, word); });
+    };
+    std::string meaning = in_short(field_.meaning) + ": ";
+    for (const std::string_view word : member.words) meaning.append(word).append(", ");
+    command_.add_option_function<std::string>(name_, add, meaning.substr(0, meaning.size() - 2))
+        ->type_name("WORD");
+  }
+
+  template <typename Value>
+  void operator()(Value TrainSettings::*member) const {
+    const auto add = [&options = options_, member, sweeps = field_.key == "seed"](const Value& to) {
+      options.changes.push_back([=](Recipe& recipe) {
+        recipe.train.*member = to;
+        if (sweeps && recipe.sweep) recipe.sweep->seed = {recipe.train.seed};
+      });
+    };
+    constexpr bool kIsFlag = std::is_same_v<Value, bool>;
+    const std::string meaning = in_short(field_.meaning) + (kIsFlag ? ": 0 or 1" : "");
+    CLI::Option* option = command_.add_option_function<Value>(name_, add, meaning)->type_name("N");
+    Interval interval = field_.interval;
+    if (!std::is_same_v<Value, double>) interval.highest = std::numeric_limits<int>::max();
+    if (!kIsFlag) option->check(within(interval));
+  }
+
+ private:
+  CLI::App& command_;
+  RecipeOptions& options_;
+  const Field<TrainSettings>& field_;
+  std::string name_;
+};
 
 }  // namespace
 
-void add_model_option(CLI::App& command, TrainingOptions& options) {
-  command
-      .add_option("--model", options.model,
-                  "cnn, resnet18, resnet20, resnet56, mobilenet_v2, vgg16_bn, vit_tiny, or a file")
-      ->type_name("NAME");
+CLI::Option* add_model_option(CLI::App& command, const std::string& name, RecipeOptions& options) {
+  return add_change<std::string>(
+      command, options, name,
+      "cnn, resnet18, resnet20, resnet56, mobilenet_v2, vgg16_bn, vit_tiny, or a file",
+      [](Recipe& recipe, const std::string& model) { recipe.model = model; });
 }
 
-void add_options(CLI::App& command, TrainingOptions& options) {
+void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& options) {
   command.add_option("--config", options.config, "The recipe; the options below go before it")
       ->type_name("FILE");
-  command
-      .add_option("--data", options.data,
-                  "cifar10:DIR, cifar100:DIR, mnist:DIR, folder:DIR, npy:X,Y, or shapes")
+  add_change<std::string>(command, options, "--data",
+                          "cifar10:DIR, cifar100:DIR, mnist:DIR, folder:DIR, npy:X,Y, or shapes",
+                          [](Recipe& recipe, const std::string& data) { recipe.data = data; })
       ->type_name("SPEC");
-  const auto positive = CLI::Range(1, std::numeric_limits<int>::max());
-  const auto share = CLI::Range(0.0, 1.0);
-  add_number(command, options, "--epochs", &TrainSettings::epochs, "Epochs after the last cut")
-      ->check(not_below_zero());
-  add_number(command, options, "--batch", &TrainSettings::batch, "Samples per step")
-      ->check(positive);
-  add_word(command, options, "--optimizer", parse_optimizer, &TrainSettings::optimizer,
-           "sgd, adam, adamw or muon");
-  add_number(command, options, "--lr", &TrainSettings::lr, "Learning rate, the highest")
-      ->check(above_zero());
-  add_number(command, options, "--momentum", &TrainSettings::momentum, "Of sgd and muon")
-      ->check(share);
-  add_number(command, options, "--weight-decay", &TrainSettings::weight_decay, "Weight decay")
-      ->check(not_below_zero());
-  add_word(command, options, "--schedule", parse_rate_schedule, &TrainSettings::schedule,
-           "constant, cosine, step or one_cycle");
-  add_number(command, options, "--label-smoothing", &TrainSettings::label_smoothing,
-             "Share of the loss that all classes get")
-      ->check(share);
-  add_number(command, options, "--flip", &TrainSettings::flip, "Mirror every other image: 0 or 1");
-  add_number(command, options, "--crop", &TrainSettings::crop, "Pixels that images are moved by")
-      ->check(not_below_zero());
-  add_number(command, options, "--cutout", &TrainSettings::cutout, "Side of a blanked square")
-      ->check(not_below_zero());
-  add_number(command, options, "--normalise", &TrainSettings::normalise,
-             "Inputs of mean 0 and deviation 1: 0 or 1");
-  add_number(command, options, "--early-stop", &TrainSettings::early_stop,
-             "Stop after so many epochs without a better accuracy")
-      ->check(not_below_zero());
-  add_number(command, options, "--batch-norm", &TrainSettings::batch_norm,
-             "Normalise behind convolutions while training: 0 or 1");
-  add_number(command, options, "--distill", &TrainSettings::distill,
-             "Weight of a teacher's answers in the loss")
-      ->check(share);
-  add_number(command, options, "--temperature", &TrainSettings::temperature,
-             "Of the teacher's answers")
-      ->check(above_zero());
-  command
-      .add_option_function<uint64_t>(
-          "--seed",
-          [&options](const uint64_t& seed) {
-            options.changes.push_back([seed](Recipe& recipe) {
-              recipe.train.seed = seed;
-              if (recipe.sweep) recipe.sweep->seed = {seed};
-            });
-          },
-          "Of weights and order")
-      ->type_name("N")
-      ->check(CLI::Range(0, std::numeric_limits<int>::max()));
-  add_word(command, options, "--precision", parse_precision, &TrainSettings::precision,
-           "fp32, bf16, or fp16 on CUDA");
-  add_word(command, options, "--memory-format", parse_memory_format, &TrainSettings::memory_format,
-           "contiguous, channels_last, or auto: measured");
-  command.add_option("--device", options.device, "auto, cpu or cuda:N")->type_name("DEVICE");
-  add_threads_option(command, options.threads);
-  command.add_flag("--deterministic", options.deterministic,
+  for (const Field<TrainSettings>& field : train_fields()) {
+    std::visit(FieldOption(command, options, field), field.member);
+  }
+  command.add_option("--device", request.device, "auto, cpu or cuda:N")->type_name("DEVICE");
+  add_threads_option(command, request.threads);
+  command.add_flag("--deterministic", request.deterministic,
                    "Only operators that always give the same bits");
-  command.add_flag("!--no-verify", options.verify, "Do not prove the cuts");
-  command.add_option("--train-samples", options.train_samples, "No more than the first N")
-      ->type_name("N")
-      ->check(positive);
-  command.add_option("--test-samples", options.test_samples, "No more than the first N")
-      ->type_name("N")
-      ->check(positive);
-  command.add_option("--image-size", options.image_size, "Side that a folder's images are given")
-      ->type_name("N")
-      ->check(positive);
+  command.add_flag("!--no-verify", request.verify, "Do not prove the cuts");
+  const auto add_size = [&](const char* name, std::optional<int64_t>& size, const char* meaning) {
+    command.add_option(name, size, meaning)
+        ->type_name("N")
+        ->check(CLI::Range(1, std::numeric_limits<int>::max()));
+  };
+  add_size("--train-samples", request.train_samples, "No more than the first N");
+  add_size("--test-samples", request.test_samples, "No more than the first N");
+  add_size("--image-size", request.image_size, "Side that a folder's images are given");
 }
 
-void fill(TrainingOrder& order, const TrainingOptions& options, const Session& session) {
-  fill(order, options, session, options.config.empty() ? Recipe() : read_recipe(options.config));
+void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session) {
+  complete(request, options, session,
+           options.config.empty() ? Recipe() : read_recipe(options.config));
 }
 
-void fill(TrainingOrder& order, const TrainingOptions& options, const Session& session,
-          Recipe recipe) {
-  order.recipe = std::move(recipe);
-  if (!options.model.empty()) order.recipe.model = options.model;
-  if (!options.data.empty()) order.recipe.data = options.data;
-  for (const auto& change : options.changes) change(order.recipe);
-  check_settings(order.recipe.train, "command line");
-  if (order.recipe.model.empty()) throw errors::nothing_named("--model");
-  if (order.recipe.data.empty()) throw errors::nothing_named("--data");
-  order.device = options.device;
-  order.threads = parse_threads(options.threads);
-  order.deterministic = options.deterministic;
-  order.verify = options.verify;
-  order.train_samples = options.train_samples;
-  order.test_samples = options.test_samples;
-  order.image_size = options.image_size;
-  order.command = session.command_line;
+void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session,
+              Recipe recipe) {
+  for (const auto& change : options.changes) change(recipe);
+  check_settings(recipe.train, "command line");
+  if (recipe.model.empty()) throw errors::nothing_named("--model");
+  if (recipe.data.empty()) throw errors::nothing_named("--data");
+  request.recipe = std::move(recipe);
+  request.command = session.command_line;
   if (session.quiet) return;
-  order.say = [](const std::string& line) {
+  request.say = [](const std::string& line) {
     std::fprintf(stderr, "%s\n", printable(line).c_str());
   };
 }

@@ -2,40 +2,33 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/training_order.h"
+#include "parsimony/cli/training_request.h"
 
 namespace parsimony::cli {
 
-struct TrainingOptions {
+/// What the recipe is to become, until it is read.
+struct RecipeOptions {
   std::string config;
-  std::string model;
-  std::string data;
-  std::string device = "auto";
-  std::string threads;
-  bool deterministic = false;
-  bool verify = true;
-  std::optional<int64_t> train_samples, test_samples, image_size;
   /// What was given beside the recipe, to be written over it.
   std::vector<std::function<void(Recipe&)>> changes;
 };
 
 /// All but the model, which `finetune` takes as an argument.
-void add_options(CLI::App& command, TrainingOptions& options);
-void add_model_option(CLI::App& command, TrainingOptions& options);
+void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& options);
+/// `name` is that of the option, or of the argument.
+CLI::Option* add_model_option(CLI::App& command, const std::string& name, RecipeOptions& options);
 
-/// Fills what all orders have. @throws ConfigError, also if model or data are named nowhere;
-/// IoError
-void fill(TrainingOrder& order, const TrainingOptions& options, const Session& session);
+/// What the recipe says, with the changes. @throws ConfigError, also if model or data are named
+/// nowhere; IoError
+void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session);
 
-/// As `fill`, with a recipe that is at hand.
-void fill(TrainingOrder& order, const TrainingOptions& options, const Session& session,
-          Recipe recipe);
+/// The same, with a recipe that is at hand.
+void complete(TrainingRequest& request, const RecipeOptions& options, const Session& session,
+              Recipe recipe);
 
 }  // namespace parsimony::cli

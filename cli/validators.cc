@@ -1,9 +1,11 @@
 #include "parsimony/cli/validators.h"
 
+#include <functional>
+
 namespace parsimony::cli {
 namespace {
 
-CLI::Validator number_that(bool (*holds)(double), const std::string& wanted) {
+CLI::Validator number_that(const std::function<bool(double)>& holds, const std::string& wanted) {
   return {[=](const std::string& text) {
             double value = 0;
             const bool fits = CLI::detail::lexical_cast(text, value) && holds(value);
@@ -20,6 +22,10 @@ CLI::Validator above_zero() {
 
 CLI::Validator not_below_zero() {
   return number_that([](double x) { return x >= 0; }, "not below 0");
+}
+
+CLI::Validator within(const Interval& interval) {
+  return number_that([=](double x) { return interval.contains(x); }, "in " + interval.text());
 }
 
 }  // namespace parsimony::cli

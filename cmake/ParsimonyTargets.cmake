@@ -234,7 +234,9 @@ function(parsimony_fuzzers folder)
 
   # What they start from is made of the tests' text fixtures.
   add_executable(make_seeds "${PROJECT_SOURCE_DIR}/${folder}/tools/make_seeds.cc"
-    "${PROJECT_SOURCE_DIR}/tests/support/fixture.cc")
+    "${PROJECT_SOURCE_DIR}/tests/properties/workbench.cc"
+    "${PROJECT_SOURCE_DIR}/tests/support/fixture.cc"
+    "${PROJECT_SOURCE_DIR}/tests/support/temporary_folder.cc")
   target_include_directories(make_seeds PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(make_seeds PRIVATE PARSIMONY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   list(TRANSFORM rooms PREPEND parsimony::)

@@ -10,8 +10,6 @@ namespace parsimony {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr WordTable<Budget, 5> kBudgets = {{{"channels", Budget::kChannels},
                                             {"params", Budget::kParams},
                                             {"macs", Budget::kMacs},
@@ -63,25 +61,23 @@ void parse_amount(std::string_view text, std::string_view place, GivenRequest& g
 
 }  // namespace
 
-void read_budget(const Json& value, std::string_view place, GivenRequest& given) {
+std::string_view name_of(Budget budget) { return word_of(budget, kBudgets); }
+
+void read_budget(const JsonReader& value, GivenRequest& given) {
   if (!value.is_object()) {
-    if (!value.is_string()) {
-      throw errors::wrong_type(place, type_name(value), "string, or object with one amount");
-    }
-    given.request.budget = parse_word(value.get<std::string>(), place, kBudgets);
+    if (!value.is_text()) value.wanted("a string, or an object with one amount");
+    given.request.budget = parse_word(value.text(), value.place(), kBudgets);
     return;
   }
   if (value.size() != 1) {
-    throw errors::contradiction(place, "found " + std::to_string(value.size()) +
-                                           " amounts, wanted one: a network is fitted to one");
+    value.fail("found " + std::to_string(value.size()) +
+               " amounts, wanted one: a network is fitted to one");
   }
-  const std::string& key = value.begin().key();
-  const Json& amount = value.begin().value();
-  given.request.budget = parse_word(key, place, kAmounts);
-  const std::string at = std::string(place) + '.' + key;
-  if (amount.is_string()) return parse_amount(amount.get<std::string>(), at, given);
-  if (!amount.is_number()) throw errors::wrong_type(at, type_name(amount), kWanted);
-  set_amount(amount.get<double>(), at, amount.dump(), given);
+  const JsonReader amount = *value.members().begin();
+  given.request.budget = parse_word(amount.own_key(), value.place(), kAmounts);
+  if (amount.is_text()) return parse_amount(amount.text(), amount.place(), given);
+  if (!amount.is_number()) amount.wanted(kWanted);
+  given.request.amount = amount.number(kPositive);
 }
 
 void parse_budget(std::string_view text, std::string_view place, GivenRequest& given) {

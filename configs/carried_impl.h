@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/base/json_reader.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/configs/json_impl.h"
 
 namespace parsimony {
 
 /// {"schedule": "agp", "warmup_epochs": 1, "steps": 5, "epochs_between": 1}, or the word alone.
-ScheduleSetting read_schedule(const nlohmann::json& value, const std::string& place);
+ScheduleSetting read_schedule(const JsonReader& value);
 
 /// {"data": "cifar10:DIR", "samples": 512}
-CalibrationSetting read_calibration(const nlohmann::json& value, const std::string& place);
+CalibrationSetting read_calibration(const JsonReader& value);
 
 /// "bn", or ["bias", "least-squares"].
-std::vector<std::string> read_recover(const nlohmann::json& value, const std::string& place);
+std::vector<std::string> read_recover(const JsonReader& value);
 
 }  // namespace parsimony

@@ -14,19 +14,11 @@ namespace parsimony {
 
 namespace {
 
-using Json = nlohmann::json;
-
-void check_keys(const Json& object, std::string_view base, const std::vector<std::string>& known) {
-  for (const auto& [key, value] : object.items()) {
-    if (!std::binary_search(known.begin(), known.end(), key)) {
-      throw errors::unknown_key(base, key, known);
-    }
-  }
-}
-
-void read_selectors(const Json& object, ConfigEntry& entry) {
+void read_selectors(const JsonReader& object, ConfigEntry& entry) {
   const auto read = [&](std::string_view key, std::vector<std::string>& list) {
-    if (object.contains(key)) list = read_strings(object.at(key), place_of(entry.place, key));
+    const auto value = object.find(key);
+    if (!value) return;
+    for (const JsonReader item : list_of(*value, "strings")) list.push_back(item.text());
   };
   read("op_types", entry.op_types);
   read("op_names", entry.op_names);
@@ -38,43 +30,40 @@ void read_selectors(const Json& object, ConfigEntry& entry) {
 }
 
 /// An entry with "exclude": true takes nothing from its layers, so it says nothing else.
-void check_exclusion(const Json& object, const ConfigEntry& entry) {
+void check_exclusion(const JsonReader& object, const ConfigEntry& entry) {
   const auto refuse = [&](const std::string& key) {
-    if (!object.contains(key)) return;
-    throw errors::contradiction(entry.place,
-                                "\"exclude\": true and \"" + key + "\" contradict each other");
+    if (object.has(key)) {
+      object.fail("\"exclude\": true and \"" + key + "\" contradict each other");
+    }
   };
   for (const std::string& key : keys::of_target()) refuse(key);
   for (const char* key : {"target_names", "target_settings"}) refuse(key);
   if (entry.op_types.empty() && entry.op_names.empty() && entry.op_names_re.empty() &&
       entry.op_partial_names.empty()) {
-    throw errors::contradiction(entry.place,
-                                "\"exclude\": true without op_types, op_names, op_names_re or "
-                                "op_partial_names excludes all");
+    object.fail(
+        "\"exclude\": true without op_types, op_names, op_names_re or op_partial_names excludes "
+        "all");
   }
 }
 
-ConfigEntry read_entry(const Json& object, const GivenRequest& defaults, std::string place) {
+ConfigEntry read_entry(const JsonReader& object, const GivenRequest& defaults) {
   ConfigEntry entry;
-  entry.place = std::move(place);
-  if (!object.is_object()) throw errors::wrong_type(entry.place, type_name(object), "object");
-  check_keys(object, entry.place, keys::of_entry());
+  entry.place = object.place();
+  object.only(keys::of_entry());
   read_selectors(object, entry);
-  if (object.contains("exclude")) {
-    entry.exclude = read_bool(object.at("exclude"), place_of(entry.place, "exclude"));
-  }
+  if (const auto exclude = object.find("exclude")) entry.exclude = exclude->flag();
   if (entry.exclude) {
     check_exclusion(object, entry);
     return entry;
   }
   GivenRequest given = defaults;
-  read_request(object, entry.place, given);
-  read_targets(object, entry.place, given);
+  read_request(object, given);
+  read_targets(object, given);
   complete_request(given, entry.place);
   if (!given.says_how_much()) {
-    throw errors::contradiction(entry.place,
-                                "no \"sparse_ratio\"; give one, or \"sparse_threshold\", an amount "
-                                "in \"budget\", or \"exclude\": true");
+    object.fail(
+        "no \"sparse_ratio\"; give one, or \"sparse_threshold\", an amount in \"budget\", or "
+        "\"exclude\": true");
   }
   entry.request = std::move(given.request);
   entry.aligned_with = std::move(given.aligned_with);
@@ -109,62 +98,50 @@ void check_sharing(const std::vector<ConfigEntry>& entries) {
   }
 }
 
-std::vector<ConfigEntry> read_entries(const Json& list, const GivenRequest& defaults,
-                                      std::string_view file) {
-  const std::string place = std::string(file) + ": config_list";
-  if (!list.is_array()) throw errors::wrong_type(place, type_name(list), "array of objects");
-  if (list.empty())
-    throw errors::contradiction(place, "the list is empty; nothing would be pruned");
+std::vector<ConfigEntry> read_entries(const JsonReader& list, const GivenRequest& defaults) {
+  if (!list.is_list()) list.wanted("a list of objects");
+  if (list.size() == 0) list.fail("the list is empty; nothing would be pruned");
   std::vector<ConfigEntry> entries;
-  for (const Json& item : list) {
-    const std::string index = std::to_string(entries.size());
-    entries.push_back(read_entry(item, defaults, place + '[' + index + ']'));
-  }
+  for (const JsonReader item : list.list()) entries.push_back(read_entry(item, defaults));
   check_sharing(entries);
   return entries;
 }
 
 /// Words about the coupling hold for the whole network; others are defaults of the entries.
-bool is_of_network(const Json& granularity) {
-  return granularity == "channel" || granularity == "head" || granularity == "head_dim" ||
-         granularity == "group";
+std::optional<Granularity> network_granularity(const JsonReader& document) {
+  const auto value = document.find("granularity");
+  if (!value || !value->is_text()) return {};
+  const std::string word = value->text();
+  if (word != "channel" && word != "head" && word != "head_dim" && word != "group") return {};
+  return parse_granularity(word, value->place());
 }
 
 }  // namespace
 
-ConfigList parse_config(std::string_view json, std::string_view file_name) {
-  Json document = parse_json(json, file_name);
+ConfigList config_of(const JsonReader& document, bool in_recipe) {
   ConfigList config;
-  if (document.is_array()) {
-    config.entries = read_entries(document, {}, file_name);
-    return config;
+  if (!in_recipe) document.only(keys::of_file());
+  const auto list = document.find("config_list");
+  if (!list) document.fail("no \"config_list\"");
+  const auto schedule = document.find("schedule");
+  if (schedule && !in_recipe) config.schedule = read_schedule(*schedule);
+  if (const auto value = document.find("calibration")) {
+    config.calibration = read_calibration(*value);
   }
-  if (!document.is_object()) {
-    throw errors::wrong_type(file_name, type_name(document), "array of entries, or object");
-  }
-  check_keys(document, file_name, keys::of_file());
-  if (!document.contains("config_list")) {
-    throw errors::contradiction(file_name, "no \"config_list\"");
-  }
-  const auto at = [&](std::string_view key) { return place_of(file_name, key); };
-  if (document.contains("schedule")) {
-    config.schedule = read_schedule(document.at("schedule"), at("schedule"));
-  }
-  if (document.contains("calibration")) {
-    config.calibration = read_calibration(document.at("calibration"), at("calibration"));
-  }
-  if (document.contains("recover")) {
-    config.recover = read_recover(document.at("recover"), at("recover"));
-  }
-  if (document.contains("granularity") && is_of_network(document.at("granularity"))) {
-    config.granularity =
-        parse_granularity(document.at("granularity").get<std::string>(), at("granularity"));
-    document.erase("granularity");
-  }
+  if (const auto value = document.find("recover")) config.recover = read_recover(*value);
+  config.granularity = network_granularity(document);
   GivenRequest defaults;
-  read_request(document, file_name, defaults);
-  config.entries = read_entries(document.at("config_list"), defaults, file_name);
+  read_request(document, defaults, config.granularity.has_value());
+  config.entries = read_entries(*list, defaults);
   return config;
+}
+
+ConfigList parse_config(std::string_view json, std::string_view file_name) {
+  const JsonDocument document(json, file_name);
+  const JsonReader root = document.root();
+  if (root.is_list()) return {.entries = read_entries(root, {})};
+  if (!root.is_object()) root.wanted("a list of entries, or an object");
+  return config_of(root, false);
 }
 
 ConfigList read_config(const std::string& path) { return parse_config(read_file(path), path); }

@@ -73,6 +73,10 @@ ConfigList parse_config(std::string_view json, std::string_view file_name);
 /// "channel", "head", "head_dim" or "group". @throws ConfigError
 Granularity parse_granularity(std::string_view text, std::string_view place);
 
+/// The word of a configuration that means it.
+std::string_view name_of(Scope scope);
+std::string_view name_of(Budget budget);
+
 /// A configuration of one entry, as the command line spells it.
 struct Shorthand {
   std::string criterion = "l1";

@@ -8,22 +8,17 @@ std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'
 
 std::string at(std::string_view place) { return std::string(place) + ": "; }
 
-/// "a", "b" or "c"
-std::string enumerate(std::span<const std::string> words, std::string_view last) {
+/// "a", "b" and "c"
+std::string enumerate(std::span<const std::string> words) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += i + 1 == words.size() ? ' ' + std::string(last) + ' ' : ", ";
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
     text += quoted(words[i]);
   }
   return text;
 }
 
 }  // namespace
-
-ConfigError config_syntax(std::string_view file, size_t line, size_t column, std::string_view why) {
-  return ConfigError(std::string(file) + ':' + std::to_string(line) + ':' + std::to_string(column) +
-                     ": not JSON: " + std::string(why));
-}
 
 ConfigError wrong_type(std::string_view place, std::string_view found, std::string_view wanted) {
   return ConfigError(at(place) + "found " + std::string(found) + ", wanted " + std::string(wanted));
@@ -33,26 +28,18 @@ ConfigError empty_list(std::string_view place) {
   return ConfigError(at(place) + "the list is empty; leave the key out to select every layer");
 }
 
-ConfigError duplicate_key(std::string_view file, std::string_view key) {
-  return ConfigError(at(file) + "key " + quoted(key) + " stands twice in one object");
-}
-
-ConfigError unknown_key(std::string_view place, std::string_view key,
-                        std::span<const std::string> known) {
-  return ConfigError(at(place) + "unknown key " + quoted(key) + "." + did_you_mean(key, known));
-}
-
 UnsupportedError refused(std::string_view place, std::string_view why) {
   return UnsupportedError(at(place) + std::string(why));
 }
 
 ConfigError unknown_word(std::string_view place, std::string_view word,
-                         std::span<const std::string> known) {
-  return ConfigError(at(place) + "found " + quoted(word) + ", wanted " + enumerate(known, "or"));
+                         std::span<const std::string_view> known) {
+  return ConfigError(at(place) + "found " + quoted(word) + ", wanted " + one_of(known));
 }
 
 ConfigError out_of_range(std::string_view place, std::string_view value, std::string_view range) {
-  return ConfigError(at(place) + std::string(value) + " is not in " + std::string(range));
+  return ConfigError(at(place) + "found " + std::string(value) + ", wanted a number in " +
+                     std::string(range));
 }
 
 ConfigError contradiction(std::string_view place, std::string_view why) {
@@ -63,14 +50,14 @@ ConfigError unknown_type(std::string_view place, std::string_view type,
                          std::span<const std::string> known) {
   const std::string hint = did_you_mean(type, known);
   return ConfigError(at(place) + "unknown op type " + quoted(type) +
-                     (hint.empty() ? "; known are " + enumerate(known, "and") : "." + hint));
+                     (hint.empty() ? "; known are " + enumerate(known) : "." + hint));
 }
 
 ConfigError absent_type(std::string_view place, std::string_view type,
                         std::span<const std::string> present) {
   return ConfigError(at(place) + "this network has no layer of type " + quoted(type) +
                      (present.empty() ? ", nor any other layer that can be pruned"
-                                      : "; it has " + enumerate(present, "and")));
+                                      : "; it has " + enumerate(present)));
 }
 
 ConfigError unknown_name(std::string_view place, std::string_view name,
@@ -112,8 +99,7 @@ ConfigError other_latency(std::string_view file, std::string_view key, std::stri
 
 ConfigError bad_latency_table(std::string_view place) {
   return ConfigError(at(place) +
-                     "wanted ascending widths x and y, a time of at least 0 for each pair of them, "
-                     "and what, key and measured");
+                     "wanted ascending widths x and y, and a time for each pair of them");
 }
 
 }  // namespace parsimony::errors

@@ -7,19 +7,16 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/json_reader.h"
 
 namespace parsimony::errors {
 
-ConfigError config_syntax(std::string_view file, size_t line, size_t column, std::string_view why);
 ConfigError wrong_type(std::string_view place, std::string_view found, std::string_view wanted);
 ConfigError empty_list(std::string_view place);
-ConfigError duplicate_key(std::string_view file, std::string_view key);
-ConfigError unknown_key(std::string_view place, std::string_view key,
-                        std::span<const std::string> known);
 /// What NNI knows and whole channels of weights do not.
 UnsupportedError refused(std::string_view place, std::string_view why);
 ConfigError unknown_word(std::string_view place, std::string_view word,
-                         std::span<const std::string> known);
+                         std::span<const std::string_view> known);
 ConfigError out_of_range(std::string_view place, std::string_view value, std::string_view range);
 ConfigError contradiction(std::string_view place, std::string_view why);
 

@@ -10,8 +10,6 @@ namespace parsimony {
 
 namespace {
 
-using Json = nlohmann::json;
-
 enum class Kind : uint8_t { kDefault, kOut, kIn, kElement, kChannel, kHead, kHeadDim, kGroup };
 
 constexpr WordTable<Kind, 9> kWords = {{{"default", Kind::kDefault},
@@ -35,16 +33,14 @@ Kind kind_of(const std::vector<int64_t>& block) {
   return Kind::kElement;
 }
 
-std::vector<int64_t> read_block(const Json& value, std::string_view place) {
-  if (value.empty()) throw errors::contradiction(place, "the list of block sizes is empty");
+std::vector<int64_t> read_block(const JsonReader& value) {
+  if (value.size() == 0) value.fail("the list of block sizes is empty");
   std::vector<int64_t> block;
-  for (const Json& size : value) {
-    const std::string at = std::string(place) + '[' + std::to_string(block.size()) + ']';
-    const bool whole = size.is_number_integer() && size == -1;
-    block.push_back(whole ? -1 : read_int(size, at, 1, kMaxRoundTo));
+  for (const JsonReader size : value.list()) {
+    block.push_back(size.json() == "-1" ? -1 : size.integer(1, kMaxRoundTo));
   }
   if (std::count(block.begin(), block.end(), -1) == static_cast<int64_t>(block.size())) {
-    throw errors::contradiction(place, "a block of the whole weight leaves nothing to choose");
+    value.fail("a block of the whole weight leaves nothing to choose");
   }
   return block;
 }
@@ -76,19 +72,17 @@ std::string block_criterion(const std::vector<int64_t>& block, std::string_view 
 
 }  // namespace
 
-void read_granularity(const Json& value, std::string_view place, GivenRequest& given) {
-  if (!value.is_array()) {
-    if (!value.is_string()) {
-      throw errors::wrong_type(place, type_name(value), "string or array of sizes");
-    }
-    return set_kind(parse_word(value.get<std::string>(), place, kWords), given);
+void read_granularity(const JsonReader& value, GivenRequest& given) {
+  if (!value.is_list()) {
+    if (!value.is_text()) value.wanted("a string or a list of sizes");
+    return set_kind(parse_word(value.text(), value.place(), kWords), given);
   }
-  const std::vector<int64_t> block = read_block(value, place);
+  const std::vector<int64_t> block = read_block(value);
   const Kind kind = kind_of(block);
   set_kind(kind, given);
   const bool single =
       std::count(block.begin(), block.end(), 1) == static_cast<int64_t>(block.size());
-  if (kind == Kind::kElement && !single) given.block = block_criterion(block, place);
+  if (kind == Kind::kElement && !single) given.block = block_criterion(block, value.place());
 }
 
 }  // namespace parsimony

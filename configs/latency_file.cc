@@ -1,8 +1,10 @@
 #include "parsimony/configs/latency_file.h"
 
+#include <nlohmann/json.hpp>
+
 #include "parsimony/base/files.h"
+#include "parsimony/base/json_reader.h"
 #include "parsimony/configs/errors.h"
-#include "parsimony/configs/json_impl.h"
 
 namespace parsimony {
 namespace {
@@ -11,13 +13,31 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 
-void check(const Json& document, std::string_view key, const Json& wanted,
+void check(const JsonReader& document, std::string_view key, const std::string& wanted,
            std::string_view file_name) {
-  const auto it = document.find(key);
-  const Json found = it == document.end() ? Json() : *it;
-  if (found != wanted) {
-    throw errors::other_latency(file_name, key, found.dump(), wanted.dump());
+  const auto value = document.find(key);
+  const std::string found = value ? value->json() : "null";
+  if (found != wanted) throw errors::other_latency(file_name, key, found, wanted);
+}
+
+std::vector<int> read_widths(const JsonReader& list) {
+  std::vector<int> widths;
+  for (const JsonReader width : list.list()) widths.push_back(width.small(1));
+  return widths;
+}
+
+LatencyTable read_table(const JsonReader& object) {
+  LatencyTable table;
+  table.what = object.at("what").text();
+  table.x = read_widths(object.at("x"));
+  table.y = read_widths(object.at("y"));
+  table.seconds.clear();
+  for (const JsonReader time : object.at("seconds").list()) {
+    table.seconds.push_back(time.number(kNotNegative));
   }
+  table.measured = object.at("measured").count();
+  if (!table.is_sound()) throw errors::bad_latency_table(object.place());
+  return table;
 }
 
 Json to_object(const std::string& key, const LatencyTable& table) {
@@ -40,31 +60,15 @@ std::string to_json(const LatencyFile& file) {
 
 LatencyTables parse_latency_file(std::string_view text, std::string_view file_name,
                                  const LatencyFile& wanted) {
-  const Json document = parse_json(text, file_name);
-  if (!document.is_object()) {
-    throw errors::wrong_type(file_name, type_name(document), "object");
-  }
-  check(document, "parsimony_latency", kVersion, file_name);
-  check(document, "machine", wanted.machine, file_name);
-  check(document, "engine", wanted.engine, file_name);
-  check(document, "threads", wanted.threads, file_name);
+  const JsonDocument document(text, file_name);
+  const JsonReader root = document.root();
+  check(root, "parsimony_latency", std::to_string(kVersion), file_name);
+  check(root, "machine", json_text(wanted.machine), file_name);
+  check(root, "engine", json_text(wanted.engine), file_name);
+  check(root, "threads", std::to_string(wanted.threads), file_name);
   LatencyTables tables;
-  try {
-    for (const Json& object : document.at("tables")) {
-      LatencyTable table;
-      object.at("what").get_to(table.what);
-      object.at("x").get_to(table.x);
-      object.at("y").get_to(table.y);
-      object.at("seconds").get_to(table.seconds);
-      object.at("measured").get_to(table.measured);
-      const std::string place =
-          std::string(file_name) + ": tables[" + std::to_string(tables.size()) + "]";
-      if (!table.is_sound()) throw errors::bad_latency_table(place);
-      tables.emplace(object.at("key").get<std::string>(), std::move(table));
-    }
-  } catch (const Json::exception& error) {
-    throw errors::bad_latency_table(std::string(file_name) + ": tables[" +
-                                    std::to_string(tables.size()) + "]");
+  for (const JsonReader object : root.at("tables").list()) {
+    tables.emplace(object.at("key").text(), read_table(object));
   }
   return tables;
 }

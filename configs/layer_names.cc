@@ -1,8 +1,11 @@
 #include <algorithm>
-#include <array>
+#include <set>
+#include <utility>
 
 #include "parsimony/configs/layer_names_impl.h"
 #include "parsimony/configs/pattern_impl.h"
+#include "parsimony/graph/attributes.h"
+#include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
 
@@ -10,66 +13,26 @@ namespace {
 
 constexpr std::string_view kAllLayers = "default";
 
-/// A word of a configuration and the operators that it means; rank 0 stands for every rank of the
-/// weight.
-struct Type {
-  std::string_view name;
-  std::string_view op;
-  size_t rank;
-};
+bool convolves(const Linear& linear) {
+  return linear.kind == LinearKind::kConvolution ||
+         linear.kind == LinearKind::kTransposedConvolution;
+}
 
-constexpr std::array<Type, 44> kTypes = {{{"Attention", "Attention", 0},
-                                          {"Conv", "Conv", 0},
-                                          {"Conv", "ConvInteger", 0},
-                                          {"Conv", "FusedConv", 0},
-                                          {"Conv", "QLinearConv", 0},
-                                          {"Conv1d", "Conv", 3},
-                                          {"Conv1d", "FusedConv", 3},
-                                          {"Conv2d", "Conv", 4},
-                                          {"Conv2d", "ConvInteger", 4},
-                                          {"Conv2d", "FusedConv", 4},
-                                          {"Conv2d", "QLinearConv", 4},
-                                          {"Conv3d", "Conv", 5},
-                                          {"ConvTranspose", "ConvTranspose", 0},
-                                          {"ConvTranspose1d", "ConvTranspose", 3},
-                                          {"ConvTranspose2d", "ConvTranspose", 4},
-                                          {"ConvTranspose3d", "ConvTranspose", 5},
-                                          {"Einsum", "Einsum", 0},
-                                          {"Embedding", "Gather", 0},
-                                          {"GRU", "GRU", 0},
-                                          {"GRU", "Gru", 0},
-                                          {"Gather", "Gather", 0},
-                                          {"Gemm", "FusedGemm", 0},
-                                          {"Gemm", "Gemm", 0},
-                                          {"Gemm", "QGemm", 0},
-                                          {"LSTM", "LSTM", 0},
-                                          {"LSTM", "Lstm", 0},
-                                          {"Linear", "DynamicQuantizeMatMul", 0},
-                                          {"Linear", "FusedGemm", 0},
-                                          {"Linear", "FusedMatMul", 0},
-                                          {"Linear", "Gemm", 0},
-                                          {"Linear", "MatMul", 0},
-                                          {"Linear", "MatMulInteger", 0},
-                                          {"Linear", "MatMulIntegerToFloat", 0},
-                                          {"Linear", "QGemm", 0},
-                                          {"Linear", "QLinearMatMul", 0},
-                                          {"MatMul", "DynamicQuantizeMatMul", 0},
-                                          {"MatMul", "FusedMatMul", 0},
-                                          {"MatMul", "MatMul", 0},
-                                          {"MatMul", "MatMulInteger", 0},
-                                          {"MatMul", "MatMulIntegerToFloat", 0},
-                                          {"MatMul", "QLinearMatMul", 0},
-                                          {"RNN", "RNN", 0},
-                                          {"RNN", "Rnn", 0},
-                                          {kAllLayers, "", 0}}};
+/// The words of a configuration that mean layers of such a row; of convolutions for every rank.
+std::vector<std::string> words_for(const Linear& linear) {
+  std::vector<std::string> words = {std::string(linear.layer)};
+  if (linear.kind == LinearKind::kMatrixProduct) words.emplace_back("Linear");
+  if (linear.kind == LinearKind::kLookup) words.emplace_back("Embedding");
+  for (const char* rank : {"1d", "2d", "3d"}) {
+    if (convolves(linear)) words.push_back(words.front() + rank);
+  }
+  return words;
+}
 
 /// Rank of a convolution's kernel, which may have another shape where the file stores it.
 size_t kernel_rank(const Node& node, const Weight& stored) {
-  for (const auto& [name, value] : node.attributes) {
-    const auto* sizes = std::get_if<std::vector<int64_t>>(&value);
-    if (name == "kernel_shape" && sizes != nullptr) return sizes->size() + 2;
-  }
-  return stored.dims.size();
+  const auto* sizes = attr_if<std::vector<int64_t>>(node, "kernel_shape");
+  return sizes == nullptr ? stored.dims.size() : sizes->size() + 2;
 }
 
 void add(std::string name, std::vector<std::string>& names) {
@@ -123,26 +86,31 @@ LayerNames::LayerNames(const Graph& graph) : graph_(graph), index_(graph) {
 }
 
 bool LayerNames::is_type(std::string_view type) {
-  return std::any_of(kTypes.begin(), kTypes.end(),
-                     [&](const Type& row) { return row.name == type; });
+  const std::vector<std::string> all = types();
+  return std::find(all.begin(), all.end(), type) != all.end();
 }
 
 std::vector<std::string> LayerNames::types() {
-  std::vector<std::string> result;
-  for (const Type& row : kTypes) {
-    if (result.empty() || result.back() != row.name) result.emplace_back(row.name);
+  std::set<std::string> words;
+  for (const OpSchema& schema : operator_table()) {
+    if (schema.linear.kind == LinearKind::kNotLinear) continue;
+    for (std::string& word : words_for(schema.linear)) words.insert(std::move(word));
   }
+  std::vector<std::string> result(words.begin(), words.end());
+  result.emplace_back(kAllLayers);
   return result;
 }
 
 bool LayerNames::has_type(NodeId layer, std::string_view type) const {
+  if (type == kAllLayers) return true;
   const Node& node = graph_.node(layer);
-  return std::any_of(kTypes.begin(), kTypes.end(), [&](const Type& row) {
-    if (row.name != type || (!row.op.empty() && row.op != node.op)) return false;
-    if (row.rank == 0) return true;
-    const ValueId weight = index_.weights(layer).front();
-    return row.rank == kernel_rank(node, graph_.weight(graph_.value(weight).weight));
-  });
+  const Linear& linear = schema_of(node).linear;
+  const std::vector<std::string> words = words_for(linear);
+  if (std::find(words.begin(), words.end(), type) == words.end()) return false;
+  if (!convolves(linear) || type == linear.layer) return true;
+  const ValueId weight = index_.weights(layer).front();
+  const size_t rank = kernel_rank(node, graph_.weight(graph_.value(weight).weight));
+  return type == std::string(linear.layer) + std::to_string(rank - 2) + "d";
 }
 
 std::vector<NodeId> LayerNames::of_type(std::string_view type) const {

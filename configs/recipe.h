@@ -78,6 +78,12 @@ struct SweepSettings {
   std::vector<uint64_t> seed;          ///< that of `train` if empty
 };
 
+/// One of so many parts of a sweep.
+struct Shard {
+  int index = 0;  ///< from 0
+  int count = 1;
+};
+
 struct Recipe {
   std::string model;  ///< a built-in network's name, or a file; may be empty
   std::string data;   ///< "cifar10:DIR"; may be empty
@@ -107,8 +113,6 @@ PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view p
 
 /// Words of the recipe, as the command line spells them too. @throws ConfigError
 OptimizerKind parse_optimizer(std::string_view text, std::string_view place);
-RateSchedule parse_rate_schedule(std::string_view text, std::string_view place);
-Precision parse_precision(std::string_view text, std::string_view place);
 MemoryFormat parse_memory_format(std::string_view text, std::string_view place);
 
 /// Does an entry name the criterion?

@@ -2,7 +2,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 #include <limits>
+#include <optional>
 
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/errors.h"
@@ -16,8 +18,6 @@ namespace parsimony {
 
 namespace {
 
-using Json = nlohmann::json;
-
 /// Keys about channels: some criteria judge single elements.
 constexpr std::array<std::string_view, 5> kChannelKeys = {
     "budget", "round_to", "keep_at_least", "internal_metric_block", "dependency_group_id"};
@@ -25,6 +25,11 @@ constexpr std::array<std::string_view, 5> kChannelKeys = {
 constexpr std::array<std::string_view, 3> kMagnitudes = {"l1", "l2", "level"};
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+constexpr WordTable<Scope, 4> kScopes = {{{"local", Scope::kLocal},
+                                          {"global", Scope::kGlobal},
+                                          {"isomorphic", Scope::kIsomorphic},
+                                          {"outputs", Scope::kOutputs}}};
 
 constexpr double kSlack = 1e-6;  // between a ratio as people write it and a pattern's
 
@@ -34,17 +39,17 @@ std::string in_short(double number) {
   return text;
 }
 
-/// Keys of one object of which at most one may stand there.
-std::string_view only_one(const Json& object, std::string_view base,
-                          std::initializer_list<std::string_view> keys, std::string_view why) {
-  std::string_view found;
-  for (std::string_view key : keys) {
-    if (!object.contains(key)) continue;
-    if (!found.empty()) {
-      throw errors::contradiction(base, in_quotes(found) + " and " + in_quotes(key) + ' ' +
-                                            std::string(why) + "; give one of them");
+/// Of keys that are names for one thing at most one may stand in an object.
+std::optional<JsonReader> only_one(const JsonReader& object,
+                                   std::initializer_list<std::string_view> keys) {
+  std::optional<JsonReader> found;
+  for (const std::string_view key : keys) {
+    const auto next = object.find(key);
+    if (found && next) {
+      object.fail(in_quotes(found->own_key()) + " and " + in_quotes(key) +
+                  " are two names for one thing; give one of them");
     }
-    found = key;
+    if (next) found = next;
   }
   return found;
 }
@@ -62,91 +67,88 @@ void forget_how_much(GivenRequest& given) {
   for (const char* key : {"sparse_ratio", "sparse_threshold", "align"}) given.keys.erase(key);
 }
 
-void check_scope(const Json& object, std::string_view base, std::string_view key, bool local) {
-  if (object.contains("scope") && (object.at("scope") == "local") != local) {
-    throw errors::contradiction(base, in_quotes(key) + " and \"scope\": " +
-                                          object.at("scope").dump() + " contradict each other");
-  }
+void check_scope(const JsonReader& object, std::string_view key, bool local) {
+  const auto scope = object.find("scope");
+  if (!scope || (scope->json() == "\"local\"") == local) return;
+  object.fail(in_quotes(key) + " and \"scope\": " + scope->json() + " contradict each other");
 }
 
-void read_ratios(const Json& object, std::string_view base, GivenRequest& given) {
-  const std::string_view ratio =
-      only_one(object, base, {"sparse_ratio", "sparsity", "sparsity_per_layer", "total_sparsity"},
-               "are two names for one thing");
-  const bool amount = object.contains("budget") && object.at("budget").is_object();
-  const bool threshold = object.contains("sparse_threshold");
-  const bool align = object.contains("align");
-  if (ratio.empty() && !amount && !threshold && !align) return;
+void read_ratios(const JsonReader& object, GivenRequest& given) {
+  const auto ratio =
+      only_one(object, {"sparse_ratio", "sparsity", "sparsity_per_layer", "total_sparsity"});
+  const auto budget = object.find("budget");
+  const bool amount = budget && budget->is_object();
+  const auto threshold = object.find("sparse_threshold");
+  const auto align = object.find("align");
+  const int given_ways =
+      int{ratio.has_value()} + int{amount} + int{threshold.has_value()} + int{align.has_value()};
+  if (given_ways == 0) return;
   forget_how_much(given);
-  if (int{!ratio.empty()} + int{amount} + int{threshold} + int{align} > 1) {
-    throw errors::contradiction(base,
-                                "\"sparse_ratio\", \"sparse_threshold\", an amount in \"budget\" "
-                                "and \"align\" each say how much goes; give one of them");
+  if (given_ways > 1) {
+    object.fail(
+        "\"sparse_ratio\", \"sparse_threshold\", an amount in \"budget\" and \"align\" each say "
+        "how "
+        "much goes; give one of them");
   }
   if (threshold) {
-    const std::string place = place_of(base, "sparse_threshold");
-    const Json& value = object.at("sparse_threshold");
-    if (!value.is_number()) throw errors::wrong_type(place, type_name(value), "number");
-    given.request.threshold = value.get<double>();
+    given.request.threshold = threshold->number();
     given.keys.insert("sparse_threshold");
   }
   if (align) {
-    given.aligned_with = read_align(object.at("align"), place_of(base, "align"));
+    given.aligned_with = read_align(*align);
     if (given.aligned_with.empty()) {
-      throw errors::contradiction(place_of(base, "align"),
-                                  "no \"module_name\": a weight can follow another layer's only");
+      align->fail("no \"module_name\": a weight can follow another layer's only");
     }
     given.keys.insert("align");
   }
-  if (ratio.empty()) return;
-  given.request.ratio = read_ratio(object.at(ratio), place_of(base, ratio), false);
+  if (!ratio) return;
+  given.request.ratio = ratio->number(kBelowOne);
   given.keys.insert("sparse_ratio");
-  if (ratio == "sparsity_per_layer") {
-    check_scope(object, base, ratio, true);
+  if (ratio->own_key() == "sparsity_per_layer") {
+    check_scope(object, ratio->own_key(), true);
     given.request.scope = Scope::kLocal;
   }
-  if (ratio != "total_sparsity") return;
-  check_scope(object, base, ratio, false);
-  if (!object.contains("scope")) given.request.scope = Scope::kGlobal;
+  if (ratio->own_key() != "total_sparsity") return;
+  check_scope(object, ratio->own_key(), false);
+  if (!object.has("scope")) given.request.scope = Scope::kGlobal;
   if (!given.keys.contains("budget")) given.request.budget = Budget::kWeights;
 }
 
-void read_limits(const Json& object, std::string_view base, GivenRequest& given) {
+void read_limits(const JsonReader& object, GivenRequest& given) {
   Request& request = given.request;
-  const auto at = [&](std::string_view key) { return place_of(base, key); };
   const auto integer = [&](std::string_view key, int most, int& to) {
-    if (!object.contains(key)) return;
+    const auto value = object.find(key);
+    if (!value) return;
     given.keys.emplace(key);
-    to = read_int(object.at(key), at(key), 1, most);
+    to = value->small(1, most);
   };
   integer("round_to", kMaxRoundTo, request.round_to);
   integer("keep_at_least", std::numeric_limits<int>::max(), request.keep_at_least);
   integer("internal_metric_block", kMaxRoundTo, request.metric_blocks);
-  if (object.contains("min_sparse_ratio")) {
-    request.min_ratio = read_ratio(object.at("min_sparse_ratio"), at("min_sparse_ratio"), false);
+  if (const auto least = object.find("min_sparse_ratio")) {
+    request.min_ratio = least->number(kBelowOne);
   }
-  const std::string_view most = only_one(
-      object, base, {"max_sparse_ratio", "max_sparsity_per_layer"}, "are two names for one thing");
-  if (!most.empty()) request.max_ratio = read_ratio(object.at(most), at(most), true);
+  if (const auto most = only_one(object, {"max_sparse_ratio", "max_sparsity_per_layer"})) {
+    request.max_ratio = most->number(kShare);
+  }
 }
 
 /// An id is a number or a word; 3 and "3" are not the same.
-std::string read_id(const Json& value, std::string_view place) {
-  if (value.is_number_integer() || value.is_string()) return value.dump();
-  throw errors::wrong_type(place, type_name(value), "integer or string");
+std::string read_id(const JsonReader& value) {
+  if (!value.is_integer() && !value.is_text()) value.wanted("an integer or a string");
+  return value.json();
 }
 
-void read_groups(const Json& object, std::string_view base, GivenRequest& given) {
-  if (object.contains("dependency_group_id")) {
+void read_groups(const JsonReader& object, GivenRequest& given) {
+  if (const auto id = object.find("dependency_group_id")) {
     given.keys.insert("dependency_group_id");
-    given.request.dependency_group =
-        read_id(object.at("dependency_group_id"), place_of(base, "dependency_group_id"));
+    given.request.dependency_group = read_id(*id);
   }
-  if (!object.contains("global_group_id")) return;
-  check_scope(object, base, "global_group_id", false);
+  const auto id = object.find("global_group_id");
+  if (!id) return;
+  check_scope(object, "global_group_id", false);
   given.keys.insert("global_group_id");
-  given.request.global_group =
-      read_id(object.at("global_group_id"), place_of(base, "global_group_id"));
+  given.request.global_group = read_id(*id);
   if (given.request.scope == Scope::kLocal) given.request.scope = Scope::kGlobal;
   if (!given.keys.contains("budget")) given.request.budget = Budget::kWeights;
 }
@@ -220,11 +222,10 @@ bool GivenRequest::says_how_much() const {
          request.amount.has_value() || !aligned_with.empty();
 }
 
-std::string place_of(std::string_view base, std::string_view key) {
-  const size_t colon = base.rfind(": ");
-  const bool inner =
-      base.find(']', colon == std::string_view::npos ? 0 : colon) != std::string_view::npos;
-  return std::string(base) + (inner ? "." : ": ") + std::string(key);
+JsonReader::Items list_of(const JsonReader& value, const std::string& what) {
+  if (!value.is_list()) value.wanted("a list of " + what);
+  if (value.size() == 0) value.fail("the list is empty; leave the key out to select every layer");
+  return value.list();
 }
 
 std::string parse_criterion(const std::string& text, std::string_view place) {
@@ -237,12 +238,10 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
 }
 
 Scope parse_scope(std::string_view text, std::string_view place) {
-  constexpr WordTable<Scope, 4> kWords = {{{"local", Scope::kLocal},
-                                           {"global", Scope::kGlobal},
-                                           {"isomorphic", Scope::kIsomorphic},
-                                           {"outputs", Scope::kOutputs}}};
-  return parse_word(text, place, kWords);
+  return parse_word(text, place, kScopes);
 }
+
+std::string_view name_of(Scope scope) { return word_of(scope, kScopes); }
 
 Granularity parse_granularity(std::string_view text, std::string_view place) {
   constexpr WordTable<Granularity, 4> kWords = {{{"channel", Granularity::kChannel},
@@ -252,29 +251,27 @@ Granularity parse_granularity(std::string_view text, std::string_view place) {
   return parse_word(text, place, kWords);
 }
 
-void read_request(const Json& object, std::string_view base, GivenRequest& given) {
+void read_request(const JsonReader& object, GivenRequest& given, bool of_network) {
   Request& request = given.request;
-  const auto find = [&](std::string_view key) -> const Json* {
-    if (!object.contains(key)) return nullptr;
-    given.keys.emplace(key);
-    return &object.at(key);
+  const auto find = [&](std::string_view key) {
+    const auto value = object.find(key);
+    if (value) given.keys.emplace(key);
+    return value;
   };
-  const auto at = [&](std::string_view key) { return place_of(base, key); };
-  if (const Json* value = find("criterion")) {
-    request.criterion = parse_criterion(read_string(*value, at("criterion")), at("criterion"));
+  if (const auto value = find("criterion")) {
+    request.criterion = parse_criterion(value->text(), value->place());
   }
-  if (const Json* value = find("scope")) {
-    request.scope = parse_scope(read_string(*value, at("scope")), at("scope"));
+  if (const auto value = find("scope")) {
+    request.scope = parse_scope(value->text(), value->place());
   }
-  if (object.contains("budget")) given.keys.emplace("budget");
-  read_ratios(object, base, given);
-  if (const Json* value = find("budget")) read_budget(*value, at("budget"), given);
-  if (const Json* value = find("granularity")) {
-    read_granularity(*value, at("granularity"), given);
-  }
-  if (const Json* value = find("apply_method")) check_apply_method(*value, at("apply_method"));
-  read_limits(object, base, given);
-  read_groups(object, base, given);
+  const auto budget = find("budget");
+  read_ratios(object, given);
+  if (budget) read_budget(*budget, given);
+  const auto granularity = of_network ? std::nullopt : find("granularity");
+  if (granularity) read_granularity(*granularity, given);
+  if (const auto value = find("apply_method")) check_apply_method(*value);
+  read_limits(object, given);
+  read_groups(object, given);
 }
 
 void complete_request(GivenRequest& given, std::string_view base) {

@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "parsimony/configs/json_impl.h"
+#include "parsimony/base/json_reader.h"
+#include "parsimony/configs/config.h"
 #include "parsimony/pruners/settings.h"
 
 namespace parsimony {
@@ -24,11 +25,16 @@ struct GivenRequest {
   bool says_how_much() const;
 };
 
-/// Where a key stands: "cnn.json: config_list[2]" and "scope" are "cnn.json: config_list[2].scope".
-std::string place_of(std::string_view base, std::string_view key);
+/// The elements of a list that is not empty; `what` they are, for the message to one who gives
+/// none.
+JsonReader::Items list_of(const JsonReader& value, const std::string& what);
 
-/// Reads the request keys of `object` over what `given` has already.
-void read_request(const nlohmann::json& object, std::string_view base, GivenRequest& given);
+/// The list and what stands beside it; in a recipe, `schedule` and other keys are the recipe's.
+ConfigList config_of(const JsonReader& document, bool in_recipe);
+
+/// Reads the request keys of `object` over what `given` has already; granularity too, unless it is
+/// the network's.
+void read_request(const JsonReader& object, GivenRequest& given, bool of_network = false);
 
 /// Makes the criterion fit the granularity where none was given, and the ratio the criterion where
 /// that has an N:M pattern.
@@ -37,20 +43,20 @@ void complete_request(GivenRequest& given, std::string_view base);
 
 /// Reads target_names and target_settings of an entry: what they say of its weights goes over what
 /// `given` has already. @throws UnsupportedError for targets that are no weights
-void read_targets(const nlohmann::json& entry, std::string_view base, GivenRequest& given);
+void read_targets(const JsonReader& entry, GivenRequest& given);
 
 /// {"module_name": …, "target_name": "weight", "dims": [0]}; the module's name, empty for its own.
 /// @throws UnsupportedError for what cannot be removed together
-std::string read_align(const nlohmann::json& value, std::string_view place);
+std::string read_align(const JsonReader& value);
 
 /// @throws UnsupportedError, saying why, for what does not multiply by the mask
-void check_apply_method(const nlohmann::json& value, std::string_view place);
+void check_apply_method(const JsonReader& value);
 
 /// A word, or a list of sizes: what of a layer goes as one.
-void read_granularity(const nlohmann::json& value, std::string_view place, GivenRequest& given);
+void read_granularity(const JsonReader& value, GivenRequest& given);
 
 /// "channels", or {"macs": 2e9}, {"params": "50%"}.
-void read_budget(const nlohmann::json& value, std::string_view place, GivenRequest& given);
+void read_budget(const JsonReader& value, GivenRequest& given);
 
 /// "channels", or "macs=2e9", "params=50%", as the command line spells it.
 void parse_budget(std::string_view text, std::string_view place, GivenRequest& given);

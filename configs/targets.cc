@@ -1,5 +1,6 @@
 // Targets: what of a layer is pruned. Only weights have channels to remove; a bias goes with them.
 #include <algorithm>
+#include <array>
 
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/keys_impl.h"
@@ -9,9 +10,7 @@ namespace parsimony {
 
 namespace {
 
-using Json = nlohmann::json;
-
-const std::vector<std::string> kTargets = {"bias", "weight"};
+constexpr std::array<std::string_view, 2> kTargets = {"bias", "weight"};
 
 void check_target(std::string_view name, std::string_view place) {
   if (name.starts_with("_input_") || name.starts_with("_output_")) {
@@ -25,98 +24,76 @@ void check_target(std::string_view name, std::string_view place) {
   }
 }
 
-/// What is null was not given.
-Json without_nulls(const Json& object) {
-  Json result = Json::object();
-  for (const auto& [key, value] : object.items()) {
-    if (!value.is_null()) result[key] = value;
-  }
-  return result;
-}
-
-void read_bias(const Json& setting, const std::string& place) {
-  for (const auto& [key, value] : setting.items()) {
-    const std::string at = place_of(place, key);
-    if (key == "apply_method") {
-      check_apply_method(value, at);
-    } else if (key == "align") {
-      const std::string module = read_align(value, at);
+void read_bias(const JsonReader& setting) {
+  for (const JsonReader value : setting.members()) {
+    if (value.is_null()) continue;
+    if (value.own_key() == "apply_method") {
+      check_apply_method(value);
+    } else if (value.own_key() == "align") {
+      const std::string module = read_align(value);
       if (!module.empty()) {
         throw errors::refused(
-            at, "a bias goes with the weight of its own layer, not with \"" + module + "\"'s");
+            value.place(),
+            "a bias goes with the weight of its own layer, not with \"" + module + "\"'s");
       }
     } else {
-      throw errors::refused(at, "a bias is not pruned by itself: it loses what its weight loses");
+      throw errors::refused(value.place(),
+                            "a bias is not pruned by itself: it loses what its weight loses");
     }
   }
 }
 
 }  // namespace
 
-void read_targets(const Json& entry, std::string_view base, GivenRequest& given) {
+void read_targets(const JsonReader& entry, GivenRequest& given) {
   std::vector<std::string> names;
-  if (entry.contains("target_names")) {
-    const std::string place = place_of(base, "target_names");
-    names = read_strings(entry.at("target_names"), place);
-    for (size_t i = 0; i < names.size(); ++i) {
-      check_target(names[i], place + '[' + std::to_string(i) + ']');
+  if (const auto list = entry.find("target_names")) {
+    for (const JsonReader name : list_of(*list, "strings")) {
+      names.push_back(name.text());
+      check_target(names.back(), name.place());
     }
     if (std::find(names.begin(), names.end(), "weight") == names.end()) {
-      throw errors::refused(place, "a bias is not pruned by itself; name \"weight\" as well");
+      throw errors::refused(list->place(),
+                            "a bias is not pruned by itself; name \"weight\" as well");
     }
   }
-  if (!entry.contains("target_settings")) return;
-  const Json& settings = entry.at("target_settings");
-  const std::string place = place_of(base, "target_settings");
-  if (!settings.is_object()) throw errors::wrong_type(place, type_name(settings), "object");
-  for (const auto& [target, value] : settings.items()) {
-    const std::string at = place + '.' + target;
-    check_target(target, at);
-    if (!value.is_object()) throw errors::wrong_type(at, type_name(value), "object");
+  const auto settings = entry.find("target_settings");
+  if (!settings) return;
+  for (const JsonReader value : settings->members()) {
+    const std::string target(value.own_key());
+    check_target(target, value.place());
+    value.only(keys::of_target());
     if (!names.empty() && std::find(names.begin(), names.end(), target) == names.end()) {
-      throw errors::contradiction(at, "\"target_names\" does not name \"" + target + "\"");
+      value.fail("\"target_names\" does not name \"" + target + "\"");
     }
-    const std::vector<std::string> known = keys::of_target();
-    for (const auto& [key, ignored] : value.items()) {
-      if (!std::binary_search(known.begin(), known.end(), key)) {
-        throw errors::unknown_key(at, key, known);
-      }
-    }
-    const Json setting = without_nulls(value);
     if (target == "bias") {
-      read_bias(setting, at);
+      read_bias(value);
     } else {
-      read_request(setting, at, given);
+      read_request(value.without_nulls(), given);
     }
   }
 }
 
-std::string read_align(const Json& value, std::string_view place) {
-  if (!value.is_object()) throw errors::wrong_type(place, type_name(value), "object");
-  const std::vector<std::string> known = {"dims", "module_name", "target_name"};
-  for (const auto& [key, ignored] : value.items()) {
-    if (!std::binary_search(known.begin(), known.end(), key)) {
-      throw errors::unknown_key(place, key, known);
+std::string read_align(const JsonReader& value) {
+  value.only({"dims", "module_name", "target_name"});
+  if (const auto target = value.find("target_name")) {
+    check_target(target->text(), target->place());
+    if (target->text() != "weight") {
+      throw errors::refused(target->place(), "only weights decide which channels go");
     }
   }
-  const std::string at = std::string(place) + '.';
-  if (value.contains("target_name")) {
-    const std::string target = read_string(value.at("target_name"), at + "target_name");
-    check_target(target, at + "target_name");
-    if (target != "weight") {
-      throw errors::refused(at + "target_name", "only weights decide which channels go");
-    }
+  if (const auto dims = value.find("dims"); dims && dims->json() != "[0]") {
+    throw errors::refused(dims->place(), dims->json() +
+                                             ": only [0], the output channels, are "
+                                             "removed together");
   }
-  if (value.contains("dims") && value.at("dims") != Json::array({0})) {
-    throw errors::refused(at + "dims", value.at("dims").dump() +
-                                           ": only [0], the output channels, are removed together");
-  }
-  if (!value.contains("module_name") || value.at("module_name").is_null()) return {};
-  return read_string(value.at("module_name"), at + "module_name");
+  const auto module = value.without_nulls().find("module_name");
+  return module ? module->text() : "";
 }
 
-void check_apply_method(const Json& value, std::string_view place) {
-  const std::string method = read_string(value, place);
+void check_apply_method(const JsonReader& value) {
+  const std::string method = value.text();
+  const std::string place = value.place();
   if (method == "mul") return;
   if (method == "add" || method == "movement_add") {
     throw errors::refused(place, '"' + method +
@@ -132,7 +109,7 @@ void check_apply_method(const Json& value, std::string_view place) {
   if (method == "bypass") {
     throw errors::refused(place, "\"bypass\" prunes nothing; leave the layer out, or exclude it");
   }
-  throw errors::unknown_word(place, method, std::vector<std::string>{"mul"});
+  throw errors::unknown_word(place, method, std::array<std::string_view, 1>{"mul"});
 }
 
 }  // namespace parsimony

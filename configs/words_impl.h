@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,12 +16,20 @@ using WordTable = std::array<std::pair<std::string_view, Value>, N>;
 /// @throws ConfigError that lists the words there are
 template <typename Value, size_t N>
 Value parse_word(std::string_view text, std::string_view place, const WordTable<Value, N>& words) {
-  std::vector<std::string> known;
+  std::vector<std::string_view> known;
   for (const auto& [word, value] : words) {
     if (word == text) return value;
-    known.emplace_back(word);
+    known.push_back(word);
   }
   throw errors::unknown_word(place, text, known);
+}
+
+template <typename Value, size_t N>
+std::string_view word_of(Value wanted, const WordTable<Value, N>& words) {
+  for (const auto& [word, value] : words) {
+    if (value == wanted) return word;
+  }
+  return {};
 }
 
 }  // namespace parsimony

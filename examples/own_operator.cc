@@ -4,7 +4,7 @@
 #include <parsimony/api/prune.h>
 #include <parsimony/base/files.h>
 #include <parsimony/graph/errors.h>
-#include <parsimony/graph/own_rule.h>
+#include <parsimony/graph/operators/schema.h>
 #include <parsimony/onnx_io/editor.h>
 #include <parsimony/onnx_io/model_file.h>
 #include <parsimony/onnx_io/reader.h>
@@ -60,10 +60,10 @@ int main() {
   write_network("gated.onnx");
   const int before = removed_channels("gated.onnx");
   // x·sigmoid(x) works element by element, and keeps zero.
-  parsimony::add_rule({.op = "Swish",
-                       .line = "x[..s] -> y[..s]",
-                       .effect = parsimony::Effect::kZero,
-                       .domain = "com.example"});
+  parsimony::add_operator({.op = "Swish",
+                           .line = "x[..s] -> y[..s]",
+                           .zero = parsimony::ZeroBehaviour::kZero,
+                           .domain = "com.example"});
   const int after = removed_channels("gated.onnx");
   std::printf("channels removed without the rule: %d, with it: %d\n", before, after);
   return before == 0 && after == 4 ? 0 : 1;

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 namespace parsimony {
 namespace {
-
-bool is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
 
 /// Two dimensions or more that are not 1.
 bool is_matrix(const Shape& dims) {
@@ -35,7 +32,7 @@ class Finder {
  private:
   std::optional<ResidualBlock> block_at(NodeId add, int kept) {
     const Node& node = graph_.node(add);
-    if (!is(node, "Add") || node.inputs.size() != 2 || node.calls > 0) return {};
+    if (!has_trait(node, kAdds) || node.inputs.size() != 2 || node.calls > 0) return {};
     ResidualBlock block;
     block.add = add;
     block.kept_input = kept;
@@ -48,7 +45,7 @@ class Finder {
     block.channel_axis = channel_axis(block);
     const auto& uses = graph_.value(block.output).uses;
     block.rectified = !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-      return is(graph_.node(use.node), "Relu");
+      return has_trait(graph_.node(use.node), kRectifies);
     });
     return block;
   }
@@ -149,8 +146,9 @@ class Finder {
 
   int channel_axis(const ResidualBlock& block) const {
     const auto rank = static_cast<int>(facts_.shapes[block.input]->size());
-    const bool convolves = std::any_of(block.nodes.begin(), block.nodes.end(),
-                                       [&](NodeId n) { return is(graph_.node(n), "Conv"); });
+    const bool convolves = std::any_of(block.nodes.begin(), block.nodes.end(), [&](NodeId n) {
+      return schema_of(graph_.node(n)).linear.kind == LinearKind::kConvolution;
+    });
     return convolves && rank > 1 ? 1 : rank - 1;
   }
 

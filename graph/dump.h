@@ -4,7 +4,7 @@
 #include <string>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
 

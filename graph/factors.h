@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/operators/notation.h"
 
 namespace parsimony {
 
@@ -25,6 +26,7 @@ struct Letter {
   std::string name;
   std::string pin;  ///< reason of the rule why it may not shrink; empty if there is none
   int64_t size = 1;
+  notation::LetterRole role = notation::LetterRole::kPlain;
   bool mixes = false;       ///< what remains depends on what was removed: a softmax, a mean
   bool contracted = false;  ///< summed over: stands in no output
   bool window = false;      ///< may not shrink: it stands in one operand only, a kernel or space

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
-#include "parsimony/graph/match.h"
-#include "parsimony/graph/rules/control.h"
+#include "parsimony/graph/operators/control.h"
+#include "parsimony/graph/operators/match.h"
 
 namespace parsimony {
 namespace {
@@ -109,7 +110,8 @@ class Inference {
     const Body& body = graph_.bodies[id];
     enter(body.around);
     if (body.owner == kNone) return;
-    const Shapes shapes = rules::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
+    const Shapes shapes =
+        operators::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       const ValueId v = body.inputs[i];
       const bool known = i < shapes.size() && shapes[i] && !varies_[v];
@@ -134,7 +136,7 @@ class Inference {
   /// What a loop hands to its next turn must look like what it was given.
   void leave(const Node& node) {
     const NodeView view(graph_, node, facts_);
-    for (const auto& [v, output] : rules::carried(view)) {
+    for (const auto& [v, output] : operators::carried(view)) {
       if (varies_[v] || !facts_.shapes[v]) continue;
       if (facts_.shapes[v] == facts_.shapes[output]) continue;
       varies_[v] = true;
@@ -161,14 +163,13 @@ class Inference {
     if (i < probe_.inputs.size()) {
       const InputSpec& spec = probe_.inputs[i];
       if (value.declared && !fits(*value.declared, spec.dims)) {
-        throw ConfigError("input \"" + value.name + "\" has shape " + to_string(*value.declared) +
-                          ", but " + to_string(spec.dims) + " was given for it");
+        throw errors::wrong_input(value.name, "shape " + to_string(*value.declared),
+                                  to_string(spec.dims));
       }
       const bool typed = !spec.value && spec.dtype != DType::kUnknown;
       if (typed && value.dtype != DType::kUnknown && value.dtype != spec.dtype) {
-        throw ConfigError("input \"" + value.name + "\" has elements of " +
-                          std::string(name_of(value.dtype)) + ", but " +
-                          std::string(name_of(spec.dtype)) + " was given for it");
+        throw errors::wrong_input(value.name, "elements of " + std::string(name_of(value.dtype)),
+                                  name_of(spec.dtype));
       }
       if (spec.value) facts_.constants[v] = HostTensor::scalar(*spec.value);
       settle(v, spec.dims);
@@ -197,12 +198,12 @@ class Inference {
   void visit(const Node& node) {
     const NodeView view(graph_, node, facts_);
     if (folds(view) && fold(view)) return;
-    const Rule* rule = find_rule(node.domain, node.op);
+    const OpSchema& schema = schema_of(node);
     Shapes shapes(node.outputs.size());
-    if (rule != nullptr && rule->infer != nullptr) {
-      shapes = rule->infer(view);
-    } else if (rule != nullptr && !rule->line.empty()) {
-      shapes = infer_line(*compiled(*rule), view);
+    if (schema.infer != nullptr) {
+      shapes = schema.infer(view);
+    } else if (!schema.line.empty()) {
+      shapes = infer_line(*compiled(schema), view);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
@@ -213,20 +214,18 @@ class Inference {
     }
   }
 
-  /// Is it read as the scales of Resize only?
+  /// Is it read as scales only?
   bool gives_scales(const Node& node) const {
     const auto& uses = graph_.value(node.outputs.front()).uses;
     return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-      const std::string& op = graph_.node(use.node).op;
-      return use.input > 0 && (op == "Resize" || op == "Upsample");
+      return use.input > 0 && has_trait(graph_.node(use.node), kRescales);
     });
   }
 
   /// Arithmetic on shapes, integers and scales, but not on weights: those must stay prunable.
   bool folds(const NodeView& view) const {
-    if (view.node().op == "Shape" || view.node().op == "Size") return true;
-    if (view.node().op == "ConstantOfShape" && view.constant(0) != nullptr)
-      return makes_integers(view);
+    if (has_trait(view.node(), kReadsSizes)) return true;
+    if (has_trait(view.node(), kFills) && view.constant(0) != nullptr) return makes_integers(view);
     for (int i = 0; i < view.inputs(); ++i) {
       if (!view.has_input(i)) continue;
       const HostTensor* constant = view.constant(i);
@@ -240,8 +239,7 @@ class Inference {
   }
 
   static bool makes_integers(const NodeView& view) {
-    return std::holds_alternative<std::vector<int64_t>>(
-        view.find("value") == nullptr ? Attribute(std::vector<double>{}) : *view.find("value"));
+    return attr_if<std::vector<int64_t>>(view.node(), "value") != nullptr;
   }
 
   bool fold(const NodeView& view) {

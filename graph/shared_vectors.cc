@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/rule.h"
-#include "parsimony/graph/weight_kind.h"
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/operands.h"
 
 namespace parsimony {
 namespace {
@@ -25,8 +25,7 @@ bool is_vector(const Shape& dims) {
 bool is_regular(const Graph& graph, const Use& use) {
   const Node& node = graph.node(use.node);
   if (node.calls > 0) return false;  // its operands are those of the call
-  const Rule* rule = find_rule(node.domain, node.op);
-  return rule != nullptr && !rule->line.empty();
+  return !schema_of(node).line.empty();
 }
 
 void separate(Graph& graph, ValueId id) {

@@ -30,21 +30,27 @@ bool stands_in(const Factors& factors, ValueId value, int letter) {
   });
 }
 
-/// Does the policy want this letter of this node to be free? Operators of attention name theirs.
-/// Elsewhere heads are the axes that a product of two activations repeats, head dimensions those
-/// that it sums over or takes from its second operand.
+/// Does the policy want this letter of this node to be free? Lines say of their letters what they
+/// are. Elsewhere heads are the axes that a product of two activations repeats, head dimensions
+/// those that it sums over or takes from its second operand.
 bool prefers(const Graph& graph, const Node& node, const Factors& factors, int letter,
              Granularity granularity) {
   if (granularity == Granularity::kChannel) return false;
-  const std::string& name = factors.letters[letter].name;
-  if (name == "head") return granularity == Granularity::kHead;
-  if (name == "dim" || name == "vdim" || name == "half")
-    return granularity == Granularity::kHeadDim;
-  if (granularity == Granularity::kGroup) {
-    return (node.op == "Conv" || node.op == "ConvTranspose") && factors.letters[letter].name == "g";
+  using notation::LetterRole;
+  switch (factors.letters[letter].role) {
+    case LetterRole::kHead:
+      return granularity == Granularity::kHead;
+    case LetterRole::kHeadDim:
+    case LetterRole::kValueDim:
+    case LetterRole::kRotary:
+      return granularity == Granularity::kHeadDim;
+    case LetterRole::kGroup:
+      return granularity == Granularity::kGroup;
+    case LetterRole::kPlain:
+      break;
   }
-  const bool attention = (node.op == "MatMul" || node.op == "Einsum") && node.inputs.size() == 2 &&
-                         is_activation(graph, node.inputs[0]) &&
+  const bool attention = granularity != Granularity::kGroup && has_trait(node, kPairs) &&
+                         node.inputs.size() == 2 && is_activation(graph, node.inputs[0]) &&
                          is_activation(graph, node.inputs[1]);
   if (!attention || !stands_in(factors, node.inputs[1], letter)) return false;
   const bool in_first = stands_in(factors, node.inputs[0], letter);

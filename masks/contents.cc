@@ -7,12 +7,10 @@
 namespace parsimony {
 namespace {
 
-constexpr std::string_view kRecurrent[] = {"GRU", "Gru", "LSTM", "Lstm", "RNN", "Rnn"};
-
-/// What an output's slice sees of one operand.
+/// What an output's slices see of one operand.
 struct Seen {
-  size_t position = 0;  // among the node's inputs
-  bool has = false;     // the operand has the axis; else all of it is seen
+  OperandSlice slice;
+  bool has = false;  // the operand has the axis; else all of it is seen
   std::vector<Content> at;
   std::vector<bool> absent;  // nothing of the operand comes here; empty: it comes everywhere
 };
@@ -94,27 +92,48 @@ class Tracer {
 
   void push(NodeId id) {
     const Node& node = graph_.node(id);
-    const Rule* rule = find_rule(node.domain, node.op);
+    const OpSchema* schema = followed_schema(node);
     const NodeView view(graph_, node, facts_);
-    const bool known = rule != nullptr && !node.has_subgraph;
+    const Transfer transfer(view);
+    const bool known = schema != nullptr && !node.has_subgraph;
     const Factors factors = known ? factor(view) : Factors();
-    const bool computes_from_pieces = !factors.maps.empty() && is_product(effect_of(view));
+    const bool computes_from_pieces = !factors.maps.empty() && is_product(transfer.behaviour());
     for (const ValueId output : node.outputs) {
       if (output == kNone || facts_.computed[output]) continue;
       fill(output, Content::kVaries);
-      if (!known || computes_from_pieces) continue;
-      auto& dims = contents_[output];
-      Content& whole = whole_[output];
-      for (size_t d = 0; d < dims.size(); ++d) {
-        std::vector<Seen> seen;
-        for (size_t i = 0; i < node.inputs.size(); ++i) {
-          if (node.inputs[i] == kNone) continue;
-          seen.push_back(see(factors, node.inputs[i], output, static_cast<int>(d)));
-          seen.back().position = i;
-        }
-        for (size_t j = 0; j < dims[d].size(); ++j) dims[d][j] = combine(view, *rule, seen, j);
-        whole = std::max(whole, meet(dims[d]));
+      // A state runs through time.
+      const bool recurrent = known && schema->linear.kind == LinearKind::kRecurrence;
+      if (known && !computes_from_pieces && !recurrent) derive(view, transfer, factors, output);
+    }
+  }
+
+  void derive(const NodeView& view, const Transfer& transfer, const Factors& factors,
+              ValueId output) {
+    auto& dims = contents_[output];
+    Content& whole = whole_[output];
+    std::vector<OperandSlice> slices;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      std::vector<Seen> seen;
+      for (int i = 0; i < view.inputs(); ++i) {
+        const ValueId operand = view.input(i);
+        if (operand == kNone) continue;
+        seen.push_back(see(factors, operand, output, static_cast<int>(d)));
+        const auto& divisors = factors.divisors;
+        seen.back().slice = {
+            .operand = i,
+            .has_axis = seen.back().has,
+            .divides = std::find(divisors.begin(), divisors.end(), operand) != divisors.end()};
       }
+      for (size_t j = 0; j < dims[d].size(); ++j) {
+        slices.clear();
+        for (const Seen& each : seen) {
+          slices.push_back(each.slice);
+          slices.back().content = each.at[j];
+          slices.back().absent = !each.absent.empty() && each.absent[j];
+        }
+        dims[d][j] = transfer(slices);
+      }
+      whole = std::max(whole, meet(dims[d]));
     }
   }
 
@@ -216,92 +235,6 @@ class Tracer {
       return letters;
     };
     return shared(a, b) == shared(b, a);
-  }
-
-  static bool comes(const Seen& seen, size_t j) { return seen.absent.empty() || !seen.absent[j]; }
-
-  static Content combine(const NodeView& view, const Rule& rule, const std::vector<Seen>& seen,
-                         size_t j) {
-    const std::string& op = view.node().op;
-    if (std::find(std::begin(kRecurrent), std::end(kRecurrent), op) != std::end(kRecurrent)) {
-      return Content::kVaries;  // a state runs through time
-    }
-    Content all = Content::kZero;
-    bool any = false;
-    for (const Seen& operand : seen) {
-      if (!comes(operand, j)) continue;
-      any = any || operand.has;
-      all = std::min(all, operand.at[j]);
-    }
-    if (!any && !seen.empty() && !seen[0].absent.empty()) {
-      return op == "Pad" ? padding(view, all) : Content::kVaries;
-    }
-    const Content constant = all >= Content::kConstant ? Content::kConstant : Content::kVaries;
-    if (op == "BatchNormalization") return normalised(view, seen, j, constant);
-    switch (effect_of(view)) {
-      case Effect::kZero:
-        return sum(op == "Clip" || rule.line.empty(), seen, j, constant);
-      case Effect::kProduct:
-        return product(seen, j, constant);
-      case Effect::kQuotient: {
-        const bool zero = seen[0].position == 0 && seen[0].at[j] == Content::kZero;
-        const bool plain = op == "PRelu" || op == "Dropout" || !has_zero_after_first(seen, j);
-        return zero && plain && view.inputs() < 3 ? Content::kZero : constant;
-      }
-      case Effect::kZeros:
-        return Content::kZero;
-      case Effect::kShifted:
-      case Effect::kConstant:
-      case Effect::kUndefined:
-        return constant;
-    }
-    return Content::kVaries;
-  }
-
-  static bool has_zero_after_first(const std::vector<Seen>& seen, size_t j) {
-    return std::any_of(seen.begin() + 1, seen.end(),
-                       [&](const Seen& s) { return s.at[j] == Content::kZero; });
-  }
-
-  static Content padding(const NodeView& view, Content steering) {
-    if (view.attr("mode", "constant") != "constant") return Content::kVaries;
-    if (effect_of(view) == Effect::kZero) return Content::kZero;
-    return steering >= Content::kConstant ? Content::kConstant : Content::kVaries;
-  }
-
-  /// Zero if all is; where elements only move, the operands that lack the axis steer.
-  static Content sum(bool moves, const std::vector<Seen>& seen, size_t j, Content constant) {
-    bool zero = true;
-    bool any = false;
-    for (const Seen& operand : seen) {
-      if (!comes(operand, j) || (moves && !operand.has)) continue;
-      any = true;
-      zero = zero && operand.at[j] == Content::kZero;
-    }
-    return any && zero ? Content::kZero : constant;
-  }
-
-  /// A zero among the first two operands stops the other; what is left is the rest: a bias.
-  static Content product(const std::vector<Seen>& seen, size_t j, Content constant) {
-    bool stopped = false;
-    Content rest = Content::kZero;
-    for (const Seen& operand : seen) {
-      if (operand.position < 2) {
-        stopped = stopped || operand.at[j] == Content::kZero;
-      } else {
-        rest = std::min(rest, operand.at[j]);
-      }
-    }
-    return stopped ? rest : constant;
-  }
-
-  static Content normalised(const NodeView& view, const std::vector<Seen>& seen, size_t j,
-                            Content constant) {
-    if (view.attr("training_mode", 0) != 0 || seen.size() < 5) return constant;
-    const auto zero = [&](size_t i) { return seen[i].at[j] == Content::kZero; };
-    if (zero(1)) return seen[2].at[j];
-    const bool nothing = zero(0) && zero(2) && zero(3);
-    return nothing ? Content::kZero : constant;
   }
 
   const Graph& graph_;

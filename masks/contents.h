@@ -2,20 +2,14 @@
 // of the inputs still arrive there?
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/zero.h"
 #include "parsimony/masks/element_mask.h"
 
 namespace parsimony {
-
-enum class Content : uint8_t {
-  kVaries,    ///< may depend on the network's inputs
-  kConstant,  ///< the same for all inputs; elements of the slice may differ from each other
-  kZero,
-};
 
 /// Per dimension and index of a value: what is known of the slice. No dimensions where nothing is.
 using Contents = IdVector<ValueId, std::vector<std::vector<Content>>>;

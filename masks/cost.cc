@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "parsimony/graph/operators/operands.h"
+
 namespace parsimony {
 
 CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& coupling)
@@ -33,7 +35,6 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
 }
 
 IdVector<WeightId, bool> parameters(const Graph& graph) {
-  constexpr int kMean = 3;  // operands of a BatchNormalization from here on are statistics
   IdVector<WeightId, bool> result;
   for (const Weight& weight : graph.weights) {
     result.push_back(!weight.dims.empty() &&
@@ -43,7 +44,7 @@ IdVector<WeightId, bool> parameters(const Graph& graph) {
   for (const Value& value : graph.values) {
     if (value.weight == kNone || value.uses.empty()) continue;
     const bool statistics = std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
-      return use.input >= kMean && graph.node(use.node).op == "BatchNormalization";
+      return is_statistic(graph.node(use.node), use.input);
     });
     if (statistics) result[value.weight] = false;
   }

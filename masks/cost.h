@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/macs.h"
 #include "parsimony/masks/axis_mask.h"
 
 namespace parsimony {

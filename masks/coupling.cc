@@ -1,12 +1,12 @@
 #include "parsimony/masks/coupling.h"
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
-#include "parsimony/graph/weight_kind.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/axes_impl.h"
 #include "parsimony/masks/effects_impl.h"
 #include "parsimony/masks/granularity.h"
@@ -45,7 +45,7 @@ class Grouper {
 
  private:
   struct Signed {
-    uint64_t signature = 0;  // of the lines with weights that the class touches
+    int lines = 0;  // its list of lines with weights that the class touches, by number
     LineId last_line = kNone;
     ChannelId channel;
   };
@@ -80,29 +80,29 @@ class Grouper {
         Signed& c = signed_[root];
         if (c.last_line == line) continue;
         c.last_line = line;
-        c.signature = (c.signature ^ (line.index() + 1)) * 0x9E3779B97F4A7C15ULL;
-        c.signature ^= c.signature >> 29;
+        const int next = static_cast<int>(longer_.size()) + 1;
+        c.lines = longer_.try_emplace({c.lines, line}, next).first->second;
       }
     }
   }
 
   void make_groups() {
-    std::unordered_map<uint64_t, int> group_of;
+    std::vector<int> group_of(longer_.size() + 1, -1);
     for (const LineId line : line_order_) {
       for (int64_t i = 0; i < classes_.length(line); ++i) {
         const int32_t root = classes_.root(line, i);
         Signed& c = signed_[root];
         if (c.last_line == kNone || c.channel.group != kNone) continue;
-        const auto [it, fresh] =
-            group_of.try_emplace(c.signature, static_cast<int>(result_.groups.size()));
-        if (fresh) {
+        int& own = group_of[c.lines];
+        if (own < 0) {
+          own = static_cast<int>(result_.groups.size());
           Group group;
           group.id = "g" + std::to_string(result_.groups.size());
           group.granularity = name_of(options_.granularity);
           result_.groups.push_back(std::move(group));
         }
-        Group& group = result_.groups[it->second];
-        c.channel = {it->second, group.size++};
+        Group& group = result_.groups[own];
+        c.channel = {own, group.size++};
         if (const NodeId node = mixes_[root]; node != kNone && !group.mixes) {
           group.mixes = true;
           group.mixes_at = label_of(graph_, graph_.node(node));
@@ -211,6 +211,7 @@ class Grouper {
   IdVector<LineId, absl::InlinedVector<size_t, 2>> weights_on_line_;
   std::vector<LineId> line_order_;  // lines with weights, in order of first use
   std::vector<Signed> signed_;      // per class root
+  absl::flat_hash_map<std::pair<int, LineId>, int> longer_;  // a list, longer by one line
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 
+#include "parsimony/graph/operators/zero.h"
 #include "parsimony/masks/effects_impl.h"
 
 namespace parsimony {
@@ -87,89 +90,67 @@ class Tracer {
 
   /// Where does each letter stand, and is it zero there?
   struct Standing {
-    int operands = 0;            // inputs that have the letter
-    int zeros = 0;               // of them, those that are zero along it
-    bool first_zero = false;     // the first operand is
-    bool divisor = false;        // a divisor has it and is zero
-    bool later_nonzero = false;  // a bias has it and is not zero, or lacks it
-    bool weighted = false;       // a weight has it
+    int operands = 0;       // inputs that have the letter
+    int zeros = 0;          // of them, those that are zero along it
+    bool divisor = false;   // a divisor has it and is zero
+    bool weighted = false;  // a weight has it
+    absl::InlinedVector<OperandSlice, 8> slices;
   };
 
-  Standing stand(NodeId id, int letter) const {
+  Standing stand(NodeId id, int letter, ZeroBehaviour behaviour) const {
     const Node& node = graph_.node(id);
     const Factors& factors = lines_.factors()[id];
+    const bool shifts = behaviour == ZeroBehaviour::kQuotient;
+    const int zero_point = shifts ? schema_of(node).integers.zero_point : -1;
     Standing result;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
+    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
       const ValueId value = node.inputs[i];
       if (value == kNone) continue;
-      bool has = false;
-      bool zero = false;
+      OperandSlice slice{.operand = i};
+      bool zero = i == zero_point;  // integers that go away hold their zero point
       for (const Term& term : factors.terms) {
         if (term.value != value) continue;
         if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
           continue;
-        has = true;
+        slice.has_axis = true;
         zero = zero || zero_at(term.value, term.dim);
       }
-      result.operands += has ? 1 : 0;
-      result.zeros += has && zero ? 1 : 0;
-      if (i == 0) result.first_zero = has && zero;
-      result.weighted = result.weighted || (has && lines_.from_weights(value));
       const auto& divisors = factors.divisors;
-      const bool divides = std::find(divisors.begin(), divisors.end(), value) != divisors.end();
-      result.divisor = result.divisor || (divides && zero);
-      if (i >= 2) result.later_nonzero = result.later_nonzero || !zero;
+      slice.divides = std::find(divisors.begin(), divisors.end(), value) != divisors.end();
+      if (zero) slice.content = Content::kZero;
+      result.operands += slice.has_axis ? 1 : 0;
+      result.zeros += slice.has_axis && zero ? 1 : 0;
+      result.weighted = result.weighted || (slice.has_axis && lines_.from_weights(value));
+      result.divisor = result.divisor || (slice.divides && zero);
+      result.slices.push_back(slice);
     }
     return result;
   }
 
   void push_zeros(NodeId id) {
     const Factors& factors = lines_.factors()[id];
-    const Node& node = graph_.node(id);
-    const Effect effect = effect_of(NodeView(graph_, node, facts_));
-    const Rule* rule = find_rule(node.domain, node.op);
-    const bool moves = rule == nullptr || rule->line.empty();
+    const NodeView view(graph_, graph_.node(id), facts_);
+    const Transfer transfer(view);
     for (size_t l = 0; l < factors.letters.size(); ++l) {
       const LetterId letter = lines_.letter_id(id, static_cast<int>(l));
       if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
-      const Standing at = stand(id, static_cast<int>(l));
+      const Standing at = stand(id, static_cast<int>(l), transfer.behaviour());
       const Event event{line_of_letter(factors, static_cast<int>(l)), letter, id};
-      if (factors.letters[l].mixes || spoils(factors.letters[l], effect, at)) {
+      if (factors.letters[l].mixes || spoils(factors.letters[l], transfer.behaviour(), at)) {
         effects_.mixing.push_back(event);
       }
       if (factors.letters[l].mixes || (factors.letters[l].contracted && !at.weighted)) {
         effects_.unweighted.push_back(event);
       }
-      set_outputs(id, static_cast<int>(l), comes_out_zero(node, moves, effect, at));
+      set_outputs(id, static_cast<int>(l), transfer(at.slices) == Content::kZero);
     }
-    push_maps(id, factors, effect);
+    push_maps(factors, transfer);
   }
 
   /// Summed without being zero, or made infinite: the masked original does not tell.
-  static bool spoils(const Letter& letter, Effect effect, const Standing& at) {
-    if (letter.contracted) return is_product(effect) ? at.zeros == 0 : at.zeros < at.operands;
-    return at.divisor || (effect == Effect::kUndefined && at.zeros > 0);
-  }
-
-  /// A sum is zero if all its terms are, also those that lack the axis; where elements only move,
-  /// the operands that do not have it steer.
-  static bool comes_out_zero(const Node& node, bool moves, Effect effect, const Standing& at) {
-    switch (effect) {
-      case Effect::kZero:
-        return at.zeros == (moves ? at.operands : static_cast<int>(node.inputs.size())) &&
-               at.zeros > 0;
-      case Effect::kProduct:
-        return at.zeros > 0 && !at.later_nonzero;
-      case Effect::kQuotient:
-        return at.first_zero && !at.divisor;
-      case Effect::kZeros:
-        return true;
-      case Effect::kShifted:
-      case Effect::kConstant:
-      case Effect::kUndefined:
-        return false;
-    }
-    return false;
+  static bool spoils(const Letter& letter, ZeroBehaviour behaviour, const Standing& at) {
+    if (letter.contracted) return is_product(behaviour) ? at.zeros == 0 : at.zeros < at.operands;
+    return at.divisor || (behaviour == ZeroBehaviour::kUndefined && at.zeros > 0);
   }
 
   LineId line_of_letter(const Factors& factors, int letter) const {
@@ -191,20 +172,16 @@ class Tracer {
     }
   }
 
-  /// A dimension made of pieces that only move is zero where all its pieces are; padding is as its
-  /// value.
-  void push_maps(NodeId id, const Factors& factors, Effect effect) {
-    const Node& node = graph_.node(id);
+  /// A dimension made of pieces is zero where all its pieces are, and what stands between them.
+  void push_maps(const Factors& factors, const Transfer& transfer) {
     for (const Map& map : factors.maps) {
-      bool zero = !is_product(effect);
+      std::vector<OperandSlice> pieces;
       for (const Map& other : factors.maps) {
-        if (other.b == map.b && other.b_dim == map.b_dim)
-          zero = zero && zero_at(other.a, other.a_dim);
+        if (other.b != map.b || other.b_dim != map.b_dim) continue;
+        const bool zero = zero_at(other.a, other.a_dim);
+        pieces.push_back({.content = zero ? Content::kZero : Content::kVaries, .has_axis = true});
       }
-      if (node.op == "Pad" && node.inputs.size() > 2 && node.inputs[2] != kNone) {
-        const auto& value = facts_.constants[node.inputs[2]];
-        zero = zero && value && value->count() == 1 && value->number(0) == 0;
-      }
+      const bool zero = !is_product(transfer.behaviour()) && transfer(pieces) == Content::kZero;
       effects_.zero[map.b][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
     }
   }

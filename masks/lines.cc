@@ -24,22 +24,6 @@ bool takes_part(const Facts& facts, const Node& node) {
                       [&](ValueId v) { return v == kNone || facts.computed[v]; });
 }
 
-/// Does the value depend on weights alone?
-IdVector<ValueId, bool> made_of_weights(const Graph& graph) {
-  IdVector<ValueId, bool> result;
-  for (const Value& value : graph.values) result.push_back(value.weight != kNone);
-  for (const Node& node : graph.nodes) {
-    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(),
-                                 [&](ValueId v) { return v == kNone || result[v]; });
-    // A branch may hand on what is no weight.
-    const bool constant = all && !node.inputs.empty() && !node.has_subgraph;
-    for (const ValueId out : node.outputs) {
-      if (out != kNone) result[out] = constant;
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 Lines::Lines(const Graph& graph, const Facts& facts, std::span<const NodeId> keep_whole)
@@ -196,7 +180,7 @@ bool Lines::is_scale(const Value& value) const {
     const Node& node = graph_.node(use.node);
     if (node.outputs.empty() || node.outputs[0] == kNone) return false;
     const bool evaluated = facts_.computed[node.outputs[0]];
-    return evaluated && node.op != "Shape" && node.op != "Size";
+    return evaluated && !has_trait(node, kReadsSizes);
   });
 }
 

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/coupling.h"
 
 namespace parsimony {

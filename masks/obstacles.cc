@@ -1,4 +1,4 @@
-#include "parsimony/graph/weight_kind.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/obstacles_impl.h"
 
 namespace parsimony {

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <cstdint>
 
 #include "parsimony/base/files.h"
+#include "parsimony/base/json_reader.h"
 #include "parsimony/masks/errors.h"
 
 namespace parsimony {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kAlignment = 8;
-constexpr size_t kMaxHeader = 100'000'000;  // as in the reference implementation
+constexpr size_t kMaxHeader = 100'000'000;      // as in the reference implementation
+constexpr int64_t kMaxSize = int64_t{1} << 62;  // of a dimension, and of an offset
 constexpr const char* kMetadata = "__metadata__";
 
 struct Type {
@@ -57,18 +56,19 @@ std::string_view format_name(const FileTensor& tensor) {
   throw errors::unwritable_tensor(tensor.name, "the format has no such element type");
 }
 
-void check(const FileTensor& tensor) {
+/// The name as the header has it.
+std::string checked_name(const FileTensor& tensor) {
   if (tensor.name == kMetadata) {
     throw errors::unwritable_tensor(tensor.name, "the format reserves this name");
-  }
-  try {
-    static_cast<void>(Json(tensor.name).dump());
-  } catch (const Json::exception&) {
-    throw errors::unwritable_tensor(tensor.name, "its name is not UTF-8");
   }
   const auto bytes = static_cast<int64_t>(tensor.data.size());
   if (bytes != element_count(tensor.dims) * size_of(tensor.dtype)) {
     throw errors::unwritable_tensor(tensor.name, "its elements do not fit its shape");
+  }
+  try {
+    return json_text(tensor.name);
+  } catch (const ModelError&) {
+    throw errors::unwritable_tensor(tensor.name, "its name is not UTF-8");
   }
 }
 
@@ -81,20 +81,29 @@ std::string little_endian(uint64_t value) {
   return bytes;
 }
 
-/// What stands before the data.
+/// What stands before the data; `tensors` are sorted, as the keys of the header are.
 std::string head_of(const std::vector<FileTensor>& tensors) {
-  Json header = {{kMetadata, {{"format", "parsimony"}}}};
+  std::string text = "{";
   size_t offset = 0;
+  const std::string metadata = R"("__metadata__":{"format":"parsimony"},)";
+  bool has_metadata = false;
   for (const FileTensor& tensor : tensors) {
-    const std::string_view dtype = format_name(tensor);
-    check(tensor);
-    if (header.contains(tensor.name)) throw errors::unwritable_tensor(tensor.name, "there are two");
-    header[tensor.name] = {{"dtype", dtype},
-                           {"shape", tensor.dims},
-                           {"data_offsets", {offset, offset + tensor.data.size()}}};
-    offset += tensor.data.size();
+    if (&tensor != tensors.data() && (&tensor)[-1].name == tensor.name) {
+      throw errors::unwritable_tensor(tensor.name, "there are two");
+    }
+    if (!has_metadata && tensor.name > kMetadata) text += metadata;
+    has_metadata |= tensor.name > kMetadata;
+    const size_t end = offset + tensor.data.size();
+    text += checked_name(tensor) + R"(:{"data_offsets":[)" + std::to_string(offset) + ',' +
+            std::to_string(end) + R"(],"dtype":")" + std::string(format_name(tensor)) +
+            R"(","shape":[)";
+    for (const int64_t dim : tensor.dims) text += std::to_string(dim) + ',';
+    if (!tensor.dims.empty()) text.pop_back();
+    text += "]},";
+    offset = end;
   }
-  std::string text = header.dump();
+  if (!has_metadata) text += metadata;
+  text.back() = '}';
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   return little_endian(text.size()) + text;
 }
@@ -111,26 +120,6 @@ uint64_t read_length(std::string_view bytes) {
   return value;
 }
 
-Json parse_header(std::string_view text, std::string_view file) {
-  std::vector<std::set<std::string>> keys;
-  const auto reject_duplicates = [&](int /*depth*/, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key &&
-        !keys.back().insert(parsed.get<std::string>()).second) {
-      throw errors::bad_tensor(file, parsed.get<std::string>(), "stands twice in the header");
-    }
-    return true;
-  };
-  try {
-    Json header = Json::parse(text, reject_duplicates);
-    if (header.is_object()) return header;
-  } catch (const Json::exception&) {
-    throw errors::bad_tensor_file(file, "the header is not JSON");
-  }
-  throw errors::bad_tensor_file(file, "the header is not a JSON object");
-}
-
 /// Bytes that the shape asks for; `limit` + 1 where they are more than the file has.
 uint64_t bytes_of(const std::vector<uint64_t>& shape, uint64_t element, uint64_t limit) {
   if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
@@ -142,35 +131,28 @@ uint64_t bytes_of(const std::vector<uint64_t>& shape, uint64_t element, uint64_t
   return bytes;
 }
 
-bool are_sizes(const Json& list) {
-  const auto is_size = [](const Json& x) {
-    return x.is_number_unsigned() && x.get<uint64_t>() <= uint64_t{1} << 62;
-  };
-  return list.is_array() && std::all_of(list.begin(), list.end(), is_size);
-}
-
-Entry read_entry(const std::string& name, const Json& fields, uint64_t data_size,
-                 std::string_view file) {
-  const auto field = [&](const char* key) {
-    return fields.is_object() && fields.contains(key) ? fields[key] : Json();
-  };
-  const Json dtype = field("dtype");
-  const Json shape = field("shape");
-  const Json offsets = field("data_offsets");
-  if (!dtype.is_string() || !are_sizes(shape) || !are_sizes(offsets) || offsets.size() != 2) {
-    throw errors::bad_tensor(file, name, "wanted \"dtype\", \"shape\" and two \"data_offsets\"");
-  }
-  const auto has_name = [&](const Type& type) { return type.name == dtype.get<std::string>(); };
+Entry read_entry(const JsonReader& fields, uint64_t data_size, std::string_view file) {
+  const std::string name(fields.own_key());
+  const std::string dtype = fields.at("dtype").text();
+  const auto has_name = [&](const Type& type) { return type.name == dtype; };
   const auto* type = std::find_if(kTypes.begin(), kTypes.end(), has_name);
-  if (type == kTypes.end()) throw errors::tensor_dtype(file, name, dtype.get<std::string>());
-
-  Entry entry{{name, type->dtype, shape.get<Shape>()}, offsets[0], offsets[1]};
+  if (type == kTypes.end()) throw errors::tensor_dtype(file, name, dtype);
+  Entry entry{{name, type->dtype, {}}};
+  std::vector<uint64_t> shape;
+  for (const JsonReader dim : fields.at("shape").list()) {
+    entry.tensor.dims.push_back(dim.integer(0, kMaxSize));
+    shape.push_back(static_cast<uint64_t>(entry.tensor.dims.back()));
+  }
+  const JsonReader offsets = fields.at("data_offsets");
+  if (offsets.size() != 2) offsets.wanted("two offsets");
+  auto offset = offsets.list().begin();
+  entry.begin = static_cast<uint64_t>((*offset).integer(0, kMaxSize));
+  entry.end = static_cast<uint64_t>((*++offset).integer(0, kMaxSize));
   if (entry.begin > entry.end || entry.end > data_size) {
     throw errors::bad_tensor(file, name, "its data_offsets lie outside of the file");
   }
   const auto element = static_cast<uint64_t>(size_of(type->dtype));
-  const uint64_t wanted = bytes_of(shape.get<std::vector<uint64_t>>(), element, data_size);
-  if (wanted != entry.end - entry.begin) {
+  if (bytes_of(shape, element, data_size) != entry.end - entry.begin) {
     throw errors::bad_tensor(file, name, "its shape does not fit its data_offsets");
   }
   return entry;
@@ -223,9 +205,10 @@ std::vector<FileTensor> parse_tensors(std::string_view bytes, std::string_view f
   const std::string_view data = bytes.substr(kLengthBytes + static_cast<size_t>(length));
 
   std::vector<Entry> entries;
-  const Json header = parse_header(text, file_name);
-  for (const auto& [name, fields] : header.items()) {
-    if (name != kMetadata) entries.push_back(read_entry(name, fields, data.size(), file_name));
+  const JsonDocument header(text, std::string(file_name) + ": header", throw_as<ModelError>);
+  for (const JsonReader fields : header.root().members()) {
+    if (fields.own_key() == kMetadata) continue;
+    entries.push_back(read_entry(fields, data.size(), file_name));
   }
   check_cover(entries, data.size(), file_name);
   std::vector<FileTensor> tensors;

@@ -142,7 +142,9 @@ std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Gr
   return result;
 }
 
-bool reads_channels(const Graph& graph, NodeId layer) { return graph.node(layer).op != "Gather"; }
+bool reads_channels(const Graph& graph, NodeId layer) {
+  return schema_of(graph.node(layer)).linear.kind != LinearKind::kLookup;
+}
 
 Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupling,
                 const Settings& settings) {

@@ -7,11 +7,10 @@
 
 namespace parsimony {
 
-/// The layers of a graph: Conv, ConvTranspose, Einsum, Gather, Gemm, GRU, LSTM, MatMul and RNN
-/// nodes that apply a weight matrix to data, their quantised and fused kin (QLinearConv,
-/// MatMulInteger, FusedMatMul, …) and attention that has its projection inside. The weight may
-/// reach the node by way of others that compute on weights alone: DequantizeLinear, Transpose,
-/// Reshape, weight normalisation.
+/// The layers of a graph: nodes that apply a weight matrix to data, by what their rows say of
+/// weights (convolutions, matrix products, recurrent layers, embeddings, …). The weight may reach
+/// the node by way of others that compute on weights alone: DequantizeLinear, Transpose, Reshape,
+/// weight normalisation.
 class Layers {
  public:
   explicit Layers(const Graph& graph);
@@ -26,10 +25,8 @@ class Layers {
   std::vector<NodeId> using_weight_of(NodeId reader) const;
 
  private:
-  bool is_constant(const Node& node) const;
-
   const Graph& graph_;
-  IdVector<ValueId, bool> constant_;  ///< computed from weights alone
+  IdVector<ValueId, bool> made_of_weights_;
   IdVector<NodeId, bool> is_layer_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/pruners/quantised.h"
 
@@ -14,13 +15,11 @@ namespace parsimony {
 
 namespace {
 
-/// Mean and variance of a BatchNormalization.
 bool is_running_statistic(const Graph& graph, const Member& member) {
   if (member.node == kNone) return false;
   const Node& node = graph.node(member.node);
-  if (node.op != "BatchNormalization") return false;
   const auto at = std::find(node.inputs.begin(), node.inputs.end(), member.value);
-  return at - node.inputs.begin() >= 3;
+  return is_statistic(node, static_cast<int>(at - node.inputs.begin()));
 }
 
 bool is_wanted(const Graph& graph, const Member& member, Which which) {

@@ -20,12 +20,6 @@ ConfigError report_unknown_group(std::string_view id, std::span<const std::strin
   return ConfigError(text + "; there are " + listed({known.begin(), known.end()}, kMostNamed));
 }
 
-ModelError bad_ledger_line(std::string_view place, std::string_view field, std::string_view what) {
-  std::string text(place);
-  if (!field.empty()) text += ": " + std::string(field);
-  return ModelError(text + ": " + std::string(what));
-}
-
 UnsupportedError ledger_version(std::string_view place, int64_t found, int64_t wanted) {
   return UnsupportedError(std::string(place) + ": a ledger line of version " +
                           std::to_string(found) + ", but this Parsimony reads version " +

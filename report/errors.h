@@ -13,8 +13,6 @@ namespace parsimony::errors {
 ConfigError report_unknown_node(std::string_view name, std::span<const std::string> known);
 ConfigError report_unknown_group(std::string_view id, std::span<const std::string> known);
 
-/// `place` is file and line, `field` a path in it: "accuracy.after.total"; empty for the whole.
-ModelError bad_ledger_line(std::string_view place, std::string_view field, std::string_view what);
 UnsupportedError ledger_version(std::string_view place, int64_t found, int64_t wanted);
 /// Two lines of one key that say different things.
 ModelError ledger_conflict(std::string_view place, std::string_view other, std::string_view key);

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "parsimony/base/files.h"
+#include "parsimony/base/json_reader.h"
 #include "parsimony/report/errors.h"
 
 namespace parsimony {
@@ -51,7 +51,7 @@ size_t tail_begin(std::string_view bytes) {
 }
 
 /// No beginning of an object is an object, so what parses is whole: an editor took its newline.
-bool is_whole(std::string_view line) { return nlohmann::json::accept(line); }
+bool is_whole(std::string_view line) { return is_json(line); }
 
 /// Returns whether an unfinished line was passed over.
 bool collect(std::string_view bytes, const std::string& path, Collector& collector) {

@@ -1,199 +1,202 @@
 #include "parsimony/report/ledger_point.h"
 
 #include <cmath>
+#include <concepts>
 #include <limits>
 
+#include "parsimony/base/json_reader.h"
 #include "parsimony/report/errors.h"
 #include "parsimony/report/json_impl.h"
-#include "parsimony/report/parts_impl.h"
 
 namespace parsimony {
 namespace {
 
 constexpr int64_t kVersion = 1;
-constexpr size_t kMostShown = 40;  // characters of a wrong value in a message
-constexpr int kDeepest = 100;      // lists within lists; what writes them again is recursive
 
-/// JSON has neither NaN nor infinity: both are null there.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+template <typename T, typename U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-Json to_object(const LedgerPoint::Pair& pair) {
-  return {{"before", pair.before}, {"after", pair.after}};
+// What a line holds is described once, for those who write it and those who read it.
+
+void describe(auto& way, Is<LedgerPoint::Pair> auto& pair) {
+  way("before", pair.before)("after", pair.after);
 }
 
-Json to_object(const LedgerPoint::Score& score) {
-  return {{"correct", score.correct}, {"total", score.total}};
+void describe(auto& way, Is<LedgerPoint::Phases> auto& phases) {
+  way("wait", phases.wait)("forward", phases.forward)("backward", phases.backward);
+  way("optimizer", phases.optimizer)("rest", phases.rest);
 }
 
-Json to_object(const LedgerPoint::Evidence& proof) {
-  if (!proof.ran) return {{"ran", false}, {"reason", proof.reason}};
-  return {{"ran", true},
-          {"difference", number(proof.difference)},
-          {"tolerance", proof.tolerance},
-          {"against", proof.against}};
+void describe(auto& way, Is<LedgerPoint::Score> auto& score) {
+  way("correct", score.correct)("total", score.total);
+  way.require(score.correct <= score.total, "more are correct than there are");
 }
 
-/// A value of the line that knows where it stands.
-class Field {
+void describe(auto& way, Is<LedgerPoint::Epoch> auto& epoch) {
+  way("seconds", epoch.seconds);
+  way.finite_or("loss", epoch.loss, std::numeric_limits<double>::quiet_NaN());
+  describe(way, epoch.score);
+}
+
+void describe(auto& way, Is<LedgerPoint::Layer> auto& layer) {
+  way("name", layer.name)("op", layer.op)("before", layer.before)("after", layer.after);
+}
+
+void describe(auto& way, Is<KeptWhole> auto& whole) {
+  way("axis", whole.axis)("reason", whole.reason);
+}
+
+void describe(auto& way, Is<LedgerPoint::Evidence> auto& proof) {
+  way("ran", proof.ran);
+  if (!proof.ran) {
+    way("reason", proof.reason);
+    return;
+  }
+  way.finite_or("difference", proof.difference, std::numeric_limits<double>::infinity());
+  way("tolerance", proof.tolerance)("against", proof.against);
+}
+
+void describe(auto& way, Is<LedgerPoint::Latency> auto& latency) {
+  way("before", latency.before)("after", latency.after)("batch", latency.batch);
+}
+
+void describe(auto& way, Is<LedgerPoint::Model> auto& model) {
+  way("name", model.name)("sha256", model.sha256);
+}
+
+void describe(auto& way, Is<LedgerPoint::Data> auto& data) {
+  way("name", data.name)("fingerprint", data.fingerprint)("train", data.train)("test", data.test);
+}
+
+void describe(auto& way, Is<LedgerPoint::Machine> auto& machine) {
+  way("processor", machine.processor)("cores", machine.cores);
+  way("threads", machine.threads)("blas", machine.blas);
+}
+
+void describe(auto& way, Is<LedgerPoint> auto& point) {
+  way.name("key", point.key);
+  way.inner("point", [&](auto& inner) {
+    inner("criterion", point.criterion);
+    inner.share("sparsity", point.sparsity);
+    inner("seed", point.seed);
+  });
+  way("model", point.model)("data", point.data);
+  way.json("config", point.config);
+  way("params", point.params)("macs", point.macs)("bytes", point.bytes);
+  way("latency_ms", point.latency_ms);
+  way.inner("seconds", [&](auto& inner) {
+    inner("warm_up", point.warm_up)("prune", point.prune_seconds);
+    inner("train", point.train)("evaluate", point.evaluate_seconds);
+  });
+  way.inner("accuracy", [&](auto& inner) {
+    inner("before", point.before)("pruned", point.pruned)("after", point.after);
+  });
+  way("epochs", point.epochs)("layers", point.layers)("kept_whole", point.kept_whole);
+  way("proof", point.proof)("machine", point.machine);
+  way("version", point.version)("command", point.command);
+}
+
+class Writing {
  public:
-  Field(const Json& json, std::string_view place) : json_(json), place_(place) {}
+  Writing& operator()(const char* key, const auto& value) {
+    object_[key] = of(value);
+    return *this;
+  }
+  void name(const char* key, const std::string& text) { object_[key] = text; }
+  void share(const char* key, double value) { object_[key] = value; }
+  /// JSON has neither NaN nor infinity: both are null there.
+  void finite_or(const char* key, double value, double /*instead*/) {
+    object_[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  }
+  void inner(const char* key, const auto& members) {
+    Writing way;
+    members(way);
+    object_[key] = way.taken();
+  }
+  void json(const char* key, const std::string& text) {
+    object_[key] = Json::parse(text, nullptr, false);
+    if (!object_[key].is_object()) throw errors::ledger_config();
+  }
+  void require(bool /*holds*/, const char* /*why_not*/) {}
+  Json taken() { return std::move(object_); }
 
-  bool has(const char* key) const {
-    const auto found = json_.find(key);
-    return found != json_.end() && !found->is_null();
+ private:
+  template <typename Value>
+  static Json of(const Value& value) {
+    if constexpr (std::constructible_from<Json, Value> && !requires { value.begin(); }) {
+      return value;
+    } else {
+      Writing way;
+      describe(way, value);
+      return way.taken();
+    }
   }
-  Field at(const char* key) const {
-    if (!json_.is_object()) wanted("an object");
-    const auto found = json_.find(key);
-    if (found == json_.end()) fail("lacks \"" + std::string(key) + "\"");
-    return Field(*found, *this, key);
+  static Json of(const std::string& text) { return text; }
+  template <typename Entry>
+  static Json of(const std::optional<Entry>& entry) {
+    return entry ? of(*entry) : Json();
   }
-
-  std::string text() const {
-    if (!json_.is_string()) wanted("a string");
-    return json_.get<std::string>();
-  }
-  bool flag() const {
-    if (!json_.is_boolean()) wanted("true or false");
-    return json_.get<bool>();
-  }
-  int64_t count() const {
-    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-    if (!json_.is_number_unsigned() || json_.get<uint64_t>() > kMost) wanted("a count");
-    return json_.get<int64_t>();
-  }
-  uint64_t seed() const {
-    if (!json_.is_number_unsigned()) wanted("a seed, an integer from 0");
-    return json_.get<uint64_t>();
-  }
-  int small() const {
-    const int64_t value = count();
-    if (value > std::numeric_limits<int>::max()) wanted("a small count");
-    return static_cast<int>(value);
-  }
-  double seconds() const {
-    if (!json_.is_number() || !(json_.get<double>() >= 0)) wanted("a number from 0");
-    return json_.get<double>();
-  }
-  double number_or(double instead) const {
-    if (json_.is_null()) return instead;
-    if (!json_.is_number()) wanted("a number");
-    return json_.get<double>();
-  }
-  std::string object() const {
-    if (!json_.is_object()) wanted("an object");
-    return json_.dump();
-  }
-  template <typename Read>
-  auto list(Read read) const {
-    if (!json_.is_array()) wanted("a list");
-    std::vector<decltype(read(*this))> entries;
-    for (const Json& entry : json_) entries.push_back(read(Field(entry, *this, "[]")));
-    return entries;
+  template <typename Entry>
+  static Json of(const std::vector<Entry>& entries) {
+    Json list = Json::array();
+    for (const Entry& entry : entries) list.push_back(of(entry));
+    return list;
   }
 
-  [[noreturn]] void wanted(const std::string& what) const {
-    std::string found = json_.is_array()    ? "a list"
-                        : json_.is_object() ? "an object"
-                                            : json_.dump();
-    if (found.size() > kMostShown) found = found.substr(0, kMostShown) + "…";
-    fail("found " + found + ", wanted " + what);
+  Json object_ = Json::object();
+};
+
+class Reading {
+ public:
+  explicit Reading(const JsonReader& at) : at_(at) {}
+
+  Reading& operator()(const char* key, auto& value) {
+    read(at_.at(key), value);
+    return *this;
   }
-  [[noreturn]] void fail(const std::string& what) const {
-    throw errors::bad_ledger_line(place_, path(), what);
+  template <typename Entry>
+  Reading& operator()(const char* key, std::optional<Entry>& entry) {
+    const auto found = at_.find(key);
+    if (found && !found->is_null()) read(*found, entry.emplace());
+    return *this;
+  }
+  void name(const char* key, std::string& text) { text = at_.at(key).name(); }
+  void share(const char* key, double& value) { value = at_.at(key).number(kShare); }
+  void finite_or(const char* key, double& value, double instead) {
+    const JsonReader found = at_.at(key);
+    value = found.is_null() ? instead : found.number();
+  }
+  void inner(const char* key, const auto& members) {
+    Reading way(at_.at(key));
+    members(way);
+  }
+  void json(const char* key, std::string& text) {
+    if (!at_.at(key).is_object()) at_.at(key).wanted("an object");
+    text = at_.at(key).json();
+  }
+  void require(bool holds, const char* why_not) {
+    if (!holds) at_.fail(why_not);
   }
 
  private:
-  Field(const Json& json, const Field& parent, const char* key)
-      : json_(json), place_(parent.place_), parent_(&parent), key_(key) {}
-
-  std::string path() const {
-    if (parent_ == nullptr) return {};
-    const std::string before = parent_->path();
-    return before.empty() || *key_ == '[' ? before + key_ : before + "." + key_;
+  static void read(const JsonReader& at, std::string& to) { to = at.text(); }
+  static void read(const JsonReader& at, bool& to) { to = at.flag(); }
+  static void read(const JsonReader& at, double& to) { to = at.number(kNotNegative); }
+  static void read(const JsonReader& at, int& to) { to = at.small(0); }
+  static void read(const JsonReader& at, int64_t& to) { to = at.count(); }
+  static void read(const JsonReader& at, uint64_t& to) { to = at.unsigned_integer(); }
+  template <typename Entry>
+  static void read(const JsonReader& at, std::vector<Entry>& to) {
+    for (const JsonReader entry : at.list()) read(entry, to.emplace_back());
+  }
+  template <typename Struct>
+  static void read(const JsonReader& at, Struct& to) {
+    Reading way(at);
+    describe(way, to);
   }
 
-  const Json& json_;
-  std::string_view place_;
-  const Field* parent_ = nullptr;
-  const char* key_ = nullptr;
+  JsonReader at_;
 };
-
-LedgerPoint::Pair read_pair(const Field& at) {
-  return {at.at("before").count(), at.at("after").count()};
-}
-
-LedgerPoint::Phases read_phases(const Field& at) {
-  return {at.at("wait").seconds(), at.at("forward").seconds(), at.at("backward").seconds(),
-          at.at("optimizer").seconds(), at.at("rest").seconds()};
-}
-
-LedgerPoint::Score read_score(const Field& at) {
-  const LedgerPoint::Score score{at.at("correct").count(), at.at("total").count()};
-  if (score.correct > score.total) at.fail("more are correct than there are");
-  return score;
-}
-
-LedgerPoint::Epoch read_epoch(const Field& at) {
-  return {at.at("seconds").seconds(),
-          at.at("loss").number_or(std::numeric_limits<double>::quiet_NaN()), read_score(at)};
-}
-
-LedgerPoint::Layer read_layer(const Field& at) {
-  return {at.at("name").text(), at.at("op").text(), at.at("before").count(),
-          at.at("after").count()};
-}
-
-LedgerPoint::Evidence read_proof(const Field& at) {
-  LedgerPoint::Evidence proof;
-  proof.ran = at.at("ran").flag();
-  if (!proof.ran) {
-    proof.reason = at.at("reason").text();
-    return proof;
-  }
-  proof.difference = at.at("difference").number_or(std::numeric_limits<double>::infinity());
-  proof.tolerance = at.at("tolerance").seconds();
-  proof.against = at.at("against").text();
-  return proof;
-}
-
-void read_name(const Field& at, LedgerPoint& point) {
-  point.criterion = at.at("criterion").text();
-  const Field sparsity = at.at("sparsity");
-  point.sparsity = sparsity.seconds();
-  if (point.sparsity > 1) sparsity.wanted("a share, 0 to 1");
-  point.seed = at.at("seed").seed();
-}
-
-void read_seconds(const Field& at, LedgerPoint& point) {
-  point.warm_up = read_phases(at.at("warm_up"));
-  point.prune_seconds = at.at("prune").seconds();
-  point.train = read_phases(at.at("train"));
-  point.evaluate_seconds = at.at("evaluate").seconds();
-}
-
-void read_accuracy(const Field& at, LedgerPoint& point) {
-  point.before = read_score(at.at("before"));
-  point.pruned = read_score(at.at("pruned"));
-  point.after = read_score(at.at("after"));
-}
-
-LedgerPoint::Machine read_machine(const Field& at) {
-  return {at.at("processor").text(), at.at("cores").small(), at.at("threads").small(),
-          at.at("blas").text()};
-}
-
-Json parsed(std::string_view line, std::string_view place) {
-  bool too_deep = false;
-  const auto watch = [&](int depth, Json::parse_event_t, Json&) {
-    too_deep |= depth > kDeepest;
-    return !too_deep;
-  };
-  Json json = Json::parse(line, watch, false);
-  if (too_deep) throw errors::bad_ledger_line(place, {}, "is nested too deeply");
-  if (!json.is_object()) throw errors::bad_ledger_line(place, {}, "is no JSON object");
-  return json;
-}
 
 }  // namespace
 
@@ -215,100 +218,19 @@ bool LedgerPoint::agrees_with(const LedgerPoint& other) const {
 }
 
 std::string to_json_line(const LedgerPoint& point) {
-  const Json config = Json::parse(point.config, nullptr, false);
-  if (!config.is_object()) throw errors::ledger_config();
-  Json epochs = Json::array();
-  for (const LedgerPoint::Epoch& epoch : point.epochs) {
-    epochs.push_back({{"seconds", epoch.seconds},
-                      {"loss", number(epoch.loss)},
-                      {"correct", epoch.score.correct},
-                      {"total", epoch.score.total}});
-  }
-  Json layers = Json::array();
-  for (const LedgerPoint::Layer& layer : point.layers) {
-    layers.push_back(
-        {{"name", layer.name}, {"op", layer.op}, {"before", layer.before}, {"after", layer.after}});
-  }
-  Json kept = Json::array();
-  for (const KeptWhole& whole : point.kept_whole) {
-    kept.push_back({{"axis", whole.axis}, {"reason", whole.reason}});
-  }
-  Json json = {
-      {"parsimony_ledger", kVersion},
-      {"key", point.key},
-      {"point",
-       {{"criterion", point.criterion}, {"sparsity", point.sparsity}, {"seed", point.seed}}},
-      {"model", {{"name", point.model.name}, {"sha256", point.model.sha256}}},
-      {"data",
-       {{"name", point.data.name},
-        {"fingerprint", point.data.fingerprint},
-        {"train", point.data.train},
-        {"test", point.data.test}}},
-      {"config", config},
-      {"params", to_object(point.params)},
-      {"macs", to_object(point.macs)},
-      {"bytes", to_object(point.bytes)}};
-  json["latency_ms"] = Json();
-  if (point.latency_ms) {
-    json["latency_ms"] = {{"before", point.latency_ms->before},
-                          {"after", point.latency_ms->after},
-                          {"batch", point.latency_ms->batch}};
-  }
-  json["seconds"] = {{"warm_up", to_object(point.warm_up)},
-                     {"prune", point.prune_seconds},
-                     {"train", to_object(point.train)},
-                     {"evaluate", point.evaluate_seconds}};
-  json["accuracy"] = {{"before", to_object(point.before)},
-                      {"pruned", to_object(point.pruned)},
-                      {"after", to_object(point.after)}};
-  json["epochs"] = std::move(epochs);
-  json["layers"] = std::move(layers);
-  json["kept_whole"] = std::move(kept);
-  json["proof"] = point.proof ? to_object(*point.proof) : Json();
-  json["machine"] = {{"processor", point.machine.processor},
-                     {"cores", point.machine.cores},
-                     {"threads", point.machine.threads},
-                     {"blas", point.machine.blas}};
-  json["version"] = point.version;
-  json["command"] = point.command;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  Writing way;
+  way("parsimony_ledger", kVersion);
+  describe(way, point);
+  return way.taken().dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 LedgerPoint read_ledger_point(std::string_view line, std::string_view place) {
-  const Json json = parsed(line, place);
-  const Field at(json, place);
-  const int64_t version = at.at("parsimony_ledger").count();
+  const JsonDocument document(line, place, throw_as<ModelError>, true);
+  const int64_t version = document.root().at("parsimony_ledger").count();
   if (version != kVersion) throw errors::ledger_version(place, version, kVersion);
-
   LedgerPoint point;
-  point.key = at.at("key").text();
-  if (point.key.empty()) at.at("key").wanted("a hash");
-  read_name(at.at("point"), point);
-  const Field model = at.at("model");
-  point.model = {model.at("name").text(), model.at("sha256").text()};
-  const Field data = at.at("data");
-  point.data = {data.at("name").text(), data.at("fingerprint").text(), data.at("train").count(),
-                data.at("test").count()};
-  point.config = at.at("config").object();
-  point.params = read_pair(at.at("params"));
-  point.macs = read_pair(at.at("macs"));
-  point.bytes = read_pair(at.at("bytes"));
-  if (at.has("latency_ms")) {
-    const Field latency = at.at("latency_ms");
-    point.latency_ms = {latency.at("before").seconds(), latency.at("after").seconds(),
-                        latency.at("batch").count()};
-  }
-  read_seconds(at.at("seconds"), point);
-  read_accuracy(at.at("accuracy"), point);
-  point.epochs = at.at("epochs").list(read_epoch);
-  point.layers = at.at("layers").list(read_layer);
-  point.kept_whole = at.at("kept_whole").list([](const Field& entry) {
-    return KeptWhole{entry.at("axis").text(), entry.at("reason").text()};
-  });
-  if (at.has("proof")) point.proof = read_proof(at.at("proof"));
-  point.machine = read_machine(at.at("machine"));
-  point.version = at.at("version").text();
-  point.command = at.at("command").text();
+  Reading way(document.root());
+  describe(way, point);
   return point;
 }
 

@@ -11,14 +11,33 @@
 
 namespace parsimony {
 
-/// Everything that is known of one trained network: what it was made from, what it costs, how right
-/// it is. docs/guide/report.md has the fields as they are written.
-struct LedgerPoint {
+/// Where a point comes from: what is known before anything is trained.
+struct LedgerOrigin {
   struct Model {
     std::string name;    ///< "cnn", or a file's path
     std::string sha256;  ///< of the file, or of the initial parameters
     bool operator==(const Model&) const = default;
   };
+  struct Machine {
+    std::string processor;
+    int cores = 0;
+    int threads = 0;
+    std::string blas;
+    bool operator==(const Machine&) const = default;
+  };
+
+  Model model;
+  Machine machine;
+  std::string config = "{}";  ///< a JSON object, as the sweep ran with it
+  std::string version;        ///< of Parsimony
+  std::string command;        ///< as it was typed
+
+  bool operator==(const LedgerOrigin&) const = default;
+};
+
+/// Everything that is known of one trained network: what it was made from, what it costs, how right
+/// it is. docs/guide/report.md has the fields as they are written.
+struct LedgerPoint : LedgerOrigin {
   struct Data {
     std::string name;  ///< "cifar10"
     std::string fingerprint;
@@ -81,13 +100,6 @@ struct LedgerPoint {
     bool holds() const { return ran && difference <= tolerance; }
     bool operator==(const Evidence&) const = default;
   };
-  struct Machine {
-    std::string processor;
-    int cores = 0;
-    int threads = 0;
-    std::string blas;
-    bool operator==(const Machine&) const = default;
-  };
 
   /// SHA-256 of all that determines the point, in hexadecimal.
   std::string key;
@@ -96,9 +108,7 @@ struct LedgerPoint {
   double sparsity = 0;    ///< share of the channels that were to go, 0..1; 0 is the dense network
   uint64_t seed = 0;
 
-  Model model;
   Data data;
-  std::string config = "{}";  ///< a JSON object, as the sweep ran with it
 
   Pair params;
   Pair macs;   ///< multiply-adds for one example
@@ -118,10 +128,6 @@ struct LedgerPoint {
   std::vector<Layer> layers;
   std::vector<KeptWhole> kept_whole;
   std::optional<Evidence> proof;  ///< none: nothing was pruned
-
-  Machine machine;
-  std::string version;  ///< of Parsimony
-  std::string command;  ///< as it was typed
 
   bool operator==(const LedgerPoint&) const = default;
 

@@ -11,13 +11,6 @@ std::string axis_of(std::string_view tensor, int axis) {
 
 }  // namespace
 
-ConfigError bad_plan(std::string_view file, std::string_view place, std::string_view what) {
-  std::string text(file);
-  text += ": ";
-  if (!place.empty()) text.append(place).append(": ");
-  return ConfigError(text.append(what));
-}
-
 ConfigError plan_sizes_differ(std::string_view tensor, int axis, int64_t first, int64_t second) {
   return ConfigError(axis_of(tensor, axis) + "one slice has size " + std::to_string(first) +
                      ", another " + std::to_string(second));

@@ -11,8 +11,6 @@
 
 namespace parsimony::errors {
 
-/// `place` is a path within the plan: "groups[3].slices[1].keep[7]"; empty for the whole.
-ConfigError bad_plan(std::string_view file, std::string_view place, std::string_view what);
 ConfigError plan_sizes_differ(std::string_view tensor, int axis, int64_t first, int64_t second);
 ConfigError plan_keeps_nothing(std::string_view tensor, int axis);
 /// The plan says that values change, but not to what.

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <string>
 
+#include "parsimony/graph/attributes.h"
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/speedup/exits_impl.h"
 
 namespace parsimony {
@@ -25,8 +27,7 @@ class Finder {
  private:
   void visit(NodeId id) {
     const Node& node = graph_.node(id);
-    const Rule* rule = find_rule(node.domain, node.op);
-    if (rule == nullptr || node.outputs.empty() || all_computed(node)) return;
+    if (followed_schema(node) == nullptr || node.outputs.empty() || all_computed(node)) return;
     const NodeView view(graph_, node, facts_);
     const Factors factors = factor(view);
     for (size_t l = 0; l < factors.letters.size(); ++l) {
@@ -40,7 +41,7 @@ class Finder {
         }
       }
       if (letter.contracted) {
-        sum(view, id, terms, is_product(effect_of(view)));
+        sum(view, id, terms, is_product(zero_behaviour(view)));
       } else {
         recurrence(node, id, terms);
       }
@@ -103,8 +104,8 @@ class Finder {
   }
 
   /// A vector of as many elements as the node puts out, which only it reads.
-  ValueId bias_of(const NodeView& view, int64_t count) const {
-    const ValueId value = view.input(2);
+  ValueId bias_of(const NodeView& view, int operand, int64_t count) const {
+    const ValueId value = operand < 0 ? kNone : view.input(operand);
     if (value == kNone || !is_own(value)) return kNone;
     const Shape& dims = graph_.weight(graph_.value(value).weight).dims;
     const bool fits = !dims.empty() && dims.back() == count && element_count(dims) == count;
@@ -118,35 +119,25 @@ class Finder {
     return std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p != 0; });
   }
 
-  static double number(const NodeView& view, std::string_view name, double fallback) {
-    const Attribute* found = view.find(name);
-    const auto* real = found == nullptr ? nullptr : std::get_if<double>(found);
-    return real == nullptr ? fallback : *real;
-  }
-
   void describe(const NodeView& view, const Term& weight, Exit& exit) const {
-    const std::string& op = view.node().op;
-    if (!view.node().domain.empty() || !is_own(weight.value)) return;
+    if (!is_own(weight.value)) return;
+    const int operand = view.input(0) == weight.value ? 0 : 1;
+    if (view.input(operand) != weight.value) return;
     const Shape& dims = graph_.weight(graph_.value(weight.value).weight).dims;
-    const bool second = view.input(1) == weight.value;
+    const auto form = linear_form(view.node(), operand, dims.size());
+    if (!form || !form->plain || view.input(form->data) != exit.value) return;
     exit.axis = weight.dim;
-    if (op == "Conv" && second && view.input(0) == exit.value) {
-      exit.weight = weight.value;
-      exit.can_carry = view.attr("group", 1) == 1;
-      if (!is_padded(view)) exit.bias = bias_of(view, dims[0]);
-    } else if (op == "ConvTranspose" && second && view.attr("group", 1) == 1) {
-      exit.weight = weight.value;
-      exit.can_carry = true;
-    } else if (op == "Gemm") {
-      exit.weight = weight.value;
-      exit.can_carry = true;
-      const double beta = number(view, "beta", 1);
-      exit.bias_scale = number(view, "alpha", 1) / beta;
-      if (second && beta != 0) exit.bias = bias_of(view, dims[static_cast<size_t>(1 - weight.dim)]);
-    } else if (op == "MatMul") {
-      exit.weight = weight.value;
-      exit.can_carry = true;
+    if (form->kind == LinearKind::kTransposedConvolution) {
+      if (form->groups == 1) exit.weight = weight.value;
+      exit.can_carry = form->groups == 1;
+      return;  // not every output sees every position
     }
+    exit.weight = weight.value;
+    exit.can_carry = form->groups == 1;
+    const double beta = attr(view.node(), "beta", 1.0);
+    exit.bias_scale = attr(view.node(), "alpha", 1.0) / beta;
+    if (operand == 1 && beta != 0 && !is_padded(view))
+      exit.bias = bias_of(view, form->bias, dims[static_cast<size_t>(form->out_axis)]);
   }
 
   const Graph& graph_;

@@ -4,24 +4,11 @@
 #include <functional>
 #include <optional>
 
+#include "parsimony/graph/attributes.h"
+#include "parsimony/graph/operators/linear_form.h"
+
 namespace parsimony {
 namespace {
-
-int64_t integer(const Node& node, std::string_view name, int64_t fallback) {
-  for (const auto& [own, value] : node.attributes) {
-    if (own == name && std::holds_alternative<int64_t>(value)) return std::get<int64_t>(value);
-  }
-  return fallback;
-}
-
-double real(const Node& node, std::string_view name, double fallback) {
-  for (const auto& [own, value] : node.attributes) {
-    if (own == name && std::holds_alternative<double>(value)) return std::get<double>(value);
-  }
-  return fallback;
-}
-
-bool is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
 
 class Finder {
  public:
@@ -92,29 +79,32 @@ class Finder {
     if (std::find(outputs.begin(), outputs.end(), v) != outputs.end()) return false;
     if (graph_.value(v).captured || readers.empty()) return false;
     return std::all_of(readers.begin(), readers.end(),
-                       [&](NodeId n) { return is(graph_.node(n), "Relu"); });
+                       [&](NodeId n) { return has_trait(graph_.node(n), kRectifies); });
   }
 
   std::optional<FitLayer> matrix_of(NodeId n) const {
     const Node& node = graph_.node(n);
     if (node.body != kNone) return {};  // it need not run at all, or runs many times
-    const bool conv = is(node, "Conv");
-    const bool gemm = is(node, "Gemm");
-    if (!conv && !gemm && !is(node, "MatMul")) return {};
     const WeightId weight = own_weight(node, 1);
     if (weight == kNone || !is_activation(node.inputs[0])) return {};
     const Weight& matrix = graph_.weight(weight);
-    if (conv ? matrix.dims.size() < 3 : matrix.dims.size() != 2) return {};
+    const auto form = linear_form(node, 1, matrix.dims.size());
+    if (!form || !form->plain) return {};
+    const bool conv = form->kind == LinearKind::kConvolution;
+    if (conv ? matrix.dims.size() < 3
+             : form->kind != LinearKind::kMatrixProduct || matrix.dims.size() != 2) {
+      return {};
+    }
     if (std::find(fixed_.begin(), fixed_.end(), matrix.name) != fixed_.end()) return {};
-    if (gemm && (real(node, "alpha", 1) != 1 || real(node, "beta", 1) != 1)) return {};
+    if (attr(node, "alpha", 1.0) != 1 || attr(node, "beta", 1.0) != 1) return {};
     FitLayer layer;
     layer.node = n;
     layer.input = node.inputs[0];
     layer.weight = weight;
-    layer.out_axis = conv || (gemm && integer(node, "transB", 0) != 0) ? 0 : 1;
+    layer.out_axis = form->out_axis;
     layer.answer = node.outputs[0];
     layer.answer_axis = conv ? 1 : -1;
-    layer.shift = conv || gemm ? shift_at(node, 2, layer) : kNone;
+    layer.shift = form->bias < 0 ? kNone : shift_at(node, static_cast<size_t>(form->bias), layer);
     return layer;
   }
 
@@ -129,8 +119,8 @@ class Finder {
   /// To where the answer shows.
   void follow(FitLayer& layer) const {
     NodeId reader = only_reader(layer.answer);
-    if (reader != kNone && is(graph_.node(layer.node), "MatMul") &&
-        is(graph_.node(reader), "Add")) {
+    if (reader != kNone && schema_of(graph_.node(layer.node)).linear.bias < 0 &&
+        has_trait(graph_.node(reader), kAdds)) {
       const Node& add = graph_.node(reader);
       const size_t other = add.inputs[0] == layer.answer ? 1 : 0;
       const WeightId bias = shift_at(add, other, layer);
@@ -145,12 +135,12 @@ class Finder {
       layer.norm = reader;
       layer.answer = graph_.node(reader).outputs[0];
       if (layer.shift == kNone) {
-        layer.shift = shift_at(graph_.node(reader), 3, layer);
+        layer.shift = shift_at(graph_.node(reader), statistics_of(graph_.node(reader)), layer);
         layer.shift_sign = -1;
       }
       reader = only_reader(layer.answer);
     }
-    if (reader == kNone || !is(graph_.node(reader), "Add")) return;
+    if (reader == kNone || !has_trait(graph_.node(reader), kAdds)) return;
     const Node& add = graph_.node(reader);
     const ValueId beside = add.inputs[add.inputs[0] == layer.answer ? 1 : 0];
     if (is_activation(beside) && !waits_for_later(beside, layer.node)) {
@@ -159,9 +149,14 @@ class Finder {
   }
 
   bool is_norm(const Node& node) const {
-    if (!is(node, "BatchNormalization") || integer(node, "training_mode", 0) != 0) return false;
-    if (node.inputs.size() < 5 || !is_activation(node.inputs[0])) return false;
-    return own_weight(node, 3) != kNone && own_weight(node, 4) != kNone;
+    if (schema_of(node).norm.statistics < 0 || attr(node, "training_mode", 0) != 0) return false;
+    const size_t mean = statistics_of(node);
+    if (node.inputs.size() < mean + 2 || !is_activation(node.inputs[0])) return false;
+    return own_weight(node, mean) != kNone && own_weight(node, mean + 1) != kNone;
+  }
+
+  static size_t statistics_of(const Node& norm) {
+    return static_cast<size_t>(schema_of(norm).norm.statistics);
   }
 
   /// Has a layer behind `node` part in the value?

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "parsimony/graph/infer.h"
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/speedup/plan.h"

@@ -1,9 +1,8 @@
 // Masks on their way into a plan with exact constants.
 #include <algorithm>
-#include <set>
-#include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/masks/errors.h"
 #include "parsimony/speedup/constants.h"
 #include "parsimony/speedup/errors.h"
@@ -11,24 +10,28 @@
 namespace parsimony {
 namespace {
 
-const std::set<std::string_view> kProducers = {"Conv",   "ConvTranspose", "Gemm", "MatMul",
-                                               "Einsum", "Gather",        "LSTM", "GRU",
-                                               "RNN",    "Lstm",          "Gru",  "Rnn"};
+bool is_layer(const Node& node) { return schema_of(node).linear.kind != LinearKind::kNotLinear; }
 
 bool is_transposed_for_product(const Graph& graph, const Node& node) {
-  if (node.op != "Transpose") return false;
+  if (!has_trait(node, kPermutes)) return false;
   const std::vector<Use>& uses = graph.value(node.outputs.front()).uses;
   return std::any_of(uses.begin(), uses.end(),
-                     [&](const Use& use) { return kProducers.contains(graph.node(use.node).op); });
+                     [&](const Use& use) { return is_layer(graph.node(use.node)); });
+}
+
+/// Of matrices, without a bias.
+bool is_bare_product(const Node& node) {
+  const Linear& linear = schema_of(node).linear;
+  return linear.kind == LinearKind::kMatrixProduct && linear.bias < 0;
 }
 
 /// The bias of a matrix product, which exporters write as an addition, is part of the layer.
 bool produces(const Graph& graph, const Node& node) {
-  if (kProducers.contains(node.op) || is_transposed_for_product(graph, node)) return true;
-  if (node.op != "Add") return false;
+  if (is_layer(node) || is_transposed_for_product(graph, node)) return true;
+  if (!has_trait(node, kAdds)) return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
     const NodeId producer = v == kNone ? kNone : graph.value(v).producer;
-    return producer != kNone && graph.node(producer).op == "MatMul";
+    return producer != kNone && is_bare_product(graph.node(producer));
   });
 }
 

@@ -18,9 +18,9 @@ class Freezer {
 
   void freeze(PatchView& view) const {
     const Node& node = view.before.node();
-    const Rule* rule = find_rule(node.domain, node.op);
+    const OpSchema* schema = followed_schema(node);
     // Operands of irregular rules are shapes, and follow; what a loop counts its turns by does not.
-    if (rule != nullptr && rule->line.empty() && !node.has_subgraph) return;
+    if (schema != nullptr && schema->line.empty() && !node.has_subgraph) return;
     for (int i = 0; i < view.before.inputs(); ++i) {
       const ValueId value = view.before.input(i);
       if (value == kNone || !before_.computed[value]) continue;
@@ -37,7 +37,7 @@ class Freezer {
     for (int i = 0; i < view.before.inputs(); ++i) {
       if (i == operand || view.before.input(i) == kNone) continue;
       const NodeId producer = graph_.value(view.before.input(i)).producer;
-      if (producer == kNone || !graph_.node(producer).op.starts_with("Reduce")) continue;
+      if (producer == kNone || !has_trait(graph_.node(producer), kReduces)) continue;
       if (shrank_and_mixes(graph_.node(producer).inputs[0])) return true;
     }
     return false;
@@ -113,15 +113,15 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
     const Node& node = graph.nodes[n];
     const bool computed =
         !node.outputs.empty() && node.outputs[0] != kNone && facts.computed[node.outputs[0]];
-    const Rule* rule = find_rule(node.domain, node.op);
-    if (computed || rule == nullptr || !touched(node, facts, after)) continue;
+    const OpSchema* schema = followed_schema(node);
+    if (computed || schema == nullptr || !touched(node, facts, after)) continue;
     const NodeView was(graph, node, facts);
     const NodeView is(graph, node, after);
     PatchView view(was, is, kept, patches);
     const auto before = static_cast<std::ptrdiff_t>(patches.size());
     try {
       want_same_lengths(was, is);
-      if (rule->patch != nullptr) rule->patch(view);
+      if (schema->patch != nullptr) schema->patch(view);
       patch_bindings(view);
       freezer.freeze(view);
       const auto is_shared = [&](const Patch& patch) { return graph.node(patch.node).calls > 1; };

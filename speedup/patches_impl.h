@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/axis_mask.h"
 
 namespace parsimony {

@@ -4,11 +4,11 @@
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "parsimony/base/json_reader.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/speedup/errors.h"
 #include "parsimony/speedup/plan.h"
@@ -18,8 +18,8 @@ namespace {
 
 std::string text(const std::string& value) {
   try {
-    return nlohmann::json(value).dump();
-  } catch (const nlohmann::json::type_error&) {
+    return json_text(value);
+  } catch (const ModelError&) {
     throw errors::plan_cannot_say(value, "the name is not UTF-8");
   }
 }

@@ -1,33 +1,16 @@
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "parsimony/speedup/scale_axes_impl.h"
 
 namespace parsimony {
 namespace {
 
-// Operators that a factor passes: f(s·x) = s·f(x), were it not for what else they read.
-constexpr std::array<std::string_view, 20> kPassing = {
-    "Add",    "Cast",     "Concat", "Div",  "Dropout",   "Expand",   "Flatten",
-    "Gather", "Identity", "Mul",    "Neg",  "Pad",       "Reshape",  "Slice",
-    "Split",  "Squeeze",  "Sub",    "Tile", "Transpose", "Unsqueeze"};
-constexpr std::array<std::string_view, 8> kSums = {"Einsum",    "FusedMatMul",    "Gemm",
-                                                   "MatMul",    "ReduceL1",       "ReduceL2",
-                                                   "ReduceSum", "ReduceSumSquare"};
-constexpr std::array<std::string_view, 3> kAttention = {"Attention", "GroupQueryAttention",
-                                                        "MultiHeadAttention"};
 // Nodes from a factor to the sum: attention has few of them, a rotation in between a dozen.
 constexpr size_t kMostSteps = 48;
 constexpr int kMostWeightSteps = 4;
 
-template <size_t N>
-bool is_one_of(const std::array<std::string_view, N>& names, const Node& node) {
-  return std::find(names.begin(), names.end(), node.op) != names.end();
-}
-
-bool is_attention(const Node& node) { return is_one_of(kAttention, node); }
-bool is_sum(const Node& node) { return is_one_of(kSums, node) || is_attention(node); }
+bool is_attention(const Node& node) { return has_trait(node, kAttends); }
+bool is_sum(const Node& node) { return has_trait(node, kSums) || is_attention(node); }
 
 /// A weight, perhaps transposed or reshaped on its way.
 bool is_static(const Graph& graph, const Facts& facts, ValueId value, int depth = 0) {
@@ -43,7 +26,8 @@ bool is_static(const Graph& graph, const Facts& facts, ValueId value, int depth 
 
 /// The rows of a table that are looked up: their width is what an embedding is scaled by.
 bool is_embedding(const Graph& graph, const Facts& facts, const Node& node) {
-  if (node.op != "Gather" || node.inputs.size() != 2 || node.inputs[0] == kNone) return false;
+  const bool looks_up = schema_of(node).linear.kind == LinearKind::kLookup;
+  if (!looks_up || node.inputs.size() != 2 || node.inputs[0] == kNone) return false;
   return graph.value(node.inputs[0]).weight != kNone && !is_static(graph, facts, node.inputs[1]);
 }
 
@@ -79,7 +63,7 @@ class Walk {
       add_embedding(node);
     } else if (is_sum(node)) {
       add(summed_axes(graph_, facts_, node));
-    } else if (is_one_of(kPassing, node)) {
+    } else if (has_trait(node, kHomogeneous)) {
       for (const ValueId input : node.inputs) {
         if (!is_static(graph_, facts_, input)) visit(input, queue);
       }
@@ -91,7 +75,7 @@ class Walk {
       const Node& node = graph_.node(use.node);
       if (is_sum(node)) {
         add(summed_axes(graph_, facts_, node));
-      } else if (is_one_of(kPassing, node)) {
+      } else if (has_trait(node, kHomogeneous)) {
         for (const ValueId output : node.outputs) visit(output, queue);
       }
     }
@@ -117,7 +101,7 @@ class Walk {
 
 std::vector<ScaleAxis> summed_axes(const Graph& graph, const Facts& facts, const Node& node) {
   const Factors factors = factor(NodeView(graph, node, facts));
-  const bool product = !is_attention(node) && !node.op.starts_with("Reduce");
+  const bool product = !is_attention(node) && !has_trait(node, kReduces);
   const size_t sides = product ? std::min<size_t>(2, node.inputs.size()) : 0;
   const bool weighted =
       std::any_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(sides),
@@ -129,7 +113,8 @@ std::vector<ScaleAxis> summed_axes(const Graph& graph, const Facts& facts, const
     for (size_t i = term.letters.size(); i-- > 0;) {
       const auto l = static_cast<size_t>(term.letters[i]);
       const Letter& letter = factors.letters[l];
-      const bool summed = is_attention(node) ? letter.name == "dim" : letter.contracted;
+      const bool summed =
+          is_attention(node) ? letter.role == notation::LetterRole::kHeadDim : letter.contracted;
       if (summed && !seen[l] && letter.size > 1) {
         seen[l] = true;
         axes.push_back({term.value, term.dim, stride, letter.size, weighted, false});

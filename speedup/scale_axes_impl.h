@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/masks/coupling.h"
 
 namespace parsimony {

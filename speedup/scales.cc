@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/speedup/scale_axes_impl.h"
@@ -83,17 +84,19 @@ class ScaleSearch {
       const Node& node = graph_.nodes[n];
       if (node.outputs.empty() || node.outputs[0] == kNone) continue;
       if (facts_.computed[node.outputs[0]]) continue;
-      if (node.op == "Mul" || node.op == "Div") factor_of(n, node);
-      if (node.op.ends_with("Attention")) attribute_of(n, node, "scale");
-      if (node.op == "Gemm" || node.op == "FusedMatMul") attribute_of(n, node, "alpha");
+      const OpSchema& schema = schema_of(node);
+      if (schema.has(kMultiplies) || schema.has(kDivides)) {
+        factor_of(n, node, schema.has(kDivides));
+      }
+      if (!schema.scale.empty()) attribute_of(n, node, schema);
     }
     return std::move(found_);
   }
 
  private:
-  void factor_of(NodeId id, const Node& node) {
+  void factor_of(NodeId id, const Node& node, bool divides) {
     if (node.inputs.size() != 2 || node.inputs[0] == kNone || node.inputs[1] == kNone) return;
-    for (int i = node.op == "Div" ? 1 : 0; i < 2; ++i) {
+    for (int i = divides ? 1 : 0; i < 2; ++i) {
       const ValueId operand = node.inputs[static_cast<size_t>(i)];
       const ValueId data = node.inputs[static_cast<size_t>(1 - i)];
       const auto& value = facts_.constants[operand];
@@ -105,21 +108,20 @@ class ScaleSearch {
                   .tensor = graph_.value(operand).name,
                   .value = *value,
                   .groups = {}};
-      add(std::move(scale), axes_near(graph_, facts_, data, node.outputs[0]), node.op == "Div");
+      add(std::move(scale), axes_near(graph_, facts_, data, node.outputs[0]), divides);
     }
   }
 
   /// An attention without `scale` has one all the same.
-  void attribute_of(NodeId id, const Node& node, const std::string& name) {
+  void attribute_of(NodeId id, const Node& node, const OpSchema& schema) {
     const std::vector<ScaleAxis> axes = summed_axes(graph_, facts_, node);
     if (axes.empty()) return;
-    const Attribute* given = NodeView(graph_, node, facts_).find(name);
-    const auto* number = given == nullptr ? nullptr : std::get_if<double>(given);
-    const bool implied = name == "scale" && (number == nullptr || *number == 0);
+    const auto* number = attr_if<double>(node, schema.scale);
+    const bool implied = schema.has(kAttends) && (number == nullptr || *number == 0);
     if (number == nullptr && !implied) return;
     const double value = implied ? rounded(power(axes[0].size, -0.5), DType::kFloat32) : *number;
     Scale scale{.node = id,
-                .what = name,
+                .what = std::string(schema.scale),
                 .tensor = {},
                 .value = {DType::kFloat32, {}, {}, {value}},
                 .groups = {}};

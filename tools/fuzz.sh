@@ -1,7 +1,9 @@
 #!/bin/sh
-# Builds the fuzzers of tests/fuzz/ with clang and runs each for a while. A finding (a crash, an undefined
-# operation, more than 5 s, or more than 4 times the input and 64 MB allocated) ends the run with exit code 1 and the input that
-# caused it in build/fuzz/.
+# Builds the fuzzers of tests/fuzz/ with clang and runs each for a while. A finding (a crash, an
+# undefined operation, more than 5 s, or more than 4 times the input and 64 MB allocated) ends the
+# run with exit code 1 and the input that caused it in build/fuzz/; once mended it is named by what
+# it shows and moves to tests/fuzz/regressions/. Inputs that reach new code gather in
+# build/fuzz/corpus/, where the next run begins.
 #
 #   tools/fuzz.sh [SECONDS] [NAME...]     default: 60 seconds each, all of them
 set -eu
@@ -13,18 +15,15 @@ tools/setup.sh
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz -- --quiet
 
-stored=build/fuzz/stored  # what earlier runs found to reach new code
-mkdir -p "$stored"
-tar -C "$stored" -xJf tests/fuzz/corpus.tar.xz
-
 export UBSAN_OPTIONS=print_stacktrace=1
 [ $# -gt 0 ] || set -- $(cd tests/fuzz && ls -- *.cc | sed 's/\.cc$//')
 for name in "$@"; do
   found="build/fuzz/corpus/$name"
   mkdir -p "$found"
   folders="$found"
-  for seeds in "tests/fuzz/seeds/$name" "build/fuzz/tests/fuzz/seeds/$name" "$stored/$name"; do
-    [ ! -d "$seeds" ] || folders="$folders $seeds"
+  [ "$name" != config ] || folders="$folders configs/samples"
+  for seeds in tests/fuzz/seeds tests/fuzz/regressions build/fuzz/tests/fuzz/seeds; do
+    [ ! -d "$seeds/$name" ] || folders="$folders $seeds/$name"
   done
   log="build/fuzz/$name.log"
   echo "== $name, $seconds s"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
 

@@ -42,15 +42,15 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return std::make_unique<torch_io::ScriptModel>(path, specs); });
   }
 
-  LedgerPoint train(const cli::TrainOrder& order) override {
+  LedgerPoint train(const cli::TrainRequest& order) override {
     return guarded([&] { return component::train(order); });
   }
 
-  int sweep(const cli::SweepOrder& order) override {
+  int sweep(const cli::SweepRequest& order) override {
     return guarded([&] { return component::sweep(order); });
   }
 
-  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order) override {
+  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& order) override {
     return guarded([&] { return component::bench_training(order); });
   }
 

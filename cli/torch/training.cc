@@ -31,14 +31,15 @@ namespace {
 
 using namespace training;
 
-/// What an order needs before anything is trained.
+/// What a request needs before anything is trained.
 class Preparation {
  public:
-  explicit Preparation(const cli::TrainingOrder& order) : recipe(order.recipe), say_(order.say) {
-    threads_ = torch_io::choose_threads(order.threads);
-    at::globalContext().setDeterministicAlgorithms(order.deterministic, false);
-    at::globalContext().setBenchmarkCuDNN(!order.deterministic);
-    device = parse_device(order.device);
+  explicit Preparation(const cli::TrainingRequest& request)
+      : recipe(request.recipe), request_(request) {
+    threads_ = torch_io::choose_threads(request.threads);
+    at::globalContext().setDeterministicAlgorithms(request.deterministic, false);
+    at::globalContext().setBenchmarkCuDNN(!request.deterministic);
+    device = parse_device(request.device);
     // What is cheap to find out comes before the data.
     if (recipe.train.precision == Precision::kFloat16 && !device.is_cuda()) {
       throw training::errors::half_needs_cuda();
@@ -47,9 +48,9 @@ class Preparation {
       throw component::errors::unknown_model(recipe.model, built_in_names());
     }
     DatasetOptions options;
-    options.train_samples = order.train_samples;
-    options.test_samples = order.test_samples;
-    options.size = order.image_size;
+    options.train_samples = request.train_samples;
+    options.test_samples = request.test_samples;
+    options.size = request.image_size;
     options.normalise = recipe.train.normalise;
     data = read_dataset(recipe.data, options);
     make = maker();
@@ -78,27 +79,25 @@ class Preparation {
     }
     format_ = measured();
     if (claim) write_file(remembered, name_of_format());
-    if (say_) say_("memory format: " + name_of_format() + ", by measurement");
+    if (request_.say) request_.say("memory format: " + name_of_format() + ", by measurement");
   }
 
-  RunOptions run_options(const cli::TrainingOrder& order) const {
-    RunOptions options;
-    options.device = device;
-    options.channels_last = format_ == MemoryFormat::kChannelsLast;
-    options.verify = order.verify;
-    options.say = order.say;
-    return options;
+  RunOptions run_options() const {
+    return {.device = device,
+            .channels_last = format_ == MemoryFormat::kChannelsLast,
+            .verify = request_.verify,
+            .say = request_.say};
   }
 
-  LedgerPoint::Model model() const {
+  LedgerOrigin origin() const {
     const bool file = !is_built_in(recipe.model);
-    return {recipe.model, file ? sha256(read_file(recipe.model)) : ""};
-  }
-
-  LedgerPoint::Machine machine() const {
     const parsimony::machine::MachineReport facts = parsimony::machine::facts(nullptr);
-    return {facts.processor.model, facts.cores.usable(), threads_,
-            facts.blas ? facts.blas->library + " " + facts.blas->kernel : ""};
+    return {{recipe.model, file ? sha256(read_file(recipe.model)) : ""},
+            {facts.processor.model, facts.cores.usable(), threads_,
+             facts.blas ? facts.blas->library + " " + facts.blas->kernel : ""},
+            settings_json(recipe),
+            PARSIMONY_VERSION,
+            request_.command};
   }
 
   Recipe recipe;
@@ -122,7 +121,7 @@ class Preparation {
                : MemoryFormat::kContiguous;
   }
 
-  std::function<void(const std::string&)> say_;
+  const cli::TrainingRequest& request_;
   int threads_ = 1;
   MemoryFormat format_ = MemoryFormat::kAuto;
 };
@@ -162,8 +161,8 @@ class Contestant {
 
 }  // namespace
 
-std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order) {
-  const Preparation prepared(order);
+std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& request) {
+  const Preparation prepared(request);
   std::vector<cli::TrainBenchRow> rows;
   std::vector<std::unique_ptr<Contestant>> contestants;
   std::vector<machine::Work> works;
@@ -187,8 +186,8 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order
       }
     }
   }
-  for (const machine::Work& work : works) machine::warm_up(work, order.turns);
-  const std::vector<machine::Samples> samples = machine::take_turns(works, order.turns);
+  for (const machine::Work& work : works) machine::warm_up(work, request.turns);
+  const std::vector<machine::Samples> samples = machine::take_turns(works, request.turns);
   size_t next = 0;
   for (cli::TrainBenchRow& row : rows) {
     if (!row.refused.empty()) continue;
@@ -196,15 +195,6 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder& order
     row.pipeline = machine::summary_of(samples[next++].runs);
   }
   return rows;
-}
-
-/// Of all that decides what comes out of a run.
-std::string identity(const Preparation& prepared, const cli::TrainOrder& order) {
-  const LedgerPoint::Model model = prepared.model();
-  std::string text = model.name + '\n' + model.sha256 + '\n' + prepared.data.fingerprint + '\n' +
-                     settings_json(prepared.recipe);
-  if (!order.teacher.empty()) text += '\n' + sha256(read_file(order.teacher));
-  return sha256(text);
 }
 
 /// As a sweep would name what the recipe's entries ask for.
@@ -218,68 +208,58 @@ void name_point(LedgerPoint& point, const Recipe& recipe) {
   }
 }
 
-LedgerPoint train(const cli::TrainOrder& order) {
-  Preparation prepared(order);
-  const bool checkpoints = !order.checkpoint.empty();
-  const std::string remembered = checkpoints ? order.checkpoint + ".format" : "";
-  if (checkpoints && !std::filesystem::exists(order.checkpoint)) {
+LedgerPoint train(const cli::TrainRequest& request) {
+  Preparation prepared(request);
+  const bool checkpoints = !request.checkpoint.empty();
+  const std::string remembered = checkpoints ? request.checkpoint + ".format" : "";
+  if (checkpoints && !std::filesystem::exists(request.checkpoint)) {
     std::filesystem::remove(remembered);  // of a run that is gone
   }
   prepared.choose_memory_format(remembered);
-  RunOptions options = prepared.run_options(order);
+  RunOptions options = prepared.run_options();
   std::unique_ptr<Net> teacher;
-  if (!order.teacher.empty()) {
-    teacher = file_net(order.teacher)();
+  if (!request.teacher.empty()) {
+    teacher = file_net(request.teacher)();
     teacher->train(false);
     place(*teacher, options.device, options.channels_last);
     options.teacher = teacher.get();
   }
   Trace trace;
-  if (!order.profile.empty()) options.trace = &trace;
-  const std::string key = identity(prepared, order);
+  if (!request.profile.empty()) options.trace = &trace;
+  const LedgerOrigin origin = prepared.origin();
+  std::string known = identity(origin.model, prepared.data, origin.config);
+  if (!request.teacher.empty()) known += '\n' + sha256(read_file(request.teacher));
+  const std::string key = sha256(known);
   training::Run run(prepared.make, prepared.data, prepared.recipe, options);
-  if (checkpoints && run.load(order.checkpoint, key) && order.say) {
-    order.say("goes on from " + order.checkpoint);
+  if (checkpoints && run.load(request.checkpoint, key) && request.say) {
+    request.say("goes on from " + request.checkpoint);
   }
   while (!run.done()) {
     run.step();
-    if (checkpoints) run.save(order.checkpoint, key);
+    if (checkpoints) run.save(request.checkpoint, key);
   }
-  if (!order.out.empty()) run.net().save(order.out, run.example());
-  if (!order.plan.empty() && !run.plans().empty()) run.plans().back().save(order.plan);
-  if (!order.profile.empty()) trace.write(order.profile);
+  if (!request.out.empty()) run.net().save(request.out, run.example());
+  if (!request.plan.empty() && !run.plans().empty()) run.plans().back().save(request.plan);
+  if (!request.profile.empty()) trace.write(request.profile);
   LedgerPoint point = run.point();
   point.key = key;
   name_point(point, prepared.recipe);
-  point.model = prepared.model();
-  point.machine = prepared.machine();
-  point.config = settings_json(prepared.recipe);
-  point.version = PARSIMONY_VERSION;
-  point.command = order.command;
+  static_cast<LedgerOrigin&>(point) = origin;
   return point;
 }
 
-int sweep(const cli::SweepOrder& order) {
-  Preparation prepared(order);
-  const std::filesystem::path checkpoints = std::filesystem::path(order.folder) / "checkpoints";
+int sweep(const cli::SweepRequest& request) {
+  Preparation prepared(request);
+  const std::filesystem::path checkpoints = std::filesystem::path(request.folder) / "checkpoints";
   std::error_code error;
   std::filesystem::create_directories(checkpoints, error);
   if (error) throw parsimony::errors::cannot_write(checkpoints.string(), error.value());
-  SweepOptions options;
-  options.model = prepared.model();
-  const std::string task =
-      sha256(options.model.name + '\n' + options.model.sha256 + '\n' + prepared.data.fingerprint +
-             '\n' + settings_json(prepared.recipe));
+  const LedgerOrigin origin = prepared.origin();
+  const std::string task = sha256(identity(origin.model, prepared.data, origin.config));
   prepared.choose_memory_format((checkpoints / ("memory_format-" + task.substr(0, 12))).string());
-  if (order.prepared) order.prepared();
-  options.run = prepared.run_options(order);
-  options.folder = order.folder;
-  options.shard = {order.shard, order.shards};
-  options.machine = prepared.machine();
-  options.version = PARSIMONY_VERSION;
-  options.command = order.command;
-  options.say = order.say;
-  return training::sweep(prepared.make, prepared.data, prepared.recipe, options);
+  if (request.prepared) request.prepared();
+  return training::sweep(prepared.make, prepared.data, prepared.recipe,
+                         {prepared.run_options(), request.folder, request.shard, origin});
 }
 
 }  // namespace parsimony::component

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/onnx_io/export/target_impl.h"
 
 namespace parsimony::onnx_io {

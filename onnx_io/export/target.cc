@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "parsimony/graph/result_type.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/onnx_io/export/export.h"
 
 namespace parsimony::onnx_io {

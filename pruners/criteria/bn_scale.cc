@@ -1,4 +1,5 @@
 // score[c] = mean of |γ| over the BatchNormalizations of the group
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/criteria/criteria.h"
 #include "parsimony/pruners/members.h"
 
@@ -9,8 +10,7 @@ Scores bn_scale(const Graph& graph, const Group& group, const CriterionOptions& 
   int norms = 0;
   for (const Member* member : members_of(graph, group, Which::kParameters)) {
     if (member->node == kNone) continue;
-    const Node& node = graph.node(member->node);
-    if (node.op != "BatchNormalization" || node.inputs.at(1) != member->value) continue;
+    if (!is_gain_of_statistics(graph.node(member->node), member->value)) continue;
     sum += slices_of(graph, *member).cwiseAbs().rowwise().sum();
     ++norms;
   }

@@ -12,10 +12,10 @@ namespace parsimony::elements {
 
 /// The axes of a weight tensor, as the layer that multiplies with it uses them.
 struct Contraction {
-  int input = 0;             ///< the axis that is summed over: of input channels
-  std::vector<int> kernel;   ///< summed over too: positions of a convolution's kernel
-  std::vector<int> outputs;  ///< every other axis
-  int64_t groups = 1;        ///< the outputs are so many parts, each with inputs of its own
+  int input = 0;                  ///< the axis that is summed over: of input channels
+  std::vector<int> kernel = {};   ///< summed over too: positions of a convolution's kernel
+  std::vector<int> outputs = {};  ///< every other axis
+  int64_t groups = 1;             ///< the outputs are so many parts, each with inputs of its own
 
   bool operator==(const Contraction&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/layers.h"
 
 namespace parsimony {
@@ -28,10 +29,7 @@ class Cutter {
 
   std::vector<Piece> run() {
     piece_of_.assign(graph_.nodes.size(), kNone);
-    constant_.assign(graph_.values.size(), false);
-    for (const ValueId v : graph_.values.ids()) {
-      constant_[v] = graph_.values[v].weight != kNone || facts_.computed[v];
-    }
+    constant_ = made_of_weights(graph_, facts_.computed);
     for (const NodeId n : graph_.nodes.ids()) place(n);
     for (Piece& piece : pieces_) {
       if (piece.lines.size() == 2 && share_a_group(piece.lines[0], piece.lines[1])) {
@@ -50,11 +48,7 @@ class Cutter {
     const Node& node = graph_.node(id);
     const auto constant = [&](ValueId v) { return is_constant(v); };
     if (node.has_subgraph || node.body != kNone) return;  // who knows how often it runs
-    if (std::all_of(node.inputs.begin(), node.inputs.end(), constant) ||
-        std::all_of(node.outputs.begin(), node.outputs.end(), constant)) {
-      for (ValueId v : node.outputs) {
-        if (v != kNone) constant_[v] = true;
-      }
+    if (node.inputs.empty() || std::all_of(node.outputs.begin(), node.outputs.end(), constant)) {
       return;
     }
     const std::vector<LineId> lines = lines_of(node);

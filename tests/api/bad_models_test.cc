@@ -24,7 +24,11 @@ class BadModels : public ::testing::Test {
   Pruning prune(const onnx::ModelProto& model) {
     const std::string in = folder_ / "in.onnx";
     std::ofstream(in, std::ios::binary) << model.SerializeAsString();
-    onnx_io::ModelFile file(in);
+    return prune(in);
+  }
+
+  Pruning prune(const std::string& path) {
+    onnx_io::ModelFile file(path);
     Graph graph = onnx_io::to_graph(file);
     Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}));
     onnx_io::OnnxEditor editor(file);
@@ -228,6 +232,23 @@ TEST_F(BadModels, ListsOfDifferentLength) {
   add_integers(model, "axes", {0});
   EXPECT_EQ(complaint(model),
             "node \"y\": attribute \"starts\": starts, ends, axes and steps differ in length");
+}
+
+/// Each stopped the program, took minutes or more memory than its size allows.
+TEST_F(BadModels, WhatFuzzingFound) {
+  const std::filesystem::path folder = PARSIMONY_SOURCE_DIR "/tests/fuzz/regressions/onnx_reader";
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    SCOPED_TRACE(entry.path().filename());
+    ++found;
+    try {
+      prune(entry.path().string());
+    } catch (const Error&) {
+      continue;
+    }
+    EXPECT_NO_THROW(infer(onnx_io::to_graph(onnx_io::ModelFile(out()))));
+  }
+  EXPECT_GE(found, 5);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ expect fine cli/torch/a.cc '#include <c10/util/Exception.h>'
 expect 'graph/ may not include masks/' graph/a.cc '#include "parsimony/masks/coupling.h"'
 expect 'masks/ may not include pruners/' masks/a.h '#include "parsimony/pruners/settings.h"'
 expect 'onnx_io/ may not include speedup/' onnx_io/a.cc '#include "parsimony/speedup/plan.h"'
-expect 'graph/ may not include cli/' graph/rules/a.cc '  #  include "parsimony/cli/main.h"'
+expect 'graph/ may not include cli/' graph/operators/a.cc '  #  include "parsimony/cli/main.h"'
 expect 'cli/ may not include cli/torch/' cli/a.cc '#include "parsimony/cli/torch/guard.h"'
 expect 'cli/ may not include torch_io/' cli/a.cc '#include "parsimony/torch_io/prove.h"'
 expect 'cli/ may not include training/' cli/a.cc '#include "parsimony/training/recover.h"'
@@ -50,6 +50,6 @@ expect 'third-party code in a public header' speedup/a.h '#include <nlohmann/jso
 expect 'a private header of another room' masks/a.cc '#include "parsimony/graph/a_impl.h"'
 expect 'a private header in a public one' graph/a.h '#include "parsimony/graph/a_impl.h"'
 expect 'write "parsimony/ROOM/FILE"' graph/a.cc '#include "graph.h"'
-expect 'write "parsimony/ROOM/FILE"' graph/rules/a.cc '#include "../graph.h"'
+expect 'write "parsimony/ROOM/FILE"' graph/operators/a.cc '#include "../graph.h"'
 
 [ "$failures" -eq 0 ]

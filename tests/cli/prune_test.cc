@@ -97,7 +97,7 @@ TEST(CliPrune, WithoutTheProofItSaysNothingOfIt) {
   const Outcome outcome =
       place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --no-verify --report r.json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out.find("roven"), std::string::npos) << outcome.out;
+  EXPECT_EQ(lines_with(outcome.out, "Proven: ") + lines_with(outcome.out, "Not proven: "), "");
   EXPECT_EQ(Json::parse(place.bytes("r.json"))["proof"]["ran"], false);
 }
 

@@ -120,7 +120,7 @@ TEST(CliReport, ADamagedLedgerIsNotGuessedAt) {
   sweeps.add("bad", "rubbish\n" + sample_ledger());
   const Outcome outcome = sweeps.place.run("report bad");
   EXPECT_EQ(outcome.code, 4);
-  EXPECT_EQ(outcome.err, "parsimony: bad/ledger.jsonl:1: is no JSON object\n");
+  EXPECT_TRUE(outcome.err.starts_with("parsimony: bad/ledger.jsonl:1:")) << outcome.err;
 }
 
 TEST(CliReport, AFolderThatCannotBeMade) {

@@ -34,7 +34,7 @@ constexpr Fault kFaults[] = {
      "--ratio 0.5"},
     {"prune cnn.onnx -o o.onnx --rato 0.5", 2,
      "unknown option \"--rato\". Did you mean \"--ratio\"? See `parsimony prune --help`."},
-    {"prune cnn.onnx -o o.onnx --ratio 1.5", 2, "--ratio: 1.5 is not in [0, 1)"},
+    {"prune cnn.onnx -o o.onnx --ratio 1.5", 2, "--ratio: found 1.5, wanted a number in [0, 1)"},
     {"prune cnn.onnx -o o.onnx --ratio half", 2,
      "Could not convert: --ratio = half. See `parsimony prune --help`."},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --budget macs=5", 2,

@@ -76,7 +76,7 @@ TEST(ParseConfig, PlacesSyntaxErrors) {
   EXPECT_EQ(error_of("").substr(0, 22), "c.json:1:1: not JSON: ");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparse_ratio": 0.6}])"),
             "c.json: key \"sparse_ratio\" stands twice in one object");
-  EXPECT_EQ(error_of(std::string(100000, '[')).substr(0, 25), "c.json:1:100001: not JSON");
+  EXPECT_EQ(error_of(std::string(100000, '[')), "c.json: is nested too deeply");
 }
 
 TEST(ParseConfig, NamesUnknownKeys) {
@@ -88,33 +88,34 @@ TEST(ParseConfig, NamesUnknownKeys) {
 }
 
 TEST(ParseConfig, NamesWrongTypes) {
-  EXPECT_EQ(error_of("3"), "c.json: found number, wanted array of entries, or object");
+  EXPECT_EQ(error_of("3"), "c.json: found 3, wanted a list of entries, or an object");
   EXPECT_EQ(error_of(R"([{"op_types": "Conv", "sparse_ratio": 0.5}])"),
-            "c.json: config_list[0].op_types: found string, wanted array of strings");
+            "c.json: config_list[0].op_types: found \"Conv\", wanted a list of strings");
   EXPECT_EQ(error_of(R"([{"op_types": ["Conv", 2], "sparse_ratio": 0.5}])"),
-            "c.json: config_list[0].op_types[1]: found number, wanted string");
+            "c.json: config_list[0].op_types[1]: found 2, wanted a string");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": "half"}])"),
-            "c.json: config_list[0].sparse_ratio: found string, wanted number in [0, 1)");
+            "c.json: config_list[0].sparse_ratio: found \"half\", wanted a number in [0, 1)");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 2.5}])"),
-            "c.json: config_list[0].round_to: found number, wanted integer");
+            "c.json: config_list[0].round_to: found 2.5, wanted an integer from 1 to 65536");
   EXPECT_EQ(error_of(R"([{"exclude": 1}])"),
-            "c.json: config_list[0].exclude: found number, wanted true or false");
-  EXPECT_EQ(error_of("[3]"), "c.json: config_list[0]: found number, wanted object");
+            "c.json: config_list[0].exclude: found 1, wanted true or false");
+  EXPECT_EQ(error_of("[3]"), "c.json: config_list[0]: found 3, wanted an object");
   EXPECT_EQ(error_of(R"({"config_list": {}})"),
-            "c.json: config_list: found object, wanted array of objects");
+            "c.json: config_list: found an object, wanted a list of objects");
 }
 
 TEST(ParseConfig, NamesValuesOutOfRange) {
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 1.0}])"),
-            "c.json: config_list[0].sparse_ratio: 1.0 is not in [0, 1)");
+            "c.json: config_list[0].sparse_ratio: found 1.0, wanted a number in [0, 1)");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": -0.1}])"),
-            "c.json: config_list[0].sparse_ratio: -0.1 is not in [0, 1)");
+            "c.json: config_list[0].sparse_ratio: found -0.1, wanted a number in [0, 1)");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "max_sparse_ratio": 1.5}])"),
-            "c.json: config_list[0].max_sparse_ratio: 1.5 is not in [0, 1]");
+            "c.json: config_list[0].max_sparse_ratio: found 1.5, wanted a number in [0, 1]");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 0}])"),
-            "c.json: config_list[0].round_to: 0 is not in [1, 65536]");
+            "c.json: config_list[0].round_to: found 0, wanted an integer from 1 to 65536");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 18446744073709551615}])"),
-            "c.json: config_list[0].round_to: 18446744073709551615 is not in [1, 65536]");
+            "c.json: config_list[0].round_to: found 18446744073709551615, wanted an integer from 1 "
+            "to 65536");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "scope": "locale"}])"),
             "c.json: config_list[0].scope: found \"locale\", wanted \"local\", \"global\", "
             "\"isomorphic\" or \"outputs\"");

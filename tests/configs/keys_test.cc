@@ -56,7 +56,7 @@ TEST(Keys, Amounts) {
   EXPECT_DOUBLE_EQ(share.ratio, 0.6);
   EXPECT_EQ(share.budget, Budget::kMacs);
   EXPECT_EQ(error_in(R"("budget": {"macs": 0})"),
-            "c.json: config_list[0].budget.macs: 0 is not in (0, ∞)");
+            "c.json: config_list[0].budget.macs: found 0, wanted a number in (0, ∞)");
   EXPECT_EQ(error_in(R"("budget": {"macs": 1, "params": 1})"),
             "c.json: config_list[0].budget: found 2 amounts, wanted one: a network is fitted to "
             "one");
@@ -86,7 +86,7 @@ TEST(Keys, TheNearestObjectSaysHowMuch) {
 TEST(Keys, Thresholds) {
   EXPECT_EQ(request_of(R"("sparse_threshold": 0.1)").threshold, 0.1);
   EXPECT_EQ(error_in(R"("sparse_threshold": "low")"),
-            "c.json: config_list[0].sparse_threshold: found string, wanted number");
+            "c.json: config_list[0].sparse_threshold: found \"low\", wanted a number");
   EXPECT_EQ(error_in(R"("sparse_threshold": 0.1, "scope": "global")"),
             "c.json: config_list[0]: \"sparse_threshold\" holds for every score by itself: there "
             "is no budget to share");
@@ -98,8 +98,9 @@ TEST(Keys, Bounds) {
   EXPECT_EQ(request.keep_at_least, 16);
   EXPECT_EQ(request.metric_blocks, 4);
   EXPECT_EQ(request.round_to, 8);
-  EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "keep_at_least": 0)"),
-            "c.json: config_list[0].keep_at_least: 0 is not in [1, 2147483647]");
+  EXPECT_EQ(
+      error_in(R"("sparse_ratio": 0.5, "keep_at_least": 0)"),
+      "c.json: config_list[0].keep_at_least: found 0, wanted an integer from 1 to 2147483647");
 }
 
 TEST(Keys, GlobalGroups) {
@@ -109,7 +110,7 @@ TEST(Keys, GlobalGroups) {
   EXPECT_EQ(request.budget, Budget::kWeights);
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "global_group_id": 3)").global_group, "3");
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "global_group_id": 3.5)"),
-            "c.json: config_list[0].global_group_id: found number, wanted integer or string");
+            "c.json: config_list[0].global_group_id: found 3.5, wanted an integer or a string");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "global_group_id": 3},
                          {"sparse_ratio": 0.6, "global_group_id": 3}])"),
             "c.json: config_list[1]: asks otherwise than c.json: config_list[0], but both have "
@@ -207,7 +208,8 @@ TEST(Keys, TargetsThatAreRefused) {
             "c.json: config_list[0].target_settings.weight: unknown key \"sparse_rato\". Did you "
             "mean \"sparse_ratio\"?");
   EXPECT_EQ(error_in(R"("target_settings": {"weight": {"sparse_ratio": 2}})"),
-            "c.json: config_list[0].target_settings.weight.sparse_ratio: 2 is not in [0, 1)");
+            "c.json: config_list[0].target_settings.weight.sparse_ratio: found 2, wanted a number "
+            "in [0, 1)");
 }
 
 TEST(Keys, ApplyMethodsThatAreRefused) {

@@ -1,10 +1,15 @@
-// configs/recipe_schema.json and the reader know the same keys, words, ranges and defaults.
+// configs/recipe_schema.json and docs/guide/training.md say of the settings what their tables say,
+// and the reader takes what they allow. PARSIMONY_UPDATE_GOLDEN=1 writes both anew.
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "parsimony/configs/fields.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/recipe.h"
 
@@ -15,8 +20,7 @@ using Json = nlohmann::json;
 using Names = std::vector<std::string>;
 
 Json schema() {
-  std::ifstream file(std::string(PARSIMONY_SOURCE_DIR) + "/configs/recipe_schema.json");
-  return Json::parse(file);
+  return Json::parse(read_file(std::string(PARSIMONY_SOURCE_DIR) + "/configs/recipe_schema.json"));
 }
 
 Json properties(const char* part) { return schema().at("$defs").at(part).at("properties"); }
@@ -50,6 +54,93 @@ bool takes(const char* part, const std::string& key, const Json& value) {
   return true;
 }
 
+using Ordered = nlohmann::ordered_json;
+
+std::string file_text(const std::string& name) {
+  return read_file(std::string(PARSIMONY_SOURCE_DIR) + "/" + name);
+}
+
+/// What the schema says of one member.
+template <typename Owner>
+Ordered property(const Field<Owner>& field) {
+  const Owner usual;
+  Ordered json;
+  const auto describe = [&](const auto& member) {
+    using Pointer = std::decay_t<decltype(member)>;
+    constexpr bool kIsFlag = std::is_same_v<Pointer, bool Owner::*>;
+    if constexpr (std::is_same_v<Pointer, WordMember<Owner>>) {
+      json["enum"] = Names(member.words.begin(), member.words.end());
+      json["default"] = member.words[member.get(usual)];
+    } else {
+      constexpr bool kIsInteger = !kIsFlag && !std::is_same_v<Pointer, double Owner::*>;
+      json["type"] = kIsFlag ? "boolean" : kIsInteger ? "integer" : "number";
+      const Interval& in = field.interval;
+      if (!kIsFlag) {
+        json[in.with_lowest ? "minimum" : "exclusiveMinimum"] = static_cast<int>(in.lowest);
+      }
+      if (kIsInteger) json["maximum"] = std::numeric_limits<int>::max();
+      if (!kIsFlag && std::isfinite(in.highest)) json["maximum"] = static_cast<int>(in.highest);
+      json["default"] = usual.*member;
+    }
+  };
+  std::visit(describe, field.member);
+  json["description"] = field.meaning;
+  return json;
+}
+
+template <typename Owner>
+void put(std::span<const Field<Owner>> fields, Ordered& properties) {
+  for (const Field<Owner>& field : fields) properties[std::string(field.key)] = property(field);
+}
+
+std::string schema_of_tables() {
+  Ordered schema = Ordered::parse(file_text("configs/recipe_schema.json"));
+  Ordered& train = schema["$defs"]["train"]["properties"];
+  Ordered& prune = schema["$defs"]["prune"]["properties"];
+  train = Ordered::object();
+  put(train_fields(), train);
+  put(prune_fields(), prune);
+  put(penalty_fields(), prune["penalty"]["properties"]);
+  return schema.dump(2) + "\n";
+}
+
+/// The rows of the document's table.
+std::string rows_of_tables() {
+  std::string text = "| key of `train` | default | values | |\n|---|---|---|---|\n";
+  for (const Field<TrainSettings>& field : train_fields()) {
+    const Ordered json = property(field);
+    const bool is_word = json.contains("enum");
+    const std::string usual =
+        is_word ? "`" + json["default"].get<std::string>() + "`" : json["default"].dump();
+    std::string values;
+    for (const auto& word : json.value("enum", Ordered::array())) {
+      values += (values.empty() ? "`" : ", `") + word.get<std::string>() + "`";
+    }
+    if (!is_word) values = json["type"] == "boolean" ? "true, false" : field.interval.text();
+    text += "| `" + std::string(field.key) + "` | " + usual + " | " + values + " | " +
+            std::string(field.meaning) + " |\n";
+  }
+  return text;
+}
+
+void expect_made(const std::string& name, const std::string& made) {
+  const std::string path = std::string(PARSIMONY_SOURCE_DIR) + "/" + name;
+  if (std::getenv("PARSIMONY_UPDATE_GOLDEN") != nullptr) write_file(path, made);
+  EXPECT_EQ(read_file(path), made);
+}
+
+TEST(RecipeSchema, IsMadeOfTheTables) {
+  expect_made("configs/recipe_schema.json", schema_of_tables());
+}
+
+TEST(RecipeSchema, AndTheDocumentHasItToo) {
+  std::string text = file_text("docs/guide/training.md");
+  const size_t begin = text.find("-->\n", text.find("<!-- train: begin")) + 4;
+  const size_t end = text.find("<!-- train: end -->");
+  ASSERT_LT(begin, end);
+  expect_made("docs/guide/training.md", text.replace(begin, end - begin, rows_of_tables()));
+}
+
 TEST(RecipeSchema, HasTheKeysOfTheReader) {
   EXPECT_EQ(keys_of(properties("train")), keys_of(settings("{}").at("train")));
   Names prune = keys::of_file();
@@ -63,18 +154,6 @@ TEST(RecipeSchema, HasTheKeysOfTheReader) {
   EXPECT_EQ(keys_of(properties("sweep")), (Names{"criterion", "seed", "sparsity"}));
   EXPECT_EQ(keys_of(schema().at("properties")),
             (Names{"$schema", "data", "model", "prune", "sweep", "train"}));
-}
-
-TEST(RecipeSchema, HasTheDefaultsOfTheReader) {
-  const Json read = settings(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}]}})");
-  for (const char* part : {"train", "prune"}) {
-    const Json listed = properties(part);
-    for (const auto& [key, value] : listed.items()) {
-      EXPECT_EQ(value.value("default", read.at(part).value(key, Json())),
-                read.at(part).value(key, Json()))
-          << key;
-    }
-  }
 }
 
 /// Values at the borders that the schema names, and whether they are inside.
@@ -123,8 +202,7 @@ TEST(RecipeSchema, DescribesEveryKey) {
 }
 
 TEST(RecipeSchema, PointsToWhatTheOtherSchemaHas) {
-  std::ifstream file(std::string(PARSIMONY_SOURCE_DIR) + "/configs/schema.json");
-  const Json other = Json::parse(file);
+  const Json other = Json::parse(file_text("configs/schema.json"));
   const Json listed = properties("prune");
   for (const auto& [key, value] : listed.items()) {
     if (!value.contains("$ref")) continue;

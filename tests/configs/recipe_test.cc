@@ -136,41 +136,46 @@ TEST(Recipe, NamesUnknownKeysWithCandidates) {
 }
 
 TEST(Recipe, NamesWrongTypes) {
-  EXPECT_EQ(error_of("[]"), "r.json: found array, wanted object");
-  EXPECT_EQ(error_of(R"({"model": 3})"), "r.json: model: found number, wanted string");
-  EXPECT_EQ(error_of(R"({"train": 3})"), "r.json: train: found number, wanted object");
-  EXPECT_EQ(error_of(R"({"prune": []})"), "r.json: prune: found array, wanted object");
-  EXPECT_EQ(train_error(R"("epochs": 1.5)"), "r.json: train: epochs: found number, wanted integer");
-  EXPECT_EQ(train_error(R"("lr": "high")"), "r.json: train: lr: found string, wanted number");
-  EXPECT_EQ(train_error(R"("flip": 1)"), "r.json: train: flip: found number, wanted true or false");
+  EXPECT_EQ(error_of("[]"), "r.json: found a list, wanted an object");
+  EXPECT_EQ(error_of(R"({"model": 3})"), "r.json: model: found 3, wanted a string");
+  EXPECT_EQ(error_of(R"({"train": 3})"), "r.json: train: found 3, wanted an object");
+  EXPECT_EQ(error_of(R"({"prune": []})"), "r.json: prune: found a list, wanted an object");
+  EXPECT_EQ(train_error(R"("epochs": 1.5)"),
+            "r.json: train.epochs: found 1.5, wanted an integer from 0 to 2147483647");
+  EXPECT_EQ(train_error(R"("lr": "high")"),
+            "r.json: train.lr: found \"high\", wanted a number in (0, ∞)");
+  EXPECT_EQ(train_error(R"("flip": 1)"), "r.json: train.flip: found 1, wanted true or false");
   EXPECT_EQ(train_error(R"("optimizer": 1)"),
-            "r.json: train: optimizer: found number, wanted string");
-  EXPECT_EQ(sweep_error(R"("sparsity": 0.5)"),
-            "r.json: sweep: sparsity: found number, wanted array");
+            "r.json: train.optimizer: found 1, wanted \"sgd\", \"adam\", \"adamw\" or \"muon\"");
+  EXPECT_EQ(sweep_error(R"("sparsity": 0.5)"), "r.json: sweep.sparsity: found 0.5, wanted a list");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5, "x"])"),
-            "r.json: sweep: sparsity[1]: found string, wanted number in [0, 1)");
+            "r.json: sweep.sparsity[1]: found \"x\", wanted a number in [0, 1)");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": [1])"),
-            "r.json: sweep: criterion[0]: found number, wanted string");
+            "r.json: sweep.criterion[0]: found 1, wanted a string");
 }
 
 TEST(Recipe, NamesValuesOutOfRange) {
-  EXPECT_EQ(train_error(R"("epochs": -1)"), "r.json: train: epochs: -1 is not in [0, 2147483647]");
-  EXPECT_EQ(train_error(R"("batch": 0)"), "r.json: train: batch: 0 is not in [1, 2147483647]");
-  EXPECT_EQ(train_error(R"("lr": 0)"), "r.json: train: lr: 0 is not in (0, ∞)");
+  EXPECT_EQ(train_error(R"("epochs": -1)"),
+            "r.json: train.epochs: found -1, wanted an integer from 0 to 2147483647");
+  EXPECT_EQ(train_error(R"("batch": 0)"),
+            "r.json: train.batch: found 0, wanted an integer from 1 to 2147483647");
+  EXPECT_EQ(train_error(R"("lr": 0)"), "r.json: train.lr: found 0, wanted a number in (0, ∞)");
   EXPECT_EQ(train_error(R"("weight_decay": -1)"),
-            "r.json: train: weight_decay: -1 is not in [0, ∞)");
-  EXPECT_EQ(train_error(R"("distill": 1.5)"), "r.json: train: distill: 1.5 is not in [0, 1.0]");
-  EXPECT_EQ(train_error(R"("seed": -1)"), "r.json: train: seed: -1 is not in [0, 2147483647]");
+            "r.json: train.weight_decay: found -1, wanted a number in [0, ∞)");
+  EXPECT_EQ(train_error(R"("distill": 1.5)"),
+            "r.json: train.distill: found 1.5, wanted a number in [0, 1]");
+  EXPECT_EQ(train_error(R"("seed": -1)"),
+            "r.json: train.seed: found -1, wanted an integer from 0 to 2147483647");
   EXPECT_EQ(
       train_error(R"("optimizer": "lion")"),
-      "r.json: train: optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\"");
+      "r.json: train.optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\"");
   EXPECT_EQ(prune_error(R"("schedule": "cubic")"),
-            "r.json: prune: schedule: found \"cubic\", wanted \"one_shot\", \"linear\", \"agp\", "
+            "r.json: prune.schedule: found \"cubic\", wanted \"one_shot\", \"linear\", \"agp\", "
             "\"lottery\" or \"annealing\"");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5, 1])"),
-            "r.json: sweep: sparsity[1]: 1 is not in [0, 1)");
+            "r.json: sweep.sparsity[1]: found 1, wanted a number in [0, 1)");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["l3"])"),
-            "r.json: sweep: criterion[0]: unknown criterion \"l3\"; this version has \"apoz\", "
+            "r.json: sweep.criterion[0]: unknown criterion \"l3\"; this version has \"apoz\", "
             "\"block\", \"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", "
             "\"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", \"mean_activation_rank\", "
             "\"movement\", \"nm\", \"obd\", \"random\", \"sparsegpt\", \"taylor\", "
@@ -183,7 +188,7 @@ TEST(Recipe, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(error_of(R"({"sweep": {"sparsity": [0.5]}})"), "r.json: \"sweep\" without \"prune\"");
   EXPECT_EQ(error_of(R"({"prune": {}})"), "r.json: prune: no \"config_list\"");
   EXPECT_EQ(sweep_error(""), "r.json: sweep: no \"sparsity\"");
-  EXPECT_EQ(sweep_error(R"("sparsity": [])"), "r.json: sweep: sparsity: the list is empty");
+  EXPECT_EQ(sweep_error(R"("sparsity": [])"), "r.json: sweep.sparsity: the list is empty");
   EXPECT_EQ(prune_error(R"("steps": 3)"),
             "r.json: prune: \"steps\" needs \"schedule\": \"linear\", \"agp\" or \"lottery\"");
   EXPECT_EQ(prune_error(R"("rewind_epoch": 1)"),
@@ -196,20 +201,20 @@ TEST(Recipe, NamesWhatIsMissingOrContradicts) {
       prune_error(R"("schedule": "annealing", "budget": "macs")"),
       "r.json: prune: \"annealing\" moves channels between layers: its budget is \"channels\"");
   EXPECT_EQ(prune_error(R"("penalty": {"lasso": 1})"),
-            "r.json: prune: penalty: unknown key \"lasso\".");
+            "r.json: prune.penalty: unknown key \"lasso\".");
   EXPECT_EQ(sweep_error(R"("sparsity": [0.5], "criterion": ["level"])"),
-            "r.json: sweep: criterion[0]: \"level\" zeroes single elements, and training would "
+            "r.json: sweep.criterion[0]: \"level\" zeroes single elements, and training would "
             "fill them again");
 }
 
 TEST(Recipe, ErrorsOfTheConfigListKeepTheirPlace) {
   EXPECT_EQ(error_of(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}, {"op_type": []}]}})"),
-            "r.json: prune: config_list[1]: unknown key \"op_type\". Did you mean \"op_types\"?");
+            "r.json: prune.config_list[1]: unknown key \"op_type\". Did you mean \"op_types\"?");
   EXPECT_EQ(error_of(R"({"prune": {"config_list": [{"sparse_ratio": 2}]}})"),
-            "r.json: prune: config_list[0].sparse_ratio: 2 is not in [0, 1)");
+            "r.json: prune.config_list[0].sparse_ratio: found 2, wanted a number in [0, 1)");
   EXPECT_EQ(error_of("{\n  \"model\": \"cnn\",,\n}").substr(0, 23), "r.json:2:18: not JSON: ");
   EXPECT_EQ(error_of(R"({"train": {"lr": 1, "lr": 2}})"),
-            "r.json: key \"lr\" stands twice in one object");
+            "r.json: train: key \"lr\" stands twice in one object");
 }
 
 TEST(Recipe, EqualSettingsAreEqualTexts) {
@@ -224,6 +229,36 @@ TEST(Recipe, EqualSettingsAreEqualTexts) {
   EXPECT_EQ(
       text("{\"prune\": {" + list + "}}"),
       text(R"({"prune": {"config_list": [{"sparse_ratio": 0.50, "op_types": ["Conv2d"]}]}})"));
+}
+
+// Checkpoints and ledgers go by these bytes.
+TEST(Recipe, TheIdentityOfARunStaysAsItIs) {
+  const Recipe recipe = parse_recipe(R"({
+      "train": {"lr": 1e-5, "momentum": 1, "weight_decay": 0.0005, "flip": true, "seed": 7},
+      "prune": {"penalty": {"slimming": 1e-4}, "schedule": "agp", "steps": 3, "scope": "global",
+                "config_list": [{"sparse_ratio": 0.50, "op_types": ["Conv2d", "é"]},
+                                {"exclude": true, "op_names": ["a\"b"]}], "round_to": 8}})",
+                                     "r");
+  EXPECT_EQ(settings_json(recipe),
+            R"({"train":{"epochs":10,"batch":64,"optimizer":"adam","lr":1e-05,"momentum":1.0,)"
+            R"("weight_decay":0.0005,"schedule":"constant","step_epochs":30,"step_factor":0.1,)"
+            R"("label_smoothing":0.0,"flip":true,"crop":0,"cutout":0,"normalise":false,)"
+            R"("evaluate_every":1,"early_stop":0,"batch_norm":false,"distill":0.0,)"
+            R"("temperature":4.0,"precision":"fp32","memory_format":"auto","seed":7},)"
+            R"("prune":{"config_list":[{"op_types":["Conv2d","é"],"sparse_ratio":0.5},)"
+            R"({"exclude":true,"op_names":["a\"b"]}],"round_to":8,"scope":"global",)"
+            R"("warmup_epochs":1,"schedule":"agp","steps":3,"epochs_between":1,"rewind_epoch":0,)"
+            R"("search_steps":40,"search_samples":1000,)"
+            R"("penalty":{"slimming":0.0001,"group":0.0}}})");
+  Recipe swept = recipe;
+  swept.prune->text =
+      R"({"at": {"criterion": "l1", "sparsity": 0.10000000000000001}, "config": {}})";
+  EXPECT_NE(
+      settings_json(swept).find(
+          R"("prune":{"at":{"criterion":"l1","sparsity":0.1},"config":{},"warmup_epochs":1,)"),
+      std::string::npos);
+  swept.prune->text = "{}";
+  EXPECT_NE(settings_json(swept).find(R"("prune":{"warmup_epochs":1,)"), std::string::npos);
 }
 
 TEST(Recipe, EveryChangedKeyChangesTheText) {

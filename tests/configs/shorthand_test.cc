@@ -48,9 +48,9 @@ TEST(Shorthand, TakesAnAmountInsteadOfARatio) {
 }
 
 TEST(Shorthand, NamesTheOption) {
-  EXPECT_EQ(error_of({.ratio = 1.5}), "--ratio: 1.5 is not in [0, 1)");
+  EXPECT_EQ(error_of({.ratio = 1.5}), "--ratio: found 1.5, wanted a number in [0, 1)");
   EXPECT_EQ(error_of({.ratio = std::numeric_limits<double>::quiet_NaN()}),
-            "--ratio: nan is not in [0, 1)");
+            "--ratio: found nan, wanted a number in [0, 1)");
   EXPECT_EQ(error_of({.scope = "all"}),
             "--scope: found \"all\", wanted \"local\", \"global\", \"isomorphic\" or \"outputs\"");
   EXPECT_EQ(
@@ -63,12 +63,13 @@ TEST(Shorthand, NamesTheOption) {
       error_of({.budget = "params=many"}),
       "--budget: found \"many\", wanted a number above 0, as 2e9, or a share of the whole, as "
       "\"50%\"");
-  EXPECT_EQ(error_of({.budget = "params=0"}), "--budget: 0 is not in (0, ∞)");
-  EXPECT_EQ(error_of({.budget = "macs=120%"}), "--budget: 120% is not in (0%, 100%]");
+  EXPECT_EQ(error_of({.budget = "params=0"}), "--budget: found 0, wanted a number in (0, ∞)");
+  EXPECT_EQ(error_of({.budget = "macs=120%"}),
+            "--budget: found 120%, wanted a number in (0%, 100%]");
   EXPECT_EQ(error_of({.ratio = 0.5, .budget = "params=1M"}),
             "--budget: an amount, as in \"params=1M\", says how much goes, and --ratio does too; "
             "give one");
-  EXPECT_EQ(error_of({.round_to = 0}), "--round-to: 0 is not in [1, 65536]");
+  EXPECT_EQ(error_of({.round_to = 0}), "--round-to: found 0, wanted a number in [1, 65536]");
   EXPECT_EQ(error_of({.criterion = "l"}),
             "--criterion: unknown criterion \"l\"; this version has \"apoz\", \"block\", "
             "\"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", "

@@ -1,4 +1,4 @@
-#include "parsimony/graph/notation.h"
+#include "parsimony/graph/operators/notation.h"
 
 #include <gtest/gtest.h>
 

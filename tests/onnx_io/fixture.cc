@@ -1,16 +1,11 @@
 #include "tests/onnx_io/fixture.h"
 
-#include <onnx/defs/parser.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 
 namespace parsimony::onnx_io::test {
-namespace fs = std::filesystem;
 namespace {
 
 /// Number `i` of `counting`, as the bits of the type. float16: whole numbers below 2048.
@@ -82,37 +77,6 @@ void add_typed(onnx::TensorProto& tensor, uint64_t bits, int64_t number) {
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (fs::temp_directory_path() / "parsimony-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-std::vector<std::string> TemporaryFolder::names() const {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-onnx::ModelProto model_of(const std::string& text) {
-  const bool has_header = text.find("ir_version") != std::string::npos;
-  const std::string whole =
-      has_header ? text : "<ir_version: 8, opset_import: [\"\" : 13]>\n" + text;
-  onnx::ModelProto model;
-  onnx::OnnxParser parser(whole.c_str());
-  const auto status = parser.Parse(model);
-  if (!status.IsOK()) throw std::runtime_error(status.ErrorMessage());
-  return model;
-}
 
 void save(const onnx::ModelProto& model, const std::string& path) {
   write_bytes(path, model.SerializeAsString());

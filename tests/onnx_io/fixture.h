@@ -4,32 +4,17 @@
 #include <onnx/onnx_pb.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "tests/support/fixture.h"
 
 namespace parsimony::onnx_io::test {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
-  /// Names of what lies in the folder, sorted.
-  std::vector<std::string> names() const;
-
- private:
-  std::filesystem::path path_;
-};
-
-/// A model in the notation of OnnxParser; the header is IR 8, opset 13 if `text` has none.
-onnx::ModelProto model_of(const std::string& text);
+using parsimony::test::model_of;
+using parsimony::test::TemporaryFolder;
 
 void save(const onnx::ModelProto& model, const std::string& path);
 onnx::ModelProto load(const std::string& path);

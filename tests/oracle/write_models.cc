@@ -86,7 +86,7 @@ void add_all(Set& set, const Workbench& bench, const std::string& name, const st
 
 void write_fixtures(Set& set) {
   for (const Fixture& fixture : all_fixtures()) {
-    if (fixture.oracle) add_all(set, Workbench(fixture), fixture.name, join(fixture.inputs));
+    if (fixture.onnxruntime) add_all(set, Workbench(fixture), fixture.name, join(fixture.inputs));
   }
 }
 

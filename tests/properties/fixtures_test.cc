@@ -12,7 +12,7 @@ void over_fixtures(Property&& property) {
   for (const Fixture& fixture : all_fixtures()) {
     std::string failure;
     try {
-      failure = property(Workbench(fixture), fixture.judge);
+      failure = property(Workbench(fixture), fixture.libonnx);
     } catch (const std::exception& error) {
       failure = error.what();
     }
@@ -23,11 +23,11 @@ void over_fixtures(Property&& property) {
 TEST(Fixtures, P1PruningNothingGivesTheSameBytes) { over_fixtures(pruning_nothing); }
 
 TEST(Fixtures, P3PredictedShapesAreTheInferredOnes) {
-  over_fixtures([](const Workbench& bench, bool judge) {
+  over_fixtures([](const Workbench& bench, bool libonnx) {
     std::string failure;
     for (unsigned seed = 1; seed <= 4 && failure.empty(); ++seed) {
       const double ratio = 0.2 * seed;
-      failure = prediction(bench, random_masks(bench.coupling(), ratio, seed), judge);
+      failure = prediction(bench, random_masks(bench.coupling(), ratio, seed), libonnx);
     }
     return failure;
   });
@@ -46,10 +46,10 @@ TEST(Fixtures, P9ReadingAndWritingIsLossless) { over_fixtures(lossless); }
 TEST(Fixtures, P10AReplayedPlanGivesTheSameBytes) { over_fixtures(replayed); }
 
 TEST(Fixtures, AnyOrderOfChoosingAxesIsSound) {
-  over_fixtures([](const Workbench& bench, bool judge) {
+  over_fixtures([](const Workbench& bench, bool libonnx) {
     std::string failure;
     for (unsigned seed = 1; seed <= 6 && failure.empty(); ++seed) {
-      failure = shuffled(bench, seed, judge);
+      failure = shuffled(bench, seed, libonnx);
     }
     return failure;
   });

@@ -63,14 +63,14 @@ std::string misfit(const Graph& graph, const Facts& facts) {
   return "";
 }
 
-std::string misfit(const std::string& bytes, const PruneOptions& options, bool judge) {
+std::string misfit(const std::string& bytes, const PruneOptions& options, bool libonnx) {
   try {
     const Workbench bench(bytes, options);
     if (std::string text = misfit(bench.graph(), bench.facts()); !text.empty()) return text;
   } catch (const Error& error) {
     return error.what();
   }
-  if (!judge) return "";
+  if (!libonnx) return "";
   try {
     onnx::checker::check_model(parse(bytes));
     inferred_by_libonnx(bytes);
@@ -81,14 +81,14 @@ std::string misfit(const std::string& bytes, const PruneOptions& options, bool j
 }
 
 std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
-                             const std::string& small, bool judge) {
+                             const std::string& small, bool libonnx) {
   const auto predicted = predict_shapes(bench.facts(), bench.coupling(), masks);
   const Workbench after(small, bench.options());
   std::map<std::string, std::optional<Shape>> ours;
   for (const ValueId v : after.graph().values.ids()) {
     ours[after.graph().values[v].name] = after.facts().shapes[v];
   }
-  const Shapes theirs = judge ? inferred_by_libonnx(small) : Shapes{};
+  const Shapes theirs = libonnx ? inferred_by_libonnx(small) : Shapes{};
   for (const ValueId v : bench.graph().values.ids()) {
     const Value& value = bench.graph().values[v];
     if (!predicted[v] || value.weight != kNone) continue;

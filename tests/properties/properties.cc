@@ -83,19 +83,19 @@ std::string pruning_nothing(const Workbench& bench, bool) {
   return "";
 }
 
-std::string prediction(const Workbench& bench, const AxisMasks& masks, bool judge) {
+std::string prediction(const Workbench& bench, const AxisMasks& masks, bool libonnx) {
   const std::string small = bench.prune(masks);
-  if (std::string text = shape_difference(bench, masks, small, judge); !text.empty()) return text;
-  return misfit(small, bench.options(), judge);
+  if (std::string text = shape_difference(bench, masks, small, libonnx); !text.empty()) return text;
+  return misfit(small, bench.options(), libonnx);
 }
 
-std::string any_one_channel(const Workbench& bench, bool judge) {
+std::string any_one_channel(const Workbench& bench, bool libonnx) {
   for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
     for (int c = 0; c < bench.coupling().groups[g].size; ++c) {
       const ChannelId channel{static_cast<int>(g), c};
       const AxisMasks masks = without(bench.coupling(), {channel});
       if (!removes(masks)) continue;
-      const std::string failure = prediction(bench, masks, judge);
+      const std::string failure = prediction(bench, masks, libonnx);
       if (!failure.empty()) return named(bench, channel) + failure;
     }
   }
@@ -160,13 +160,13 @@ std::string replayed(const Workbench& bench, bool) {
   return bench.apply(pruning.plan) == bench.apply(again) ? "" : "other bytes";
 }
 
-std::string shuffled(const Workbench& bench, unsigned seed, bool judge) {
+std::string shuffled(const Workbench& bench, unsigned seed, bool libonnx) {
   CouplingOptions options;
   options.shuffle_seed = seed;
   const Workbench other(bench.bytes(), bench.options(), options);
-  const std::string failure = prediction(other, random_masks(other.coupling(), 0.5, seed), judge);
+  const std::string failure = prediction(other, random_masks(other.coupling(), 0.5, seed), libonnx);
   if (!failure.empty()) return "order " + std::to_string(seed) + ": " + failure;
-  return seed > 2 ? "" : any_one_channel(other, judge);
+  return seed > 2 ? "" : any_one_channel(other, libonnx);
 }
 
 }  // namespace parsimony::test

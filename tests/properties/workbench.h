@@ -58,12 +58,12 @@ DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, do
 bool removes(const AxisMasks& masks);
 
 /// What does not fit in a model file: an operator's rule, or libonnx's shape inference where
-/// `judge`. Empty: everything fits.
+/// `libonnx`. Empty: everything fits.
 std::string misfit(const Graph& graph, const Facts& facts);
-std::string misfit(const std::string& bytes, const PruneOptions& options, bool judge);
+std::string misfit(const std::string& bytes, const PruneOptions& options, bool libonnx);
 
 /// Predicted shapes against those of the file that was made; empty if they agree.
 std::string shape_difference(const Workbench& bench, const AxisMasks& masks,
-                             const std::string& small, bool judge);
+                             const std::string& small, bool libonnx);
 
 }  // namespace parsimony::test

@@ -229,7 +229,7 @@ TEST(Plan, FaultsAreNamedWithTheirPlace) {
       {"\"values\": [7]", "\"values\": [7, 8]",
        "p.json: integers[3].from.values: found 2 values, wanted as many as [] has"},
       {"\"values\": [0.5, 1.0]", "\"values\": [0.5, \"x\"]",
-       "p.json: integers[2].from.values[1]: found \"x\", wanted a finite number"},
+       "p.json: integers[2].from.values[1]: found \"x\", wanted a number"},
       {"\"parsimony_plan\": 1", "\"parsimony_plan\": 2",
        "p.json: parsimony_plan: found 2, wanted 1: the plan comes from another version"},
       {"\"parsimony_plan\": 1,", "",

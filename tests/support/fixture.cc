@@ -1,7 +1,6 @@
 #include "tests/support/fixture.h"
 
 #include <onnx/defs/parser.h>
-#include <stdlib.h>  // mkdtemp
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -88,32 +87,23 @@ void read_weight(const std::vector<std::string>& words, Fixture& fixture) {
   if (input) list_as_input(fixture.model, initializers[initializers.size() - 1]);
 }
 
-void read_whole(const std::string& text, Fixture& fixture) {
-  const size_t space = text.find(' ');
-  if (space == std::string::npos) throw std::runtime_error("wanted an axis and a reason");
-  fixture.whole.push_back({text.substr(0, space), text.substr(space + 1)});
-}
-
 /// What stands behind "# KEY" or "# KEY:".
-void read_expectation(const std::string& key, const std::string& text, Fixture& fixture) {
+void read_comment(const std::string& key, const std::string& text, Fixture& fixture) {
   if (key == "weight") {
     read_weight(words_of(text), fixture);
-  } else if (key == "groups:") {
-    fixture.groups.emplace();
-    for (const std::string& word : words_of(text)) fixture.groups->push_back(std::stoi(word));
-  } else if (key == "mixes:") {
-    fixture.mixes = words_of(text);
-  } else if (key == "whole:") {
-    read_whole(text, fixture);
   } else if (key == "input:") {
     fixture.inputs.push_back(text);
   } else if (key == "granularity:") {
     fixture.granularity = text;
-  } else if (key == "oracle:") {
-    fixture.oracle = false;
-  } else if (key == "judge:") {
-    fixture.judge = false;
+  } else if (key == "onnxruntime:") {
+    fixture.onnxruntime = false;
+  } else if (key == "libonnx:") {
+    fixture.libonnx = false;
   }
+}
+
+fs::path path_of(const std::string& name) {
+  return fs::path(PARSIMONY_SOURCE_DIR "/tests/operators") / (name + ".txt");
 }
 
 std::string content_of(const fs::path& path) {
@@ -122,13 +112,18 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// Where the model ends.
+size_t end_of_model(const std::string& text) {
+  const size_t end = text.find("\n---\n");
+  return end == std::string::npos ? text.size() : end + 1;
+}
+
 std::vector<Fixture> read_all() {
   const char* only = std::getenv("PARSIMONY_FIXTURE");
   std::vector<Fixture> fixtures;
-  for (const auto& entry : fs::directory_iterator(PARSIMONY_SOURCE_DIR "/tests/operators")) {
-    if (entry.path().extension() != ".txt") continue;
-    if (only != nullptr && *only != '\0' && entry.path().stem() != only) continue;
-    fixtures.push_back(read_fixture(entry.path()));
+  if (only != nullptr && *only != '\0') return {read_fixture(path_of(only))};
+  for (const auto& entry : fs::directory_iterator(path_of("").parent_path())) {
+    if (entry.path().extension() == ".txt") fixtures.push_back(read_fixture(entry.path()));
   }
   std::sort(fixtures.begin(), fixtures.end(),
             [](const Fixture& a, const Fixture& b) { return a.name < b.name; });
@@ -174,18 +169,20 @@ void add_weight(onnx::ModelProto& model, const std::string& name, const std::str
 
 Fixture read_fixture(const fs::path& path) {
   const std::string text = content_of(path);
+  const std::string model = text.substr(0, end_of_model(text));
   Fixture fixture;
   fixture.name = path.stem().string();
-  std::istringstream in(text);
+  if (model.size() < text.size()) fixture.expected = text.substr(model.size() + 4);
+  std::istringstream in(model);
   int number = 0;
   try {
-    fixture.model = model_of(text);
+    fixture.model = model_of(model);
     for (std::string line; std::getline(in, line);) {
       ++number;
       if (!line.starts_with("# ")) continue;
       const size_t space = line.find(' ', 2);
       const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
-      read_expectation(line.substr(2, space - 2), rest, fixture);
+      read_comment(line.substr(2, space - 2), rest, fixture);
     }
   } catch (const std::exception& error) {
     throw std::runtime_error(path.filename().string() + ":" + std::to_string(number) + ": " +
@@ -194,22 +191,17 @@ Fixture read_fixture(const fs::path& path) {
   return fixture;
 }
 
+void update_fixture(const Fixture& fixture, const std::string& expected) {
+  const fs::path path = path_of(fixture.name);
+  const std::string text = content_of(path);
+  std::ofstream out(path, std::ios::binary);
+  out << text.substr(0, end_of_model(text)) << "---\n" << expected;
+  if (!out.flush()) throw std::runtime_error(path.string() + ": cannot be written");
+}
+
 const std::vector<Fixture>& all_fixtures() {
   static const std::vector<Fixture> fixtures = read_all();
   return fixtures;
-}
-
-TemporaryFolder::TemporaryFolder() {
-  // In memory where that is possible: every model that is written is flushed to the disk.
-  const fs::path base = fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path();
-  std::string name = (base / "parsimony_test_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
 }
 
 }  // namespace parsimony::test

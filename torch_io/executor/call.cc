@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/torch_io/executor/call_impl.h"
 #include "parsimony/torch_io/executor/errors.h"
@@ -23,10 +24,7 @@ const at::Tensor& Call::presence(size_t i) const {
 }
 
 const Attribute* Call::find(std::string_view attribute) const {
-  for (const auto& [name, value] : node.attributes) {
-    if (name == attribute) return &value;
-  }
-  return nullptr;
+  return find_attribute(node, attribute);
 }
 
 at::Tensor Call::presence_numbers(size_t i) const {

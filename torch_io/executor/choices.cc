@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
-#include <string_view>
-#include <variant>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/attributes.h"
+#include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
 namespace {
@@ -27,37 +26,13 @@ at::Tensor compact(at::Tensor tensor, const at::Tensor& present) {
 
 bool casts_to_real(const Node& node) {
   constexpr std::array<int64_t, 4> kReals = {1, 10, 11, 16};  // as ONNX numbers element types
-  return std::any_of(node.attributes.begin(), node.attributes.end(), [&](const auto& attribute) {
-    const auto* to = std::get_if<int64_t>(&attribute.second);
-    return attribute.first == "to" && to != nullptr &&
-           std::find(kReals.begin(), kReals.end(), *to) != kReals.end();
-  });
+  const auto* to = attr_if<int64_t>(node, "to");
+  return to != nullptr && std::find(kReals.begin(), kReals.end(), *to) != kReals.end();
 }
 
 }  // namespace
 
-bool chooses(const Node& node) {
-  if (node.op == "Cast" && casts_to_real(node)) return false;
-  static const std::set<std::string_view> jumping = {"ArgMax",
-                                                     "ArgMin",
-                                                     "Cast",
-                                                     "CastLike",
-                                                     "Ceil",
-                                                     "Equal",
-                                                     "Floor",
-                                                     "Greater",
-                                                     "GreaterOrEqual",
-                                                     "Hardmax",
-                                                     "Less",
-                                                     "LessOrEqual",
-                                                     "NonMaxSuppression",
-                                                     "NonZero",
-                                                     "QuantizeLinear",
-                                                     "Round",
-                                                     "Sign",
-                                                     "TopK"};
-  return node.domain.empty() && jumping.contains(node.op);
-}
+bool chooses(const Node& node) { return has_trait(node, kChooses) && !casts_to_real(node); }
 
 Choices::Use::Use(Choices& choices, Mode mode) : before_(in_use) {
   in_use = &choices;

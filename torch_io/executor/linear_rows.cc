@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/executor/call_impl.h"
 #include "parsimony/torch_io/executor/window_impl.h"
 
@@ -10,7 +11,6 @@ namespace parsimony {
 using executor::Call;
 using executor::index;
 using executor::Ints;
-using executor::position;
 using executor::Window;
 
 namespace {
@@ -35,18 +35,23 @@ at::Tensor windows(const Call& call) {
 }  // namespace
 
 int64_t groups_of(const Node& node) {
-  return node.op == "Conv" ? Call(node, {}).integer("group", 1) : 1;
+  const bool convolves = schema_of(node).linear.kind == LinearKind::kConvolution;
+  return convolves ? Call(node, {}).integer("group", 1) : 1;
 }
 
 at::Tensor linear_rows(const Node& node, const at::Tensor& x, const at::Tensor& weight) {
   const Call call(node, {x, weight});
-  if (node.op == "Conv") {
+  const Linear& linear = schema_of(node).linear;
+  const bool product = linear.kind == LinearKind::kMatrixProduct;
+  if (!linear.plain || (!product && linear.kind != LinearKind::kConvolution)) {
+    call.unsupported("it is no linear layer");
+  }
+  if (!product) {
     const int64_t groups = groups_of(node);
     const int64_t in = weight.numel() / weight.size(0);
     return windows(call).reshape({-1, groups, in}).transpose(0, 1);
   }
-  if (node.op == "Gemm" && call.integer("transA", 0) != 0) return x.t().unsqueeze(0);
-  if (node.op != "Gemm" && node.op != "MatMul") call.unsupported("it is no linear layer");
+  if (call.integer("transA", 0) != 0) return x.t().unsqueeze(0);
   return x.reshape({1, -1, x.size(-1)});
 }
 

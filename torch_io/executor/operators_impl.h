@@ -17,7 +17,7 @@ struct Operator;
 using Presence = Tensors (*)(const Operator& op, const Call& call, const Tensors& outputs);
 
 struct Operator {
-  std::string_view op;
+  std::string_view op = {};
   Kernel kernel = nullptr;
   Presence presence = nullptr;  ///< none: cannot be run on operands with absences
   unsigned data = 1;            ///< operands that `moved` and `contracted` look at, a bit each

@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "parsimony/torch_io/cut.h"
@@ -116,7 +117,7 @@ void Journal::undo() {
 }
 
 void Journal::undo_options() {
-  for (auto restore = restores_.rbegin(); restore != restores_.rend(); ++restore) (*restore)();
+  for (const auto& restore : std::views::reverse(restores_)) restore();
   restores_.clear();
 }
 

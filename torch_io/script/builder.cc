@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "parsimony/graph/result_type.h"
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/tensor.h"

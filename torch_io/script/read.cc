@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "parsimony/graph/rule.h"
+#include "parsimony/graph/operators/factor.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"

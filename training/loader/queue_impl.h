@@ -30,7 +30,7 @@ class BoundedQueue {
   void end(std::exception_ptr why = nullptr) {
     const std::lock_guard lock(mutex_);
     ended_ = true;
-    failure_ = why;
+    failure_ = std::move(why);
     filled_.notify_one();
   }
 

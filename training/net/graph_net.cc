@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/errors.h"
 
@@ -70,7 +71,7 @@ Graph with_logits(Graph graph) {
   const NodeId producer = graph.value(answer).producer;
   if (producer == kNone) return graph;
   const Node& node = graph.node(producer);
-  if (node.domain.empty() && node.op == "Softmax") answer = node.inputs.front();
+  if (has_trait(node, kProbabilities)) answer = node.inputs.front();
   return graph;
 }
 

@@ -6,16 +6,10 @@
 #include <utility>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/graph/operators/operands.h"
 
 namespace parsimony::training {
 namespace {
-
-/// BatchNormalization reads γ as its second input.
-bool is_scale(const Graph& graph, const Member& member) {
-  const Node& node = graph.node(member.node);
-  return node.op == "BatchNormalization" && node.inputs.size() > 1 &&
-         node.inputs[1] == member.value;
-}
 
 ParameterSlices slices_of(const Graph& graph, const Member& member, int channels,
                           const NamedParameter& parameter) {
@@ -28,7 +22,7 @@ ParameterSlices slices_of(const Graph& graph, const Member& member, int channels
           parameter.second,
           member.axis,
           member.role,
-          is_scale(graph, member),
+          is_gain_of_statistics(graph.node(member.node), member.value),
           at::tensor(member.indices, at::kLong),
           at::tensor(owner, at::kLong)};
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/guards.h"
 
 namespace parsimony::training {
@@ -16,7 +17,7 @@ namespace {
 constexpr double kEpsilon = 1e-5;
 
 bool is_norm(const Graph& graph, const Use& use) {
-  return use.input == 0 && graph.node(use.node).op == "BatchNormalization";
+  return use.input == 0 && schema_of(graph.node(use.node)).norm.statistics >= 0;
 }
 
 /// A float32 weight that this operand alone reads.
@@ -30,7 +31,10 @@ bool is_own_float(const Graph& graph, ValueId value) {
 }
 
 bool wants_norm(const Graph& graph, const Node& node) {
-  if (!node.domain.empty() || node.op != "Conv" || node.inputs.size() < 3) return false;
+  const Linear& linear = schema_of(node).linear;
+  if (linear.kind != LinearKind::kConvolution || !linear.plain || node.inputs.size() < 3) {
+    return false;
+  }
   if (node.body != kNone) return false;  // it may run on no sample, or on few
   if (!is_own_float(graph, node.inputs[1]) || !is_own_float(graph, node.inputs[2])) return false;
   const auto& uses = graph.value(node.outputs[0]).uses;

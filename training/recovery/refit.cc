@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/speedup/least_squares.h"
 #include "parsimony/torch_io/executor/graph_module.h"
@@ -26,7 +27,7 @@ Eigen::MatrixXd to_eigen(const at::Tensor& matrix) {
 }
 
 at::Tensor to_tensor(const Eigen::MatrixXd& matrix) {
-  const at::Tensor tensor = at::empty({matrix.rows(), matrix.cols()}, at::kDouble);
+  at::Tensor tensor = at::empty({matrix.rows(), matrix.cols()}, at::kDouble);
   Eigen::Map<RowMajor>(tensor.data_ptr<double>(), matrix.rows(), matrix.cols()) = matrix;
   return tensor;
 }
@@ -91,7 +92,7 @@ class Sums {
 
  private:
   at::Tensor extended(const at::Tensor& x) const {
-    const at::Tensor one = at::ones({x.size(0), x.size(1), 1}, x.options());
+    at::Tensor one = at::ones({x.size(0), x.size(1), 1}, x.options());
     if (!weights_) return one;
     return shift_ ? at::cat({x, one}, 2) : x;
   }
@@ -151,12 +152,7 @@ class Refit {
     if (layer.norm == kNone) return at::ones({out}, at::kDouble);
     const Graph& graph = small_.graph();
     const Node& norm = graph.node(layer.norm);
-    double epsilon = 1e-5;
-    for (const auto& [name, value] : norm.attributes) {
-      if (name == "epsilon" && std::holds_alternative<double>(value)) {
-        epsilon = std::get<double>(value);
-      }
-    }
+    const double epsilon = attr(norm, "epsilon", 1e-5);
     return wide(weight_at(graph, norm, 1)) / (wide(weight_at(graph, norm, 4)) + epsilon).sqrt();
   }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/training/run/temporary_folder_impl.h"
 
 namespace parsimony::training {
@@ -44,8 +45,7 @@ std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& 
     const auto dense = dense_shapes.find(name);
     if (tensor.dim() < 2 || dense == dense_shapes.end()) continue;
     const size_t axis = output_axis(name, plans);
-    const std::string op =
-        tensor.dim() == 2 ? "Linear" : "Conv" + std::to_string(tensor.dim() - 2) + "d";
+    const std::string op = layer_word(static_cast<size_t>(tensor.dim()));
     layers.push_back(
         {layer_of(name), op, dense->second[axis], tensor.size(static_cast<int64_t>(axis))});
   }

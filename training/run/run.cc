@@ -36,6 +36,11 @@ std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uin
 
 }  // namespace
 
+std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
+                     const std::string& settings) {
+  return model.name + '\n' + model.sha256 + '\n' + data.fingerprint + '\n' + settings;
+}
+
 Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
          const Recipe& recipe, RunOptions options)
     : data_(data),

@@ -33,6 +33,11 @@ struct RunOptions {
   std::function<void(const std::string& line)> say = {};  ///< told of every step
 };
 
+/// Everything that decides what comes out of a run with these settings. Threads, processor and a
+/// measured memory format decide the last bits only.
+std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
+                     const std::string& settings);
+
 class Run {
  public:
   /// Seeds libtorch's generator; `make` makes the network, with fresh weights where it has none.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/layers.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 
@@ -12,26 +13,10 @@ namespace {
 
 constexpr int64_t kMostElements = 8 << 20;  // of windows in memory at a time: 64 MB
 
-/// A weight, or computed from weights alone.
-bool is_constant(const Graph& graph, ValueId value) {
-  const Value& known = graph.value(value);
-  if (known.weight != kNone) return true;
-  if (known.producer == kNone) return false;
-  const auto& inputs = graph.node(known.producer).inputs;
-  return std::all_of(inputs.begin(), inputs.end(),
-                     [&](ValueId input) { return input == kNone || is_constant(graph, input); });
-}
-
-bool is_recurrent(const Node& node) {
-  return node.op == "LSTM" || node.op == "GRU" || node.op == "RNN";
-}
-
-bool is_product(const Node& node) { return node.op == "Gemm" || node.op == "MatMul"; }
-
 }  // namespace
 
 InputMomentSums::InputMomentSums(const Graph& graph, const std::set<std::string>& wanted)
-    : graph_(graph) {
+    : graph_(graph), made_of_weights_(made_of_weights(graph)) {
   if (wanted.empty()) return;
   const Layers layers(graph);
   for (const NodeId node : graph.nodes.ids()) {
@@ -45,16 +30,19 @@ InputMomentSums::InputMomentSums(const Graph& graph, const std::set<std::string>
 void InputMomentSums::add_layer(NodeId id, ValueId matrix) {
   const Node& node = graph_.node(id);
   const Weight& weight = graph_.weight(graph_.value(matrix).weight);
-  int input = 0;
-  if (is_product(node)) {
-    if (weight.dims.size() != 2) return;
-    input = is_constant(graph_, node.inputs[0]) ? 1 : 0;
-  } else if (is_recurrent(node)) {
-    if (node.inputs[1] != matrix) return;  // what the recurrent one reads is no value of the graph
-  } else if (node.op != "Conv" && node.op != "ConvTranspose") {
-    return;
+  const std::vector<int> operands = weight_operands(node);
+  const auto made = [&](int i) { return made_of_weights_[static_cast<size_t>(node.inputs[i])]; };
+  const auto operand = std::find_if(operands.begin(), operands.end(), made);
+  if (operand == operands.end()) return;
+  const auto form = linear_form(node, *operand, weight.dims.size());
+  if (!form) return;
+  const bool recurrent = form->kind == LinearKind::kRecurrence;
+  if (recurrent && node.inputs[*operand] != matrix) {
+    return;  // what the recurrent one reads is no value of the graph
   }
-  layers_[node.inputs[input]].push_back({id, input, &weight});
+  if (!recurrent && !form->plain) return;
+  if (form->kind == LinearKind::kMatrixProduct && weight.dims.size() != 2) return;
+  layers_[node.inputs[form->data]].push_back({id, form->data, &weight, form->kind});
   sums_[weight.name];
 }
 
@@ -66,16 +54,23 @@ void InputMomentSums::see(ValueId value, const at::Tensor& x) {
 
 at::Tensor InputMomentSums::operand(const Layer& layer, const at::Tensor& x) const {
   const Node& node = graph_.node(layer.node);
-  if (node.op == "Conv") return torch_io::conv_operand(node, x, layer.weight->dims);
-  if (node.op == "ConvTranspose") return torch_io::conv_transpose_operand(node, x);
-  if (is_product(node)) return torch_io::matrix_operand(node, x, layer.input);
+  switch (layer.kind) {
+    case LinearKind::kConvolution:
+      return torch_io::conv_operand(node, x, layer.weight->dims);
+    case LinearKind::kTransposedConvolution:
+      return torch_io::conv_transpose_operand(node, x);
+    case LinearKind::kMatrixProduct:
+      return torch_io::matrix_operand(node, x, layer.input);
+    default:
+      break;
+  }
   return x.reshape({1, -1, x.size(-1)});
 }
 
 void InputMomentSums::add(const Layer& layer, const at::Tensor& x) {
   Sums& sums = sums_.at(layer.weight->name);
   int64_t step = x.dim() == 0 ? 1 : x.size(0);
-  if (graph_.node(layer.node).op == "Conv") {
+  if (layer.kind == LinearKind::kConvolution) {
     int64_t kernel = 1;
     for (size_t d = 2; d < layer.weight->dims.size(); ++d) kernel *= layer.weight->dims[d];
     const int64_t each = std::max<int64_t>(1, x.numel() / std::max<int64_t>(1, step) * kernel);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony::training {
@@ -32,6 +33,7 @@ class InputMomentSums {
     NodeId node;
     int input;  ///< where the data come in
     const Weight* weight;
+    LinearKind kind;
   };
   struct Sums {
     int64_t rows = 0;
@@ -43,6 +45,7 @@ class InputMomentSums {
   at::Tensor operand(const Layer& layer, const at::Tensor& x) const;
 
   const Graph& graph_;
+  const IdVector<ValueId, bool> made_of_weights_;
   std::map<ValueId, std::vector<Layer>> layers_;
   std::map<std::string, Sums> sums_;
 };

@@ -25,13 +25,6 @@ std::string label(const SweepPoint& point) {
   return text;
 }
 
-/// Everything that decides what comes out. Threads, processor and a measured memory format decide
-/// the last bits only.
-std::string identity(const std::string& settings, const Dataset& data, const SweepOptions& o) {
-  return sha256("1\n" + o.model.name + '\n' + o.model.sha256 + '\n' + data.fingerprint + '\n' +
-                settings);
-}
-
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -92,7 +85,7 @@ class Sweep {
     for (size_t i = 0; i < points.size(); ++i) {
       if (static_cast<int>(i) % options_.shard.count != options_.shard.index) continue;
       Recipe recipe = at_point(recipe_, points[i]);
-      const std::string key = identity(settings_json(recipe), data_, options_);
+      const std::string key = key_of(settings_json(recipe));
       tasks.push_back({points[i], std::move(recipe), key,
                        "[" + std::to_string(i + 1) + "/" + std::to_string(points.size()) + "]"});
     }
@@ -153,25 +146,25 @@ class Sweep {
     record.key = task.key;
     record.criterion = task.point.criterion;
     record.sparsity = task.point.sparsity;
-    record.model = options_.model;
-    record.config = settings_json(recipe_);  // the same for all points
-    record.machine = options_.machine;
-    record.version = options_.version;
-    record.command = options_.command;
+    static_cast<LedgerOrigin&>(record) = options_.origin;
     ledger_.append(record);
     tidy(task.key);
   }
 
   void save_model(Run& run, const std::string& key) const {
-    const bool is_file = !options_.model.sha256.empty();
+    const bool is_file = !options_.origin.model.sha256.empty();
     const std::string name = name_of(key);
     const std::string extension =
-        is_file ? fs::path(options_.model.name).extension().string() : ".pt";
+        is_file ? fs::path(options_.origin.model.name).extension().string() : ".pt";
     run.net().save(path("models", name + extension), run.example());
     if (!run.plans().empty()) run.plans().back().save(path("models", name + ".plan.json"));
     for (const char* file : {".plan.json", extension.c_str()}) {
       remove_all(fs::path(options_.folder) / "models", name + file + ".tmp");
     }
+  }
+
+  std::string key_of(const std::string& settings) const {
+    return sha256("1\n" + identity(options_.origin.model, data_, settings));
   }
 
   static std::string name_of(const std::string& key) { return key.substr(0, 12); }
@@ -193,7 +186,7 @@ class Sweep {
                                .text = moves ? R"({"criterion": "movement"})" : "{}"};
     same.train.epochs = 0;
     same.train.schedule = RateSchedule::kConstant;
-    const std::string key = identity("warm-up\n" + settings_json(same), data_, options_);
+    const std::string key = key_of("warm-up\n" + settings_json(same));
     const std::string name = "warm-" + key;
     const Claim claim(path("claims", name), Claim::IfTaken::kWait);
     remove_all(fs::path(options_.folder) / "checkpoints", name + ".tmp");
@@ -205,7 +198,7 @@ class Sweep {
   }
 
   void say(const std::string& line) const {
-    if (options_.say) options_.say(line);
+    if (options_.run.say) options_.run.say(line);
   }
 
   const std::function<std::unique_ptr<Net>()>& make_;

@@ -28,21 +28,11 @@ std::vector<SweepPoint> points_of(const Recipe& recipe);
 /// The recipe of one point.
 Recipe at_point(const Recipe& recipe, const SweepPoint& point);
 
-/// One of so many parts of a sweep.
-struct Shard {
-  int index = 0;  ///< from 0
-  int count = 1;
-};
-
 struct SweepOptions {
   RunOptions run;
   std::string folder;  ///< of the ledger; also models/, and checkpoints while they are needed
   Shard shard;
-  LedgerPoint::Model model;
-  LedgerPoint::Machine machine;
-  std::string version;
-  std::string command;
-  std::function<void(const std::string& line)> say = {};
+  LedgerOrigin origin;
 };
 
 /// Trains every point that the folder's ledger lacks. Several processes may work on one folder at

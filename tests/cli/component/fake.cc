@@ -97,9 +97,9 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
                     [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
     return std::make_unique<FakeNetwork>(graph, in_the_file || guilty ? kOriginal : kSmall);
   }
-  LedgerPoint train(const cli::TrainOrder&) override { return {}; }
-  int sweep(const cli::SweepOrder&) override { return 0; }
-  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchOrder&) override {
+  LedgerPoint train(const cli::TrainRequest&) override { return {}; }
+  int sweep(const cli::SweepRequest&) override { return 0; }
+  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest&) override {
     return {};
   }
   std::vector<std::vector<IndexContent>> observe(const Graph&, const Probe&,

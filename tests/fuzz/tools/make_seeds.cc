@@ -1,11 +1,12 @@
-// Writes what the fuzzers start from: a model per fixture of tests/operators/, one with external
-// data, a mask file, and a ledger.
+// Writes what the fuzzers start from: a model and a plan per fixture of tests/operators/, a model
+// with external data, a mask file, and a ledger.
 //
 //   make_seeds FOLDER
 #include <filesystem>
 #include <fstream>
 
 #include "parsimony/masks/safetensors.h"
+#include "tests/properties/workbench.h"
 #include "tests/report/sample_sweep.h"
 #include "tests/support/fixture.h"
 
@@ -42,11 +43,14 @@ onnx::ModelProto with_external_data() {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::filesystem::path folder = argv[1];
-  for (const char* name : {"onnx_reader", "safetensors", "ledger"}) {
+  for (const char* name : {"onnx_reader", "plan", "safetensors", "ledger"}) {
     std::filesystem::create_directories(folder / name);
   }
   for (const auto& fixture : parsimony::test::all_fixtures()) {
     save(fixture.model, folder / "onnx_reader" / (fixture.name + ".onnx"));
+    const parsimony::test::Workbench bench(fixture);
+    bench.plan(parsimony::test::random_masks(bench.coupling(), 0.5, 1))
+        .save((folder / "plan" / (fixture.name + ".json")).string());
   }
   save(with_external_data(), folder / "onnx_reader" / "external_data.onnx");
   parsimony::write_masks((folder / "safetensors" / "two.safetensors").string(),

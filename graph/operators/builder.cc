@@ -1,0 +1,188 @@
+#include "parsimony/graph/operators/builder.h"
+
+#include <algorithm>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony::operators {
+
+int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
+  const Shape* shape = view_.shape(value);
+  if (shape == nullptr) throw errors::operand_is_missing();
+  if (dim < 0 || static_cast<size_t>(dim) >= shape->size()) {
+    throw errors::ranks_do_not_fit();
+  }
+  return (*shape)[dim];
+}
+
+int FactorBuilder::letter(int64_t size, std::string name) {
+  factors_.letters.push_back({std::move(name), {}, size});
+  return static_cast<int>(factors_.letters.size()) - 1;
+}
+
+void FactorBuilder::term(ValueId value, int dim, std::span<const int> letters) {
+  size_of_dim(value, dim);  // there is one
+  Term term{value, dim, {}};
+  for (const int l : letters) {
+    if (factors_.letters[l].size != 1) term.letters.push_back(l);
+  }
+  if (!term.letters.empty()) factors_.terms.push_back(std::move(term));
+}
+
+void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
+  if (size_of_dim(a, a_dim) != size_of_dim(b, b_dim)) {
+    throw errors::axes_differ(size_of_dim(a, a_dim), size_of_dim(b, b_dim));
+  }
+  const int l = letter(size_of_dim(a, a_dim));
+  term(a, a_dim, {{l}});
+  term(b, b_dim, {{l}});
+}
+
+void FactorBuilder::pin(ValueId value, int dim, const std::string& reason) {
+  const int64_t size = size_of_dim(value, dim);
+  if (size > 1) factors_.pins.push_back({value, dim, 0, size, reason});
+}
+
+void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Run> runs) {
+  const int64_t a_size = size_of_dim(a, a_dim);
+  const int64_t b_size = size_of_dim(b, b_dim);
+  for (const Run& run : runs) {
+    if (run.a_begin < 0 || run.b_begin < 0 || run.count > a_size - run.a_begin ||
+        run.count > b_size - run.b_begin) {
+      throw errors::indices_outside();
+    }
+  }
+  factors_.maps.push_back({a, a_dim, b, b_dim, std::move(runs)});
+}
+
+int normal_axis(const NodeView& view, int64_t axis, size_t rank) {
+  const auto r = static_cast<int64_t>(rank);
+  const int64_t normal = axis < 0 ? axis + r : axis;
+  if (normal < 0 || normal >= r) {
+    throw errors::bad_attribute(label_of(view.graph(), view.node()), "axis",
+                                std::to_string(axis) + " lies outside rank " + std::to_string(r));
+  }
+  return static_cast<int>(normal);
+}
+
+const Shape& known_shape(const NodeView& view, int i) {
+  const Shape* shape = view.in_shape(i);
+  if (shape == nullptr) throw errors::shape_not_known(i);
+  return *shape;
+}
+
+namespace {
+
+/// The node whose result the value is, seen through what keeps a single number; kNone: none.
+NodeId maker_of(const Graph& graph, ValueId value) {
+  while (value != kNone && graph.value(value).producer != kNone) {
+    const NodeId id = graph.value(value).producer;
+    const std::string& op = graph.node(id).op;
+    if (op != "Unsqueeze" && op != "Squeeze" && op != "Cast" && op != "Identity") return id;
+    value = graph.node(id).inputs[0];
+  }
+  return kNone;
+}
+
+/// Where a single number is a product of a dynamic size and a literal (batch * heads), changes the
+/// literal, so that the dynamic size survives. False if it is not put together so.
+bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_view name) {
+  const NodeId id = maker_of(view.before.graph(), value);
+  if (id == kNone || view.before.graph().node(id).op != "Mul") return false;
+  const NodeView node = view.after.beside(id);
+  for (const int literal : {0, 1}) {
+    const HostTensor* factor = node.constant(literal);
+    const HostTensor* other = node.constant(1 - literal);
+    if (factor == nullptr || other == nullptr || node.computed(node.input(literal))) continue;
+    if (factor->ints.size() != 1 || other->ints.size() != 1 || other->ints[0] < 1) return false;
+    if (wanted % other->ints[0] != 0) return false;
+    HostTensor to = *factor;
+    to.ints[0] = wanted / other->ints[0];
+    view.set_input_of(id, literal, name, *factor, to);
+    return true;
+  }
+  return false;
+}
+
+/// Replaces the elements from `begin` on of one piece of a Concat.
+void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begin,
+                 const HostTensor& now, const Shape& wanted, const std::vector<bool>& already_right,
+                 std::string_view name) {
+  HostTensor to = now;
+  bool change = false;
+  for (size_t i = 0; i < now.ints.size(); ++i) {
+    if (already_right[begin + i]) continue;
+    to.ints[i] = wanted[begin + i];
+    change = true;
+  }
+  if (!change) return;
+  if (to.ints.size() == 1 && concat.computed(concat.input(piece)) &&
+      patch_factor(view, concat.input(piece), to.ints[0], name)) {
+    return;
+  }
+  const auto id = concat.graph().nodes.id_of(concat.node());
+  view.set_input_of(id, piece, name, now, to);
+}
+
+/// Index of the Concat that puts the value together, seen through Cast and Identity.
+NodeId concat_behind(const Graph& graph, ValueId value) {
+  while (value != kNone && graph.value(value).producer != kNone) {
+    const NodeId id = graph.value(value).producer;
+    const Node& node = graph.node(id);
+    if (node.op == "Concat") return id;
+    if (node.op != "Cast" && node.op != "Identity") return kNone;
+    value = node.inputs[0];
+  }
+  return kNone;
+}
+
+}  // namespace
+
+std::vector<Piece> shared_pieces(const NodeView& view, int input) {
+  const Graph& graph = view.graph();
+  const NodeId concat = concat_behind(graph, view.input(input));
+  if (concat == kNone) return {};
+  const bool shared = graph.value(view.input(input)).uses.size() > 1 ||
+                      graph.value(graph.node(concat).outputs[0]).uses.size() > 1;
+  if (!shared) return {};
+  const NodeView pieces = view.beside(concat);
+  std::vector<Piece> result;
+  for (int i = 0; i < pieces.inputs(); ++i) {
+    const HostTensor* piece = pieces.constant(i);
+    if (piece == nullptr) return {};
+    const bool computed = pieces.computed(pieces.input(i));
+    const NodeId maker = maker_of(graph, pieces.input(i));
+    const bool product = computed && maker != kNone && graph.node(maker).op == "Mul";
+    result.insert(result.end(), piece->ints.size(),
+                  product    ? Piece::kProduct
+                  : computed ? Piece::kComputed
+                             : Piece::kLiteral);
+  }
+  return result;
+}
+
+void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& wanted,
+                         const std::vector<bool>& already_right) {
+  if (std::all_of(already_right.begin(), already_right.end(), [](bool b) { return b; })) return;
+  const HostTensor* now = view.after.constant(input);
+  if (now == nullptr) throw errors::integers_not_known(name);
+  const NodeId concat = concat_behind(view.before.graph(), view.before.input(input));
+  if (concat != kNone) {
+    const NodeView pieces = view.after.beside(concat);
+    size_t begin = 0;
+    for (int i = 0; i < pieces.inputs(); ++i) {
+      const HostTensor* piece = pieces.constant(i);
+      if (piece == nullptr) throw errors::piece_not_known(name);
+      patch_piece(view, pieces, i, begin, *piece, wanted, already_right, name);
+      begin += piece->ints.size();
+    }
+    return;
+  }
+  HostTensor to = *now;
+  for (size_t i = 0; i < to.ints.size(); ++i) {
+    if (!already_right[i]) to.ints[i] = wanted[i];
+  }
+  view.set_input(input, name, to);
+}
+
+}  // namespace parsimony::operators

@@ -1,0 +1,102 @@
+// Operators that a line of notation cannot describe, or not wholly: one file a family. Private to
+// the rule table.
+#pragma once
+
+#include "parsimony/graph/operators/schema.h"
+
+namespace parsimony::operators {
+
+// window.cc: sizes of sliding windows; the factors are the line's
+Shapes infer_conv(const NodeView& view);
+Shapes infer_conv_transpose(const NodeView& view);
+Shapes infer_pool(const NodeView& view);
+Shapes infer_global_pool(const NodeView& view);
+Shapes infer_crop(const NodeView& view);
+
+// reshape.cc: the same elements in other dimensions
+Shapes infer_reshape(const NodeView& view);
+Shapes infer_flatten(const NodeView& view);
+Shapes infer_squeeze(const NodeView& view);
+Shapes infer_unsqueeze(const NodeView& view);
+Factors factor_reshape(const NodeView& view);
+void patch_reshape(PatchView& view);
+void patch_squeeze(PatchView& view);
+
+// transpose.cc
+Shapes infer_transpose(const NodeView& view);
+Factors factor_transpose(const NodeView& view);
+
+// concat.cc, split.cc, slice.cc, pad.cc, gather.cc: sums of pieces
+Shapes infer_concat(const NodeView& view);
+Factors factor_concat(const NodeView& view);
+Shapes infer_split(const NodeView& view);
+Factors factor_split(const NodeView& view);
+void patch_split(PatchView& view);
+Shapes infer_slice(const NodeView& view);
+Factors factor_slice(const NodeView& view);
+void patch_slice(PatchView& view);
+Shapes infer_pad(const NodeView& view);
+Factors factor_pad(const NodeView& view);
+void patch_pad(PatchView& view);
+Shapes infer_gather(const NodeView& view);
+Factors factor_gather(const NodeView& view);
+void patch_gather(PatchView& view);
+
+// expand.cc: repeated elements
+Shapes infer_expand(const NodeView& view);
+Factors factor_expand(const NodeView& view);
+void patch_expand(PatchView& view);
+Shapes infer_constant_of_shape(const NodeView& view);
+Factors factor_constant_of_shape(const NodeView& view);
+void patch_constant_of_shape(PatchView& view);
+Shapes infer_tile(const NodeView& view);
+Factors factor_tile(const NodeView& view);
+
+// reduce.cc
+Shapes infer_reduce(const NodeView& view);
+Factors factor_sum(const NodeView& view);   ///< zero adds nothing
+Factors factor_mean(const NodeView& view);  ///< depends on how many there are
+Shapes infer_arg(const NodeView& view);
+Shapes infer_top_k(const NodeView& view);
+Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, the others pass
+
+// scatter.cc
+Shapes infer_same(const NodeView& view);
+Shapes infer_gather_elements(const NodeView& view);
+Shapes infer_gather_nd(const NodeView& view);
+Factors factor_gather_nd(const NodeView& view);
+Factors factor_scatter_nd(const NodeView& view);
+Factors factor_cum_sum(const NodeView& view);
+Factors factor_trilu(const NodeView& view);
+Factors factor_elements(const NodeView& view);
+
+// resize.cc
+Shapes infer_resize(const NodeView& view);
+Factors factor_resize(const NodeView& view);
+void patch_resize(PatchView& view);
+
+// einsum.cc: the equation is the line
+notation::Line line_of_einsum(const NodeView& view);
+Shapes infer_einsum(const NodeView& view);
+Factors factor_einsum(const NodeView& view);
+
+// attention.cc
+Shapes infer_attention(const NodeView& view);
+Factors factor_attention(const NodeView& view);
+void patch_attention(PatchView& view);
+Shapes infer_rotary(const NodeView& view);
+Factors factor_rotary(const NodeView& view);
+
+// control.cc: nodes that run graphs
+Shapes infer_control(const NodeView& view);
+Factors factor_control(const NodeView& view);
+
+// effects.cc: what zero becomes, where operands decide
+ZeroBehaviour zero_of_clip(const NodeView& view);
+ZeroBehaviour zero_of_fused(const NodeView& view);
+ZeroBehaviour zero_of_pad(const NodeView& view);
+ZeroBehaviour zero_of_pow(const NodeView& view);
+ZeroBehaviour zero_of_constant_of_shape(const NodeView& view);
+ZeroBehaviour zero_of_recurrence(const NodeView& view);
+
+}  // namespace parsimony::operators

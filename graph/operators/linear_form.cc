@@ -1,0 +1,157 @@
+#include "parsimony/graph/operators/linear_form.h"
+
+#include <algorithm>
+
+#include "parsimony/graph/attributes.h"
+#include "parsimony/graph/operators/match.h"
+
+namespace parsimony {
+namespace {
+
+using notation::Alternative;
+using notation::Dim;
+using notation::Operand;
+
+bool has_letter(const Operand& operand, const std::string& letter) {
+  return std::any_of(operand.dims.begin(), operand.dims.end(), [&](const Dim& dim) {
+    return std::find(dim.letters.begin(), dim.letters.end(), letter) != dim.letters.end();
+  });
+}
+
+/// The pattern of an operand, a dimension for each it has; empty if it cannot have so many.
+std::vector<const Dim*> layout(const Alternative& form, const Node& node, const Operand& pattern,
+                               size_t rank) {
+  std::vector<const Dim*> dims;
+  for (const Dim& dim : pattern.dims) dims.push_back(&dim);
+  for (const notation::Swap& swap : form.swaps) {
+    if (swap.operand == pattern.name && attr(node, swap.attribute, 0) == 1) {
+      std::reverse(dims.begin(), dims.end());
+    }
+  }
+  const auto wide = static_cast<int64_t>(rank);
+  for (const notation::Binding& binding : form.bindings) {
+    if (!binding.counts_dims) continue;
+    int64_t count = attr(node, binding.attribute, binding.fallback);
+    if (count < 0) count += wide;
+    if (count < 0 || count > wide) return {};
+    const auto at = std::find_if(dims.begin(), dims.end(), [&](const Dim* dim) {
+      return dim->ellipsis && dim->letters[0] == binding.letter;
+    });
+    if (at == dims.end()) continue;
+    const Dim* counted = *at;
+    dims.insert(dims.erase(at), static_cast<size_t>(count), counted);
+    // What is counted is no longer open.
+    const auto open = std::find_if(dims.begin(), dims.end(),
+                                   [&](const Dim* dim) { return dim->ellipsis && dim != counted; });
+    if (open == dims.end()) return dims.size() == rank ? dims : std::vector<const Dim*>{};
+  }
+  const auto open =
+      std::find_if(dims.rbegin(), dims.rend(), [](const Dim* dim) { return dim->ellipsis; });
+  if (open == dims.rend()) return dims.size() == rank ? dims : std::vector<const Dim*>{};
+  if (rank + 1 < dims.size()) return {};
+  const Dim* dim = *open;
+  const auto at = dims.erase(std::next(open).base());
+  dims.insert(at, rank - dims.size(), dim);
+  return dims;
+}
+
+/// The first alternative that holds for the node and in which the operand can have its rank.
+const Alternative* form_of(const Node& node, int operand, size_t rank) {
+  const notation::Line* line = compiled(schema_of(node));
+  if (line == nullptr || operand < 0) return nullptr;
+  for (const Alternative& form : line->alternatives) {
+    const auto present = [&](size_t i) {
+      return i < node.inputs.size() && node.inputs[i] != kNone;
+    };
+    bool fits = holds(form, node) && static_cast<size_t>(operand) < form.inputs.size() &&
+                node.inputs.size() <= form.inputs.size();
+    for (size_t i = 0; i < form.inputs.size(); ++i) {
+      fits = fits && (form.inputs[i].optional || present(i));
+    }
+    if (fits && !layout(form, node, form.inputs[operand], rank).empty()) {
+      return &form;
+    }
+  }
+  return nullptr;
+}
+
+/// Of the letter that the line calls groups; 1 where it has none.
+int64_t groups_of(const Node& node, const Alternative& form) {
+  const notation::Line& line = *compiled(schema_of(node));
+  for (const notation::Binding& binding : form.bindings) {
+    if (line.role_of(binding.letter) == notation::LetterRole::kGroup)
+      return attr(node, binding.attribute, binding.fallback);
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::vector<int> weight_operands(const Node& node) {
+  std::vector<int> operands;
+  const unsigned weights = schema_of(node).linear.weights;
+  for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
+    const bool may_be = i < 32 && (weights >> i & 1U) != 0;
+    if (may_be && node.inputs[i] != kNone) operands.push_back(i);
+  }
+  return operands;
+}
+
+std::string layer_word(size_t rank) {
+  return rank == 2 ? "Linear" : "Conv" + std::to_string(rank - 2) + "d";
+}
+
+std::optional<LinearForm> linear_form(const Node& node, int weight, size_t rank) {
+  const Linear& linear = schema_of(node).linear;
+  const bool takes_it = weight >= 0 && weight < 32 && (linear.weights >> weight & 1U) != 0;
+  if (!takes_it || linear.kind == LinearKind::kLookup || linear.kind == LinearKind::kContraction) {
+    return std::nullopt;
+  }
+  const Alternative* form = form_of(node, weight, rank);
+  if (form == nullptr) return std::nullopt;
+  LinearForm result{.kind = linear.kind,
+                    .data = weight == 0 ? 1 : 0,
+                    .bias = linear.bias,
+                    .in_axis = -1,
+                    .out_axis = -1,
+                    .kernel = {},
+                    .groups = groups_of(node, *form),
+                    .plain = linear.plain};
+  const Operand& data = form->inputs[result.data];
+  const Operand& answer = form->outputs[0];
+  const auto dims = layout(*form, node, form->inputs[weight], rank);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const auto axis = static_cast<int>(d);
+    bool summed = false;
+    bool made = false;
+    bool elsewhere = false;
+    for (const std::string& letter : dims[d]->letters) {
+      const bool read = has_letter(data, letter);
+      const bool written = has_letter(answer, letter);
+      summed = summed || (read && !written);
+      made = made || (written && !read);
+      elsewhere = elsewhere || read || written;
+    }
+    if (summed) result.in_axis = axis;
+    if (!summed && made && result.out_axis < 0) result.out_axis = axis;
+    if (!elsewhere && dims[d]->ellipsis) result.kernel.push_back(axis);
+  }
+  // Gates of a recurrence stand before what it reads, be that its own state.
+  if (linear.kind == LinearKind::kRecurrence) result.in_axis = static_cast<int>(rank) - 1;
+  if (result.in_axis < 0) return std::nullopt;
+  return result;
+}
+
+std::optional<int> axis_along(const Node& node, int operand, int along, size_t rank) {
+  const Alternative* form = form_of(node, operand, rank);
+  if (form == nullptr || along < 0 || static_cast<size_t>(along) >= form->inputs.size()) return {};
+  const auto& vector = form->inputs[along].dims;
+  if (vector.size() != 1) return {};
+  const auto dims = layout(*form, node, form->inputs[operand], rank);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d]->letters == vector[0].letters) return static_cast<int>(d);
+  }
+  return {};
+}
+
+}  // namespace parsimony

@@ -1,0 +1,68 @@
+// A node together with what shape inference knows of its operands: what the functions of an
+// operator see.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony {
+
+/// Shapes and elements of all values, as far as known.
+using ValueShapes = IdVector<ValueId, std::optional<Shape>>;
+using ValueConstants = IdVector<ValueId, std::optional<HostTensor>>;
+
+/// What inference knows of every value: its shape and, where it is small and fixed, its elements.
+struct Facts {
+  ValueShapes shapes;
+  ValueConstants constants;
+  /// The value is computed from shapes and integers alone; its nodes take no part in coupling.
+  IdVector<ValueId, bool> computed;
+};
+
+/// A node together with what is known about its operands.
+class NodeView {
+ public:
+  NodeView(const Graph& graph, const Node& node, const Facts& facts)
+      : graph_(graph), node_(node), facts_(facts) {}
+
+  /// The same knowledge, about another node of the graph.
+  NodeView beside(NodeId other) const { return {graph_, graph_.node(other), facts_}; }
+
+  const Graph& graph() const { return graph_; }
+  const Node& node() const { return node_; }
+  int opset() const { return node_.opset; }
+
+  int inputs() const { return static_cast<int>(node_.inputs.size()); }
+  int outputs() const { return static_cast<int>(node_.outputs.size()); }
+  ValueId input(int i) const;   ///< kNone beyond the end
+  ValueId output(int i) const;  ///< kNone beyond the end
+  bool has_input(int i) const { return input(i) != kNone; }
+
+  /// Null if unknown or absent.
+  const Shape* shape(ValueId value) const;
+  const Shape* in_shape(int i) const { return shape(input(i)); }
+  const Shape* out_shape(int i) const { return shape(output(i)); }
+  const HostTensor* constant(int i) const;
+  bool computed(ValueId value) const;
+  /// Of an operand or a result: it could be tied to anything.
+  bool has_unknown_shape() const;
+
+  // Unlike the functions of graph/attributes.h these refuse an attribute of another type.
+  const Attribute* find(std::string_view name) const;
+  int64_t attr(std::string_view name, int64_t fallback) const;
+  std::string attr(std::string_view name, std::string_view fallback) const;
+  std::vector<int64_t> attrs(std::string_view name) const;  ///< empty if absent
+  /// Integers that older opsets keep in an attribute and newer ones in input `i`.
+  std::optional<std::vector<int64_t>> attr_or_input(std::string_view name, int i) const;
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+  const Facts& facts_;
+};
+
+}  // namespace parsimony

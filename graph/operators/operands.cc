@@ -1,0 +1,47 @@
+#include "parsimony/graph/operators/operands.h"
+
+#include <algorithm>
+
+namespace parsimony {
+
+bool is_weight(const Graph& graph, const Value& value) {
+  if (value.weight == kNone) return false;
+  const DType type = graph.weight(value.weight).dtype;
+  if (is_floating(type) || type == DType::kInt8 || type == DType::kUInt8) return true;
+  const bool wide = type == DType::kInt32 || type == DType::kInt16 || type == DType::kUInt16;
+  return wide && !value.uses.empty() &&
+         std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+           return has_trait(graph.node(use.node), kReadsIntegers);
+         });
+}
+
+bool is_gain_of_statistics(const Node& node, ValueId value) {
+  const Norm& norm = schema_of(node).norm;
+  return norm.statistics >= 0 && std::ssize(node.inputs) > norm.gain &&
+         node.inputs[norm.gain] == value;
+}
+
+bool is_statistic(const Node& node, int input) {
+  const int first = schema_of(node).norm.statistics;
+  return first >= 0 && input >= first;
+}
+
+IdVector<ValueId, bool> made_of_weights(const Graph& graph, const IdVector<ValueId, bool>& also) {
+  IdVector<ValueId, bool> made(graph.values.size(), false);
+  for (const ValueId v : made.ids()) {
+    made[v] = graph.values[v].weight != kNone || (!also.empty() && also[v]);
+  }
+  const auto is_made = [&](ValueId v) { return v == kNone || made[v]; };
+  for (const Node& node : graph.nodes) {
+    // A branch may hand on what is no weight; where a weight is taken apart may depend on sizes.
+    if (node.inputs.empty() || node.has_subgraph) continue;
+    const auto end = has_trait(node, kTakesApart) ? node.inputs.begin() + 1 : node.inputs.end();
+    if (!std::all_of(node.inputs.begin(), end, is_made)) continue;
+    for (const ValueId out : node.outputs) {
+      if (out != kNone) made[out] = true;
+    }
+  }
+  return made;
+}
+
+}  // namespace parsimony

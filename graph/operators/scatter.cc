@@ -1,0 +1,146 @@
+// Operators that keep a shape but treat some of its axes by position: what they write to or order
+// may not shrink, the other axes pass.
+#include <algorithm>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/builder.h"
+#include "parsimony/graph/operators/families.h"
+
+namespace parsimony::operators {
+namespace {
+
+constexpr const char* kChosen = "indexed by data";
+
+/// Ties the dimensions of input 0 and the output, but for those that `positional` names.
+void pass(const NodeView& view, const std::vector<bool>& positional, const std::string& reason,
+          FactorBuilder& builder) {
+  for (size_t d = 0; d < positional.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    if (positional[d]) {
+      builder.pin(view.input(0), dim, reason);
+      builder.pin(view.output(0), dim, reason);
+    } else {
+      builder.tie(view.input(0), dim, view.output(0), dim);
+    }
+  }
+}
+
+/// How many dimensions of x an index of GatherND names, with those of the batch before them.
+std::optional<size_t> named_by_index(const NodeView& view, const Shape& x, const Shape& indices) {
+  const auto rank = std::ssize(x);
+  const int64_t batch = view.attr("batch_dims", 0);
+  if (indices.empty() || batch < 0 || batch > rank) return std::nullopt;
+  if (indices.back() < 0 || indices.back() > rank - batch) return std::nullopt;
+  return static_cast<size_t>(batch + indices.back());
+}
+
+}  // namespace
+
+Shapes infer_same(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  return {x == nullptr ? std::nullopt : std::optional(*x)};
+}
+
+Shapes infer_gather_elements(const NodeView& view) {
+  const Shape* indices = view.in_shape(1);
+  return {indices == nullptr ? std::nullopt : std::optional(*indices)};
+}
+
+/// y = x, but y[index[j]] = update[j]: the k dimensions that an index names are positions.
+Factors factor_scatter_nd(const NodeView& view) {
+  FactorBuilder builder(view);
+  const size_t rank = known_shape(view, 0).size();
+  const Shape& indices = known_shape(view, 1);
+  const auto k = static_cast<size_t>(indices.empty() ? 0 : indices.back());
+  if (indices.empty() || k > rank) throw errors::index_does_not_fit();
+  std::vector<bool> positional(rank, false);
+  std::fill_n(positional.begin(), k, true);
+  pass(view, positional, "written at given indices", builder);
+  const size_t batch = indices.size() - 1;
+  for (size_t d = k; d < rank; ++d) {
+    builder.tie(view.input(0), static_cast<int>(d), view.input(2), static_cast<int>(batch + d - k));
+  }
+  return builder.take();
+}
+
+Factors factor_cum_sum(const NodeView& view) {
+  FactorBuilder builder(view);
+  const size_t rank = known_shape(view, 0).size();
+  const HostTensor* axis = view.constant(1);
+  const bool known = axis != nullptr && axis->ints.size() == 1;
+  std::vector<bool> positional(rank, !known);
+  if (known) {
+    positional[normal_axis(view, axis->ints[0], rank)] = true;
+  }
+  pass(view, positional, "summed in order", builder);
+  return builder.take();
+}
+
+Factors factor_trilu(const NodeView& view) {
+  FactorBuilder builder(view);
+  std::vector<bool> positional(known_shape(view, 0).size(), false);
+  std::fill(positional.end() - std::min<std::ptrdiff_t>(2, std::ssize(positional)),
+            positional.end(), true);
+  pass(view, positional, "a triangle is cut out", builder);
+  return builder.take();
+}
+
+/// y[j] = x[index[j]], where an index names k dimensions behind those of the batch.
+Shapes infer_gather_nd(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const Shape* indices = view.in_shape(1);
+  if (x == nullptr || indices == nullptr) return Shapes(1);
+  const auto named = named_by_index(view, *x, *indices);
+  if (!named) return Shapes(1);
+  Shape y(indices->begin(), indices->end() - 1);
+  y.insert(y.end(), x->begin() + static_cast<std::ptrdiff_t>(*named), x->end());
+  return {y};
+}
+
+Factors factor_gather_nd(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& x = known_shape(view, 0);
+  const Shape& indices = known_shape(view, 1);
+  const auto named = named_by_index(view, x, indices);
+  if (!named) throw errors::index_does_not_fit();
+  const size_t places = indices.size() - 1;
+  for (size_t d = 0; d < *named; ++d) builder.pin(view.input(0), static_cast<int>(d), kChosen);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    builder.pin(view.input(1), static_cast<int>(d), kChosen);
+    if (d < places) builder.pin(view.output(0), static_cast<int>(d), kChosen);
+  }
+  for (size_t d = *named; d < x.size(); ++d) {
+    builder.tie(view.input(0), static_cast<int>(d), view.output(0),
+                static_cast<int>(places + d - *named));
+  }
+  return builder.take();
+}
+
+/// y[i][c] = x[index[i][c]][c]; scatter: y[index[i][c]][c] = update[i][c], elsewhere x. An index
+/// says where along one axis; along the others, where all are equally long, everything is at its
+/// own place.
+Factors factor_elements(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& x = known_shape(view, 0);
+  const bool scatters = view.node().op != "GatherElements";
+  std::vector<ValueId> others{view.input(1), scatters ? view.input(2) : view.output(0)};
+  const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 0), x.size()));
+  const Shape& indices = known_shape(view, 1);
+  if (indices.size() != x.size()) throw errors::indices_of_another_rank();
+  if (scatters) others.push_back(view.output(0));
+  for (size_t d = 0; d < x.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    const bool own_place = d != axis && indices[d] == x[d];
+    if (!own_place) builder.pin(view.input(0), dim, kChosen);
+    for (const ValueId other : others) {
+      if (own_place) {
+        builder.tie(view.input(0), dim, other, dim);
+      } else {
+        builder.pin(other, dim, kChosen);
+      }
+    }
+  }
+  return builder.take();
+}
+
+}  // namespace parsimony::operators

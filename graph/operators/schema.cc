@@ -1,0 +1,110 @@
+#include "parsimony/graph/operators/schema.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "parsimony/graph/errors.h"
+
+namespace parsimony {
+namespace {
+
+/// An operator that was added, together with what its row points into.
+struct Added {
+  std::string op, line, domain, layer, scale;
+  OpSchema schema;
+  notation::Line compiled;
+};
+
+std::deque<Added>& added() {
+  static std::deque<Added> operators;
+  return operators;
+}
+
+const std::vector<notation::Line>& compiled_lines() {
+  static const std::vector<notation::Line> lines = [] {
+    std::vector<notation::Line> result;
+    for (const OpSchema& schema : operator_table()) {
+      result.push_back(schema.line.empty() ? notation::Line{} : notation::parse(schema.line));
+    }
+    return result;
+  }();
+  return lines;
+}
+
+}  // namespace
+
+const OpSchema* find_schema(std::string_view domain, std::string_view op) {
+  const std::span<const OpSchema> table = operator_table();
+  const auto key = [](const OpSchema& row) { return std::pair(row.domain, row.op); };
+  const auto it = std::ranges::lower_bound(table, std::pair(domain, op), {}, key);
+  if (it != table.end() && key(*it) == std::pair(domain, op)) return &*it;
+  for (const Added& own : added()) {
+    if (key(own.schema) == std::pair(domain, op)) return &own.schema;
+  }
+  return nullptr;
+}
+
+const OpSchema* followed_schema(const Node& node) {
+  const OpSchema* schema = find_schema(node.domain, node.op);
+  return schema != nullptr && schema->is_followed() ? schema : nullptr;
+}
+
+const OpSchema& schema_of(const Node& node) {
+  static constexpr OpSchema kUnknown = {.zero = ZeroBehaviour::kConstant};
+  const OpSchema* schema = find_schema(node.domain, node.op);
+  return schema == nullptr ? kUnknown : *schema;
+}
+
+const notation::Line* compiled(const OpSchema& schema) {
+  if (schema.line.empty()) return nullptr;
+  const OpSchema* const begin = operator_table().data();
+  const std::less<> before;  // of pointers, wherever they point
+  if (!before(&schema, begin) && before(&schema, begin + operator_table().size())) {
+    return &compiled_lines()[&schema - begin];
+  }
+  for (const Added& own : added()) {
+    if (&own.schema == &schema) return &own.compiled;
+  }
+  return nullptr;
+}
+
+ZeroBehaviour zero_behaviour(const NodeView& view) {
+  const OpSchema& schema = schema_of(view.node());
+  if (schema.zero_of != nullptr) return schema.zero_of(view);
+  return schema.is_followed() ? schema.zero : ZeroBehaviour::kConstant;
+}
+
+DType result_type(const Graph& graph, const Node& node, size_t output) {
+  const ResultType type = schema_of(node).result;
+  if (type == ResultType::kBool) return DType::kBool;
+  const bool index = type == ResultType::kSecondIsInt64 && output == 1;
+  if (type == ResultType::kInt64 || index) return DType::kInt64;
+  for (size_t i = type == ResultType::kOfSecond ? 1 : 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != kNone) return graph.value(node.inputs[i]).dtype;
+  }
+  return DType::kUnknown;
+}
+
+void add_operator(const OpSchema& schema) {
+  if (find_schema(schema.domain, schema.op) != nullptr)
+    throw errors::known_operator(schema.domain, schema.op);
+  notation::Line compiled;
+  try {
+    if (!schema.line.empty()) compiled = notation::parse(schema.line);
+  } catch (const std::invalid_argument& error) {
+    throw errors::bad_rule(schema.op, error.what());
+  }
+  Added& own = added().emplace_back(Added{
+      std::string(schema.op), std::string(schema.line), std::string(schema.domain),
+      std::string(schema.linear.layer), std::string(schema.scale), schema, std::move(compiled)});
+  own.schema.op = own.op;
+  own.schema.line = own.line;
+  own.schema.domain = own.domain;
+  own.schema.linear.layer = own.layer;
+  own.schema.scale = own.scale;
+}
+
+}  // namespace parsimony
