@@ -64,7 +64,7 @@ class ModelPruning {
   /// be run.
   std::optional<Reference> run_original() {
     std::string& why_not = result_.proof.not_run;
-    if (!options_.verify) why_not = "switched off by --no-verify";
+    if (!options_.verify) why_not = "switched off";
     if (options_.verify && engine_ == nullptr) why_not = "there is no engine to run it";
     if (!why_not.empty()) return std::nullopt;
     return timed_("prove", [&]() -> std::optional<Reference> {
