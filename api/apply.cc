@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <optional>
 #include <string_view>
 
 #include "parsimony/graph/graph_editor.h"
@@ -12,33 +13,38 @@ namespace {
 
 using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
-/// Makes the plan's changes on the graph alone: which shapes become others?
-ShapeChanges try_out(const Plan& plan, const Graph& graph, const Probe& probe) {
-  GraphEditor trial(graph);
-  replay(plan, trial);
-  Facts before = infer(graph, probe);
-  Facts after = infer(trial.graph(), probe);
+/// Replays the plan and brings declared shapes up to date. `after` may know fewer values.
+void carry_out(const Plan& plan, const Graph& graph, const ValueShapes& before,
+               const ValueShapes& after, ModelEditor& editor) {
   ShapeChanges changes;
-  changes.reserve(graph.values.size());
   for (const ValueId v : graph.values.ids()) {
-    auto& was = before.shapes[v];
-    auto& is = after.shapes[v];
+    if (v.index() >= after.size()) break;
+    const auto& was = before[v];
+    const auto& is = after[v];
     if (!was || !is || *was == *is) continue;
-    changes.emplace(graph.values[v].name, ShapeChange{std::move(*was), std::move(*is)});
+    changes.emplace(graph.values[v].name, ShapeChange{*was, *is});
   }
-  return changes;
+  replay(plan, editor);
+  editor.update_shapes([&](std::string_view name) -> std::optional<ShapeChange> {
+    const auto it = changes.find(name);
+    return it == changes.end() ? std::nullopt : std::optional(it->second);
+  });
 }
 
 }  // namespace
 
 void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor) {
   if (plan.empty()) return;
-  const ShapeChanges changes = try_out(plan, graph, probe);
-  replay(plan, editor);
-  editor.update_shapes([&](std::string_view name) -> std::optional<ShapeChange> {
-    const auto it = changes.find(name);
-    return it == changes.end() ? std::nullopt : std::optional(it->second);
-  });
+  GraphEditor trial(graph);
+  replay(plan, trial);
+  const Facts before = infer(graph, probe);
+  const Facts after = infer(trial.graph(), probe);
+  carry_out(plan, graph, before.shapes, after.shapes, editor);
+}
+
+void apply_plan(const Pruning& pruning, const Graph& graph, ModelEditor& editor) {
+  if (pruning.plan.empty()) return;
+  carry_out(pruning.plan, graph, pruning.analysis.facts.shapes, pruning.small_shapes, editor);
 }
 
 }  // namespace parsimony

@@ -1,8 +1,7 @@
 // Replays a plan on a model, through whatever front end it came.
 #pragma once
 
-#include <vector>
-
+#include "parsimony/api/prune.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/speedup/plan.h"
@@ -18,5 +17,8 @@ namespace parsimony {
 ///
 /// @throws ModelError if the plan names what the model does not have, or does not fit it
 void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor);
+
+/// The same for a plan that was tried out when it was made; `graph` is what `plan_pruning` saw.
+void apply_plan(const Pruning& pruning, const Graph& graph, ModelEditor& editor);
 
 }  // namespace parsimony

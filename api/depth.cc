@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "parsimony/api/errors.h"
@@ -70,12 +69,10 @@ NodeId renumbered(const IdVector<NodeId, NodeId>& numbers, NodeId node) {
 
 class DepthPlanner {
  public:
-  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options,
-               const DepthOptions& depth)
+  DepthPlanner(const Graph& graph, const ConfigList& config, const PruneOptions& options)
       : graph_(graph),
         config_(config),
         options_(options),
-        depth_(depth),
         settings_(options.settings ? *options.settings : resolve(config, graph)) {
     for (const Request& request : settings_.requests) {
       if (request.budget == Budget::kLatency) throw errors::depth_of_latency();
@@ -87,7 +84,7 @@ class DepthPlanner {
   }
 
   DepthPruning run() {
-    const bool choose = depth_.request.kind == DepthRequest::Kind::kAuto;
+    const bool choose = options_.depth->kind == DepthRequest::Kind::kAuto;
     if (choose && !asks_for_amount()) throw errors::depth_without_budget();
     describe_blocks();
     const size_t wanted = choose ? 0 : count();
@@ -109,15 +106,15 @@ class DepthPlanner {
 
   size_t count() const {
     const size_t free = blocks_.size() - excluded();
-    if (depth_.request.kind == DepthRequest::Kind::kShare) {
+    if (options_.depth->kind == DepthRequest::Kind::kShare) {
       return std::min(free,
                       static_cast<size_t>(std::floor(
-                          depth_.request.share * static_cast<double>(blocks_.size()) + kSlack)));
+                          options_.depth->share * static_cast<double>(blocks_.size()) + kSlack)));
     }
-    if (depth_.request.count > static_cast<int64_t>(free)) {
-      throw errors::too_few_blocks(depth_.request.count, blocks_.size(), excluded());
+    if (options_.depth->count > static_cast<int64_t>(free)) {
+      throw errors::too_few_blocks(options_.depth->count, blocks_.size(), excluded());
     }
-    return depth_.request.count;
+    return options_.depth->count;
   }
 
   void describe_blocks() {
@@ -134,9 +131,9 @@ class DepthPlanner {
   /// The blocks that may go, those of least influence first.
   void rank() {
     if (blocks_.empty()) return;
-    if (depth_.progress) depth_.progress("blocks");
+    if (options_.progress) options_.progress("blocks");
     const auto begin = std::chrono::steady_clock::now();
-    const std::vector<double> influences = depth_.influence(graph_, blocks_);
+    const std::vector<double> influences = options_.influence(graph_, blocks_);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     seconds_ = passed.count();
     for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -159,23 +156,15 @@ class DepthPlanner {
   }
 
   Reduced reduced(const std::vector<PlanBlock>& blocks) const {
-    Reduced result{graph_, settings_};
-    for (const PlanBlock& block : blocks) {
-      NodeId add = kNone;
-      for (const NodeId n : result.graph.nodes.ids()) {
-        if (key_of(result.graph, result.graph.nodes[n]) == block.add) add = n;
-      }
-      const IdVector<NodeId, NodeId> numbers = bypass(result.graph, add, block.kept_input);
-      IdVector<NodeId, LayerSetting> layers(result.graph.nodes.size());
-      for (const NodeId n : numbers.ids()) {
-        if (numbers[n] != kNone) {
-          layers[numbers[n]] = result.settings.layers[n];
-        }
-      }
-      result.settings.layers = std::move(layers);
-      for (Request& request : result.settings.requests) {
-        request.aligned_with = renumbered(numbers, request.aligned_with);
-      }
+    auto [graph, numbers] = without_blocks(graph_, blocks);
+    Reduced result{std::move(graph), settings_};
+    IdVector<NodeId, LayerSetting> layers(result.graph.nodes.size());
+    for (const NodeId n : numbers.ids()) {
+      if (numbers[n] != kNone) layers[numbers[n]] = settings_.layers[n];
+    }
+    result.settings.layers = std::move(layers);
+    for (Request& request : result.settings.requests) {
+      request.aligned_with = renumbered(numbers, request.aligned_with);
     }
     return result;
   }
@@ -238,13 +227,13 @@ class DepthPlanner {
     std::optional<Planned> chosen;
     size_t at = 0;
     for (size_t k = 0; k <= order_.size(); ++k) {
-      if (depth_.progress) depth_.progress(std::to_string(k) + " blocks less");
+      if (options_.progress) options_.progress(std::to_string(k) + " blocks less");
       Planned next = planned(k);
       DepthCandidate candidate;
       candidate.removed = static_cast<int>(k);
       candidate.cost = next.result.pruning.small;
       candidate.met = meets(candidate.cost);
-      candidate.error = depth_.error(next.result.pruning.plan);
+      candidate.error = options_.error(next.result.pruning.plan);
       const bool last = next.blocks_suffice;
       if (!chosen || better(candidate, report_.candidates[at])) {
         chosen = std::move(next);
@@ -274,7 +263,6 @@ class DepthPlanner {
   const Graph& graph_;
   const ConfigList& config_;
   const PruneOptions& options_;
-  const DepthOptions& depth_;
   const Settings settings_;
   Facts sample_;
   Cost dense_;
@@ -318,9 +306,24 @@ DepthRequest parse_depth(std::string_view text, std::string_view place) {
   return {DepthRequest::Kind::kCount, static_cast<int64_t>(number), 0};
 }
 
-DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options,
-                        const DepthOptions& depth) {
-  return DepthPlanner(graph, config, options, depth).run();
+std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
+                                                          const std::vector<PlanBlock>& blocks) {
+  Graph less = graph;
+  IdVector<NodeId, NodeId> numbers(graph.nodes.size());
+  for (const NodeId n : graph.nodes.ids()) numbers[n] = n;
+  for (const PlanBlock& block : blocks) {
+    NodeId add = kNone;
+    for (const NodeId n : less.nodes.ids()) {
+      if (key_of(less, less.nodes[n]) == block.add) add = n;
+    }
+    const IdVector<NodeId, NodeId> step = bypass(less, add, block.kept_input);
+    for (const NodeId n : graph.nodes.ids()) numbers[n] = renumbered(step, numbers[n]);
+  }
+  return {std::move(less), std::move(numbers)};
+}
+
+DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options) {
+  return DepthPlanner(graph, config, options).run();
 }
 
 }  // namespace parsimony

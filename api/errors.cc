@@ -36,4 +36,56 @@ UnsupportedError exact_scales() {
       "--rescale changes numbers that --constants exact computes with; use one of them");
 }
 
+UnsupportedError recovery_of_exact() {
+  return UnsupportedError(
+      "--recover changes the values that --constants exact computes; use one of them");
+}
+
+VerificationError not_proven(std::string_view worst, std::string_view guilty) {
+  const std::string where =
+      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
+                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
+  return VerificationError("verification failed: " + std::string(worst) + ". " + where +
+                           " Nothing was changed or written.");
+}
+
+ConfigError recovery_without_data() {
+  return ConfigError(
+      "--recover needs data to run through the network: name them with --calibration DATA, for "
+      "example --calibration cifar10:DIR");
+}
+
+ConfigError depth_without_data() {
+  return ConfigError(
+      "--layers removes the blocks that change least what flows through them, which only data "
+      "tell; "
+      "give --calibration, for example cifar10:DIR");
+}
+
+UnsupportedError no_component(std::string_view path) {
+  return UnsupportedError("this needs the libtorch component, which is not at " +
+                          std::string(path) +
+                          "; build with -DPARSIMONY_TORCH=ON where libtorch-dev is installed, and "
+                          "install what was built");
+}
+
+UnsupportedError bad_component(std::string_view path, std::string_view why) {
+  return UnsupportedError("the libtorch component " + std::string(path) +
+                          " cannot be used: " + std::string(why));
+}
+
+ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {
+  std::string names;
+  for (size_t i = 0; i < known.size(); ++i) {
+    names += (i == 0 ? "" : i + 1 < known.size() ? ", " : " or ") + in_quotes(known[i]);
+  }
+  return ConfigError("--engine: found " + in_quotes(name) + ", wanted " + names + "." +
+                     did_you_mean(name, known));
+}
+
+UnsupportedError not_maskable() {
+  return UnsupportedError(
+      "a group passes a mixing operator, which ONNX Runtime cannot mask; --engine executor can");
+}
+
 }  // namespace parsimony::errors

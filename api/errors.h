@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "parsimony/base/errors.h"
@@ -17,5 +19,20 @@ ConfigError depth_without_budget();
 UnsupportedError depth_of_latency();
 /// What --constants exact folds was computed with the scales as they were.
 UnsupportedError exact_scales();
+/// Recovery changes what --constants exact has computed.
+UnsupportedError recovery_of_exact();
+/// `worst` is of to_text(OutputDifference); `guilty` a group, or empty.
+VerificationError not_proven(std::string_view worst, std::string_view guilty);
+/// --recover runs data through the network, and none were named.
+ConfigError recovery_without_data();
+/// --layers ranks blocks by data, and none were named.
+ConfigError depth_without_data();
+/// There is no file where the libtorch component should be.
+UnsupportedError no_component(std::string_view path);
+/// The file is there; `why` it cannot be used.
+UnsupportedError bad_component(std::string_view path, std::string_view why);
+ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
+/// ONNX Runtime has no masks of its own.
+UnsupportedError not_maskable();
 
 }  // namespace parsimony::errors

@@ -114,8 +114,8 @@ std::vector<int64_t> best_classes(const TensorBytes& scores) {
   return best;
 }
 
-NetworkComparison::NetworkComparison(const Graph& original, Open open, ErrorData data)
-    : open_(std::move(open)), data_(std::move(data)), wanted_(outputs_of(original)) {
+NetworkComparison::NetworkComparison(const Graph& original, Engine& engine, ErrorData data)
+    : engine_(&engine), data_(std::move(data)), wanted_(outputs_of(original)) {
   if (!data_.labels.empty()) accuracy_ = accuracy_of(wanted_);
 }
 
@@ -149,12 +149,12 @@ double NetworkComparison::explained(const Graph& small) const {
 }
 
 std::vector<std::vector<TensorBytes>> NetworkComparison::outputs_of(const Graph& graph) const {
-  const std::unique_ptr<Executable> network = open_(graph);
+  const std::unique_ptr<Network> network = engine_->open(graph);
   std::vector<std::vector<TensorBytes>> outputs;
   for (const auto& batch : data_.batches) {
-    const std::unique_ptr<BoundRun> run = network->bind(batch);
-    run->run();
-    outputs.push_back(run->outputs());
+    network->bind(batch);
+    network->compute();
+    outputs.push_back(network->outputs());
   }
   return outputs;
 }

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "parsimony/engines/executable.h"
+#include "parsimony/engines/engine.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony {
@@ -39,10 +37,9 @@ struct ErrorData {
 /// network gets wrong, as a share; without, relative_error().
 class NetworkComparison {
  public:
-  using Open = std::function<std::unique_ptr<Executable>(const Graph&)>;
-
-  /// Runs `original`. @throws UnsupportedError if it cannot be run
-  NetworkComparison(const Graph& original, Open open, ErrorData data);
+  /// Runs `original` on the engine, which must outlive this.
+  /// @throws UnsupportedError if it cannot be run
+  NetworkComparison(const Graph& original, Engine& engine, ErrorData data);
 
   double operator()(const Graph& small) const;
   /// See unexplained(); labels or not.
@@ -58,7 +55,7 @@ class NetworkComparison {
   std::vector<std::vector<TensorBytes>> outputs_of(const Graph& graph) const;
   double accuracy_of(const std::vector<std::vector<TensorBytes>>& outputs) const;
 
-  Open open_;
+  Engine* engine_;
   ErrorData data_;
   std::vector<std::vector<TensorBytes>> wanted_;
   double accuracy_ = -1;

@@ -1,11 +1,11 @@
 #include "parsimony/api/prune.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string_view>
 
 #include "parsimony/api/element_folds.h"
 #include "parsimony/api/errors.h"
+#include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/finite.h"
 #include "parsimony/graph/graph_editor.h"
@@ -18,33 +18,6 @@ namespace {
 
 // A network where so many nodes do not fit is not one that the rules describe.
 constexpr size_t kMostRefusals = 64;
-
-/// Times stages, one after the other.
-class Stopwatch {
- public:
-  Stopwatch(std::vector<StageTime>& times, const PruneOptions& options)
-      : times_(times), options_(options) {}
-
-  template <typename Work>
-  auto operator()(std::string_view stage, Work&& work) {
-    if (options_.progress) options_.progress(stage);
-    const auto begin = std::chrono::steady_clock::now();
-    auto result = work();
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    const auto it = std::find_if(times_.begin(), times_.end(),
-                                 [&](const StageTime& t) { return t.stage == stage; });
-    if (it == times_.end()) {
-      times_.push_back({std::string(stage), passed.count()});
-    } else {
-      it->seconds += passed.count();
-    }
-    return result;
-  }
-
- private:
-  std::vector<StageTime>& times_;
-  const PruneOptions& options_;
-};
 
 void note_compromises(const Coupling& coupling, Pruning& pruning) {
   for (const Compromise& compromise : pruning.allocation.compromises) {
@@ -68,6 +41,16 @@ void leave_mixing_whole(const Coupling& coupling, AxisMasks& masks) {
 }
 
 }  // namespace
+
+TrainSettings gentle_training() {
+  TrainSettings settings;
+  settings.optimizer = OptimizerKind::kSgd;
+  settings.lr = 1e-3;
+  settings.schedule = RateSchedule::kCosine;
+  settings.batch = 128;
+  settings.epochs = 2;
+  return settings;
+}
 
 Analysis analyse(Graph& graph, const PruneOptions& options) {
   separate_shared_vectors(graph);
@@ -222,17 +205,21 @@ class Planner {
     return folding_->channels();
   }
 
-  std::vector<NodeId> check() const {
+  std::vector<NodeId> check() {
     const Analysis& analysis = pruning_.analysis;
+    pruning_.small_shapes = {};
     if (pruning_.plan.groups.empty()) return {};
     GraphEditor trial(graph_);
     replay(pruning_.plan, trial);
-    const auto differ = [&](const Probe& probe, const Facts& facts) {
+    const auto differ = [&](const Probe& probe, const Facts& facts, ValueShapes* shapes) {
       const AxisMasks& masks = pruning_.allocation.masks;
-      return disagreements(trial.graph(), probe, predict_shapes(facts, analysis.coupling, masks));
+      const auto predicted = predict_shapes(facts, analysis.coupling, masks);
+      return disagreements(trial.graph(), probe, predicted, shapes);
     };
-    auto nodes = differ(analysis.probe, analysis.facts);
-    if (nodes.empty() && other_sizes_) nodes = differ(other_sizes_->probe, other_sizes_->facts);
+    auto nodes = differ(analysis.probe, analysis.facts, &pruning_.small_shapes);
+    if (nodes.empty() && other_sizes_) {
+      nodes = differ(other_sizes_->probe, other_sizes_->facts, nullptr);
+    }
     return nodes;
   }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "parsimony/api/torch_component.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/large_pages.h"
 
 namespace parsimony::cli {
 namespace {
@@ -91,6 +93,7 @@ std::string command_line(int argc, char** argv) {
 }  // namespace
 
 void run(int argc, char** argv) {
+  before_libtorch(allow_large_pages);  // its tensors are large and short-lived
   CLI::App app("Makes trained neural networks smaller and proves the result.", "parsimony");
   Session session;
   session.command_line = command_line(argc, argv);

@@ -31,7 +31,7 @@ void run(const ApplyOptions& options, const Session& session) {
   const Graph& graph = model->graph();
   const Probe probe = choose_probe(graph, input_specs(inputs, graph));
   progress.begin("edit");
-  apply_plan(plan, graph, probe, *model->editor());
+  apply_plan(plan, graph, probe, model->editor());
   progress.begin("write");
   model->write(options.output);
   progress.finish();

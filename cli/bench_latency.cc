@@ -45,7 +45,7 @@ std::vector<std::string> labels_of(const std::vector<std::string>& paths) {
 }
 
 struct Entrant {
-  std::unique_ptr<Model> model;
+  std::unique_ptr<EditableFile> model;
   std::vector<InputSpec> specs;
 };
 
@@ -61,39 +61,36 @@ std::vector<Entrant> read_models(const LatencyOptions& options) {
 
 /// A model that an engine has opened, ready to run; or why it is not.
 struct Contestant {
-  std::unique_ptr<BoundRun> bound;
+  Network* network = nullptr;  ///< with inputs bound
   BenchRow row;
 
   machine::Work work() {
-    return [this] { bound->run(); };
+    return [this] { network->compute(); };
   }
 };
 
-/// Integers that are no word's or byte's may be refused: then flags are tried.
-constexpr int64_t kRanges[] = {256, 2};
-
-void bind_and_warm_up(const Entrant& entrant, Executable& network, const LatencyOptions& options,
+void bind_and_warm_up(const Entrant& entrant, Network& network, const LatencyOptions& options,
                       Batch batch, Contestant& contestant) {
-  for (const int64_t below : kRanges) {
+  for (const int64_t below : runtime::kIntegerRanges) {
     const auto inputs = runtime::random_inputs(
         entrant.model->graph(),
         {.specs = entrant.specs, .batch = batch, .seed = options.seed, .below = below});
     contestant.row.batch = runtime::batch_of(inputs);
     try {
-      contestant.bound = network.bind(inputs);
-      contestant.bound->run();
+      network.bind(inputs);
+      network.compute();
+      contestant.network = &network;
       contestant.row.warm_up = 1 + machine::warm_up(contestant.work(), options.turns);
       return;
     } catch (const std::exception&) {
-      contestant.bound.reset();
-      if (below == kRanges[std::size(kRanges) - 1]) throw;
+      if (below == runtime::kIntegerRanges.back()) throw;
     }
   }
 }
 
 /// One engine's models with one batch: made ready, then measured in turn.
 std::vector<BenchRow> measure(const std::vector<Entrant>& entrants,
-                              const std::vector<std::unique_ptr<Executable>>& networks,
+                              const std::vector<std::unique_ptr<Network>>& networks,
                               const std::vector<std::string>& refusals,
                               const LatencyOptions& options, Batch batch) {
   std::vector<Contestant> contestants(entrants.size());
@@ -127,13 +124,13 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants,
 }
 
 /// All that one engine is to run.
-std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, const Engine& engine,
+std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, Engine& engine,
                               const LatencyOptions& options, const std::vector<Batch>& batches) {
-  std::vector<std::unique_ptr<Executable>> networks(entrants.size());
+  std::vector<std::unique_ptr<Network>> networks(entrants.size());
   std::vector<std::string> refusals(entrants.size());
   for (size_t m = 0; m < entrants.size(); ++m) {
     try {
-      networks[m] = engine.open(*entrants[m].model);
+      networks[m] = entrants[m].model->open(engine);
     } catch (const std::exception& error) {
       refusals[m] = error.what();
     }
@@ -180,7 +177,7 @@ void describe_models(const std::vector<Entrant>& entrants, const LatencyOptions&
                      Batch batch, BenchReport& report) {
   const auto labels = labels_of(options.models);
   for (size_t m = 0; m < entrants.size(); ++m) {
-    const Model& model = *entrants[m].model;
+    const EditableFile& model = *entrants[m].model;
     std::error_code error;
     const auto bytes = fs::file_size(model.path(), error);
     report.models.push_back({labels[m], model.path(), model.sha256(),
@@ -284,11 +281,11 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
   report.seed = options.seed;
   report.notes = engines.notes;
   describe_models(entrants, options, batches[0], report);
-  report.facts = machine_facts(engines.found[0].name == "libtorch");
-  for (const Engine& engine : engines.found) {
-    progress.begin("measuring on " + engine.name);
-    report.engines.push_back({engine.name, engine.version, engine.path});
-    for (BenchRow& row : measure(entrants, engine, options, batches)) {
+  report.facts = machine_facts(engines.found[0]->name() == "libtorch");
+  for (const auto& engine : engines.found) {
+    progress.begin("measuring on " + engine->name());
+    report.engines.push_back({engine->name(), engine->version(), engine->path()});
+    for (BenchRow& row : measure(entrants, *engine, options, batches)) {
       row.engine = report.engines.size() - 1;
       report.rows.push_back(std::move(row));
     }

@@ -10,7 +10,7 @@
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -129,7 +129,7 @@ void bench_training(const BenchTrainingOptions& options, const LatencyOptions& s
   Progress progress({}, !session.quiet);
   progress.begin("measuring training steps");
   const int threads = torch_component().choose_threads(request.threads);
-  const std::vector<TrainBenchRow> rows = torch_component().bench_training(request);
+  const std::vector<TrainBenchRow> rows = torch_commands().bench_training(request);
   progress.finish();
   if (quickest(rows) == nullptr) {
     std::vector<std::string> reasons;

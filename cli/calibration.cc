@@ -3,12 +3,11 @@
 #include <limits>
 
 #include "parsimony/cli/errors.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
 
 namespace parsimony::cli {
 
-void add_calibration_options(CLI::App& command, CalibrationOrder& order) {
+void add_calibration_options(CLI::App& command, CalibrationData& order) {
   const char* group = "Data that runs through the network";
   command
       .add_option("--calibration", order.data, "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …")
@@ -33,7 +32,7 @@ void add_calibration_options(CLI::App& command, CalibrationOrder& order) {
       ->group(group);
 }
 
-CalibrationOrder resolved(CalibrationOrder given, const ConfigList& config) {
+CalibrationData resolved(CalibrationData given, const ConfigList& config) {
   if (given.data.empty() && config.calibration) {
     given.data = config.calibration->data;
     given.samples = config.calibration->samples;
@@ -43,15 +42,6 @@ CalibrationOrder resolved(CalibrationOrder given, const ConfigList& config) {
   }
   if (given.data.empty() && !given.mean.empty()) throw errors::no_calibration("--mean");
   return given;
-}
-
-Measurement measurement(const CalibrationOrder& order, std::optional<int> threads) {
-  if (order.data.empty()) return {};
-  return [order, threads](const Graph& graph, const Facts& facts, const Coupling& coupling,
-                          const Needs& needs) {
-    torch_component().choose_threads(threads);
-    return torch_component().measure(graph, facts, coupling, needs, order);
-  };
 }
 
 }  // namespace parsimony::cli

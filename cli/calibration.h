@@ -2,21 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 
-#include "parsimony/cli/calibration_order.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/configs/config.h"
-#include "parsimony/pruners/statistics.h"
 
 namespace parsimony::cli {
 
-void add_calibration_options(CLI::App& command, CalibrationOrder& order);
+void add_calibration_options(CLI::App& command, CalibrationData& order);
 
 /// What the options say, or the config where they name no data.
 /// @throws ConfigError if the options contradict each other
-CalibrationOrder resolved(CalibrationOrder given, const ConfigList& config);
-
-/// Has the libtorch component measure with these data; empty if there are none.
-Measurement measurement(const CalibrationOrder& order, std::optional<int> threads);
+CalibrationData resolved(CalibrationData given, const ConfigList& config);
 
 }  // namespace parsimony::cli

@@ -7,7 +7,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/report/text.h"
 
@@ -34,7 +34,7 @@ MachineReport without_component() {
 
 Diagnosis diagnose() {
   try {
-    return {torch_component().doctor(), {}};
+    return {torch_commands().doctor(), {}};
   } catch (const UnsupportedError& error) {
     return {without_component(), error.what()};
   }

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdlib>
 
+#include "parsimony/api/engines.h"
+#include "parsimony/api/errors.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/engines/errors.h"
 #include "parsimony/engines/machine/cores.h"
 #include "parsimony/engines/onnx_runtime.h"
@@ -21,7 +23,7 @@ constexpr const char* kAll = "all";
 void check_name(const std::string& name) {
   const std::vector<std::string> known = {kTorch, kOnnxRuntime, kAll};
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    throw errors::unknown_engine(name, known);
+    throw parsimony::errors::unknown_engine(name, known);
   }
 }
 
@@ -29,17 +31,6 @@ void check_name(const std::string& name) {
 int choose_threads(bool with_torch, std::optional<int> wanted) {
   if (with_torch) return torch_component().choose_threads(wanted);
   return wanted.value_or(machine::these_cores().usable());
-}
-
-Engine torch_engine() {
-  return {kTorch, torch_component().version(), {}, [](Model& model) { return model.runner(); }};
-}
-
-Engine onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads) {
-  return {kOnnxRuntime, library.version(), library.path(), [library, threads](Model& model) {
-            if (model.graph().format != "onnx") throw errors::onnx_only(model.path());
-            return library.open(model.path(), {.threads = threads});
-          }};
 }
 
 }  // namespace
@@ -84,7 +75,7 @@ Engines find_engines(const EngineOptions& options) {
     }
   }
   engines.threads = choose_threads(with_torch, options.threads);
-  if (with_torch) engines.found.push_back(torch_engine());
+  if (with_torch) engines.found.push_back(std::make_unique<LazyTorch>(engines.threads));
   if (library) engines.found.push_back(onnx_runtime_engine(*library, engines.threads));
   return engines;
 }

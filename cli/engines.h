@@ -2,14 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "parsimony/api/model.h"
-#include "parsimony/engines/executable.h"
+#include "parsimony/engines/engine.h"
 
 namespace parsimony::cli {
 
@@ -19,16 +17,8 @@ struct EngineOptions {
   std::optional<int> threads;  ///< of every engine; empty: what `doctor` finds best
 };
 
-struct Engine {
-  std::string name;
-  std::string version;
-  std::string path;
-  /// @throws UnsupportedError, saying why, if it does not run the model
-  std::function<std::unique_ptr<Executable>(Model&)> open;
-};
-
 struct Engines {
-  std::vector<Engine> found;
+  std::vector<std::unique_ptr<Engine>> found;
   std::vector<std::string> notes;  ///< on those of "all" that were not found
   int threads = 1;
 };

@@ -46,24 +46,6 @@ ConfigError mean_without_deviation(size_t means, size_t deviations) {
                      std::to_string(deviations) + "; wanted as many of both, one for each channel");
 }
 
-ConfigError recovery_without_data() {
-  return ConfigError(
-      "--recover needs data to run through the network: name them with --calibration DATA, for "
-      "example --calibration cifar10:DIR");
-}
-
-ConfigError depth_without_data() {
-  return ConfigError(
-      "--layers removes the blocks that change least what flows through them, which only data "
-      "tell; "
-      "give --calibration, for example cifar10:DIR");
-}
-
-UnsupportedError recovery_of_exact() {
-  return UnsupportedError(
-      "--recover changes the values that --constants exact computes; use one of them");
-}
-
 ConfigError both_asked(std::string_view option) {
   return ConfigError("prune: " + std::string(option) +
                      " is for pruning without a config file; with --config, write it there");
@@ -89,43 +71,8 @@ IoError not_a_file(std::string_view path) {
   return IoError(std::string(path) + ": cannot be written: it is there and no regular file");
 }
 
-UnsupportedError no_node() {
-  return UnsupportedError(
-      "verify runs ONNX Runtime by way of Node.js, and there is no `node` on the PATH; "
-      "tools/setup.sh installs it");
-}
-
-UnsupportedError no_oracle(std::string_view searched) {
-  return UnsupportedError("verify needs ort_compare.mjs, which is not at " + std::string(searched) +
-                          "; set PARSIMONY_ORT_COMPARE to where it is");
-}
-
-UnsupportedError no_onnx_runtime() {
-  return UnsupportedError("verify needs ONNX Runtime; tools/ort/install.sh installs it");
-}
-
-UnsupportedError not_runnable(std::string_view message) {
-  return UnsupportedError("verify: the original cannot be run: " + std::string(message));
-}
-
-IoError oracle_failed(std::string_view message) {
-  return IoError("verify: " + std::string(message));
-}
-
 VerificationError differs(std::string_view what) {
   return VerificationError("verification failed: " + std::string(what));
-}
-
-UnsupportedError no_component(std::string_view path) {
-  return UnsupportedError("this needs the libtorch component, which is not at " +
-                          std::string(path) +
-                          "; build with -DPARSIMONY_TORCH=ON where libtorch-dev is installed, and "
-                          "install what was built");
-}
-
-UnsupportedError bad_component(std::string_view path, std::string_view why) {
-  return UnsupportedError("the libtorch component " + std::string(path) +
-                          " cannot be used: " + std::string(why));
 }
 
 ConfigError nothing_named(std::string_view option) {
@@ -140,15 +87,6 @@ IoError cannot_start(std::string_view what, std::string_view why) {
   return IoError(std::string(what) + " cannot be started: " + std::string(why));
 }
 
-ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {
-  std::string names;
-  for (size_t i = 0; i < known.size(); ++i) {
-    names += (i == 0 ? "" : i + 1 < known.size() ? ", " : " or ") + quoted(known[i]);
-  }
-  return ConfigError("--engine: found " + quoted(name) + ", wanted " + names + "." +
-                     did_you_mean(name, known));
-}
-
 ConfigError bad_batch(std::string_view found) {
   return ConfigError("--batch: found " + quoted(found) +
                      ", wanted numbers from 1 on, for example 1,64");
@@ -160,23 +98,10 @@ UnsupportedError no_torchscript(std::string_view path) {
                           "model is pruned as it is");
 }
 
-UnsupportedError onnx_only(std::string_view path) {
-  return UnsupportedError("ONNX Runtime runs ONNX files only, and " + std::string(path) +
-                          " is TorchScript");
-}
-
 UnsupportedError nothing_runs(std::span<const std::string> reasons) {
   std::string text = "bench: no engine runs any of the models";
   for (const std::string& reason : reasons) text += "\n  " + reason;
   return UnsupportedError(text);
-}
-
-VerificationError not_proven(std::string_view worst, std::string_view guilty) {
-  const std::string where =
-      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
-                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
-  return VerificationError("verification failed: " + std::string(worst) + ". " + where +
-                           " No file was written.");
 }
 
 }  // namespace parsimony::cli::errors

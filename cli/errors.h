@@ -17,12 +17,6 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
 ConfigError nothing_asked();
-/// --recover runs data through the network, and none were named.
-ConfigError recovery_without_data();
-/// --layers ranks blocks by data, and none were named.
-ConfigError depth_without_data();
-/// --recover changes what --constants exact has just made exact.
-UnsupportedError recovery_of_exact();
 /// `option` says how calibration data are read, and there are none.
 ConfigError no_calibration(std::string_view option);
 /// --mean and --std come together, with one number for each channel.
@@ -34,32 +28,17 @@ ConfigError too_many_inputs(size_t given, size_t wanted);
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);
 IoError not_a_file(std::string_view path);
 
-UnsupportedError no_node();
-UnsupportedError no_oracle(std::string_view searched);
-UnsupportedError no_onnx_runtime();
-/// The oracle could not compare; `message` is its own.
-UnsupportedError not_runnable(std::string_view message);
-IoError oracle_failed(std::string_view message);
 VerificationError differs(std::string_view what);
-/// There is no file where the libtorch component should be.
-UnsupportedError no_component(std::string_view path);
-/// The file is there; `why` it cannot be used.
-UnsupportedError bad_component(std::string_view path, std::string_view why);
 
 /// `option` was not given, nor does the recipe say it.
 ConfigError nothing_named(std::string_view option);
 ConfigError bad_shard(std::string_view found);
 IoError cannot_start(std::string_view what, std::string_view why);
 
-ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
 ConfigError bad_batch(std::string_view found);
 /// `export` was given what is no TorchScript.
 UnsupportedError no_torchscript(std::string_view path);
-UnsupportedError onnx_only(std::string_view path);
 /// `reasons`: one for each model and engine.
 UnsupportedError nothing_runs(std::span<const std::string> reasons);
-
-/// `guilty` may be empty: the fault is not in any group.
-VerificationError not_proven(std::string_view worst, std::string_view guilty);
 
 }  // namespace parsimony::cli::errors

@@ -9,7 +9,7 @@
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/validators.h"
 #include "parsimony/report/text.h"
 
@@ -59,7 +59,7 @@ void run(const ExportOptions& options, const Session& session) {
   Progress progress({}, !session.quiet);
   progress.begin("exporting");
   torch_component().choose_threads(parse_threads(options.threads));
-  const ExportOutcome made = torch_component().export_onnx(order);
+  const ExportOutcome made = torch_commands().export_onnx(order);
   progress.finish();
   if (!session.quiet) print_summary(order, made);
 }

@@ -3,12 +3,10 @@
 #include <filesystem>
 #include <system_error>
 
-#include "parsimony/base/files.h"
+#include "parsimony/api/open_model.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/large_pages.h"
-#include "parsimony/cli/onnx_model.h"
 #include "parsimony/cli/progress.h"
-#include "parsimony/cli/torch_component.h"
 
 namespace parsimony::cli {
 namespace {
@@ -23,10 +21,12 @@ bool is_large(const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<Model> open_model(const std::string& path, const std::vector<std::string>& specs) {
+std::unique_ptr<EditableFile> open_model(const std::string& path,
+                                         const std::vector<std::string>& specs) {
   if (is_large(path)) allow_large_pages();
-  if (is_zip(path)) return torch_component().open_script(path, specs);
-  return std::make_unique<OnnxModel>(path);
+  std::vector<InputSpec> inputs;
+  for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));
+  return parsimony::open_model(path, inputs);
 }
 
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,

@@ -5,19 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/model.h"
 #include "parsimony/api/prune.h"
+#include "parsimony/engines/editable_model.h"
 
 namespace parsimony::cli {
 
 /// Reads a model: an ONNX file, or TorchScript, which is a zip archive. `specs` are those of
 /// --input; ONNX files need none.
 /// @throws IoError, ModelError, UnsupportedError, ConfigError
-std::unique_ptr<Model> open_model(const std::string& path, const std::vector<std::string>& specs);
+std::unique_ptr<EditableFile> open_model(const std::string& path,
+                                         const std::vector<std::string>& specs);
 
 /// A model and what the analysis finds in it; what inspect and explain begin with.
 struct AnalysedModel {
-  std::unique_ptr<Model> model;
+  std::unique_ptr<EditableFile> model;
   Analysis analysis;
 
   const Graph& graph() const { return model->graph(); }

@@ -48,7 +48,7 @@ void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<Name
   }
 }
 
-void check_outputs_beside(const std::vector<NamedFile>& outputs, const Model& model) {
+void check_outputs_beside(const std::vector<NamedFile>& outputs, const EditableFile& model) {
   std::vector<NamedFile> inputs = {{}};
   for (const std::string& path : model.data_files()) {
     inputs.push_back({"the model's external data", path});

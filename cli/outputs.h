@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/api/model.h"
+#include "parsimony/engines/editable_model.h"
 
 namespace parsimony::cli {
 
@@ -21,6 +21,6 @@ struct NamedFile {
 void check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
 
 /// The same for the files beside a model, which are known when it was read.
-void check_outputs_beside(const std::vector<NamedFile>& outputs, const Model& model);
+void check_outputs_beside(const std::vector<NamedFile>& outputs, const EditableFile& model);
 
 }  // namespace parsimony::cli

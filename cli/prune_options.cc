@@ -1,14 +1,19 @@
 #include "parsimony/cli/prune_options.h"
 
+#include "parsimony/api/depth.h"
+#include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/latency_budget.h"
 #include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/validators.h"
+#include "parsimony/configs/recipe.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"
+#include "parsimony/speedup/recovery.h"
 
 namespace parsimony::cli {
 namespace {
@@ -83,10 +88,39 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
       ->type_name("P.json");
   command.add_option("--report", options.report, "Write costs, groups, notes and times as JSON")
       ->type_name("R.json");
-  command.add_flag("!--no-verify", options.verify,
+  command.add_flag("!--no-verify", options.prune.verify,
                    "Do not run the masked original and the smaller model to prove the result");
   add_threads_option(command, options.threads);
   command.add_flag("--timings", options.timings, "Print how long each stage took");
+}
+
+void add_recovery(CLI::App& command, PruneCommandOptions& options) {
+  const char* group = "Recovery of what pruning costs";
+  RecoverySettings& recovery = options.prune.recovery;
+  command
+      .add_option("--recover", options.recover,
+                  "One after the other, with calibration data: " + joined(recovery_names()))
+      ->type_name("STEP,…")
+      ->delimiter(',')
+      ->group(group);
+  command
+      .add_option("--ridge", recovery.ridge,
+                  "What draws least squares towards the weights as they are (0.001)")
+      ->type_name("R")
+      ->check(not_below_zero())
+      ->group(group);
+  command.add_option("--rounds", recovery.rounds, "Rounds of least squares in front of a Relu (3)")
+      ->type_name("N")
+      ->check(above_zero())
+      ->group(group);
+  command.add_option("--recover-epochs", recovery.finetune.epochs, "Epochs of finetune (2)")
+      ->type_name("N")
+      ->check(not_below_zero())
+      ->group(group);
+  command
+      .add_option("--recover-recipe", options.recipe, "How finetune trains: a recipe's \"train\"")
+      ->type_name("FILE")
+      ->group(group);
 }
 
 }  // namespace
@@ -100,9 +134,9 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
       .add_option("--granularity", options.granularity,
                   "What is removed as one: channel, head, head_dim or group")
       ->type_name("WHAT");
-  command.add_flag("--exact-only", options.exact_only,
+  command.add_flag("--exact-only", options.prune.exact_only,
                    "Leave groups whole whose removal changes what remains (LayerNorm, softmax)");
-  command.add_flag("--rescale", options.rescale,
+  command.add_flag("--rescale", options.prune.rescale,
                    "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
                    "what the network was trained with");
   add_constants(command, options);
@@ -112,15 +146,15 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
           "Residual blocks to remove, those that change least on --calibration first: 3, 25% "
           "of them, or auto: as many as serve the --budget best")
       ->type_name("N");
-  command.add_option("--seed", options.seed, "For criteria that draw at random (0)")
+  command.add_option("--seed", options.prune.seed, "For criteria that draw at random (0)")
       ->type_name("N")
       ->check(not_below_zero());
-  add_calibration_options(command, options.calibration);
+  add_calibration_options(command, options.prune.calibration);
   command.add_option("--masks-out", options.masks, "Write the masks over the original's weights")
       ->type_name("M.safetensors");
   add_run(command, options);
-  add_recovery_options(command, options.recovery);
-  add_latency_options(command, options.latency);
+  add_recovery(command, options);
+  add_latency_options(command, options.prune.latency);
 }
 
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
@@ -151,17 +185,23 @@ ConfigList config_of(const PruneCommandOptions& options) {
   return from_shorthand(options.shorthand);
 }
 
-PruneOptions prune_options_of(const PruneCommandOptions& options, const Graph& graph) {
-  PruneOptions result;
-  result.inputs = input_specs(options.inputs, graph);
+PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config) {
+  PruneOptions result = options.prune;
   if (!options.granularity.empty()) {
     result.granularity = parse_granularity(options.granularity, "--granularity");
   }
-  result.seed = options.seed;
-  result.exact_only = options.exact_only;
-  result.rescale = options.rescale;
   if (options.constants == "exact") result.constants = Constants::kExact;
   if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
+  if (!options.layers.empty()) result.depth = parse_depth(options.layers, "--layers");
+  result.threads = parse_threads(options.threads);
+  result.calibration = resolved(result.calibration, config);
+  for (const std::string& step : options.recover.empty() ? config.recover : options.recover) {
+    result.recovery.steps.push_back(parse_recovery(step, "--recover"));
+  }
+  if (!options.recipe.empty()) result.recovery.finetune = read_recipe(options.recipe).train;
+  if (!result.recovery.steps.empty() && result.calibration.data.empty()) {
+    throw parsimony::errors::recovery_without_data();
+  }
   return result;
 }
 

@@ -2,16 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/cli/calibration_order.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/latency_budget.h"
-#include "parsimony/cli/recovery_options.h"
-#include "parsimony/speedup/proof.h"
 
 namespace parsimony::cli {
 
@@ -20,25 +15,21 @@ struct PruneCommandOptions {
   std::string output;
   std::string config;
   Shorthand shorthand;
-  std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none
   std::vector<const CLI::Option*> shorthand_options;  ///< those that a config file replaces
-  std::string granularity;                            ///< empty: the config's, or channels
-  bool exact_only = false;
-  bool rescale = false;
-  std::vector<std::string> inputs;
+  PruneOptions prune;
   std::string plan;
   std::string report;
   std::string masks;
-  std::string constants = "drop";
   std::string masks_in;  ///< of `speedup`: instead of a config
   bool timings = false;
-  bool verify = true;
-  std::string threads;  ///< as it was given
-  ProofOptions proof;
-  CalibrationOrder calibration;
-  uint64_t seed = 0;
-  LatencyBudgetArguments latency;
-  RecoveryOptions recovery;
+  // What has to be read to become one of `prune`.
+  std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none
+  std::string granularity;
+  std::vector<std::string> inputs;
+  std::string constants = "drop";
+  std::string threads;
+  std::vector<std::string> recover;
+  std::string recipe;  ///< a file; its `train` is how `finetune` trains
 };
 
 void add_options(CLI::App& command, PruneCommandOptions& options);
@@ -53,7 +44,8 @@ void prune(const PruneCommandOptions& options, const Session& session);
 /// says how much, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
-/// @throws ConfigError
-PruneOptions prune_options_of(const PruneCommandOptions& options, const Graph& graph);
+/// `options.prune`, complete but for the inputs, which the model's graph must be there for.
+/// @throws ConfigError, IoError
+PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config);
 
 }  // namespace parsimony::cli

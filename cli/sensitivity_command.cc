@@ -4,18 +4,18 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/api/comparison.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/sensitivity.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
-#include "parsimony/cli/comparison.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/statistics.h"
@@ -31,7 +31,7 @@ struct SensitivityCommandOptions {
   std::string criterion = "l1";
   std::vector<double> ratios;
   double ratio = 0;
-  CalibrationOrder calibration;
+  CalibrationData calibration;
   const CLI::Option* samples = nullptr;
   uint64_t seed = 1;
   std::string threads;
@@ -61,8 +61,7 @@ void propose(const std::vector<GroupSensitivity>& curves, double ratio, Sensitiv
 }
 
 /// What the criterion reads of the data, if it does.
-std::optional<Statistics> statistics_for(const std::string& criterion,
-                                         const CalibrationOrder& order,
+std::optional<Statistics> statistics_for(const std::string& criterion, const CalibrationData& order,
                                          const AnalysedModel& model) {
   const std::optional<Measure> measure = find_criterion(criterion).measure;
   if (!measure || order.data.empty()) return {};
@@ -79,15 +78,14 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   const std::optional<int> threads = parse_threads(options.threads);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Graph& graph = model.graph();
-  TorchComponent& torch = torch_component();
-  torch.choose_threads(threads);
+  LazyTorch torch(threads);
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
-  const CalibrationOrder order = resolved(options.calibration, {});
+  const CalibrationData order = resolved(options.calibration, {});
   RandomOrder random{input_specs(options.inputs, graph)};
   if (options.samples->count() > 0) random.samples = options.calibration.samples;
   random.seed = options.seed;
-  const NetworkComparison comparison = compare_with(graph, order, random);
+  const NetworkComparison comparison = compare_with(graph, order, random, torch);
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;

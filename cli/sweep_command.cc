@@ -10,7 +10,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/report_files.h"
 #include "parsimony/cli/shard.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/training_options.h"
 #include "parsimony/cli/workers.h"
 
@@ -63,18 +63,18 @@ int train(SweepCommandOptions& options, const Session& session) {
     // Not before the request has proven sound: or each would complain.
     options.request.prepared = [&] { others.emplace(options.jobs - 1, session.words); };
   }
-  const int missing = torch_component().sweep(options.request);
+  const int missing = torch_commands().sweep(options.request);
   if (!others || missing == 0) return missing;
   others->wait();
   options.request.prepared = nullptr;
-  return torch_component().sweep(options.request);  // what a dead worker left
+  return torch_commands().sweep(options.request);  // what a dead worker left
 }
 
 void run(SweepCommandOptions& options, const Session& session) {
   const bool worker = is_worker();
   complete(options, session);
   if (worker) {
-    torch_component().sweep(options.request);
+    torch_commands().sweep(options.request);
     return;
   }
   const SweepRequest& request = options.request;

@@ -5,7 +5,7 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/training_options.h"
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/report/text.h"
@@ -74,7 +74,7 @@ void run(TrainCommandOptions& options, const Session& session) {
                  {"--checkpoint", request.checkpoint},
                  {"--profile", request.profile}},
                 {{"--model", request.recipe.model}, {"--teacher", request.teacher}});
-  const LedgerPoint point = torch_component().train(request);
+  const LedgerPoint point = torch_commands().train(request);
   if (!options.report.empty()) write_file(options.report, to_json_line(point) + "\n");
   if (!session.quiet) print(summary(point));
 }

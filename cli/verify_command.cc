@@ -1,73 +1,130 @@
+#include <algorithm>
+#include <cmath>
 #include <memory>
-#include <optional>
+#include <string>
+#include <vector>
 
+#include "parsimony/api/engines.h"
+#include "parsimony/api/reference.h"
+#include "parsimony/api/torch_component.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
-#include "parsimony/cli/oracle.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/torch_component.h"
 #include "parsimony/cli/validators.h"
+#include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/report/speedup.h"
 #include "parsimony/speedup/plan.h"
 
 namespace parsimony::cli {
 namespace {
 
+constexpr const char* kExecutor = "executor";
+
 struct VerifyOptions {
-  OracleJob job;
-  std::string engine = "executor";
+  std::string original;
+  std::string small;
+  std::string plan;
+  std::vector<std::string> specs;  ///< of --input
+  ProofOptions proof;
+  std::string engine = kExecutor;
+  std::string onnxruntime;  ///< path of its library; empty: where it is usually found
   std::string threads;
 };
 
-/// Both models by our own executor.
-Proof by_executor(const OracleJob& job, const Plan& plan, std::optional<int> threads) {
-  torch_component().choose_threads(threads);
-  const auto& specs = job.specs.empty() ? plan.inputs : job.specs;
-  const auto original = open_model(job.original, specs);
-  const auto small = open_model(job.small, specs);
-  const Graph& graph = original->graph();
-  ProofOptions options;
-  if (job.inputs > 0) options.inputs = job.inputs;
-  options.seed = static_cast<uint64_t>(job.seed);
-  const Probe probe = choose_probe(graph, input_specs(specs, graph));
-  return original->prover(plan, probe, options)->prove(*small->runner());
+std::unique_ptr<Engine> engine_of(const VerifyOptions& options) {
+  const auto threads = parse_threads(options.threads);
+  if (options.engine == kExecutor) return std::make_unique<LazyTorch>(threads);
+  return onnx_runtime_engine(runtime::find_onnx_runtime(options.onnxruntime), threads.value_or(1));
 }
 
-/// Both models by ONNX Runtime: what it says of a plan that mixes is only that the models run.
-Proof by_onnx_runtime(const OracleJob& job) {
-  const OracleVerdict verdict = ask_oracle(job);
-  if (!verdict.fine) throw errors::differs(verdict.worst);
-  Proof proof;
-  proof.inputs = static_cast<int>(verdict.probes);
-  proof.seed = static_cast<uint64_t>(job.seed);
-  proof.notes = verdict.notes;
-  if (verdict.mixes) {
+bool has_halves(const Graph& graph) {
+  return std::any_of(graph.values.begin(), graph.values.end(), [](const Value& value) {
+    return value.dtype == DType::kFloat16 || value.dtype == DType::kBFloat16;
+  });
+}
+
+/// One comparison of two models on one engine.
+class Verification {
+ public:
+  Verification(const VerifyOptions& options, const Plan& plan)
+      : options_(options),
+        plan_(plan),
+        specs_(options.specs.empty() ? plan.inputs : options.specs),
+        engine_(engine_of(options)),
+        original_(open_model(options.original, specs_)),
+        small_(open_model(options.small, specs_)),
+        proof_options_(options.proof) {
+    const Graph& graph = original_->graph();
+    probe_ = choose_probe(graph, input_specs(specs_, graph));
+    // Our executor computes with halves in float32; others do not.
+    constexpr double kOfHalves = 1e-2;
+    if (!own() && has_halves(graph)) proof_options_.tolerance = kOfHalves;
+  }
+
+  Proof run() {
+    Proof proof = own() || !mixes(plan_) ? compared() : both_run();
+    if (!plan_.sha256.empty() && plan_.sha256 != original_->sha256()) {
+      proof.notes.emplace_back("the plan was made for another file (sha256 differs)");
+    }
+    return proof;
+  }
+
+ private:
+  bool own() const { return options_.engine == kExecutor; }
+
+  Proof compared() {
+    const auto masked = original_->open_masked(*engine_, plan_);
+    const Reference reference(original_->graph(), probe_, mixes(plan_), *masked, proof_options_);
+    Proof proof = reference.compare(*small_->open(*engine_));
+    if (!proof.holds()) reference.allow_for_rounding(proof, *masked);
+    if (!proof.holds()) throw errors::differs(to_text(*proof.worst()) + hint());
+    constexpr double kWeak = 5e-2;
+    if (!own() && proof.worst() != nullptr && proof.worst()->difference > kWeak) {
+      proof.not_run =
+          "in ONNX Runtime the masked original differs from itself by as much when it is computed "
+          "another way; --engine executor compares what such a network chooses from";
+    }
+    return proof;
+  }
+
+  /// All that an engine can say that masks nothing but zeros.
+  Proof both_run() {
+    const auto whole = original_->open(*engine_);
+    const Reference reference(original_->graph(), probe_, true, *whole, proof_options_);
+    Proof proof = reference.compare(*small_->open(*engine_));
+    for (const OutputDifference& output : proof.outputs) {
+      if (!std::isfinite(output.difference)) throw errors::differs(to_text(output));
+    }
     proof.not_run =
         "a group passes a mixing operator, which ONNX Runtime cannot mask; both models run and "
         "stay finite";
+    return proof;
   }
-  if (verdict.weak) {
-    proof.not_run =
-        "in ONNX Runtime the masked original differs from itself by as much when it is computed "
-        "another way; --engine executor compares what such a network chooses from";
+
+  std::string hint() const {
+    return own() ? ""
+                 : "; where a network chooses among numbers, as detectors do, --engine executor "
+                   "compares what it chooses from";
   }
-  for (const OracleOutput& output : verdict.outputs) {
-    proof.outputs.push_back({output.name, output.difference, output.tolerance});
-  }
-  return proof;
-}
+
+  const VerifyOptions& options_;
+  const Plan& plan_;
+  const std::vector<std::string>& specs_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<EditableFile> original_;
+  std::unique_ptr<EditableFile> small_;
+  ProofOptions proof_options_;
+  Probe probe_;
+};
 
 void run(const VerifyOptions& options, const Session& session) {
-  const Plan plan = Plan::load(options.job.plan);
+  const Plan plan = Plan::load(options.plan);
   Progress progress({}, !session.quiet);
   progress.begin("running both models");
-  const bool own = options.engine == "executor";
-  const auto threads = parse_threads(options.threads);
-  const Proof proof = own ? by_executor(options.job, plan, threads) : by_onnx_runtime(options.job);
+  const Proof proof = Verification(options, plan).run();
   progress.finish();
-  if (own && !proof.holds()) throw errors::differs(to_text(*proof.worst()));
   if (!session.quiet) print(to_text(proof, true, plan));
 }
 
@@ -75,27 +132,33 @@ void run(const VerifyOptions& options, const Session& session) {
 
 void add_verify(CLI::App& app, Session& session) {
   auto options = std::make_shared<VerifyOptions>();
-  OracleJob& job = options->job;
   CLI::App* command =
       add_command(app, "verify", "Compares a pruned model with its masked original",
                   "parsimony verify resnet.onnx small.onnx --plan p.json --inputs 8");
-  command->add_option("IN", job.original, "The original")->required()->type_name("");
-  command->add_option("OUT", job.small, "The smaller model")->required()->type_name("");
-  command->add_option("--plan", job.plan, "The plan that made it")->required()->type_name("P.json");
-  command->add_option("--inputs", job.inputs, "How many random inputs to try")
+  command->add_option("IN", options->original, "The original")->required()->type_name("");
+  command->add_option("OUT", options->small, "The smaller model")->required()->type_name("");
+  command->add_option("--plan", options->plan, "The plan that made it")
+      ->required()
+      ->type_name("P.json");
+  command->add_option("--inputs", options->proof.inputs, "How many random inputs to try")
       ->type_name("N")
       ->check(above_zero());
-  command->add_option("--seed", job.seed, "Where the random numbers begin (1)")
+  command->add_option("--seed", options->proof.seed, "Where the random numbers begin (1)")
       ->type_name("S")
       ->check(above_zero());
   command
       ->add_option("--engine", options->engine,
                    "What runs the models: executor (ours, the default) or onnxruntime (ONNX only, "
-                   "an independent judge; needs Node.js)")
+                   "independent of ours)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"executor", "onnxruntime"}));
+  command
+      ->add_option(
+          "--onnxruntime", options->onnxruntime,
+          "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)")
+      ->type_name("PATH");
   add_threads_option(*command, options->threads);
-  add_input_option(*command, job.specs);
+  add_input_option(*command, options->specs);
   command->callback(
       [options, &session] { session.run = [options, &session] { run(*options, session); }; });
 }

@@ -20,10 +20,6 @@ if(TARGET parsimony)
   if(TARGET parsimony_component)
     install(TARGETS parsimony_component DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
   endif()
-  install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/ort_compare.mjs"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/parsimony/tools")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/ort"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/parsimony/tools" USE_SOURCE_PERMISSIONS)
 endif()
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/parsimony")

@@ -111,13 +111,7 @@ function(parsimony_command folder)
   # ONNX's checker serves the component only.
   target_link_options(parsimony PRIVATE LINKER:--as-needed)
   parsimony_allocator(parsimony)
-  # `verify` runs a script: the installed one, or that of the source tree.
-  file(RELATIVE_PATH share_from_bin
-    "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/parsimony/tools")
-  target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}"
-    PARSIMONY_SHARE_FROM_BIN="${share_from_bin}"
-    PARSIMONY_TOOLS_DIR="${PROJECT_SOURCE_DIR}/tools"
-    PARSIMONY_COMPONENT_FROM_BIN="${PARSIMONY_COMPONENT_FROM_BIN}")
+  target_compile_definitions(parsimony PRIVATE PARSIMONY_VERSION="${PROJECT_VERSION}")
   set_target_properties(parsimony PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   parsimony_warnings(parsimony)

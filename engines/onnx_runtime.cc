@@ -44,21 +44,42 @@ struct OnnxRuntime::Library {
 
 namespace {
 
-class Bound final : public BoundRun {
+/// The inputs of a session in memory of the library, and its outputs.
+class Bound {
  public:
-  Bound(const ort::Api& api, ort::Session* session, std::vector<std::string> input_names,
-        const std::vector<std::string>& output_names)
-      : api_(api), session_(session), input_names_(std::move(input_names)) {
-    for (const std::string& name : input_names_) inputs_of_run_.push_back(name.c_str());
-    for (const std::string& name : output_names) outputs_of_run_.push_back(name.c_str());
+  Bound(const ort::Api& api, ort::Session* session, const std::vector<std::string>& output_names)
+      : api_(api), session_(session) {
+    for (const std::string& name : output_names) output_names_.push_back(name.c_str());
   }
-  ~Bound() override {
+  ~Bound() {
     forget_outputs();
     for (ort::Value* value : inputs_) api_.release_value(value);
   }
   Bound(const Bound&) = delete;
   Bound& operator=(const Bound&) = delete;
 
+  void add_inputs(ort::Allocator* allocator, const TensorList& inputs) {
+    for (const TensorBytes& input : inputs) input_names_.push_back(input.name);
+    for (const std::string& name : input_names_) names_of_run_.push_back(name.c_str());
+    for (const TensorBytes& input : inputs) add_input(allocator, input);
+  }
+
+  void compute() {
+    forget_outputs();
+    outputs_.resize(output_names_.size(), nullptr);
+    check(api_, api_.run(session_, nullptr, names_of_run_.data(), inputs_.data(), inputs_.size(),
+                         output_names_.data(), output_names_.size(), outputs_.data()));
+  }
+
+  TensorList outputs() const {
+    TensorList result;
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      result.push_back(copy_of(outputs_[o], output_names_[o]));
+    }
+    return result;
+  }
+
+ private:
   void add_input(ort::Allocator* allocator, const TensorBytes& input) {
     const auto type = code_of(input.dtype);
     if (!type) throw errors::no_such_type(input.name, name_of(input.dtype));
@@ -70,22 +91,6 @@ class Bound final : public BoundRun {
     if (!input.bytes.empty()) std::memcpy(data, input.bytes.data(), input.bytes.size());
   }
 
-  void run() override {
-    forget_outputs();
-    outputs_.resize(outputs_of_run_.size(), nullptr);
-    check(api_, api_.run(session_, nullptr, inputs_of_run_.data(), inputs_.data(), inputs_.size(),
-                         outputs_of_run_.data(), outputs_of_run_.size(), outputs_.data()));
-  }
-
-  std::vector<TensorBytes> outputs() override {
-    std::vector<TensorBytes> result;
-    for (size_t o = 0; o < outputs_.size(); ++o) {
-      result.push_back(copy_of(outputs_[o], outputs_of_run_[o]));
-    }
-    return result;
-  }
-
- private:
   void forget_outputs() {
     for (ort::Value* value : outputs_) {
       if (value != nullptr) api_.release_value(value);
@@ -120,18 +125,22 @@ class Bound final : public BoundRun {
   const ort::Api& api_;
   ort::Session* session_;
   std::vector<std::string> input_names_;
-  std::vector<const char*> inputs_of_run_;
-  std::vector<const char*> outputs_of_run_;
+  std::vector<const char*> names_of_run_;
+  std::vector<const char*> output_names_;
   std::vector<ort::Value*> inputs_;
   std::vector<ort::Value*> outputs_;
 };
 
+/// Opens the model once more, with the library's optimisations or without.
+template <typename Library>
+using Open = std::function<Owned<ort::Session>(const Library&, bool optimised)>;
+
 /// `library` is kept until the session is gone.
 template <typename Library>
-class Session final : public Executable {
+class Session final : public Network {
  public:
-  Session(std::shared_ptr<const Library> library, Owned<ort::Session> session)
-      : library_(std::move(library)), session_(std::move(session)) {
+  Session(std::shared_ptr<const Library> library, Open<Library> open)
+      : library_(std::move(library)), open_(std::move(open)), session_(open_(*library_, true)) {
     const ort::Api& api = *library_->api;
     size_t count = 0;
     check(api, api.session_output_count(session_.get(), &count));
@@ -143,27 +152,44 @@ class Session final : public Executable {
     }
   }
 
-  std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>& inputs) override {
-    std::vector<std::string> names;
-    for (const TensorBytes& input : inputs) names.push_back(input.name);
-    auto bound =
-        std::make_unique<Bound>(*library_->api, session_.get(), std::move(names), output_names_);
-    for (const TensorBytes& input : inputs) bound->add_input(library_->allocator, input);
+  std::vector<TensorList> run(const std::vector<TensorList>& inputs,
+                              const RunOptions& options) override {
+    if (options.otherwise && !plain_) plain_ = open_(*library_, false);
+    std::vector<TensorList> outputs;
+    for (const TensorList& one : inputs) {
+      const auto bound = bound_to(options.otherwise ? plain_.get() : session_.get(), one);
+      bound->compute();
+      outputs.push_back(bound->outputs());
+    }
+    return outputs;
+  }
+
+  void bind(const TensorList& inputs) override { bound_ = bound_to(session_.get(), inputs); }
+  void compute() override { bound_->compute(); }
+  TensorList outputs() override { return bound_->outputs(); }
+
+ private:
+  std::unique_ptr<Bound> bound_to(ort::Session* session, const TensorList& inputs) const {
+    auto bound = std::make_unique<Bound>(*library_->api, session, output_names_);
+    bound->add_inputs(library_->allocator, inputs);
     return bound;
   }
 
- private:
   std::shared_ptr<const Library> library_;
+  Open<Library> open_;
   Owned<ort::Session> session_;
+  Owned<ort::Session> plain_{nullptr, nullptr};  ///< without optimisations
   std::vector<std::string> output_names_;
+  std::unique_ptr<Bound> bound_;  ///< of `session_`
 };
 
-Owned<ort::SessionOptions> session_options(const ort::Api& api,
-                                           const OnnxRuntime::Options& options) {
+Owned<ort::SessionOptions> session_options(const ort::Api& api, const OnnxRuntime::Options& options,
+                                           bool optimised) {
   ort::SessionOptions* made = nullptr;
   check(api, api.create_session_options(&made));
   Owned<ort::SessionOptions> owned(made, api.release_session_options);
   check(api, api.set_intra_op_threads(made, options.threads));
+  if (!optimised) check(api, api.set_optimization_level(made, ort::kNoOptimization));
   // Its threads wait busily for the next operator; between two runs that would cost whoever runs
   // then. Versions that do not know the entry ignore it.
   check(api, api.add_config_entry(made, "session.force_spinning_stop", "1"));
@@ -173,14 +199,15 @@ Owned<ort::SessionOptions> session_options(const ort::Api& api,
 using Create = std::function<ort::Status*(const ort::SessionOptions*, ort::Session**)>;
 
 template <typename Library>
-std::unique_ptr<Executable> session_of(const std::shared_ptr<const Library>& library,
-                                       const OnnxRuntime::Options& options, const Create& create) {
-  const ort::Api& api = *library->api;
-  const auto settings = session_options(api, options);
-  ort::Session* made = nullptr;
-  check(api, create(settings.get(), &made));
-  return std::make_unique<Session<Library>>(library,
-                                            Owned<ort::Session>(made, api.release_session));
+std::unique_ptr<Network> session_of(const std::shared_ptr<const Library>& library,
+                                    const OnnxRuntime::Options& options, Create create) {
+  return std::make_unique<Session<Library>>(
+      library, [options, create = std::move(create)](const Library& of, bool optimised) {
+        const auto settings = session_options(*of.api, options, optimised);
+        ort::Session* made = nullptr;
+        check(*of.api, create(settings.get(), &made));
+        return Owned<ort::Session>(made, of.api->release_session);
+      });
 }
 
 }  // namespace
@@ -210,20 +237,20 @@ const std::string& OnnxRuntime::path() const { return library_->path; }
 
 const std::string& OnnxRuntime::version() const { return library_->version; }
 
-std::unique_ptr<Executable> OnnxRuntime::open(const std::string& path,
-                                              const Options& options) const {
+std::unique_ptr<Network> OnnxRuntime::open(const std::string& path, const Options& options) const {
   return session_of(
-      library_, options, [&](const ort::SessionOptions* settings, ort::Session** made) {
-        return library_->api->create_session(library_->env.get(), path.c_str(), settings, made);
+      library_, options,
+      [library = library_.get(), path](const ort::SessionOptions* settings, ort::Session** made) {
+        return library->api->create_session(library->env.get(), path.c_str(), settings, made);
       });
 }
 
-std::unique_ptr<Executable> OnnxRuntime::open_bytes(std::string_view model,
-                                                    const Options& options) const {
+std::unique_ptr<Network> OnnxRuntime::open_bytes(std::string model, const Options& options) const {
   return session_of(library_, options,
-                    [&](const ort::SessionOptions* settings, ort::Session** made) {
-                      return library_->api->create_session_from_array(
-                          library_->env.get(), model.data(), model.size(), settings, made);
+                    [library = library_.get(), model = std::move(model)](
+                        const ort::SessionOptions* settings, ort::Session** made) {
+                      return library->api->create_session_from_array(
+                          library->env.get(), model.data(), model.size(), settings, made);
                     });
 }
 

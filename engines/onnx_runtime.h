@@ -3,9 +3,8 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "parsimony/engines/executable.h"
+#include "parsimony/engines/network.h"
 
 namespace parsimony::runtime {
 
@@ -13,7 +12,7 @@ namespace parsimony::runtime {
 ///
 ///     OnnxRuntime engine = find_onnx_runtime();
 ///     auto net = engine.open("resnet.onnx", {.threads = 2});
-///     auto bound = net->bind(random_inputs(graph));
+///     net->bind(random_inputs(graph));
 class OnnxRuntime {
  public:
   struct Options {
@@ -30,9 +29,9 @@ class OnnxRuntime {
 
   /// Opens an ONNX file, with the optimisations that the library makes by default.
   /// @throws UnsupportedError, saying why, if it does not take the model
-  std::unique_ptr<Executable> open(const std::string& path, const Options& options) const;
+  std::unique_ptr<Network> open(const std::string& path, const Options& options) const;
   /// The same for a model in memory, without external data.
-  std::unique_ptr<Executable> open_bytes(std::string_view model, const Options& options) const;
+  std::unique_ptr<Network> open_bytes(std::string model, const Options& options) const;
 
  private:
   struct Library;

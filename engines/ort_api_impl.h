@@ -26,6 +26,8 @@ struct TensorInfo;  ///< element type and shape
 
 constexpr int kSilent = 4;  ///< OrtLoggingLevel: fatal errors only; others reach us as a Status
 
+constexpr int kNoOptimization = 0;  ///< GraphOptimizationLevel
+
 template <int kCount>
 struct Unused {
   void (*functions[kCount])();
@@ -43,8 +45,9 @@ struct Api {
                  const Value* const* inputs, size_t input_count, const char* const* output_names,
                  size_t output_count, Value** outputs);  // 9
   Status* (*create_session_options)(SessionOptions**);   // 10
-  Unused<13> unused_11;
-  Status* (*set_intra_op_threads)(SessionOptions*, int);  // 24
+  Unused<12> unused_11;
+  Status* (*set_optimization_level)(SessionOptions*, int);  // 23
+  Status* (*set_intra_op_threads)(SessionOptions*, int);    // 24
   Unused<6> unused_25;
   Status* (*session_output_count)(const Session*, size_t*);  // 31
   Unused<5> unused_32;
@@ -94,6 +97,7 @@ static_assert(detail::place(offsetof(Api, create_session)) == 7);
 static_assert(detail::place(offsetof(Api, create_session_from_array)) == 8);
 static_assert(detail::place(offsetof(Api, run)) == 9);
 static_assert(detail::place(offsetof(Api, create_session_options)) == 10);
+static_assert(detail::place(offsetof(Api, set_optimization_level)) == 23);
 static_assert(detail::place(offsetof(Api, set_intra_op_threads)) == 24);
 static_assert(detail::place(offsetof(Api, session_output_count)) == 31);
 static_assert(detail::place(offsetof(Api, session_output_name)) == 37);

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "parsimony/engines/errors.h"
-#include "parsimony/graph/infer.h"
 
 namespace parsimony::runtime {
 namespace {
@@ -83,10 +82,7 @@ void fill_at_random(TensorBytes& tensor, int64_t below, Generator& generator) {
   fill_integers(tensor, [&] { return uniform(generator); });
 }
 
-/// The sizes that the file, the user and the batch give; those nobody gives are the usual ones.
-std::vector<Shape> shapes_of(const Graph& graph, const FeedOptions& options) {
-  Probe probe = choose_probe(graph, options.specs);
-  probe.first = 1;
+std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
   const Facts facts = infer(graph, probe);
   std::vector<Shape> shapes;
   for (const ValueId input : graph.inputs) {
@@ -95,6 +91,26 @@ std::vector<Shape> shapes_of(const Graph& graph, const FeedOptions& options) {
     shapes.push_back(*shape);
   }
   return shapes;
+}
+
+TensorList draw(const Graph& graph, const std::vector<Shape>& shapes,
+                const std::vector<InputSpec>& specs, uint64_t seed, int64_t below) {
+  TensorList inputs;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Value& value = graph.value(graph.inputs[i]);
+    TensorBytes input;
+    input.name = value.name;
+    input.dtype = value.dtype;
+    input.dims = shapes[i];
+    Generator generator(seed + i);
+    if (i < specs.size() && specs[i].value) {
+      fill_with(input, *specs[i].value);
+    } else {
+      fill_at_random(input, below, generator);
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
 }
 
 /// Puts `batch` where a batch is; a file of ONNX says where it may change, and what TorchScript
@@ -118,28 +134,19 @@ void set_batch(const Graph& graph, int64_t batch, std::vector<Shape>& shapes) {
 
 }  // namespace
 
-std::vector<TensorBytes> random_inputs(const Graph& graph, const FeedOptions& options) {
-  std::vector<Shape> shapes = shapes_of(graph, options);
+TensorList random_inputs(const Graph& graph, const FeedOptions& options) {
+  Probe probe = choose_probe(graph, options.specs);
+  probe.first = 1;
+  std::vector<Shape> shapes = shapes_of(graph, probe);
   if (options.batch) set_batch(graph, *options.batch, shapes);
-  std::vector<TensorBytes> inputs;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const Value& value = graph.value(graph.inputs[i]);
-    TensorBytes input;
-    input.name = value.name;
-    input.dtype = value.dtype;
-    input.dims = shapes[i];
-    Generator generator(options.seed + i);
-    if (i < options.specs.size() && options.specs[i].value) {
-      fill_with(input, *options.specs[i].value);
-    } else {
-      fill_at_random(input, options.below, generator);
-    }
-    inputs.push_back(std::move(input));
-  }
-  return inputs;
+  return draw(graph, shapes, options.specs, options.seed, options.below);
 }
 
-int64_t batch_of(const std::vector<TensorBytes>& inputs) {
+TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed, int64_t below) {
+  return draw(graph, shapes_of(graph, probe), probe.inputs, seed, below);
+}
+
+int64_t batch_of(const TensorList& inputs) {
   const auto at = std::find_if(inputs.begin(), inputs.end(),
                                [](const TensorBytes& input) { return input.dims.size() >= 2; });
   return at == inputs.end() ? 1 : at->dims.front();

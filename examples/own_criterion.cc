@@ -51,13 +51,13 @@ int main() {
   }
   const auto config =
       parsimony::parse_config(R"([{"op_types": ["Conv2d"], "sparse_ratio": 0.25}])", "own");
-  parsimony::TorchPruneOptions options;
+  parsimony::PruneOptions options;
   options.score = spread;
-  const auto plan = parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, options);
+  const auto pruned = parsimony::prune(model, torch::rand({1, 3, 32, 32}), config, options);
 
-  const auto& kept = plan.groups.front().slices.front().keep;
+  const auto& kept = pruned.plan.groups.front().slices.front().keep;
   const bool gone = std::find(kept.begin(), kept.end(), 5) == kept.end();
   std::printf("%zu of 32 filters stay; the constant one is %s\n", kept.size(),
               gone ? "gone" : "still there");
-  return gone && kept.size() == 24 && plan.proof.holds() ? 0 : 1;
+  return gone && kept.size() == 24 && pruned.proof.holds() ? 0 : 1;
 }

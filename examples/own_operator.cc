@@ -2,8 +2,8 @@
 #include <onnx/defs/parser.h>
 #include <parsimony/api/apply.h>
 #include <parsimony/api/prune.h>
-#include <parsimony/graph/errors.h>
 #include <parsimony/base/files.h>
+#include <parsimony/graph/errors.h>
 #include <parsimony/graph/operators/schema.h>
 #include <parsimony/onnx_io/editor.h>
 #include <parsimony/onnx_io/model_file.h>

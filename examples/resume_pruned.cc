@@ -28,9 +28,9 @@ at::Tensor run(examples::ResNet& model, const at::Tensor& images) {
 at::Tensor prune_and_save(const at::Tensor& images) {
   examples::ResNet model = make_network();
   const auto config = parsimony::from_shorthand({.criterion = "l2", .ratio = 0.5});
-  const auto plan = parsimony::prune(model, torch::rand({1, 3, 64, 64}), config);
+  const auto pruned = parsimony::prune(model, torch::rand({1, 3, 64, 64}), config);
   torch::save(model, "small.pt");
-  plan.save("small.plan.json");
+  pruned.plan.save("small.plan.json");
   return run(model, images);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "parsimony/base/files.h"
 #include "parsimony/base/json_reader.h"
 #include "parsimony/masks/errors.h"
 

@@ -70,7 +70,7 @@ ConfigError needs_data(std::string_view criterion) {
   return ConfigError("criterion \"" + std::string(criterion) +
                      "\" judges by data that runs through the network, and there is none:"
                      " give --calibration DATA, for example --calibration cifar10:DIR; in a "
-                     "program, PruneOptions::measure or TorchPruneOptions::measure");
+                     "program, PruneOptions::measure");
 }
 
 ConfigError bad_pattern_of(std::string_view criterion) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
@@ -142,9 +143,9 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 }
 
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
-                                  const ValueShapes& predicted) {
+                                  const ValueShapes& predicted, ValueShapes* inferred) {
   try {
-    const Facts facts = infer(small, probe);
+    Facts facts = infer(small, probe);
     for (const NodeId n : small.nodes.ids()) {
       for (const ValueId v : small.nodes[n].outputs) {
         if (v == kNone || facts.computed[v]) continue;
@@ -152,6 +153,7 @@ std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
         return {n};  // what follows may only be its consequence
       }
     }
+    if (inferred != nullptr) *inferred = std::move(facts.shapes);
   } catch (const ShapeError& error) {
     return {error.node()};
   }

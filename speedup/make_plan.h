@@ -25,9 +25,9 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 
 /// Infers every shape of the graph that a plan made, for the sizes of `probe`, and compares it with
 /// the prediction. Returns the node at which they disagree, or whose operands no longer fit: empty
-/// if the plan is sound.
+/// if the plan is sound. The shapes are left in `inferred`, if that is asked for.
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
-                                  const ValueShapes& predicted);
+                                  const ValueShapes& predicted, ValueShapes* inferred = nullptr);
 
 /// Dimensions of weight matrices and kernels that stay whole, each with its reason.
 std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling);

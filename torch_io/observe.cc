@@ -9,8 +9,9 @@
 #include <unordered_map>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/reason.h"
 
 namespace parsimony::torch_io {
@@ -56,15 +57,16 @@ Plan zeros_of(const std::vector<ElementMask>& masks) {
 void run(GraphModule& module, const Graph& graph, const Probe& probe,
          const std::function<void()>& begin) {
   const at::NoGradGuard no_grad;
-  for (const int64_t below : {256, 2}) {
+  const uint64_t step = std::max<uint64_t>(1, graph.inputs.size());  // a seed for each input
+  for (const int64_t below : runtime::kIntegerRanges) {
     try {
       begin();
       for (uint64_t seed = 1; seed <= kInputs; ++seed) {
-        module->forward(random_inputs(graph, probe, seed, below));
+        module->forward(to_tensors(runtime::random_inputs(graph, probe, seed * step, below)));
       }
       return;
     } catch (const std::exception& error) {
-      if (below != 2) continue;
+      if (below != runtime::kIntegerRanges.back()) continue;
       throw UnsupportedError("the masked original does not run on random inputs: " +
                              reason_of(error));
     }

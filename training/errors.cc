@@ -58,14 +58,6 @@ ModelError no_tensor(std::string_view path) {
   return ModelError(std::string(path) + ": \"forward\" does not return a tensor first");
 }
 
-VerificationError not_proven(std::string_view worst, std::string_view guilty) {
-  const std::string where =
-      guilty.empty() ? "The fault is in no group alone: it must be in the edit of the model."
-                     : "It begins with " + std::string(guilty) + ": exclude its layers.";
-  return VerificationError("verification failed: " + std::string(worst) + ". " + where +
-                           " The network is as it was.");
-}
-
 ModelError other_values(std::string_view name, std::string_view why) {
   return ModelError("tensor " + in_quotes(name) + ": " + std::string(why));
 }

@@ -26,7 +26,6 @@ ConfigError norms_need_onnx(std::string_view what);
 ConfigError norms_keep_no_record(std::string_view what);
 ModelError no_tensor(std::string_view path);
 /// `guilty` may be empty: the fault is in no group.
-VerificationError not_proven(std::string_view worst, std::string_view guilty);
 ModelError other_values(std::string_view name, std::string_view why);
 /// Slimming has nothing to work on.
 ConfigError no_scale();

@@ -33,7 +33,7 @@ class GradualPruner {
   /// and returns what was done. @throws as parsimony::prune does; the module is then as it was
   template <typename Model>
   std::optional<Pruned> after_epoch(Model& model, const at::Tensor& example,
-                                    const TorchPruneOptions& options = {}) {
+                                    const PruneOptions& options = {}) {
     if (done() || --wait_ > 0) return {};
     Pruned pruned = prune(model, example, cuts_[next_], options);
     ++next_;

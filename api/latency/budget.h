@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "parsimony/api/latency/measure.h"
@@ -12,9 +13,13 @@ namespace parsimony {
 
 struct LatencyBudgetOptions {
   LatencyMeter* meter = nullptr;  ///< must be given where a budget is one of latency
-  int64_t batch = 1;              ///< samples per run, where the network leaves that open
-  double tolerance = 0.05;        ///< share of the budget by which the small network may miss it
-  int rounds = 6;                 ///< networks that are measured at most
+  // What LatencyProfiler makes one from, where none is given.
+  std::string engine = "libtorch";  ///< or "onnxruntime"
+  std::string onnxruntime = {};     ///< path of its library; empty: where it is usually found
+  std::string table = {};           ///< file of the tables; empty: in the cache
+  int64_t batch = 1;                ///< samples per run, where the network leaves that open
+  double tolerance = 0.05;          ///< share of the budget by which the small network may miss it
+  int rounds = 6;                   ///< networks that are measured at most
   std::function<void(std::string_view what)> progress = {};
 };
 

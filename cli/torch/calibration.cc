@@ -21,7 +21,7 @@ std::optional<int64_t> image_size(const Graph& graph) {
 
 }  // namespace
 
-training::Dataset calibration_data(const cli::CalibrationOrder& order, const Graph& graph) {
+training::Dataset calibration_data(const CalibrationData& order, const Graph& graph) {
   training::DatasetOptions options;
   options.train_samples = order.samples;
   if (order.data.starts_with("folder:")) options.size = image_size(graph);
@@ -36,7 +36,7 @@ training::Dataset calibration_data(const cli::CalibrationOrder& order, const Gra
   return data;
 }
 
-ErrorData calibration_samples(const cli::CalibrationOrder& order, const Graph& graph) {
+ErrorData calibration_samples(const CalibrationData& order, const Graph& graph) {
   constexpr int64_t kBatch = 64;
   const int64_t fixed = training::fixed_batch(graph);
   const training::Dataset data = calibration_data(order, graph);

@@ -1,27 +1,33 @@
 // The command's libtorch component.
-#include <torch/version.h>
-
 #include "parsimony/cli/torch/calibration.h"
 #include "parsimony/cli/torch/export.h"
 #include "parsimony/cli/torch/guard.h"
 #include "parsimony/cli/torch/recovery.h"
-#include "parsimony/cli/torch/runners.h"
-#include "parsimony/cli/torch/script_model.h"
 #include "parsimony/cli/torch/training.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/observe.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/script/model.h"
 #include "parsimony/training/statistics/block_influence.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::component {
 namespace {
 
-class Component final : public cli::TorchComponent {
+class Component final : public TorchComponent, public cli::TorchCommands {
  public:
-  std::string version() override { return TORCH_VERSION; }
+  std::string version() const override { return engine_.version(); }
+
+  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
+    return engine_.open(graph, options);
+  }
+
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+                                       const OpenOptions& options) override {
+    return engine_.open_masked(graph, plan, options);
+  }
 
   machine::MachineReport doctor() override {
     return guarded([] { return torch_io::examine(); });
@@ -31,24 +37,9 @@ class Component final : public cli::TorchComponent {
     return guarded([&] { return torch_io::choose_threads(wanted); });
   }
 
-  std::unique_ptr<Model> open_script(const std::string& path,
-                                     const std::vector<std::string>& specs) override {
-    return guarded([&] { return std::make_unique<ScriptModel>(path, specs); });
-  }
-
-  std::unique_ptr<Prover> prover(const Graph& original, const Plan& plan, const Probe& probe,
-                                 const ProofOptions& options,
-                                 std::function<bool(const Weight&)> read_anew) override {
-    return guarded([&] {
-      return std::make_unique<GuardedProver>(
-          torch_io::Reference(original, probe, torch_io::mixes(plan),
-                              torch_io::masked_run(original, plan, std::move(read_anew)), options));
-    });
-  }
-
-  std::unique_ptr<Runner> runner(Graph graph,
-                                 std::function<bool(const Weight&)> read_anew) override {
-    return guarded([&] { return graph_runner(std::move(graph), std::move(read_anew)); });
+  std::unique_ptr<EditableFile> open_script(const std::string& path,
+                                            const std::vector<InputSpec>& specs) override {
+    return guarded([&] { return std::make_unique<torch_io::ScriptModel>(path, specs); });
   }
 
   LedgerPoint train(const cli::TrainRequest& order) override {
@@ -69,26 +60,21 @@ class Component final : public cli::TorchComponent {
     return guarded([&] { return torch_io::observe(graph, probe, masks, dimensions); });
   }
 
-  bool differs(const Graph& original, const Plan& plan, const Probe& probe,
-               const ProofOptions& options) override {
-    return guarded([&] { return torch_io::differs(original, plan, probe, options); });
-  }
-
-  Recovered recover(const Graph& original, const Plan& plan,
-                    const cli::RecoveryOrder& order) override {
-    return guarded([&] { return component::recover(original, plan, order); });
+  Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
+                    const CalibrationData& data) override {
+    return guarded([&] { return component::recover(original, plan, settings, data); });
   }
 
   cli::ExportOutcome export_onnx(const cli::ExportOrder& order) override {
     return guarded([&] { return component::export_onnx(order); });
   }
 
-  ErrorData samples(const Graph& graph, const cli::CalibrationOrder& order) override {
+  ErrorData samples(const Graph& graph, const CalibrationData& order) override {
     return guarded([&] { return calibration_samples(order, graph); });
   }
 
   std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
-                                       const cli::CalibrationOrder& order) override {
+                                       const CalibrationData& order) override {
     return guarded([&] {
       const training::Dataset data = calibration_data(order, graph);
       return training::block_influences(graph, blocks, training::batches_of(data, order.samples));
@@ -96,23 +82,25 @@ class Component final : public cli::TorchComponent {
   }
 
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                     const Needs& needs, const cli::CalibrationOrder& order) override {
+                     const Needs& needs, const CalibrationData& order) override {
     return guarded([&] {
       const training::Dataset data = calibration_data(order, graph);
       return training::measure(graph, facts, coupling, needs,
                                training::batches_of(data, order.samples));
     });
   }
+
+ private:
+  torch_io::TorchEngine engine_;
 };
 
 }  // namespace
 }  // namespace parsimony::component
 
-extern "C" const parsimony::cli::TorchComponentEntry* parsimony_torch_component();
+extern "C" const parsimony::TorchComponentEntry* parsimony_libtorch();
 
-const parsimony::cli::TorchComponentEntry* parsimony_torch_component() {
+const parsimony::TorchComponentEntry* parsimony_libtorch() {
   static parsimony::component::Component component;
-  static const parsimony::cli::TorchComponentEntry entry{parsimony::cli::kTorchInterface,
-                                                         PARSIMONY_VERSION, &component};
+  static const parsimony::TorchComponentEntry entry{PARSIMONY_VERSION, &component, &component};
   return &entry;
 }

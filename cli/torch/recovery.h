@@ -1,12 +1,12 @@
-// Recovery for the command: from an order to data and settings.
+// Recovery with data that are named.
 #pragma once
 
-#include "parsimony/cli/recovery_order.h"
-#include "parsimony/graph/graph.h"
+#include "parsimony/api/prune.h"
 
 namespace parsimony::component {
 
 /// @throws what training::recover throws; ConfigError, IoError for the data
-Recovered recover(const Graph& original, const Plan& plan, const cli::RecoveryOrder& order);
+Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
+                  const CalibrationData& data);
 
 }  // namespace parsimony::component

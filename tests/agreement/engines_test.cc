@@ -19,8 +19,7 @@
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/torch_io/bound_run.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {
@@ -33,12 +32,11 @@ std::vector<float> floats_of(const TensorBytes& tensor) {
 }
 
 std::vector<TensorBytes> by_libtorch(const Graph& graph, const std::vector<TensorBytes>& inputs) {
-  const auto run =
-      torch_io::bound_run([compute = torch_io::plain_run(graph),
-                           tensors = torch_io::to_tensors(inputs)] { return compute(tensors); });
-  run->run();
-  run->run();
-  return run->outputs();
+  torch_io::TorchNetwork network = torch_io::plain_run(graph);
+  network.bind(inputs);
+  network.compute();
+  network.compute();
+  return network.outputs();
 }
 
 /// The largest difference, by the largest element; not a number counts as itself.
@@ -62,9 +60,9 @@ int compare(runtime::OnnxRuntime& library, const Graph& graph, const std::string
             const std::vector<TensorBytes>& inputs) {
   const auto ours = by_libtorch(graph, inputs);
   const auto net = library.open(path, {.threads = 1});
-  const auto run = net->bind(inputs);
-  run->run();
-  const auto theirs = run->outputs();
+  net->bind(inputs);
+  net->compute();
+  const auto theirs = net->outputs();
   EXPECT_EQ(ours.size(), theirs.size());
   int compared = 0;
   for (size_t o = 0; o < std::min(ours.size(), theirs.size()); ++o) {

@@ -12,7 +12,7 @@
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/torch_io/bound_run.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/run.h"
 #include "tests/support/fixture.h"
 
@@ -52,9 +52,9 @@ void compare(const torch::jit::Module& module, const std::string& path,
   const auto inputs = runtime::random_inputs(onnx_io::to_graph(file), feed);
   const auto wanted = by_module(module, inputs, specs);
   const auto net = onnx_runtime()->open(path, {.threads = 1});
-  const auto run = net->bind(inputs);
-  run->run();
-  const auto found = torch_io::to_tensors(run->outputs());
+  net->bind(inputs);
+  net->compute();
+  const auto found = torch_io::to_tensors(net->outputs());
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < found.size(); ++i) {
     ASSERT_EQ(found[i].sizes(), wanted[i].sizes());

@@ -44,8 +44,8 @@ class Depth : public ::testing::Test {
   }
 
   DepthPruning plan(const std::string& layers, const ConfigList& asked) {
-    options_.request = parse_depth(layers, "--layers");
-    return plan_depth(graph_, asked, {}, options_);
+    options_.depth = parse_depth(layers, "--layers");
+    return plan_depth(graph_, asked, options_);
   }
 
   static Names removed(const DepthPruning& pruning) {
@@ -68,7 +68,7 @@ class Depth : public ::testing::Test {
   std::unique_ptr<onnx_io::ModelFile> file_;
   Graph graph_;
   std::vector<double> influences_ = {0.3, 0.1, 0.2};
-  DepthOptions options_;
+  PruneOptions options_;
 };
 
 TEST_F(Depth, ThoseOfLeastInfluenceGo) {

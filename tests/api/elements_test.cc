@@ -162,7 +162,7 @@ TEST_F(Elements, SaysThatDataAreMissing) {
         error.what(),
         "criterion \"wanda_elements\" judges by data that runs through the network, and there is "
         "none: give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
-        "PruneOptions::measure or TorchPruneOptions::measure");
+        "PruneOptions::measure");
   }
 }
 

@@ -78,11 +78,15 @@ TEST(BestClasses, AreThePlacesOfTheLargest) {
 }
 
 /// An engine whose networks say their first weight's width for every sample.
-class WidthRun final : public BoundRun {
+class WidthNetwork final : public parsimony::Network {
  public:
-  explicit WidthRun(float width) : width_(width) {}
-  void run() override {}
-  std::vector<TensorBytes> outputs() override {
+  explicit WidthNetwork(float width) : width_(width) {}
+  std::vector<TensorList> run(const std::vector<TensorList>& inputs, const RunOptions&) override {
+    return std::vector<TensorList>(inputs.size(), outputs());
+  }
+  void bind(const TensorList&) override {}
+  void compute() override {}
+  TensorList outputs() override {
     // Class 1 wins as long as the first weight is wide.
     return {tensor({6, width_, 0, 9}, {2, 2})};
   }
@@ -91,30 +95,29 @@ class WidthRun final : public BoundRun {
   float width_;
 };
 
-class WidthNetwork final : public Executable {
+class WidthEngine final : public Engine {
  public:
-  explicit WidthNetwork(float width) : width_(width) {}
-  std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>&) override {
-    return std::make_unique<WidthRun>(width_);
+  std::string name() const override { return "width"; }
+  std::string version() const override { return "1"; }
+  std::unique_ptr<parsimony::Network> open(const Graph& graph, const OpenOptions&) override {
+    return std::make_unique<WidthNetwork>(static_cast<float>(graph.weights[WeightId(0)].dims[1]));
   }
-
- private:
-  float width_;
+  std::unique_ptr<parsimony::Network> open_masked(const Graph&, const Plan&,
+                                                  const OpenOptions&) override {
+    throw UnsupportedError("it masks nothing");
+  }
 };
-
-std::unique_ptr<Executable> open_width(const Graph& graph) {
-  return std::make_unique<WidthNetwork>(static_cast<float>(graph.weights[WeightId(0)].dims[1]));
-}
 
 TEST(NetworkComparison, CountsLabelsWhereThereAreAny) {
   const Network net;
-  const NetworkComparison accuracy(net.graph, open_width, {{{}}, {1, 1}});
+  WidthEngine engine;
+  const NetworkComparison accuracy(net.graph, engine, {{{}}, {1, 1}});
   EXPECT_EQ(accuracy.accuracy(), 1);
   EXPECT_EQ(accuracy(net.graph), 0);
   Graph small = net.graph;
   small.weights[WeightId(0)].dims[1] = 5;
   EXPECT_EQ(accuracy(small), 0.5) << "the first sample's class is 0 now";
-  const NetworkComparison outputs(net.graph, open_width, {{{}}, {}});
+  const NetworkComparison outputs(net.graph, engine, {{{}}, {}});
   EXPECT_LT(outputs.accuracy(), 0);
   EXPECT_DOUBLE_EQ(outputs(small), 3 / std::sqrt(36.0 + 64 + 81));
 }

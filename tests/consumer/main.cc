@@ -3,23 +3,16 @@
 #include <iostream>
 #include <string>
 
-#include "parsimony/api/apply.h"
-#include "parsimony/api/prune.h"
-#include "parsimony/onnx_io/editor.h"
+#include "parsimony/api/prune_file.h"
 #include "parsimony/onnx_io/model_file.h"
-#include "parsimony/onnx_io/reader.h"
 
 namespace {
 
 /// Writes the model without half of its channels. Returns what remains of its parameters, 0..1.
 double prune(const std::string& in, const std::string& out) {
-  using namespace parsimony;
-  onnx_io::ModelFile file(in);
-  Graph graph = onnx_io::to_graph(file);
-  const Pruning pruning = plan_pruning(graph, from_shorthand({.criterion = "l1", .ratio = 0.5}));
-  onnx_io::OnnxEditor editor(file);
-  apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
-  file.write(out);
+  const parsimony::PruneResult result =
+      parsimony::prune_file(in, out, {.criterion = "l1", .ratio = 0.5});
+  const parsimony::Pruning& pruning = result.pruning;
   return static_cast<double>(pruning.small.params) / static_cast<double>(pruning.dense.params);
 }
 

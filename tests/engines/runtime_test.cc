@@ -133,11 +133,13 @@ TEST(OnnxRuntime, ComputesFromFilesAndBytes) {
   for (const bool from_file : {true, false}) {
     const auto net = from_file ? library->open(model.path(), {.threads = 2})
                                : library->open_bytes(model.bytes, {.threads = 1});
-    const auto run = net->bind({tensor_of<float>("x", DType::kFloat32, {2, 2}, {1, 0, 1, -1}),
-                                tensor_of<int64_t>("i", DType::kInt64, {2}, {5, -7})});
-    run->run();
-    run->run();  // the inputs are still there
-    const auto outputs = run->outputs();
+    const TensorList inputs = {tensor_of<float>("x", DType::kFloat32, {2, 2}, {1, 0, 1, -1}),
+                               tensor_of<int64_t>("i", DType::kInt64, {2}, {5, -7})};
+    net->bind(inputs);
+    net->compute();
+    net->compute();  // the inputs are still there
+    const auto outputs = net->outputs();
+    EXPECT_EQ(net->run({inputs}, {.otherwise = true}).at(0).at(0).bytes, outputs[0].bytes);
     ASSERT_EQ(outputs.size(), 3U);
     EXPECT_EQ(outputs[0].name, "y");
     EXPECT_EQ(outputs[0].dims, (Shape{2, 2}));
@@ -167,8 +169,8 @@ TEST(OnnxRuntime, SaysWhyItRefuses) {
   const OnDisk model("net (float[2,3] x) => (float[2,3] y)\n{ y = Relu(x) }");
   const auto net = library->open(model.path(), {});
   const std::vector<float> zeros(8, 0);
-  const auto run = net->bind({tensor_of<float>("x", DType::kFloat32, {2, 4}, zeros)});
-  EXPECT_NE(message_of([&] { run->run(); }).find("nvalid dimensions"), std::string::npos);
+  net->bind({tensor_of<float>("x", DType::kFloat32, {2, 4}, zeros)});
+  EXPECT_NE(message_of([&] { net->compute(); }).find("nvalid dimensions"), std::string::npos);
   EXPECT_NE(message_of([&] { net->bind({{"x", DType::kString, {1}, {}}}); }), "");
 }
 

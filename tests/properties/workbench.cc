@@ -84,9 +84,9 @@ AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed) {
 }
 
 DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, double ratio) {
-  DepthOptions depth;
-  depth.request.count = (blocks + 1) / 2;
-  depth.influence = [seed](const Graph&, const std::vector<ResidualBlock>& found) {
+  PruneOptions options;
+  options.depth = DepthRequest{.count = (blocks + 1) / 2};
+  options.influence = [seed](const Graph&, const std::vector<ResidualBlock>& found) {
     std::mt19937 random(seed);
     std::vector<double> influences;
     for (size_t b = 0; b < found.size(); ++b) influences.push_back(static_cast<double>(random()));
@@ -94,7 +94,7 @@ DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, do
   };
   Shorthand shorthand;
   shorthand.ratio = ratio;
-  return plan_depth(graph, from_shorthand(shorthand), {}, depth);
+  return plan_depth(graph, from_shorthand(shorthand), options);
 }
 
 bool removes(const AxisMasks& masks) {

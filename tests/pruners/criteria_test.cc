@@ -127,7 +127,7 @@ TEST_P(Measured, AsksForData) {
               "criterion \"" + std::string(GetParam().criterion) +
                   "\" judges by data that runs through the network, and there is none: "
                   "give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
-                  "PruneOptions::measure or TorchPruneOptions::measure");
+                  "PruneOptions::measure");
   }
 }
 

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/api/reference.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/torch_io/executor/graph_module.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "tests/support/model.h"
 #include "tests/torch_io/executor_support.h"
 
@@ -31,14 +33,15 @@ const TextModel& either() {
 }
 
 /// `either` with B = `factor` · A.
-torch_io::Computation tied(double factor) {
+torch_io::TorchNetwork tied(double factor) {
   GraphModule net(either().graph(), GraphModuleOptions{.trainable = false});
   net->weights().at("B").copy_(factor * net->weights().at("A"));
   return [net](const Tensors& inputs) mutable { return net->forward(inputs); };
 }
 
-Proof compare(const torch_io::Computation& small) {
-  return torch_io::Reference(either().graph(), {}, false, tied(1), {}).compare(small);
+Proof compare(torch_io::TorchNetwork small) {
+  torch_io::TorchNetwork original = tied(1);
+  return Reference(either().graph(), {}, false, original, {}).compare(small);
 }
 
 TEST(Choices, ALastBitThatDecidesIsNoDifference) {
@@ -92,7 +95,7 @@ TEST(Choices, AMaskedNetworkChoosesFromWhatIsPresent) {
   ASSERT_FALSE(pruning.plan.empty());
   GraphEditor small(model.graph(), GraphEditor::Elements::kAll);
   replay(pruning.plan, small);
-  const Tensors inputs = torch_io::random_inputs(model.graph(), {}, 1);
+  const Tensors inputs = torch_io::to_tensors(runtime::random_inputs(model.graph(), Probe{}, 1));
   Choices choices;
   {
     const Choices::Use use(choices, Choices::Mode::kRecord);

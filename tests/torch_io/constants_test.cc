@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/observe.h"
-#include "parsimony/torch_io/prove.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {
@@ -67,7 +69,8 @@ Pruning sped_up(Network& network, std::vector<ElementMask> masks) {
 }
 
 bool is_equal(const Network& network, const Pruning& pruning, const Plan& plan) {
-  return !torch_io::differs(network.graph, plan, pruning.analysis.probe, {});
+  torch_io::TorchEngine engine;
+  return !differs(network.graph, plan, pruning.analysis.probe, {}, engine);
 }
 
 /// Equal to the masked original; without the folds it would not be, unless there are none.
@@ -237,7 +240,7 @@ TEST(Constants, OfGroupsThatMixStay) {
 /// Log(0) and its like leave no original to be equal to.
 bool is_finite(const Network& network, const Pruning& pruning) {
   const Probe& probe = pruning.analysis.probe;
-  const auto inputs = torch_io::random_inputs(network.graph, probe, 1, 2);
+  const auto inputs = torch_io::to_tensors(runtime::random_inputs(network.graph, probe, 1, 2));
   const auto outputs = torch_io::masked_run(network.graph, pruning.plan)(inputs);
   return std::all_of(outputs.begin(), outputs.end(), [](const at::Tensor& output) {
     return !output.is_floating_point() || output.isfinite().all().item<bool>();

@@ -7,12 +7,13 @@
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
+#include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "tests/support/fixture.h"
 #include "tests/support/residual_network.h"
 #include "tests/torch_io/executor_support.h"
@@ -31,14 +32,14 @@ struct BlockNetwork {
   }
 
   DepthPruning plan(int count, double ratio) const {
-    DepthOptions depth;
-    depth.request.count = count;
-    depth.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
+    PruneOptions options;
+    options.depth = DepthRequest{.count = count};
+    options.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
       return std::vector<double>(found.size(), 0.5);
     };
     Shorthand shorthand;
     shorthand.ratio = ratio;
-    return plan_depth(graph, from_shorthand(shorthand), {}, depth);
+    return plan_depth(graph, from_shorthand(shorthand), options);
   }
 
   /// Of the outputs of the masked original and of the edited file.
@@ -83,7 +84,8 @@ TEST(ExecutorDepth, ABlockThatWasLeftInIsFound) {
   EXPECT_LE(net.difference(plan), 1e-4);
   const Tensors x = seeded_inputs(net.graph, net.probe, 1);
   EXPECT_GT(relative_error(run(net.graph, x)[0], run(net.graph, x, &plan)[0]), 1e-2);
-  EXPECT_FALSE(torch_io::differs(net.graph, plan, net.probe, {}));
+  torch_io::TorchEngine engine;
+  EXPECT_FALSE(differs(net.graph, plan, net.probe, {}, engine));
   Plan other = plan;
   other.blocks[0].kept_input = 1 - other.blocks[0].kept_input;
   EXPECT_GT(relative_error(run(net.graph, x, &other)[0], run(net.graph, x, &plan)[0]), 1e-2);

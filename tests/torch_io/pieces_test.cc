@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/graph_editor.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "tests/support/counting_source.h"
 #include "tests/support/model.h"
 
@@ -42,14 +44,14 @@ double apart(const at::Tensor& a, const at::Tensor& b) {
 
 TEST(Pieces, ComputeWhatTheWholeDoes) {
   const Words net;
-  const std::vector<at::Tensor> inputs = random_inputs(net.graph, {}, 1);
+  const auto inputs = to_tensors(runtime::random_inputs(net.graph, Probe{}, 1));
   EXPECT_LT(apart(plain_run(net.graph)(inputs)[0], plain_run(net.graph, every)(inputs)[0]), 1e-6);
 }
 
 TEST(Pieces, AreMaskedLikeTheWhole) {
   const Words net;
   ASSERT_FALSE(net.pruning.plan.empty());
-  const std::vector<at::Tensor> inputs = random_inputs(net.graph, {}, 1);
+  const auto inputs = to_tensors(runtime::random_inputs(net.graph, Probe{}, 1));
   const at::Tensor whole = masked_run(net.graph, net.pruning.plan)(inputs)[0];
   EXPECT_LT(apart(whole, masked_run(net.graph, net.pruning.plan, every)(inputs)[0]), 1e-6);
   EXPECT_GT(apart(whole, plain_run(net.graph)(inputs)[0]), 1e-2) << "nothing was masked";
@@ -57,7 +59,7 @@ TEST(Pieces, AreMaskedLikeTheWhole) {
 
 TEST(Pieces, AreReadOnceForAllInputs) {
   Words net;
-  const Computation masked = masked_run(net.graph, net.pruning.plan, every);
+  TorchNetwork masked = masked_run(net.graph, net.pruning.plan, every);
   net.source->releases.clear();
   const Reference reference(net.graph, {}, false, masked, {});
   EXPECT_EQ(net.source->releases.at("up"), 1);
@@ -66,15 +68,16 @@ TEST(Pieces, AreReadOnceForAllInputs) {
   EXPECT_EQ(net.source->releases.at("table"), ProofOptions{}.inputs) << "each its own words";
   GraphEditor small(net.graph, GraphEditor::Elements::kAll);
   replay(net.pruning.plan, small);
-  EXPECT_TRUE(reference.compare(plain_run(small.graph(), every)).holds());
+  TorchNetwork cut = plain_run(small.graph(), every);
+  EXPECT_TRUE(reference.compare(cut).holds());
 }
 
 TEST(Pieces, IndicesCountFromTheEndAndStayInside) {
   const Words net;
-  const auto run = [&](int64_t index, const Computation& computation) {
+  const auto run = [&](int64_t index, const TorchNetwork& computation) {
     return computation({at::full({2, 5}, index, at::kLong)})[0];
   };
-  const Computation anew = plain_run(net.graph, every);
+  const TorchNetwork anew = plain_run(net.graph, every);
   EXPECT_LT(apart(run(kWords - 3, plain_run(net.graph)), run(-3, anew)), 1e-6);
   EXPECT_THROW(run(kWords, anew), Error);
   EXPECT_THROW(run(-kWords - 1, anew), Error);

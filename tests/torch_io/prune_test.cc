@@ -68,10 +68,10 @@ TEST(PruneModule, TheSameObjectBecomesSmall) {
   const at::Tensor x = at::rand({1, 3, 32, 32});
   const ConfigList convs =
       from_shorthand({.criterion = "l1", .ratio = 0.5, .op_types = {"Conv2d"}});
-  const Pruned plan = prune(model, x, convs);
+  const Pruned pruned = prune(model, x, convs);
   EXPECT_EQ(count(*model), 1'059'306);
-  EXPECT_EQ(plan.small.params, 1'059'306);
-  EXPECT_TRUE(plan.proof.holds()) << to_text(*plan.proof.worst());
+  EXPECT_EQ(pruned.small.params, 1'059'306);
+  EXPECT_TRUE(pruned.proof.holds()) << to_text(*pruned.proof.worst());
   EXPECT_EQ(conv1.size(0), 16) << "the tensor that others hold";
   EXPECT_EQ(model->forward(x).sizes(), (std::vector<int64_t>{1, 10}));
   EXPECT_TRUE(model->is_training());
@@ -89,8 +89,8 @@ TEST(PruneModule, TheOptimizerGoesOn) {
     return loss.item<double>();
   };
   step();
-  const Pruned plan = prune(model, x, half());
-  EXPECT_GT(carry_over(optimizer, plan).tensors, 0);
+  const Pruned pruned = prune(model, x, half());
+  EXPECT_GT(carry_over(optimizer, pruned).tensors, 0);
   const double before = step();
   for (int i = 0; i < 3; ++i) step();
   EXPECT_LT(step(), before);
@@ -103,7 +103,7 @@ TEST(PruneModule, APlanMakesAFreshModuleFitTheSavedWeights) {
   const std::string plan = (folder / "small.plan.json").string();
   examples::CifarCnn model;
   const at::Tensor x = at::rand({1, 3, 32, 32});
-  prune(model, x, half()).save(plan);
+  prune(model, x, half()).plan.save(plan);
   torch::save(model, weights);
   examples::CifarCnn again;
   restore(again, plan);
@@ -132,8 +132,8 @@ TEST(PruneModule, ASizeThatIsComputedFollows) {
   ReshapingImpl model([](const at::Tensor& x) {
     return x.view({x.size(0), x.size(1) * x.size(2) * x.size(3)});
   });
-  const Pruned plan = prune(model, at::rand(kImage), half());
-  EXPECT_TRUE(plan.proof.holds());
+  const Pruned pruned = prune(model, at::rand(kImage), half());
+  EXPECT_TRUE(pruned.proof.holds());
   EXPECT_EQ(model.fc->options.in_features(), 64);
 }
 
@@ -141,9 +141,9 @@ TEST(PruneModule, GroupsThatMixAreProvenByMaskedExecution) {
   nn::Sequential model(nn::Linear(6, 16), nn::LayerNorm(nn::LayerNormOptions({16})), nn::GELU(),
                        nn::Linear(16, 3));
   const auto run = [&](const std::vector<at::Tensor>& x) { return model->forward(x.at(0)); };
-  const Pruned plan = prune(*model, run, {at::rand({4, 6})}, half());
-  EXPECT_TRUE(plan.proof.mixes);
-  EXPECT_TRUE(plan.proof.holds()) << to_text(*plan.proof.worst());
+  const Pruned pruned = prune(*model, run, {at::rand({4, 6})}, half());
+  EXPECT_TRUE(pruned.proof.mixes);
+  EXPECT_TRUE(pruned.proof.holds()) << to_text(*pruned.proof.worst());
   EXPECT_EQ(model->parameters().front().size(0), 8);
 }
 
@@ -151,8 +151,8 @@ TEST(PruneModule, ANormWithoutParametersHasNoneToCut) {
   nn::Sequential model(nn::Conv2d(3, 8, 3), nn::BatchNorm2d(nn::BatchNormOptions(8).affine(false)),
                        nn::ReLU(), nn::Conv2d(8, 4, 1));
   const auto run = [&](const std::vector<at::Tensor>& x) { return model->forward(x.at(0)); };
-  const Pruned plan = prune(*model, run, {at::rand(kImage)}, half());
-  EXPECT_TRUE(plan.proof.holds()) << to_text(*plan.proof.worst());
+  const Pruned pruned = prune(*model, run, {at::rand(kImage)}, half());
+  EXPECT_TRUE(pruned.proof.holds()) << to_text(*pruned.proof.worst());
   EXPECT_EQ(model->buffers().front().size(0), 4);
 }
 

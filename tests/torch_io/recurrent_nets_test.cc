@@ -118,7 +118,7 @@ TEST_P(RecurrentNets, ShrinkAlikeLiveAndInAFile) {
   const auto config = from_shorthand({.criterion = "l1", .ratio = 0.5});
   const parsimony::Pruned live = parsimony::prune(net, forward, {x}, config);
   EXPECT_TRUE(live.proof.holds());
-  EXPECT_EQ(sizes_of(live), wanted);
+  EXPECT_EQ(sizes_of(live.plan), wanted);
   const at::NoGradGuard no_grad;
   EXPECT_LE(relative_difference({net.forward(x)}, run(script.small, {x})), 1e-5);
 }

@@ -6,7 +6,7 @@
 #include "parsimony/api/apply.h"
 #include "parsimony/api/depth.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "tests/torch_io/script_support.h"
 
@@ -45,14 +45,14 @@ struct Shortened {
   Shortened(const Module& module, int count, double ratio) {
     const std::vector<c10::IValue> inputs = {at::randn({2, 3, 6, 6})};
     torch_io::ScriptGraph script = torch_io::read_script(module, specs_of(inputs));
-    DepthOptions depth;
-    depth.request.count = count;
-    depth.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
+    PruneOptions options;
+    options.depth = DepthRequest{.count = count};
+    options.influence = [](const Graph&, const std::vector<ResidualBlock>& found) {
       return std::vector<double>(found.size(), 0.5);
     };
     Shorthand shorthand;
     shorthand.ratio = ratio;
-    plan = plan_depth(script.graph, from_shorthand(shorthand), {}, depth).pruning.plan;
+    plan = plan_depth(script.graph, from_shorthand(shorthand), options).pruning.plan;
     const auto wanted = torch_io::masked_run(script.graph, plan)({inputs[0].toTensor()});
     torch_io::ScriptEditor editor(script);
     apply_plan(plan, script.graph, choose_probe(script.graph, specs_of(inputs)), editor);

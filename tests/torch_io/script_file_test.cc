@@ -49,7 +49,7 @@ void replay_on(const Plan& plan, const std::string& from, const std::string& to,
                const std::vector<InputSpec>& specs) {
   torch_io::ScriptFile file(from);
   torch_io::ScriptGraph& script = file.read(specs);
-  apply_plan(plan, script.graph, choose_probe(script.graph, specs), *file.editor());
+  apply_plan(plan, script.graph, choose_probe(script.graph, specs), file.editor());
   file.write(to);
 }
 
@@ -124,7 +124,7 @@ TEST(ScriptFile, WeightsAreCutInTheirMemory) {
   const Plan plan = plan_of(file, specs);
   torch_io::ScriptGraph& script = file.read(specs);
   const void* before = tensor_of(file.module(), "w1").data_ptr();
-  apply_plan(plan, script.graph, choose_probe(script.graph, specs), *file.editor());
+  apply_plan(plan, script.graph, choose_probe(script.graph, specs), file.editor());
   const at::Tensor small = tensor_of(file.small(), "w1");
   EXPECT_EQ(small.data_ptr(), before);
   EXPECT_EQ(small.sizes(), (std::vector<int64_t>{4, 6}));
@@ -140,7 +140,7 @@ TEST(ScriptFile, EditsAreForgottenWhenItIsReadAgain) {
   const at::Tensor original = tensor_of(file.module(), "w1").clone();
   const Plan plan = plan_of(file, specs);
   torch_io::ScriptGraph& script = file.read(specs);
-  apply_plan(plan, script.graph, choose_probe(script.graph, specs), *file.editor());
+  apply_plan(plan, script.graph, choose_probe(script.graph, specs), file.editor());
   EXPECT_TRUE(file.edited());
   EXPECT_EQ(plan_of(file, specs).to_json(), plan.to_json());
   EXPECT_FALSE(file.edited());

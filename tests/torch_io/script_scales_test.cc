@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "parsimony/api/apply.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "tests/torch_io/script_support.h"
 

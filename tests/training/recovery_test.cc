@@ -67,12 +67,12 @@ struct Pruned {
   const Graph& graph() const { return model.graph(); }
   const Plan& plan() const { return pruning.plan; }
   Recovered recovered(std::vector<RecoveryMethod> steps) const {
-    RecoverOptions options;
+    RecoverySettings options;
+    options.finetune = {};
     options.steps = std::move(steps);
-    options.samples = 48;
     options.finetune.epochs = 2;
     options.finetune.lr = 1e-3;
-    return recover(graph(), plan(), test::small_data(), options);
+    return recover(graph(), plan(), test::small_data(), options, 48);
   }
 };
 
@@ -266,12 +266,12 @@ TEST(Recover, ReportsEveryStepAndTellsWhatChanged) {
 TEST(Recover, TheDenseNetworkTeachesFineTuning) {
   const Pruned net;
   const auto error = [&](double distill) {
-    RecoverOptions options;
+    RecoverySettings options;
+    options.finetune = {};
     options.steps = {RecoveryMethod::kFinetune};
-    options.samples = 48;
     options.finetune.epochs = 8;
     options.finetune.distill = distill;
-    return recover(net.graph(), net.plan(), test::small_data(), options)
+    return recover(net.graph(), net.plan(), test::small_data(), options, 48)
         .report.steps[0]
         .after.error;
   };
@@ -309,7 +309,8 @@ TEST(Recover, WhatLevelPruningZeroedStaysZero) {
   Plan plan = net.plan();
   plan.zeros = {{"W3", 400}};
   plan.folds = {{"W3", "its smallest elements are zero"}};
-  RecoverOptions options;
+  RecoverySettings options;
+  options.finetune = {};
   options.steps = {RecoveryMethod::kLeastSquares, RecoveryMethod::kFinetune};
   options.finetune.epochs = 1;
   const Recovered result = recover(net.graph(), plan, test::small_data(), options);

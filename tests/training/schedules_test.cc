@@ -203,7 +203,7 @@ TEST(Movement, DecidesTheCutOfARun) {
 
 TEST(Movement, NeedsATraining) {
   const std::unique_ptr<Net> net = test::live_small_net()();
-  CutOptions options;
+  PruneOptions options;
   options.measure = [](auto&&...) { return Statistics(); };
   try {
     net->prune(example(), from_shorthand({.criterion = "movement", .ratio = 0.5}), options);

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/api/reference.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/export/export.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/export/errors.h"
-#include "parsimony/torch_io/prove.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/read.h"
 #include "parsimony/torch_io/script/run.h"
 #include "parsimony/torch_io/tensor.h"
@@ -38,8 +39,8 @@ std::vector<InputSpec> without_values(const std::vector<InputSpec>& specs) {
 }
 
 /// The module on the file's inputs: numbers whose value is fixed are put between them.
-torch_io::Computation original_run(const torch::jit::Module& module,
-                                   const std::vector<InputSpec>& specs, size_t results) {
+torch_io::TorchNetwork original_run(const torch::jit::Module& module,
+                                    const std::vector<InputSpec>& specs, size_t results) {
   return
       [run = torch_io::script_run(module), specs, results](const std::vector<at::Tensor>& inputs) {
         std::vector<at::Tensor> all;
@@ -58,10 +59,11 @@ torch_io::Computation original_run(const torch::jit::Module& module,
 /// `graph` by our executor against `module` by libtorch.
 Proof prove(const Graph& graph, const torch::jit::Module& module,
             const std::vector<InputSpec>& inputs, const ProofOptions& options) {
-  const torch_io::Reference reference(graph, {.inputs = without_values(inputs)}, false,
-                                      original_run(module, inputs, graph.outputs.size()), options);
-  Proof proof = reference.compare(torch_io::plain_run(graph));
-  reference.allow_for_rounding(proof);
+  torch_io::TorchNetwork original = original_run(module, inputs, graph.outputs.size());
+  const Reference reference(graph, {.inputs = without_values(inputs)}, false, original, options);
+  torch_io::TorchNetwork written = torch_io::plain_run(graph);
+  Proof proof = reference.compare(written);
+  reference.allow_for_rounding(proof, original);
   return proof;
 }
 

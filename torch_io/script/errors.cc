@@ -104,5 +104,10 @@ UnsupportedError cannot_edit(std::string_view why) {
   return UnsupportedError("the module cannot be edited: " + std::string(why));
 }
 
+UnsupportedError not_onnx(std::string_view path, std::string_view engine) {
+  return UnsupportedError(std::string(engine) + " runs ONNX files only, and " + std::string(path) +
+                          " is TorchScript");
+}
+
 }  // namespace errors
 }  // namespace parsimony::torch_io::script

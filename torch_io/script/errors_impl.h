@@ -35,6 +35,7 @@ UnsupportedError shared_place(std::string_view node, std::string_view what);
 UnsupportedError size_is_checked(std::string_view value);
 UnsupportedError no_scale(std::string_view node);
 UnsupportedError cannot_edit(std::string_view why);
+UnsupportedError not_onnx(std::string_view path, std::string_view engine);
 
 }  // namespace errors
 }  // namespace parsimony::torch_io::script

@@ -134,13 +134,16 @@ class Circumstances {
 
 }  // namespace
 
-Computation script_run(const jit::Module& module) {
-  return [module = jit::Module(module)](const std::vector<at::Tensor>& inputs) mutable {
+TorchNetwork script_run(const jit::Module& module) {
+  TorchNetwork network = [module =
+                              jit::Module(module)](const std::vector<at::Tensor>& inputs) mutable {
     const Circumstances around(module);
     std::vector<at::Tensor> outputs;
     flatten(module.forward(arguments(module, around.inputs(inputs))), outputs);
     return outputs;
   };
+  return network.timed_by(
+      [module](const std::vector<at::Tensor>& inputs) { return bound_script(module, inputs); });
 }
 
 std::vector<c10::IValue> run_graph(const jit::Module& module,
@@ -160,7 +163,7 @@ std::vector<c10::IValue> run_graph(const jit::Module& module,
   return stack;
 }
 
-BoundComputation bound_script(const jit::Module& module, const std::vector<at::Tensor>& inputs) {
+TorchNetwork::Bound bound_script(const jit::Module& module, const std::vector<at::Tensor>& inputs) {
   struct State {
     State(const jit::Module& of, const std::vector<at::Tensor>& inputs)
         : module(of), given(arguments(of, inputs)), evaluating(of), preserved(of.buffers()) {}
@@ -179,13 +182,13 @@ BoundComputation bound_script(const jit::Module& module, const std::vector<at::T
   };
 }
 
-Computation zeroed_run(const jit::Module& module, const ScriptGraph& script, const Plan& plan) {
+TorchNetwork zeroed_run(const jit::Module& module, const ScriptGraph& script, const Plan& plan) {
   const auto find = [origins = script.origins](const std::string& name) {
     const auto home = origins->homes.find(name);
     if (home == origins->homes.end()) throw script::errors::unknown_tensor(name);
     return home->second.made_up ? home->second.tensor : home->second.source;
   };
-  return [run = script_run(module), plan, find](const std::vector<Computation::List>& inputs) {
+  return [run = script_run(module), plan, find](const std::vector<TorchNetwork::List>& inputs) {
     const Zeroed zeroed(plan, find);
     return run.each(inputs);
   };

@@ -33,7 +33,7 @@ struct ScriptFile::Impl {
   jit::ExtraFilesMap extra;
   jit::Module module;
   std::optional<ScriptGraph> script;
-  std::shared_ptr<ScriptEditor> editor;
+  std::unique_ptr<ScriptEditor> editor;
 
   void load();
 };
@@ -71,38 +71,6 @@ std::string fingerprint(const MappedFile& file) {
   }
   return sha.hex();
 }
-
-/// Hands everything on to the file's own editor.
-class Forwarding : public ModelEditor {
- public:
-  explicit Forwarding(std::shared_ptr<ScriptEditor> to) : to_(std::move(to)) {}
-
-  void bypass(const std::string& node, int input) override { to_->bypass(node, input); }
-  void copy(const std::string& name, const std::string& of, const std::string& consumer,
-            int input) override {
-    to_->copy(name, of, consumer, input);
-  }
-  void slice(const std::string& tensor, std::span<const AxisKeep> axes) override {
-    to_->slice(tensor, axes);
-  }
-  void zero_smallest(const std::string& tensor, int64_t count) override {
-    to_->zero_smallest(tensor, count);
-  }
-  void assign(const std::string& tensor, std::span<const std::byte> values) override {
-    to_->assign(tensor, values);
-  }
-  void set_attribute(const std::string& node, const std::string& attribute,
-                     std::span<const int64_t> values) override {
-    to_->set_attribute(node, attribute, values);
-  }
-  void set_input(const std::string& node, int input, const HostTensor& constant) override {
-    to_->set_input(node, input, constant);
-  }
-  void update_shapes(const ChangeOf& change) override { to_->update_shapes(change); }
-
- private:
-  std::shared_ptr<ScriptEditor> to_;
-};
 
 /// Tensors that show one element in several places, as `expand` makes them, cannot be written to:
 /// they get memory of their own.
@@ -167,12 +135,12 @@ ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   return *impl_->script;
 }
 
-std::unique_ptr<ModelEditor> ScriptFile::editor() {
+ModelEditor& ScriptFile::editor() {
   if (!impl_->script) throw errors::not_read(impl_->path);
   if (!impl_->editor) {
-    impl_->editor = std::make_shared<ScriptEditor>(*impl_->script, Original::kGivenUp);
+    impl_->editor = std::make_unique<ScriptEditor>(*impl_->script, Original::kGivenUp);
   }
-  return std::make_unique<Forwarding>(impl_->editor);
+  return *impl_->editor;
 }
 
 bool ScriptFile::edited() const { return impl_->editor && impl_->editor->edited(); }

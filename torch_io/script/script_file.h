@@ -17,8 +17,7 @@ namespace parsimony::torch_io {
 ///     ScriptFile file("model.pt");
 ///     ScriptGraph& script = file.read({{{1, 3, 32, 32}, {}}});
 ///     Pruning pruning = plan_pruning(script.graph, config);
-///     auto editor = file.editor();
-///     apply_plan(pruning.plan, script.graph, pruning.analysis.probe, *editor);
+///     apply_plan(pruning.plan, script.graph, pruning.analysis.probe, file.editor());
 ///     file.write("smaller.pt");
 class ScriptFile {
  public:
@@ -44,9 +43,9 @@ class ScriptFile {
   ScriptGraph& read(const std::vector<InputSpec>& inputs);
 
   /// Edits what `read` has read, in its memory where that can be. The file keeps the changes; the
-  /// editor must not outlive it.
+  /// editor lives as long as it does.
   /// @throws ModelError if nothing was read
-  std::unique_ptr<ModelEditor> editor();
+  ModelEditor& editor();
 
   /// Some editor has changed something.
   bool edited() const;

@@ -24,7 +24,7 @@ class GraphNet final : public Net {
   }
 
   Cut prune(const at::Tensor& /*example*/, const ConfigList& /*config*/,
-            const CutOptions& /*options*/) override {
+            const PruneOptions& /*options*/) override {
     throw errors::only_trained("pruned");
   }
   void restore(const Plan& /*plan*/) override { throw errors::only_trained("pruned"); }

@@ -55,18 +55,14 @@ class LiveNet final : public Net {
   }
 
   Cut prune(const at::Tensor& example, const ConfigList& config,
-            const CutOptions& options) override {
+            const PruneOptions& options) override {
     const auto begin = std::chrono::steady_clock::now();
-    TorchPruneOptions own;
-    own.granularity = options.granularity;
-    own.seed = options.seed;
-    own.verify = options.verify;
-    own.measure = options.measure;
     place(*this, c10::kCPU, false);
-    Pruned pruned = parsimony::prune(*live_.module, all_forward(), {example.cpu()}, config, own);
+    Pruned pruned =
+        parsimony::prune(*live_.module, all_forward(), {example.cpu()}, config, options);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    return {static_cast<Plan>(pruned), pruned.dense,  pruned.small, std::move(pruned.proof),
-            std::move(pruned.notes),   passed.count()};
+    return {std::move(pruned.plan),  pruned.dense,  pruned.small, std::move(pruned.proof),
+            std::move(pruned.notes), passed.count()};
   }
 
   void restore(const Plan& plan) override { parsimony::restore(*live_.module, plan); }

@@ -7,22 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/prune.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/masks/cost.h"
-#include "parsimony/pruners/statistics.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
 #include "parsimony/torch_io/optimizer.h"
 #include "parsimony/training/net/parameter_groups.h"
 
 namespace parsimony::training {
-
-struct CutOptions {
-  uint64_t seed = 0;   ///< for criteria that draw at random
-  bool verify = true;  ///< run masked original and small network
-  Granularity granularity = Granularity::kChannel;
-  Measurement measure = {};  ///< for criteria that need data
-};
 
 /// What one pruning did.
 struct Cut {
@@ -52,9 +45,9 @@ class Net {
                                              Granularity granularity) = 0;
 
   /// Removes channels; parameters may be other tensors afterwards, on the CPU. `example`, [1, …],
-  /// gives the input's shape. @throws as parsimony::prune does
+  /// gives the input's shape, in place of `options.inputs`. @throws as parsimony::prune does
   virtual Cut prune(const at::Tensor& example, const ConfigList& config,
-                    const CutOptions& options) = 0;
+                    const PruneOptions& options) = 0;
   /// Gives a network as it was made the shapes of a plan; values are to be filled in.
   /// @throws ModelError if the plan is not of this network
   virtual void restore(const Plan& plan) = 0;

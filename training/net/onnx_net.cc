@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -103,21 +104,11 @@ class OnnxNet final : public Net {
   }
 
   Cut prune(const at::Tensor& example, const ConfigList& config,
-            const CutOptions& options) override {
+            const PruneOptions& options) override {
     write_back();
-    Graph graph = to_graph(file_);
-    const auto masked = [&](const Plan& plan) { return torch_io::masked_run(graph, plan); };
-    const auto edit = [&](const Pruning& pruning) {
-      OnnxEditor editor(file_);
-      apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
-      return torch_io::plain_run(to_graph(file_));
-    };
-    const auto again = [&] {
-      read_again();
-      return to_graph(file_);
-    };
+    Edited edited(*this);
     try {
-      Cut cut = carry_out({graph, specs_of(graph, example), masked, edit, again}, config, options);
+      Cut cut = carry_out(edited, specs_of(edited.graph(), example), config, options);
       take_over(cut.plan);
       return cut;
     } catch (...) {
@@ -139,6 +130,31 @@ class OnnxNet final : public Net {
   }
 
  private:
+  /// The file, while it is pruned.
+  class Edited final : public EditableModel {
+   public:
+    explicit Edited(OnnxNet& net) : net_(net), graph_(to_graph(net.file_)) {}
+
+    Graph& graph() override { return graph_; }
+    ModelEditor& editor() override { return editor_ ? *editor_ : editor_.emplace(net_.file_); }
+    void restore() override {
+      editor_.reset();
+      net_.read_again();
+      graph_ = to_graph(net_.file_);
+    }
+    std::unique_ptr<Network> open(Engine& engine) override {
+      return engine.open(to_graph(net_.file_));
+    }
+    std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override {
+      return engine.open_masked(graph_, plan, {});
+    }
+
+   private:
+    OnnxNet& net_;
+    Graph graph_;
+    std::optional<OnnxEditor> editor_;
+  };
+
   void build(Graph graph) {
     graph = with_logits(std::move(graph));
     norms_ = options_.batch_norm ? TrainingNorms(graph) : TrainingNorms();

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <unordered_set>
 #include <utility>
 
 #include "parsimony/api/apply.h"
+#include "parsimony/api/reference.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/torch_io/reason.h"
@@ -39,11 +41,12 @@ class AsWritten {
   jit::GraphOptimizerEnabledGuard guard_{false};
 };
 
-torch_io::Computation as_written(torch_io::Computation run) {
-  return [run = std::move(run)](const std::vector<at::Tensor>& inputs) {
-    const AsWritten guard;
-    return run(inputs);
-  };
+std::unique_ptr<Network> as_written(torch_io::TorchNetwork run) {
+  return std::make_unique<torch_io::TorchNetwork>(
+      [run = std::move(run)](const std::vector<at::Tensor>& inputs) {
+        const AsWritten guard;
+        return run(inputs);
+      });
 }
 
 /// A copy of its own tensors, on the CPU and in the plain memory format.
@@ -91,6 +94,34 @@ std::string reason(const std::exception& error) {
   text.resize(std::min(text.find('\n'), text.size()));
   return text;
 }
+
+/// A module of its own tensors, while it is pruned.
+class Edited final : public EditableModel {
+ public:
+  Edited(jit::Module whole, const std::vector<InputSpec>& specs)
+      : whole_(std::move(whole)), script_(torch_io::read_script(whole_, specs)) {}
+
+  jit::Module small() { return editor_ ? editor_->finish() : whole_; }
+
+  Graph& graph() override { return script_.graph; }
+  ModelEditor& editor() override { return editor_ ? *editor_ : editor_.emplace(script_); }
+  void restore() override { editor_.reset(); }  // it works on a copy
+  std::unique_ptr<Network> open(Engine& /*engine*/) override {
+    return as_written(torch_io::script_run(small()));
+  }
+  std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override {
+    // Zeros in the module's own tensors depend on neither reader nor executor.
+    if (!zeros_suffice(plan)) {
+      return engine.open_masked(script_.graph, plan, {});
+    }
+    return as_written(torch_io::zeroed_run(whole_, script_, plan));
+  }
+
+ private:
+  jit::Module whole_;
+  ScriptGraph script_;
+  std::optional<ScriptEditor> editor_;
+};
 
 class ScriptNet final : public Net {
  public:
@@ -145,26 +176,11 @@ class ScriptNet final : public Net {
   }
 
   Cut prune(const at::Tensor& example, const ConfigList& config,
-            const CutOptions& options) override {
+            const PruneOptions& options) override {
     const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
-    const jit::Module whole = on_cpu(module_);
-    ScriptGraph script = torch_io::read_script(whole, specs);
-    jit::Module small = whole;
-    const auto masked = [&](const Plan& plan) {
-      // Zeros in the module's own tensors depend on neither reader nor executor.
-      return torch_io::mixes(plan) ? torch_io::masked_run(script.graph, plan)
-                                   : as_written(torch_io::zeroed_run(whole, script, plan));
-    };
-    const auto edit = [&](const Pruning& pruning) {
-      small = edited(script, pruning.plan, pruning.analysis.probe);
-      return as_written(torch_io::script_run(small));
-    };
-    const auto again = [&] {
-      script = torch_io::read_script(on_cpu(whole), specs);
-      return script.graph;  // what it points into lives on in `script`
-    };
-    Cut cut = carry_out({script.graph, specs, masked, edit, again}, config, options);
-    module_ = std::move(small);
+    Edited edited(on_cpu(module_), specs);
+    Cut cut = carry_out(edited, specs, config, options);
+    module_ = edited.small();
     return cut;
   }
 

@@ -23,18 +23,18 @@ namespace {
 constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
 constexpr int64_t kLargestBatch = 64;
 
-class Recovery {
+class Recovering {
  public:
-  Recovery(const Graph& original, const Plan& plan, const Dataset& data,
-           const RecoverOptions& options)
+  Recovering(const Graph& original, const Plan& plan, const Dataset& data,
+             const RecoverySettings& options, int64_t samples)
       : dense_(original),
         small_(original, plan),
         data_(data),
         options_(options),
-        batches_(batches_of(data, options.samples)),
+        batches_(batches_of(data, samples)),
         batch_(batch_of(original, data)) {
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
-    report_.samples = std::min(options.samples, data.train.count());
+    report_.samples = std::min(samples, data.train.count());
     report_.test_samples = data.test.count();
     report_.dense_accuracy = accuracy(dense_, data_, batch_);
     report_.before = judge("pruned");
@@ -147,7 +147,7 @@ class Recovery {
   const Graph& dense_;
   SmallNetwork small_;
   const Dataset& data_;
-  const RecoverOptions& options_;
+  const RecoverySettings& options_;
   const Batches batches_;
   const int64_t batch_;
   std::vector<std::string> fixed_;
@@ -157,11 +157,17 @@ class Recovery {
 }  // namespace
 
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
-                  const RecoverOptions& options) {
+                  const RecoverySettings& options, int64_t samples) {
   if (original.inputs.size() != 1) throw errors::recovery_inputs(original.inputs.size());
-  Recovery run(original, plan, data, options);
-  for (const RecoveryMethod method : options.steps) run.step(method);
+  Recovering run(original, plan, data, settings, samples);
+  for (const RecoveryMethod method : settings.steps) run.step(method);
   return std::move(run).result();
+}
+
+Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples) {
+  return [&data, settings = std::move(settings), samples](const Graph& original, const Plan& plan) {
+    return recover(original, plan, data, settings, samples);
+  };
 }
 
 }  // namespace parsimony::training

@@ -1,27 +1,15 @@
 // Gives a small network back some of what it lost, by data.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
+#include <cstdint>
 
-#include "parsimony/configs/recipe.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/recovery.h"
 #include "parsimony/training/data/dataset.h"
 
 namespace parsimony::training {
-
-struct RecoverOptions {
-  std::vector<RecoveryMethod> steps;  ///< in this order
-  int64_t samples = 256;              ///< of the training part: calibration
-  int rounds = 3;                     ///< of least squares, see RefitOptions
-  double ridge = 1e-3;                ///< of least squares, see least_squares()
-  /// kFinetune: on the whole training part. The dense network teaches, where `distill` says so.
-  TrainSettings finetune;
-  std::function<void(const std::string& line)> say = {};  ///< told of every step
-};
 
 /// Changes values of the small network that `plan` makes of `original`: never its shapes. Nothing
 /// is edited; the folds that come back belong into the plan in place of its own.
@@ -31,7 +19,11 @@ struct RecoverOptions {
 ///
 /// @throws UnsupportedError for several inputs and for what the executor does not run; ModelError
 /// if plan, data and network do not fit
+/// @param samples of the training part: calibration
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
-                  const RecoverOptions& options);
+                  const RecoverySettings& settings, int64_t samples = 256);
+
+/// What PruneOptions::recover takes. `data` must outlive it.
+Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256);
 
 }  // namespace parsimony::training

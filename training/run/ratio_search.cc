@@ -25,7 +25,7 @@ std::unique_ptr<Net> copy_of(Net& net) {
 }
 
 /// Candidates are many; the cut that is made in the end is proven.
-CutOptions unproven(CutOptions options) {
+PruneOptions unproven(PruneOptions options) {
   options.verify = false;
   return options;
 }
@@ -56,7 +56,7 @@ std::vector<int> rounded_with_sum(const std::vector<double>& wanted) {
 
 std::vector<RatioSearch::Searched> RatioSearch::find(Net& net, const at::Tensor& example,
                                                      const PruneSettings& settings,
-                                                     const CutOptions& cut_options) {
+                                                     const PruneOptions& cut_options) {
   const std::unique_ptr<Net> trial = copy_of(net);
   const std::set<std::string> matrices = matrices_of(*trial);
   const Cut cut = trial->prune(example, settings.config, cut_options);
@@ -92,7 +92,7 @@ Annealing RatioSearch::begin(const std::vector<Searched>& groups, const PruneSet
 }
 
 RatioSearch::RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
-                         const CutOptions& cut)
+                         const PruneOptions& cut)
     : example_(example),
       settings_(settings),
       cut_(unproven(cut)),

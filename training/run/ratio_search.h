@@ -21,7 +21,7 @@ class RatioSearch {
   /// Cuts a copy of `net` once, to see which groups the configuration touches.
   /// `cut.measure` is for criteria that need data.
   RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
-              const CutOptions& cut);
+              const PruneOptions& cut);
 
   bool done() const { return groups_.empty() || search_.done(); }
   /// Tries one candidate. @returns its loss
@@ -41,14 +41,14 @@ class RatioSearch {
   };
 
   static std::vector<Searched> find(Net& net, const at::Tensor& example,
-                                    const PruneSettings& settings, const CutOptions& cut);
+                                    const PruneSettings& settings, const PruneOptions& cut);
   static Annealing begin(const std::vector<Searched>& groups, const PruneSettings& settings,
                          uint64_t seed);
   ConfigList config(const std::vector<double>& shares) const;
 
   at::Tensor example_;
   PruneSettings settings_;
-  CutOptions cut_;
+  PruneOptions cut_;
   std::vector<Searched> groups_;
   Annealing search_;
 };

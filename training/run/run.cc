@@ -132,9 +132,9 @@ void Run::stop_early(const Step& step, const LedgerPoint::Score& score) {
   next_ += step.epochs - step.epoch - 1;
 }
 
-CutOptions Run::cut_options(const ConfigList& config) const {
+PruneOptions Run::cut_options(const ConfigList& config) const {
   const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
-  CutOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
+  PruneOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
   options.measure = between_cuts_.with_movement(measurement(batches_of(data_, samples)));
   return options;
 }

@@ -71,7 +71,7 @@ class Run {
   void begin_stage(const Step& step);
   void epoch(const Step& step);
   void stop_early(const Step& step, const LedgerPoint::Score& score);
-  CutOptions cut_options(const ConfigList& config) const;
+  PruneOptions cut_options(const ConfigList& config) const;
   void begin_search();
   void search(const Step& step);
   void cut(const Step& step);

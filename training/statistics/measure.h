@@ -43,7 +43,7 @@ class Measuring {
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches);
 
-/// What PruneOptions and TorchPruneOptions take.
+/// What PruneOptions takes.
 Measurement measurement(Batches batches);
 
 }  // namespace parsimony::training

@@ -1,17 +1,16 @@
 // Stands in for the libtorch component: what it does, the environment says.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <stdexcept>
 #include <string>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/cli/torch_component.h"
+#include "parsimony/cli/torch_commands.h"
 #include "parsimony/engines/turns.h"
 
 namespace parsimony {
-
-struct Tensors {};
 
 namespace test {
 namespace {
@@ -28,10 +27,22 @@ double seconds_of(const Graph& graph) {
   return seconds;
 }
 
-class FakeRun final : public BoundRun {
+/// Answers every run with one number per output, in so many seconds.
+class FakeNetwork final : public Network {
  public:
-  explicit FakeRun(double seconds) : seconds_(seconds) {}
-  void run() override {
+  FakeNetwork(const Graph& graph, float answer) : seconds_(seconds_of(graph)) {
+    TensorBytes output;
+    output.dims = {1};
+    output.bytes.resize(sizeof answer);
+    std::memcpy(output.bytes.data(), &answer, sizeof answer);
+    outputs_.assign(graph.outputs.size(), output);
+  }
+
+  std::vector<TensorList> run(const std::vector<TensorList>& inputs, const RunOptions&) override {
+    return std::vector<TensorList>(inputs.size(), outputs_);
+  }
+  void bind(const TensorList&) override {}
+  void compute() override {
     // By the clock on the wall and by that of the processor: either may be looked at.
     const double end = machine::steady_seconds() + seconds_;
     const std::clock_t busy =
@@ -39,38 +50,19 @@ class FakeRun final : public BoundRun {
     while (machine::steady_seconds() < end || std::clock() < busy) {
     }
   }
-  std::vector<TensorBytes> outputs() override { return {}; }
+  TensorList outputs() override { return outputs_; }
 
  private:
   double seconds_;
+  TensorList outputs_;
 };
 
-class FakeRunner final : public Runner {
- public:
-  explicit FakeRunner(double seconds) : seconds_(seconds) {}
-  Tensors run(const Tensors&) override { return {}; }
-  std::unique_ptr<BoundRun> bind(const std::vector<TensorBytes>&) override {
-    return std::make_unique<FakeRun>(seconds_);
-  }
+constexpr float kSmall = 1.5F;     // what small networks answer
+constexpr float kOriginal = 1.0F;  // what the masked original answers: another number
 
- private:
-  double seconds_;
-};
-
-/// Finds a difference.
-class FakeProver final : public Prover {
+class Fake final : public TorchComponent, public cli::TorchCommands {
  public:
-  Proof prove(Runner&) override {
-    Proof proof;
-    proof.inputs = 3;
-    proof.outputs = {{"y", 0.5, 1e-4}};
-    return proof;
-  }
-};
-
-class Fake final : public cli::TorchComponent {
- public:
-  std::string version() override { return "fake"; }
+  std::string version() const override { return "fake"; }
   machine::MachineReport doctor() override {
     const std::string error = variable("FAKE_ERROR");
     if (error == "ConfigError") throw ConfigError("of the configuration");
@@ -84,19 +76,26 @@ class Fake final : public cli::TorchComponent {
     return report;
   }
   int choose_threads(std::optional<int>) override { return 1; }
-  std::unique_ptr<Model> open_script(const std::string&, const std::vector<std::string>&) override {
+  std::unique_ptr<EditableFile> open_script(const std::string&,
+                                            const std::vector<InputSpec>&) override {
     return nullptr;
   }
-  std::unique_ptr<Prover> prover(const Graph&, const Plan&, const Probe&, const ProofOptions&,
-                                 std::function<bool(const Weight&)>) override {
-    if (variable("FAKE_ERROR") == "UnsupportedError") throw UnsupportedError("it cannot be run");
-    return std::make_unique<FakeProver>();
-  }
-  std::unique_ptr<Runner> runner(Graph graph, std::function<bool(const Weight&)>) override {
+  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions&) override {
     for (const Node& node : graph.nodes) {
       if (node.op == variable("FAKE_REFUSES")) throw UnsupportedError("no kernel for " + node.op);
     }
-    return std::make_unique<FakeRunner>(seconds_of(graph));
+    return std::make_unique<FakeNetwork>(graph, kSmall);
+  }
+  /// Finds a difference in the file, whose rounding is asked for then; behind that, on the graph,
+  /// only where the guilty group is pruned.
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+                                       const OpenOptions&) override {
+    if (variable("FAKE_ERROR") == "UnsupportedError") throw UnsupportedError("it cannot be run");
+    const bool in_the_file = ++masked_ <= 2;
+    const bool guilty =
+        std::any_of(plan.groups.begin(), plan.groups.end(),
+                    [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
+    return std::make_unique<FakeNetwork>(graph, in_the_file || guilty ? kOriginal : kSmall);
   }
   LedgerPoint train(const cli::TrainRequest&) override { return {}; }
   int sweep(const cli::SweepRequest&) override { return 0; }
@@ -108,25 +107,24 @@ class Fake final : public cli::TorchComponent {
                                                  const std::vector<Dimension>&) override {
     return {};
   }
-  Recovered recover(const Graph&, const Plan&, const cli::RecoveryOrder&) override { return {}; }
-  cli::ExportOutcome export_onnx(const cli::ExportOrder&) override { return {}; }
-  bool differs(const Graph&, const Plan& plan, const Probe&, const ProofOptions&) override {
-    return std::any_of(plan.groups.begin(), plan.groups.end(),
-                       [](const PlanGroup& group) { return group.id == variable("FAKE_GUILTY"); });
+  Recovered recover(const Graph&, const Plan&, const RecoverySettings&,
+                    const CalibrationData&) override {
+    return {};
   }
+  cli::ExportOutcome export_onnx(const cli::ExportOrder&) override { return {}; }
   /// The later a block comes, the less it does.
   std::vector<double> block_influences(const Graph&, const std::vector<ResidualBlock>& blocks,
-                                       const cli::CalibrationOrder&) override {
+                                       const CalibrationData&) override {
     std::vector<double> influences;
     for (size_t left = blocks.size(); left > 0; --left) {
       influences.push_back(static_cast<double>(left));
     }
     return influences;
   }
-  ErrorData samples(const Graph&, const cli::CalibrationOrder&) override { return {}; }
+  ErrorData samples(const Graph&, const CalibrationData&) override { return {}; }
   /// The higher a channel's number, the less it matters.
   Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,
-                     const cli::CalibrationOrder& order) override {
+                     const CalibrationData& order) override {
     Statistics statistics;
     statistics.samples = order.samples;
     for (const Group& group : coupling.groups) {
@@ -138,20 +136,23 @@ class Fake final : public cli::TorchComponent {
     }
     return statistics;
   }
+
+ private:
+  int masked_ = 0;
 };
 
 }  // namespace
 }  // namespace test
 }  // namespace parsimony
 
-extern "C" const parsimony::cli::TorchComponentEntry* parsimony_torch_component();
+extern "C" const parsimony::TorchComponentEntry* parsimony_libtorch();
 
-const parsimony::cli::TorchComponentEntry* parsimony_torch_component() {
+const parsimony::TorchComponentEntry* parsimony_libtorch() {
   static parsimony::test::Fake fake;
-  static parsimony::cli::TorchComponentEntry entry;
+  static parsimony::TorchComponentEntry entry;
   entry.component = &fake;
+  entry.commands = &fake;
   entry.version = PARSIMONY_VERSION;
-  if (!parsimony::test::variable("FAKE_INTERFACE").empty()) entry.interface = -1;
   if (!parsimony::test::variable("FAKE_VERSION").empty()) entry.version = "0.0.9";
   return &entry;
 }

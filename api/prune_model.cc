@@ -1,0 +1,138 @@
+#include "parsimony/api/prune_model.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "parsimony/api/apply.h"
+#include "parsimony/api/blame.h"
+#include "parsimony/api/depth.h"
+#include "parsimony/api/errors.h"
+#include "parsimony/api/reference.h"
+#include "parsimony/api/stopwatch.h"
+#include "parsimony/base/errors.h"
+
+namespace parsimony {
+namespace {
+
+class ModelPruning {
+ public:
+  ModelPruning(EditableModel& model, const ConfigList& config, const PruneOptions& options,
+               Engine* engine)
+      : model_(model), config_(config), options_(options), engine_(engine) {}
+
+  PruneResult run() {
+    plan();
+    if (plan_of_it().empty()) {
+      result_.proof.not_run = "nothing was pruned";
+      return std::move(result_);
+    }
+    const std::optional<Recovered> recovered = recover();
+    const std::optional<Reference> original = run_original();
+    edit();
+    if (original) prove(*original);
+    if (recovered) take_over(*recovered);
+    return std::move(result_);
+  }
+
+ private:
+  Plan& plan_of_it() { return result_.pruning.plan; }
+
+  void plan() {
+    if (options_.depth) {
+      DepthPruning found = plan_depth(model_.graph(), config_, options_);
+      result_.pruning = std::move(found.pruning);
+      result_.shallow = std::move(found.graph);
+      result_.depth = std::move(found.report);
+    } else {
+      result_.pruning = plan_pruning(model_.graph(), config_, options_);
+    }
+    for (PlanGroup& group : plan_of_it().groups) {
+      std::erase_if(group.slices,
+                    [&](const PlanSlice& slice) { return !model_.owns(slice.tensor); });
+    }
+  }
+
+  std::optional<Recovered> recover() {
+    if (!options_.recover) return std::nullopt;
+    if (plan_of_it().constants == Constants::kExact) throw errors::recovery_of_exact();
+    return timed_("recover", [&] { return options_.recover(model_.graph(), plan_of_it()); });
+  }
+
+  /// Before the original's weights are gone; nothing, with the reason in the proof, where it cannot
+  /// be run.
+  std::optional<Reference> run_original() {
+    std::string& why_not = result_.proof.not_run;
+    if (!options_.verify) why_not = "switched off by --no-verify";
+    if (options_.verify && engine_ == nullptr) why_not = "there is no engine to run it";
+    if (!why_not.empty()) return std::nullopt;
+    return timed_("prove", [&]() -> std::optional<Reference> {
+      try {
+        const auto masked = model_.open_masked(*engine_, plan_of_it());
+        return Reference(model_.graph(), result_.pruning.analysis.probe, mixes(plan_of_it()),
+                         *masked, options_.proof);
+      } catch (const UnsupportedError& error) {
+        why_not = error.what();
+        return std::nullopt;
+      }
+    });
+  }
+
+  void edit() {
+    timed_("edit", [&] {
+      const Graph& graph = result_.shallow ? *result_.shallow : model_.graph();
+      apply_plan(result_.pruning, graph, model_.editor());
+      model_.settle();
+    });
+  }
+
+  void prove(const Reference& original) {
+    Proof proof = timed_("prove", [&] { return original.compare(*model_.open(*engine_)); });
+    if (!proof.holds()) {
+      model_.restore();
+      separate_shared_vectors(model_.graph());
+      original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
+      if (!proof.holds()) throw errors::not_proven(to_text(*proof.worst()), guilty());
+      edit();
+    }
+    result_.proof = std::move(proof);
+  }
+
+  std::string guilty() {
+    const Pruning& pruning = result_.pruning;
+    if (pruning.plan.constants == Constants::kExact) return {};  // folds belong to all groups
+    Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;
+    separate_shared_vectors(graph);
+    return group_at_fault(graph, pruning, [&](const Plan& plan) {
+      return differs(graph, plan, pruning.analysis.probe, options_.proof, *engine_);
+    });
+  }
+
+  /// Values only: how the small model hangs together was proven before.
+  void take_over(const Recovered& recovered) {
+    ModelEditor& editor = model_.editor();
+    for (const PlanFold& fold : recovered.folds) {
+      if (!fold.values.empty()) editor.assign(fold.tensor, fold.values);
+    }
+    model_.settle();
+    plan_of_it().folds = recovered.folds;
+    result_.recovery = recovered.report;
+  }
+
+  EditableModel& model_;
+  const ConfigList& config_;
+  const PruneOptions& options_;
+  Engine* engine_;
+  PruneResult result_;
+  Stopwatch timed_{result_.pruning.times, options_};
+};
+
+}  // namespace
+
+PruneResult prune_model(EditableModel& model, const ConfigList& config, const PruneOptions& options,
+                        Engine* engine) {
+  return ModelPruning(model, config, options, engine).run();
+}
+
+}  // namespace parsimony

@@ -1,0 +1,231 @@
+#include "parsimony/api/reference.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/random_inputs.h"
+#include "parsimony/graph/graph_editor.h"
+
+namespace parsimony {
+namespace {
+
+// How much larger than its own rounding the difference may be where that is not below the
+// tolerance.
+constexpr double kRoundingMargin = 4;
+constexpr double kWeakTolerance = 1e-2;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+template <typename Element>
+double element(const std::byte* bytes, size_t i) {
+  Element value;
+  std::memcpy(&value, bytes + i * sizeof value, sizeof value);
+  return static_cast<double>(value);
+}
+
+using Read = double (*)(const std::byte* bytes, size_t i);
+
+/// Null for types whose elements are no numbers.
+Read reader_of(DType type) {
+  switch (type) {
+    case DType::kFloat32:
+      return element<float>;
+    case DType::kFloat64:
+      return element<double>;
+    case DType::kFloat16:
+      return element<Eigen::half>;
+    case DType::kBFloat16:
+      return element<Eigen::bfloat16>;
+    case DType::kInt8:
+      return element<int8_t>;
+    case DType::kInt16:
+      return element<int16_t>;
+    case DType::kInt32:
+      return element<int32_t>;
+    case DType::kInt64:
+      return element<int64_t>;
+    case DType::kUInt8:
+      return element<uint8_t>;
+    case DType::kUInt16:
+      return element<uint16_t>;
+    case DType::kUInt32:
+      return element<uint32_t>;
+    case DType::kUInt64:
+      return element<uint64_t>;
+    case DType::kBool:
+      return element<uint8_t>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+bool mixes(const Plan& plan) {
+  return std::any_of(plan.groups.begin(), plan.groups.end(),
+                     [](const PlanGroup& group) { return group.mixes; });
+}
+
+bool zeros_suffice(const Plan& plan) {
+  return !mixes(plan) && plan.blocks.empty() && plan.scales.empty();
+}
+
+double difference_of(const TensorBytes& a, const TensorBytes& b) {
+  if (a.dims != b.dims || a.bytes.empty() != b.bytes.empty()) return kInfinity;
+  if (a.bytes.empty()) return element_count(a.dims) == 0 ? 0 : kInfinity;
+  const Read read_a = reader_of(a.dtype);
+  const Read read_b = reader_of(b.dtype);
+  if (read_a == nullptr || read_b == nullptr) return a.bytes == b.bytes ? 0 : kInfinity;
+  double largest = 0;
+  double scale = 0;
+  bool nan = false;
+  const auto count = static_cast<size_t>(element_count(a.dims));
+  for (size_t i = 0; i < count; ++i) {
+    const double x = read_a(a.bytes.data(), i);
+    const double y = read_b(b.bytes.data(), i);
+    if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
+    if (x == y) continue;
+    const double apart = std::abs(x - y);
+    nan = nan || std::isnan(apart);
+    largest = std::max(largest, apart);
+  }
+  if (nan) return kInfinity;
+  if (largest == 0) return 0;
+  const double ratio = largest / scale;
+  return ratio >= 0 ? ratio : kInfinity;  // NaN counts as infinite
+}
+
+Reference::Reference(const Graph& graph, const Probe& probe, bool mixes, Network& masked,
+                     const ProofOptions& options)
+    : options_(options), mixes_(mixes) {
+  for (const ValueId output : graph.outputs) names_.push_back(graph.value(output).name);
+  for (const int64_t below : runtime::kIntegerRanges) {
+    try {
+      inputs_.clear();
+      choices_ = {};
+      const uint64_t step = std::max<uint64_t>(1, graph.inputs.size());  // a seed for each input
+      for (int i = 0; i < options_.inputs; ++i) {
+        const uint64_t seed = options_.seed + static_cast<uint64_t>(i) * step;
+        inputs_.push_back(runtime::random_inputs(graph, probe, seed, below));
+      }
+      outputs_ = masked.run(inputs_, {.choices = &choices_});
+      return;
+    } catch (const std::exception& error) {
+      if (below != runtime::kIntegerRanges.back()) continue;
+      throw UnsupportedError(std::string("the original does not run on random inputs: ") +
+                             error.what());
+    }
+  }
+}
+
+/// How far the original is from itself when it is computed another way.
+double Reference::rounding(size_t output, const std::vector<TensorList>& otherwise) const {
+  double largest = 0;
+  for (size_t i = 0; i < otherwise.size(); ++i) {
+    const double apart = difference_of(outputs_[i].at(output), otherwise[i].at(output));
+    if (apart <= std::numeric_limits<double>::max()) largest = std::max(largest, apart);
+  }
+  return largest;
+}
+
+double Reference::difference(size_t output, const std::vector<TensorList>& found) const {
+  double largest = 0;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const bool both = i < found.size() && output < found[i].size() && output < outputs_[i].size();
+    largest =
+        std::max(largest, both ? difference_of(outputs_[i][output], found[i][output]) : kInfinity);
+  }
+  return largest;
+}
+
+void Reference::allow_for_rounding(Proof& proof, Network& masked) const {
+  std::vector<TensorList> otherwise;
+  for (size_t o = 0; o < proof.outputs.size(); ++o) {
+    OutputDifference& output = proof.outputs[o];
+    if (output.difference <= output.tolerance) continue;
+    if (otherwise.empty()) otherwise = masked.run(inputs_, {.otherwise = true});
+    output.tolerance = std::max(output.tolerance, kRoundingMargin * rounding(o, otherwise));
+    if (output.tolerance <= kWeakTolerance) continue;
+    proof.notes.push_back("output \"" + output.name +
+                          "\": the check is weak, for the original itself rounds as much");
+  }
+}
+
+bool Reference::hardly_moves(size_t output) const {
+  if (outputs_.size() < 2) return false;
+  return std::all_of(outputs_.begin() + 1, outputs_.end(), [&](const TensorList& one) {
+    return difference_of(outputs_.front().at(output), one.at(output)) <= options_.tolerance;
+  });
+}
+
+Proof Reference::compare_outputs(const std::vector<TensorList>& found) const {
+  Proof proof;
+  proof.inputs = static_cast<int>(inputs_.size());
+  proof.seed = options_.seed;
+  proof.mixes = mixes_;
+  for (size_t o = 0; o < names_.size(); ++o) {
+    proof.outputs.push_back({names_[o], difference(o, found), options_.tolerance});
+    if (!hardly_moves(o)) continue;
+    proof.notes.push_back("output \"" + names_[o] +
+                          "\" of the masked original hardly depends on the input: its agreement "
+                          "proves little");
+  }
+  return proof;
+}
+
+Proof Reference::compare(Network& small) const {
+  std::vector<TensorList> found;
+  std::string fault;
+  try {
+    found = small.run(inputs_);
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  Proof proof = compare_outputs(found);
+  if (!fault.empty()) proof.notes.push_back("the small network does not run: " + fault);
+  if (proof.holds() || !fault.empty() || !choices_.recorded.has_value()) return proof;
+  std::optional<Proof> alike = compare_choosing_alike(small);
+  return alike ? *std::move(alike) : proof;
+}
+
+std::optional<Proof> Reference::compare_choosing_alike(Network& small) const {
+  std::vector<TensorList> found;
+  ChoiceRecord choices = choices_;
+  try {
+    found = small.run(inputs_, {.choices = &choices});
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  std::map<std::pair<std::string, size_t>, double> apart;  // by node and operand
+  for (const ComparedChoice& choice : choices.compared) {
+    double& largest = apart[{choice.node, choice.operand}];
+    largest = std::max(largest, difference_of(choice.recorded, choice.found));
+  }
+  if (apart.empty()) return std::nullopt;
+  Proof proof = compare_outputs(found);
+  for (const auto& [place, difference] : apart) {
+    proof.choices.push_back({place.first + ", operand " + std::to_string(place.second), difference,
+                             options_.tolerance});
+  }
+  if (!proof.holds()) return std::nullopt;
+  return proof;
+}
+
+bool differs(const Graph& original, const Plan& plan, const Probe& probe,
+             const ProofOptions& options, Engine& engine) {
+  GraphEditor small(original, GraphEditor::Elements::kAll);
+  replay(plan, small);
+  const std::unique_ptr<Network> masked = engine.open_masked(original, plan, {});
+  const Reference reference(original, probe, false, *masked, options);
+  Proof proof = reference.compare(*engine.open(small.graph()));
+  reference.allow_for_rounding(proof, *masked);
+  return !proof.holds();
+}
+
+}  // namespace parsimony

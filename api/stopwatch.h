@@ -1,0 +1,52 @@
+// How long the stages of a pruning take.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "parsimony/api/prune.h"
+
+namespace parsimony {
+
+/// Times stages, one after the other, and tells that they begin.
+class Stopwatch {
+ public:
+  Stopwatch(std::vector<StageTime>& times, const PruneOptions& options)
+      : times_(times), options_(options) {}
+
+  /// Runs `work`; its seconds are added to those that the stage took before.
+  template <typename Work>
+  auto operator()(std::string_view stage, Work&& work) {
+    if (options_.progress) options_.progress(stage);
+    const auto begin = std::chrono::steady_clock::now();
+    if constexpr (std::is_void_v<decltype(work())>) {
+      work();
+      add(stage, begin);
+    } else {
+      auto result = work();
+      add(stage, begin);
+      return result;
+    }
+  }
+
+ private:
+  void add(std::string_view stage, std::chrono::steady_clock::time_point begin) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    const auto it = std::find_if(times_.begin(), times_.end(),
+                                 [&](const StageTime& t) { return t.stage == stage; });
+    if (it == times_.end()) {
+      times_.push_back({std::string(stage), passed.count()});
+    } else {
+      it->seconds += passed.count();
+    }
+  }
+
+  std::vector<StageTime>& times_;
+  const PruneOptions& options_;
+};
+
+}  // namespace parsimony

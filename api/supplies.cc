@@ -1,0 +1,122 @@
+#include "parsimony/api/supplies.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "parsimony/api/comparison.h"
+#include "parsimony/api/errors.h"
+#include "parsimony/speedup/small_network.h"
+
+namespace parsimony {
+namespace {
+
+// So many samples tell candidates apart; recovery goes through them once per layer.
+constexpr int64_t kTrialSamples = 128;
+
+/// Does an entry ask for it that prunes?
+template <typename Asks>
+bool any_request(const ConfigList& config, const Asks& asks) {
+  return std::any_of(config.entries.begin(), config.entries.end(), [&](const ConfigEntry& entry) {
+    return !entry.exclude && asks(entry.request);
+  });
+}
+
+/// Compares outputs up to a factor: what is far off is often only smaller. Runs the original when
+/// it is first asked.
+PlanError as_pruned(const Graph& original, const CalibrationData& data, LazyTorch& torch) {
+  auto comparison = std::make_shared<std::unique_ptr<NetworkComparison>>();
+  return [&original, data, comparison, &torch](const Plan& plan) {
+    if (!*comparison) {
+      *comparison = std::make_unique<NetworkComparison>(compare_with(original, data, {}, torch));
+    }
+    return (*comparison)->unexplained(SmallNetwork(original, plan).graph());
+  };
+}
+
+/// ‖small - dense‖ / ‖dense‖ behind the steps of recovery, in one round of each.
+PlanError recovered(const Graph& original, RecoverySettings settings, CalibrationData data,
+                    LazyTorch& torch) {
+  data.samples = std::min(data.samples, kTrialSamples);
+  settings.rounds = 1;
+  settings.accuracy = false;
+  settings.say = {};
+  return [&original, settings, data, &torch](const Plan& plan) {
+    if (plan.empty()) return 0.0;
+    return torch.loaded().recover(original, plan, settings, data).report.steps.back().after.error;
+  };
+}
+
+}  // namespace
+
+Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph& original)
+    : torch_(options.threads) {
+  CalibrationData& data = options.calibration;
+  if (data.data.empty() && config.calibration) {
+    data.data = config.calibration->data;
+    data.samples = config.calibration->samples;
+  }
+  if (!options.measure && !data.data.empty()) {
+    options.measure = [this, data](const auto&... what) {
+      return torch_.loaded().measure(what..., data);
+    };
+  }
+  if (!options.observe) {
+    options.observe = [this](const auto&... what) { return torch_.loaded().observe(what...); };
+  }
+  const auto asks_for_latency = [](const Request& r) { return r.budget == Budget::kLatency; };
+  const auto asks_for_outputs = [](const Request& r) { return r.scope == Scope::kOutputs; };
+  if (options.latency.meter == nullptr && any_request(config, asks_for_latency)) {
+    profiler_.emplace(options);
+    profiler_->attach_to(options);
+  }
+  const bool required = any_request(config, asks_for_outputs);
+  if (!options.fidelity && (profiler_ || required)) compare_outputs(options, original, required);
+  if (!options.recover) recover(options, config);
+  if (options.depth && !options.influence) remove_blocks(options, original);
+}
+
+void Supplies::save() {
+  if (profiler_) profiler_->save();
+}
+
+/// A budget of milliseconds does without where libtorch cannot run the network.
+void Supplies::compare_outputs(PruneOptions& options, const Graph& original, bool required) {
+  try {
+    comparison_.emplace(compare_with(original, options.calibration, {options.inputs}, torch_));
+    options.fidelity = [this](const Graph& small) { return comparison_->explained(small); };
+  } catch (const UnsupportedError& error) {
+    if (required) throw;
+    without_outputs_ = error.what();
+  }
+}
+
+void Supplies::recover(PruneOptions& options, const ConfigList& config) {
+  RecoverySettings& settings = options.recovery;
+  if (settings.steps.empty()) {
+    for (const std::string& step : config.recover) {
+      settings.steps.push_back(parse_recovery(step, "--recover"));
+    }
+  }
+  if (settings.steps.empty()) return;
+  if (options.calibration.data.empty()) throw errors::recovery_without_data();
+  options.recover = [this, settings, data = options.calibration](const Graph& original,
+                                                                 const Plan& plan) {
+    return torch_.loaded().recover(original, plan, settings, data);
+  };
+}
+
+/// Candidates of `auto` are compared behind the steps of recovery, but for fine-tuning.
+void Supplies::remove_blocks(PruneOptions& options, const Graph& original) {
+  const CalibrationData& data = options.calibration;
+  if (data.data.empty()) throw errors::depth_without_data();
+  options.influence = [this, data](const Graph& graph, const std::vector<ResidualBlock>& blocks) {
+    return torch_.loaded().block_influences(graph, blocks, data);
+  };
+  RecoverySettings quick = options.recovery;
+  std::erase(quick.steps, RecoveryMethod::kFinetune);
+  options.error = quick.steps.empty() ? as_pruned(original, data, torch_)
+                                      : recovered(original, std::move(quick), data, torch_);
+}
+
+}  // namespace parsimony

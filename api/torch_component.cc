@@ -1,0 +1,125 @@
+#include "parsimony/api/torch_component.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "parsimony/api/errors.h"
+#include "parsimony/engines/machine/blas.h"
+#include "parsimony/engines/machine/processor.h"
+
+namespace parsimony {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+/// Where the environment says; beside the command, in the build tree as installed; or where we are
+/// installed, for programs that lie elsewhere.
+fs::path component_path() {
+  if (is_set("PARSIMONY_TORCH_COMPONENT")) return std::getenv("PARSIMONY_TORCH_COMPONENT");
+  constexpr const char* kName = "parsimony_torch.so";
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path beside =
+      (program.parent_path() / PARSIMONY_COMPONENT_FROM_BIN / kName).lexically_normal();
+  const fs::path installed = fs::path(PARSIMONY_COMPONENT_FOLDER) / kName;
+  return !fs::exists(beside, error) && fs::exists(installed, error) ? installed : beside;
+}
+
+void (*prepare_program)() = nullptr;
+
+/// OpenBLAS reads the variable when it is loaded. What it would choose by itself it tells only
+/// then, too: so it is loaded, asked, and, if it should do better, unloaded.
+void correct_blas_kernel() {
+  if (is_set("OPENBLAS_CORETYPE")) return;
+  void* library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return;
+  const auto blas = machine::blas_seen_from(library);
+  if (blas) {
+    const auto better = machine::better_kernel(*blas, machine::this_processor());
+    if (!better.empty()) setenv("OPENBLAS_CORETYPE", std::string(better).c_str(), 1);
+  }
+  dlclose(library);
+}
+
+/// Threads that spin while they wait take the cores from whoever has work: beside other programs a
+/// step with two threads takes twice as long.
+void let_openmp_sleep() {
+  if (!is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT")) {
+    setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
+  }
+}
+
+/// What libtorch shall find when it is loaded, said while no other thread reads the environment.
+void prepare() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (prepare_program != nullptr) prepare_program();
+    let_openmp_sleep();
+    correct_blas_kernel();
+  });
+}
+
+const TorchComponentEntry& entry_of(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw errors::bad_component(path, dlerror());
+  using Entry = const TorchComponentEntry*();
+  auto* entry = reinterpret_cast<Entry*>(dlsym(library, kTorchComponentSymbol));
+  if (entry == nullptr) throw errors::bad_component(path, "it is no component of parsimony");
+  return *entry();
+}
+
+const TorchComponentEntry& load() {
+  const std::string path = component_path().string();
+  if (!fs::exists(path)) throw errors::no_component(path);
+  prepare();
+  const TorchComponentEntry& entry = entry_of(path);
+  if (std::string_view(entry.version) != PARSIMONY_VERSION) {
+    throw errors::bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
+                                          ", this is " PARSIMONY_VERSION "; install both anew");
+  }
+  return entry;
+}
+
+}  // namespace
+
+void before_libtorch(void (*prepare)()) { prepare_program = prepare; }
+
+const TorchComponentEntry& torch_component_entry() {
+  static const TorchComponentEntry& entry = load();
+  return entry;
+}
+
+TorchComponent& torch_component() { return *torch_component_entry().component; }
+
+std::jthread loading_torch_component() {
+  if (!has_torch_component()) return {};
+  prepare();
+  return std::jthread([] {
+    try {
+      torch_component();
+    } catch (const std::exception&) {  // the next call says it
+    }
+  });
+}
+
+TorchComponent& LazyTorch::loaded() const {
+  TorchComponent& component = torch_component();
+  component.choose_threads(threads_);
+  return component;
+}
+
+bool has_torch_component() { return fs::exists(component_path()); }
+
+}  // namespace parsimony

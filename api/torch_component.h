@@ -1,0 +1,122 @@
+// What a pruning has libtorch do. It stands in a component of its own, a shared library that is
+// loaded when it is first needed: libtorch brings hundreds of libraries.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "parsimony/api/network_error.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/engines/editable_model.h"
+#include "parsimony/graph/blocks.h"
+#include "parsimony/pruners/statistics.h"
+#include "parsimony/speedup/observation.h"
+
+namespace parsimony {
+
+/// The component's side is cli/torch/component.cc. Signatures know the standard library and rooms
+/// below torch_io only. Errors of ours pass as what they are.
+///
+/// To add a method: declare it here, define it there.
+class TorchComponent : public Engine {
+ public:
+  std::string name() const override { return "libtorch"; }
+
+  /// Sets the threads of what runs after it; without `wanted` by measurement, once per process.
+  /// @returns the number. @throws ConfigError if `wanted` is not positive
+  virtual int choose_threads(std::optional<int> wanted) = 0;
+
+  /// Opens TorchScript; `specs` say what the tensors are that `forward` takes.
+  /// @throws IoError, ModelError, UnsupportedError, ConfigError
+  virtual std::unique_ptr<EditableFile> open_script(const std::string& path,
+                                                    const std::vector<InputSpec>& specs) = 0;
+
+  /// See Observe. @throws UnsupportedError
+  virtual std::vector<std::vector<IndexContent>> observe(
+      const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,
+      const std::vector<Dimension>& dimensions) = 0;
+
+  /// Runs calibration data through the network that `graph` describes; see training/statistics.
+  /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
+  /// networks with several inputs and what cannot be run
+  virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                             const Needs& needs, const CalibrationData& data) = 0;
+
+  /// What each block does to its input, see training/statistics; throws as `measure` does.
+  virtual std::vector<double> block_influences(const Graph& graph,
+                                               const std::vector<ResidualBlock>& blocks,
+                                               const CalibrationData& data) = 0;
+
+  /// Calibration data as the network's input takes them, in batches of the size it declares or of
+  /// 64, with their labels. @throws ConfigError, IoError, ModelError for the data
+  virtual ErrorData samples(const Graph& graph, const CalibrationData& data) = 0;
+
+  /// Changes values of the small network that `plan` makes of `original`; see training/recovery.
+  /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
+  /// networks with several inputs and what cannot be run
+  virtual Recovered recover(const Graph& original, const Plan& plan,
+                            const RecoverySettings& settings, const CalibrationData& data) = 0;
+};
+
+namespace cli {
+class TorchCommands;
+}
+
+/// What the component's only symbol, `parsimony_libtorch`, points to. `version` keeps its
+/// place in all versions.
+struct TorchComponentEntry {
+  const char* version = "";  ///< of the parsimony it belongs to: no other will do
+  TorchComponent* component = nullptr;
+  cli::TorchCommands* commands = nullptr;  ///< what the command has libtorch do besides
+};
+
+constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
+
+/// The component, loaded by the first call. Before that, an OpenBLAS that would choose kernels
+/// below what the processor can do is told better, and OpenMP's threads are told to sleep while
+/// they wait; both only where the environment says nothing about it.
+/// @throws UnsupportedError if it is not there or of another version
+TorchComponent& torch_component();
+/// The same with what the command needs.
+const TorchComponentEntry& torch_component_entry();
+
+/// Is called before libtorch is loaded, by a program that wants to prepare for it.
+void before_libtorch(void (*prepare)());
+
+/// Loads it, which takes some 0.6 s, beside what the caller does before its first call of
+/// torch_component(); that call also throws what fails here.
+std::jthread loading_torch_component();
+
+/// libtorch as an engine: the component, which is loaded when a network is first opened.
+class LazyTorch final : public Engine {
+ public:
+  /// For networks with so many threads; see TorchComponent::choose_threads.
+  explicit LazyTorch(std::optional<int> threads) : threads_(threads) {}
+
+  std::string name() const override { return "libtorch"; }
+  std::string version() const override { return loaded().version(); }
+  std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
+    return loaded().open(graph, options);
+  }
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+                                       const OpenOptions& options) override {
+    return loaded().open_masked(graph, plan, options);
+  }
+
+  /// With its threads chosen.
+  TorchComponent& loaded() const;
+
+ private:
+  std::optional<int> threads_;
+};
+
+/// Is there a file to load?
+bool has_torch_component();
+
+}  // namespace parsimony

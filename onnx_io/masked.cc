@@ -1,0 +1,219 @@
+#include "parsimony/onnx_io/masked.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/slice.h"
+#include "parsimony/masks/errors.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/reader.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+/// Per element of a tensor, row-major: does it stay?
+using Present = std::vector<uint8_t>;
+
+struct ZeroPoint {
+  std::string_view op;
+  int values;  ///< the operand that is quantised
+  int point;   ///< the one that says what stands for zero
+};
+
+constexpr auto kZeroPoints = std::to_array<ZeroPoint>({
+    {"ConvInteger", 0, 2},
+    {"ConvInteger", 1, 3},
+    {"DequantizeLinear", 0, 2},
+    {"MatMulInteger", 0, 2},
+    {"MatMulInteger", 1, 3},
+    {"QLinearConv", 0, 2},
+    {"QLinearConv", 3, 5},
+    {"QLinearMatMul", 0, 2},
+    {"QLinearMatMul", 3, 5},
+});
+
+Bytes bytes_of(const Weight& weight) {
+  const int64_t size = size_of(weight.dtype);
+  Bytes bytes(weight.count() * size);
+  for (int64_t i = 0; i < weight.count(); ++i) {
+    std::copy_n(weight.data + i * weight.stride, size, bytes.begin() + i * size);
+  }
+  return bytes;
+}
+
+/// Calls `act` with every element that does not stay along the axis.
+template <typename Act>
+void for_each_gone(const Shape& dims, const PlanSlice& slice, const Act& act) {
+  std::vector<bool> stays(slice.size, false);
+  for (const int64_t k : slice.keep) stays[k] = true;
+  int64_t inner = 1;
+  for (size_t d = dims.size() - 1; std::cmp_greater(d, slice.axis); --d) inner *= dims[d];
+  const int64_t count = element_count(dims);
+  for (int64_t i = 0; i < count; ++i) {
+    if (!stays[i / inner % slice.size]) act(i);
+  }
+}
+
+class Masking {
+ public:
+  Masking(ModelFile& file, const Plan& plan) : file_(file), plan_(plan), editor_(file) {}
+
+  void run() {
+    remove_blocks();
+    if (plan_.constants == Constants::kExact) {
+      read();
+      for (const PlanMask& mask : plan_.masks) zero(mask);
+      return;
+    }
+    replay(reference_changes(plan_), editor_);
+    for (const PlanZeros& zeros : plan_.zeros) editor_.zero_smallest(zeros.tensor, zeros.smallest);
+    read();
+    for (const PlanGroup& group : plan_.groups) {
+      for (const PlanSlice& slice : group.slices) zero(slice);
+    }
+    for (const PlanFold& fold : plan_.folds) assign(fold);
+    for (const auto& [name, bytes] : changed_) editor_.assign(name, bytes);
+  }
+
+ private:
+  /// A removed block adds zero.
+  void remove_blocks() {
+    if (plan_.blocks.empty()) return;
+    const Graph graph = to_graph(file_);
+    for (const PlanBlock& block : plan_.blocks) {
+      const auto add = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+        return key_of(graph, node) == block.add;
+      });
+      if (add == graph.nodes.end()) throw parsimony::errors::not_in_model("node", block.add);
+      HostTensor nothing;
+      nothing.dtype = graph.value(add->outputs.front()).dtype;
+      if (nothing.floating()) {
+        nothing.floats = {0};
+      } else {
+        nothing.ints = {0};
+      }
+      editor_.set_input(block.add, 1 - block.kept_input, nothing);
+    }
+  }
+
+  void read() {
+    graph_ = to_graph(file_);
+    for (const WeightId w : graph_.weights.ids()) weights_.emplace(graph_.weights[w].name, w);
+  }
+
+  WeightId id_of(const std::string& tensor) const {
+    const auto known = weights_.find(tensor);
+    if (known == weights_.end()) throw parsimony::errors::not_in_model("tensor", tensor);
+    return known->second;
+  }
+
+  Bytes& changed(const std::string& tensor) {
+    const auto [place, is_new] = changed_.try_emplace(tensor);
+    if (is_new) place->second = bytes_of(graph_.weight(id_of(tensor)));
+    return place->second;
+  }
+
+  void zero(const PlanMask& mask) {
+    const Weight& weight = graph_.weight(id_of(mask.tensor));
+    if (weight.dims != mask.dims || std::ssize(mask.keep) != weight.count()) {
+      throw parsimony::errors::mask_does_not_fit(mask.tensor, mask.dims, weight.dims);
+    }
+    Bytes bytes = bytes_of(weight);
+    const int64_t size = size_of(weight.dtype);
+    for (int64_t i = 0; i < weight.count(); ++i) {
+      if (mask.keep[i] == 0) std::fill_n(bytes.begin() + i * size, size, std::byte{0});
+    }
+    editor_.assign(mask.tensor, bytes);
+  }
+
+  /// The slice of a divisor stays as it is: 0/0 would say nothing.
+  void zero(const PlanSlice& slice) {
+    const WeightId id = id_of(slice.tensor);
+    const Weight& weight = graph_.weight(id);
+    const AxisKeep axis{slice.axis, slice.size, slice.keep};
+    check_slices(slice.tensor, weight.dims, {&axis, 1});
+    auto& present = present_[slice.tensor];
+    present.resize(weight.count(), 1);
+    for_each_gone(weight.dims, slice, [&](int64_t i) { present[i] = 0; });
+    if (slice.role == "with") return;
+    Bytes& bytes = changed(slice.tensor);
+    const int64_t size = size_of(weight.dtype);
+    const std::byte byte = size == 1 ? zero_of(id) : std::byte{0};
+    for_each_gone(weight.dims, slice,
+                  [&](int64_t i) { std::fill_n(bytes.begin() + i * size, size, byte); });
+  }
+
+  /// What stays of the tensor takes the new values, in its order.
+  void assign(const PlanFold& fold) {
+    if (fold.values.empty()) return;
+    const Weight& weight = graph_.weight(id_of(fold.tensor));
+    Present& present = present_[fold.tensor];
+    present.resize(weight.count(), 1);
+    Bytes& bytes = changed(fold.tensor);
+    const int64_t size = size_of(weight.dtype);
+    const int64_t wanted = std::count(present.begin(), present.end(), 1) * size;
+    if (std::ssize(fold.values) != wanted) {
+      throw parsimony::errors::wrong_bytes(fold.tensor, wanted, std::ssize(fold.values));
+    }
+    auto next = fold.values.begin();
+    for (int64_t i = 0; i < weight.count(); ++i) {
+      if (present[i] == 0) continue;
+      std::copy_n(next, size, bytes.begin() + i * size);
+      next += size;
+    }
+  }
+
+  /// The element that means zero to whoever reads the tensor.
+  std::byte zero_of(WeightId id) const {
+    for (const Value& value : graph_.values) {
+      if (value.weight != id) continue;
+      for (const Use& use : value.uses) {
+        const Node& node = graph_.node(use.node);
+        for (const ZeroPoint& known : kZeroPoints) {
+          if (known.op == node.op && known.values == use.input &&
+              std::cmp_less(known.point, node.inputs.size()) && node.inputs[known.point] != kNone) {
+            return zero_point(graph_.weight(id).name, node.inputs[known.point]);
+          }
+        }
+      }
+    }
+    return std::byte{0};
+  }
+
+  std::byte zero_point(const std::string& tensor, ValueId point) const {
+    const Value& value = graph_.value(point);
+    if (value.weight == kNone) {
+      throw UnsupportedError("tensor \"" + tensor + "\": its zero point \"" + value.name +
+                             "\" is computed");
+    }
+    const Bytes points = bytes_of(graph_.weight(value.weight));
+    if (std::adjacent_find(points.begin(), points.end(), std::not_equal_to<>()) != points.end()) {
+      throw UnsupportedError("tensor \"" + tensor + "\" has zero points that differ by channel");
+    }
+    return points.empty() ? std::byte{0} : points.front();
+  }
+
+  ModelFile& file_;
+  const Plan& plan_;
+  OnnxEditor editor_;
+  Graph graph_;
+  std::map<std::string, WeightId> weights_;
+  std::map<std::string, Present> present_;
+  std::map<std::string, Bytes> changed_;
+};
+
+}  // namespace
+
+void mask(ModelFile& file, const Plan& plan) { Masking(file, plan).run(); }
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,45 @@
+// An ONNX file that can be pruned.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/engines/editable_model.h"
+#include "parsimony/onnx_io/editor.h"
+#include "parsimony/onnx_io/model_file.h"
+
+namespace parsimony::onnx_io {
+
+class OnnxModel final : public EditableFile {
+ public:
+  /// @throws IoError, ModelError, UnsupportedError
+  explicit OnnxModel(const std::string& path);
+  ~OnnxModel() override;
+
+  const std::string& path() const override { return file_.path(); }
+  std::string sha256() const override { return file_.sha256(); }
+  std::vector<std::string> data_files() const override { return file_.data_files(); }
+  Graph& graph() override { return graph_; }
+  ModelEditor& editor() override { return editor_ ? *editor_ : editor_.emplace(file_); }
+  void restore() override;
+  std::unique_ptr<Network> open(Engine& engine) override;
+  std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override;
+  void write(const std::string& path) override { file_.write(path); }
+
+ private:
+  /// Files for engines that read them; gone with the model.
+  struct Scratch;
+
+  OpenOptions options() const;
+  /// Writes it to a file of its own. @returns where
+  std::string scratch_copy(ModelFile& file);
+
+  std::vector<std::unique_ptr<Scratch>> scratch_;
+  ModelFile file_;  // before the graph, which points into it
+  Graph graph_;
+  std::optional<OnnxEditor> editor_;
+};
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,183 @@
+#include "parsimony/torch_io/network.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/version.h>
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/graph/graph_editor.h"
+#include "parsimony/torch_io/executor/choices.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/reason.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+/// Whoever has opened a network knows no libtorch.
+template <typename Work>
+auto guarded(Work&& work) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(reason_of(error));
+  }
+}
+
+/// Computes another way for as long as it lives: without oneDNN's kernels.
+class OtherKernels {
+ public:
+  OtherKernels() : used_(at::globalContext().userEnabledMkldnn()) {
+    at::globalContext().setUserEnabledMkldnn(!used_);
+  }
+  ~OtherKernels() { at::globalContext().setUserEnabledMkldnn(used_); }
+  OtherKernels(const OtherKernels&) = delete;
+  OtherKernels& operator=(const OtherKernels&) = delete;
+
+ private:
+  bool used_;
+};
+
+/// An undefined tensor has no elements.
+TensorBytes bytes_of(const at::Tensor& tensor) {
+  TensorBytes copy;
+  if (!tensor.defined()) return copy;
+  const at::Tensor dense = tensor.detach().cpu().contiguous();
+  copy.dtype = dtype_of(dense.scalar_type());
+  copy.dims = dense.sizes().vec();
+  copy.bytes.resize(dense.nbytes());
+  if (!copy.bytes.empty()) std::memcpy(copy.bytes.data(), dense.data_ptr(), copy.bytes.size());
+  return copy;
+}
+
+std::vector<ComparedChoice> compared(const Choices& choices) {
+  std::vector<ComparedChoice> result;
+  for (const Choice& choice : choices.list()) {
+    result.push_back(
+        {choice.node, choice.operand, bytes_of(choice.numbers), bytes_of(choice.found)});
+  }
+  return result;
+}
+
+}  // namespace
+
+TorchNetwork::List to_tensors(const TensorList& inputs) {
+  TorchNetwork::List tensors;
+  for (const TensorBytes& input : inputs) {
+    at::Tensor tensor = at::empty(input.dims, scalar_type_of(input.dtype));
+    if (!input.bytes.empty()) {
+      std::memcpy(tensor.data_ptr(), input.bytes.data(), input.bytes.size());
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+TensorList to_bytes(const TorchNetwork::List& tensors) {
+  TensorList result;
+  for (const at::Tensor& tensor : tensors) result.push_back(bytes_of(tensor));
+  return result;
+}
+
+std::vector<TensorList> TorchNetwork::run(const std::vector<TensorList>& inputs,
+                                          const RunOptions& options) {
+  return guarded([&] {
+    std::vector<List> tensors;
+    for (const TensorList& one : inputs) tensors.push_back(to_tensors(one));
+    std::optional<OtherKernels> other;
+    if (options.otherwise) other.emplace();
+    std::vector<List> outputs;
+    if (options.choices == nullptr) {
+      outputs = each(tensors);
+    } else if (const auto* before = std::any_cast<Choices>(&options.choices->recorded)) {
+      Choices choices = *before;
+      const Choices::Use use(choices, Choices::Mode::kReplay);
+      outputs = each(tensors);
+      options.choices->compared = compared(choices);
+    } else {
+      Choices choices;
+      const Choices::Use use(choices, Choices::Mode::kRecord);
+      outputs = each(tensors);
+      if (!choices.list().empty()) options.choices->recorded = std::move(choices);
+    }
+    std::vector<TensorList> result;
+    for (const List& one : outputs) result.push_back(to_bytes(one));
+    return result;
+  });
+}
+
+void TorchNetwork::bind(const TensorList& inputs) {
+  guarded([&] {
+    List tensors = to_tensors(inputs);
+    bound_ = bind_ ? bind_(std::move(tensors))
+                   : [run = each_, tensors = std::move(tensors)] { return run({tensors}).front(); };
+    computed_.clear();
+  });
+}
+
+void TorchNetwork::compute() {
+  guarded([&] { computed_ = bound_(); });
+}
+
+TensorList TorchNetwork::outputs() {
+  return guarded([&] { return to_bytes(computed_); });
+}
+
+namespace {
+
+GraphModuleOptions options_of(std::function<bool(const Weight&)> read_anew) {
+  return {.trainable = false, .read_anew = std::move(read_anew)};
+}
+
+TorchNetwork in_floats(GraphModule module) {
+  module->widen_halves();
+  return [module](const std::vector<TorchNetwork::List>& inputs) mutable {
+    const at::NoGradGuard no_grad;
+    return module->forward_each(inputs);
+  };
+}
+
+}  // namespace
+
+TorchNetwork masked_run(const Graph& original, const Plan& plan,
+                        std::function<bool(const Weight&)> read_anew) {
+  GraphEditor reference(original);
+  replay(reference_changes(plan), reference);
+  GraphModule module(reference.graph(), options_of(std::move(read_anew)));
+  module->mask(plan);
+  return in_floats(std::move(module));
+}
+
+TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> read_anew) {
+  return in_floats(GraphModule(graph, options_of(std::move(read_anew))));
+}
+
+std::string TorchEngine::version() const { return TORCH_VERSION; }
+
+std::unique_ptr<Network> TorchEngine::open(const Graph& graph, const OpenOptions& options) {
+  return guarded([&] {
+    auto network = std::make_unique<TorchNetwork>(plain_run(graph, options.stays));
+    if (options.stays) {  // what is timed holds all weights
+      network->timed_by([graph](TorchNetwork::List inputs) -> TorchNetwork::Bound {
+        return [compute = plain_run(graph), inputs = std::move(inputs)] { return compute(inputs); };
+      });
+    }
+    return network;
+  });
+}
+
+std::unique_ptr<Network> TorchEngine::open_masked(const Graph& graph, const Plan& plan,
+                                                  const OpenOptions& options) {
+  return guarded(
+      [&] { return std::make_unique<TorchNetwork>(masked_run(graph, plan, options.stays)); });
+}
+
+}  // namespace parsimony::torch_io

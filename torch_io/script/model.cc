@@ -1,0 +1,38 @@
+#include "parsimony/torch_io/script/model.h"
+
+#include <utility>
+
+#include "parsimony/api/reference.h"
+#include "parsimony/torch_io/network.h"
+#include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/run.h"
+
+namespace parsimony::torch_io {
+namespace {
+
+void require_libtorch(const Engine& engine, const std::string& path) {
+  if (engine.name() != TorchEngine().name()) {
+    throw script::errors::not_onnx(path, engine.name());
+  }
+}
+
+}  // namespace
+
+ScriptModel::ScriptModel(const std::string& path, std::vector<InputSpec> specs)
+    : specs_(std::move(specs)), file_(path), script_(&file_.read(specs_)) {}
+
+std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
+  require_libtorch(engine, path());
+  return std::make_unique<TorchNetwork>(script_run(file_.small()));
+}
+
+std::unique_ptr<Network> ScriptModel::open_masked(Engine& engine, const Plan& plan) {
+  require_libtorch(engine, path());
+  // Zeros in the module's own tensors depend on neither reader nor executor.
+  if (!zeros_suffice(plan)) {
+    return engine.open_masked(script_->graph, plan, {});
+  }
+  return std::make_unique<TorchNetwork>(zeroed_run(file_.module(), *script_, plan));
+}
+
+}  // namespace parsimony::torch_io
