@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/input_spec.h"
 
 namespace parsimony::torch_io::script {
 
