@@ -31,7 +31,7 @@ void InputMomentSums::add_layer(NodeId id, ValueId matrix) {
   const Node& node = graph_.node(id);
   const Weight& weight = graph_.weight(graph_.value(matrix).weight);
   const std::vector<int> operands = weight_operands(node);
-  const auto made = [&](int i) { return made_of_weights_[static_cast<size_t>(node.inputs[i])]; };
+  const auto made = [&](int i) { return made_of_weights_[node.inputs[i]]; };
   const auto operand = std::find_if(operands.begin(), operands.end(), made);
   if (operand == operands.end()) return;
   const auto form = linear_form(node, *operand, weight.dims.size());
