@@ -229,7 +229,7 @@ TEST(Resolve, FindsTheLayerToAlignWith) {
   const Network net;
   const Settings settings = net.resolve(R"([{"op_names": ["fc"], "sparse_ratio": 0.5},
       {"op_names": ["head"], "align": {"module_name": "fc"}}])");
-  EXPECT_EQ(settings.requests.at(1).aligned_with, 3);
+  EXPECT_EQ(settings.requests.at(1).aligned_with, NodeId(3));
   EXPECT_EQ(net.error_of(R"([{"op_names": ["head"], "align": {"module_name": "fd"}}])"),
             "c.json: config_list[0].align.module_name: this network has no layer \"fd\". Did you "
             "mean \"fc\"?");

@@ -19,7 +19,7 @@ TEST(AxisMasks, RemovedChannelsTakeAllTheirIndices) {
   AxisMasks masks = AxisMasks::all_kept(solved.coupling);
   masks.keep[0] = {1, 0, 1};
   EXPECT_EQ(masks.kept(0), 2);
-  const int line = solved.coupling.line_of(n.graph.find("W2"), 0);
+  const LineId line = solved.coupling.line_of(n.graph.find("W2"), 0);
   EXPECT_EQ(kept_indices(solved.coupling, masks, line),
             (std::vector<int64_t>{0, 1, 2, 3, 8, 9, 10, 11}));
 }

@@ -49,7 +49,7 @@ TEST(ExternalData, IsMapped) {
   const Graph graph = to_graph(file);
   EXPECT_EQ(numbers(graph, "v"), (std::vector<double>{1, -2, 3, -4, 5}));
   EXPECT_EQ(numbers(graph, "w"), (std::vector<double>{1, -2, 3, -4, 5}));
-  graph.release(weight_of(graph, "u"));
+  graph.source->release(weight_of(graph, "u"));
   EXPECT_EQ(numbers(graph, "u")[1], -2) << "readable after release";
 }
 
@@ -144,7 +144,7 @@ TEST(ExternalData, WhatAnEditLeavesCanBeMadeRowByRow) {
     Weight weight = weight_of(graph, name);
     EXPECT_EQ(weight.data, nullptr);
     EXPECT_TRUE(file.holds_beside(weight));
-    const std::vector<std::byte> made = graph.make(weight, first, count);
+    const std::vector<std::byte> made = graph.source->make(weight, first, count);
     weight.dims[0] = count;
     weight.data = made.data();
     EXPECT_EQ(static_cast<int64_t>(made.size()), weight.count() * weight.stride);

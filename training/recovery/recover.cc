@@ -157,7 +157,7 @@ class Recovering {
 }  // namespace
 
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
-                  const RecoverySettings& options, int64_t samples) {
+                  const RecoverySettings& settings, int64_t samples) {
   if (original.inputs.size() != 1) throw errors::recovery_inputs(original.inputs.size());
   Recovering run(original, plan, data, settings, samples);
   for (const RecoveryMethod method : settings.steps) run.step(method);
