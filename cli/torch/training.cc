@@ -82,7 +82,7 @@ class Preparation {
     if (request_.say) request_.say("memory format: " + name_of_format() + ", by measurement");
   }
 
-  RunOptions run_options() const {
+  training::RunOptions run_options() const {
     return {.device = device,
             .channels_last = format_ == MemoryFormat::kChannelsLast,
             .verify = request_.verify,
@@ -216,7 +216,7 @@ LedgerPoint train(const cli::TrainRequest& request) {
     std::filesystem::remove(remembered);  // of a run that is gone
   }
   prepared.choose_memory_format(remembered);
-  RunOptions options = prepared.run_options();
+  training::RunOptions options = prepared.run_options();
   std::unique_ptr<Net> teacher;
   if (!request.teacher.empty()) {
     teacher = file_net(request.teacher)();
