@@ -137,8 +137,8 @@ class JsonBuilder {
 };
 
 JsonDocument::JsonDocument(std::string_view text, std::string_view file_name, JsonFault fault,
-                           bool is_line)
-    : file_name_(file_name), fault_(fault) {
+                           bool is_line, std::string_view list_name)
+    : file_name_(file_name), list_name_(list_name), fault_(fault) {
   if (text.size() > std::numeric_limits<uint32_t>::max()) {
     fault_(file_name_ + ": is larger than 4 GiB");
   }
@@ -321,6 +321,7 @@ std::string JsonReader::place() const {
     for (const JsonReader value : at.items(at.is_object() ? 1 : 0)) {
       if (node_ < value.behind()) {
         if (at.is_list()) {
+          if (at.node_ == 0) path = document_->list_name_;
           path += '[' + std::to_string(index) + ']';
         } else {
           path.append(path.empty() ? "" : ".").append(value.own_key());

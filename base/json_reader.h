@@ -50,10 +50,12 @@ class JsonReader;
 /// than 100 levels.
 class JsonDocument {
  public:
-  /// `file_name` is of a file, or of the one line of it that `text` is.
+  /// `file_name` is of a file, or of the one line of it that `text` is; `list_name` is what an
+  /// outermost list is called.
   /// @throws what `fault` throws, naming line and column
   JsonDocument(std::string_view text, std::string_view file_name,
-               JsonFault fault = throw_as<ConfigError>, bool is_line = false);
+               JsonFault fault = throw_as<ConfigError>, bool is_line = false,
+               std::string_view list_name = {});
   JsonDocument(const JsonDocument&) = delete;  // readers point into it
   JsonDocument& operator=(const JsonDocument&) = delete;
 
@@ -75,6 +77,7 @@ class JsonDocument {
   std::vector<Node> nodes_;
   std::string texts_;
   std::string file_name_;
+  std::string list_name_;
   JsonFault fault_;
 };
 

@@ -137,7 +137,7 @@ ConfigList config_of(const JsonReader& document, bool in_recipe) {
 }
 
 ConfigList parse_config(std::string_view json, std::string_view file_name) {
-  const JsonDocument document(json, file_name);
+  const JsonDocument document(json, file_name, throw_as<ConfigError>, false, "config_list");
   const JsonReader root = document.root();
   if (root.is_list()) return {.entries = read_entries(root, {})};
   if (!root.is_object()) root.wanted("a list of entries, or an object");

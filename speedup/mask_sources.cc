@@ -10,7 +10,12 @@
 namespace parsimony {
 namespace {
 
-bool is_layer(const Node& node) { return schema_of(node).linear.kind != LinearKind::kNotLinear; }
+/// Do masked weights make the layer's channel zero? Integers are followed by more, such as scales.
+bool is_layer(const Node& node) {
+  const Linear& linear = schema_of(node).linear;
+  return linear.plain || linear.kind == LinearKind::kContraction ||
+         linear.kind == LinearKind::kLookup || linear.kind == LinearKind::kRecurrence;
+}
 
 bool is_transposed_for_product(const Graph& graph, const Node& node) {
   if (!has_trait(node, kPermutes)) return false;
@@ -22,7 +27,7 @@ bool is_transposed_for_product(const Graph& graph, const Node& node) {
 /// Of matrices, without a bias.
 bool is_bare_product(const Node& node) {
   const Linear& linear = schema_of(node).linear;
-  return linear.kind == LinearKind::kMatrixProduct && linear.bias < 0;
+  return linear.plain && linear.kind == LinearKind::kMatrixProduct && linear.bias < 0;
 }
 
 /// The bias of a matrix product, which exporters write as an addition, is part of the layer.

@@ -135,14 +135,14 @@ bool all_zero(Slices operands, bool only_moves) {
              operands, [&](const OperandSlice& each) { return !counts(each) || is_zero(each); });
 }
 
-/// One of the first two operands stops the other; behind a product that they have no part in, what
-/// follows decides alone.
+/// One of the first two operands stops the other; along an axis that neither of them has, what is
+/// added and has it decides alone.
 bool is_stopped(Slices operands) {
   const auto factor = [](const OperandSlice& each) { return each.operand < 2; };
   const bool involved = std::ranges::any_of(
       operands, [&](const OperandSlice& each) { return factor(each) && each.has_axis; });
   return std::ranges::any_of(operands, [&](const OperandSlice& each) {
-    return is_zero(each) && (factor(each) || !involved);
+    return is_zero(each) && (factor(each) || (!involved && each.has_axis));
   });
 }
 

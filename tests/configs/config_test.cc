@@ -75,7 +75,7 @@ TEST(ParseConfig, PlacesSyntaxErrors) {
             "'[', '{', or a literal");
   EXPECT_EQ(error_of("").substr(0, 22), "c.json:1:1: not JSON: ");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparse_ratio": 0.6}])"),
-            "c.json: key \"sparse_ratio\" stands twice in one object");
+            "c.json: config_list[0]: key \"sparse_ratio\" stands twice in one object");
   EXPECT_EQ(error_of(std::string(100000, '[')), "c.json: is nested too deeply");
 }
 

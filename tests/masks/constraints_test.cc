@@ -59,7 +59,8 @@ TEST(Constraints, APieceOfAConcatMayBeFixedAlone) {
   const auto x = n.x({2, 6});
   const auto c = n.node("Concat", {x, n.linear(x, "1", {6, 3})}, "c", {{"axis", int64_t{1}}});
   const Solved solved = n.solve(n.linear(c, "2", {9, 4}));
-  EXPECT_EQ(solved.groups(), Texts{"g0: 3 channels; W1[1] out; W2[0] in: 6 7 8"});
+  EXPECT_EQ(solved.groups(), Texts{"g0: 3 channels, not zero without its weights; W1[1] out; "
+                                   "W2[0] in: 6 7 8"});
   EXPECT_EQ(solved.constraint("W2[0]"), "6 of 9: graph input \"x\"");
 }
 

@@ -169,11 +169,12 @@ TEST(GraphModule, AnotherPrecisionLeavesIntegersAlone) {
 
 TEST(GraphModule, KnowsEveryOperatorThatTheAnalysisKnows) {
   for (const OpSchema& rule : operator_table()) {
+    if (!rule.is_followed()) continue;
     Node node;
     node.op = rule.op;
     node.domain = rule.domain;
     node.opset = 13;
-    node.bodies = {0};
+    node.bodies = {BodyId(0)};
     const bool known =
         executor::is_control(node) || executor::find_operator(rule.domain, rule.op) != nullptr;
     EXPECT_TRUE(known) << rule.op;

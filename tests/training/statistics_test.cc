@@ -303,7 +303,7 @@ TEST_P(CutByData, EveryKindOfNetwork) {
   const TemporaryFolder folder;
   const auto net = small_net(GetParam(), folder)();
   const int64_t before = size_of(*net);
-  training::PruneOptions options;
+  PruneOptions options;
   options.measure = training::measurement(training::batches_of(small_data(), 64));
   for (const char* criterion : {"taylor", "wanda", "fisher"}) {
     const training::Cut cut =
