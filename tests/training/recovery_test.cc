@@ -155,8 +155,8 @@ TEST(Refit, EqualsADenseSolveInDoubleForEveryLayer) {
     if (!kept.empty()) dense = dense.index_select(layer.axis, at::tensor(kept, at::kLong));
     const at::Tensor lack =
         answer_rows(dense - all(mixed, layer.answer, net.batches), layer.axis, layer.groups);
-    const at::Tensor rows =
-        linear_rows(small.graph().nodes[NodeId(layer.node)], all(mixed, layer.input, net.batches), old);
+    const at::Tensor rows = linear_rows(small.graph().nodes[NodeId(layer.node)],
+                                        all(mixed, layer.input, net.batches), old);
     ASSERT_EQ(rows.size(0), layer.groups);
     std::vector<at::Tensor> changes;
     for (int64_t g = 0; g < layer.groups; ++g) changes.push_back(by_qr(rows[g], lack[g], 1e-3));
