@@ -315,13 +315,13 @@ std::string JsonReader::json(JsonOrder order, std::span<const std::string_view> 
 }
 
 std::string JsonReader::place() const {
-  std::string path;
-  for (JsonReader at(*document_, 0); at.node_ != node_;) {
+  JsonReader at(*document_, 0);
+  std::string path = at.is_list() ? document_->list_name_ : std::string();
+  while (at.node_ != node_) {
     size_t index = 0;
     for (const JsonReader value : at.items(at.is_object() ? 1 : 0)) {
       if (node_ < value.behind()) {
         if (at.is_list()) {
-          if (at.node_ == 0) path = document_->list_name_;
           path += '[' + std::to_string(index) + ']';
         } else {
           path.append(path.empty() ? "" : ".").append(value.own_key());
