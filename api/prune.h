@@ -89,7 +89,7 @@ struct PruneOptions {
   Fidelity fidelity = {};      ///< runs networks, where outputs say which channels go
   Measurement measure = {};    ///< runs data through the network, where a criterion needs it
   std::function<void(std::string_view stage)> progress = {};  ///< told what begins; may be empty
-  LatencyBudgetOptions latency = {};                          ///< for budgets of milliseconds
+  LatencyBudgetOptions latency = LatencyBudgetOptions();  ///< for milliseconds; {} misleads GCC 12
   LatencyTables* tables = nullptr;  ///< of former runs, and where new ones go; may be null
 
   std::optional<DepthRequest> depth = {};  ///< whole residual blocks go too

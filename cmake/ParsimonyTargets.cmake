@@ -5,14 +5,14 @@
 set(PARSIMONY_INCLUDE_ROOT "${PROJECT_SOURCE_DIR}/include")
 
 # Warnings stay private: they must not reach a user who links us. Those that are silenced are
-# wrong about std::string with optimisation on (GCC bugs 105329 and 105651), about members of the
-# type std::function that are empty by default and, where the address sanitizer is on, about
-# std::regex (105562). Clang's -Wconversion holds subscripts to one sign; GCC's does not.
+# wrong about std::string with optimisation on (GCC bugs 105329 and 105651) and, where the address
+# sanitizer is on, about std::regex (105562). Clang's -Wconversion holds subscripts to one sign;
+# GCC's does not.
 function(parsimony_warnings target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wshadow -Wconversion
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>"
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+    "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${PARSIMONY_SANITIZE}>>:-Wno-maybe-uninitialized>"
     $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
     $<$<BOOL:${PARSIMONY_WERROR}>:-Werror>)
 endfunction()

@@ -1,5 +1,5 @@
 // Members of settings, each described once: the reader of files, the identity of a run, the schema,
-// the command line and docs/training.md have it from here.
+// the command line and docs/guide/training.md have it from here.
 #pragma once
 
 #include <array>

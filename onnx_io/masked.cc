@@ -1,17 +1,16 @@
 #include "parsimony/onnx_io/masked.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/masks/errors.h"
 #include "parsimony/onnx_io/editor.h"
@@ -23,24 +22,6 @@ namespace {
 using Bytes = std::vector<std::byte>;
 /// Per element of a tensor, row-major: does it stay?
 using Present = std::vector<uint8_t>;
-
-struct ZeroPoint {
-  std::string_view op;
-  int values;  ///< the operand that is quantised
-  int point;   ///< the one that says what stands for zero
-};
-
-constexpr auto kZeroPoints = std::to_array<ZeroPoint>({
-    {"ConvInteger", 0, 2},
-    {"ConvInteger", 1, 3},
-    {"DequantizeLinear", 0, 2},
-    {"MatMulInteger", 0, 2},
-    {"MatMulInteger", 1, 3},
-    {"QLinearConv", 0, 2},
-    {"QLinearConv", 3, 5},
-    {"QLinearMatMul", 0, 2},
-    {"QLinearMatMul", 3, 5},
-});
 
 Bytes bytes_of(const Weight& weight) {
   const int64_t size = size_of(weight.dtype);
@@ -179,12 +160,8 @@ class Masking {
       if (value.weight != id) continue;
       for (const Use& use : value.uses) {
         const Node& node = graph_.node(use.node);
-        for (const ZeroPoint& known : kZeroPoints) {
-          if (known.op == node.op && known.values == use.input &&
-              std::cmp_less(known.point, node.inputs.size()) && node.inputs[known.point] != kNone) {
-            return zero_point(graph_.weight(id).name, node.inputs[known.point]);
-          }
-        }
+        const int point = zero_point_of(node, use.input);
+        if (point >= 0) return zero_point(graph_.weight(id).name, node.inputs[point]);
       }
     }
     return std::byte{0};

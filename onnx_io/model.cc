@@ -1,36 +1,11 @@
 #include "parsimony/onnx_io/model.h"
 
-#include <stdlib.h>
-
-#include <cerrno>
-#include <filesystem>
-#include <system_error>
-
-#include "parsimony/base/errors.h"
 #include "parsimony/onnx_io/masked.h"
 #include "parsimony/onnx_io/reader.h"
 
 namespace parsimony::onnx_io {
 
-struct OnnxModel::Scratch {
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "parsimony-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw parsimony::errors::cannot_write(name, errno);
-    folder = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  std::filesystem::path folder;
-};
-
 OnnxModel::OnnxModel(const std::string& path) : file_(path), graph_(to_graph(file_)) {}
-
-OnnxModel::~OnnxModel() = default;
 
 void OnnxModel::restore() {
   if (!file_.edited()) return;
@@ -62,7 +37,7 @@ std::unique_ptr<Network> OnnxModel::open_masked(Engine& engine, const Plan& plan
 
 std::string OnnxModel::scratch_copy(ModelFile& file) {
   const std::string path =
-      scratch_.emplace_back(std::make_unique<Scratch>())->folder / "model.onnx";
+      scratch_.emplace_back(std::make_unique<TemporaryFolder>())->path() / "model.onnx";
   file.write(path);
   return path;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/base/temporary_folder.h"
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/onnx_io/editor.h"
 #include "parsimony/onnx_io/model_file.h"
@@ -16,7 +17,6 @@ class OnnxModel final : public EditableFile {
  public:
   /// @throws IoError, ModelError, UnsupportedError
   explicit OnnxModel(const std::string& path);
-  ~OnnxModel() override;
 
   const std::string& path() const override { return file_.path(); }
   std::string sha256() const override { return file_.sha256(); }
@@ -29,15 +29,12 @@ class OnnxModel final : public EditableFile {
   void write(const std::string& path) override { file_.write(path); }
 
  private:
-  /// Files for engines that read them; gone with the model.
-  struct Scratch;
-
   OpenOptions options() const;
   /// Writes it to a file of its own. @returns where
   std::string scratch_copy(ModelFile& file);
 
-  std::vector<std::unique_ptr<Scratch>> scratch_;
-  ModelFile file_;  // before the graph, which points into it
+  std::vector<std::unique_ptr<TemporaryFolder>> scratch_;  ///< files for engines that read them
+  ModelFile file_;                                         // before the graph, which points into it
   Graph graph_;
   std::optional<OnnxEditor> editor_;
 };

@@ -59,6 +59,7 @@ Factors factor_mean(const NodeView& view);  ///< depends on how many there are
 Shapes infer_arg(const NodeView& view);
 Shapes infer_top_k(const NodeView& view);
 Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, the others pass
+Factors factor_along_last(const NodeView& view);  ///< likewise; by default the last
 
 // scatter.cc
 Shapes infer_same(const NodeView& view);
@@ -68,7 +69,8 @@ Factors factor_gather_nd(const NodeView& view);
 Factors factor_scatter_nd(const NodeView& view);
 Factors factor_cum_sum(const NodeView& view);
 Factors factor_trilu(const NodeView& view);
-Factors factor_elements(const NodeView& view);
+Factors factor_gather_elements(const NodeView& view);
+Factors factor_scatter_elements(const NodeView& view);
 
 // resize.cc
 Shapes infer_resize(const NodeView& view);
@@ -91,12 +93,14 @@ Factors factor_rotary(const NodeView& view);
 Shapes infer_control(const NodeView& view);
 Factors factor_control(const NodeView& view);
 
-// effects.cc: what zero becomes, where operands decide
+// zero.cc: what zero becomes, where operands decide
 ZeroBehaviour zero_of_clip(const NodeView& view);
 ZeroBehaviour zero_of_fused(const NodeView& view);
 ZeroBehaviour zero_of_pad(const NodeView& view);
 ZeroBehaviour zero_of_pow(const NodeView& view);
 ZeroBehaviour zero_of_constant_of_shape(const NodeView& view);
-ZeroBehaviour zero_of_recurrence(const NodeView& view);
+ZeroBehaviour zero_of_rnn(const NodeView& view);
+ZeroBehaviour zero_of_gru(const NodeView& view);
+ZeroBehaviour zero_of_lstm(const NodeView& view);
 
 }  // namespace parsimony::operators

@@ -1,6 +1,7 @@
 #include "parsimony/graph/operators/operands.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace parsimony {
 
@@ -13,6 +14,18 @@ bool is_weight(const Graph& graph, const Value& value) {
          std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
            return has_trait(graph.node(use.node), kReadsIntegers);
          });
+}
+
+int zero_point_of(const Node& node, int input) {
+  const OpSchema& schema = schema_of(node);
+  for (const IntegerOperand& integers : {schema.integers, schema.data}) {
+    const bool there =
+        integers.zero_point >= 0 && std::cmp_less(integers.zero_point, node.inputs.size());
+    if (integers.operand == input && there && node.inputs[integers.zero_point] != kNone) {
+      return integers.zero_point;
+    }
+  }
+  return -1;
 }
 
 bool is_gain_of_statistics(const Node& node, ValueId value) {

@@ -9,6 +9,9 @@ namespace parsimony {
 /// operators read: their biases and zero points. Other constants are shapes, indices and tables.
 bool is_weight(const Graph& graph, const Value& value);
 
+/// The operand that says which integer of operand `input` means zero; -1 if none does.
+int zero_point_of(const Node& node, int input);
+
 /// γ of a BatchNormalization: a gain beside statistics kept from training.
 bool is_gain_of_statistics(const Node& node, ValueId value);
 

@@ -88,10 +88,12 @@ Shapes infer_top_k(const NodeView& view) {
   return shapes;
 }
 
-Factors factor_along_axis(const NodeView& view) {
+namespace {
+
+/// `fallback` is the axis where the attribute is absent.
+Factors factor_along(const NodeView& view, int64_t fallback) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
-  const int64_t fallback = view.node().op == "TopK" ? -1 : 0;
   const int axis = normal_axis(view, view.attr("axis", fallback), x.size());
   for (int i = 0; i < view.outputs(); ++i) {
     const Shape* y = view.out_shape(i);
@@ -105,5 +107,10 @@ Factors factor_along_axis(const NodeView& view) {
   builder.pin(view.input(0), axis, view.node().op + " orders this axis");
   return builder.take();
 }
+
+}  // namespace
+
+Factors factor_along_axis(const NodeView& view) { return factor_along(view, 0); }
+Factors factor_along_last(const NodeView& view) { return factor_along(view, -1); }
 
 }  // namespace parsimony::operators

@@ -1,6 +1,7 @@
 // Operators that keep a shape but treat some of its axes by position: what they write to or order
 // may not shrink, the other axes pass.
 #include <algorithm>
+#include <initializer_list>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
@@ -116,18 +117,16 @@ Factors factor_gather_nd(const NodeView& view) {
   return builder.take();
 }
 
-/// y[i][c] = x[index[i][c]][c]; scatter: y[index[i][c]][c] = update[i][c], elsewhere x. An index
-/// says where along one axis; along the others, where all are equally long, everything is at its
-/// own place.
-Factors factor_elements(const NodeView& view) {
+namespace {
+
+/// An index says where along one axis; along the others, where all are equally long, everything is
+/// at its own place: in x and in `others`.
+Factors factor_elements(const NodeView& view, std::initializer_list<ValueId> others) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
-  const bool scatters = view.node().op != "GatherElements";
-  std::vector<ValueId> others{view.input(1), scatters ? view.input(2) : view.output(0)};
   const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 0), x.size()));
   const Shape& indices = known_shape(view, 1);
   if (indices.size() != x.size()) throw errors::indices_of_another_rank();
-  if (scatters) others.push_back(view.output(0));
   for (size_t d = 0; d < x.size(); ++d) {
     const int dim = static_cast<int>(d);
     const bool own_place = d != axis && indices[d] == x[d];
@@ -141,6 +140,18 @@ Factors factor_elements(const NodeView& view) {
     }
   }
   return builder.take();
+}
+
+}  // namespace
+
+/// y[i][c] = x[index[i][c]][c]
+Factors factor_gather_elements(const NodeView& view) {
+  return factor_elements(view, {view.input(1), view.output(0)});
+}
+
+/// y[index[i][c]][c] = update[i][c], elsewhere x
+Factors factor_scatter_elements(const NodeView& view) {
+  return factor_elements(view, {view.input(1), view.input(2), view.output(0)});
 }
 
 }  // namespace parsimony::operators

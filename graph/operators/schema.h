@@ -111,6 +111,7 @@ struct OpSchema {
   Linear linear = {};
   Norm norm = {};
   IntegerOperand integers = {};  ///< where a weight may be one
+  IntegerOperand data = {};      ///< the other factor of a product of integers
   unsigned traits = 0;           ///< of Trait
   std::string_view scale = {};   ///< attribute: a factor made of the length of an axis
   ResultType result = ResultType::kOfFirst;

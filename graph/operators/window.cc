@@ -1,6 +1,7 @@
-// Conv, ConvTranspose and pooling: y = floor-or-ceil((s + pads - dilation (k - 1) - 1) / stride) +
-// 1
+// Conv, ConvTranspose and pooling: y = (s + pads - dilation (k - 1) - 1) / stride + 1, rounded down
+// or up.
 #include <algorithm>
+#include <bit>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/families.h"
@@ -117,7 +118,7 @@ bool has_channels_last(const NodeView& view) { return view.attr("channels_last",
 
 Shapes infer_conv(const NodeView& view) {
   const Shape* x = view.in_shape(0);
-  const Shape* w = view.in_shape(view.node().op == "QLinearConv" ? 3 : 1);
+  const Shape* w = view.in_shape(std::countr_zero(schema_of(view.node()).linear.weights));
   if (x == nullptr || w == nullptr) return Shapes(1);
   const Window window = read_window(view, kernel_of(view, *w));
   want_rank(view, *x, window.kernel);

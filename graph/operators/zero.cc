@@ -73,7 +73,25 @@ bool keeps_zero(std::string activation) {
   return std::find(std::begin(kKeep), std::end(kKeep), activation) != std::end(kKeep);
 }
 
+/// A hidden unit without weights stays zero if what squashes it, and not only its gates, keeps
+/// zero; `each` activations stand for one direction, the first `gates` of them for gates.
+/// @source ONNX operators RNN, GRU and LSTM, opset 14
+ZeroBehaviour zero_of_recurrence(const NodeView& view, size_t gates, size_t each) {
+  const Attribute* found = view.find("activations");
+  if (found == nullptr) return ZeroBehaviour::kProduct;
+  const auto* names = std::get_if<std::vector<std::string>>(found);
+  if (names == nullptr) return ZeroBehaviour::kShifted;
+  for (size_t i = 0; i < names->size(); ++i) {
+    if (i % each >= gates && !keeps_zero((*names)[i])) return ZeroBehaviour::kShifted;
+  }
+  return ZeroBehaviour::kProduct;
+}
+
 }  // namespace
+
+ZeroBehaviour zero_of_rnn(const NodeView& view) { return zero_of_recurrence(view, 0, 1); }
+ZeroBehaviour zero_of_gru(const NodeView& view) { return zero_of_recurrence(view, 1, 2); }
+ZeroBehaviour zero_of_lstm(const NodeView& view) { return zero_of_recurrence(view, 1, 3); }
 
 /// A product and an activation behind it; Clip's bounds are its parameters.
 /// @source onnxruntime, ContribOperators.md: FusedConv, FusedGemm
@@ -84,22 +102,6 @@ ZeroBehaviour zero_of_fused(const NodeView& view) {
   const bool encloses = activation == "Clip" && bounds != nullptr && bounds->size() == 2 &&
                         bounds->front() <= 0 && bounds->back() >= 0;
   return encloses ? ZeroBehaviour::kProduct : ZeroBehaviour::kShifted;
-}
-
-/// A hidden unit without weights stays zero if what squashes it, and not only its gates, keeps
-/// zero: f of RNN, g of GRU, g and h of LSTM, for each direction.
-/// @source ONNX operators RNN, GRU and LSTM, opset 14
-ZeroBehaviour zero_of_recurrence(const NodeView& view) {
-  const Attribute* found = view.find("activations");
-  if (found == nullptr) return ZeroBehaviour::kProduct;
-  const auto* names = std::get_if<std::vector<std::string>>(found);
-  if (names == nullptr) return ZeroBehaviour::kShifted;
-  const size_t gates = view.node().op == "RNN" ? 0 : 1;  // the first of each direction
-  const size_t each = view.node().op == "LSTM" ? 3 : view.node().op == "GRU" ? 2 : 1;
-  for (size_t i = 0; i < names->size(); ++i) {
-    if (i % each >= gates && !keeps_zero((*names)[i])) return ZeroBehaviour::kShifted;
-  }
-  return ZeroBehaviour::kProduct;
 }
 
 }  // namespace parsimony::operators

@@ -30,8 +30,7 @@ class BadModels : public ::testing::Test {
   Pruning prune(const std::string& path) {
     onnx_io::ModelFile file(path);
     Graph graph = onnx_io::to_graph(file);
-    static const PruneOptions none;
-    Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}), none);
+    Pruning pruning = plan_pruning(graph, from_shorthand({.ratio = 0.5}));
     onnx_io::OnnxEditor editor(file);
     apply_plan(pruning.plan, graph, pruning.analysis.probe, editor);
     file.write(out());

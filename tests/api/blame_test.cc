@@ -30,8 +30,7 @@ class Blame : public ::testing::Test {
     std::ofstream(folder_ / "m.onnx", std::ios::binary) << model.SerializeAsString();
     file_.emplace(folder_ / "m.onnx");
     graph_ = onnx_io::to_graph(*file_);
-    static const PruneOptions none;
-    pruning_ = plan_pruning(graph_, from_shorthand({.ratio = 0.5}), none);
+    pruning_ = plan_pruning(graph_, from_shorthand({.ratio = 0.5}));
     ASSERT_EQ(pruning_.plan.groups.size(), 3U);
   }
 

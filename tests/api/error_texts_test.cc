@@ -73,8 +73,7 @@ std::string message_of(const Broken& broken) {
   try {
     const onnx_io::ModelFile file(folder / "model.onnx");
     Graph graph = onnx_io::to_graph(file);
-    static const PruneOptions none;
-    analyse(graph, none);
+    analyse(graph);
   } catch (const Error& error) {
     std::string text = error.what();
     if (const size_t at = text.find(folder / ""); at != std::string::npos) {

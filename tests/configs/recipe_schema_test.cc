@@ -1,5 +1,5 @@
 // configs/recipe_schema.json and docs/guide/training.md say of the settings what their tables say,
-// and the reader takes what they allow. PARSIMONY_UPDATE_GOLDEN=1 writes both anew.
+// and the reader takes what they allow. PARSIMONY_UPDATE_FIXTURES=1 writes both anew.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -125,7 +125,7 @@ std::string rows_of_tables() {
 
 void expect_made(const std::string& name, const std::string& made) {
   const std::string path = std::string(PARSIMONY_SOURCE_DIR) + "/" + name;
-  if (std::getenv("PARSIMONY_UPDATE_GOLDEN") != nullptr) write_file(path, made);
+  if (std::getenv("PARSIMONY_UPDATE_FIXTURES") != nullptr) write_file(path, made);
   EXPECT_EQ(read_file(path), made);
 }
 

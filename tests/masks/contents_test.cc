@@ -103,6 +103,14 @@ TEST(Contents, AContractionOverZerosIsZeroAndMixesTheRest) {
   EXPECT_EQ(n.contents(y, 1), "~0~");
 }
 
+TEST(Contents, AZeroBiasStopsNoProduct) {
+  ContentsNet n;
+  const auto zero = n.weight("b", std::vector<float>{0, 0, 0}, {3}, DType::kFloat32);
+  const auto y = n.node("Conv", {n.x({1, 2, 2, 2}), n.floats("W", {3, 2, 1, 1}), zero}, "y");
+  EXPECT_EQ(n.contents(y, 1), "~~~");
+  EXPECT_EQ(n.contents(y, 2), "~~");
+}
+
 TEST(Contents, ASoftmaxMixesWhatVaries) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.node("Softmax", {n.gappy()}, "s"), 1), "~~~");

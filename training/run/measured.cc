@@ -7,8 +7,8 @@
 #include <chrono>
 #include <string_view>
 
+#include "parsimony/base/temporary_folder.h"
 #include "parsimony/graph/operators/linear_form.h"
-#include "parsimony/training/run/temporary_folder_impl.h"
 
 namespace parsimony::training {
 namespace {
