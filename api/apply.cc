@@ -13,7 +13,7 @@ namespace {
 
 using ShapeChanges = absl::flat_hash_map<std::string_view, ShapeChange>;
 
-/// Replays the plan and brings declared shapes up to date. `after` may know fewer values.
+/// Replays the plan and updates declared shapes. `after` may cover fewer values.
 void carry_out(const Plan& plan, const Graph& graph, const ValueShapes& before,
                const ValueShapes& after, ModelEditor& editor) {
   ShapeChanges changes;

@@ -1,4 +1,4 @@
-// Replays a plan on a model, through whatever front end it came.
+// Replays a plan on a model of any front end.
 #pragma once
 
 #include "parsimony/api/prune.h"
@@ -8,17 +8,18 @@
 
 namespace parsimony {
 
-/// Makes the plan's changes through `editor`, and brings the shapes that the model declares for its
-/// inner values up to date. `graph` is the model as it was read, `probe` what its inputs are.
-/// Everything is tried on the graph alone first, so that a plan that does not fit changes nothing.
+/// Applies the plan through `editor` and updates the shapes that the model declares for its inner
+/// values. `graph` is the model as it was read, `probe` the sizes of its inputs. The plan is tried
+/// on the graph alone first, so that one that does not fit changes nothing.
 ///
 ///     Graph graph = onnx_io::to_graph(file);
 ///     apply_plan(Plan::load("p.json"), graph, choose_probe(graph), editor);
 ///
-/// @throws ModelError if the plan names what the model does not have, or does not fit it
+/// @throws ModelError if the plan does not fit the model
 void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelEditor& editor);
 
-/// The same for a plan that was tried out when it was made; `graph` is what `plan_pruning` saw.
+/// The same for a plan that was validated when it was made; `graph` is the one passed to
+/// `plan_pruning`.
 void apply_plan(const Pruning& pruning, const Graph& graph, ModelEditor& editor);
 
 }  // namespace parsimony

@@ -5,7 +5,7 @@
 namespace parsimony {
 namespace {
 
-ErrorData random_data(const Graph& graph, const RandomOrder& order) {
+ErrorData random_data(const Graph& graph, const RandomInputSpec& order) {
   ErrorData data;
   for (int64_t i = 0; i < order.samples; ++i) {
     runtime::FeedOptions feed;
@@ -19,7 +19,7 @@ ErrorData random_data(const Graph& graph, const RandomOrder& order) {
 }  // namespace
 
 NetworkComparison compare_with(const Graph& original, const CalibrationData& data,
-                               const RandomOrder& random, LazyTorch& torch) {
+                               const RandomInputSpec& random, LazyTorch& torch) {
   return {
       original, torch,
       data.data.empty() ? random_data(original, random) : torch.loaded().samples(original, data)};

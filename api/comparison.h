@@ -1,4 +1,4 @@
-// Smaller networks beside the one they came from, on the same data.
+// Compares smaller networks with their original on the same data.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace parsimony {
 
-/// Inputs drawn at random, where there are no data; `specs` are those of --input.
-struct RandomOrder {
+/// Random inputs, if there are no data; `specs` are those of --input.
+struct RandomInputSpec {
   std::vector<InputSpec> specs;
   int64_t samples = 16;
   uint64_t seed = 1;
@@ -22,6 +22,6 @@ struct RandomOrder {
 /// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if libtorch cannot run
 /// it
 NetworkComparison compare_with(const Graph& original, const CalibrationData& data,
-                               const RandomOrder& random, LazyTorch& torch);
+                               const RandomInputSpec& random, LazyTorch& torch);
 
 }  // namespace parsimony

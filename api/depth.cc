@@ -13,7 +13,7 @@
 namespace parsimony {
 namespace {
 
-/// A count's rounding must not make a budget that is met look missed.
+/// Tolerance for rounding when a budget is compared.
 constexpr double kSlack = 1e-9;
 
 bool of_whole_network(const Request& request) {
@@ -57,7 +57,7 @@ int64_t params_of(const Graph& graph, const ResidualBlock& block,
   return params;
 }
 
-/// A network with some of its blocks gone, and what was asked of the layers that stay.
+/// A network without some of its blocks, and the settings of the remaining layers.
 struct Reduced {
   Graph graph;
   Settings settings;
@@ -128,7 +128,7 @@ class DepthPlanner {
     }
   }
 
-  /// The blocks that may go, those of least influence first.
+  /// The removable blocks, by ascending influence.
   void rank() {
     if (blocks_.empty()) return;
     if (options_.progress) options_.progress("blocks");
@@ -175,8 +175,8 @@ class DepthPlanner {
                           : (1 - request.ratio) * quantity(dense_, request.budget);
   }
 
-  /// Budgets of the whole network, as they are of what is left of it. @returns whether none asks
-  /// for more than the blocks
+  /// Converts budgets of the whole network to budgets of the rest. @returns false if the blocks
+  /// already exceed one
   bool spend(const Cost& left, Settings& settings) const {
     bool met = true;
     for (size_t r = 0; r < settings.requests.size(); ++r) {
@@ -245,7 +245,7 @@ class DepthPlanner {
     return finished(std::move(*chosen), at);
   }
 
-  /// Where neither meets the budget, the one that costs less comes nearer.
+  /// If neither meets the budget, the cheaper one is better.
   static bool better(const DepthCandidate& a, const DepthCandidate& b) {
     if (a.met != b.met) return a.met;
     if (!a.met && a.cost.macs != b.cost.macs) return a.cost.macs < b.cost.macs;

@@ -1,4 +1,4 @@
-// Whole residual blocks that go, chosen together with the widths of what stays.
+// Depth pruning: removes residual blocks, chosen together with the widths of the rest.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,29 @@ namespace parsimony {
 DepthRequest parse_depth(std::string_view text, std::string_view place);
 
 struct DepthPruning {
-  Graph graph;      ///< without the blocks; what `pruning.analysis` speaks of
-  Pruning pruning;  ///< its plan and costs are the whole network's
+  Graph graph;      ///< without the blocks; `pruning.analysis` refers to it
+  Pruning pruning;  ///< plan and costs of the whole network
   DepthReport report;
 };
 
-/// The blocks that could go, without their influence. `sample` as in Analysis.
+/// The blocks that could be removed, without their influence. `sample` as in Analysis.
 std::vector<BlockOutcome> describe(const Graph& graph, const Facts& sample,
                                    const std::vector<ResidualBlock>& blocks);
 
-/// The network without some of its blocks. @returns it with the numbers that nodes now have, kNone
-/// for those that went
+/// The network without some of its blocks. @returns it with the new ids of nodes, kNone for removed
+/// ones
 std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
                                                           const std::vector<PlanBlock>& blocks);
 
-/// Removes the blocks of least influence, then couples and cuts what remains as plan_pruning does:
-/// one plan has both. `options.depth` says how many. Blocks with an excluded layer stay. Ratios of
-/// channels and weights are of what remains; a budget of parameters or MACs is one of the whole
-/// network.
+/// Removes the blocks of least influence, then prunes the rest like plan_pruning; one plan has
+/// both. `options.depth` says how many. Blocks with an excluded layer are kept. Ratios of channels
+/// and weights refer to the rest; a budget of parameters or MACs refers to the whole network.
 ///
-/// kAuto plans with 0, 1, … blocks less, as long as these alone do not meet the budget, and once
-/// beyond; of the small networks that meet it, the one of least error is taken.
+/// kAuto plans without 0, 1, … blocks until removing blocks alone meets the budget; of the small
+/// networks that meet it, the one with the smallest error is chosen.
 ///
-/// @throws ConfigError if there are fewer blocks than are to go, or for kAuto no budget of
-/// parameters or MACs; UnsupportedError for budgets of milliseconds; else as plan_pruning
+/// @throws ConfigError if there are too few blocks, or no budget of parameters or MACs for kAuto;
+/// UnsupportedError for latency budgets; otherwise as plan_pruning
 DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options);
 
 }  // namespace parsimony

@@ -8,8 +8,8 @@
 
 namespace parsimony {
 
-/// ONNX Runtime. It reads files; a graph that has none is written as ONNX first. It masks nothing
-/// but by zeros, so that plans that mix cannot be opened masked.
+/// ONNX Runtime. It reads files; a graph without one is written as ONNX first. It masks nothing but
+/// by zeros, so that plans that mix cannot be opened masked.
 std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads);
 
 }  // namespace parsimony

@@ -57,9 +57,8 @@ ConfigError recovery_without_data() {
 
 ConfigError depth_without_data() {
   return ConfigError(
-      "--layers removes the blocks that change least what flows through them, which only data "
-      "tell; "
-      "give --calibration, for example cifar10:DIR");
+      "--layers removes the blocks that change their input least, which needs data; give "
+      "--calibration, for example cifar10:DIR");
 }
 
 UnsupportedError no_component(std::string_view path) {

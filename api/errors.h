@@ -10,29 +10,29 @@
 
 namespace parsimony::errors {
 
-/// `place` is where it was asked for: "--layers".
+/// `place` is where it was given: "--layers".
 ConfigError bad_depth(std::string_view place, std::string_view found);
-/// `excluded` of the network's `blocks` stay because the configuration leaves layers in them whole.
+/// `excluded` of the network's `blocks` are kept because the configuration excludes layers in them.
 ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded);
-/// Which number of blocks is best depends on what may remain.
+/// The best number of blocks is defined only relative to a budget.
 ConfigError depth_without_budget();
 UnsupportedError depth_of_latency();
-/// What --constants exact folds was computed with the scales as they were.
+/// The constants that --constants exact folds were computed with the original scales.
 UnsupportedError exact_scales();
-/// Recovery changes what --constants exact has computed.
+/// Recovery would change the values that --constants exact preserves.
 UnsupportedError recovery_of_exact();
-/// `worst` is of to_text(OutputDifference); `guilty` a group, or empty.
+/// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
 VerificationError not_proven(std::string_view worst, std::string_view guilty);
-/// --recover runs data through the network, and none were named.
+/// --recover needs data, and none were given.
 ConfigError recovery_without_data();
-/// --layers ranks blocks by data, and none were named.
+/// --layers needs data, and none were given.
 ConfigError depth_without_data();
-/// There is no file where the libtorch component should be.
+/// The libtorch component is missing.
 UnsupportedError no_component(std::string_view path);
-/// The file is there; `why` it cannot be used.
+/// The component exists but cannot be used; `why` is the reason.
 UnsupportedError bad_component(std::string_view path, std::string_view why);
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
-/// ONNX Runtime has no masks of its own.
+/// ONNX Runtime has no masked execution.
 UnsupportedError not_maskable();
 
 }  // namespace parsimony::errors

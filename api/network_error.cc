@@ -12,7 +12,7 @@ HostTensor numbers_of(const TensorBytes& tensor) {
       {tensor.name, tensor.dtype, tensor.dims, tensor.bytes.data(), size_of(tensor.dtype)});
 }
 
-/// Sums over the elements of one output, each with a mean of its own.
+/// Correlation over the elements of one output, each centred on its own mean.
 class Correlation {
  public:
   void look(const TensorBytes& found, const TensorBytes& wanted) {
@@ -32,8 +32,8 @@ class Correlation {
     }
   }
 
-  /// r², 0 where the two run against each other; not a number where an element is not finite.
-  double explained() const {
+  /// r², 0 for a negative correlation; NaN if an element is not finite.
+  double r_squared() const {
     if (!std::isfinite(xx_) || !std::isfinite(yy_)) return std::nan("");
     return xy_ > 0 && xx_ > 0 && yy_ > 0 ? xy_ * xy_ / (xx_ * yy_) : 0;
   }
@@ -63,7 +63,7 @@ class Correlation {
 }  // namespace
 
 double unexplained(const Outputs& found, const Outputs& wanted) {
-  double explained = 0;
+  double r_squared = 0;
   int outputs = 0;
   for (size_t o = 0; !wanted.empty() && o < wanted[0].size(); ++o) {
     if (!is_floating(wanted[0][o].dtype)) continue;
@@ -77,11 +77,11 @@ double unexplained(const Outputs& found, const Outputs& wanted) {
     };
     each_batch([&](const TensorBytes& a, const TensorBytes& b) { correlation.look(a, b); });
     each_batch([&](const TensorBytes& a, const TensorBytes& b) { correlation.add(a, b); });
-    explained += correlation.explained();
+    r_squared += correlation.r_squared();
     ++outputs;
   }
-  if (std::isnan(explained)) return std::numeric_limits<double>::infinity();
-  return outputs > 0 ? std::sqrt(std::max(0.0, 1 - explained / outputs)) : 0;
+  if (std::isnan(r_squared)) return std::numeric_limits<double>::infinity();
+  return outputs > 0 ? std::sqrt(std::max(0.0, 1 - r_squared / outputs)) : 0;
 }
 
 double relative_error(std::span<const TensorBytes> a, std::span<const TensorBytes> b) {
@@ -139,7 +139,7 @@ int NetworkComparison::samples() const {
   return static_cast<int>(data_.labels.empty() ? data_.batches.size() : data_.labels.size());
 }
 
-double NetworkComparison::explained(const Graph& small) const {
+double NetworkComparison::r_squared(const Graph& small) const {
   const auto compares = [](const TensorBytes& output) { return is_floating(output.dtype); };
   const bool any =
       !wanted_.empty() && std::any_of(wanted_.front().begin(), wanted_.front().end(), compares);

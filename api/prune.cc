@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "parsimony/api/element_folds.h"
+#include "parsimony/api/element_updates.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
@@ -16,15 +16,15 @@
 namespace parsimony {
 namespace {
 
-// A network where so many nodes do not fit is not one that the rules describe.
+// A network with more refused nodes than this is not described by the rules.
 constexpr size_t kMostRefusals = 64;
 
-void note_compromises(const Coupling& coupling, Pruning& pruning) {
-  for (const Compromise& compromise : pruning.allocation.compromises) {
-    const std::string who = compromise.group == kNone
+void note_conflicts(const Coupling& coupling, Pruning& pruning) {
+  for (const Conflict& conflict : pruning.allocation.conflicts) {
+    const std::string who = conflict.group == kNone
                                 ? std::string()
-                                : "group " + coupling.groups[compromise.group].id + ": ";
-    pruning.notes.push_back(who + compromise.reason);
+                                : "group " + coupling.groups[conflict.group].id + ": ";
+    pruning.notes.push_back(who + conflict.reason);
   }
   if (const int back = pruning.allocation.given_back; back > 0) {
     pruning.notes.push_back(std::to_string(back) + (back == 1 ? " channel" : " channels") +
@@ -32,9 +32,9 @@ void note_compromises(const Coupling& coupling, Pruning& pruning) {
   }
 }
 
-/// Groups that mix have no exact reference; the user may not want them. What the settings leave
-/// whole may have died of zeroed elements.
-void leave_mixing_whole(const Coupling& coupling, AxisMasks& masks) {
+/// Groups that mix have no exact reference, so the user may exclude them. Groups that are not
+/// pruned may still have channels that zeroed elements made zero.
+void exclude_mixing(const Coupling& coupling, AxisMasks& masks) {
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     if (coupling.groups[g].mixes) std::fill(masks.keep[g].begin(), masks.keep[g].end(), uint8_t{1});
   }
@@ -93,7 +93,7 @@ class Planner {
     settings_.exact_only = options_.exact_only;
     pruning_.notes = graph_.notes;
     pruning_.notes.insert(pruning_.notes.end(), settings_.notes.begin(), settings_.notes.end());
-    if (!options_.score) needs_ = needs_of(settings_);  // it judges channels, not elements
+    if (!options_.score) needs_ = needs_of(settings_);  // it scores channels, not elements
     add_element_needs(graph_, settings_, needs_);
     require_measurement();
     timed_("weights", [&] {
@@ -123,7 +123,7 @@ class Planner {
     });
   }
 
-  /// Couples, scores and plans; false if some node must stay whole for the parts to fit.
+  /// Couples, scores and plans; false if some node has to be pinned for the plan to be consistent.
   bool attempt() {
     const Facts& facts = pruning_.analysis.facts;
     Coupling& coupling = pruning_.analysis.coupling;
@@ -132,13 +132,14 @@ class Planner {
     measure();
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
     pruning_.allocation = timed_("score", [&] {
-      return allocate(graph_, sample, coupling, settings_, criterion(), options_.choose, worth());
+      return allocate(graph_, sample, coupling, settings_, criterion(), options_.choose,
+                      importance());
     });
     if (asks_for_latency(settings_)) {
       pruning_.latency = timed_("measure", [&] { return spend(); });
     }
     const bool exact = options_.constants == Constants::kExact;
-    if (options_.exact_only) leave_mixing_whole(coupling, masks);
+    if (options_.exact_only) exclude_mixing(coupling, masks);
     const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.exact_only,
                                   !exact};
     elements_ = timed_("score",
@@ -159,15 +160,15 @@ class Planner {
     return {options_.seed, needs_.empty() ? nullptr : &statistics_, options_.score};
   }
 
-  /// What outputs keep; nothing where no network can be run.
-  WorthFunction worth() const {
-    if (!options_.fidelity) return {};
-    return [this, meter = std::optional<WorthMeter>()](std::span<const int> groups,
-                                                       const Candidate& candidate) mutable {
+  /// Importance measured on outputs; empty if networks cannot be run.
+  ImportanceCurves importance() const {
+    if (!options_.r_squared) return {};
+    return [this, meter = std::optional<ImportanceMeter>()](std::span<const int> groups,
+                                                            const Candidate& candidate) mutable {
       const Analysis& analysis = pruning_.analysis;
       const Coupled network{graph_, analysis.probe, analysis.facts, analysis.coupling};
-      if (!meter) meter.emplace(network, options_.fidelity);
-      return meter->shares(groups, candidate);
+      if (!meter) meter.emplace(network, options_.r_squared);
+      return meter->curve(groups, candidate);
     };
   }
 
@@ -177,7 +178,7 @@ class Planner {
     throw errors::needs_data(*needs_.criteria.begin());
   }
 
-  /// Runs data through the network, if what is asked for is to be judged by it.
+  /// Runs data through the network if a criterion needs it.
   void measure() {
     if (needs_.empty()) return;
     const Analysis& analysis = pruning_.analysis;
@@ -190,11 +191,11 @@ class Planner {
     const Analysis& analysis = pruning_.analysis;
     LatencyTables own;
     return spend_latency(
-        {graph_, analysis.probe, analysis.coupling, settings_, criterion(), options_.fidelity},
+        {graph_, analysis.probe, analysis.coupling, settings_, criterion(), options_.r_squared},
         options_.latency, options_.tables == nullptr ? own : *options_.tables, pruning_.allocation);
   }
 
-  /// Of what was selected, and of the masks from outside, the channels that can go exactly.
+  /// The channels of the selection, and of given masks, that can be removed exactly.
   AxisMasks fold_constants(const AxisMasks& selected) {
     const Analysis& analysis = pruning_.analysis;
     std::vector<ElementMask> masks = options_.masks;
@@ -225,14 +226,14 @@ class Planner {
 
   void refuse(NodeId node) {
     const std::string label = label_of(graph_, graph_.node(node));
-    auto& whole = coupling_options_.keep_whole;
+    auto& whole = coupling_options_.pinned_nodes;
     if (whole.size() >= kMostRefusals ||
         std::find(whole.begin(), whole.end(), node) != whole.end()) {
       throw UnsupportedError("the smaller shapes do not fit together at node \"" + label + "\"");
     }
     whole.push_back(node);
     pruning_.notes.push_back("node \"" + label +
-                             "\" stays whole: the smaller shapes did not fit there");
+                             "\" is not pruned: the smaller shapes did not fit there");
   }
 
   void finish() {
@@ -244,22 +245,22 @@ class Planner {
       pruning_.element_masks = elements_.masks();
     }
     pruning_.notes.insert(pruning_.notes.end(), elements_.notes.begin(), elements_.notes.end());
-    if (elements_.dead > 0) {
-      pruning_.notes.push_back(std::to_string(elements_.dead) +
-                               " channels were dead after zeroing and are removed");
+    if (elements_.zero_channels > 0) {
+      pruning_.notes.push_back(std::to_string(elements_.zero_channels) +
+                               " channels became zero and are removed");
     }
     for (const InputSpec& spec : options_.inputs) pruning_.plan.inputs.push_back(to_text(spec));
-    pruning_.plan.kept_whole = kept_whole(graph_, analysis.coupling);
+    pruning_.plan.unpruned_dims = unpruned_dims(graph_, analysis.coupling);
     const CostModel cost(graph_, analysis.sample, analysis.coupling);
     pruning_.dense = cost.dense();
     pruning_.small = cost.under(pruning_.allocation.masks);
-    note_compromises(analysis.coupling, pruning_);
+    note_conflicts(analysis.coupling, pruning_);
   }
 
   void complete_constants() {
     folding_->complete(pruning_.plan);
     pruning_.masked = folding_->outcomes(pruning_.plan);
-    pruning_.carriers = folding_->carriers();
+    pruning_.absorbers = folding_->absorbers();
     for (const std::string& note : folding_->notes()) pruning_.notes.push_back(note);
   }
 

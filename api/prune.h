@@ -1,4 +1,4 @@
-// The way from a graph and a config list to a plan; the same for every front end.
+// From a graph and a config list to a plan, for every front end.
 #pragma once
 
 #include <cstdint>
@@ -27,125 +27,126 @@
 
 namespace parsimony {
 
-/// How many residual blocks go.
+/// How many residual blocks to remove.
 struct DepthRequest {
   enum class Kind : uint8_t {
-    kCount,  ///< so many
-    kShare,  ///< floor(share · all)
-    kAuto,   ///< as many as leave the smallest error under the configuration's budget
+    kCount,  ///< this many
+    kShare,  ///< floor(share · number of blocks)
+    kAuto,   ///< the number with the smallest error under the configuration's budget
   };
   Kind kind = Kind::kCount;
   int64_t count = 0;
   double share = 0;  ///< 0..1
 };
 
-/// Runs data through a network: for each block, how much it changes what flows through it.
+/// Runs data through a network and returns, for each block, how much it changes its input.
 using BlockInfluence =
     std::function<std::vector<double>(const Graph&, const std::vector<ResidualBlock>&)>;
 
-/// How far the small network that a plan makes is from the original; 0: not at all.
+/// The error of the small network of a plan relative to the original; 0: none.
 using PlanError = std::function<double(const Plan&)>;
 
-/// Data that run through a network, as docs/guide/data.md names them.
+/// Data to run through a network, see docs/guide/data.md.
 struct CalibrationData {
-  std::string data;                    ///< "cifar10:DIR"; empty: none were given
-  int64_t samples = 256;               ///< the first so many of the training part
-  std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: as they are
+  std::string data;                    ///< "cifar10:DIR"; empty: none
+  int64_t samples = 256;               ///< the first samples of the training set
+  std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation = {};  ///< per channel, as many as `mean`
 };
 
-/// How fine-tuning behind a cut trains, where nobody says otherwise: few epochs, small steps.
+/// The default settings of fine-tuning after a cut: few epochs, small steps.
 TrainSettings gentle_training();
 
-/// How a small network gets back some of what it lost.
+/// How a small network recovers part of its accuracy.
 struct RecoverySettings {
   std::vector<RecoveryMethod> steps;  ///< in this order
   int rounds = 3;                     ///< of least squares, see training/recovery/refit.h
   double ridge = 1e-3;                ///< of least squares, see least_squares()
-  /// kFinetune: on the whole training part. The dense network teaches, where `distill` says so.
+  /// kFinetune: on the whole training set, with the dense network as teacher if `distill` says so.
   TrainSettings finetune = gentle_training();
-  std::function<void(const std::string& line)> say = {};  ///< told of every step
-  bool accuracy = true;  ///< is to be measured on the test part before and after
+  std::function<void(const std::string& line)> say = {};  ///< called at every step
+  bool accuracy = true;  ///< measure it on the test set before and after
 };
 
-/// Changes values of the small network that a plan makes of the original: see training/recovery.
+/// Changes values of the small network of a plan: see training/recovery.
 using Recovery = std::function<Recovered(const Graph& original, const Plan&)>;
 
-/// All that can be asked of a pruning beside the config list; the same for files, live modules and
-/// networks in training.
+/// The options of a pruning besides the config list, for files, live modules and networks in
+/// training.
 struct PruneOptions {
-  std::vector<InputSpec> inputs = {};               ///< sizes that the model leaves open
-  Granularity granularity = Granularity::kChannel;  ///< the config's wins, if it names one
+  std::vector<InputSpec> inputs = {};               ///< sizes of symbolic dimensions
+  Granularity granularity = Granularity::kChannel;  ///< overridden by the config's, if it has one
   uint64_t seed = 0;                                ///< for criteria that draw at random
-  bool exact_only = false;                          ///< leave groups that mix whole
+  bool exact_only = false;                          ///< do not prune groups that mix
   Constants constants = Constants::kDrop;           ///< what the small model is equal to
-  bool rescale = false;                             ///< numbers that encode a pruned size follow it
-  std::optional<Settings> settings = {};  ///< of the graph's layers, in place of the config's
-  std::vector<ElementMask> masks =
-      {};                      ///< with exact constants: zeros beside what the config asks for
-  Observe observe = {};        ///< with exact constants; without it none but zeros are removed
-  ScoreFunction score = {};    ///< a criterion of one's own, in place of what is asked for
-  ChooseFunction choose = {};  ///< an allocator of one's own
-  Fidelity fidelity = {};      ///< runs networks, where outputs say which channels go
-  Measurement measure = {};    ///< runs data through the network, where a criterion needs it
-  std::function<void(std::string_view stage)> progress = {};  ///< told what begins; may be empty
+  bool rescale = false;                             ///< update numbers that encode a pruned size
+  std::optional<Settings> settings = {};  ///< of the graph's layers, overriding the config's
+  std::vector<ElementMask> masks = {};  ///< with exact constants: zeros in addition to the config's
+  Observe observe = {};        ///< with exact constants; without it only zero channels are removed
+  ScoreFunction score = {};    ///< a custom criterion, overriding the configured one
+  ChooseFunction choose = {};  ///< a custom allocator
+  RSquared r_squared = {};     ///< runs networks, for scope "outputs"
+  Measurement measure = {};    ///< runs data through the network, for criteria that need it
+  /// Called when a stage begins; may be empty.
+  std::function<void(std::string_view stage)> progress = {};
   LatencyBudgetOptions latency = LatencyBudgetOptions();  ///< for milliseconds; {} misleads GCC 12
-  LatencyTables* tables = nullptr;  ///< of former runs, and where new ones go; may be null
+  LatencyTables* tables = nullptr;  ///< from earlier runs, receives new ones; may be null
 
-  std::optional<DepthRequest> depth = {};  ///< whole residual blocks go too
-  BlockInfluence influence = {};           ///< with `depth`: those of least influence go first
-  PlanError error = {};                    ///< with `depth`, for kAuto
-  Recovery recover = {};                   ///< behind the cut; without it values stay as they are
-  CalibrationData calibration = {};        ///< for what of the above runs data: see Supplies
-  RecoverySettings recovery = {};          ///< what `recover` is made from
-  std::optional<int> threads = {};         ///< of libtorch; empty: as many as are best
-  bool verify = true;                      ///< run the masked original and the small network
+  std::optional<DepthRequest> depth = {};  ///< removes residual blocks as well
+  /// With `depth`: those of least influence are removed first.
+  BlockInfluence influence = {};
+  PlanError error = {};              ///< with `depth`, for kAuto
+  Recovery recover = {};             ///< after the cut; by default values are not changed
+  CalibrationData calibration = {};  ///< for those of the above that need data: see Supplies
+  RecoverySettings recovery = {};    ///< settings from which `recover` is made
+  std::optional<int> threads = {};   ///< of libtorch; empty: the best number
+  bool verify = true;                ///< run the masked original and the small network
   ProofOptions proof = {};
 };
 
-/// Seconds that one stage took.
+/// The duration of one stage.
 struct StageTime {
   std::string stage;
   double seconds = 0;
 };
 
-/// What is known about a network before anything is decided.
+/// The analysis of a network, before any decision.
 struct Analysis {
   Probe probe;
   Facts facts;
   Coupling coupling;
-  Facts sample;  ///< as `facts`, for one sample where the batch is open: what costs are counted for
+  Facts sample;  ///< `facts` for a batch of one if the batch is symbolic; used to count costs
 };
 
 /// Infers shapes and solves for groups. Separates shared vectors in `graph`.
 /// @throws ModelError
 Analysis analyse(Graph& graph, const PruneOptions& options = {});
 
-/// How the network is coupled: as the configuration names it, for the whole network or for the
-/// layers of an entry, and as the options say otherwise.
+/// Coupling options from the configuration, for the whole network or the layers of an entry, with
+/// the options as defaults.
 CouplingOptions coupling_options(const ConfigList& config, const Settings& settings,
                                  const PruneOptions& options);
 
 struct Pruning {
   Analysis analysis;
   Allocation allocation;
-  Plan plan;  ///< complete but for the source's fingerprint
-  /// Of the graph's values once they are small; empty where no shape changes.
+  Plan plan;  ///< complete except for the source's fingerprint
+  /// Shapes of the graph's values after pruning; empty if none changes.
   ValueShapes small_shapes;
-  std::vector<CutScale> scales;  ///< that encode a pruned size: kept, or among the plan's scales
+  std::vector<CutScale> scales;  ///< that encode a pruned size, whether kept or updated by the plan
   Cost dense;
   Cost small;
-  std::optional<LatencyOutcome> latency;  ///< of a budget of milliseconds
+  std::optional<LatencyOutcome> latency;  ///< of a latency budget
   std::vector<MaskOutcome> masked;        ///< with exact constants, per masked tensor
-  int carriers = 0;  ///< channels that stay because they carry constants of others
-  std::vector<ElementMask> element_masks;  ///< of the tensors that lose single elements
-  std::vector<ElementOutcome> elements;    ///< and what became of them, in the same order
-  std::vector<std::string> notes;  ///< compromises, layers left whole because they did not fit
+  int absorbers = 0;  ///< channels that are kept because they absorb constants of others
+  std::vector<ElementMask> element_masks;  ///< of tensors that lose single elements
+  std::vector<ElementOutcome> elements;    ///< their outcomes, in the same order
+  std::vector<std::string> notes;          ///< conflicts, layers that could not be pruned
   std::vector<StageTime> times;
 };
 
-/// Decides what to remove and checks on the graph alone that what remains fits together. The model
-/// itself is not touched: `prune_model` (api/prune_model.h) does all of it.
+/// Decides what to remove and checks on the graph that the result is consistent. The model itself
+/// is not changed; see `prune_model` (api/prune_model.h).
 ///
 ///     auto graph = onnx_io::to_graph(file);
 ///     Pruning pruning = plan_pruning(graph, read_config("l1.json"), {});

@@ -60,8 +60,8 @@ class ModelPruning {
     return timed_("recover", [&] { return options_.recover(model_.graph(), plan_of_it()); });
   }
 
-  /// Before the original's weights are gone; nothing, with the reason in the proof, where it cannot
-  /// be run.
+  /// Runs the masked original before its weights become invalid; empty, with the reason in the
+  /// proof, if it cannot be run.
   std::optional<Reference> run_original() {
     std::string& why_not = result_.proof.not_run;
     if (!options_.verify) why_not = "switched off";
@@ -101,7 +101,8 @@ class ModelPruning {
 
   std::string guilty() {
     const Pruning& pruning = result_.pruning;
-    if (pruning.plan.constants == Constants::kExact) return {};  // folds belong to all groups
+    // Constants are folded for all groups together.
+    if (pruning.plan.constants == Constants::kExact) return {};
     Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;
     separate_shared_vectors(graph);
     return group_at_fault(graph, pruning, [&](const Plan& plan) {
@@ -109,14 +110,14 @@ class ModelPruning {
     });
   }
 
-  /// Values only: how the small model hangs together was proven before.
+  /// Changes values only: the structure of the small model has been proven before.
   void take_over(const Recovered& recovered) {
     ModelEditor& editor = model_.editor();
-    for (const PlanFold& fold : recovered.folds) {
-      if (!fold.values.empty()) editor.assign(fold.tensor, fold.values);
+    for (const TensorUpdate& update : recovered.updates) {
+      if (!update.values.empty()) editor.assign(update.tensor, update.values);
     }
     model_.settle();
-    plan_of_it().folds = recovered.folds;
+    plan_of_it().updates = recovered.updates;
     result_.recovery = recovered.report;
   }
 

@@ -12,20 +12,18 @@ namespace parsimony {
 
 struct PruneResult {
   Pruning pruning;
-  std::optional<Graph> shallow;  ///< the graph without the blocks that go: `pruning` speaks of it
+  std::optional<Graph> shallow;  ///< the graph without the removed blocks; `pruning` refers to it
   std::optional<DepthReport> depth;
   Proof proof;
   std::optional<RecoveryReport> recovery;
 };
 
-/// Prunes the model in place; nothing is written. All or nothing: if it throws, the model is as it
-/// was, or gone.
+/// Prunes the model in place; nothing is written. If it throws, the model is unchanged or invalid.
 ///
-/// The masked original and the small network run on `engine` and must agree. Where they do not, the
-/// original's own rounding is allowed for; what differs even so is blamed on a group. Without an
-/// engine, or where the original cannot be run masked, the proof says why there is none.
-/// Recovery computes on the graph alone, before the edit, and its values are put in behind the
-/// proof.
+/// The masked original and the small network run on `engine` and must agree, if necessary with an
+/// allowance for the original's own rounding; a remaining difference is blamed on a group. Without
+/// an engine, or if the original cannot be run masked, the proof has the reason. Recovery works on
+/// the graph alone, before the edit, and its values are assigned after the proof.
 ///
 ///     OnnxModel model("resnet.onnx");
 ///     PruneResult result = prune_model(model, read_config("l1.json"), {}, &engine);

@@ -16,8 +16,7 @@
 namespace parsimony {
 namespace {
 
-// How much larger than its own rounding the difference may be where that is not below the
-// tolerance.
+// Allowed difference relative to the original's own rounding error.
 constexpr double kRoundingMargin = 4;
 constexpr double kWeakTolerance = 1e-2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -31,7 +30,7 @@ double element(const std::byte* bytes, size_t i) {
 
 using Read = double (*)(const std::byte* bytes, size_t i);
 
-/// Null for types whose elements are no numbers.
+/// Null for non-numeric types.
 Read reader_of(DType type) {
   switch (type) {
     case DType::kFloat32:
@@ -124,7 +123,7 @@ Reference::Reference(const Graph& graph, const Probe& probe, bool mixes, Network
   }
 }
 
-/// How far the original is from itself when it is computed another way.
+/// The difference of the original from itself when computed in another way.
 double Reference::rounding(size_t output, const std::vector<TensorList>& otherwise) const {
   double largest = 0;
   for (size_t i = 0; i < otherwise.size(); ++i) {

@@ -1,4 +1,4 @@
-// The masked original, and how far a small network is from it.
+// Compares a small network with the masked original.
 #pragma once
 
 #include <optional>
@@ -15,15 +15,15 @@ namespace parsimony {
 /// Does a group of the plan pass an operator that mixes channels?
 bool mixes(const Plan& plan);
 
-/// Are zeros in the original's tensors all that the masked original is? Not where a group mixes,
-/// nor where the plan changes more than tensors.
+/// Is the masked original just the original with zeros in its tensors? Not if a group mixes, or if
+/// the plan changes more than tensors.
 bool zeros_suffice(const Plan& plan);
 
-/// max|a - b| / max|a|. Infinities that are the same do not differ; NaN, other shapes and tensors
-/// without elements where the other has some always do: they would agree with every fault.
+/// max|a - b| / max|a|. Equal infinities count as equal; NaN, different shapes and a tensor without
+/// elements against one with some always differ.
 double difference_of(const TensorBytes& a, const TensorBytes& b);
 
-/// Holds what the masked original answers to random inputs.
+/// Holds the masked original's outputs on random inputs.
 class Reference {
  public:
   /// Runs `masked` on random inputs for `graph`. `mixes`: see Proof.
@@ -36,13 +36,13 @@ class Reference {
   /// and what it would have chosen from is compared like an output: see ChoiceRecord.
   Proof compare(Network& small) const;
 
-  /// Measures the original's own rounding at the outputs that differ by more than the tolerance,
-  /// and allows for it. Runs the original again.
+  /// Measures the original's rounding error at the outputs that exceed the tolerance, and allows
+  /// for it. Runs the original again.
   void allow_for_rounding(Proof& proof, Network& masked) const;
 
  private:
   Proof compare_outputs(const std::vector<TensorList>& found) const;
-  /// With the original's choices in place of its own; nothing if it differs even so.
+  /// With the original's choices; empty if it still differs.
   std::optional<Proof> compare_choosing_alike(Network& small) const;
   double difference(size_t output, const std::vector<TensorList>& found) const;
   double rounding(size_t output, const std::vector<TensorList>& otherwise) const;
@@ -56,7 +56,7 @@ class Reference {
   ChoiceRecord choices_;
 };
 
-/// Would the small network that `plan` makes differ? All on the graph: no file or module is edited.
+/// Would the small network of `plan` differ? Works on the graph only: no file or module is edited.
 bool differs(const Graph& original, const Plan& plan, const Probe& probe,
              const ProofOptions& options, Engine& engine);
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kSlack = 1e-9;
 
-/// The network without the first `removed` channels of the order; nothing if it cannot be cut so.
+/// The error without the first `removed` channels of the order; empty if the network cannot be
+/// pruned that way.
 std::optional<double> error_without(const Graph& graph, const Analysis& analysis, int group,
                                     const std::vector<int>& order, int removed,
                                     const NetworkError& error_of) {

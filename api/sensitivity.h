@@ -1,4 +1,4 @@
-// Curves of what each group's channels are worth to the network as a whole.
+// Sensitivity analysis: the network's error as each group alone loses channels.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace parsimony {
 
-/// How far a smaller network is from the original; 0: not at all. What it compares is the caller's:
-/// outputs, or accuracy.
+/// The error of a smaller network relative to the original; 0: none. The caller decides what to
+/// compare: outputs, or accuracy.
 using NetworkError = std::function<double(const Graph& small)>;
 
 struct SensitivityOptions {
-  std::string criterion = "l1";  ///< which channels go first
+  std::string criterion = "l1";  ///< ranks the channels
   std::vector<double> ratios = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
   CriterionOptions scoring = {};
-  std::function<void(std::string_view group)> progress = {};  ///< told what begins
+  std::function<void(std::string_view group)> progress = {};  ///< called when a stage begins
 };
 
 struct GroupSensitivity {
@@ -27,10 +27,10 @@ struct GroupSensitivity {
   SensitivityCurve curve;
 };
 
-/// Removes floor(ratio · size) channels of one group after the other, all others whole, and asks
-/// for the error. Ratios that remove what a smaller one did are not asked for again. Groups that
-/// cannot be cut alone are left out, as are those of one channel.
-/// @throws ConfigError for an unknown criterion or one that judges elements; what `error_of` throws
+/// For one group at a time, with all others dense, removes floor(ratio · size) channels and
+/// measures the error. Ratios that remove the same channels as a smaller one are not measured
+/// again. Groups that cannot be pruned alone, and those of one channel, are skipped.
+/// @throws ConfigError for an unknown criterion or one over elements; whatever `error_of` throws
 std::vector<GroupSensitivity> sensitivity(const Graph& graph, const Analysis& analysis,
                                           const SensitivityOptions& options,
                                           const NetworkError& error_of);

@@ -1,4 +1,4 @@
-// How long the stages of a pruning take.
+// Times the stages of a pruning.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace parsimony {
 
-/// Times stages, one after the other, and tells that they begin.
+/// Times consecutive stages and reports their start.
 class Stopwatch {
  public:
   Stopwatch(std::vector<StageTime>& times, const PruneOptions& options)
       : times_(times), options_(options) {}
 
-  /// Runs `work`; its seconds are added to those that the stage took before.
+  /// Runs `work` and adds its time to the stage.
   template <typename Work>
   auto operator()(std::string_view stage, Work&& work) {
     if (options_.progress) options_.progress(stage);

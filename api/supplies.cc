@@ -11,10 +11,10 @@
 namespace parsimony {
 namespace {
 
-// So many samples tell candidates apart; recovery goes through them once per layer.
+// Enough samples to distinguish candidates; recovery reads them once per layer.
 constexpr int64_t kTrialSamples = 128;
 
-/// Does an entry ask for it that prunes?
+/// Does an entry that prunes use it?
 template <typename Asks>
 bool any_request(const ConfigList& config, const Asks& asks) {
   return std::any_of(config.entries.begin(), config.entries.end(), [&](const ConfigEntry& entry) {
@@ -22,8 +22,8 @@ bool any_request(const ConfigList& config, const Asks& asks) {
   });
 }
 
-/// Compares outputs up to a factor: what is far off is often only smaller. Runs the original when
-/// it is first asked.
+/// Compares outputs up to a factor, since outputs of a pruned network are often only smaller. Runs
+/// the original on first use.
 PlanError as_pruned(const Graph& original, const CalibrationData& data, LazyTorch& torch) {
   auto comparison = std::make_shared<std::unique_ptr<NetworkComparison>>();
   return [&original, data, comparison, &torch](const Plan& plan) {
@@ -34,7 +34,7 @@ PlanError as_pruned(const Graph& original, const CalibrationData& data, LazyTorc
   };
 }
 
-/// ‖small - dense‖ / ‖dense‖ behind the steps of recovery, in one round of each.
+/// ‖small - dense‖ / ‖dense‖ after the steps of recovery, in one round of each.
 PlanError recovered(const Graph& original, RecoverySettings settings, CalibrationData data,
                     LazyTorch& torch) {
   data.samples = std::min(data.samples, kTrialSamples);
@@ -71,7 +71,7 @@ Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph&
     profiler_->attach_to(options);
   }
   const bool required = any_request(config, asks_for_outputs);
-  if (!options.fidelity && (profiler_ || required)) compare_outputs(options, original, required);
+  if (!options.r_squared && (profiler_ || required)) compare_outputs(options, original, required);
   if (!options.recover) recover(options, config);
   if (options.depth && !options.influence) remove_blocks(options, original);
 }
@@ -80,11 +80,11 @@ void Supplies::save() {
   if (profiler_) profiler_->save();
 }
 
-/// A budget of milliseconds does without where libtorch cannot run the network.
+/// A latency budget does without it if libtorch cannot run the network.
 void Supplies::compare_outputs(PruneOptions& options, const Graph& original, bool required) {
   try {
     comparison_.emplace(compare_with(original, options.calibration, {options.inputs}, torch_));
-    options.fidelity = [this](const Graph& small) { return comparison_->explained(small); };
+    options.r_squared = [this](const Graph& small) { return comparison_->r_squared(small); };
   } catch (const UnsupportedError& error) {
     if (required) throw;
     without_outputs_ = error.what();
@@ -106,7 +106,7 @@ void Supplies::recover(PruneOptions& options, const ConfigList& config) {
   };
 }
 
-/// Candidates of `auto` are compared behind the steps of recovery, but for fine-tuning.
+/// Candidates of `auto` are compared after the recovery steps, except fine-tuning.
 void Supplies::remove_blocks(PruneOptions& options, const Graph& original) {
   const CalibrationData& data = options.calibration;
   if (data.data.empty()) throw errors::depth_without_data();

@@ -1,4 +1,4 @@
-// What runs data and networks for a pruning, by libtorch as far as it is there.
+// Supplies the functions of a pruning that run data and networks, on libtorch if available.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace parsimony {
 
-/// Gives options the functions that they lack, made from what they name: data, steps of recovery,
-/// an engine to be quick on. Loads libtorch when one of them is called.
+/// Fills in the functions of options from their settings: data, recovery steps, an engine for
+/// latency budgets. Loads libtorch when one of them is called.
 ///
 ///     PruneOptions options;
 ///     options.calibration.data = "folder:/data/val";
@@ -21,10 +21,10 @@ namespace parsimony {
 ///     supplies.save();
 class Supplies {
  public:
-  /// Must live as long as `options` are used; `original` as long as this. Data and steps of
-  /// recovery are the config's where the options name none.
-  /// @throws ConfigError where recovery or depth have no data; UnsupportedError without the engine
-  /// for a budget of milliseconds, or where outputs are to be compared and cannot
+  /// Must outlive the use of `options`; `original` must outlive this. Data and recovery steps
+  /// default to the config's.
+  /// @throws ConfigError if recovery or depth pruning has no data; UnsupportedError without the
+  /// engine of a latency budget, or if outputs have to be compared and cannot be
   Supplies(PruneOptions& options, const ConfigList& config, const Graph& original);
   Supplies(const Supplies&) = delete;
   Supplies& operator=(const Supplies&) = delete;
@@ -32,12 +32,12 @@ class Supplies {
   /// libtorch.
   Engine& engine() { return torch_; }
 
-  /// Of a budget of milliseconds, else null.
+  /// The profiler of a latency budget, else null.
   const LatencyProfiler* profiler() const { return profiler_ ? &*profiler_ : nullptr; }
-  /// Keeps what the profiler has measured.
+  /// Saves the profiler's tables.
   void save();
 
-  /// Why outputs do not say what widths are worth, where a budget of milliseconds does without.
+  /// Why importance could not be measured on outputs, if a latency budget does without it.
   const std::string& without_outputs() const { return without_outputs_; }
 
  private:

@@ -24,8 +24,8 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-/// Where the environment says; beside the command, in the build tree as installed; or where we are
-/// installed, for programs that lie elsewhere.
+/// From the environment; beside the command, in the build tree or installed; or at the installation
+/// prefix, for other programs.
 fs::path component_path() {
   if (is_set("PARSIMONY_TORCH_COMPONENT")) return std::getenv("PARSIMONY_TORCH_COMPONENT");
   constexpr const char* kName = "parsimony_torch.so";
@@ -39,8 +39,8 @@ fs::path component_path() {
 
 void (*prepare_program)() = nullptr;
 
-/// OpenBLAS reads the variable when it is loaded. What it would choose by itself it tells only
-/// then, too: so it is loaded, asked, and, if it should do better, unloaded.
+/// OpenBLAS reads the variable when it is loaded, and reports its own choice only then: so it is
+/// loaded, queried, and unloaded if another kernel is better.
 void correct_blas_kernel() {
   if (is_set("OPENBLAS_CORETYPE")) return;
   void* library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
@@ -53,15 +53,15 @@ void correct_blas_kernel() {
   dlclose(library);
 }
 
-/// Threads that spin while they wait take the cores from whoever has work: beside other programs a
-/// step with two threads takes twice as long.
+/// Spinning threads occupy cores that other threads need: beside other programs a step with two
+/// threads takes twice as long.
 void let_openmp_sleep() {
   if (!is_set("OMP_WAIT_POLICY") && !is_set("GOMP_SPINCOUNT")) {
     setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
   }
 }
 
-/// What libtorch shall find when it is loaded, said while no other thread reads the environment.
+/// Sets up the environment for libtorch, while no other thread reads it.
 void prepare() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -87,7 +87,7 @@ const TorchComponentEntry& load() {
   const TorchComponentEntry& entry = entry_of(path);
   if (std::string_view(entry.version) != PARSIMONY_VERSION) {
     throw errors::bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
-                                          ", this is " PARSIMONY_VERSION "; install both anew");
+                                          ", this is " PARSIMONY_VERSION "; reinstall both");
   }
   return entry;
 }
@@ -109,7 +109,7 @@ std::jthread loading_torch_component() {
   return std::jthread([] {
     try {
       torch_component();
-    } catch (const std::exception&) {  // the next call says it
+    } catch (const std::exception&) {  // the next call reports it
     }
   });
 }

@@ -1,5 +1,5 @@
-// What a pruning has libtorch do. It stands in a component of its own, a shared library that is
-// loaded when it is first needed: libtorch brings hundreds of libraries.
+// The interface to libtorch for pruning. It is implemented in a separate component, a shared
+// library that is loaded on first use: libtorch depends on hundreds of libraries.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@
 
 namespace parsimony {
 
-/// The component's side is cli/torch/component.cc. Signatures know the standard library and rooms
-/// below torch_io only. Errors of ours pass as what they are.
+/// The component's side is cli/torch/component.cc. Signatures use only the standard library and
+/// rooms below torch_io. Parsimony's errors propagate unchanged.
 ///
 /// To add a method: declare it here, define it there.
 class TorchComponent : public Engine {
  public:
   std::string name() const override { return "libtorch"; }
 
-  /// Sets the threads of what runs after it; without `wanted` by measurement, once per process.
+  /// Sets the number of threads; without `wanted` by measurement, once per process.
   /// @returns the number. @throws ConfigError if `wanted` is not positive
   virtual int choose_threads(std::optional<int> wanted) = 0;
 
-  /// Opens TorchScript; `specs` say what the tensors are that `forward` takes.
+  /// Opens TorchScript; `specs` describe the tensors that `forward` takes.
   /// @throws IoError, ModelError, UnsupportedError, ConfigError
   virtual std::unique_ptr<EditableFile> open_script(const std::string& path,
                                                     const std::vector<InputSpec>& specs) = 0;
@@ -53,11 +53,11 @@ class TorchComponent : public Engine {
                                                const std::vector<ResidualBlock>& blocks,
                                                const CalibrationData& data) = 0;
 
-  /// Calibration data as the network's input takes them, in batches of the size it declares or of
-  /// 64, with their labels. @throws ConfigError, IoError, ModelError for the data
+  /// Calibration data in the form of the network's input, in batches of its declared size or of 64,
+  /// with labels. @throws ConfigError, IoError, ModelError for the data
   virtual ErrorData samples(const Graph& graph, const CalibrationData& data) = 0;
 
-  /// Changes values of the small network that `plan` makes of `original`; see training/recovery.
+  /// Changes values of the small network of `plan`; see training/recovery.
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
   /// networks with several inputs and what cannot be run
   virtual Recovered recover(const Graph& original, const Plan& plan,
@@ -71,32 +71,32 @@ class TorchCommands;
 /// What the component's only symbol, `parsimony_libtorch`, points to. `version` keeps its
 /// place in all versions.
 struct TorchComponentEntry {
-  const char* version = "";  ///< of the parsimony it belongs to: no other will do
+  const char* version = "";  ///< must equal the command's version
   TorchComponent* component = nullptr;
-  cli::TorchCommands* commands = nullptr;  ///< what the command has libtorch do besides
+  cli::TorchCommands* commands = nullptr;  ///< further functions for the command
 };
 
 constexpr const char* kTorchComponentSymbol = "parsimony_libtorch";
 
-/// The component, loaded by the first call. Before that, an OpenBLAS that would choose kernels
-/// below what the processor can do is told better, and OpenMP's threads are told to sleep while
-/// they wait; both only where the environment says nothing about it.
-/// @throws UnsupportedError if it is not there or of another version
+/// The component, loaded by the first call. Before that, OpenBLAS is configured to use the best
+/// kernels of the processor, and OpenMP's threads to sleep while they wait; both unless set in the
+/// environment.
+/// @throws UnsupportedError if it is missing or has another version
 TorchComponent& torch_component();
-/// The same with what the command needs.
+/// The same with the command's functions.
 const TorchComponentEntry& torch_component_entry();
 
-/// Is called before libtorch is loaded, by a program that wants to prepare for it.
+/// Registers a function that is called before libtorch is loaded.
 void before_libtorch(void (*prepare)());
 
-/// Loads it, which takes some 0.6 s, beside what the caller does before its first call of
-/// torch_component(); that call also throws what fails here.
+/// Loads it in the background, which takes about 0.6 s, until the caller's first call of
+/// torch_component(), which also reports errors.
 std::jthread loading_torch_component();
 
-/// libtorch as an engine: the component, which is loaded when a network is first opened.
+/// libtorch as an engine: the component, loaded when a network is first opened.
 class LazyTorch final : public Engine {
  public:
-  /// For networks with so many threads; see TorchComponent::choose_threads.
+  /// For networks with this many threads; see TorchComponent::choose_threads.
   explicit LazyTorch(std::optional<int> threads) : threads_(threads) {}
 
   std::string name() const override { return "libtorch"; }
@@ -116,7 +116,7 @@ class LazyTorch final : public Engine {
   std::optional<int> threads_;
 };
 
-/// Is there a file to load?
+/// Does the component exist?
 bool has_torch_component();
 
 }  // namespace parsimony

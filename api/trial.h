@@ -1,4 +1,4 @@
-// Networks that are cut to be looked at, not to be kept.
+// Trial pruning on the graph alone.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// A network with the shapes that were inferred with `probe`, and its groups.
+/// A network with the shapes inferred with `probe`, and its groups.
 struct Coupled {
   const Graph& graph;
   const Probe& probe;
@@ -17,7 +17,7 @@ struct Coupled {
   const Coupling& coupling;
 };
 
-/// The network under the masks; nothing if it cannot be cut so.
+/// The network pruned by the masks; empty if it cannot be pruned that way.
 std::optional<GraphEditor> cut(const Coupled& network, const AxisMasks& masks);
 
 }  // namespace parsimony

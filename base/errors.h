@@ -11,19 +11,19 @@
 
 namespace parsimony {
 
-/// Root of everything the library throws for a fault that is not its own.
+/// Base class of everything the library throws for a fault that is not its own.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A configuration, plan or option says something that cannot be meant.
+/// A configuration, plan or option is invalid.
 class ConfigError : public Error {
  public:
   using Error::Error;
 };
 
-/// The request is sound, but this version does not do it.
+/// The request is valid, but this version does not support it.
 class UnsupportedError : public Error {
  public:
   using Error::Error;

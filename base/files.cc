@@ -17,7 +17,7 @@
 namespace parsimony {
 namespace {
 
-constexpr int kMaxTries = 100;  // names left behind by crashed processes are stepped over
+constexpr int kMaxTries = 100;  // skips names left behind by crashed processes
 
 class Descriptor {
  public:

@@ -1,4 +1,4 @@
-// Files on disk: read whole, and written so that the old one stays whole until the new one is.
+// Files on disk: read completely, and replaced atomically.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace parsimony {
 /// Content of a file. @throws IoError
 std::string read_file(const std::string& path);
 
-/// A file whose bytes come into memory when they are looked at, and may leave again. What is no
-/// file on a disk, as a pipe, is read whole. It must not become shorter meanwhile.
+/// A memory-mapped file. Whatever cannot be mapped, such as a pipe, is read completely. The file
+/// must not be truncated meanwhile.
 class MappedFile {
  public:
   /// @throws IoError
@@ -21,26 +21,26 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::string_view bytes() const { return bytes_; }
-  /// They need not stay in memory until they are looked at again.
+  /// These bytes need not stay resident until they are read again.
   void release(std::string_view part) const;
 
  private:
   std::string_view bytes_;
-  std::string content_;  ///< of what cannot be mapped
+  std::string content_;  ///< of a file that cannot be mapped
 };
 
-/// Does the file begin as a zip archive does, hence as TorchScript? False if it cannot be read.
+/// Does the file begin like a zip archive, and hence like TorchScript? False if it cannot be read.
 bool is_zip(const std::string& path);
 
-/// A file that appears under its name only once it is complete. It grows under a temporary name
-/// beside the target; commit() renames it, and without commit() nothing remains.
+/// A file that appears under its name only once it is complete. It is written under a temporary
+/// name beside the target; commit() renames it, and without commit() nothing remains.
 ///
 ///     NewFile file("small.onnx");
 ///     file.write(bytes);
 ///     file.commit();
 class NewFile {
  public:
-  /// @throws IoError if the folder takes no file
+  /// @throws IoError if no file can be created in the folder
   explicit NewFile(std::string path);
   ~NewFile();
   NewFile(const NewFile&) = delete;
@@ -48,12 +48,12 @@ class NewFile {
 
   /// Appends. @throws IoError
   void write(std::string_view bytes);
-  /// Flushes to the disk and takes the target's place. @throws IoError
+  /// Flushes to disk and replaces the target. @throws IoError
   void commit();
 
-  /// Where it grows until commit().
+  /// The file's path until commit().
   const std::string& temporary() const { return temporary_; }
-  /// Descriptor of the open file, for those who write by other means.
+  /// Descriptor of the open file, for callers that write by other means.
   int descriptor() const { return descriptor_; }
 
  private:
@@ -62,7 +62,7 @@ class NewFile {
   int descriptor_ = -1;
 };
 
-/// Writes a whole file by way of NewFile. @throws IoError
+/// Writes a complete file through NewFile. @throws IoError
 void write_file(const std::string& path, std::string_view bytes);
 
 /// $PARSIMONY_CACHE; else the folder "parsimony" in $XDG_CACHE_HOME or ~/.cache, as the scripts of

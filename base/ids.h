@@ -1,5 +1,5 @@
-// Numbers of values, nodes and the like: each kind is a type of its own, and only its kind indexes
-// a vector of such things.
+// Strongly typed ids of values, nodes and the like: each kind is a separate type that indexes only
+// vectors of its kind.
 #pragma once
 
 #include <compare>
@@ -15,13 +15,13 @@
 
 namespace parsimony {
 
-/// No id of any kind. Indices that are plain integers write it as -1.
+/// The invalid id of every kind. For plain integer indices it is -1.
 struct None {
   constexpr operator int32_t() const { return -1; }  // NOLINT(google-explicit-constructor)
 };
 inline constexpr None kNone;
 
-/// The place of something in the vector that holds all of its kind; kNone by default.
+/// An index into the vector of all items of its kind; kNone by default.
 template <typename Tag>
 class Id {
  public:
@@ -50,7 +50,7 @@ using NodeId = Id<struct NodeTag>;
 using WeightId = Id<struct WeightTag>;
 using BodyId = Id<struct BodyTag>;
 
-/// The first so many ids, in order.
+/// The range of the first ids, in order.
 template <typename Id>
 class IdRange {
  public:
@@ -78,7 +78,7 @@ class IdRange {
   Id end_;
 };
 
-/// A vector whose elements are found by ids of one kind.
+/// A vector indexed by ids of one kind.
 template <typename Id, typename T>
 class IdVector {
  public:
@@ -96,7 +96,7 @@ class IdVector {
 
   size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }
-  /// Is the id that of an element?
+  /// Is the id within the vector?
   bool has(Id id) const { return id.index() < items_.size(); }
   auto begin() { return items_.begin(); }
   auto end() { return items_.end(); }
@@ -108,15 +108,15 @@ class IdVector {
   const_reference back() const { return items_.back(); }
   const_reference front() const { return items_.front(); }
 
-  /// The ids of all elements, of those that stand in it when this is called.
+  /// The ids of all current elements.
   IdRange<Id> ids() const { return IdRange<Id>(items_.size()); }
   auto reversed_ids() const {
     return std::ranges::subrange(std::reverse_iterator(ids().end()),
                                  std::reverse_iterator(ids().begin()));
   }
-  Id next_id() const { return Id(items_.size()); }  ///< of the element that comes next
+  Id next_id() const { return Id(items_.size()); }  ///< of the next element
   Id last_id() const { return Id(items_.size() - 1); }
-  /// Of an element of this vector.
+  /// The id of an element of this vector.
   Id id_of(const T& element) const { return Id(&element - items_.data()); }
 
   Id push_back(T item) { return items_.push_back(std::move(item)), last_id(); }
@@ -130,7 +130,7 @@ class IdVector {
   void clear() { items_.clear(); }
   void pop_back() { items_.pop_back(); }
 
-  /// The elements as a plain vector, for what knows no ids.
+  /// The elements as a plain vector, for code without ids.
   std::vector<T>& raw() { return items_; }
   const std::vector<T>& raw() const { return items_; }
 

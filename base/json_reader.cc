@@ -12,7 +12,7 @@
 namespace parsimony {
 namespace {
 
-constexpr size_t kDeepest = 100;   // what writes values again is recursive
+constexpr size_t kDeepest = 100;   // writing values is recursive
 constexpr size_t kMostShown = 40;  // characters of a wrong value in a message
 
 std::string text_of(double value) {
@@ -21,7 +21,7 @@ std::string text_of(double value) {
   return {buffer.data(), end};
 }
 
-/// What the parser says, without its own account of where.
+/// The parser's message without its location.
 std::string reason_of(std::string_view what) {
   const size_t prefix = what.find("] ");  // "[json.exception.parse_error.101] "
   if (prefix != std::string_view::npos) what.remove_prefix(prefix + 2);
@@ -30,7 +30,7 @@ std::string reason_of(std::string_view what) {
   return std::string(what);
 }
 
-/// "3:7" of the byte behind which the parser stopped.
+/// "3:7": line and column at which the parser stopped.
 std::string position_in(std::string_view text, size_t byte, bool is_line) {
   if (is_line) return std::to_string(byte);
   const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
@@ -52,7 +52,7 @@ std::string Interval::text() const {
   return text + (std::isinf(highest) ? "∞)" : text_of(highest) + (with_highest ? "]" : ")"));
 }
 
-/// Fills a document with what the parser tells.
+/// Fills a document from the parser's events.
 class JsonBuilder {
  public:
   using Type = JsonDocument::Type;
@@ -61,7 +61,7 @@ class JsonBuilder {
   JsonBuilder(JsonDocument& document, std::string_view source, bool is_line)
       : document_(document), source_(source), is_line_(is_line) {}
 
-  // What nlohmann::json::sax_parse calls.
+  // The interface of nlohmann::json::sax_parse.
   bool null() { return add(Type::kNull, 0); }
   bool boolean(bool value) { return add(Type::kFlag, value ? 1 : 0); }
   bool number_integer(int64_t value) {
@@ -127,7 +127,7 @@ class JsonBuilder {
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
     if (twice == keys.end()) return;
     for (const size_t node : open_) document_.nodes_[node].bits = document_.nodes_.size();
-    object.fail("key \"" + std::string(*twice) + "\" stands twice in one object");
+    object.fail("key \"" + std::string(*twice) + "\" occurs twice in one object");
   }
 
   JsonDocument& document_;
@@ -336,7 +336,7 @@ std::string JsonReader::place() const {
 }
 
 void JsonReader::wanted(std::string_view what) const {
-  // Only simple values are shown: a list may be long.
+  // Only scalar values are shown, since lists may be long.
   std::string found = is_list() ? "a list" : is_object() ? "an object" : json();
   if (found.size() > kMostShown) {
     size_t end = kMostShown;

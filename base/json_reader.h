@@ -1,5 +1,5 @@
-// JSON that is read. A value knows where it stands, so that every complaint says the place, what
-// was found and what was wanted:
+// A JSON reader whose values know their location, so that every error names the location, what was
+// found and what was wanted:
 //
 //   configs/cnn.json: config_list[2].op_types[0]: found 3, wanted a string
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace parsimony {
 
-/// Throws the error that faults of a document are: ConfigError of a plan, ModelError of weights.
+/// Throws the error class of a document: ConfigError for plans, ModelError for weights.
 using JsonFault = void (*)(const std::string& text);
 
 template <typename Fault>
@@ -46,8 +46,7 @@ enum class JsonOrder : uint8_t { kAsRead, kSorted };
 
 class JsonReader;
 
-/// A text, parsed. Keys that stand twice in one object are refused, as is what is nested deeper
-/// than 100 levels.
+/// A parsed text. Duplicate keys and nesting deeper than 100 levels are rejected.
 class JsonDocument {
  public:
   /// `file_name` is of a file, or of the one line of it that `text` is; `list_name` is what an
@@ -56,7 +55,7 @@ class JsonDocument {
   JsonDocument(std::string_view text, std::string_view file_name,
                JsonFault fault = throw_as<ConfigError>, bool is_line = false,
                std::string_view list_name = {});
-  JsonDocument(const JsonDocument&) = delete;  // readers point into it
+  JsonDocument(const JsonDocument&) = delete;  // readers refer to it
   JsonDocument& operator=(const JsonDocument&) = delete;
 
   JsonReader root() const;
@@ -66,10 +65,10 @@ class JsonDocument {
   friend class JsonBuilder;
   enum class Type : uint8_t { kNull, kFlag, kUnsigned, kNegative, kFloat, kText, kList, kObject };
 
-  /// Values in the order of the file; a member of an object is its key, then its value. What is in
-  /// a list or an object follows it.
+  /// Values in file order; a member of an object is its key, followed by its value. Children follow
+  /// their list or object.
   struct Node {
-    uint64_t bits = 0;  ///< of the number; where the text begins; the node behind a list or object
+    uint64_t bits = 0;  ///< of a number; the start of a text; the node after a list or object
     uint32_t size = 0;  ///< characters, elements, members
     Type type = Type::kNull;
   };
@@ -81,8 +80,8 @@ class JsonDocument {
   JsonFault fault_;
 };
 
-/// One value of a document, which must outlive it. What a function wants and does not find it
-/// reports as the document's fault.
+/// One value of a document, which must outlive it. Functions report mismatches as errors of the
+/// document.
 class JsonReader {
  public:
   class Iterator {
@@ -117,7 +116,7 @@ class JsonReader {
   std::optional<JsonReader> find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key).has_value(); }
   JsonReader at(std::string_view key) const;
-  /// The same object, in which members that are null count as left out.
+  /// The same object, with null members treated as absent.
   JsonReader without_nulls() const;
   /// Wants an object that has no other keys than these.
   void only(std::span<const std::string_view> keys) const;
@@ -130,7 +129,7 @@ class JsonReader {
 
   bool flag() const;
   std::string text() const;
-  std::string name() const;                                    ///< a text that is not empty
+  std::string name() const;                                    ///< a non-empty string
   size_t word(std::span<const std::string_view> words) const;  ///< which of them
   double number(const Interval& interval = {}) const;
   int64_t integer(int64_t lowest, int64_t highest) const;
@@ -141,7 +140,7 @@ class JsonReader {
   int64_t count() const { return integer(0, std::numeric_limits<int64_t>::max()); }
   uint64_t unsigned_integer() const;
 
-  /// The value on one line; a list or an object without members of these keys.
+  /// The value on one line, without members of these keys.
   std::string json(JsonOrder order = JsonOrder::kAsRead,
                    std::span<const std::string_view> without = {}) const;
 
@@ -173,9 +172,9 @@ bool is_json(std::string_view text);
 /// "a", "b" or "c"
 std::string one_of(std::span<const std::string_view> words);
 
-/// A text as JSON has it, in quotation marks. @throws ModelError if it is not UTF-8
+/// A quoted JSON string. @throws ModelError if it is not UTF-8
 std::string json_text(std::string_view text);
-/// A number as nlohmann_json has it: 0.001, 1.0, 1e-05.
+/// A number formatted like nlohmann_json: 0.001, 1.0, 1e-05.
 std::string json_text(double value);
 
 }  // namespace parsimony

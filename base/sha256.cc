@@ -16,7 +16,7 @@ struct Sha256::Context {
 
 namespace {
 
-/// By itself libcrypto frees at exit what a thread may still be using that sums up a file then.
+/// Keeps libcrypto from freeing its state at exit while a thread may still be hashing a file.
 void use_libcrypto_to_the_end() {
   [[maybe_unused]] static const int once = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }

@@ -1,4 +1,4 @@
-// The fingerprint by which a plan knows its source file.
+// The fingerprint by which a plan identifies its source file.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// SHA-256, fed in pieces.
+/// Incremental SHA-256.
 class Sha256 {
  public:
   Sha256();  ///< @throws UnsupportedError if libcrypto offers no SHA-256
@@ -18,7 +18,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  /// Lower-case hexadecimal. Comes last.
+  /// The digest in lower-case hexadecimal. Must be the last call.
   std::string hex();
 
  private:
@@ -26,7 +26,7 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
-/// Of bytes in memory, in lower-case hexadecimal.
+/// The digest of bytes in memory, in lower-case hexadecimal.
 std::string sha256(std::string_view bytes);
 
 }  // namespace parsimony

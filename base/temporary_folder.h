@@ -7,7 +7,7 @@
 
 namespace parsimony {
 
-/// Goes away with all that is in it.
+/// Removes the folder with its contents.
 class TemporaryFolder {
  public:
   /// At `path`, in place of what is there; empty: under a new name among the system's temporary

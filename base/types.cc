@@ -83,7 +83,7 @@ int64_t element_count(const Shape& shape) {
   if (std::any_of(shape.begin(), shape.end(), negative)) {
     throw errors::bad_dimension({}, to_string(shape));
   }
-  // Those of an empty tensor too: whoever walks through it multiplies some of them.
+  // Checked for empty tensors too, since loops multiply some of the dimensions.
   int64_t others = 1;
   for (const int64_t dim : shape) {
     if (dim > kMaxElements / others) throw errors::bad_dimension({}, to_string(shape));

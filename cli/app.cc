@@ -10,7 +10,7 @@
 namespace parsimony::cli {
 namespace {
 
-/// Newer CLI11 would wrap them and take their indentation away.
+/// Newer versions of CLI11 would wrap footers and remove their indentation.
 template <typename Formatter>
 void leave_footers_as_written(Formatter& formatter) {
   if constexpr (requires { formatter.enable_footer_formatting(false); }) {
@@ -23,7 +23,7 @@ void add_options(CLI::App& app, Session& session) {
   app.set_version_flag("--version", "parsimony " PARSIMONY_VERSION);
   app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
   app.add_flag("-v,--verbose", session.verbosity, "Print more");
-  app.require_subcommand(0, 1);  // our own message names candidates
+  app.require_subcommand(0, 1);  // our message lists candidates
   app.footer(
       "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
       "3 unsupported, 4 file or I/O, 70 a bug of ours.");
@@ -68,7 +68,7 @@ void check_command(const CLI::App& app, int argc, char** argv) {
   }
 }
 
-/// CLI11's error in our words.
+/// Converts CLI11's error.
 ConfigError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto named = app.get_subcommands();
   const std::string command = named.empty() ? std::string() : named[0]->get_name();

@@ -6,7 +6,7 @@
 
 namespace parsimony::cli {
 
-// Whatever else is to be measured brings its options and its work in a file of its own.
+// Other kinds of benchmark define their options and work in separate files.
 void add_bench(CLI::App& app, Session& session) {
   auto latency = std::make_shared<LatencyOptions>();
   CLI::App* command =

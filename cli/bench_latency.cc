@@ -80,7 +80,7 @@ void bind_and_warm_up(const Entrant& entrant, Network& network, const LatencyOpt
       network.bind(inputs);
       network.compute();
       contestant.network = &network;
-      contestant.row.warm_up = 1 + machine::warm_up(contestant.work(), options.turns);
+      contestant.row.warm_up = 1 + machine::warm_up(contestant.work(), options.rounds);
       return;
     } catch (const std::exception&) {
       if (below == runtime::kIntegerRanges.back()) throw;
@@ -88,7 +88,7 @@ void bind_and_warm_up(const Entrant& entrant, Network& network, const LatencyOpt
   }
 }
 
-/// One engine's models with one batch: made ready, then measured in turn.
+/// One engine's models with one batch: loaded, then measured interleaved.
 std::vector<BenchRow> measure(const std::vector<Entrant>& entrants,
                               const std::vector<std::unique_ptr<Network>>& networks,
                               const std::vector<std::string>& refusals,
@@ -110,12 +110,12 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants,
       contestant.row.refused = error.what();
     }
   }
-  const auto samples = machine::take_turns(works, options.turns);
+  const auto samples = machine::run_interleaved(works, options.rounds);
   for (size_t i = 0; i < ready.size(); ++i) {
     BenchRow& row = contestants[ready[i]].row;
     row.time = machine::summary_of(samples[i].runs);
     if (i > 0 && ready[0] == 0) {
-      row.speedup = machine::compare(samples[0].turns, samples[i].turns);
+      row.speedup = machine::compare(samples[0].rounds, samples[i].rounds);
     }
   }
   std::vector<BenchRow> rows;
@@ -152,7 +152,7 @@ std::vector<BenchInput> inputs_of(const Entrant& entrant, Batch batch) {
       inputs.push_back({input.name, input.dtype, input.dims});
     }
   } catch (const UnsupportedError&) {
-    // Its row says why.
+    // Reported in its row.
   }
   return inputs;
 }
@@ -192,12 +192,12 @@ void describe_models(const std::vector<Entrant>& entrants, const LatencyOptions&
   }
 }
 
-/// The BLAS is libtorch's: where that does not run, none counts.
+/// The BLAS is libtorch's; without libtorch it does not matter.
 machine::MachineReport machine_facts(bool with_torch) {
   void* library = with_torch ? dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL) : nullptr;
   machine::MachineReport report = machine::facts(library);
   if (library == nullptr) report.blas.reset();
-  machine::judge(report);
+  machine::advise(report);
   return report;
 }
 
@@ -242,18 +242,18 @@ void add_options(CLI::App& command, LatencyOptions& options) {
       ->type_name("N,...");
   add_engine_options(command, options.engines, options.threads);
   command
-      .add_option("--seconds", options.turns.seconds,
+      .add_option("--seconds", options.rounds.seconds,
                   "How long each model is measured on each engine with each batch (3)")
       ->type_name("S")
       ->check(above_zero());
   command
-      .add_option("--runs", options.turns.runs,
+      .add_option("--runs", options.rounds.runs,
                   "How many runs of each are counted, in place of --seconds")
       ->type_name("N")
       ->check(above_zero());
   command
-      .add_option("--warm-up", options.turns.warm_up,
-                  "How many runs are not counted at first; without it, until they get no quicker")
+      .add_option("--warm-up", options.rounds.warm_up,
+                  "How many runs are not counted at first; without it, until they settle")
       ->type_name("N")
       ->check(not_below_zero());
   command.add_option("--seed", options.seed, "Where the random inputs begin (1)")

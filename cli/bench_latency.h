@@ -1,4 +1,4 @@
-// `parsimony bench MODEL…`: how long models take, measured in turn.
+// `parsimony bench MODEL…`: run times of models, measured interleaved.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,22 +9,22 @@
 
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/engines.h"
-#include "parsimony/engines/turns.h"
+#include "parsimony/engines/interleaved.h"
 
 namespace parsimony::cli {
 
 struct LatencyOptions {
   std::vector<std::string> models;
   std::vector<std::string> specs;  ///< of --input
-  std::string batches;             ///< "1,64"; empty: as the files have it
+  std::string batches;             ///< "1,64"; empty: as in the files
   EngineOptions engines;
   std::string threads;
-  machine::TurnOptions turns;
+  machine::InterleavedOptions rounds;
   uint64_t seed = 1;
   std::string json;
 };
 
-/// "1,64"; a batch that the files choose where nothing is given. @throws ConfigError
+/// "1,64"; one empty entry, the files' own batch, if nothing is given. @throws ConfigError
 std::vector<std::optional<int64_t>> parse_batches(const std::string& text);
 
 void add_options(CLI::App& command, LatencyOptions& options);

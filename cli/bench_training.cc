@@ -63,9 +63,9 @@ std::string to_text(const std::vector<TrainBenchRow>& rows, int64_t batch) {
   }
   const TrainBenchRow& best = *quickest(rows);
   return table.text() + refused +
-         "One training step, in turn. Cached: the same batch over and over, the model's own limit; "
-         "pipeline: batch after\nbatch from the loader, and the share that this adds. Quickest: "
-         "--memory-format " +
+         "One training step, interleaved. Cached: the same batch over and over, the model's own "
+         "limit; pipeline: batch after\nbatch from the loader, and the share that this adds. "
+         "Quickest: --memory-format " +
          best.memory_format + " --precision " + best.precision + "\n";
 }
 
@@ -124,7 +124,7 @@ void bench_training(const BenchTrainingOptions& options, const LatencyOptions& s
   if (batches.size() > 1) throw errors::usage("bench", "--train takes one --batch");
   if (batches[0]) request.recipe.train.batch = static_cast<int>(*batches[0]);
   request.threads = parse_threads(shared.threads);
-  request.turns = shared.turns;
+  request.rounds = shared.rounds;
   request.command = session.command_line;
   Progress progress({}, !session.quiet);
   progress.begin("measuring training steps");

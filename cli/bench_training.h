@@ -17,7 +17,7 @@ struct BenchTrainingOptions {
 
 void add_options(CLI::App& command, BenchTrainingOptions& options);
 
-/// Batch, threads, seconds and JSON are those of the other half of the command.
+/// Batch, threads, seconds and JSON are shared with the latency benchmark.
 /// @throws ConfigError; UnsupportedError if nothing could be run
 void bench_training(const BenchTrainingOptions& options, const LatencyOptions& shared,
                     const Session& session);

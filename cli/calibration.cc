@@ -7,25 +7,24 @@
 
 namespace parsimony::cli {
 
-void add_calibration_options(CLI::App& command, CalibrationData& order) {
+void add_calibration_options(CLI::App& command, CalibrationData& job) {
   const char* group = "Data that runs through the network";
   command
-      .add_option("--calibration", order.data, "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …")
+      .add_option("--calibration", job.data, "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …")
       ->type_name("DATA")
       ->group(group);
   command
-      .add_option("--samples", order.samples,
+      .add_option("--samples", job.samples,
                   "The first N of its training part (256), or so many random inputs")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()))
       ->group(group);
   command
-      .add_option("--mean", order.mean,
-                  "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
+      .add_option("--mean", job.mean, "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
       ->type_name("M")
       ->delimiter(',')
       ->group(group);
-  command.add_option("--std", order.deviation, "What is then divided by, of each channel")
+  command.add_option("--std", job.deviation, "What is then divided by, of each channel")
       ->type_name("S")
       ->delimiter(',')
       ->check(above_zero())

@@ -8,9 +8,9 @@
 
 namespace parsimony::cli {
 
-void add_calibration_options(CLI::App& command, CalibrationData& order);
+void add_calibration_options(CLI::App& command, CalibrationData& job);
 
-/// What the options say, or the config where they name no data.
+/// The options' settings, or the config's if the options name no data.
 /// @throws ConfigError if the options contradict each other
 CalibrationData resolved(CalibrationData given, const ConfigList& config);
 

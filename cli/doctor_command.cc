@@ -28,7 +28,7 @@ MachineReport without_component() {
   void* library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
   MachineReport report = machine::facts(library);
   if (library == nullptr) report.blas.reset();
-  machine::judge(report);
+  machine::advise(report);
   return report;
 }
 
@@ -59,7 +59,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     if (!finding.measured.empty()) text += indent + finding.measured + "\n";
     if (finding.cost > 1) {
       text += indent +
-              coloured("takes " + times(finding.cost) + " as long as need be", Colour::kRed,
+              coloured("takes " + times(finding.cost) + " as long as necessary", Colour::kRed,
                        Stream::kOut) +
               "\n";
     }
@@ -132,9 +132,9 @@ std::string to_json(const Diagnosis& diagnosis) {
 
 void add_doctor(CLI::App& app, Session& session) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command =
-      add_command(app, "doctor", "Says what this machine and its libraries cost, and what to do",
-                  "parsimony doctor");
+  CLI::App* command = add_command(
+      app, "doctor", "Examines the performance of this machine and its libraries, with advice",
+      "parsimony doctor");
   command->add_flag("--json", *json, "Print one JSON object instead of text");
   command->callback([json, &session] {
     session.run = [json] {

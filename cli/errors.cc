@@ -68,7 +68,7 @@ ConfigError same_file(std::string_view path, std::string_view one, std::string_v
 }
 
 IoError not_a_file(std::string_view path) {
-  return IoError(std::string(path) + ": cannot be written: it is there and no regular file");
+  return IoError(std::string(path) + ": cannot be written: it exists and is not a regular file");
 }
 
 VerificationError differs(std::string_view what) {

@@ -17,12 +17,12 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
 ConfigError nothing_asked();
-/// `option` says how calibration data are read, and there are none.
+/// `option` is about calibration data, and there are none.
 ConfigError no_calibration(std::string_view option);
-/// --mean and --std come together, with one number for each channel.
+/// --mean and --std must be given together, with one number per channel.
 ConfigError mean_without_deviation(size_t means, size_t deviations);
 ConfigError both_asked(std::string_view option);
-/// --config-out without what it should propose.
+/// --config-out without a ratio to propose.
 ConfigError config_without_ratio();
 ConfigError too_many_inputs(size_t given, size_t wanted);
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);
@@ -30,13 +30,13 @@ IoError not_a_file(std::string_view path);
 
 VerificationError differs(std::string_view what);
 
-/// `option` was not given, nor does the recipe say it.
+/// Neither `option` nor the recipe gives it.
 ConfigError nothing_named(std::string_view option);
 ConfigError bad_shard(std::string_view found);
 IoError cannot_start(std::string_view what, std::string_view why);
 
 ConfigError bad_batch(std::string_view found);
-/// `export` was given what is no TorchScript.
+/// The argument of `export` is not TorchScript.
 UnsupportedError no_torchscript(std::string_view path);
 /// `reasons`: one for each model and engine.
 UnsupportedError nothing_runs(std::span<const std::string> reasons);

@@ -66,7 +66,7 @@ void run(ExplainOptions& options, const Session& session) {
 void add_explain(CLI::App& app, Session& session) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command =
-      add_command(app, "explain", "Says which channels go together and what cannot shrink, and why",
+      add_command(app, "explain", "Says which channels are coupled and what cannot shrink, and why",
                   "parsimony explain resnet.onnx --node conv1 --dot resnet.dot");
   command->add_option("IN", options->model, "The model: ONNX or TorchScript")
       ->required()
@@ -74,14 +74,14 @@ void add_explain(CLI::App& app, Session& session) {
   CLI::Option* node =
       command
           ->add_option("--node", options->filter.node,
-                       "Only what meets this node: its name, its output or a weight of it")
+                       "Only what concerns this node: its name, its output or a weight of it")
           ->type_name("NAME");
   command->add_option("--group", options->filter.group, "Only this group")
       ->type_name("ID")
       ->excludes(node);
   command
       ->add_option("--config", options->config,
-                   "Print instead what this config list asks of every layer, and which entry does")
+                   "Print instead the setting of every layer in this config list, and its entry")
       ->type_name("CFG.json");
   command->add_flag("--blocks", options->blocks,
                     "Print instead the residual blocks that prune --layers could remove");

@@ -14,8 +14,8 @@ using State = LayerSetting::State;
 
 constexpr size_t kMostGroups = 4;
 
-/// The keys that count, as the config list spells them; what is as by default is left out, but for
-/// the criterion and how much goes.
+/// The effective keys, as in a config list; defaults are omitted, except the criterion and how much
+/// to prune.
 Json setting_of(const Graph& graph, const Request& request) {
   Json setting = Json::object();
   if (request.aligned_with != kNone) {
@@ -56,7 +56,7 @@ std::string state_of(const LayerSetting& setting) {
   return setting.state == State::kExcluded ? "excluded" : "not named";
 }
 
-/// Of "cnn.json: config_list[2]" only what stands behind the file.
+/// Of "cnn.json: config_list[2]" only the part after the file.
 std::string short_place(const std::string& place) {
   const size_t colon = place.rfind(": ");
   return colon == std::string::npos ? place : place.substr(colon + 2);
@@ -112,9 +112,8 @@ ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
   result.notes = settings.notes;
   Followed followed = follow(graph, layers, coupling, settings);
   tie(graph, layers, coupling, settings, followed);
-  for (const Compromise& compromise : followed.compromises) {
-    result.notes.push_back("group " + coupling.groups[compromise.group].id + ": " +
-                           compromise.reason);
+  for (const Conflict& conflict : followed.conflicts) {
+    result.notes.push_back("group " + coupling.groups[conflict.group].id + ": " + conflict.reason);
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// What a configuration asks of every layer, and which entry says so.
+// The setting of every layer, and the config entry it comes from.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,22 +9,22 @@
 
 namespace parsimony::cli {
 
-/// One layer's setting as it was resolved.
+/// The resolved setting of one layer.
 struct LayerRow {
   std::string layer;
   std::string op;
-  std::vector<std::string> groups;  ///< whose channels the layer makes
+  std::vector<std::string> groups;  ///< whose channels the layer produces
   std::string state;                ///< "pruned", "excluded" or "not named"
-  nlohmann::ordered_json setting;   ///< keys of the config list that count; empty if not pruned
+  nlohmann::ordered_json setting;   ///< effective keys of the config list; empty if not pruned
   std::string entry;                ///< "config_list[2]"; empty if none names it
 };
 
 struct ConfigExplanation {
   std::vector<LayerRow> layers;    ///< in graph order
-  std::vector<std::string> notes;  ///< groups that do not do what some of their layers ask
+  std::vector<std::string> notes;  ///< groups that deviate from some of their layers' settings
 };
 
-/// Couples the network anew, as the configuration asks. @throws as resolve() does
+/// Solves the coupling again with the configuration's options. @throws as resolve() does
 ConfigExplanation explain_config(const Graph& graph, const Analysis& analysis,
                                  const ConfigList& config, const PruneOptions& options);
 

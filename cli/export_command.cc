@@ -17,7 +17,7 @@ namespace parsimony::cli {
 namespace {
 
 struct ExportOptions {
-  ExportOrder order;
+  ExportJob job;
   std::string threads;
 };
 
@@ -36,12 +36,12 @@ std::string proof_text(const Proof& proof) {
          counted(proof.inputs, "random input") + ".\n";
 }
 
-void print_summary(const ExportOrder& order, const ExportOutcome& made) {
-  std::string text = coloured(printable(order.model) + " -> " + printable(order.output),
-                              Colour::kBold, Stream::kOut) +
-                     "\n" + rows("input   ", made.inputs) + rows("output  ", made.outputs) +
-                     "ONNX opset " + std::to_string(made.opset) + ", " +
-                     counted(made.nodes, "node") + ", " + counted(made.bytes, "byte") + "\n";
+void print_summary(const ExportJob& job, const ExportOutcome& made) {
+  std::string text =
+      coloured(printable(job.model) + " -> " + printable(job.output), Colour::kBold, Stream::kOut) +
+      "\n" + rows("input   ", made.inputs) + rows("output  ", made.outputs) + "ONNX opset " +
+      std::to_string(made.opset) + ", " + counted(made.nodes, "node") + ", " +
+      counted(made.bytes, "byte") + "\n";
   for (const auto* notes : {&made.notes, &made.proof.notes}) {
     for (const std::string& note : *notes) {
       text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
@@ -51,36 +51,36 @@ void print_summary(const ExportOrder& order, const ExportOutcome& made) {
 }
 
 void run(const ExportOptions& options, const Session& session) {
-  const ExportOrder& order = options.order;
-  check_outputs({{"--output", order.output}}, {{"the model", order.model}});
-  if (std::ifstream(order.model).good() && !is_zip(order.model)) {
-    throw errors::no_torchscript(order.model);
+  const ExportJob& job = options.job;
+  check_outputs({{"--output", job.output}}, {{"the model", job.model}});
+  if (std::ifstream(job.model).good() && !is_zip(job.model)) {
+    throw errors::no_torchscript(job.model);
   }
   Progress progress({}, !session.quiet);
   progress.begin("exporting");
   torch_component().choose_threads(parse_threads(options.threads));
-  const ExportOutcome made = torch_commands().export_onnx(order);
+  const ExportOutcome made = torch_commands().export_onnx(job);
   progress.finish();
-  if (!session.quiet) print_summary(order, made);
+  if (!session.quiet) print_summary(job, made);
 }
 
 void add_options(CLI::App& command, ExportOptions& options) {
-  ExportOrder& order = options.order;
-  command.add_option("IN", order.model, "The model: TorchScript")->required()->type_name("");
-  command.add_option("-o,--output", order.output, "Where the ONNX model goes")
+  ExportJob& job = options.job;
+  command.add_option("IN", job.model, "The model: TorchScript")->required()->type_name("");
+  command.add_option("-o,--output", job.output, "Where the ONNX model goes")
       ->required()
       ->type_name("OUT.onnx");
-  add_input_option(command, order.inputs);
-  command.add_option("--output-name", order.names, "Name of an output; repeat it, in their order")
+  add_input_option(command, job.inputs);
+  command.add_option("--output-name", job.names, "Name of an output; repeat it, in their order")
       ->type_name("NAME");
-  command.add_flag("--dynamic-batch", order.dynamic_batch,
+  command.add_flag("--dynamic-batch", job.dynamic_batch,
                    "Leave the leading size of the inputs open");
-  command.add_flag("--fold-batchnorm", order.fold_batchnorm,
+  command.add_flag("--fold-batchnorm", job.fold_batchnorm,
                    "Join each BatchNorm with the convolution before it");
-  command.add_option("--inputs", order.proof.inputs, "How many random inputs to try (3)")
+  command.add_option("--inputs", job.proof.inputs, "How many random inputs to try (3)")
       ->type_name("N")
       ->check(above_zero());
-  command.add_option("--seed", order.proof.seed, "Where the random numbers begin (1)")
+  command.add_option("--seed", job.proof.seed, "Where the random numbers begin (1)")
       ->type_name("S")
       ->check(above_zero());
   add_threads_option(command, options.threads);

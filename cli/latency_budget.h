@@ -1,4 +1,4 @@
-// The options of a budget of milliseconds.
+// The options of a latency budget.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Model files of every format as the commands see them.
+// Opens model files of every format.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace parsimony::cli {
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<std::string>& specs);
 
-/// A model and what the analysis finds in it; what inspect and explain begin with.
+/// A model and its analysis, for inspect and explain.
 struct AnalysedModel {
   std::unique_ptr<EditableFile> model;
   Analysis analysis;

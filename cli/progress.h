@@ -1,4 +1,4 @@
-// A bar on standard error for what takes longer than a second.
+// A progress bar on standard error for work that takes longer than a second.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,19 @@
 
 namespace parsimony::cli {
 
-/// Shows which stage runs and for how long. Nothing appears within the first second, nor where
-/// standard error is no terminal; what appeared is wiped at the end.
+/// Shows the current stage and its duration. Nothing appears within the first second, nor if
+/// standard error is not a terminal; the bar is erased at the end.
 class Progress {
  public:
-  /// `stages` in the order in which they are expected, or none: then a mark only moves.
+  /// `stages` in the expected order; if empty, an indeterminate bar.
   Progress(std::vector<std::string> stages, bool visible);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// The stage before ends.
+  /// Ends the previous stage.
   void begin(std::string_view stage);
-  /// The last stage ends and the bar goes.
+  /// Ends the last stage and erases the bar.
   void finish();
 
  private:

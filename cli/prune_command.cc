@@ -40,7 +40,7 @@ LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyProfiler& pro
   row.tables = outcome.tables;
   row.predicted = outcome.predicted;
   row.measured = outcome.measured;
-  row.pieces = outcome.pieces;
+  row.subgraphs = outcome.subgraphs;
   row.fresh = outcome.fresh;
   row.networks = outcome.rounds;
   for (const auto& [key, table] : profiler.tables()) {
@@ -49,7 +49,7 @@ LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyProfiler& pro
   return row;
 }
 
-/// Does it take a while to rank its channels?
+/// Does ranking its channels take noticeable time?
 bool is_large(const Graph& graph) {
   constexpr int64_t kLarge = int64_t{1} << 28;  // bytes
   int64_t bytes = 0;
@@ -65,7 +65,7 @@ std::string reason_for_nothing(const Pruning& pruning) {
   for (const auto& keep : pruning.allocation.masks.keep) {
     if (std::find(keep.begin(), keep.end(), 0) != keep.end()) return "the plan is empty";
   }
-  if (!pruning.notes.empty()) return "every group stays whole, see the notes";
+  if (!pruning.notes.empty()) return "no group is pruned, see the notes";
   return "what was asked for removes no channel";
 }
 
@@ -76,14 +76,14 @@ int64_t size_of_file(const std::string& path) {
 }
 
 ConstantsReport constants_report(const Pruning& pruning) {
-  ConstantsReport report{pruning.carriers, {}, pruning.masked};
-  for (const PlanFold& fold : pruning.plan.folds) {
-    report.folds.push_back({fold.tensor, fold.reason});
+  ConstantsReport report{pruning.absorbers, {}, pruning.masked};
+  for (const TensorUpdate& update : pruning.plan.updates) {
+    report.updates.push_back({update.tensor, update.reason});
   }
   return report;
 }
 
-/// What came of the pruning, but for the files.
+/// The result of the pruning, except for the files.
 PruneReport report_of(const PruneResult& result, const Graph& graph) {
   const Pruning& pruning = result.pruning;
   const Analysis& analysis = pruning.analysis;
@@ -104,7 +104,7 @@ PruneReport report_of(const PruneResult& result, const Graph& graph) {
   for (const CutScale& cut : pruning.scales) {
     report.scales.push_back(row_of(graph, analysis.coupling, cut, !pruning.plan.scales.empty()));
   }
-  report.kept_whole = pruning.plan.kept_whole;
+  report.unpruned_dims = pruning.plan.unpruned_dims;
   report.notes = pruning.notes;
   if (pruning.plan.empty()) {
     report.notes.insert(report.notes.begin(), "nothing was pruned: " + reason_for_nothing(pruning));
@@ -131,7 +131,7 @@ class PruneRun {
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
     check_outputs_beside(outputs, *model_);
-    std::jthread libtorch;  // is loaded for the proof meanwhile
+    std::jthread libtorch;  // loaded in the background for the proof
     if (options.verify && is_large(model_->graph())) libtorch = loading_torch_component();
     options.inputs = input_specs(options_.inputs, model_->graph());
     options.progress = [this](std::string_view stage) { progress_.begin(stage); };
@@ -148,7 +148,7 @@ class PruneRun {
   }
 
  private:
-  /// What the command alone knows.
+  /// Facts known to the command only.
   void complete(const Pruning& pruning, const Supplies& supplies) {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
@@ -156,12 +156,13 @@ class PruneRun {
       report_.proof.not_run = "switched off by --no-verify";
     }
     if (!supplies.without_outputs().empty()) {
-      report_.notes.push_back("widths are worth their scores: " + supplies.without_outputs());
+      report_.notes.push_back("the importance of widths is taken from the scores: " +
+                              supplies.without_outputs());
     }
     if (pruning.latency) report_.latency = latency_row(*pruning.latency, *supplies.profiler());
   }
 
-  /// The model first: what describes it must not appear without it.
+  /// The model first: files that describe it must not exist without it.
   void write(const Pruning& pruning, const Graph& graph) {
     Plan plan = pruning.plan;
     plan.sha256 = model_->sha256();

@@ -40,7 +40,7 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
       "NAME");
   add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
       ->delimiter(',');
-  add("--exclude", shorthand.exclude, "Layers to leave whole, up to the next option", "NAME");
+  add("--exclude", shorthand.exclude, "Layers not to prune, up to the next option", "NAME");
   add("--scope", shorthand.scope,
       "The ratio holds for each layer (local, the default), for all together (global), for those "
       "in like sub-graphs together (isomorphic), or for all together by what the outputs lose "
@@ -135,7 +135,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
                   "What is removed as one: channel, head, head_dim or group")
       ->type_name("WHAT");
   command.add_flag("--exact-only", options.prune.exact_only,
-                   "Leave groups whole whose removal changes what remains (LayerNorm, softmax)");
+                   "Do not prune groups whose removal changes what remains (LayerNorm, softmax)");
   command.add_flag("--rescale", options.prune.rescale,
                    "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
                    "what the network was trained with");
@@ -161,10 +161,9 @@ void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
   options.constants = "exact";
   add_files(command, options);
   command
-      .add_option(
-          "--masks", options.masks_in,
-          "Which elements of the weights are zero: tensors of the weights' names and shapes, "
-          "0 where an element goes")
+      .add_option("--masks", options.masks_in,
+                  "Which elements of the weights are zero: tensors of the weights' names and "
+                  "shapes, 0 where an element is removed")
       ->required()
       ->type_name("M.safetensors");
   add_run(command, options);

@@ -1,4 +1,4 @@
-// The options of `prune`, apart from what it does.
+// The options of `prune`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,36 +15,36 @@ struct PruneCommandOptions {
   std::string output;
   std::string config;
   Shorthand shorthand;
-  std::vector<const CLI::Option*> shorthand_options;  ///< those that a config file replaces
+  std::vector<const CLI::Option*> shorthand_options;  ///< options that a config file replaces
   PruneOptions prune;
   std::string plan;
   std::string report;
   std::string masks;
-  std::string masks_in;  ///< of `speedup`: instead of a config
+  std::string masks_in;  ///< of `speedup`, in place of a config
   bool timings = false;
-  // What has to be read to become one of `prune`.
+  // Options that have to be parsed into those of `prune`.
   std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none
   std::string granularity;
   std::vector<std::string> inputs;
   std::string constants = "drop";
   std::string threads;
   std::vector<std::string> recover;
-  std::string recipe;  ///< a file; its `train` is how `finetune` trains
+  std::string recipe;  ///< a recipe file, whose `train` configures `finetune`
 };
 
 void add_options(CLI::App& command, PruneCommandOptions& options);
 
-/// The options of `speedup`, which takes masks instead of asking for some.
+/// The options of `speedup`, which takes masks in place of a config.
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options);
 
 /// Prunes, proves and writes.
 void prune(const PruneCommandOptions& options, const Session& session);
 
-/// The config file, or the shorthand; nothing where there are masks. @throws ConfigError if neither
-/// says how much, IoError
+/// The config file or the shorthand options; empty with masks. @throws ConfigError if neither says
+/// how much to prune, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
-/// `options.prune`, complete but for the inputs, which the model's graph must be there for.
+/// `options.prune`, complete except for the inputs, which need the model's graph.
 /// @throws ConfigError, IoError
 PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config);
 

@@ -1,4 +1,4 @@
-// What a pruning removes, as masks over the weights of the original.
+// A pruning as masks over the weights of the original.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace parsimony::cli {
 
-/// Of the removed channels and of the zeroed elements; with exact constants, the plan's. The
-/// weights of `graph` must still be there.
+/// Masks of the removed channels and the zeroed elements; with exact constants, the plan's. The
+/// weights of `graph` must still be valid.
 std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& pruning);
 
 }  // namespace parsimony::cli

@@ -61,14 +61,14 @@ void propose(const std::vector<GroupSensitivity>& curves, double ratio, Sensitiv
 }
 
 /// What the criterion reads of the data, if it does.
-std::optional<Statistics> statistics_for(const std::string& criterion, const CalibrationData& order,
+std::optional<Statistics> statistics_for(const std::string& criterion, const CalibrationData& job,
                                          const AnalysedModel& model) {
   const std::optional<Measure> measure = find_criterion(criterion).measure;
-  if (!measure || order.data.empty()) return {};
+  if (!measure || job.data.empty()) return {};
   Needs needs;
   needs.channels.insert(*measure);
   return torch_component().measure(model.graph(), model.analysis.facts, model.analysis.coupling,
-                                   needs, order);
+                                   needs, job);
 }
 
 void run(const SensitivityCommandOptions& options, const Session& session) {
@@ -81,15 +81,15 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   LazyTorch torch(threads);
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
-  const CalibrationData order = resolved(options.calibration, {});
-  RandomOrder random{input_specs(options.inputs, graph)};
+  const CalibrationData job = resolved(options.calibration, {});
+  RandomInputSpec random{input_specs(options.inputs, graph)};
   if (options.samples->count() > 0) random.samples = options.calibration.samples;
   random.seed = options.seed;
-  const NetworkComparison comparison = compare_with(graph, order, random, torch);
+  const NetworkComparison comparison = compare_with(graph, job, random, torch);
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;
-  const std::optional<Statistics> statistics = statistics_for(options.criterion, order, model);
+  const std::optional<Statistics> statistics = statistics_for(options.criterion, job, model);
   if (statistics) asked.scoring.statistics = &*statistics;
   if (!options.ratios.empty()) asked.ratios = options.ratios;
   std::sort(asked.ratios.begin(), asked.ratios.end());
@@ -101,8 +101,8 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
   report.command = session.command_line;
   report.model = options.model;
   report.criterion = options.criterion;
-  report.measure = order.data.empty() ? "output error" : "accuracy lost";
-  report.data = order.data.empty() ? "random inputs" : order.data;
+  report.measure = job.data.empty() ? "output error" : "accuracy lost";
+  report.data = job.data.empty() ? "random inputs" : job.data;
   report.samples = comparison.samples();
   report.accuracy = comparison.accuracy();
   add_rows(model, curves, report);
@@ -117,7 +117,7 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
       ->required()
       ->type_name("");
   add_input_option(command, options.inputs);
-  command.add_option("--criterion", options.criterion, "Which channels go first (l1)")
+  command.add_option("--criterion", options.criterion, "What ranks channels (l1)")
       ->type_name("NAME");
   command.add_option("--ratios", options.ratios, "Shares of a group to remove (0.1,0.2,…,0.9)")
       ->type_name("R,...")
@@ -125,7 +125,7 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
       ->check(CLI::Range(0.001, 0.999));
   command
       .add_option("--ratio", options.ratio,
-                  "Propose ratios of equal error, with which this share of all channels goes")
+                  "Propose ratios of equal error that remove this share of all channels")
       ->type_name("RATIO")
       ->check(CLI::Range(0.0, 0.999));
   command.add_option("--config-out", options.config, "Write the proposal for prune --config")
@@ -144,7 +144,7 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
 void add_sensitivity(CLI::App& app, Session& session) {
   auto options = std::make_shared<SensitivityCommandOptions>();
   CLI::App* command = add_command(
-      app, "sensitivity", "Shows what each group's channels are worth, and proposes ratios",
+      app, "sensitivity", "Measures the network's sensitivity to each group, and proposes ratios",
       "parsimony sensitivity resnet.onnx --ratio 0.5 --config-out cfg.json");
   add_options(*command, *options);
   command->callback(

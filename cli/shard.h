@@ -1,4 +1,4 @@
-// Which part of a sweep this process is to do.
+// The part of a sweep that this process does.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace parsimony::cli {
 
-/// "2/8" is the second of eight. Without a text the environment is asked: a Slurm array or job, or
-/// what mpirun sets. @throws ConfigError
+/// "2/8" is the second of eight. If empty, taken from the environment: a Slurm array or job, or
+/// mpirun's variables. @throws ConfigError
 Shard parse_shard(const std::string& text);
 
 }  // namespace parsimony::cli

@@ -33,7 +33,7 @@ struct SweepCommandOptions {
   bool demo = false;
 };
 
-/// Says all that was asked for. @throws ConfigError, IoError
+/// Completes the job from the options. @throws ConfigError, IoError
 void complete(SweepCommandOptions& options, const Session& session) {
   SweepRequest& request = options.request;
   if (options.demo) {
@@ -56,18 +56,19 @@ void complete(SweepCommandOptions& options, const Session& session) {
   }
 }
 
-/// Trains, with workers beside this process. @returns points that others are at work on
+/// Trains, with workers beside this process. @returns the number of points that other processes are
+/// working on
 int train(SweepCommandOptions& options, const Session& session) {
   std::optional<Workers> others;
   if (options.jobs > 1) {
-    // Not before the request has proven sound: or each would complain.
+    // Only once the job is valid; otherwise each worker would report the error.
     options.request.prepared = [&] { others.emplace(options.jobs - 1, session.words); };
   }
   const int missing = torch_commands().sweep(options.request);
   if (!others || missing == 0) return missing;
   others->wait();
   options.request.prepared = nullptr;
-  return torch_commands().sweep(options.request);  // what a dead worker left
+  return torch_commands().sweep(options.request);  // what a zero worker left
 }
 
 void run(SweepCommandOptions& options, const Session& session) {
@@ -86,7 +87,7 @@ void run(SweepCommandOptions& options, const Session& session) {
   if (missing > 0 || request.shard.count > 1) {
     std::string text = "This part is done. When all are: parsimony report " + request.folder + "\n";
     if (missing > 0) {
-      text = "Another process is still at work on " + std::to_string(missing) +
+      text = "Another process is still working on " + std::to_string(missing) +
              (missing == 1 ? " point" : " points") + ".\n" + text;
     }
     if (!session.quiet) print(text);
@@ -101,13 +102,13 @@ void run(SweepCommandOptions& options, const Session& session) {
 void add_sweep(CLI::App& app, Session& session) {
   auto options = std::make_shared<SweepCommandOptions>();
   CLI::App* command = add_command(
-      app, "sweep", "Prunes and trains at many sparsities; writes a report. Goes on if interrupted",
+      app, "sweep", "Prunes and trains at many sparsities; writes a report. Resumes if interrupted",
       "parsimony sweep --config configs/cifar10_cnn_sweep.json --data cifar10:DIR --out runs/c");
   add_model_option(*command, "--model", options->recipe)->type_name("NAME");
   command->add_option("--out", options->request.folder, "Folder of the ledger and the report")
       ->type_name("DIR");
   command->add_flag("--demo", options->demo, "Two minutes on drawn shapes; needs no file");
-  command->add_option("--jobs", options->jobs, "Points side by side")
+  command->add_option("--jobs", options->jobs, "Points in parallel")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   command

@@ -1,4 +1,4 @@
-// What the terminal can show.
+// Capabilities of the terminal.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ enum class Stream : int { kOut = 1, kErr = 2 };
 
 bool is_terminal(Stream stream);
 
-/// A terminal whose user does not object to colours.
+/// Is it a terminal with colours enabled?
 /// @source https://no-color.org
 bool has_colours(Stream stream);
 
 enum class Colour { kBold, kRed, kGreen, kYellow };
 
-/// `text` in that colour where the stream shows colours.
+/// `text` in that colour if the stream shows colours.
 std::string coloured(std::string_view text, Colour colour, Stream stream);
 
 }  // namespace parsimony::cli

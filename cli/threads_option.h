@@ -11,7 +11,7 @@ namespace parsimony::cli {
 void add_threads_option(CLI::App& command, std::string& text);
 void add_threads_option(CLI::App& command, std::optional<int>& threads);
 
-/// Nothing for "auto", which is the default. @throws ConfigError
+/// Empty for "auto", the default. @throws ConfigError
 std::optional<int> parse_threads(const std::string& text);
 
 }  // namespace parsimony::cli

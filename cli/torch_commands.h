@@ -1,34 +1,35 @@
-// What the command has libtorch do beside pruning: training, exports, the doctor.
+// The interface to libtorch for the command, besides pruning: training, exports, doctor.
 #pragma once
 
 #include <vector>
 
 #include "parsimony/api/torch_component.h"
-#include "parsimony/cli/export_order.h"
+#include "parsimony/cli/export_job.h"
 #include "parsimony/cli/training_request.h"
 #include "parsimony/engines/machine/report.h"
 
 namespace parsimony::cli {
 
-/// In the same component as TorchComponent, under the same terms.
+/// Implemented in the same component as TorchComponent.
 class TorchCommands {
  public:
   /// Measures the machine, in about a second.
   virtual machine::MachineReport doctor() = 0;
 
-  /// Trains a network as the recipe says. @returns what came of it
+  /// Trains a network by the recipe. @returns the result
   /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError
   virtual LedgerPoint train(const TrainRequest& request) = 0;
 
-  /// Trains the points that the folder's ledger lacks. @returns how many others are at work on
+  /// Trains the points missing in the folder's ledger. @returns how many points other processes are
+  /// working on
   virtual int sweep(const SweepRequest& request) = 0;
 
-  /// Times training steps in every memory format and precision that the device has.
+  /// Times training steps in every memory format and precision that the device supports.
   virtual std::vector<TrainBenchRow> bench_training(const TrainBenchRequest& request) = 0;
 
   /// Writes TorchScript as ONNX and proves it; see torch_io/export.
   /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError
-  virtual ExportOutcome export_onnx(const ExportOrder& order) = 0;
+  virtual ExportOutcome export_onnx(const ExportJob& job) = 0;
 
  protected:
   ~TorchCommands() = default;  // lives as long as the process

@@ -20,11 +20,10 @@ struct TrainCommandOptions {
 };
 
 void add_files(CLI::App& command, TrainCommandOptions& options) {
-  command.add_option("--report", options.report, "Write what came of it, as JSON")
-      ->type_name("FILE");
+  command.add_option("--report", options.report, "Write the result as JSON")->type_name("FILE");
   command
       .add_option("--checkpoint", options.request.checkpoint,
-                  "Write the state after every epoch, and go on from it if it is there")
+                  "Write the state after every epoch, and resume from it if it exists")
       ->type_name("FILE");
   command.add_option("--profile", options.request.profile, "Write a trace for chrome://tracing")
       ->type_name("FILE");

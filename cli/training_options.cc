@@ -23,7 +23,7 @@ std::string option_of(std::string_view key) {
   return name;
 }
 
-/// The beginning of what the schema says.
+/// The first part of the schema's description.
 std::string in_short(std::string_view meaning) {
   return std::string(meaning.substr(0, std::min(meaning.find("; "), meaning.find('.'))));
 }

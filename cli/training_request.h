@@ -1,4 +1,4 @@
-// What `train`, `finetune` and `sweep` have the component do.
+// The jobs that `train`, `finetune` and `sweep` pass to the component.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/engines/timing.h"
-#include "parsimony/engines/turns.h"
 #include "parsimony/report/ledger_point.h"
 
 namespace parsimony::cli {
 
 struct TrainingRequest {
-  Recipe recipe;  ///< with what the command line says instead
+  Recipe recipe;  ///< including command-line overrides
   std::string device = "auto";
   std::optional<int> threads;
   bool deterministic = false;
   bool verify = true;
-  std::optional<int64_t> train_samples;  ///< no more than the first so many
+  std::optional<int64_t> train_samples;  ///< at most; the first ones
   std::optional<int64_t> test_samples;
   std::optional<int64_t> image_size;  ///< of a folder's images
   std::string command;                ///< as it was typed
@@ -28,30 +28,30 @@ struct TrainingRequest {
 };
 
 struct TrainRequest : TrainingRequest {
-  std::string out;         ///< where the trained network goes; may be empty
-  std::string plan;        ///< where the last cut's plan goes; may be empty
+  std::string out;         ///< path of the trained network; may be empty
+  std::string plan;        ///< path of the last cut's plan; may be empty
   std::string teacher;     ///< a model to distil from; may be empty
-  std::string checkpoint;  ///< written after every epoch, continued if there; may be empty
+  std::string checkpoint;  ///< written after every epoch and resumed from; may be empty
   std::string profile;     ///< a trace for Chrome; may be empty
 };
 
 struct SweepRequest : TrainingRequest {
   std::string folder;
   Shard shard;
-  std::function<void()> prepared = {};  ///< called once model and data are at hand
+  std::function<void()> prepared = {};  ///< called once model and data are loaded
 };
 
 struct TrainBenchRequest : TrainingRequest {
-  machine::TurnOptions turns;
+  machine::InterleavedOptions rounds;
 };
 
-/// Training steps in one memory format and precision, measured in turn with the others.
+/// Training steps in one memory format and precision, measured interleaved with the others.
 struct TrainBenchRow {
   std::string memory_format;
   std::string precision;
   std::string refused;        ///< why it did not run; empty: it did
-  machine::Summary cached;    ///< one batch over and over: what the model costs
-  machine::Summary pipeline;  ///< batch after batch from the loader
+  machine::Summary cached;    ///< the same batch every time: the model alone
+  machine::Summary pipeline;  ///< with batches from the loader
 };
 
 }  // namespace parsimony::cli

@@ -1,4 +1,4 @@
-// What options of numbers accept, said in few words: CLI11's own name the largest double.
+// Validators with short descriptions: CLI11's would print the largest double.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -29,7 +29,7 @@ struct VerifyOptions {
   std::vector<std::string> specs;  ///< of --input
   ProofOptions proof;
   std::string engine = kExecutor;
-  std::string onnxruntime;  ///< path of its library; empty: where it is usually found
+  std::string onnxruntime;  ///< path of its library; empty: the default locations
   std::string threads;
 };
 
@@ -58,7 +58,7 @@ class Verification {
         proof_options_(options.proof) {
     const Graph& graph = original_->graph();
     probe_ = choose_probe(graph, input_specs(specs_, graph));
-    // Our executor computes with halves in float32; others do not.
+    // The executor computes float16 in float32; other engines do not.
     constexpr double kOfHalves = 1e-2;
     if (!own() && has_halves(graph)) proof_options_.tolerance = kOfHalves;
   }
@@ -89,7 +89,7 @@ class Verification {
     return proof;
   }
 
-  /// All that an engine can say that masks nothing but zeros.
+  /// The verdict of an engine that can only zero weights.
   Proof both_run() {
     const auto whole = original_->open(*engine_);
     const Reference reference(original_->graph(), probe_, true, *whole, proof_options_);

@@ -1,4 +1,4 @@
-// Copies of the command that work beside it.
+// Worker processes.
 #pragma once
 
 #include <sys/types.h>
@@ -8,8 +8,8 @@
 
 namespace parsimony::cli {
 
-/// The command again, so many times, with the same words. They end when this process does, however
-/// it ends.
+/// Starts `count` copies of the command with the same arguments. They terminate with this process,
+/// however it ends.
 class Workers {
  public:
   /// @throws IoError if one cannot be started
@@ -25,7 +25,7 @@ class Workers {
   std::vector<pid_t> pids_;
 };
 
-/// Is this process one of them? Ties it to the life of the one that started it.
+/// Is this process a worker? Ties its lifetime to its parent's.
 bool is_worker();
 
 }  // namespace parsimony::cli

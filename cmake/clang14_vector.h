@@ -1,5 +1,5 @@
-// Included before everything where clang-tidy 14 looks at libtorch: clang 14 instantiates constexpr
-// members of a std::vector while its elements are incomplete, which c10::IValue's are.
+// Included first when clang-tidy 14 analyses libtorch code: clang 14 instantiates constexpr members
+// of a std::vector while its elements are incomplete, which c10::IValue's are.
 #pragma once
 
 #include <string>

@@ -37,7 +37,7 @@ std::vector<std::string> read_recover(const JsonReader& value) {
   const auto add = [&](const JsonReader& word) {
     words.emplace_back(kKnown[word.word(kKnown)]);
     if (std::find(words.begin(), words.end() - 1, words.back()) != words.end() - 1) {
-      word.fail('"' + words.back() + "\" stands twice");
+      word.fail('"' + words.back() + "\" occurs twice");
     }
   };
   if (value.is_text()) {

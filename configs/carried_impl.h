@@ -1,4 +1,4 @@
-// What a configuration says to those who train and calibrate; it is read and handed on.
+// Settings for training and calibration, which are parsed and passed on.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// {"schedule": "agp", "warmup_epochs": 1, "steps": 5, "epochs_between": 1}, or the word alone.
+/// {"schedule": "agp", "warmup_epochs": 1, "steps": 5, "epochs_between": 1}, or just the name.
 ScheduleSetting read_schedule(const JsonReader& value);
 
 /// {"data": "cifar10:DIR", "samples": 512}

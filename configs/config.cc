@@ -74,14 +74,14 @@ bool same_sharing(const Request& a, const Request& b) {
   return a.ratio == b.ratio && a.amount == b.amount && a.scope == b.scope && a.budget == b.budget;
 }
 
-/// Entries that share a budget, or channels, ask for one thing.
+/// Entries that share a budget, or channels, must agree.
 void check_sharing(const std::vector<ConfigEntry>& entries) {
   std::map<std::string, const ConfigEntry*> first;
   const auto check = [&](const std::string& what, const ConfigEntry& entry) {
     const auto [place, fresh] = first.try_emplace(what, &entry);
     if (fresh || same_sharing(place->second->request, entry.request)) return;
     throw errors::contradiction(
-        entry.place, "asks otherwise than " + place->second->place + ", but both have " + what +
+        entry.place, "has other settings than " + place->second->place + ", but both have " + what +
                          ": give them the same ratio or amount, scope and budget");
   };
   for (const ConfigEntry& entry : entries) {

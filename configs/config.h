@@ -24,23 +24,23 @@ namespace parsimony {
 /// `exclude_…` key matches; a key that is not given does not restrict.
 struct ConfigEntry {
   std::vector<std::string> op_types, op_names, op_names_re;
-  std::vector<std::string> op_partial_names;  ///< names that have one of these within them
+  std::vector<std::string> op_partial_names;  ///< names that contain one of these
   std::vector<std::string> exclude_op_types, exclude_op_names, exclude_op_names_re;
-  bool exclude = false;  ///< the selected layers are left whole
+  bool exclude = false;  ///< the selected layers are not pruned
   Request request;
-  std::string aligned_with;  ///< name of the layer whose channels these follow; may be empty
+  std::string aligned_with;  ///< name of the layer with which these are aligned; may be empty
   std::string place;         ///< "configs/cnn.json: config_list[2]", for messages
   bool from_command_line = false;
 };
 
 enum class PruningSchedule : uint8_t { kOneShot, kLinear, kAgp, kLottery, kAnnealing };
 
-/// When the channels go: what a training loop does with it, see docs/guide/training.md.
+/// The pruning schedule, for training loops; see docs/guide/training.md.
 struct ScheduleSetting {
   PruningSchedule schedule = PruningSchedule::kOneShot;
   int warmup_epochs = 1;   ///< before the first cut
   int steps = 1;           ///< linear, agp, lottery: in how many cuts
-  int epochs_between = 1;  ///< linear, agp, lottery: of training after each cut but the last
+  int epochs_between = 1;  ///< linear, agp, lottery: of training after each cut except the last
 
   bool operator==(const ScheduleSetting&) const = default;
 };
@@ -48,15 +48,15 @@ struct ScheduleSetting {
 /// Data that runs through the network before or after the cut.
 struct CalibrationSetting {
   std::string data;   ///< "cifar10:DIR"
-  int samples = 256;  ///< the first so many of the training part
+  int samples = 256;  ///< the first samples of the training set
 
   bool operator==(const CalibrationSetting&) const = default;
 };
 
 struct ConfigList {
   std::vector<ConfigEntry> entries;
-  std::optional<Granularity> granularity = {};  ///< empty where the file does not say
-  /// Data for whoever carries it out; planning alone does not.
+  std::optional<Granularity> granularity = {};  ///< empty if the file does not say
+  /// Not used for planning, but by whoever carries it out.
   std::optional<ScheduleSetting> schedule = {};
   std::optional<CalibrationSetting> calibration = {};
   std::vector<std::string> recover = {};  ///< "bias", "bn", "least-squares", "finetune"; in order
@@ -66,25 +66,25 @@ struct ConfigList {
 ConfigList read_config(const std::string& path);
 
 /// Reads the text of a configuration; `file_name` is for messages.
-/// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for what NNI
-/// knows and whole channels of weights do not
+/// @throws ConfigError naming file and line, or file, entry and key; UnsupportedError for NNI
+/// features that are meaningless for channel pruning
 ConfigList parse_config(std::string_view json, std::string_view file_name);
 
 /// "channel", "head", "head_dim" or "group". @throws ConfigError
 Granularity parse_granularity(std::string_view text, std::string_view place);
 
-/// The word of a configuration that means it.
+/// Its name in configurations.
 std::string_view name_of(Scope scope);
 std::string_view name_of(Budget budget);
 
-/// A configuration of one entry, as the command line spells it.
+/// A configuration of one entry, as given on the command line.
 struct Shorthand {
   std::string criterion = "l1";
   double ratio = 0;
   std::vector<std::string> op_types = {};  ///< all layers if empty
   std::vector<std::string> exclude = {};   ///< names of layers
   std::string scope = "local";             ///< "local", "global", "isomorphic" or "outputs"
-  /// What the ratio is a share of: "channels", "params", …; or what may remain: "macs=2e9".
+  /// What the ratio refers to: "channels", "params", …; or an absolute amount: "macs=2e9".
   std::string budget = "channels";
   int round_to = 1;
 };
@@ -95,12 +95,12 @@ ConfigList from_shorthand(const Shorthand& shorthand);
 /// Matches the list with a network's layers. A later entry overrides an earlier one. A layer that
 /// only `exclude_…` keys match is excluded.
 ///
-/// A layer goes by the name of its node, of the node's first output, of its weight tensor, and by
-/// its torch module's name: the tensor's without ".weight", or the path that torch's exporter wrote
-/// into the node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). Patterns are
-/// RE2's (Perl's without back-references and look-around) and match from the start of a name, as
-/// Python's re.match does.
-/// @throws ConfigError for a name, type or pattern that matches nothing, with near candidates
+/// A layer can be named by its node, the node's first output, its weight tensor, or its torch
+/// module: the tensor's name without ".weight", or the path that torch's exporter wrote into the
+/// node's name ("/layer1/layer1.0/conv1/Conv" is "layer1.0.conv1"). Patterns are RE2's (Perl's
+/// without back-references and look-around) and match from the start of a name, as Python's
+/// re.match does.
+/// @throws ConfigError for a name, type or pattern that matches nothing, with close matches
 Settings resolve(const ConfigList& config, const Graph& graph);
 
 }  // namespace parsimony

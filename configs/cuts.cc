@@ -1,4 +1,4 @@
-// How much each of several cuts takes.
+// How much each of several cuts removes.
 #include <algorithm>
 #include <cmath>
 

@@ -25,7 +25,7 @@ ConfigError wrong_type(std::string_view place, std::string_view found, std::stri
 }
 
 ConfigError empty_list(std::string_view place) {
-  return ConfigError(at(place) + "the list is empty; leave the key out to select every layer");
+  return ConfigError(at(place) + "the list is empty; omit the key to select every layer");
 }
 
 UnsupportedError refused(std::string_view place, std::string_view why) {

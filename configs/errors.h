@@ -13,7 +13,7 @@ namespace parsimony::errors {
 
 ConfigError wrong_type(std::string_view place, std::string_view found, std::string_view wanted);
 ConfigError empty_list(std::string_view place);
-/// What NNI knows and whole channels of weights do not.
+/// Supported by NNI, but meaningless for channel pruning.
 UnsupportedError refused(std::string_view place, std::string_view why);
 ConfigError unknown_word(std::string_view place, std::string_view word,
                          std::span<const std::string_view> known);
@@ -32,7 +32,7 @@ ConfigError unmatched_pattern(std::string_view place, std::string_view pattern);
 ConfigError unmatched_part(std::string_view place, std::string_view part);
 ConfigError selects_nothing(std::string_view place);
 
-/// Times of layers that were measured in other circumstances.
+/// Latency tables that were measured under other conditions.
 ConfigError other_latency(std::string_view file, std::string_view key, std::string_view found,
                           std::string_view wanted);
 ConfigError bad_latency_table(std::string_view place);

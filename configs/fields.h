@@ -17,7 +17,7 @@
 
 namespace parsimony {
 
-/// A member that is one of several words: the enumerators' names, in their order.
+/// An enumerated member: the enumerators' names in order.
 template <typename Settings>
 struct WordMember {
   std::span<const std::string_view> words;
@@ -44,7 +44,7 @@ struct Field {
                WordMember<Settings>>
       member;
   Interval interval;         ///< of a number
-  std::string_view meaning;  ///< its beginning, up to the first "; " or ". ", says it in short
+  std::string_view meaning;  ///< the part up to the first "; " or ". " is the short description
 };
 
 /// All members that tables describe, in the order of the struct.
@@ -60,7 +60,7 @@ std::vector<std::string> keys_of(std::span<const Field<Settings>> fields) {
   return keys;
 }
 
-/// Which of the words a text is. @throws ConfigError
+/// The index of the keyword. @throws ConfigError
 size_t word_in(std::span<const std::string_view> words, std::string_view text,
                std::string_view place);
 

@@ -1,4 +1,4 @@
-// What of a layer goes as one: channels on either side, heads, elements, blocks.
+// What is removed as one unit: channels on either side, heads, elements, blocks.
 #include <algorithm>
 
 #include "parsimony/configs/config.h"

@@ -1,6 +1,6 @@
 // Every key of a configuration. configs/schema.json and docs/guide/config.md have the same; a test
 // compares. To add one: put it into a list, read it in configs/request.cc (config.cc if it is not
-// about how much goes), and describe it in both.
+// about how much to prune), and describe it in both.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ inline constexpr std::array<std::string_view, 7> kSelectors = {
     "op_types",         "op_names",         "op_names_re",        "op_partial_names",
     "exclude_op_types", "exclude_op_names", "exclude_op_names_re"};
 
-/// Keys that say how much goes; the nearest object that has one of them counts.
+/// Keys that say how much to prune; the innermost object that has one of them wins.
 inline constexpr std::array<std::string_view, 5> kRatios = {
     "sparse_ratio", "sparsity", "sparsity_per_layer", "total_sparsity", "sparse_threshold"};
 
-/// Keys that say how: of a target, of an entry, or of the whole file as a default.
+/// Keys that say how to prune: of a target, of an entry, or of the file as defaults.
 inline constexpr std::array<std::string_view, 11> kRequest = {
     "criterion",        "scope",
     "budget",           "round_to",

@@ -26,7 +26,7 @@ std::string to_json(const LatencyFile& file);
 LatencyTables parse_latency_file(std::string_view text, std::string_view file_name,
                                  const LatencyFile& wanted);
 
-/// The tables of a file. One that is not `strict` about gives none where parsing would throw.
+/// The tables of a file. If not `strict`, returns none where parsing would throw.
 /// @throws IoError; ConfigError as above, if `strict`
 LatencyTables read_latency_file(const std::string& path, const LatencyFile& wanted, bool strict);
 

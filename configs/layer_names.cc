@@ -18,7 +18,7 @@ bool convolves(const Linear& linear) {
          linear.kind == LinearKind::kTransposedConvolution;
 }
 
-/// The words of a configuration that mean layers of such a row; of convolutions for every rank.
+/// The configuration keywords for layers of such a row; for convolutions, those of every rank.
 std::vector<std::string> words_for(const Linear& linear) {
   std::vector<std::string> words = {std::string(linear.layer)};
   if (linear.kind == LinearKind::kMatrixProduct) words.emplace_back("Linear");

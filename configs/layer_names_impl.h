@@ -1,4 +1,4 @@
-// The layers of a network as a configuration names them.
+// The names by which a configuration can select layers.
 #pragma once
 
 #include <string>
@@ -27,14 +27,14 @@ class LayerNames {
   /// @throws ConfigError if the pattern is not well formed or too large
   std::vector<NodeId> matching(const std::string& pattern, std::string_view place) const;
 
-  /// Layers with a name that has `part` somewhere within it.
+  /// Layers with a name that contains `part`.
   std::vector<NodeId> containing(std::string_view part) const;
 
   /// Operators of the layers, sorted, each once.
   std::vector<std::string> present_types() const;
-  /// Every name of every layer.
+  /// All names of all layers.
   std::vector<std::string> names() const;
-  /// The node of that name that is no layer; null if there is none.
+  /// The node of that name if it is not a layer; null if there is none.
   const Node* other_node(std::string_view name) const;
 
  private:

@@ -1,4 +1,4 @@
-// Regular expressions from a file that may be hostile: RE2 takes linear time and bounded memory.
+// Regular expressions from untrusted files: RE2 takes linear time and bounded memory.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A training recipe: which network learns what, how, and when it is pruned.
+// A training recipe: the network, the data, how to train, and when to prune.
 //
 //   {"model": "cnn", "data": "shapes",
 //    "train": {"epochs": 10, "batch": 64, "optimizer": "adam", "lr": 1e-3},
@@ -27,22 +27,23 @@ struct TrainSettings {
   int epochs = 10;
   int batch = 64;
   OptimizerKind optimizer = OptimizerKind::kAdam;
-  double lr = 1e-3;  ///< the highest, where a schedule varies it
+  double lr = 1e-3;  ///< the peak, if a schedule varies it
   double momentum = 0.9;
   double weight_decay = 0;
   RateSchedule schedule = RateSchedule::kConstant;
-  int step_epochs = 30;      ///< step: every so many epochs
-  double step_factor = 0.1;  ///< step: the rate is multiplied by this
+  int step_epochs = 30;      ///< step: period in epochs
+  double step_factor = 0.1;  ///< step: factor of the learning rate
   double label_smoothing = 0;
   bool flip = false;
-  int crop = 0;             ///< pixels of padding around the image before a crop
-  int cutout = 0;           ///< side of the square that is blanked
-  bool normalise = false;   ///< inputs of mean 0 and deviation 1 per channel; else of [0, 1]
-  int evaluate_every = 1;   ///< epochs; 0: after the last only
+  int crop = 0;    ///< pixels of padding around the image before a crop
+  int cutout = 0;  ///< side of the square that is blanked
+  /// Inputs have mean 0 and deviation 1 per channel; otherwise they are in [0, 1].
+  bool normalise = false;
+  int evaluate_every = 1;   ///< in epochs; 0: only after the last
   int early_stop = 0;       ///< epochs without a better test accuracy; 0: never
-  bool batch_norm = false;  ///< BatchNorms in training, folded into the convolutions of the file
-  double distill = 0;       ///< weight of the dense network's answers in the loss
-  double temperature = 4;   ///< of those answers
+  bool batch_norm = false;  ///< train with BatchNorms, folded into the file's convolutions
+  double distill = 0;       ///< weight of the dense network's outputs in the loss
+  double temperature = 4;   ///< of those outputs
   Precision precision = Precision::kFloat32;
   MemoryFormat memory_format = MemoryFormat::kAuto;
   uint64_t seed = 0;
@@ -50,8 +51,7 @@ struct TrainSettings {
   bool operator==(const TrainSettings&) const = default;
 };
 
-/// What makes channels small while the dense network trains. The strengths are factors of the
-/// penalty in the loss; 0: none.
+/// Sparsity-inducing penalties while the dense network trains: their factors in the loss; 0: none.
 struct PenaltySettings {
   double slimming = 0;  ///< of Σ|γ|, the scales of BatchNorm
   double group = 0;     ///< of Σ ½ s_c ‖w_c‖², over all members of a channel
@@ -62,11 +62,12 @@ struct PenaltySettings {
 struct PruneSettings {
   int warmup_epochs = 1;
   PruningSchedule schedule = PruningSchedule::kOneShot;
-  int steps = 1;                 ///< linear, agp, lottery: in how many cuts
-  int epochs_between = 1;        ///< linear, agp, lottery: of training after each cut but the last
-  int rewind_epoch = 0;          ///< lottery: weights return to those behind this warm-up epoch
+  int steps = 1;  ///< linear, agp, lottery: in how many cuts
+  /// Linear, agp, lottery: of training after each cut except the last.
+  int epochs_between = 1;
+  int rewind_epoch = 0;          ///< lottery: weights are rewound to those after this warm-up epoch
   int search_steps = 40;         ///< annealing: candidates that are tried
-  int search_samples = 1000;     ///< annealing: training samples that judge a candidate
+  int search_samples = 1000;     ///< annealing: training samples that score a candidate
   PenaltySettings penalty = {};  ///< in every epoch before the last cut
   ConfigList config = {};
   std::string text = {};  ///< JSON of `config`
@@ -74,11 +75,11 @@ struct PruneSettings {
 
 struct SweepSettings {
   std::vector<double> sparsity;        ///< 0 is the dense network
-  std::vector<std::string> criterion;  ///< those of the entries if empty
-  std::vector<uint64_t> seed;          ///< that of `train` if empty
+  std::vector<std::string> criterion;  ///< empty: those of the entries
+  std::vector<uint64_t> seed;          ///< empty: that of `train`
 };
 
-/// One of so many parts of a sweep.
+/// One of several parts of a sweep.
 struct Shard {
   int index = 0;  ///< from 0
   int count = 1;
@@ -99,7 +100,7 @@ Recipe read_recipe(const std::string& path);
 Recipe parse_recipe(std::string_view json, std::string_view file_name);
 
 /// One JSON object with every key of `train` and `prune`, whether given or not: equal settings give
-/// equal texts. Model, data and sweep are left out.
+/// equal texts. Model, data and sweep are omitted.
 std::string settings_json(const Recipe& recipe);
 
 /// @throws ConfigError if settings contradict each other; `place` is where they were given
@@ -111,24 +112,23 @@ bool has_steps(PruningSchedule schedule);
 /// @throws ConfigError for an unknown word
 PruningSchedule parse_pruning_schedule(std::string_view text, std::string_view place);
 
-/// Words of the recipe, as the command line spells them too. @throws ConfigError
+/// Names used in recipes and on the command line. @throws ConfigError
 OptimizerKind parse_optimizer(std::string_view text, std::string_view place);
 MemoryFormat parse_memory_format(std::string_view text, std::string_view place);
 
 /// Does an entry name the criterion?
 bool asks_for(const ConfigList& config, std::string_view criterion);
 
-/// Gives every entry that removes something this ratio, and this criterion unless it is empty.
+/// Sets the ratio of every entry that prunes, and its criterion unless that is empty.
 ConfigList at_sparsity(ConfigList config, double ratio, const std::string& criterion);
 
-/// Shares of the channels that are gone after each cut; the last is `ratio`. In the lottery every
-/// cut takes the same share of what the one before it left.
+/// Cumulative share of removed channels after each cut; the last is `ratio`. In the lottery every
+/// cut removes the same share of the remaining channels.
 /// @source AGP: Zhu and Gupta, To prune, or not to prune, 2017: s_t = s (1 - (1 - t/n)^3)
 /// @source lottery: Frankle and Carbin, The Lottery Ticket Hypothesis, 2019: s_t = 1 - (1-s)^(t/n)
 std::vector<double> sparsities(const PruneSettings& settings, double ratio);
 
-/// The configurations of the cuts, one after the other. The ratios of each are of what the cut
-/// before it left.
+/// The configurations of the cuts in order. Ratios are relative to what the previous cut left.
 std::vector<ConfigList> cuts(const PruneSettings& settings);
 
 }  // namespace parsimony

@@ -53,7 +53,7 @@ constexpr Field<T> kTrain[] = {
      "Inputs of mean 0 and deviation 1 per channel, as measured on the training part; else of 0 to "
      "1."},
     {"evaluate_every", &T::evaluate_every, kNotNegative,
-     "Epochs between two looks at the test part; 0: after the last only."},
+     "Epochs between two looks at the test set; 0: after the last only."},
     {"early_stop", &T::early_stop, kNotNegative,
      "Stops after so many epochs without a better test accuracy; 0: never. Needs evaluate_every "
      "1."},
@@ -64,9 +64,8 @@ constexpr Field<T> kTrain[] = {
      "bias "
      "and no BatchNorm yet. Folded into the convolution in the file that is written."},
     {"distill", &T::distill, kShare,
-     "Weight of a teacher's answers in the loss; of what `--teacher` names, or of the dense "
-     "network "
-     "as it was before its first cut."},
+     "Weight of a teacher's outputs in the loss; of what `--teacher` names, or of the dense "
+     "network as it was before its first cut."},
     {"temperature", &T::temperature, kPositive,
      "Temperature of the teacher's answers; the higher, the softer."},
     {"precision",
@@ -118,7 +117,7 @@ constexpr Field<P> kPrune[] = {
     },
     {
       "search_samples", &P::search_samples, kFromOne,
-          "Schedule annealing: training samples that judge a candidate, by their loss."
+          "Schedule annealing: training samples that score a candidate by their loss."
     }};
 
 constexpr Field<PenaltySettings> kPenalty[] = {
@@ -136,7 +135,7 @@ struct Anything {
   operator Member() const;  // NOLINT: it stands for a member of any type
 };
 
-/// How many members an aggregate has: so many can be given.
+/// The number of members of an aggregate, found by brace initialisation.
 template <typename Struct, typename... Given>
 consteval size_t member_count() {
   if constexpr (requires { Struct{Given{}..., Anything{}}; }) {
@@ -146,7 +145,7 @@ consteval size_t member_count() {
   }
 }
 
-// A member without a row would be missing in the identity of a run.
+// Every member needs a row, or it would be missing in the identity of a run.
 static_assert(member_count<TrainSettings>() == std::size(kTrain));
 static_assert(member_count<PenaltySettings>() == std::size(kPenalty));
 static_assert(member_count<PruneSettings>() == std::size(kPrune) + 3);  // penalty, config, text

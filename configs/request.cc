@@ -18,7 +18,7 @@ namespace parsimony {
 
 namespace {
 
-/// Keys about channels: some criteria judge single elements.
+/// Keys about channels: some criteria score single elements.
 constexpr std::array<std::string_view, 5> kChannelKeys = {
     "budget", "round_to", "keep_at_least", "internal_metric_block", "dependency_group_id"};
 /// Criteria that a single element's magnitude stands for.
@@ -31,7 +31,7 @@ constexpr WordTable<Scope, 4> kScopes = {{{"local", Scope::kLocal},
                                           {"isomorphic", Scope::kIsomorphic},
                                           {"outputs", Scope::kOutputs}}};
 
-constexpr double kSlack = 1e-6;  // between a ratio as people write it and a pattern's
+constexpr double kSlack = 1e-6;  // between a decimal ratio and a pattern's
 
 std::string in_short(double number) {
   char text[32];
@@ -39,7 +39,7 @@ std::string in_short(double number) {
   return text;
 }
 
-/// Of keys that are names for one thing at most one may stand in an object.
+/// An object may have at most one of several synonymous keys.
 std::optional<JsonReader> only_one(const JsonReader& object,
                                    std::initializer_list<std::string_view> keys) {
   std::optional<JsonReader> found;
@@ -54,7 +54,7 @@ std::optional<JsonReader> only_one(const JsonReader& object,
   return found;
 }
 
-/// What a farther object said of how much goes does not count beside what a nearer one says.
+/// An inner object's settings of how much to prune replace those of an outer one.
 void forget_how_much(GivenRequest& given) {
   if (given.request.amount) {
     given.request.budget = Budget::kChannels;
@@ -87,8 +87,7 @@ void read_ratios(const JsonReader& object, GivenRequest& given) {
   if (given_ways > 1) {
     object.fail(
         "\"sparse_ratio\", \"sparse_threshold\", an amount in \"budget\" and \"align\" each say "
-        "how "
-        "much goes; give one of them");
+        "how much to prune; give one of them");
   }
   if (threshold) {
     given.request.threshold = threshold->number();
@@ -153,17 +152,17 @@ void read_groups(const JsonReader& object, GivenRequest& given) {
   if (!given.keys.contains("budget")) given.request.budget = Budget::kWeights;
 }
 
-/// Elements, not channels, are asked for: the criterion is one of those that judge them.
+/// Elements, not channels, are asked for: the criterion is one of those that score them.
 void choose_element_criterion(GivenRequest& given, std::string_view base) {
   Request& request = given.request;
-  const bool judges_elements = find_criterion(request.criterion).score == nullptr;
-  if (judges_elements && given.block.empty()) return;
+  const bool scores_elements = find_criterion(request.criterion).score == nullptr;
+  if (scores_elements && given.block.empty()) return;
   if (std::find(kMagnitudes.begin(), kMagnitudes.end(), request.criterion) == kMagnitudes.end()) {
-    throw errors::contradiction(base, "criterion " + in_quotes(request.criterion) +
-                                          (judges_elements ? " judges single elements, but "
-                                                             "\"granularity\" asks for blocks"
-                                                           : " judges whole channels, but "
-                                                             "\"granularity\" asks for elements"));
+    throw errors::contradiction(
+        base,
+        "criterion " + in_quotes(request.criterion) +
+            (scores_elements ? " scores single elements, but \"granularity\" asks for blocks"
+                             : " scores whole channels, but \"granularity\" asks for elements"));
   }
   request.criterion = given.block.empty() ? "level" : given.block;
 }
@@ -183,7 +182,7 @@ void check_elements(const GivenRequest& given, std::string_view base) {
   if (given.request.scope == Scope::kOutputs) refuse("outputs");
 }
 
-/// Criteria with an N:M pattern say themselves how much goes.
+/// Criteria with an N:M pattern imply the ratio.
 void imply_ratio(const ElementRule& rule, GivenRequest& given, std::string_view base) {
   if (!rule.pattern.exists()) return;
   const double ratio = rule.pattern.ratio();
@@ -224,7 +223,7 @@ bool GivenRequest::says_how_much() const {
 
 JsonReader::Items list_of(const JsonReader& value, const std::string& what) {
   if (!value.is_list()) value.wanted("a list of " + what);
-  if (value.size() == 0) value.fail("the list is empty; leave the key out to select every layer");
+  if (value.size() == 0) value.fail("the list is empty; omit the key to select every layer");
   return value.list();
 }
 

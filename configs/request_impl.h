@@ -1,5 +1,5 @@
-// The part of a configuration that says how much goes, and how; shared by the file's defaults, its
-// entries, their targets and the command line.
+// The part of a configuration that says how much to prune, and how; shared by the file's defaults,
+// its entries, their targets and the command line.
 #pragma once
 
 #include <set>
@@ -14,51 +14,50 @@ namespace parsimony {
 
 inline constexpr int kMaxRoundTo = 65536;
 
-/// A request together with the keys that were given for it.
+/// A request together with the keys that were given.
 struct GivenRequest {
   Request request;
   std::string aligned_with;  ///< see ConfigEntry
-  std::string block;         ///< the criterion that a block list means; may be empty
+  std::string block;         ///< the criterion implied by a block list; may be empty
   std::set<std::string, std::less<>> keys;
 
-  /// Is there a ratio, a threshold, an amount, or a layer to follow?
+  /// Is there a ratio, a threshold, an amount, or a layer to align with?
   bool says_how_much() const;
 };
 
-/// The elements of a list that is not empty; `what` they are, for the message to one who gives
-/// none.
+/// The elements of a non-empty list; `what` names them in the error message.
 JsonReader::Items list_of(const JsonReader& value, const std::string& what);
 
-/// The list and what stands beside it; in a recipe, `schedule` and other keys are the recipe's.
+/// The list and its sibling keys; in a recipe, `schedule` and other keys belong to the recipe.
 ConfigList config_of(const JsonReader& document, bool in_recipe);
 
-/// Reads the request keys of `object` over what `given` has already; granularity too, unless it is
-/// the network's.
+/// Reads the request keys of `object`, overriding those in `given`, including granularity unless it
+/// is the network's.
 void read_request(const JsonReader& object, GivenRequest& given, bool of_network = false);
 
-/// Makes the criterion fit the granularity where none was given, and the ratio the criterion where
-/// that has an N:M pattern.
+/// Derives the criterion from the granularity if none was given, and the ratio from the criterion
+/// if that has an N:M pattern.
 /// @throws ConfigError for keys that contradict each other
 void complete_request(GivenRequest& given, std::string_view base);
 
-/// Reads target_names and target_settings of an entry: what they say of its weights goes over what
-/// `given` has already. @throws UnsupportedError for targets that are no weights
+/// Reads target_names and target_settings of an entry: settings for its weights override those in
+/// `given`. @throws UnsupportedError for targets that are not weights
 void read_targets(const JsonReader& entry, GivenRequest& given);
 
 /// {"module_name": …, "target_name": "weight", "dims": [0]}; the module's name, empty for its own.
-/// @throws UnsupportedError for what cannot be removed together
+/// @throws UnsupportedError for alignments that cannot be pruned together
 std::string read_align(const JsonReader& value);
 
-/// @throws UnsupportedError, saying why, for what does not multiply by the mask
+/// @throws UnsupportedError, with the reason, for methods that do not multiply by the mask
 void check_apply_method(const JsonReader& value);
 
-/// A word, or a list of sizes: what of a layer goes as one.
+/// A name, or a list of sizes: what is removed as one unit.
 void read_granularity(const JsonReader& value, GivenRequest& given);
 
 /// "channels", or {"macs": 2e9}, {"params": "50%"}.
 void read_budget(const JsonReader& value, GivenRequest& given);
 
-/// "channels", or "macs=2e9", "params=50%", as the command line spells it.
+/// "channels", or "macs=2e9", "params=50%", as on the command line.
 void parse_budget(std::string_view text, std::string_view place, GivenRequest& given);
 
 std::string parse_criterion(const std::string& text, std::string_view place);

@@ -1,4 +1,4 @@
-// Config entries meet the layers of a network.
+// Resolves config entries to the layers of a network.
 #include <algorithm>
 
 #include "parsimony/configs/config.h"
@@ -74,8 +74,8 @@ class Selector {
     }
   }
 
-  /// NNI ignores names that are not there. We do if another of the list is, and say so; a layer
-  /// that is to stay whole is not ignored.
+  /// NNI ignores unknown names. We do so, with a note, if another name of the list is known; names
+  /// of excluded layers are never ignored.
   void add_known_names(Selection& selection, std::vector<std::string>& notes) const {
     if (entry_.exclude) return add_names(entry_.op_names, "op_names", selection);
     std::vector<ConfigError> missing;

@@ -20,7 +20,7 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   if (has_amount && shorthand.ratio > 0) {
     throw errors::contradiction("--budget",
                                 "an amount, as in \"" + shorthand.budget +
-                                    "\", says how much goes, and --ratio does too; give one");
+                                    "\", says how much to prune, and --ratio does too; give one");
   }
   given.request.ratio = shorthand.ratio;
   given.request.criterion = parse_criterion(shorthand.criterion, "--criterion");

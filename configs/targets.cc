@@ -79,7 +79,7 @@ std::string read_align(const JsonReader& value) {
   if (const auto target = value.find("target_name")) {
     check_target(target->text(), target->place());
     if (target->text() != "weight") {
-      throw errors::refused(target->place(), "only weights decide which channels go");
+      throw errors::refused(target->place(), "only weights decide which channels are removed");
     }
   }
   if (const auto dims = value.find("dims"); dims && dims->json() != "[0]") {

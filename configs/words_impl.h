@@ -1,4 +1,4 @@
-// Words of a configuration and what they mean.
+// Keywords of a configuration and their values.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace parsimony {
 template <typename Value, size_t N>
 using WordTable = std::array<std::pair<std::string_view, Value>, N>;
 
-/// @throws ConfigError that lists the words there are
+/// @throws ConfigError that lists the known keywords
 template <typename Value, size_t N>
 Value parse_word(std::string_view text, std::string_view place, const WordTable<Value, N>& words) {
   std::vector<std::string_view> known;

@@ -27,7 +27,7 @@ inline constexpr auto kElementTypes = std::to_array<std::pair<int, DType>>({
     {16, DType::kBFloat16},
 });
 
-/// Nothing for strings, which are no bytes, and for unknown types.
+/// Empty for strings, which have no fixed size, and for unknown types.
 inline std::optional<int> code_of(DType type) {
   for (const auto& [code, known] : kElementTypes) {
     if (known == type && size_of(type) > 0) return code;

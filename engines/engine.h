@@ -1,4 +1,4 @@
-// What runs networks: libtorch, ONNX Runtime.
+// An engine runs networks: libtorch, ONNX Runtime.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ namespace parsimony {
 struct Plan;
 
 struct OpenOptions {
-  /// Weights whose bytes stay where they are for as long as the network lives. It need not copy
-  /// them, and may read them anew in every run; once inputs are bound it holds all of them.
+  /// Weights whose bytes remain valid during the network's lifetime. They need not be copied and
+  /// may be streamed in every run; once inputs are bound all of them are held.
   std::function<bool(const Weight&)> stays = {};
-  /// Where an ONNX file lies that says what the graph says, for engines that read files. It must
-  /// stay there as long as the network lives.
+  /// Path of an ONNX file equivalent to the graph, for engines that read files. It must exist
+  /// during the network's lifetime.
   std::function<std::string()> file = {};
 };
 
@@ -27,15 +27,15 @@ class Engine {
 
   virtual std::string name() const = 0;  ///< "libtorch"
   virtual std::string version() const = 0;
-  virtual std::string path() const { return {}; }  ///< of its library, if that is a file of its own
+  virtual std::string path() const { return {}; }  ///< of its library, if there is a separate file
 
-  /// Makes the network ready that a graph describes, whose weights are copied unless the options
-  /// say otherwise. @throws UnsupportedError, saying why, if the engine does not run it
+  /// Opens the network of a graph, copying its weights unless the options say otherwise. @throws
+  /// UnsupportedError, with the reason, if the engine cannot run it
   virtual std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) = 0;
   std::unique_ptr<Network> open(const Graph& graph) { return open(graph, {}); }
 
-  /// The same with the plan's channels absent: what the small network is to compute, in the
-  /// original's shapes. `options.file` has zeros in place of what the plan removes.
+  /// The same with the plan's channels masked: what the small network should compute, in the
+  /// original's shapes. `options.file` has zeros in place of removed elements.
   virtual std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
                                                const OpenOptions& options) = 0;
 };

@@ -10,14 +10,14 @@
 
 namespace parsimony::runtime::errors {
 
-/// `why` is the loader's word.
+/// `why` is the loader's message.
 UnsupportedError no_library(std::string_view path, std::string_view why);
-/// A library without the symbol that ONNX Runtime is known by.
+/// A library without ONNX Runtime's entry point.
 UnsupportedError not_onnx_runtime(std::string_view path, std::string_view symbol);
 UnsupportedError too_old(std::string_view path, std::string_view version, uint32_t wanted);
-/// Nowhere; `tried` says what came of each place.
+/// `tried` lists each location and why it failed.
 UnsupportedError not_found(std::span<const std::string> tried);
-/// `message` is ONNX Runtime's own.
+/// `message` is ONNX Runtime's.
 UnsupportedError refused(std::string_view message);
 UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype);
 UnsupportedError no_tensor(std::string_view output);

@@ -1,4 +1,4 @@
-// A network that some engine runs on inputs from host memory; libtorch need not be there.
+// A network that an engine runs on inputs from host memory, without a dependency on libtorch.
 #pragma once
 
 #include <any>
@@ -13,37 +13,37 @@ namespace parsimony {
 
 /// The elements of an input or output, little-endian, row-major.
 struct TensorBytes {
-  std::string name;  ///< may be empty for outputs, where an engine does not know it
+  std::string name;  ///< may be empty for outputs if the engine does not know it
   DType dtype = DType::kFloat32;
   Shape dims;
   std::vector<std::byte> bytes;
 };
 
-/// The inputs or outputs of one run, in the network's order.
+/// The inputs or outputs of one run, in network order.
 using TensorList = std::vector<TensorBytes>;
 
-/// An operand from which a node chooses (TopK, comparisons, rounding), in two networks.
+/// An operand of a node that selects among numbers (TopK, comparisons, rounding), in two networks.
 struct ComparedChoice {
-  std::string node;  ///< what messages call it
+  std::string node;  ///< its display name
   size_t operand = 0;
-  TensorBytes recorded;  ///< without elements where the first network had no such run
-  TensorBytes found;     ///< without elements where the second did not ask
+  TensorBytes recorded;  ///< empty if the first network did not run the node
+  TensorBytes found;     ///< empty if the second did not
 };
 
-/// What the nodes of a network choose from. The first run that is given an empty record fills it;
-/// in a later run of another network of the same engine, nodes choose from what was recorded.
+/// The operands of nodes that select among numbers. A run with an empty record fills it; in a later
+/// run of another network on the same engine, these nodes use the recorded operands.
 struct ChoiceRecord {
-  std::any recorded;                     ///< the engine's own
+  std::any recorded;                     ///< engine-specific
   std::vector<ComparedChoice> compared;  ///< filled by the later run
 };
 
 struct RunOptions {
-  /// Compute by other kernels, or in another order, than usual: what differs is rounding.
+  /// Compute by other kernels, or in another order, so that only rounding differs.
   bool otherwise = false;
-  ChoiceRecord* choices = nullptr;  ///< engines that cannot record leave it empty
+  ChoiceRecord* choices = nullptr;  ///< left empty by engines that cannot record
 };
 
-/// A network made ready by an engine.
+/// A network loaded by an engine.
 class Network {
  public:
   virtual ~Network() = default;
@@ -53,12 +53,12 @@ class Network {
                                       const RunOptions& options) = 0;
   std::vector<TensorList> run(const std::vector<TensorList>& inputs) { return run(inputs, {}); }
 
-  /// Copies inputs into the engine's own memory: what `compute` is to be timed on.
-  /// @throws UnsupportedError for types that the engine does not have
+  /// Copies inputs into engine-specific memory, for `compute`.
+  /// @throws UnsupportedError for types that the engine does not support
   virtual void bind(const TensorList& inputs) = 0;
 
-  /// Computes the outputs of what is bound once, into memory of the engine. Nothing is copied or
-  /// converted besides.
+  /// Computes the outputs of the bound inputs once, in the engine's memory, without further copies
+  /// or conversions.
   virtual void compute() = 0;
 
   /// Copies of the outputs of the last `compute`; none before.

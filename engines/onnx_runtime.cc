@@ -131,7 +131,7 @@ class Bound {
   std::vector<ort::Value*> outputs_;
 };
 
-/// Opens the model once more, with the library's optimisations or without.
+/// Opens the model with or without the library's optimisations.
 template <typename Library>
 using Open = std::function<Owned<ort::Session>(const Library&, bool optimised)>;
 

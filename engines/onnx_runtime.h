@@ -1,4 +1,4 @@
-// ONNX Runtime as an engine: its library is loaded while the program runs, where there is one.
+// ONNX Runtime as an engine: its library is loaded at run time, if there is one.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace parsimony::runtime {
 
-/// A loaded library. Copies share it; what it has opened keeps it.
+/// A loaded library, shared by its copies and by the networks it has opened.
 ///
 ///     OnnxRuntime engine = find_onnx_runtime();
 ///     auto net = engine.open("resnet.onnx", {.threads = 2});
@@ -16,7 +16,7 @@ namespace parsimony::runtime {
 class OnnxRuntime {
  public:
   struct Options {
-    int threads = 1;  ///< that work on one operator
+    int threads = 1;  ///< intra-op threads
   };
 
   /// Loads the library, version 1.5 or newer, and leaves it loaded.
@@ -27,8 +27,8 @@ class OnnxRuntime {
   const std::string& path() const;     ///< of the file
   const std::string& version() const;  ///< "1.20.1"
 
-  /// Opens an ONNX file, with the optimisations that the library makes by default.
-  /// @throws UnsupportedError, saying why, if it does not take the model
+  /// Opens an ONNX file with the library's default optimisations.
+  /// @throws UnsupportedError, with the reason, if it rejects the model
   std::unique_ptr<Network> open(const std::string& path, const Options& options) const;
   /// The same for a model in memory, without external data.
   std::unique_ptr<Network> open_bytes(std::string model, const Options& options) const;
@@ -38,9 +38,9 @@ class OnnxRuntime {
   std::shared_ptr<const Library> library_;
 };
 
-/// The library at `path`; without, at PARSIMONY_ONNXRUNTIME; without that, the first that can be
-/// used of those that the loader knows and the one that tools/ort/install.sh installs.
-/// @throws UnsupportedError saying where it was looked for
+/// The library at `path`, else at PARSIMONY_ONNXRUNTIME, else the first usable one among those that
+/// the loader knows and the one that tools/ort/install.sh installs.
+/// @throws UnsupportedError that lists the locations tried
 OnnxRuntime find_onnx_runtime(const std::string& path = {});
 
 }  // namespace parsimony::runtime

@@ -1,8 +1,8 @@
-// What we need of ONNX Runtime's C interface, in our own words.
+// The part of ONNX Runtime's C interface that we need, declared here.
 //
-// The library hands out one table of functions. Its order is a promise: a later version adds at the
-// end, so that a program built against version 5 of the table runs with every library from 1.5 on.
-// The number behind a function is its place in the table.
+// The library provides one table of functions with a stable order: later versions append, so that a
+// program built against version 5 of the table runs with every library from 1.5 on. The number
+// after a function is its index in the table.
 // @source https://onnxruntime.ai/docs/api/c/struct_ort_api.html
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace parsimony::runtime::ort {
 
-/// The version of the table that we ask for: the first with sessions' configuration entries.
+/// The version of the table that we request: the first with session configuration entries.
 inline constexpr uint32_t kApiVersion = 5;
 
-// Theirs; we hold pointers only.
+// Opaque types of ONNX Runtime.
 struct Env;
-struct Status;  ///< null: it went well
+struct Status;  ///< null: success
 struct Session;
 struct SessionOptions;
 struct RunOptions;
@@ -85,7 +85,7 @@ struct ApiBase {
   const char* (*get_version)();
 };
 
-/// The library's only symbol that we look up.
+/// The only symbol of the library that we look up.
 inline constexpr const char* kApiBaseSymbol = "OrtGetApiBase";
 
 namespace detail {

@@ -1,4 +1,4 @@
-// What a network is fed when only its speed, or its agreement with another, matters.
+// Random inputs, for benchmarks and comparisons.
 #pragma once
 
 #include <array>
@@ -13,25 +13,25 @@
 
 namespace parsimony::runtime {
 
-/// What integers are drawn below, one after the other, until the network takes them: the first
-/// serve bytes and word indices, the last flags.
+/// Upper bounds of random integers, tried in order until the network accepts them: first for bytes
+/// and word indices, last for flags.
 inline constexpr std::array<int64_t, 3> kIntegerRanges = {256, 127, 2};
 
 struct FeedOptions {
   std::vector<InputSpec> specs = {};  ///< those of --input
-  /// Takes the place of the first dimension, where the file leaves that open; a TorchScript file
-  /// fixes nothing. Without it, an open one is 1 or what `specs` say.
+  /// Replaces the first dimension if it is symbolic, as always in TorchScript. Without it, a
+  /// symbolic one is 1 or as in `specs`.
   std::optional<int64_t> batch = std::nullopt;
   uint64_t seed = 1;
   int64_t below = 256;  ///< integers are drawn from [0, below)
 };
 
-/// One tensor per input of the graph: floats normally distributed, integers as `below` says, or 0
-/// and 1 where the name speaks of a mask or flag, and the values that `specs` give. Inputs of the
-/// same place, type and shape have the same elements in all networks.
+/// One tensor per input of the graph: floats normally distributed, integers in [0, below), or in
+/// [0, 2) if the name suggests a mask or flag, and the values given by `specs`. Inputs with the
+/// same index, type and shape have the same elements in all networks.
 /// @throws UnsupportedError if a shape is not known, the file fixes another batch, or for strings
 TensorList random_inputs(const Graph& graph, const FeedOptions& options = {});
-/// The same in the shapes that inference has for `probe`, with the values that it gives.
+/// The same with the shapes inferred with `probe`, and its values.
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed,
                          int64_t below = 256);
 

@@ -1,5 +1,5 @@
-// Reading the attributes of a node. What has another type than asked for counts as absent: rules
-// that must refuse it ask through NodeView.
+// Reading the attributes of a node. An attribute of another type counts as absent; rules that must
+// reject it use NodeView.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace parsimony {
 
-/// Null if there is none of that name.
+/// Null if there is no attribute of that name.
 inline const Attribute* find_attribute(const Node& node, std::string_view name) {
   for (const auto& [own, value] : node.attributes) {
     if (own == name) return &value;

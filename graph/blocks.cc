@@ -11,9 +11,9 @@ bool is_matrix(const Shape& dims) {
   return std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; }) > 1;
 }
 
-class Finder {
+class BlockFinder {
  public:
-  Finder(const Graph& graph, const Facts& facts)
+  BlockFinder(const Graph& graph, const Facts& facts)
       : graph_(graph), facts_(facts), mark_(graph.nodes.size(), 0) {}
 
   std::vector<ResidualBlock> find() {
@@ -50,7 +50,7 @@ class Finder {
     return block;
   }
 
-  /// Of equal, known shape; and the result is the network's own affair.
+  /// Operands of equal, known shape, and a result that is internal to the network.
   bool adds_activations(const ResidualBlock& block, ValueId branch) const {
     if (block.input == branch) return false;
     const auto activation = [&](ValueId v) {
@@ -63,7 +63,7 @@ class Finder {
            !output.is_output && !output.captured;
   }
 
-  /// The nodes before `branch` that would be dead without the addition; ascending.
+  /// The nodes before `branch` that would be unused without the addition; ascending.
   std::vector<NodeId> needed_only_by(NodeId add, ValueId branch) {
     ++stamp_;
     mark_[add] = stamp_;
@@ -127,7 +127,7 @@ class Finder {
       const NodeId producer = v == kNone ? kNone : graph_.value(v).producer;
       return producer != kNone && mark_[producer] == stamp_;
     };
-    NodeId n = graph_.value(block.input).producer;  // kNone: before the first
+    NodeId n = graph_.value(block.input).producer;  // kNone: before the first node
     while (++n < block.add) {
       const Node& node = graph_.node(n);
       bool any = std::any_of(node.inputs.begin(), node.inputs.end(), marked);
@@ -172,7 +172,7 @@ class Finder {
 }  // namespace
 
 std::vector<ResidualBlock> residual_blocks(const Graph& graph, const Facts& facts) {
-  return Finder(graph, facts).find();
+  return BlockFinder(graph, facts).find();
 }
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// Residual blocks: parts of a network that can go as a whole.
+// Residual blocks: parts of a network that can be removed entirely.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct ResidualBlock {
   int kept_input = 0;         ///< which of them is x
   ValueId input = kNone;      ///< x
   ValueId output = kNone;     ///< y
-  std::vector<NodeId> nodes;  ///< of f, ascending: what nothing but this block needs
+  std::vector<NodeId> nodes;  ///< of f, ascending: those that only this block needs
   int channel_axis = 0;       ///< of x: 1 where f convolves, the last one elsewhere
   bool rectified = false;     ///< nothing but Relu nodes read y
 };
@@ -24,10 +24,10 @@ struct ResidualBlock {
 ///
 ///     x -> BatchNorm -> Conv -> … -> Add(x, ·) -> y          LayerNorm -> attention -> Add, …
 ///
-/// f has a layer, a weight of two dimensions or more; reaches nothing but the addition; has no
-/// subgraph; and reads, beside x, weights and what does not depend on x: masks, shape arithmetic,
-/// an encoder's result. Where y is an output of the network, or read inside a subgraph, there is
-/// none; nor where another block lies inside.
+/// f contains a layer (a weight of two dimensions or more) and no subgraph, its results reach only
+/// the addition, and besides x it reads only weights and values that do not depend on x: masks,
+/// shape arithmetic, an encoder's result. There is no block where y is an output of the network or
+/// is read inside a subgraph, nor where another block lies inside.
 std::vector<ResidualBlock> residual_blocks(const Graph& graph, const Facts& facts);
 
 }  // namespace parsimony

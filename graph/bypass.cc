@@ -19,7 +19,7 @@ void check(const Graph& graph, const Node& node, int input) {
   if (output.captured) refuse("its result leaves a subgraph");
 }
 
-/// Is the node needed by what stays? `read` says which values are.
+/// Is the node still needed? `read` says which values are.
 bool stays(const Graph& graph, const Node& node, const IdVector<ValueId, bool>& read) {
   return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
     if (v == kNone) return false;

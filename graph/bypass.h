@@ -1,4 +1,4 @@
-// Takes a node out of a Graph: what read its result reads one of its operands.
+// Removes a node from a Graph: readers of its result read one of its operands instead.
 #pragma once
 
 #include <string_view>
@@ -9,17 +9,17 @@
 
 namespace parsimony {
 
-/// What reads the node's output reads its operand `input` instead. The node goes, and so does every
-/// node that nothing reads then. Values and weights keep their numbers; a value whose weight lost
-/// its last reader shows none.
-/// @returns the new number of each node; kNone for those that are gone
+/// Readers of the node's output read its operand `input` instead. The node is removed, and so is
+/// every node that is then unused. Values and weights keep their ids; a value whose weight has no
+/// reader left refers to no weight.
+/// @returns the new id of each node; kNone for those that were removed
 /// @throws ModelError if the node has several outputs, lacks the operand, or if its output is one
 /// of the graph's or of a body's
 IdVector<NodeId, NodeId> bypass(Graph& graph, NodeId node, int input);
 
 namespace errors {
 
-/// A front end whose models cannot lose nodes, as live modules cannot.
+/// For a front end whose models cannot lose nodes, such as live modules.
 UnsupportedError cannot_bypass(std::string_view node);
 /// `why` what the node is does not allow it.
 ModelError not_bypassed(std::string_view node, std::string_view why);

@@ -94,8 +94,8 @@ UnsupportedError integers_not_known(std::string_view operand) {
   return UnsupportedError("the integers of operand " + std::string(operand) + " are not known");
 }
 
-UnsupportedError piece_not_known(std::string_view operand) {
-  return UnsupportedError("a piece of operand " + std::string(operand) + " is not known");
+UnsupportedError part_not_known(std::string_view operand) {
+  return UnsupportedError("a part of operand " + std::string(operand) + " is not known");
 }
 
 UnsupportedError computed_from_data(std::string_view what) {

@@ -10,10 +10,10 @@ namespace parsimony::errors {
 
 ModelError shape_mismatch(std::string_view node, std::string_view what, std::string_view wanted,
                           std::string_view found);
-/// `size` was taken for what the inputs leave open.
+/// `size` was assumed for the dimensions that the inputs leave open.
 ShapeError guess_does_not_fit(const ShapeError& error, int64_t size);
 ModelError missing_tensor(std::string_view node, std::string_view tensor);
-/// A plan of another network; `kind` is "node" or "tensor".
+/// The plan belongs to another network; `kind` is "node" or "tensor".
 ModelError not_in_model(std::string_view kind, std::string_view name);
 ModelError cycle(std::string_view node);
 ModelError produced_twice(std::string_view node, std::string_view tensor);
@@ -23,7 +23,7 @@ UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype);
 /// A rule that a user adds.
 ConfigError known_operator(std::string_view domain, std::string_view op);
 ConfigError bad_rule(std::string_view op, std::string_view why);
-/// Why the dimensions of a node are not followed.
+/// Why the dimensions of a node are pinned.
 UnsupportedError sizes_disagree();
 UnsupportedError part_not_read();
 UnsupportedError index_does_not_fit();
@@ -33,13 +33,13 @@ UnsupportedError ranks_do_not_fit();
 UnsupportedError indices_outside();
 UnsupportedError shape_not_known(int operand);
 UnsupportedError integers_not_known(std::string_view operand);
-UnsupportedError piece_not_known(std::string_view operand);
+UnsupportedError part_not_known(std::string_view operand);
 UnsupportedError computed_from_data(std::string_view what);
 UnsupportedError not_made_of_heads();
 UnsupportedError no_form_fits();
 UnsupportedError nothing_is_joined();
 UnsupportedError axes_differ(int64_t a, int64_t b);
-/// A size or type that a probe gives and the file does not allow.
+/// A size or type of the probe that the file does not allow.
 ConfigError wrong_input(std::string_view input, std::string_view has, std::string_view given);
 /// New elements for a tensor.
 ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);

@@ -1,4 +1,4 @@
-// How one node sees its operands: dimensions as products of letters, and maps between indices.
+// How one node relates its operands: dimensions as products of labels, and maps between indices.
 #pragma once
 
 #include <absl/container/inlined_vector.h>
@@ -12,8 +12,8 @@
 
 namespace parsimony {
 
-/// One per dimension of a tensor, or per letter of a dimension: in place, for a network has many of
-/// them, and few are longer.
+/// One per dimension of a tensor, or per label of a dimension. Inlined, since a network has many of
+/// them and few are longer.
 template <typename T>
 using Few = absl::InlinedVector<T, 4>;
 using FewInts = Few<int>;
@@ -21,43 +21,45 @@ using FewInts = Few<int>;
 /// A byte per dimension of a tensor, likewise.
 using FewFlags = absl::InlinedVector<uint8_t, 16>;
 
-/// One axis local to a node. Nothing outside the node knows it.
-struct Letter {
+/// One axis of the node's iteration space, local to the node: a factor in shardy's terms, a
+/// subscript label in einsum's.
+struct Label {
   std::string name;
-  std::string pin;  ///< reason of the rule why it may not shrink; empty if there is none
+  std::string pin;  ///< why the rule does not let it shrink; empty if it may
   int64_t size = 1;
-  notation::LetterRole role = notation::LetterRole::kPlain;
+  notation::LabelRole role = notation::LabelRole::kPlain;
   bool mixes = false;       ///< what remains depends on what was removed: a softmax, a mean
-  bool contracted = false;  ///< summed over: stands in no output
-  bool window = false;      ///< may not shrink: it stands in one operand only, a kernel or space
+  bool contracted = false;  ///< summed over: appears in no output
+  /// May not shrink: it appears in one operand only, such as a kernel or a spatial dimension.
+  bool window = false;
 
   bool pinned() const { return window || !pin.empty(); }
   /// Why it may not shrink.
   std::string why() const { return window ? "data flows along it (axis '" + name + "')" : pin; }
 };
 
-/// Dimension `dim` of `value` is the product of `letters`, outermost first.
+/// Dimension `dim` of `value` is the product of `labels`, outermost first.
 struct Term {
   ValueId value = kNone;
   int dim = 0;
-  FewInts letters;
+  FewInts labels;
 };
 
 /// Indices [a_begin, a_begin + count) of one dimension are those from b_begin on of another.
-struct Run {
+struct Segment {
   int64_t a_begin = 0;
   int64_t b_begin = 0;
   int64_t count = 0;
 };
 
-/// Where a dimension is not a product but a sum of pieces: Concat, Split, Slice, Pad, Gather.
-/// `a` is the node's input, `b` its output.
+/// For dimensions that are not products but concatenations of segments: Concat, Split, Slice, Pad,
+/// Gather. `a` is the node's input, `b` its output.
 struct Map {
   ValueId a = kNone;
   int a_dim = 0;
   ValueId b = kNone;
   int b_dim = 0;
-  std::vector<Run> runs;
+  std::vector<Segment> segments;
 };
 
 /// Dimension `dim` of `value` may not shrink within [begin, end).
@@ -70,7 +72,7 @@ struct Pin {
 };
 
 struct Factors {
-  std::vector<Letter> letters;
+  std::vector<Label> labels;
   std::vector<Term> terms;
   std::vector<Map> maps;
   std::vector<Pin> pins;

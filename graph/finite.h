@@ -1,4 +1,4 @@
-// Weights that are not numbers: a network with one computes nothing.
+// Detects NaN in weights: a network with one computes nothing.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace parsimony {
 
-/// Index of the first NaN; empty if there is none, or if the type has none. Infinities are legal:
+/// Index of the first NaN; empty if there is none, or if the type has none. Infinities are allowed:
 /// attention masks use them.
 std::optional<int64_t> find_nan(const Weight& weight);
 

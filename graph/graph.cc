@@ -44,9 +44,9 @@ void link_owners(Graph& graph) {
   }
 }
 
-/// What nodes wait for beside the producers of their operands: an owner for all nodes of its
-/// bodies, and these for the producers of what the owner reads, since it may become an input of the
-/// body.
+/// Dependencies of nodes in addition to the producers of their operands: an owner depends on all
+/// nodes of its bodies, and these on the producers of what the owner reads, since it may become an
+/// input of the body.
 IdVector<NodeId, std::vector<NodeId>> waits_of_bodies(const Graph& graph) {
   IdVector<NodeId, std::vector<NodeId>> waits(graph.nodes.size());
   for (const NodeId n : graph.nodes.ids()) {

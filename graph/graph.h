@@ -35,13 +35,13 @@ struct Weight {
 using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
                                std::vector<double>, std::vector<std::string>>;
 
-/// A graph inside a node: a branch of If, the body of Loop or Scan. Its nodes and values stand in
-/// the one Graph beside all others, and read what they capture like any operand.
+/// A graph inside a node: a branch of If, the body of Loop or Scan. Its nodes and values are stored
+/// in the same Graph as all others, and read captured values like any operand.
 struct Body {
   std::string attribute;         ///< "then_branch"
-  BodyId around = kNone;         ///< the body that the owner stands in
-  std::vector<ValueId> inputs;   ///< what the operator gives it
-  std::vector<ValueId> outputs;  ///< what it gives the operator
+  BodyId around = kNone;         ///< the body that contains the owner
+  std::vector<ValueId> inputs;   ///< passed in by the operator
+  std::vector<ValueId> outputs;  ///< handed back to the operator
   NodeId owner = kNone;          ///< the node it belongs to; kNone if that was removed
 };
 
@@ -55,8 +55,8 @@ struct Node {
   std::vector<std::pair<std::string, Attribute>> attributes;
   bool has_subgraph = false;   ///< If, Loop, Scan: pins what it touches
   std::vector<BodyId> bodies;  ///< of Graph::bodies, where the front end reads them
-  BodyId body = kNone;         ///< the one that the node stands in
-  int calls = 0;               ///< of a function: how many calls of it the model makes
+  BodyId body = kNone;         ///< the one that contains the node
+  int calls = 0;               ///< of a function: how often the model calls it
 };
 
 struct Use {
@@ -65,40 +65,43 @@ struct Use {
   bool operator==(const Use&) const = default;
 };
 
-/// An edge of the graph: a graph input, the output of a node, or a weight as one or several nodes
-/// read it. Two values may show the same weight: vectors that an exporter merged are separated per
-/// use (see separate_shared_vectors).
+/// An edge of the graph: a graph input, the output of a node, or a weight as read by one or several
+/// nodes. Two values may refer to the same weight: vectors that an exporter merged are separated
+/// per use (see separate_shared_vectors).
 struct Value {
   std::string name;
   DType dtype = DType::kUnknown;
-  std::optional<Shape> declared = {};     ///< from the file; -1 marks a symbolic dimension
-  std::vector<std::string> symbols = {};  ///< name per declared dimension, "" where none; or empty
+  std::optional<Shape> declared = {};  ///< from the file; -1 marks a symbolic dimension
+  /// Name per declared dimension, "" for those without; may be empty.
+  std::vector<std::string> symbols = {};
   NodeId producer = kNone;
   WeightId weight = kNone;
   bool is_input = false;
   bool is_output = false;
-  bool captured = false;     ///< read by more than operands: a result of a body, an annotation
-  bool shared_copy = false;  ///< one of several uses of a vector that was separated
+  /// Not only an operand: also a result of a body, or named by an annotation.
+  bool captured = false;
+  bool shared_copy = false;  ///< one of the copies of a vector that was separated per use
   std::vector<Use> uses = {};
 };
 
 struct Graph;
 struct Patch;
 
-/// What a graph was read from: the memory behind its weights and the program behind its nodes.
+/// The source of a graph: the memory behind its weights and the program behind its nodes.
 class GraphSource {
  public:
   virtual ~GraphSource() = default;
 
-  /// `weight` will not be read for a while: a mapped file need not stay resident.
+  /// Hints that `weight` will not be read for a while, so that its pages need not stay resident.
   virtual void release(const Weight& /*weight*/) const {}
-  /// Makes indices [first, first + count) of the first axis of a weight whose `data` is null.
+  /// Materialises indices [first, first + count) along the first axis of a lazy weight, one whose
+  /// `data` is null.
   virtual std::vector<std::byte> make(const Weight& /*weight*/, int64_t /*first*/,
                                       int64_t /*count*/) const {
     return {};
   }
-  /// The nodes for which the patches would change a number that the program has in a place where it
-  /// cannot be changed, each once.
+  /// The nodes with a number that the patches would change but that cannot be edited in the
+  /// program, each once.
   virtual std::vector<NodeId> unwritable(const Graph& /*graph*/,
                                          const std::vector<Patch>& /*patches*/) const {
     return {};
@@ -111,8 +114,9 @@ struct Graph {
   IdVector<ValueId, Value> values;
   IdVector<NodeId, Node> nodes;  ///< in topological order, those of a body before its owner
   IdVector<BodyId, Body> bodies;
-  std::vector<std::pair<ValueId, std::string>> whole;  ///< what the file holds fast, and why
-  std::vector<std::string> notes;  ///< what the file holds that the graph does not show
+  /// Values whose dimensions the file does not allow to change, and why.
+  std::vector<std::pair<ValueId, std::string>> pinned_values;
+  std::vector<std::string> notes;  ///< what the file contains that the graph does not represent
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::shared_ptr<const GraphSource> source = std::make_shared<GraphSource>();
@@ -128,11 +132,11 @@ struct Graph {
 /// First non-empty output: the name by which plans refer to a node.
 const std::string& key_of(const Graph& graph, const Node& node);
 
-/// What people call the node: its name, or its key where it has none.
+/// The node's display name: its name, or its key if it has none.
 const std::string& label_of(const Graph& graph, const Node& node);
 
-/// Between the parts of a name inside a body: "y::then_branch::w" is what the then_branch of the
-/// node with the first output y calls w.
+/// Separates the parts of a name inside a body: "y::then_branch::w" is the value w in the
+/// then_branch of the node whose first output is y.
 inline constexpr std::string_view kInside = "::";
 
 /// Sorts `nodes` topologically and fills producers, uses and owners. Front ends call it last.
@@ -140,7 +144,8 @@ inline constexpr std::string_view kInside = "::";
 void finish(Graph& graph);
 
 /// Gives every regular use (bias, normalisation, elementwise operand) of a shared vector its own
-/// Value, so that an exporter's merging of equal constants does not couple layers. Follows finish.
+/// Value, so that layers are not coupled because an exporter merged equal constants. Call after
+/// finish.
 void separate_shared_vectors(Graph& graph);
 
 /// Values of a weight as HostTensor. @throws UnsupportedError for strings.

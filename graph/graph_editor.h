@@ -1,4 +1,5 @@
-// Makes a plan's changes on a Graph alone, so that they can be checked before a model is touched.
+// Applies a plan's changes to a Graph alone, so that they can be checked before the model is
+// edited.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -14,8 +15,8 @@
 
 namespace parsimony {
 
-/// Edits a copy of a graph. What inference reads (shapes, indices, scalars) changes its elements;
-/// large weights change their dims only, unless the result is to be run.
+/// Edits a copy of a graph. Tensors that inference reads (shapes, indices, scalars) change their
+/// elements; large weights change only their dims, unless the result is to be run.
 class GraphEditor : public ModelEditor {
  public:
   enum class Elements { kLiteral, kAll };
@@ -26,7 +27,7 @@ class GraphEditor : public ModelEditor {
   /// The changed graph; valid as long as the editor.
   const Graph& graph() const { return graph_; }
 
-  /// Nodes get other numbers; values and weights keep theirs.
+  /// Nodes are renumbered; values and weights keep their ids.
   void bypass(const std::string& node, int input) override;
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;

@@ -8,7 +8,7 @@
 
 namespace parsimony {
 
-/// A constant that the analysis computes with. Integers and booleans stand in `ints`, floating
+/// A constant that the analysis computes with. Integers and booleans are stored in `ints`, floating
 /// point numbers in `floats`; the other vector is empty. Elements are in row-major order.
 struct HostTensor {
   DType dtype = DType::kInt64;

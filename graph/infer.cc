@@ -89,7 +89,7 @@ class Inference {
         visit(node);
         leave(node);
       } catch (const ModelError& error) {
-        // A branch that is not taken need not suit the sizes.
+        // A branch that is not taken need not be consistent.
         if (node.body == kNone) throw ShapeError(n, error.what());
         for (const ValueId v : node.outputs) {
           if (v != kNone) facts_.shapes[v].reset();
@@ -99,7 +99,7 @@ class Inference {
     return std::move(facts_);
   }
 
-  /// Found inputs of bodies whose shape varies: what was inferred behind them does not hold.
+  /// True if inputs of bodies with varying shapes were found: inference has to be repeated.
   bool must_repeat() const { return must_repeat_; }
 
  private:
@@ -133,7 +133,7 @@ class Inference {
     facts_.shapes[v] = std::move(shape);
   }
 
-  /// What a loop hands to its next turn must look like what it was given.
+  /// Loop-carried values must keep their shape.
   void leave(const Node& node) {
     const NodeView view(graph_, node, facts_);
     for (const auto& [v, output] : operators::carried(view)) {
@@ -147,7 +147,7 @@ class Inference {
   void read_weight(ValueId v) {
     const Value& value = graph_.values[v];
     if (value.weight == kNone) {
-      // Nobody makes it: a constant that the front end does not read.
+      // Without a producer: a constant that the front end does not read.
       const bool opaque = value.producer == kNone && !value.is_input;
       if (opaque) settle(v, fixed_shape(value));
       return want_countable(v);
@@ -305,7 +305,7 @@ Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
         best = {probe, std::move(facts)};
         if (known == static_cast<int64_t>(graph.values.size())) return best;
       } catch (const ModelError&) {
-        // These sizes do not suit the network; the caller meets the error if none does.
+        // The network rejects these sizes; if it rejects all, the caller reports the error.
       }
     }
   }

@@ -1,4 +1,4 @@
-// Shapes of every value, and the elements of those that are computed from shapes.
+// Shape inference, with constant evaluation of values that are computed from shapes.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace parsimony {
 
-/// Sizes for what the file leaves open.
+/// The sizes assumed for symbolic dimensions.
 struct Probe {
   std::vector<InputSpec> inputs;  ///< in order of the graph's inputs; may be shorter
   int64_t first = 2;              ///< a symbolic first dimension
@@ -23,14 +23,14 @@ struct Probe {
 /// floats.
 bool is_literal(DType type, int64_t count);
 
-/// Infers from the graph's inputs downwards.
+/// Infers shapes from the graph's inputs to its outputs.
 /// @throws ShapeError if operands contradict each other
 Facts infer(const Graph& graph, const Probe& probe = {});
 
-/// The probe among the usual sizes for which most shapes come out; what `infer` should be given.
+/// The probe, among common sizes, with which most shapes can be inferred; pass it to `infer`.
 Probe choose_probe(const Graph& graph, const std::vector<InputSpec>& inputs = {});
 
-/// A probe and what inference knows with it.
+/// A probe and the facts inferred with it.
 struct Probed {
   Probe probe;
   Facts facts;
@@ -39,8 +39,8 @@ struct Probed {
 /// `infer` with the probe that `choose_probe` chooses. @throws ShapeError
 Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& inputs = {});
 
-/// Other sizes for what the file leaves open, to see that nothing depends on the first ones; empty
-/// if the file leaves nothing open or the network does not take them.
+/// Other sizes for the symbolic dimensions, to check that nothing depends on the first ones; empty
+/// if there are no symbolic dimensions or the network does not accept them.
 std::optional<Probed> second_probe(const Graph& graph, const Probed& first);
 
 /// The same for a batch of one, where the file leaves the batch open; `first.facts` elsewhere.

@@ -10,11 +10,11 @@
 
 namespace parsimony {
 
-/// Shape and, for a scalar that steers the network, value of one graph input.
+/// Shape of one graph input and, for a scalar that controls the network, its value.
 struct InputSpec {
   Shape dims;
   std::optional<int64_t> value;
-  DType dtype = DType::kUnknown;  ///< for formats that do not tell it
+  DType dtype = DType::kUnknown;  ///< for formats that do not declare it
 };
 
 /// Reads "1x3x32x32", "2x8:int64" or ":int64=16000" (a scalar with its value).

@@ -1,4 +1,4 @@
-// What a front end must be able to change in the original model. A Plan is replayed through it.
+// The edits that a front end must support on the original model. A Plan is replayed through them.
 #pragma once
 
 #include <cstddef>
@@ -15,51 +15,54 @@
 
 namespace parsimony {
 
-/// What a value's shape was and has become.
+/// A value's shape before and after pruning.
 struct ShapeChange {
   Shape before;
   Shape after;
 };
 
-/// Edits one model in place. Nodes are named by their first non-empty output, tensors as the user
-/// knows them. Every call throws ModelError if what it names is not there or does not fit.
+/// Edits one model in place. Nodes are named by their first non-empty output, tensors by the name
+/// that the user sees. Every call throws ModelError if the node or tensor does not exist or does
+/// not fit.
 class ModelEditor {
  public:
   virtual ~ModelEditor() = default;
 
-  /// What reads the node's output reads its operand `input` instead. The node goes, and so does all
-  /// that nothing reads then: nodes before it and their constants.
-  /// @throws UnsupportedError if this kind of model cannot lose nodes, or its output is the model's
+  /// Readers of the node's output read its operand `input` instead. The node is removed, and so is
+  /// everything that is then unused: nodes before it and their constants.
+  /// @throws UnsupportedError if nodes cannot be removed from this kind of model, or the output is
+  /// one of the model's
   virtual void bypass(const std::string& node, int input);
 
   /// Adds tensor `name`, equal to `of`, and makes input `input` of `consumer` read it.
   virtual void copy(const std::string& name, const std::string& of, const std::string& consumer,
                     int input) = 0;
 
-  /// Keeps the named indices of each axis; axes not named stay whole.
+  /// Keeps the given indices of each axis; axes that are not named are not cut.
   virtual void slice(const std::string& tensor, std::span<const AxisKeep> axes) = 0;
 
   /// Sets to zero the `count` elements of smallest magnitude; ties fall to the lower index.
   virtual void zero_smallest(const std::string& tensor, int64_t count) = 0;
 
-  /// Gives a tensor new elements: `values` are of its type, little-endian, row-major, as many as
-  /// its dims, as cut so far, need.
+  /// Replaces the elements of a tensor: `values` are of its type, little-endian, row-major, and as
+  /// many as its dims, as sliced so far, require.
   virtual void assign(const std::string& tensor, std::span<const std::byte> values) = 0;
 
   /// Replaces an integer attribute, keeping its form (one integer or a list); an absent one is
-  /// added as one integer if there is one value, else as a list. No values: the attribute goes.
+  /// added as one integer if there is one value, else as a list. Without values the attribute is
+  /// removed.
   virtual void set_attribute(const std::string& node, const std::string& attribute,
                              std::span<const int64_t> values) = 0;
 
-  /// Replaces an attribute that is one floating point number, or adds it. By default there is none
-  /// that could be replaced: formats that are not ONNX keep such numbers elsewhere.
+  /// Replaces an attribute that is one floating point number, or adds it. By default there are
+  /// none: formats other than ONNX keep such numbers elsewhere.
   virtual void set_number(const std::string& node, const std::string& attribute, double value);
 
-  /// Makes input `input` of `node` read a fresh constant.
+  /// Makes input `input` of `node` read a new constant.
   virtual void set_input(const std::string& node, int input, const HostTensor& constant) = 0;
 
-  /// Brings the shapes that the model declares for its values up to date. `change` is asked for
-  /// each declared name; sizes that did not change, and symbolic ones, stay as they are.
+  /// Updates the shapes that the model declares for its values. `change` is called for each
+  /// declared name; symbolic dimensions and sizes that did not change are left alone.
   using ChangeOf = std::function<std::optional<ShapeChange>(std::string_view name)>;
   virtual void update_shapes(const ChangeOf& change) { (void)change; }
 };

@@ -1,10 +1,10 @@
-// Equal constants that an exporter merged (zero biases above all) look like a coupling of layers
-// that have nothing to do with each other. In densenet121 un-sharing them turns 31 groups into 120.
+// Equal constants that an exporter merged, mostly zero biases, would couple unrelated layers. In
+// densenet121 un-sharing them turns 31 groups into 120.
 //
 //   bn1(x, w, zeros), bn2(y, v, zeros)   =>   bn1(x, w, zeros'), bn2(y, v, zeros'')
 //
-// Matrices stay tied, for their sharing is meant; so do uses by irregular operators: gate biases
-// below a Slice would fall apart.
+// Matrices stay tied, since their sharing is intended, and so do uses by irregular operators: gate
+// biases behind a Slice would be separated.
 #include <algorithm>
 #include <utility>
 
@@ -62,7 +62,7 @@ void separate_shared_vectors(Graph& graph) {
   for (const Value& value : graph.values) {
     if (value.weight != kNone) uses[value.weight] += value.uses.size();
   }
-  for (const ValueId v : graph.values.ids()) {  // of before; copies need no look
+  for (const ValueId v : graph.values.ids()) {  // existing ones; copies need not be checked
     const WeightId id = graph.value(v).weight;
     if (id == kNone || uses[id] < 2) continue;
     const Weight& weight = graph.weight(id);

@@ -34,7 +34,7 @@ class Keeps {
     }
   }
 
-  /// Null: the dimension stays whole.
+  /// Null: the dimension is not pruned.
   const std::vector<int64_t>* operator[](size_t dim) const { return of_[dim]; }
 
  private:
@@ -122,7 +122,7 @@ void walk(const Layout& layout, size_t depth, const std::byte* data, Row& row) {
 
 bool is_empty(const Shape& dims) { return std::find(dims.begin(), dims.end(), 0) != dims.end(); }
 
-/// What is kept moves towards the front only, so `out` may be `row` or lie before it.
+/// Kept elements only move towards the front, so `out` may be `row` or lie before it.
 template <size_t kBytes>
 void copy_elements(const std::byte* row, const std::vector<int64_t>& keep, std::byte* out) {
   for (const int64_t index : keep) {
@@ -131,7 +131,7 @@ void copy_elements(const std::byte* row, const std::vector<int64_t>& keep, std::
   }
 }
 
-/// A run costs a call; an element of a size known at compile time only a load and a store.
+/// A run costs a call, an element of a size known at compile time only a load and a store.
 bool goes_by_element(const Layout& layout) {
   constexpr int64_t kShortRun = 64;
   const auto runs = static_cast<int64_t>(layout.runs.size());

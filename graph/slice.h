@@ -1,4 +1,4 @@
-// Keeps some indices of some axes of a tensor in memory, whatever its elements are.
+// Slices a tensor in memory along some axes, whatever its element type.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ Shape sliced(const Shape& dims, std::span<const AxisKeep> axes);
 /// Takes consecutive bytes of the kept elements, in row-major order.
 using RunSink = std::function<void(const std::byte* run, int64_t bytes)>;
 
-/// Hands the kept elements of a row-major tensor to `sink` in runs as long as they come: neighbours
-/// that stay together are one run. `element_bytes` is the distance between elements.
+/// Passes the kept elements of a row-major tensor to `sink` in maximal contiguous runs.
+/// `element_bytes` is the distance between elements.
 void for_each_run(const std::byte* data, const Shape& dims, int64_t element_bytes,
                   std::span<const AxisKeep> axes, const RunSink& sink);
 
@@ -35,8 +35,8 @@ constexpr int64_t kPackedBytes = int64_t{4} << 20;
 /// again.
 using PackedSink = std::function<void(std::span<const std::byte> packed, const std::byte* upto)>;
 
-/// Hands the kept elements to `sink` in pieces that are worth writing to a file. Each is copied at
-/// most once; long runs go from where they lie.
+/// Passes the kept elements to `sink` in blocks large enough to be written to a file. Each element
+/// is copied at most once; long runs are passed without a copy.
 void for_each_packed(const std::byte* data, const Shape& dims, int64_t element_bytes,
                      std::span<const AxisKeep> axes, const PackedSink& sink);
 

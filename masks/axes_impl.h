@@ -1,50 +1,51 @@
-// Second half of the solver: which axes are free, and the classes of indices that follow. Private
-// to masks/.
+// Second half of the solver: which axes are free, and the index classes that follow. Private to
+// masks/.
 #pragma once
 
 #include <vector>
 
-#include "parsimony/masks/lines_impl.h"
+#include "parsimony/masks/dim_classes_impl.h"
 #include "parsimony/masks/union_find.h"
 
 namespace parsimony {
 
-/// What shares a size and a stride on one line, and the letters that name it.
+/// An axis of one size: its strides within the dim classes that contain it, and the labels that
+/// name it.
 struct Axis {
-  struct Place {
-    LineId line = kNone;
+  struct Position {
+    DimClassId dim_class = kNone;
     int64_t stride = 1;
   };
   int64_t size = 1;
   int priority = 0;
-  std::vector<Place> places;
-  std::vector<LetterId> letters;
+  std::vector<Position> positions;
+  std::vector<LabelId> labels;
   bool free = false;
 };
 
 using AxisId = Id<struct AxisTag>;
 
-/// Axes of all products, chosen free or pinned by the policy. A letter that only ever stands alone
-/// has no axis and is free unless it is dead.
+/// The axes of all products; the granularity policy decides which are free and which pinned. A
+/// label that never appears in a product has no axis and is free unless it is pinned.
 class Axes {
  public:
-  Axes(const Graph& graph, const Lines& lines, const CouplingOptions& options);
+  Axes(const Graph& graph, const DimClasses& dim_classes, const CouplingOptions& options);
 
   const IdVector<AxisId, Axis>& all() const { return axes_; }
-  /// May the letter's coordinates be removed?
-  bool free(LetterId letter) const {
-    const AxisId axis = axis_of_letter_[letter];
-    return !lines_.letter_dead(letter) && (axis == kNone || axes_[axis].free);
+  /// May coordinates of the label be removed?
+  bool free(LabelId label) const {
+    const AxisId axis = axis_of_label_[label];
+    return !dim_classes_.label_pinned(label) && (axis == kNone || axes_[axis].free);
   }
-  AxisId axis_of(LetterId letter) const { return axis_of_letter_[letter]; }
+  AxisId axis_of(LabelId label) const { return axis_of_label_[label]; }
 
  private:
   void collect(const Graph& graph, const CouplingOptions& options);
   void choose(unsigned shuffle_seed);
 
-  const Lines& lines_;
+  const DimClasses& dim_classes_;
   IdVector<AxisId, Axis> axes_;
-  IdVector<LetterId, AxisId> axis_of_letter_;
+  IdVector<LabelId, AxisId> axis_of_label_;
 };
 
 }  // namespace parsimony

@@ -21,8 +21,8 @@ int AxisMasks::kept(int group) const {
 int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
                       AxisMasks& masks) {
   int given_back = 0;
-  for (const LineId line : coupling.lines()) {
-    const std::span<const ChannelId> channels = coupling.channels(line);
+  for (const DimClassId dim_class : coupling.dim_classes()) {
+    const std::span<const ChannelId> channels = coupling.channels(dim_class);
     ChannelId best;
     double best_score = 0;
     bool any_kept = channels.empty();
@@ -45,9 +45,9 @@ int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<do
 
 namespace {
 
-/// How many of `size` indices go, where the line was solved for another size. A dimension all of
-/// whose indices are channels repeats them (batch times heads) and loses its share; of any other
-/// the rest is what changed its size.
+/// How many of `size` indices are removed if the dim class was solved for another size. If all
+/// indices are channels, the dimension repeats them (batch times heads) and loses a proportional
+/// share; otherwise the other indices account for the change of size.
 int64_t removed_of(std::span<const ChannelId> channels, int64_t removed, int64_t size) {
   const auto solved = static_cast<int64_t>(channels.size());
   if (removed == 0 || size == solved || removed * size % solved != 0) return removed;
@@ -59,27 +59,28 @@ int64_t removed_of(std::span<const ChannelId> channels, int64_t removed, int64_t
 }  // namespace
 
 ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks) {
-  IdVector<LineId, int64_t> removed(coupling.lines().size());
-  for (const LineId line : coupling.lines()) {
-    const auto channels = coupling.channels(line);
-    removed[line] = std::count_if(channels.begin(), channels.end(),
-                                  [&](const ChannelId& c) { return !masks.keeps(c); });
+  IdVector<DimClassId, int64_t> removed(coupling.dim_classes().size());
+  for (const DimClassId dim_class : coupling.dim_classes()) {
+    const auto channels = coupling.channels(dim_class);
+    removed[dim_class] = std::count_if(channels.begin(), channels.end(),
+                                       [&](const ChannelId& c) { return !masks.keeps(c); });
   }
   ValueShapes shapes = facts.shapes;
   for (const ValueId v : shapes.ids()) {
     if (!shapes[v]) continue;
     for (size_t d = 0; d < shapes[v]->size(); ++d) {
-      const LineId line = coupling.line_of(v, static_cast<int>(d));
-      if (line == kNone) continue;
+      const DimClassId dim_class = coupling.dim_class_of(v, static_cast<int>(d));
+      if (dim_class == kNone) continue;
       int64_t& size = (*shapes[v])[d];
-      size -= removed_of(coupling.channels(line), removed[line], size);
+      size -= removed_of(coupling.channels(dim_class), removed[dim_class], size);
     }
   }
   return shapes;
 }
 
-std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, LineId line) {
-  const auto channels = coupling.channels(line);
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks,
+                                  DimClassId dim_class) {
+  const auto channels = coupling.channels(dim_class);
   std::vector<int64_t> kept;
   for (size_t i = 0; i < channels.size(); ++i) {
     if (masks.keeps(channels[i])) kept.push_back(static_cast<int64_t>(i));

@@ -1,4 +1,4 @@
-// Masks over whole channels: what a pruner decides and the speedup removes.
+// Channel masks: what a pruner decides and the speedup removes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// Which channels of each group stay. keep[g] has groups[g].size elements; 1 keeps.
+/// Which channels of each group are kept. keep[g] has groups[g].size elements; 1 keeps.
 struct AxisMasks {
   std::vector<std::vector<uint8_t>> keep;
 
@@ -20,15 +20,16 @@ struct AxisMasks {
   }
 };
 
-/// Gives back the best removed channel (by `score`, one vector per group) of every dimension of
-/// every value that would otherwise be empty. Returns how many came back.
+/// Restores the highest-scoring removed channel (by `score`, one vector per group) of every
+/// dimension that would otherwise be empty. Returns how many channels were restored.
 int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
                       AxisMasks& masks);
 
 /// Shapes after removal, for every value whose shape is known.
 ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks);
 
-/// Ascending kept indices of one line; empty if the whole line stays.
-std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks, LineId line);
+/// Ascending kept indices of one dim class; empty if all are kept.
+std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks,
+                                  DimClassId dim_class);
 
 }  // namespace parsimony

@@ -16,7 +16,7 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
     std::vector<Factor> factors;
     const Shape& dims = graph.weight(w).dims;
     for (size_t d = 0; d < dims.size(); ++d) {
-      factors.push_back({coupling.line_of(v, static_cast<int>(d)), 1, dims[d]});
+      factors.push_back({coupling.dim_class_of(v, static_cast<int>(d)), 1, dims[d]});
     }
     add(params_, factors);
   }
@@ -26,7 +26,7 @@ CostModel::CostModel(const Graph& graph, const Facts& facts, const Coupling& cou
     for (const auto& product : formula->products) {
       std::vector<Factor> factors;
       for (const auto& f : product) {
-        factors.push_back({coupling.line_of(f.value, f.dim), f.stride, f.size});
+        factors.push_back({coupling.dim_class_of(f.value, f.dim), f.stride, f.size});
       }
       add(macs_, factors);
     }
@@ -51,9 +51,9 @@ IdVector<WeightId, bool> parameters(const Graph& graph) {
   return result;
 }
 
-int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, LineId line,
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, DimClassId dim_class,
                          int64_t stride, int64_t size) {
-  const auto channels = coupling.channels(line);
+  const auto channels = coupling.channels(dim_class);
   if (stride == 1 && size == static_cast<int64_t>(channels.size())) {
     return std::count_if(channels.begin(), channels.end(),
                          [&](const ChannelId& c) { return masks.keeps(c); });
@@ -67,7 +67,7 @@ int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, LineI
 }
 
 int CostModel::factor_id(const Factor& factor) {
-  const auto [it, fresh] = ids_.try_emplace({factor.line, factor.stride, factor.size},
+  const auto [it, fresh] = ids_.try_emplace({factor.dim_class, factor.stride, factor.size},
                                             static_cast<int>(factors_.size()));
   if (fresh) factors_.push_back(factor);
   return it->second;
@@ -76,7 +76,7 @@ int CostModel::factor_id(const Factor& factor) {
 void CostModel::add(std::vector<Product>& products, const std::vector<Factor>& factors) {
   Product product;
   for (const Factor& factor : factors) {
-    if (factor.line == kNone || coupling_.channels(factor.line).empty()) {
+    if (factor.dim_class == kNone || coupling_.channels(factor.dim_class).empty()) {
       product.constant *= factor.size;
     } else {
       product.factors.push_back(factor_id(factor));
@@ -100,7 +100,7 @@ Cost CostModel::under(const AxisMasks& masks) const {
   std::vector<int64_t> kept(factors_.size());
   for (size_t f = 0; f < factors_.size(); ++f) {
     const Factor& factor = factors_[f];
-    kept[f] = kept_coordinates(coupling_, masks, factor.line, factor.stride, factor.size);
+    kept[f] = kept_coordinates(coupling_, masks, factor.dim_class, factor.stride, factor.size);
   }
   return {sum(params_, kept), sum(macs_, kept)};
 }

@@ -1,4 +1,4 @@
-// Parameters and multiply-adds of a network, whole or under masks.
+// Parameters and multiply-adds of a network, dense or under masks.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@ struct Cost {
   int64_t macs = 0;    ///< multiply-adds for the probed input shapes
 };
 
-/// Is the weight a parameter? Floating-point and 8-bit weights are; index tensors are not, nor
-/// the running statistics of a BatchNormalization.
+/// Is the weight a parameter? Floating-point and 8-bit weights are; index tensors and running
+/// statistics of a BatchNormalization are not.
 IdVector<WeightId, bool> parameters(const Graph& graph);
 
-/// Of a line's indices, how many of the `size` values of (index / stride) % size remain.
-int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, LineId line,
+/// How many of the `size` values of (index / stride) % size remain among the kept indices of a dim
+/// class.
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, DimClassId dim_class,
                          int64_t stride, int64_t size);
 
 /// Cost as a function of masks; prepared once, evaluated often.
@@ -32,9 +33,10 @@ class CostModel {
   Cost under(const AxisMasks& masks) const;
 
  private:
-  /// Kept coordinates of one axis: of a line's indices, those of (index / stride) % size.
+  /// Kept coordinates of one axis: the values of (index / stride) % size over the kept indices of a
+  /// dim class.
   struct Factor {
-    LineId line = kNone;
+    DimClassId dim_class = kNone;
     int64_t stride = 1;
     int64_t size = 1;
   };
@@ -52,7 +54,7 @@ class CostModel {
   std::vector<Factor> factors_;
   std::vector<Product> params_;
   std::vector<Product> macs_;
-  std::map<std::tuple<LineId, int64_t, int64_t>, int> ids_;
+  std::map<std::tuple<DimClassId, int64_t, int64_t>, int> ids_;
   Cost dense_;
 };
 

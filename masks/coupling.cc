@@ -8,63 +8,63 @@
 
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/axes_impl.h"
+#include "parsimony/masks/dim_classes_impl.h"
 #include "parsimony/masks/effects_impl.h"
 #include "parsimony/masks/granularity.h"
-#include "parsimony/masks/lines_impl.h"
 #include "parsimony/masks/obstacles_impl.h"
 
 namespace parsimony {
 namespace {
 
-/// Puts classes with the same weights together to groups.
+/// Combines index classes with the same weights into groups.
 class Grouper {
  public:
-  Grouper(const Graph& graph, const Lines& lines, const Axes& axes, Effects effects,
+  Grouper(const Graph& graph, const DimClasses& dim_classes, const Axes& axes, Effects effects,
           const CouplingOptions& options)
       : graph_(graph),
-        lines_(lines),
+        dim_classes_(dim_classes),
         effects_(std::move(effects)),
         options_(options),
-        classes_(lines, axes),
-        mixes_(classes_.befallen(effects_.mixing)),
-        unweighted_(classes_.befallen(effects_.unweighted)) {}
+        classes_(dim_classes, axes),
+        mixes_(classes_.first_occurrences(effects_.mixing)),
+        unweighted_(classes_.first_occurrences(effects_.unweighted)) {}
 
   Coupling run() {
-    result_.line_begin = classes_.line_begin();
+    result_.dim_class_begin = classes_.dim_class_begin();
     attach_weights();
     sign_classes();
     make_groups();
     find_nonzero();
     fill_members();
     name_policies();
-    result_.obstacles = find_obstacles(graph_, lines_, classes_, reads_);
-    result_.value_lines = lines_.value_lines();
+    result_.obstacles = find_obstacles(graph_, dim_classes_, classes_, reads_);
+    result_.value_dim_classes = dim_classes_.value_dim_classes();
     collect_nodes();
     return std::move(result_);
   }
 
  private:
   struct Signed {
-    int lines = 0;  // its list of lines with weights that the class touches, by number
-    LineId last_line = kNone;
+    int dim_classes = 0;  // number of its list of dim classes with weights
+    DimClassId last_dim_class = kNone;
     ChannelId channel;
   };
 
   /// Weights in the order in which nodes read them: it names the groups.
   void attach_weights() {
-    weights_on_line_.resize(lines_.count());
+    weights_of_dim_class_.resize(dim_classes_.count());
     IdVector<ValueId, bool> seen(graph_.values.size(), false);
     for (const NodeId n : graph_.nodes.ids()) {
       for (const ValueId v : graph_.nodes[n].inputs) {
         if (v == kNone || seen[v] || !is_weight(graph_, graph_.value(v))) continue;
         seen[v] = true;
-        const auto& dims = lines_.value_lines()[v];
+        const auto& dims = dim_classes_.value_dim_classes()[v];
         for (size_t d = 0; d < dims.size(); ++d) {
           if (dims[d] == kNone) continue;
           reads_.push_back({v, n, static_cast<int>(d)});
-          if (lines_.dead(dims[d])) continue;
-          auto& here = weights_on_line_[dims[d]];
-          if (here.empty()) line_order_.push_back(dims[d]);
+          if (dim_classes_.wholly_pinned(dims[d])) continue;
+          auto& here = weights_of_dim_class_[dims[d]];
+          if (here.empty()) dim_class_order_.push_back(dims[d]);
           here.push_back(reads_.size() - 1);
         }
       }
@@ -73,27 +73,27 @@ class Grouper {
 
   void sign_classes() {
     signed_.assign(classes_.count(), {});
-    for (const LineId line : line_order_) {
-      for (int64_t i = 0; i < classes_.length(line); ++i) {
-        const int32_t root = classes_.root(line, i);
+    for (const DimClassId dim_class : dim_class_order_) {
+      for (int64_t i = 0; i < classes_.length(dim_class); ++i) {
+        const int32_t root = classes_.root(dim_class, i);
         if (classes_.pinned(root) != nullptr) continue;
         Signed& c = signed_[root];
-        if (c.last_line == line) continue;
-        c.last_line = line;
+        if (c.last_dim_class == dim_class) continue;
+        c.last_dim_class = dim_class;
         const int next = static_cast<int>(longer_.size()) + 1;
-        c.lines = longer_.try_emplace({c.lines, line}, next).first->second;
+        c.dim_classes = longer_.try_emplace({c.dim_classes, dim_class}, next).first->second;
       }
     }
   }
 
   void make_groups() {
     std::vector<int> group_of(longer_.size() + 1, -1);
-    for (const LineId line : line_order_) {
-      for (int64_t i = 0; i < classes_.length(line); ++i) {
-        const int32_t root = classes_.root(line, i);
+    for (const DimClassId dim_class : dim_class_order_) {
+      for (int64_t i = 0; i < classes_.length(dim_class); ++i) {
+        const int32_t root = classes_.root(dim_class, i);
         Signed& c = signed_[root];
-        if (c.last_line == kNone || c.channel.group != kNone) continue;
-        int& own = group_of[c.lines];
+        if (c.last_dim_class == kNone || c.channel.group != kNone) continue;
+        int& own = group_of[c.dim_classes];
         if (own < 0) {
           own = static_cast<int>(result_.groups.size());
           Group group;
@@ -110,16 +110,16 @@ class Grouper {
         group.weighted = group.weighted && unweighted_[root] == kNone;
       }
     }
-    for (int64_t e = 0; e < result_.line_begin.back(); ++e) {
+    for (int64_t e = 0; e < result_.dim_class_begin.back(); ++e) {
       result_.element_channel.push_back(signed_[classes_.root(e)].channel);
     }
   }
 
-  /// A channel that is not zero at some activation is not gone when its weights are.
+  /// A channel that is not zero at some activation does not vanish with its weights.
   void find_nonzero() {
     for (const ValueId v : graph_.values.ids()) {
       if (graph_.values[v].weight != kNone) continue;
-      const auto& dims = lines_.value_lines()[v];
+      const auto& dims = dim_classes_.value_dim_classes()[v];
       for (size_t d = 0; d < dims.size(); ++d) {
         if (dims[d] == kNone || effects_.zero[v][d] != 0) continue;
         for (const ChannelId& c : result_.channels(dims[d])) {
@@ -130,9 +130,9 @@ class Grouper {
   }
 
   void fill_members() {
-    for (const LineId line : line_order_) {
-      // Indices of each channel on this line, gathered per group by counting.
-      const std::span<const ChannelId> channels = result_.channels(line);
+    for (const DimClassId dim_class : dim_class_order_) {
+      // Indices of each channel on this dim class, gathered per group by counting.
+      const std::span<const ChannelId> channels = result_.channels(dim_class);
       FewInts here;
       for (const ChannelId& c : channels) {
         if (c.group != kNone && std::find(here.begin(), here.end(), c.group) == here.end()) {
@@ -142,7 +142,7 @@ class Grouper {
       for (const int g : here) {
         Group& group = result_.groups[g];
         Member member;
-        member.size = lines_.size(line);
+        member.size = dim_classes_.size(dim_class);
         member.offsets.assign(group.size + 1, 0);
         for (const ChannelId& c : channels) {
           if (c.group == g) ++member.offsets[c.channel + 1];
@@ -155,7 +155,8 @@ class Grouper {
           if (channels[i].group != g) continue;
           member.indices[next[channels[i].channel]++] = static_cast<int64_t>(i);
         }
-        for (const size_t r : weights_on_line_[line]) add_members(group, member, reads_[r]);
+        for (const size_t r : weights_of_dim_class_[dim_class])
+          add_members(group, member, reads_[r]);
       }
     }
   }
@@ -174,7 +175,7 @@ class Grouper {
     if (roles == 0) group.members.push_back(member);
   }
 
-  /// Groups whose weights a layer with a policy of its own makes have that policy's name.
+  /// Groups produced by a layer with its own policy have that policy's granularity.
   void name_policies() {
     for (const auto& [node, granularity] : options_.of_layers) {
       for (Group& group : result_.groups) {
@@ -188,30 +189,30 @@ class Grouper {
   }
 
   void collect_nodes() {
-    result_.line_nodes.resize(lines_.count());
-    for (const LineId line : lines_.all()) {
-      if (lines_.dead(line)) continue;
-      auto& nodes = result_.line_nodes[line];
-      nodes.reserve(lines_.terms(line).size());
-      for (const PlacedTerm& placed : lines_.terms(line)) nodes.push_back(placed.node);
+    result_.dim_class_nodes.resize(dim_classes_.count());
+    for (const DimClassId dim_class : dim_classes_.all()) {
+      if (dim_classes_.wholly_pinned(dim_class)) continue;
+      auto& nodes = result_.dim_class_nodes[dim_class];
+      nodes.reserve(dim_classes_.terms(dim_class).size());
+      for (const PlacedTerm& placed : dim_classes_.terms(dim_class)) nodes.push_back(placed.node);
       std::sort(nodes.begin(), nodes.end());
       nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     }
   }
 
   const Graph& graph_;
-  const Lines& lines_;
+  const DimClasses& dim_classes_;
   Effects effects_;
   const CouplingOptions& options_;
-  Classes classes_;
+  IndexClasses classes_;
   std::vector<NodeId> mixes_;       // per class root
   std::vector<NodeId> unweighted_;  // per class root
   Coupling result_;
   std::vector<WeightRead> reads_;
-  IdVector<LineId, absl::InlinedVector<size_t, 2>> weights_on_line_;
-  std::vector<LineId> line_order_;  // lines with weights, in order of first use
-  std::vector<Signed> signed_;      // per class root
-  absl::flat_hash_map<std::pair<int, LineId>, int> longer_;  // a list, longer by one line
+  IdVector<DimClassId, absl::InlinedVector<size_t, 2>> weights_of_dim_class_;
+  std::vector<DimClassId> dim_class_order_;  // dim classes with weights, in order of first use
+  std::vector<Signed> signed_;               // per class root
+  absl::flat_hash_map<std::pair<int, DimClassId>, int> longer_;  // a list extended by one dim class
 };
 
 }  // namespace
@@ -242,19 +243,19 @@ std::string_view name_of(Role role) {
   return "with";
 }
 
-LineId Coupling::line_of(ValueId value, int dim) const {
-  const auto& dims = value_lines[value];
+DimClassId Coupling::dim_class_of(ValueId value, int dim) const {
+  const auto& dims = value_dim_classes[value];
   return dim >= 0 && dim < std::ssize(dims) ? dims[dim] : kNone;
 }
 
 std::vector<NodeId> Coupling::ties(int group) const {
   std::vector<NodeId> nodes;
-  for (const LineId line : lines()) {
-    const auto all = channels(line);
+  for (const DimClassId dim_class : dim_classes()) {
+    const auto all = channels(dim_class);
     const bool here =
         std::any_of(all.begin(), all.end(), [&](const ChannelId& c) { return c.group == group; });
     if (!here) continue;
-    const auto& named = line_nodes[line];
+    const auto& named = dim_class_nodes[dim_class];
     nodes.insert(nodes.end(), named.begin(), named.end());
   }
   std::sort(nodes.begin(), nodes.end());
@@ -263,9 +264,10 @@ std::vector<NodeId> Coupling::ties(int group) const {
 }
 
 Coupling couple(const Graph& graph, const Facts& facts, const CouplingOptions& options) {
-  const Lines lines(graph, facts, options.keep_whole);
-  const Axes axes(graph, lines, options);
-  return Grouper(graph, lines, axes, trace_effects(graph, facts, lines, axes), options).run();
+  const DimClasses dim_classes(graph, facts, options.pinned_nodes);
+  const Axes axes(graph, dim_classes, options);
+  return Grouper(graph, dim_classes, axes, trace_effects(graph, facts, dim_classes, axes), options)
+      .run();
 }
 
 }  // namespace parsimony

@@ -13,16 +13,16 @@
 
 namespace parsimony {
 
-/// What a weight's slice has to do with its channel. kOut produces it (rows of a weight, its bias,
-/// its normalisation), kIn consumes it (the contracted axis), kWith belongs to it but is not zero
-/// when the channel is absent (a divisor).
+/// How a weight slice relates to its channel. kOut produces it (rows of a weight, its bias, its
+/// normalisation), kIn consumes it (the contracted axis), kWith follows it but is not zero when the
+/// channel is removed (a divisor).
 enum class Role : uint8_t { kOut = 1, kIn = 2, kWith = 4 };
 
 std::string_view name_of(Role role);
 
-/// A dimension of a weight in which a group has slices.
+/// A weight dimension that takes part in a group; an "item" of a dependency group in DepGraph.
 struct Member {
-  ValueId value = kNone;  ///< the weight as read at one place; its Weight is value.weight
+  ValueId value = kNone;  ///< the weight as read by `node`; its Weight is value.weight
   NodeId node = kNone;    ///< the node that reads it
   int axis = 0;
   Role role = Role::kOut;
@@ -37,25 +37,26 @@ struct Member {
   }
 };
 
-/// Channels with the same members. Any one of them can be removed; it goes from every member.
+/// Channels with the same members (a dependency group). Any one of them can be removed, from every
+/// member at once.
 struct Group {
   std::string id;  ///< "g0", in order of first appearance in the graph
   int size = 0;    ///< number of channels
   bool mixes = false;
-  std::string mixes_at;     ///< label of the operator that mixes
+  std::string mixes_at;     ///< label of the operator that mixes channels
   std::string granularity;  ///< "channel", "head", "head_dim" or "group"
-  bool zero = true;         ///< a channel whose `out` slices are zero is zero wherever it flows
-  bool weighted = true;     ///< wherever a channel is summed over, an `in` slice multiplies it
+  bool zero = true;         ///< a channel whose `out` slices are zero stays zero downstream
+  bool weighted = true;     ///< every reduction over the channel multiplies it by an `in` slice
   std::vector<Member> members;
 };
 
-/// Why a dimension cannot shrink, or only in part.
+/// Why a dimension cannot shrink, or only partly.
 struct Obstacle {
   ValueId value = kNone;
   int dim = 0;
   int64_t pinned = 0;       ///< how many of its indices
-  NodeId node = kNone;      ///< the node that caused it; kNone: the graph's own ends
-  bool structural = false;  ///< the operator's own extent: a kernel, a window
+  NodeId node = kNone;      ///< the node that caused it; kNone for graph inputs and outputs
+  bool structural = false;  ///< inherent to the operator: a kernel, a window
   std::string reason;
 };
 
@@ -63,15 +64,16 @@ enum class Granularity : uint8_t { kChannel, kHead, kHeadDim, kGroup };
 
 struct CouplingOptions {
   Granularity granularity = Granularity::kChannel;
-  /// Nodes that read weights, and the policy for axes that lie on those weights.
+  /// Nodes that read weights, and the granularity policy for the axes of those weights.
   std::vector<std::pair<NodeId, Granularity>> of_layers;
-  std::vector<NodeId> keep_whole;  ///< nodes whose operands may not shrink
-  /// Test only: order in which competing axes are chosen, and which are refused. Any is sound.
+  std::vector<NodeId> pinned_nodes;  ///< nodes whose operands may not shrink
+  /// For tests: the order in which competing axes are chosen, and which are rejected. Any choice is
+  /// sound.
   unsigned shuffle_seed = 0;
 };
 
-/// A line is a class of dimensions that are wholly the same.
-using LineId = Id<struct LineTag>;
+/// A dim class is an equivalence class of dimensions whose indices correspond one to one.
+using DimClassId = Id<struct DimClassTag>;
 
 /// One channel of one group.
 struct ChannelId {
@@ -83,27 +85,30 @@ struct ChannelId {
 class Coupling {
  public:
   std::vector<Group> groups;
-  std::vector<Obstacle> obstacles;  ///< for every weight dimension that keeps pinned indices
+  std::vector<Obstacle> obstacles;  ///< for every weight dimension with pinned indices
 
   /// kNone for a dimension of size 1.
-  LineId line_of(ValueId value, int dim) const;
-  IdRange<LineId> lines() const {
-    return IdRange<LineId>(line_begin.empty() ? 0 : line_begin.size() - 1);
+  DimClassId dim_class_of(ValueId value, int dim) const;
+  IdRange<DimClassId> dim_classes() const {
+    return IdRange<DimClassId>(dim_class_begin.empty() ? 0 : dim_class_begin.size() - 1);
   }
-  /// The channel at each index of a line; group kNone where it may not be removed. Empty where the
-  /// whole line may not shrink.
-  std::span<const ChannelId> channels(LineId line) const {
-    const int64_t begin = line_begin[line];
-    return std::span(element_channel).subspan(begin, line_begin[++line] - begin);
+  /// The channel at each index of a dim class; group kNone if it may not be removed. Empty if the
+  /// dim class may not shrink at all.
+  std::span<const ChannelId> channels(DimClassId dim_class) const {
+    const int64_t begin = dim_class_begin[dim_class];
+    return std::span(element_channel).subspan(begin, dim_class_begin[++dim_class] - begin);
   }
 
   /// Nodes that tie the members of a group together, in graph order.
   std::vector<NodeId> ties(int group) const;
 
-  IdVector<ValueId, Few<LineId>> value_lines;  ///< per value and dimension; empty: no part in it
-  IdVector<LineId, int64_t> line_begin;        ///< per line, into element_channel; one past the end
+  /// Per value and dimension; empty if the value takes no part in coupling.
+  IdVector<ValueId, Few<DimClassId>> value_dim_classes;
+  /// Per dim class, into element_channel; one past the end.
+  IdVector<DimClassId, int64_t> dim_class_begin;
   std::vector<ChannelId> element_channel;
-  IdVector<LineId, Few<NodeId>> line_nodes;  ///< per line: the nodes that name it, in graph order
+  /// Per dim class: the nodes that name it, in graph order.
+  IdVector<DimClassId, Few<NodeId>> dim_class_nodes;
 };
 
 /// Solves for the groups of a graph.

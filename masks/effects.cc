@@ -12,8 +12,8 @@ constexpr uint8_t bit(Role role) { return static_cast<uint8_t>(role); }
 
 class Tracer {
  public:
-  Tracer(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes)
-      : graph_(graph), facts_(facts), lines_(lines), axes_(axes) {
+  Tracer(const Graph& graph, const Facts& facts, const DimClasses& dim_classes, const Axes& axes)
+      : graph_(graph), facts_(facts), dim_classes_(dim_classes), axes_(axes) {
     effects_.roles.resize(graph.values.size());
     effects_.zero.resize(graph.values.size());
     for (const ValueId v : graph.values.ids()) {
@@ -31,34 +31,34 @@ class Tracer {
   }
 
  private:
-  bool living(ValueId value, int dim) const {
-    const LineId line = lines_.of(value, dim);
-    return line != kNone && !lines_.dead(line);
+  bool prunable(ValueId value, int dim) const {
+    const DimClassId dim_class = dim_classes_.of(value, dim);
+    return dim_class != kNone && !dim_classes_.wholly_pinned(dim_class);
   }
 
-  /// A letter that stands in an output produces (out), another consumes (in); in weight arithmetic
-  /// the role is that of the result.
+  /// A label that appears in an output produces (out), any other consumes (in); in weight
+  /// arithmetic the role is that of the result.
   void push_roles(NodeId id) {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[id];
+    const Factors& factors = dim_classes_.factors()[id];
     const auto is_output = [&](ValueId v) {
       return std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
     };
     std::vector<uint8_t>& produced = produced_;
-    produced.assign(factors.letters.size(), 0);
+    produced.assign(factors.labels.size(), 0);
     for (const Term& term : factors.terms) {
       if (!is_output(term.value)) continue;
-      const bool arithmetic = lines_.from_weights(term.value);
+      const bool arithmetic = dim_classes_.from_weights(term.value);
       const uint8_t role =
           arithmetic ? roles(term.value)[static_cast<size_t>(term.dim)] : bit(Role::kOut);
-      for (const int l : term.letters) produced[static_cast<size_t>(l)] |= role;
+      for (const int l : term.labels) produced[static_cast<size_t>(l)] |= role;
     }
     std::vector<ValueId>& met = met_;
-    met.assign(factors.letters.size(), kNone);
+    met.assign(factors.labels.size(), kNone);
     for (const Term& term : factors.terms) {
-      if (is_output(term.value) || !lines_.from_weights(term.value)) continue;
-      for (const int l : term.letters) {
-        if (!axes_.free(lines_.letter_id(id, l))) continue;
+      if (is_output(term.value) || !dim_classes_.from_weights(term.value)) continue;
+      for (const int l : term.labels) {
+        if (!axes_.free(dim_classes_.label_id(id, l))) continue;
         ValueId& before = met[static_cast<size_t>(l)];
         const bool second = before == term.value;  // a recurrence consumes what it produces
         before = term.value;
@@ -71,9 +71,10 @@ class Tracer {
       }
     }
     for (const Map& map : factors.maps) {
-      if (!lines_.from_weights(map.a)) continue;
-      const uint8_t role = lines_.from_weights(map.b) ? roles(map.b)[static_cast<size_t>(map.b_dim)]
-                                                      : bit(Role::kOut);
+      if (!dim_classes_.from_weights(map.a)) continue;
+      const uint8_t role = dim_classes_.from_weights(map.b)
+                               ? roles(map.b)[static_cast<size_t>(map.b_dim)]
+                               : bit(Role::kOut);
       roles(map.a)[static_cast<size_t>(map.a_dim)] |= role;
     }
   }
@@ -88,39 +89,38 @@ class Tracer {
     }
   }
 
-  /// Where does each letter stand, and is it zero there?
-  struct Standing {
-    int operands = 0;       // inputs that have the letter
+  /// In which operands does a label appear, and is it zero there?
+  struct LabelState {
+    int operands = 0;       // inputs that have the label
     int zeros = 0;          // of them, those that are zero along it
     bool divisor = false;   // a divisor has it and is zero
     bool weighted = false;  // a weight has it
     absl::InlinedVector<OperandSlice, 8> slices;
   };
 
-  Standing stand(NodeId id, int letter, ZeroBehaviour behaviour) const {
+  LabelState state_of(NodeId id, int label, ZeroBehaviour behaviour) const {
     const Node& node = graph_.node(id);
-    const Factors& factors = lines_.factors()[id];
+    const Factors& factors = dim_classes_.factors()[id];
     const bool shifts = behaviour == ZeroBehaviour::kQuotient;
     const int zero_point = shifts ? schema_of(node).integers.zero_point : -1;
-    Standing result;
+    LabelState result;
     for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
       const ValueId value = node.inputs[i];
       if (value == kNone) continue;
       OperandSlice slice{.operand = i};
-      bool zero = i == zero_point;  // integers that go away hold their zero point
+      bool zero = i == zero_point;  // removed integers have their zero point
       for (const Term& term : factors.terms) {
         if (term.value != value) continue;
-        if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
-          continue;
+        if (std::find(term.labels.begin(), term.labels.end(), label) == term.labels.end()) continue;
         slice.has_axis = true;
         zero = zero || zero_at(term.value, term.dim);
       }
       const auto& divisors = factors.divisors;
       slice.divides = std::find(divisors.begin(), divisors.end(), value) != divisors.end();
-      if (zero) slice.content = Content::kZero;
+      if (zero) slice.content = SliceValue::kZero;
       result.operands += slice.has_axis ? 1 : 0;
       result.zeros += slice.has_axis && zero ? 1 : 0;
-      result.weighted = result.weighted || (slice.has_axis && lines_.from_weights(value));
+      result.weighted = result.weighted || (slice.has_axis && dim_classes_.from_weights(value));
       result.divisor = result.divisor || (slice.divides && zero);
       result.slices.push_back(slice);
     }
@@ -128,60 +128,60 @@ class Tracer {
   }
 
   void push_zeros(NodeId id) {
-    const Factors& factors = lines_.factors()[id];
+    const Factors& factors = dim_classes_.factors()[id];
     const NodeView view(graph_, graph_.node(id), facts_);
     const Transfer transfer(view);
-    for (size_t l = 0; l < factors.letters.size(); ++l) {
-      const LetterId letter = lines_.letter_id(id, static_cast<int>(l));
-      if (factors.letters[l].size <= 1 || !axes_.free(letter)) continue;
-      const Standing at = stand(id, static_cast<int>(l), transfer.behaviour());
-      const Event event{line_of_letter(factors, static_cast<int>(l)), letter, id};
-      if (factors.letters[l].mixes || spoils(factors.letters[l], transfer.behaviour(), at)) {
+    for (size_t l = 0; l < factors.labels.size(); ++l) {
+      const LabelId label = dim_classes_.label_id(id, static_cast<int>(l));
+      if (factors.labels[l].size <= 1 || !axes_.free(label)) continue;
+      const LabelState at = state_of(id, static_cast<int>(l), transfer.behaviour());
+      const Occurrence event{dim_class_of_label(factors, static_cast<int>(l)), label, id};
+      if (factors.labels[l].mixes || leaves_range(factors.labels[l], transfer.behaviour(), at)) {
         effects_.mixing.push_back(event);
       }
-      if (factors.letters[l].mixes || (factors.letters[l].contracted && !at.weighted)) {
+      if (factors.labels[l].mixes || (factors.labels[l].contracted && !at.weighted)) {
         effects_.unweighted.push_back(event);
       }
-      set_outputs(id, static_cast<int>(l), transfer(at.slices) == Content::kZero);
+      set_outputs(id, static_cast<int>(l), transfer(at.slices) == SliceValue::kZero);
     }
     push_maps(factors, transfer);
   }
 
-  /// Summed without being zero, or made infinite: the masked original does not tell.
-  static bool spoils(const Letter& letter, ZeroBehaviour behaviour, const Standing& at) {
-    if (letter.contracted) return is_product(behaviour) ? at.zeros == 0 : at.zeros < at.operands;
+  /// Summed without being zero, or made infinite: the masked original cannot represent the removal.
+  static bool leaves_range(const Label& label, ZeroBehaviour behaviour, const LabelState& at) {
+    if (label.contracted) return is_product(behaviour) ? at.zeros == 0 : at.zeros < at.operands;
     return at.divisor || (behaviour == ZeroBehaviour::kUndefined && at.zeros > 0);
   }
 
-  LineId line_of_letter(const Factors& factors, int letter) const {
+  DimClassId dim_class_of_label(const Factors& factors, int label) const {
     for (const Term& term : factors.terms) {
-      if (term.letters.size() == 1 && term.letters[0] == letter)
-        return lines_.of(term.value, term.dim);
+      if (term.labels.size() == 1 && term.labels[0] == label)
+        return dim_classes_.of(term.value, term.dim);
     }
     return kNone;
   }
 
-  void set_outputs(NodeId id, int letter, bool zero) {
+  void set_outputs(NodeId id, int label, bool zero) {
     const Node& node = graph_.node(id);
-    for (const Term& term : lines_.factors()[id].terms) {
+    for (const Term& term : dim_classes_.factors()[id].terms) {
       if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end())
         continue;
-      if (std::find(term.letters.begin(), term.letters.end(), letter) == term.letters.end())
-        continue;
+      if (std::find(term.labels.begin(), term.labels.end(), label) == term.labels.end()) continue;
       effects_.zero[term.value][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
     }
   }
 
-  /// A dimension made of pieces is zero where all its pieces are, and what stands between them.
+  /// A concatenated dimension is zero if all its segments and its padding are.
   void push_maps(const Factors& factors, const Transfer& transfer) {
     for (const Map& map : factors.maps) {
-      std::vector<OperandSlice> pieces;
+      std::vector<OperandSlice> parts;
       for (const Map& other : factors.maps) {
         if (other.b != map.b || other.b_dim != map.b_dim) continue;
         const bool zero = zero_at(other.a, other.a_dim);
-        pieces.push_back({.content = zero ? Content::kZero : Content::kVaries, .has_axis = true});
+        parts.push_back(
+            {.content = zero ? SliceValue::kZero : SliceValue::kVaries, .has_axis = true});
       }
-      const bool zero = !is_product(transfer.behaviour()) && transfer(pieces) == Content::kZero;
+      const bool zero = !is_product(transfer.behaviour()) && transfer(parts) == SliceValue::kZero;
       effects_.zero[map.b][static_cast<size_t>(map.b_dim)] = zero ? 1 : 0;
     }
   }
@@ -193,7 +193,7 @@ class Tracer {
 
   const Graph& graph_;
   const Facts& facts_;
-  const Lines& lines_;
+  const DimClasses& dim_classes_;
   const Axes& axes_;
   Effects effects_;
   std::vector<uint8_t> produced_;  // of one node at a time, as is the next
@@ -202,9 +202,9 @@ class Tracer {
 
 }  // namespace
 
-Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines,
+Effects trace_effects(const Graph& graph, const Facts& facts, const DimClasses& dim_classes,
                       const Axes& axes) {
-  return Tracer(graph, facts, lines, axes).run();
+  return Tracer(graph, facts, dim_classes, axes).run();
 }
 
 }  // namespace parsimony

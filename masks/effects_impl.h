@@ -1,5 +1,5 @@
-// What becomes of removed channels on their way: the roles of weights, where a removed channel is
-// zero, and where that matters. Private to masks/.
+// What happens to removed channels downstream: the roles of weights, where a removed channel is
+// zero, and where it matters. Private to masks/.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,21 @@
 
 namespace parsimony {
 
-/// Where something befalls the channels of a line at one node.
-struct Event {
-  LineId line = kNone;      ///< either a whole line
-  LetterId letter = kNone;  ///< or the coordinates of a letter
+/// A node at which something happens to the channels of a dim class.
+struct Occurrence {
+  DimClassId dim_class = kNone;  ///< either all of a dim class
+  LabelId label = kNone;         ///< or the coordinates of a label
   NodeId node = kNone;
 };
 
 struct Effects {
-  IdVector<ValueId, FewFlags> roles;  ///< per dimension: bits of Role
-  IdVector<ValueId, FewFlags> zero;   ///< per dimension
-  std::vector<Event> mixing;          ///< what remains depends on what was removed
-  std::vector<Event> unweighted;      ///< summed over without a weight
+  IdVector<ValueId, FewFlags> roles;   ///< per dimension: bits of Role
+  IdVector<ValueId, FewFlags> zero;    ///< per dimension
+  std::vector<Occurrence> mixing;      ///< what remains depends on what was removed
+  std::vector<Occurrence> unweighted;  ///< summed over without a weight
 };
 
-Effects trace_effects(const Graph& graph, const Facts& facts, const Lines& lines, const Axes& axes);
+Effects trace_effects(const Graph& graph, const Facts& facts, const DimClasses& dim_classes,
+                      const Axes& axes);
 
 }  // namespace parsimony

@@ -10,7 +10,7 @@ namespace parsimony {
 
 namespace {
 
-// Per axis of a value: which of its indices go. Empty where the axis stays whole.
+// Per axis of a value: which of its indices are removed. Empty if the axis is not pruned.
 using Removed = std::vector<std::vector<uint8_t>>;
 
 void mark(const Graph& graph, const Member& member, const std::vector<uint8_t>& keep,
@@ -63,11 +63,12 @@ ElementMask mask_smallest(const Weight& weight, int64_t count) {
   ElementMask mask{weight.name, weight.dims, std::vector<uint8_t>(size, 1)};
   if (count <= 0) return mask;
   const Weight* const weights[] = {&weight};
-  Cut cut = find_cut(weights, std::min<int64_t>(count, weight.count()));
+  MagnitudeThreshold threshold = find_threshold(weights, std::min<int64_t>(count, weight.count()));
   visit_magnitude(weight, [&]<typename Source>(Source) {
     for (size_t i = 0; i < size; ++i) {
       const double x = Source::at(weight.data + static_cast<int64_t>(i) * weight.stride);
-      const bool goes = x < cut.magnitude || (x == cut.magnitude && cut.equal-- > 0);
+      const bool goes =
+          x < threshold.magnitude || (x == threshold.magnitude && threshold.equal-- > 0);
       mask.keep[i] = goes ? 0 : 1;
     }
   });
@@ -84,13 +85,13 @@ std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& co
       if (member.role != Role::kWith) mark(graph, member, keep, removed);
     }
   }
-  // A vector that several layers share goes only where every one of them lets it go.
+  // A vector that several layers share is masked only where all of them mask it.
   std::map<WeightId, ElementMask> by_weight;
   for (const auto& [value, axes] : removed) {
     const WeightId id = graph.value(value).weight;
     ElementMask mask = masked(graph.weight(id), axes);
-    const auto [place, is_new] = by_weight.try_emplace(id, std::move(mask));
-    if (!is_new) merge(place->second, mask);
+    const auto [position, is_new] = by_weight.try_emplace(id, std::move(mask));
+    if (!is_new) merge(position->second, mask);
   }
   for (const ValueId v : graph.values.ids()) {
     const Value& value = graph.values[v];

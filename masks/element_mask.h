@@ -1,4 +1,4 @@
-// Masks over single elements: they zero weights in place; channels that die of it can be removed.
+// Element masks: they zero weights in place; channels that become zero can then be removed.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct ElementMask {
 /// @throws ModelError for a NaN, UnsupportedError for a type that has no magnitude
 ElementMask mask_smallest(const Weight& weight, int64_t count);
 
-/// The axis masks as masks over the weights they slice, one per tensor with a removed index.
-/// Divisors (Role::kWith) are left out: they may not become zero. A vector that several layers
-/// share keeps what any of them keeps.
+/// Converts axis masks to masks over the weights they slice, one per tensor with a removed index.
+/// Divisors (Role::kWith) are skipped: they may not become zero. A vector that several layers share
+/// keeps what any of them keeps.
 std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& coupling,
                                           const AxisMasks& masks);
 

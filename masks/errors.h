@@ -15,7 +15,7 @@ ModelError bad_tensor_file(std::string_view file, std::string_view why);
 ModelError bad_tensor(std::string_view file, std::string_view tensor, std::string_view why);
 UnsupportedError tensor_dtype(std::string_view file, std::string_view tensor,
                               std::string_view dtype);
-/// A mask for another tensor than there is.
+/// The mask's shape is not that of the tensor.
 ModelError mask_does_not_fit(std::string_view tensor, const Shape& mask, const Shape& found);
 /// What the format cannot hold.
 ModelError unwritable_tensor(std::string_view tensor, std::string_view why);

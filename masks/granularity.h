@@ -1,4 +1,4 @@
-// Words for what is removed as one.
+// Names of granularities.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace parsimony {
 
-/// "channel", "head", "head_dim" or "group", as configurations and plans spell it.
+/// "channel", "head", "head_dim" or "group", as in configurations and plans.
 std::string_view name_of(Granularity granularity);
 
 }  // namespace parsimony

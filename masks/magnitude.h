@@ -1,5 +1,5 @@
-// |x| of the elements of a weight, whatever their type. Kernels are templates over these readers,
-// so that each type gets a loop the compiler can vectorise.
+// |x| of the elements of a weight of any type. Kernels are templates over these readers, so that
+// the compiler can vectorise the loop for each type.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace parsimony {
 
 namespace magnitude {
 
-/// Weights need not be aligned: they lie in a file.
+/// Weights need not be aligned: they point into a file.
 template <typename T>
 T load(const std::byte* p) {
   T value;

@@ -4,25 +4,25 @@
 namespace parsimony {
 namespace {
 
-/// A living line whose indices all hang together cannot lose one of them.
-bool is_one_class(const Lines& lines, Classes& classes, LineId line) {
-  for (int64_t i = 1; i < lines.size(line); ++i) {
-    if (classes.root(line, i) != classes.root(line, 0)) return false;
+/// A dim class whose indices are all coupled cannot lose one of them.
+bool is_one_class(const DimClasses& dim_classes, IndexClasses& classes, DimClassId dim_class) {
+  for (int64_t i = 1; i < dim_classes.size(dim_class); ++i) {
+    if (classes.root(dim_class, i) != classes.root(dim_class, 0)) return false;
   }
   return true;
 }
 
-/// Empty if nothing is in the way.
-Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& read) {
-  const LineId line = lines.of(read.value, read.dim);
+/// Empty if nothing prevents pruning.
+Obstacle obstacle_at(const DimClasses& dim_classes, IndexClasses& classes, const WeightRead& read) {
+  const DimClassId dim_class = dim_classes.of(read.value, read.dim);
   Obstacle obstacle{read.value, read.dim, 0, kNone, false, {}};
   const Reason* why = nullptr;
-  if (lines.dead(line)) {
-    obstacle.pinned = lines.size(line);
-    why = &lines.why_dead(line);
+  if (dim_classes.wholly_pinned(dim_class)) {
+    obstacle.pinned = dim_classes.size(dim_class);
+    why = &dim_classes.why_pinned(dim_class);
   } else {
-    for (int64_t i = 0; i < lines.size(line); ++i) {
-      const Reason* pin = classes.pinned(classes.root(line, i));
+    for (int64_t i = 0; i < dim_classes.size(dim_class); ++i) {
+      const Reason* pin = classes.pinned(classes.root(dim_class, i));
       if (pin == nullptr) continue;
       ++obstacle.pinned;
       why = pin;
@@ -32,8 +32,8 @@ Obstacle obstacle_at(const Lines& lines, Classes& classes, const WeightRead& rea
     obstacle.node = why->node;
     obstacle.structural = why->structural;
     obstacle.reason = why->words();
-  } else if (is_one_class(lines, classes, line)) {
-    obstacle.pinned = lines.size(line);
+  } else if (is_one_class(dim_classes, classes, dim_class)) {
+    obstacle.pinned = dim_classes.size(dim_class);
     obstacle.reason = "all its indices hang together as one channel";
   }
   return obstacle;
@@ -57,11 +57,11 @@ void add_unread(const Graph& graph, std::vector<Obstacle>& obstacles) {
 
 }  // namespace
 
-std::vector<Obstacle> find_obstacles(const Graph& graph, const Lines& lines, Classes& classes,
-                                     const std::vector<WeightRead>& reads) {
+std::vector<Obstacle> find_obstacles(const Graph& graph, const DimClasses& dim_classes,
+                                     IndexClasses& classes, const std::vector<WeightRead>& reads) {
   std::vector<Obstacle> obstacles;
   for (const WeightRead& read : reads) {
-    Obstacle obstacle = obstacle_at(lines, classes, read);
+    Obstacle obstacle = obstacle_at(dim_classes, classes, read);
     if (!obstacle.reason.empty()) obstacles.push_back(std::move(obstacle));
   }
   add_unread(graph, obstacles);

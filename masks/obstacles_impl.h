@@ -1,9 +1,9 @@
-// Why dimensions of weights stay whole. Private to masks/.
+// Why dimensions of weights cannot be pruned. Private to masks/.
 #pragma once
 
 #include <vector>
 
-#include "parsimony/masks/classes_impl.h"
+#include "parsimony/masks/index_classes_impl.h"
 
 namespace parsimony {
 
@@ -14,7 +14,7 @@ struct WeightRead {
   int dim = 0;
 };
 
-std::vector<Obstacle> find_obstacles(const Graph& graph, const Lines& lines, Classes& classes,
-                                     const std::vector<WeightRead>& reads);
+std::vector<Obstacle> find_obstacles(const Graph& graph, const DimClasses& dim_classes,
+                                     IndexClasses& classes, const std::vector<WeightRead>& reads);
 
 }  // namespace parsimony

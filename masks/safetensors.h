@@ -1,4 +1,4 @@
-// Mask files: tensors of the weights' names and shapes, see tensor_file.h.
+// Mask files: tensors with the names and shapes of the weights, see tensor_file.h.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace parsimony {
 
-/// Writes BOOL tensors named as the weights they mask. Written beside the target, then renamed.
+/// Writes BOOL tensors named after the weights they mask. Written beside the target, then renamed.
 /// @throws IoError if the file cannot be written, ModelError if two masks have one name or a name
 /// is not UTF-8
 void write_masks(const std::string& path, const std::vector<ElementMask>& masks);

@@ -41,14 +41,14 @@ struct Tally {
   int64_t equal = 0;
 };
 
-Tally tally(const Weight& weight, double cut) {
+Tally tally(const Weight& weight, double threshold) {
   Tally result;
   visit_magnitude(weight, [&]<typename Source>(Source) {
     const int64_t count = weight.count();
     for (int64_t i = 0; i < count; ++i) {
       const double x = Source::at(weight.data + i * weight.stride);
-      result.below += x < cut ? 1 : 0;
-      result.equal += x == cut ? 1 : 0;
+      result.below += x < threshold ? 1 : 0;
+      result.equal += x == threshold ? 1 : 0;
     }
   });
   return result;
@@ -56,7 +56,7 @@ Tally tally(const Weight& weight, double cut) {
 
 }  // namespace
 
-Cut cut_by_digits(std::span<const Weight* const> weights, int64_t count) {
+MagnitudeThreshold threshold_by_histogram(std::span<const Weight* const> weights, int64_t count) {
   // As doubles, all other types end in 29 zeros: the last digit is 0.
   const bool doubles = std::any_of(weights.begin(), weights.end(), [](const Weight* weight) {
     return weight->dtype == DType::kFloat64;
@@ -74,19 +74,19 @@ Cut cut_by_digits(std::span<const Weight* const> weights, int64_t count) {
   return {std::bit_cast<double>(key), left};
 }
 
-Cut find_cut(std::span<const Weight* const> weights, int64_t count) {
-  const std::optional<Cut> cut = cut_by_sample(weights, count);
-  return cut ? *cut : cut_by_digits(weights, count);
+MagnitudeThreshold find_threshold(std::span<const Weight* const> weights, int64_t count) {
+  const std::optional<MagnitudeThreshold> threshold = threshold_by_sample(weights, count);
+  return threshold ? *threshold : threshold_by_histogram(weights, count);
 }
 
 std::vector<int64_t> count_smallest(std::span<const Weight* const> weights, int64_t count) {
   std::vector<int64_t> result(weights.size());
   if (count <= 0) return result;
-  Cut cut = find_cut(weights, count);
+  MagnitudeThreshold threshold = find_threshold(weights, count);
   for (size_t i = 0; i < weights.size(); ++i) {
-    const Tally found = tally(*weights[i], cut.magnitude);
-    const int64_t taken = std::min(found.equal, cut.equal);
-    cut.equal -= taken;
+    const Tally found = tally(*weights[i], threshold.magnitude);
+    const int64_t taken = std::min(found.equal, threshold.equal);
+    threshold.equal -= taken;
     result[i] = found.below + taken;
   }
   return result;

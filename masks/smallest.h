@@ -1,5 +1,5 @@
-// The k smallest magnitudes of weights too large to sort: selection by a sample, one pass; where
-// that misleads by histogram, three passes, or four where there are doubles.
+// The k smallest magnitudes of weights too large to sort: selection by sampling in one pass; if the
+// sample misleads, by histogram in three passes (four for doubles).
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace parsimony {
 
-/// Where the smallest elements end.
-struct Cut {
-  double magnitude = 0;  ///< every element below it is among the smallest
-  int64_t equal = 0;     ///< and so are this many of those equal to it, in order
+/// The threshold below which the smallest elements lie.
+struct MagnitudeThreshold {
+  double magnitude = 0;  ///< every element below it is selected
+  int64_t equal = 0;     ///< and so are this many of the elements equal to it, in order
 };
 
-/// The cut below which `count` elements of the weights lie, ranked together. `count` is within
-/// 1 and their number of elements.
+/// The threshold below which `count` elements of the weights lie, ranked together. `count` is
+/// between 1 and their total number of elements.
 /// @throws ModelError for a NaN, UnsupportedError for a type that has no magnitude
-Cut find_cut(std::span<const Weight* const> weights, int64_t count);
+MagnitudeThreshold find_threshold(std::span<const Weight* const> weights, int64_t count);
 
-/// How many of the `count` smallest elements lie in each weight; of equal ones the earlier weight's
-/// come first. @throws as find_cut
+/// How many of the `count` smallest elements lie in each weight; ties go to the earlier weight.
+/// @throws as find_threshold
 std::vector<int64_t> count_smallest(std::span<const Weight* const> weights, int64_t count);
 
 }  // namespace parsimony

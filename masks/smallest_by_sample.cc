@@ -1,6 +1,6 @@
-// Two elements of a sample enclose the cut but for bad luck, and few other elements do
-// (R. W. Floyd and R. L. Rivest, Expected time bounds for selection, 1975). One pass counts what is
-// below and collects what is between.
+// With high probability two elements of a sample enclose the threshold with few other elements in
+// between (R. W. Floyd and R. L. Rivest, Expected time bounds for selection, 1975). One pass counts
+// the elements below and collects those in between.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -144,7 +144,7 @@ bool is_float(double x) { return static_cast<double>(static_cast<float>(x)) == x
 
 }  // namespace
 
-std::optional<Cut> cut_by_sample(Weights weights, int64_t count) {
+std::optional<MagnitudeThreshold> threshold_by_sample(Weights weights, int64_t count) {
   int64_t total = 0;
   for (const Weight* weight : weights) total += weight->count();
   std::vector<double> sampled = sample(weights, total);
@@ -166,19 +166,20 @@ std::optional<Cut> cut_by_sample(Weights weights, int64_t count) {
   }
   int64_t left = count - tally.below;
   if (left <= 0 || tally.misled) return std::nullopt;
-  if (left <= tally.at_low) return Cut{bounds.low, left};
+  if (left <= tally.at_low) return MagnitudeThreshold{bounds.low, left};
   left -= tally.at_low;
   const auto between = static_cast<int64_t>(tally.between.size());
   if (left > between) {
     left -= between;
-    return left <= tally.at_high ? std::optional(Cut{bounds.high, left}) : std::nullopt;
+    return left <= tally.at_high ? std::optional(MagnitudeThreshold{bounds.high, left})
+                                 : std::nullopt;
   }
   const auto place = tally.between.begin() + (left - 1);
   std::nth_element(tally.between.begin(), place, tally.between.end());
   const double magnitude = *place;
   const auto smaller =
       std::count_if(tally.between.begin(), place, [&](double x) { return x < magnitude; });
-  return Cut{magnitude, left - smaller};
+  return MagnitudeThreshold{magnitude, left - smaller};
 }
 
 }  // namespace parsimony

@@ -1,5 +1,5 @@
-// The two ways to select: by a sample, which reads every element once, and by the digits of all
-// elements. Private to masks/.
+// The two selection algorithms: by sampling, which reads every element once, and by radix
+// histograms of all elements. Private to masks/.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace parsimony {
 
-/// As find_cut. Empty where the sample misled: rarely, unless the weights were made to.
-std::optional<Cut> cut_by_sample(std::span<const Weight* const> weights, int64_t count);
+/// As find_threshold. Empty if the sample misled, which is rare unless the weights are adversarial.
+std::optional<MagnitudeThreshold> threshold_by_sample(std::span<const Weight* const> weights,
+                                                      int64_t count);
 
-/// As find_cut.
-Cut cut_by_digits(std::span<const Weight* const> weights, int64_t count);
+/// As find_threshold.
+MagnitudeThreshold threshold_by_histogram(std::span<const Weight* const> weights, int64_t count);
 
 }  // namespace parsimony

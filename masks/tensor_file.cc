@@ -81,7 +81,7 @@ std::string little_endian(uint64_t value) {
   return bytes;
 }
 
-/// What stands before the data; `tensors` are sorted, as the keys of the header are.
+/// The header before the data; `tensors` are sorted like its keys.
 std::string head_of(const std::vector<FileTensor>& tensors) {
   std::string text = "{";
   size_t offset = 0;

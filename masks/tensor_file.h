@@ -15,8 +15,8 @@
 
 namespace parsimony {
 
-/// A tensor of a file, or one to write; its elements are little-endian, row-major, and owned by
-/// whoever made it.
+/// A tensor of a file, or one to write; its elements are little-endian and row-major; it does not
+/// own them.
 struct FileTensor {
   std::string name;
   DType dtype = DType::kUnknown;
@@ -33,7 +33,7 @@ std::string tensor_file(std::vector<FileTensor> tensors);
 void write_tensors(const std::string& path, std::vector<FileTensor> tensors);
 
 /// The tensors of a file that was read, sorted by name; their data points into `bytes`.
-/// @throws ModelError if it is not well formed, UnsupportedError for a type that is none of ours
+/// @throws ModelError if it is not well formed, UnsupportedError for an unsupported type
 std::vector<FileTensor> parse_tensors(std::string_view bytes, std::string_view file_name);
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// Disjoint sets over 0..n-1, by size and with path halving.
+// Union-find over 0..n-1, by size and with path halving.
 #pragma once
 
 #include <cstdint>

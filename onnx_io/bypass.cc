@@ -54,7 +54,7 @@ void ModelIndex::bypass(const std::string& key, int input) {
   remove_unread(placed);
 }
 
-/// What the node reads, and what is read inside of it, has a reader less.
+/// Removes the node from the readers of its operands, and of the values captured inside it.
 void ModelIndex::drop_reads(const PlacedNode& placed, std::vector<std::string>& dropped) {
   const auto drop = [&](const Scope& scope, const std::string& name) {
     if (name.empty()) return;

@@ -283,7 +283,7 @@ void OnnxEditor::set_input(const std::string& key, int input, const HostTensor& 
   const std::string wanted = key_of(node) + "_input" + std::to_string(input);
   const std::string old = input < node.input_size() ? node.input(input) : std::string();
   const std::string full = placed.scope->own(old);
-  // Pruning again replaces what pruning added, rather than adding to it.
+  // Pruning again replaces constants that pruning added.
   const bool ours = old == wanted && index.holds_tensor(full) && index.readers(full) == 1;
   const std::string name = ours ? old : index.fresh_name(wanted);
   onnx::TensorProto tensor = tensor_of(name, constant);

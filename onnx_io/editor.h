@@ -1,4 +1,4 @@
-// Changes an ONNX model in place: whatever is not named stays as it was.
+// Edits an ONNX model in place: everything else is preserved.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 
 namespace parsimony::onnx_io {
 
-/// A tensor keeps the form in which the file stores it: raw bytes, a typed field, a Constant node's
-/// attribute, an external file. External tensors are not touched until the model is written.
-/// A constant, or an Identity of one, that loses its last reader is removed when the model is
-/// written. Views of an edited tensor, in a Graph read before, are no longer valid.
+/// A tensor keeps its storage: raw bytes, a typed field, a Constant node's attribute, an external
+/// file. External tensors are not read until the model is written. A constant, or an Identity of
+/// one, that loses its last reader is removed when the model is written. Views of an edited tensor,
+/// in a Graph read before, become invalid.
 class OnnxEditor : public ModelEditor {
  public:
   /// `file` must outlive the editor.
   explicit OnnxEditor(ModelFile& file);
 
-  /// Nodes leave at once, their constants when the model is written.
+  /// Nodes are removed at once, their constants when the model is written.
   void bypass(const std::string& node, int input) override;
 
-  /// Takes the values that `of` has now: copies come before slices.
+  /// Copies the current values of `of`: copies come before slices.
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;
 
@@ -42,12 +42,12 @@ class OnnxEditor : public ModelEditor {
 
   void set_number(const std::string& node, const std::string& attribute, double value) override;
 
-  /// An input beyond those that the node has is appended, with absent ones between.
+  /// An input beyond the node's last one is appended, with absent inputs in between.
   void set_input(const std::string& node, int input, const HostTensor& constant) override;
 
-  /// Brings the shapes that the file declares for graph outputs and inner values up to
-  /// date; `slice` does so for initializers. `change` is asked for each declared name; dimensions
-  /// whose size did not change, and symbolic ones, stay as they are.
+  /// Updates the shapes that the file declares for graph outputs and inner values; `slice` does so
+  /// for initializers. `change` is called for each declared name; symbolic dimensions and sizes
+  /// that did not change are left alone.
   void update_shapes(const ChangeOf& change) override;
 
  private:

@@ -129,7 +129,7 @@ ModelError name_taken(std::string_view tensor) {
 
 ModelError copy_outside(std::string_view tensor, std::string_view of) {
   return ModelError(of_tensor(tensor) + "cannot be added: a copy of " + quoted(of) +
-                    " has to stand beside it");
+                    " must be in the same graph");
 }
 
 ModelError not_dense(std::string_view tensor) {
@@ -157,27 +157,28 @@ std::string where_called(std::string_view line) {
 UnsupportedError no_counterpart(std::string_view call, std::string_view node,
                                 std::string_view line) {
   return UnsupportedError("node " + quoted(node) + " cannot be exported: " + std::string(call) +
-                          " has no counterpart in ONNX that is known here" + where_called(line) +
+                          " has no known counterpart in ONNX" + where_called(line) +
                           ". Write the line with the operators that docs/guide/export.md lists");
 }
 
 UnsupportedError undecided(std::string_view call, std::string_view line) {
-  return UnsupportedError(std::string(call) + " cannot be exported: the data decide its way" +
+  return UnsupportedError(std::string(call) +
+                          " cannot be exported: its control flow depends on data" +
                           where_called(line) +
-                          ". Trace the module (torch.jit.trace) on an input that goes the way you "
-                          "want, and export the trace");
+                          ". Trace the module (torch.jit.trace) on an input that takes the branch "
+                          "you want, and export the trace");
 }
 
 UnsupportedError has_effect(std::string_view call, std::string_view line) {
-  return UnsupportedError(std::string(call) +
-                          " cannot be exported: it writes into a tensor or an attribute that "
-                          "is seen from elsewhere" +
-                          where_called(line) +
-                          ". Return the new tensor instead, and let state be an input and an "
-                          "output of \"forward\"");
+  return UnsupportedError(
+      std::string(call) +
+      " cannot be exported: it writes into a tensor or an attribute that is visible elsewhere" +
+      where_called(line) +
+      ". Return the new tensor instead, and let state be an input and an "
+      "output of \"forward\"");
 }
 
-UnsupportedError not_spelled(std::string_view op, std::string_view node, std::string_view why) {
+UnsupportedError not_lowered(std::string_view op, std::string_view node, std::string_view why) {
   return UnsupportedError("node " + quoted(node) + " cannot be exported: " + std::string(op) +
                           ": " + std::string(why));
 }

@@ -1,4 +1,4 @@
-// What can be wrong with an ONNX file, in words.
+// Error texts of onnx_io/.
 #pragma once
 
 #include <cstdint>
@@ -43,28 +43,28 @@ ModelError unknown_tensor(std::string_view name, std::span<const std::string> ca
 ModelError unknown_node(std::string_view key, std::span<const std::string> candidates);
 ModelError no_such_input(std::string_view node, int input, int inputs);
 ModelError name_taken(std::string_view tensor);
-/// A copy stands in the same body as what it copies.
+/// A copy must be in the same body as its source.
 ModelError copy_outside(std::string_view tensor, std::string_view of);
 ModelError not_dense(std::string_view tensor);
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 
-/// Cannot become a model of its own.
+/// Cannot be written as a separate model.
 UnsupportedError not_writable(std::string_view what, std::string_view why);
 
 /// `call` is "aten::foo"; `line` where the program calls it, and may be empty.
 UnsupportedError no_counterpart(std::string_view call, std::string_view node,
                                 std::string_view line);
-/// What only the program's run decides: `call` is "prim::If" or "prim::Loop".
+/// Data-dependent control flow: `call` is "prim::If" or "prim::Loop".
 UnsupportedError undecided(std::string_view call, std::string_view line);
-/// The call changes what lies outside of it: a tensor that others see, an attribute.
+/// The call has side effects on a tensor that others see, or on an attribute.
 UnsupportedError has_effect(std::string_view call, std::string_view line);
-/// The operator has a counterpart, but not as it is used here.
-UnsupportedError not_spelled(std::string_view op, std::string_view node, std::string_view why);
-/// A size that the graph fixes does not fit another batch.
+/// The operator has a counterpart, but not for this use of it.
+UnsupportedError not_lowered(std::string_view op, std::string_view node, std::string_view why);
+/// A size that is fixed in the graph does not fit another batch.
 UnsupportedError batch_is_fixed(std::string_view why);
 UnsupportedError too_large_for_one_file(int64_t bytes);
 ConfigError bad_output_names(size_t given, size_t wanted);
-/// ONNX's own checker, of a model that we made.
+/// Message of ONNX's checker about an exported model.
 ModelError checker_says(std::string_view why);
 
 }  // namespace parsimony::onnx_io::errors

@@ -36,9 +36,9 @@ bool lies_in(const fs::path& real, const fs::path& real_folder) {
   return end == real_folder.end();
 }
 
-/// A model is data from strangers: it must not make us read, say, a user's keys. Hubs keep model
-/// and data as links to files of one folder, which a model that is such a link may use: it cannot
-/// have made the links itself. @throws ModelError
+/// Models are untrusted: they must not make us read arbitrary files. Hubs store model and data as
+/// links to files of one folder, which is allowed if the model itself is such a link, since it
+/// cannot have created the links. @throws ModelError
 fs::path checked_path(std::string_view tensor, const std::string& model_path,
                       const std::string& folder, const std::string& location) {
   const fs::path relative(location);

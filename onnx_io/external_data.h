@@ -1,4 +1,4 @@
-// Tensors that an ONNX model keeps in files of their own. They are mapped, never read whole.
+// External data of an ONNX model. The files are mapped, never read completely.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class ExternalData {
 
   /// One mapped file. `device` and `inode` tell whether another path is the same file.
   struct File {
-    std::string location;  ///< as the model writes it: relative to the model's folder
+    std::string location;  ///< as in the model: relative to the model's folder
     std::string path;
     const std::byte* data = nullptr;
     int64_t bytes = 0;
@@ -31,8 +31,8 @@ class ExternalData {
     uint64_t inode = 0;
   };
 
-  /// `model_path` is the model whose folder the files must not leave. Where the model is a link,
-  /// the files may be links to what lies beside its target.
+  /// `model_path` is the model whose folder the files must not leave. If the model is a symbolic
+  /// link, the files may be links to files beside its target.
   explicit ExternalData(const std::string& model_path);
   ~ExternalData();
   ExternalData(ExternalData&&) noexcept;
@@ -43,11 +43,11 @@ class ExternalData {
   /// IoError if it cannot be read.
   Range locate(std::string_view tensor, const std::string& location, int64_t offset, int64_t bytes);
 
-  /// Gives the pages of the range back to the system; they are read again when needed. Does
-  /// nothing for memory that is not ours.
+  /// Releases the pages of the range; they are read again when needed. Does nothing for other
+  /// memory.
   void release(const std::byte* data, int64_t bytes) const;
 
-  /// Lies it in a mapped file?
+  /// Does it point into a mapped file?
   bool holds(const std::byte* data) const { return file_of(data) != nullptr; }
 
   std::vector<File> files() const;
@@ -60,7 +60,7 @@ class ExternalData {
   std::string model_path_;
   std::string folder_;
   std::vector<std::unique_ptr<Mapping>> mappings_;
-  // An exporter may make a file of every tensor.
+  // An exporter may write a file per tensor.
   std::unordered_map<std::string, Mapping*> by_location_;
   std::map<const std::byte*, Mapping*, std::less<>> by_address_;
 };

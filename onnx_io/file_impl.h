@@ -1,5 +1,4 @@
-// A file descriptor that closes itself, the fingerprint of a file, and writing that leaves the old
-// file as it is until the new one is complete.
+// An owning file descriptor, the hash of a file, and atomic replacement of files.
 #pragma once
 
 #include <sys/types.h>
@@ -60,7 +59,7 @@ class OutputFile {
   void align(int64_t alignment);
   /// Everything that `source` holds.
   void copy_from(const OpenFile& source, const std::string& source_path);
-  /// Closes the file; what the disk could not take shows here at the latest. @throws IoError
+  /// Closes the file; reports delayed write errors. @throws IoError
   void close();
   /// @throws IoError
   void commit();
@@ -74,7 +73,7 @@ class OutputFile {
   bool committed_ = false;
 };
 
-/// SHA-256 of the whole file in lower-case hexadecimal. Reads by position, in small pieces.
+/// SHA-256 of the file in lower-case hexadecimal. Reads by position, in small blocks.
 /// @throws IoError
 std::string sha256_of(const OpenFile& file, const std::string& path);
 

@@ -1,4 +1,4 @@
-// A Graph as an ONNX model of its own, for engines that take nothing else.
+// Writes a Graph as an ONNX model, for engines that take nothing else.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace parsimony::onnx_io {
 
-/// The bytes of a model with the graph's nodes, weights and inputs; no shapes but those of the
-/// inputs. Large weights are copied. To edit a file use OnnxEditor: this knows nothing of what the
-/// analysis does not need.
+/// The bytes of a model with the graph's nodes, weights and inputs; no shapes except those of the
+/// inputs. Large weights are copied. To edit a file use OnnxEditor: a Graph does not represent what
+/// the analysis does not need.
 /// @throws UnsupportedError for a graph that was not read from ONNX, for nodes with bodies and for
-/// weights that have no numbers
+/// weights without elements
 std::string to_onnx(const Graph& graph);
 
 }  // namespace parsimony::onnx_io

@@ -20,7 +20,7 @@ namespace parsimony::onnx_io {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-/// Per element of a tensor, row-major: does it stay?
+/// Per element of a tensor, row-major: is it kept?
 using Present = std::vector<uint8_t>;
 
 Bytes bytes_of(const Weight& weight) {
@@ -32,7 +32,7 @@ Bytes bytes_of(const Weight& weight) {
   return bytes;
 }
 
-/// Calls `act` with every element that does not stay along the axis.
+/// Calls `act` with every element that is removed along the axis.
 template <typename Act>
 void for_each_gone(const Shape& dims, const PlanSlice& slice, const Act& act) {
   std::vector<bool> stays(slice.size, false);
@@ -62,12 +62,12 @@ class Masking {
     for (const PlanGroup& group : plan_.groups) {
       for (const PlanSlice& slice : group.slices) zero(slice);
     }
-    for (const PlanFold& fold : plan_.folds) assign(fold);
+    for (const TensorUpdate& update : plan_.updates) assign(update);
     for (const auto& [name, bytes] : changed_) editor_.assign(name, bytes);
   }
 
  private:
-  /// A removed block adds zero.
+  /// The branch of a removed block becomes zero.
   void remove_blocks() {
     if (plan_.blocks.empty()) return;
     const Graph graph = to_graph(file_);
@@ -117,7 +117,7 @@ class Masking {
     editor_.assign(mask.tensor, bytes);
   }
 
-  /// The slice of a divisor stays as it is: 0/0 would say nothing.
+  /// Slices of divisors are not zeroed: 0/0 would be undefined.
   void zero(const PlanSlice& slice) {
     const WeightId id = id_of(slice.tensor);
     const Weight& weight = graph_.weight(id);
@@ -134,19 +134,19 @@ class Masking {
                   [&](int64_t i) { std::fill_n(bytes.begin() + i * size, size, byte); });
   }
 
-  /// What stays of the tensor takes the new values, in its order.
-  void assign(const PlanFold& fold) {
-    if (fold.values.empty()) return;
-    const Weight& weight = graph_.weight(id_of(fold.tensor));
-    Present& present = present_[fold.tensor];
+  /// Assigns the new values to the kept elements in order.
+  void assign(const TensorUpdate& update) {
+    if (update.values.empty()) return;
+    const Weight& weight = graph_.weight(id_of(update.tensor));
+    Present& present = present_[update.tensor];
     present.resize(weight.count(), 1);
-    Bytes& bytes = changed(fold.tensor);
+    Bytes& bytes = changed(update.tensor);
     const int64_t size = size_of(weight.dtype);
     const int64_t wanted = std::count(present.begin(), present.end(), 1) * size;
-    if (std::ssize(fold.values) != wanted) {
-      throw parsimony::errors::wrong_bytes(fold.tensor, wanted, std::ssize(fold.values));
+    if (std::ssize(update.values) != wanted) {
+      throw parsimony::errors::wrong_bytes(update.tensor, wanted, std::ssize(update.values));
     }
-    auto next = fold.values.begin();
+    auto next = update.values.begin();
     for (int64_t i = 0; i < weight.count(); ++i) {
       if (present[i] == 0) continue;
       std::copy_n(next, size, bytes.begin() + i * size);
@@ -154,7 +154,7 @@ class Masking {
     }
   }
 
-  /// The element that means zero to whoever reads the tensor.
+  /// The element that represents zero for the tensor's readers.
   std::byte zero_of(WeightId id) const {
     for (const Value& value : graph_.values) {
       if (value.weight != id) continue;

@@ -22,7 +22,7 @@ std::unique_ptr<Network> OnnxModel::open(Engine& engine) {
     return engine.open(graph_, opened);
   }
   opened.file = [this] { return scratch_copy(file_); };
-  return engine.open(to_graph(file_, EditedData::kMadeAnew), opened);
+  return engine.open(to_graph(file_, EditedData::kLazy), opened);
 }
 
 std::unique_ptr<Network> OnnxModel::open_masked(Engine& engine, const Plan& plan) {
@@ -42,7 +42,7 @@ std::string OnnxModel::scratch_copy(ModelFile& file) {
   return path;
 }
 
-/// Weights beside the model need no copy to be computed with.
+/// External weights can be streamed without a copy.
 OpenOptions OnnxModel::options() const {
   OpenOptions options;
   if (file_.has_data_beside()) {

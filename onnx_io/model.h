@@ -30,7 +30,7 @@ class OnnxModel final : public EditableFile {
 
  private:
   OpenOptions options() const;
-  /// Writes it to a file of its own. @returns where
+  /// Writes it to a separate file. @returns its path
   std::string scratch_copy(ModelFile& file);
 
   std::vector<std::unique_ptr<TemporaryFolder>> scratch_;  ///< files for engines that read them

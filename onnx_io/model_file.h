@@ -1,4 +1,4 @@
-// An ONNX model as it lies in its file: read once, edited in place, written back.
+// An ONNX model file: read once, edited in place, written back.
 #pragma once
 
 #include <cstdint>
@@ -36,30 +36,30 @@ class ModelFile {
 
   const std::string& path() const;
 
-  /// Fingerprint of the file's bytes, lower-case hexadecimal. It is computed beside reading; the
-  /// first call may have to wait for it. External data files are not part of it. @throws IoError
+  /// Fingerprint of the file's bytes, lower-case hexadecimal. It is computed concurrently with
+  /// reading; the first call may have to wait. External data files are not part of it. @throws
+  /// IoError
   std::string sha256() const;
 
   /// Opset of ai.onnx; 0 if the model imports none.
   int opset() const;
 
-  /// Some editor has changed something.
+  /// Has an editor changed anything?
   bool edited() const;
 
-  /// The files beside the model in which some of its tensors lie: those that were asked for so far,
-  /// all of them once there is a graph.
+  /// The external data files read so far: all of them once a graph has been built.
   std::vector<std::string> data_files() const;
-  /// Some tensors lie in files beside the model.
+  /// Does the model have external data?
   bool has_data_beside() const;
-  /// Lies the weight in such a file, or is it what an edit leaves of one there, to be made anew? In
-  /// a file its bytes stay as they are for as long as this lives, whatever is edited.
+  /// Is the weight external, or a lazy view of an edited external tensor? The bytes in a file do
+  /// not change during the lifetime of this object, whatever is edited.
   bool holds_beside(const Weight& weight) const;
 
-  /// Writes under a temporary name, then renames; `path` may be the model itself. A model that was
-  /// not edited comes out byte for byte. If tensors lie in external files, these go to PATH.data;
-  /// a file that the model itself reads is never overwritten (PATH.1.data instead).
-  /// @throws IoError, also where `path` is such a file, leaving an older file at `path` whole;
-  /// ModelError above 2 GB.
+  /// Writes under a temporary name, then renames; `path` may be the model itself. An unedited model
+  /// is reproduced byte for byte. External tensors are written to PATH.data; a file that the model
+  /// itself reads is never overwritten (PATH.1.data instead).
+  /// @throws IoError, also if `path` is such a file, in which case an existing file at `path` is
+  /// not changed; ModelError above 2 GB.
   void write(const std::string& path);
 
   struct Impl;

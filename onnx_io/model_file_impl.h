@@ -1,4 +1,4 @@
-// What a ModelFile holds.
+// The contents of a ModelFile.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -23,7 +23,7 @@
 
 namespace parsimony::onnx_io {
 
-/// What is to be done to an external tensor when it is written. Indices count as in the file.
+/// Pending edits of an external tensor, applied when it is written. Indices refer to the file.
 struct ExternalEdit {
   ExternalData::Range source;
   Shape dims;                  ///< as in the file
@@ -40,7 +40,7 @@ struct ModelFile::Impl {
   ExternalData external;
   bool edited = false;
   std::unordered_map<const onnx::TensorProto*, ExternalEdit> external_edits;
-  std::deque<std::vector<std::byte>> edited_bytes;  ///< what a graph of the edited model points to
+  std::deque<std::vector<std::byte>> edited_bytes;  ///< referenced by graphs of the edited model
   std::unordered_map<std::string, std::string> copies;  ///< name of a copy -> of what
   std::unique_ptr<ModelIndex> index;                    ///< null until the first edit
   std::deque<onnx::NodeProto> substituted;   ///< of functions, with the attributes of a call
@@ -48,22 +48,22 @@ struct ModelFile::Impl {
   std::shared_future<std::string> checksum;  ///< last: reads `source` in a thread of its own
 };
 
-/// Hands the elements that stay, in order and in runs, to `run`; see for_each_run. Memory does not
-/// stay resident behind it.
+/// Passes the kept elements, in order and in runs, to `run`; see for_each_run. Pages are released
+/// after use.
 void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
                        const ExternalData& external, const RunSink& run);
 
-/// The bytes that stay of an external tensor, with its zeros.
+/// The remaining bytes of an external tensor, with its zeros.
 std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const ExternalData& external);
-/// The same of some of the indices of the first axis that stay.
+/// The same for some of the kept indices of the first axis.
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                                    const ExternalData& external, int64_t first, int64_t count);
 
-/// Writes what is in `impl` to `path`, with external data beside it where there is some.
+/// Writes the model in `impl` to `path`, with its external data beside it.
 void write_edited(ModelFile::Impl& impl, const std::string& path);
 
-/// Copies the model and its external files as they are. False, and nothing written, if that would
-/// overwrite some other file.
+/// Copies the model and its external files unchanged. Returns false, without writing anything, if
+/// that would overwrite another file.
 bool copy_unedited(ModelFile::Impl& impl, const std::string& path);
 
 }  // namespace parsimony::onnx_io

@@ -1,5 +1,5 @@
-// Finds tensors and nodes of a model by name, and knows who reads what. Names inside bodies and
-// functions begin with the path to them, as those of a Graph do: "y::then_branch::w".
+// An index of a model's tensors, nodes and uses by name. Names inside bodies and functions begin
+// with their path, as in a Graph: "y::then_branch::w".
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -18,13 +18,13 @@
 
 namespace parsimony::onnx_io {
 
-/// Nodes with names of their own: the model's graph, one inside a node, or a function that is
-/// called once.
+/// A scope of names: the model's graph, a body, or a function that is called once.
 struct Scope {
-  google::protobuf::RepeatedPtrField<onnx::NodeProto>* nodes = nullptr;  ///< null once it is gone
-  onnx::GraphProto* graph = nullptr;                                     ///< null for a function
+  /// Null once it is removed.
+  google::protobuf::RepeatedPtrField<onnx::NodeProto>* nodes = nullptr;
+  onnx::GraphProto* graph = nullptr;       ///< null for a function
   std::string prefix;                      ///< of its names: "" or "y::then_branch::"
-  const Scope* around = nullptr;           ///< whose names a body sees
+  const Scope* around = nullptr;           ///< whose names are visible in a body
   const onnx::NodeProto* owner = nullptr;  ///< null for the model's graph
   absl::flat_hash_set<std::string> names;  ///< what a body defines, without the prefix
   absl::flat_hash_map<std::string, std::string> results;  ///< of a function: names in the call
@@ -45,7 +45,7 @@ struct Constant {
   Scope* scope = nullptr;
 };
 
-/// A node, and where it stands.
+/// A node and its scope.
 struct PlacedNode {
   onnx::NodeProto* node = nullptr;
   Scope* scope = nullptr;
@@ -55,20 +55,20 @@ class ModelIndex {
  public:
   explicit ModelIndex(onnx::ModelProto& model);
 
-  /// @throws ModelError with near names
+  /// @throws ModelError with similar names
   Constant& constant(const std::string& name);
-  /// By its first non-empty output. @throws ModelError with near names
+  /// By its first non-empty output. @throws ModelError with similar names
   PlacedNode node(const std::string& key);
   /// An initializer, or a Constant node that is not one of the lists.
   bool holds_tensor(const std::string& name) const;
   std::deque<Scope>& scopes() { return scopes_; }
 
-  /// What a name without a path means in a scope.
+  /// Resolves a name without a path in a scope.
   std::string full_name(const Scope& scope, const std::string& name) const;
-  /// The constant that `name` shows through Identity nodes; `name` itself if there is none.
+  /// The constant behind `name`, through Identity nodes; `name` itself if there is none.
   const std::string& root_of(const std::string& name) const;
 
-  /// Some graph of the model defines this name, which is one without a path.
+  /// Does some graph of the model define this name, without a path?
   bool is_used(const std::string& name) const { return names_.contains(name); }
   int readers(const std::string& name) const;
   /// `wanted`, or `wanted` with a number that makes it unique; without a path.
@@ -78,19 +78,19 @@ class ModelIndex {
   /// asks for it, a graph input; a Constant node where a body cannot have such an input.
   onnx::TensorProto& add(onnx::TensorProto tensor, Scope& scope);
 
-  /// Makes the node read `name` there, a name without a path; what then has no reader is remembered
-  /// for `purge`.
+  /// Makes the node read `name` there, a name without a path; constants that lose their last reader
+  /// are recorded for `purge`.
   void set_input(const PlacedNode& node, int input, const std::string& name);
 
-  /// Makes what reads the node's output read its input `input`, and removes the node with all that
-  /// only it needed; constants are remembered for `purge`.
+  /// Redirects readers of the node's output to its input `input`, and removes the node with
+  /// everything that only it needed; constants are recorded for `purge`.
   /// @throws ModelError if the output is one of a graph's
   void bypass(const std::string& key, int input);
 
-  /// Brings the declaration of an initializer, if it has one, to new dims.
+  /// Updates the declared dims of an initializer, if it is declared.
   void declare(const std::string& initializer, const Shape& dims);
 
-  /// Removes the constants, and the Identity nodes behind them, that edits left without a reader.
+  /// Removes constants, and Identity nodes of them, that have no reader left.
   void purge();
 
  private:
@@ -111,7 +111,7 @@ class ModelIndex {
 
   onnx::ModelProto& model_;
   const Functions functions_;
-  std::deque<Scope> scopes_;  ///< the model's graph first; each before those inside of it
+  std::deque<Scope> scopes_;  ///< the model's graph first; outer scopes before inner ones
   std::unordered_map<std::string, Constant> constants_;
   absl::flat_hash_map<std::string, onnx::ValueInfoProto*> inputs_;
   absl::flat_hash_map<std::string, PlacedNode> nodes_;

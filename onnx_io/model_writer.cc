@@ -32,7 +32,7 @@ struct Move {
   int64_t bytes = 0;
 };
 
-/// Do tensors of the model that was read lie in the file?
+/// Does the file contain tensors of the model that was read?
 bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
   std::error_code ignored;
   for (const ExternalData::File& file : impl.external.files()) {
@@ -41,8 +41,8 @@ bool is_own_file(const ModelFile::Impl& impl, const fs::path& path) {
   return false;
 }
 
-/// Where the external data of a model written to `path` go: a file that the model in memory does
-/// not read.
+/// Path of the external data of a model written to `path`: a file that the model in memory does not
+/// read.
 std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
   std::string wanted = path + ".data";
   for (int i = 1; is_own_file(impl, wanted); ++i) {
@@ -51,9 +51,10 @@ std::string data_path(const ModelFile::Impl& impl, const std::string& path) {
   return wanted;
 }
 
-/// Data files that nothing uses once the model at `path` was replaced by what was read from it:
-/// those that belong to it by their names, M.onnx.data, M.onnx_data, M.onnx.1.data. Others may be
-/// some other model's, links are a hub's. None where `path` is another file than the one read.
+/// Data files that are unused once the model at `path` has been replaced by an edited version of
+/// itself: those that belong to it by name, M.onnx.data, M.onnx_data, M.onnx.1.data. Other files
+/// may belong to other models, and links to a hub's cache. None if `path` is not the file that was
+/// read.
 std::vector<fs::path> data_files_left_by(const ModelFile::Impl& impl, const std::string& path) {
   std::error_code ignored;
   if (!fs::equivalent(path, impl.path, ignored)) return {};
@@ -116,7 +117,7 @@ class BufferedOutput {
   std::vector<std::byte> buffer_;
 };
 
-/// Hands what stays to `sink`, whatever is to become zero of it. Memory does not stay resident.
+/// Passes the remaining elements to `sink`, with zeros applied. Pages are released after use.
 template <typename Sink>
 void each_packed(const ExternalEdit& edit, DType dtype, const ExternalData& external,
                  const Sink& sink) {
@@ -180,8 +181,8 @@ void write_moves(std::vector<Move>& moves, const ExternalData& external, OutputF
 
 using Entries = google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>;
 
-/// Makes the tensors point into the new file for as long as this lives: the model in memory keeps
-/// reading the old one.
+/// Makes the tensors point into the new file during its lifetime; the model in memory keeps reading
+/// the old one.
 class Relocation {
  public:
   Relocation(std::vector<Move>& moves, const std::string& location) : moves_(moves) {

@@ -1,4 +1,4 @@
-// Small questions about the nodes, attributes, constants and types of a model.
+// Small helpers for the nodes, attributes, constants and types of a model.
 #pragma once
 
 #include <google/protobuf/repeated_field.h>
@@ -32,7 +32,7 @@ const std::string& key_of(const onnx::NodeProto& node);
 /// The name, or the key where there is no name.
 const std::string& label_of(const onnx::NodeProto& node);
 
-/// "y::then_branch::": how names begin that the graph in this attribute of the node defines.
+/// "y::then_branch::": the prefix of names that the graph in this attribute of the node defines.
 std::string inside(const onnx::NodeProto& node, const std::string& attribute);
 
 /// Calls `visit(attribute, graph)` for each graph in the node's attributes; those in a list are
@@ -57,11 +57,10 @@ void for_each_body(Proto& node, Visit visit) {
   }
 }
 
-/// Element type, dims and symbols of the value as the file declares them; -1 where it leaves a
-/// dimension open.
+/// Element type, dims and symbols of the value as declared in the file; -1 for symbolic dimensions.
 void declare(const onnx::ValueInfoProto& info, Value& value);
 
-/// Places for numbers that a message does not hold at a fixed address.
+/// Storage for numbers that have no stable address in a message.
 using Scalars = std::deque<std::array<std::byte, 8>>;
 
 /// Index of the attribute that holds the constant; -1 if there is none.
@@ -71,7 +70,7 @@ int value_attribute(const onnx::NodeProto& node);
 /// tensors, and for `value`, which is a tensor.
 std::optional<Weight> list_constant(const onnx::AttributeProto& attribute, Scalars& scalars);
 
-/// Removes the elements for which `gone` holds and keeps the order of the others.
+/// Removes the elements for which `gone` is true and keeps the order of the others.
 template <typename T, typename Predicate>
 void remove_if(google::protobuf::RepeatedPtrField<T>& list, Predicate gone) {
   int kept = 0;
@@ -85,7 +84,7 @@ void remove_if(google::protobuf::RepeatedPtrField<T>& list, Predicate gone) {
 
 /// Fills `attributes` and `has_subgraph` of `to`. A small tensor attribute NAME becomes its list of
 /// integers or floats under NAME and its element type ("float32") under "NAME.dtype"; large
-/// tensors, strings of bytes in tensors and types are left out.
+/// tensors, string tensors and types are skipped.
 void read_attributes(const onnx::NodeProto& from, ExternalData& external, Node& to);
 
 }  // namespace parsimony::onnx_io

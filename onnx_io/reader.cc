@@ -222,8 +222,7 @@ void check_paths(const Graph& graph) {
   }
 }
 
-/// The file beside the model that holds weights, and edits of them that are made when they are
-/// read.
+/// External weights, with pending edits that are applied when they are read.
 class FileSource final : public GraphSource {
  public:
   FileSource(const ExternalData& files, std::map<std::string, const ExternalEdit*> edits)

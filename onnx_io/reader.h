@@ -1,4 +1,4 @@
-// From an ONNX model to the Graph that the analysis works on.
+// Builds the Graph of an ONNX model.
 #pragma once
 
 #include "parsimony/graph/graph.h"
@@ -6,27 +6,27 @@
 
 namespace parsimony::onnx_io {
 
-/// What an edit leaves of a tensor in an external file.
+/// How edited external tensors appear in a Graph.
 enum class EditedData {
-  kCopied,   ///< lies in memory
-  kMadeAnew  ///< has no data: Graph::make makes it whenever it is asked for
+  kCopied,  ///< copied to memory
+  kLazy     ///< without data: Graph::make materialises it on demand
 };
 
 /// Views of the model; `file` must outlive the Graph. Weights that an editor changes afterwards
-/// are no longer valid in it; read again after editing.
+/// become invalid; read again after editing.
 ///
 /// - Initializers and Constant nodes become values with a weight; the Constant nodes are left out.
-/// - An Identity of such a value is left out too: who reads it reads the weight. Only the node
-///   that makes a graph output stays.
+/// - An Identity of such a value is skipped too: its readers read the weight. Only the node that
+///   produces a graph output is kept.
 /// - Sparse, string, complex, float8 and int4 tensors are values without a weight, marked
-///   `captured` so that nothing shrinks there.
-/// - Nodes and values of subgraphs stand in the one Graph; their names begin with the path to them,
+///   `captured` so that they are pinned.
+/// - Nodes and values of subgraphs are part of the same Graph; their names begin with their path,
 ///   "y::then_branch::w" (see kInside). Inputs and results of bodies are marked `captured`.
-/// - A tensor attribute NAME stands as a list under NAME, its element type under "NAME.dtype".
+/// - A tensor attribute NAME becomes a list under NAME, with its element type under "NAME.dtype".
 ///
-/// @throws ModelError, beginning with the file's path: names without an origin or with two, dims
-/// that contradict the data, a cycle, external data outside of the model's folder.
-/// After an edit the graph is that of the edited model.
+/// @throws ModelError, beginning with the file's path: undefined or duplicate names, dims that
+/// contradict the data, a cycle, external data outside of the model's folder. After an edit the
+/// graph is that of the edited model.
 Graph to_graph(const ModelFile& file, EditedData data = EditedData::kCopied);
 
 }  // namespace parsimony::onnx_io

@@ -17,18 +17,18 @@
 
 namespace parsimony::onnx_io {
 
-/// What all readers of one model share.
+/// State shared by all readers of one model.
 struct Reading {
   ModelFile::Impl& impl;
   Graph& graph;
   Functions functions;
   std::map<const void*, WeightId> constants;  ///< of functions that are called several times
   EditedData edited;
-  std::map<std::string, const ExternalEdit*> unmade;  ///< by weight, if they are made anew
+  std::map<std::string, const ExternalEdit*> unmade;  ///< by weight, if they are lazy
 };
 
-/// Reads a graph of the model, and those inside its nodes, into one Graph. A call of a function is
-/// read as its nodes in its place.
+/// Reads a graph of the model, and those inside its nodes, into one Graph. Function calls are
+/// inlined.
 class Reader {
  public:
   explicit Reader(Reading& reading);
@@ -37,8 +37,7 @@ class Reader {
  private:
   /// Of body `id` of the graph.
   Reader(const Reader& around, const onnx::GraphProto& proto, BodyId id, std::string prefix);
-  /// Of a function in one call, which stands in `around`. Nothing of `around` is seen in it but the
-  /// operands.
+  /// Of a function for one call in `around`, of which only the operands are visible.
   Reader(Reader& around, const onnx::NodeProto& call, const onnx::FunctionProto& function,
          int calls);
 
@@ -53,10 +52,10 @@ class Reader {
   /// kNone if the name is taken.
   ValueId define(const std::string& name);
   void attach(ValueId id, Weight weight, const void* place = nullptr);
-  /// A constant of which we know the shape and no numbers: nothing may shrink there, and why.
+  /// A constant with a known shape but unknown elements; it is pinned, with the reason.
   void attach_opaque(ValueId id, DType dtype, Shape dims, std::string why);
   void attach(ValueId id, const onnx::TensorProto& tensor);
-  /// What an edit leaves of an external tensor.
+  /// The edited view of an external tensor.
   Weight edited_view(const onnx::TensorProto& tensor, const std::string& name,
                      const ExternalEdit& edit);
 
@@ -68,35 +67,37 @@ class Reader {
   void attach_constant(const onnx::NodeProto& node);
   /// After `define_outputs`, since a file need not be sorted.
   void define_identities();
-  /// A function may hand on an operand as it is.
+  /// A function may return an operand unchanged.
   void forward_results();
 
   using Sources = absl::flat_hash_map<std::string_view, std::string_view>;
   using Roots = absl::flat_hash_map<std::string_view, ValueId>;
-  /// The value with a weight that `name` shows through Identity nodes, or kNone. What it learns on
-  /// the way goes into `roots`: chains may be long.
+  /// The weight behind `name`, through Identity nodes, or kNone. Memoised in `roots`, since chains
+  /// may be long.
   ValueId root_weight(std::string_view name, const Sources& sources, Roots& roots) const;
 
-  /// What reading `name` means; kNone if it is not there.
+  /// The value that reading `name` yields; kNone if undefined.
   ValueId read_as(std::string_view name) const;
-  /// As `read_as`; names of the graphs around this one are seen here too.
+  /// As `read_as`, including names of the enclosing graphs.
   ValueId resolve(const std::string& name) const;
 
   BodyId read_body(const onnx::NodeProto& node, const std::string& attribute,
                    const onnx::GraphProto& proto);
   void read_call(const onnx::NodeProto& call, int function);
-  /// A node without outputs cannot be named, and neither can what stands inside of it: what they
-  /// read is only pinned.
+  /// A node without outputs cannot be named, and neither can anything inside it: their operands are
+  /// only pinned.
   void pin_reads(const onnx::NodeProto& node);
-  /// Also true of an operand that a call does not give.
+  /// Also true for an operand that a call omits.
   bool knows(std::string_view name) const;
-  /// What writing `name` means: it differs for an Identity that makes a graph output of a weight.
+  /// The value that writing `name` defines: differs for an Identity that turns a weight into a
+  /// graph output.
   ValueId written_as(std::string_view name) const;
   void add_node(size_t n);
 
   void declare_value(const onnx::ValueInfoProto& info);
   void declare_types();
-  /// Scales and zero points beside the graph must go on fitting what they describe.
+  /// Scales and zero points in quantization annotations must keep matching the tensors they
+  /// describe.
   void mark_annotated();
 
   Reading& reading_;
@@ -104,9 +105,9 @@ class Reader {
   const onnx::GraphProto& proto_;  ///< empty in a function
   std::vector<const onnx::NodeProto*> nodes_;
   Graph& graph_;
-  const Reader* around_ = nullptr;  ///< of the graph that this one is a body in
+  const Reader* around_ = nullptr;  ///< the enclosing graph
   BodyId body_;
-  int calls_ = 0;         ///< of the function that this is, or stands in; 0: of none
+  int calls_ = 0;         ///< of the function that is read; 0: none
   std::string function_;  ///< its name
   CallAttributes attributes_;
   std::string prefix_;  ///< of the names in this body or function

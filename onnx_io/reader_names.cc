@@ -44,11 +44,12 @@ void Reader::attach(ValueId id, Weight weight, const void* place) {
   if (calls_ > 1) {
     const auto [known, fresh] = reading_.constants.emplace(place, value.weight);
     value.weight = known->second;
-    graph_.whole.emplace_back(id, "a constant of function " + function_ + ", which is called " +
-                                      std::to_string(calls_) + " times");
+    graph_.pinned_values.emplace_back(id, "a constant of function " + function_ +
+                                              ", which is called " + std::to_string(calls_) +
+                                              " times");
     if (!fresh) return;
   } else if (!given_.empty() && !value.name.starts_with(prefix_)) {
-    graph_.whole.emplace_back(id, "a result of function " + function_);
+    graph_.pinned_values.emplace_back(id, "a result of function " + function_);
   }
   graph_.weights.push_back(std::move(weight));
 }
@@ -58,7 +59,7 @@ void Reader::attach_opaque(ValueId id, DType dtype, Shape dims, std::string why)
   value.dtype = dtype;
   value.declared = std::move(dims);
   value.captured = true;
-  graph_.whole.emplace_back(id, std::move(why));
+  graph_.pinned_values.emplace_back(id, std::move(why));
 }
 
 void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {
@@ -77,7 +78,7 @@ void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {
 Weight Reader::edited_view(const onnx::TensorProto& tensor, const std::string& name,
                            const ExternalEdit& edit) {
   const DType dtype = dtype_of(tensor.data_type());
-  if (reading_.edited == EditedData::kMadeAnew) {
+  if (reading_.edited == EditedData::kLazy) {
     reading_.unmade.emplace(name, &edit);
     return {name, dtype, dims_of(tensor), nullptr, size_of(dtype)};
   }

@@ -1,4 +1,4 @@
-// The n elements of smallest magnitude of a tensor, found without a copy of it.
+// The n elements of smallest magnitude of a tensor, found without copying it.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace parsimony::onnx_io {
 
-/// The elements whose (magnitude, index) is at most this pair. `magnitude` orders as |x| does; its
-/// value means nothing else. Indices keep their order when a tensor is sliced, so two such sets
-/// are one: the larger.
+/// The elements whose (magnitude, index) is at most this pair. `magnitude` is ordered like |x|; its
+/// value has no other meaning. Slicing preserves the order of indices, so the union of two such
+/// sets is the larger one.
 struct SmallestElements {
   uint64_t magnitude = 0;
   int64_t index = -1;

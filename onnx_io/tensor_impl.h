@@ -1,4 +1,4 @@
-// Where a TensorProto keeps its numbers, and how to change them without changing that place.
+// Access to the elements of a TensorProto, wherever it stores them.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -15,7 +15,7 @@
 
 namespace parsimony::onnx_io {
 
-/// kUnknown for what no weight can be: strings, complex numbers, float8, int4.
+/// kUnknown for types that are not supported as weights: strings, complex numbers, float8, int4.
 DType dtype_of(int32_t data_type);
 int32_t data_type_of(DType dtype);
 
@@ -38,7 +38,7 @@ using Field = std::variant<
 Field field_of(onnx::TensorProto& tensor);
 Numbers numbers_of(const onnx::TensorProto& tensor);
 
-/// Keeps what `axes` say, in the same memory: fresh memory would cost more than the copy itself.
+/// Slices in place: new memory would cost more than the copy itself.
 void slice_field(const Field& field, const Shape& dims, int64_t count,
                  std::span<const AxisKeep> axes);
 std::byte* mutable_data(const Field& field);
@@ -46,7 +46,7 @@ int64_t stride_of(const Field& field, DType dtype);
 
 bool is_external(const onnx::TensorProto& tensor);
 
-/// The bytes of an external tensor; of a type that we know, exactly those that its dims need.
+/// The bytes of an external tensor; for known types, exactly as many as its dims require.
 /// @throws ModelError, IoError
 ExternalData::Range external_range(const onnx::TensorProto& tensor, ExternalData& files);
 

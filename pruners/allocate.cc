@@ -69,7 +69,7 @@ class CostOfCounts {
   double operator()(const std::vector<int>& counts) const {
     AxisMasks masks = masks_;
     remove(pool_, counts, masks);
-    keep_at_least_one(coupling_, scored_.turns, masks);
+    keep_at_least_one(coupling_, scored_.ranks, masks);
     return static_cast<double>(of(model_.under(masks)));
   }
 
@@ -117,22 +117,22 @@ std::string shortfall(const Request& request, double share_gone, double left) {
 class Spender {
  public:
   Spender(const Graph& graph, const Facts& facts, const Coupling& coupling, const Scored& scored,
-          const ChooseFunction& choose, const WorthFunction& worth)
+          const ChooseFunction& choose, const ImportanceCurves& importance)
       : graph_(graph),
         facts_(facts),
         coupling_(coupling),
         scored_(scored),
         choose_(choose),
-        worth_(worth) {}
+        importance_(importance) {}
 
   void spend(Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
     const bool of_network = request.budget == Budget::kParams || request.budget == Budget::kMacs;
     if (choose_) return remove(pool, chosen(pool), result.masks);
-    if (request.budget == Budget::kLatency) return;  // who can measure spends it
+    if (request.budget == Budget::kLatency) return;  // spent by spend_latency()
     if (of_network && !request.threshold) return spend_cost(pool, result);
     if (request.scope == Scope::kOutputs) {
-      rank_by_worth(pool, result, [&](size_t i) {
+      rank_by_importance(pool, result, [&](size_t i) {
         const bool weights = request.budget == Budget::kWeights;
         return weights ? static_cast<double>(pool.candidates[i].weight) : 1.0;
       });
@@ -143,7 +143,7 @@ class Spender {
   }
 
  private:
-  /// By the user's own allocator, within the limits.
+  /// By the custom allocator, within the limits.
   std::vector<int> chosen(const Pool& pool) const {
     std::vector<int> counts = choose_(*pool.request, pool.candidates);
     if (counts.size() != pool.candidates.size()) {
@@ -162,7 +162,7 @@ class Spender {
                             request.amount ? result.masks : AxisMasks::all_kept(coupling_));
     const double dense = cost.dense();
     if (request.scope == Scope::kOutputs) {
-      rank_by_worth(pool, result, [&](size_t i) {
+      rank_by_importance(pool, result, [&](size_t i) {
         std::vector<int> counts(pool.candidates.size());
         counts[i] = (pool.candidates[i].limits.size + 1) / 2;
         return (dense - cost(counts)) / counts[i];
@@ -175,26 +175,26 @@ class Spender {
     remove(pool, counts.removed, result.masks);
   }
 
-  /// Ranks channels by what they are worth to the outputs for what one of them saves.
+  /// Ranks channels by their importance to the outputs per unit of cost saved.
   template <typename CostOf>
-  void rank_by_worth(Pool& pool, Allocation& result, const CostOf& cost_of) const {
-    if (!worth_) throw errors::no_fidelity();
+  void rank_by_importance(Pool& pool, Allocation& result, const CostOf& cost_of) const {
+    if (!importance_) throw errors::no_r_squared();
     for (size_t i = 0; i < pool.candidates.size(); ++i) {
       Candidate& candidate = pool.candidates[i];
-      const std::vector<double> shares = worth_(pool.units[i]->groups, candidate);
+      const std::vector<double> curve = importance_(pool.units[i]->groups, candidate);
       const double cost = cost_of(i);
-      if (shares.empty() || cost <= 0) {
-        result.compromises.push_back(
-            {pool.units[i]->groups.front(), "goes last: the outputs do not say what it is worth"});
+      if (curve.empty() || cost <= 0) {
+        result.conflicts.push_back({pool.units[i]->groups.front(),
+                                    "is ranked last: the outputs do not determine its importance"});
         candidate.score.assign(candidate.score.size(), std::numeric_limits<double>::infinity());
       } else {
-        candidate.score = worth_scores(candidate, shares, cost);
+        candidate.score = importance_scores(candidate, curve, cost);
       }
     }
   }
 
   static void note(const Request& request, double share_gone, double left, Allocation& result) {
-    result.compromises.push_back({kNone, shortfall(request, share_gone, left)});
+    result.conflicts.push_back({kNone, shortfall(request, share_gone, left)});
   }
 
   const Graph& graph_;
@@ -202,7 +202,7 @@ class Spender {
   const Coupling& coupling_;
   const Scored& scored_;
   const ChooseFunction& choose_;
-  const WorthFunction& worth_;
+  const ImportanceCurves& importance_;
   std::optional<CostModel> model_;
 };
 
@@ -210,14 +210,14 @@ class Spender {
 
 Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const Settings& settings, const CriterionOptions& options,
-                    const ChooseFunction& choose, const WorthFunction& worth) {
+                    const ChooseFunction& choose, const ImportanceCurves& importance) {
   Scored scored = score_units(graph, coupling, settings, options);
   Allocation result;
-  result.compromises = std::move(scored.compromises);
+  result.conflicts = std::move(scored.conflicts);
   result.masks = AxisMasks::all_kept(coupling);
-  Spender spender(graph, facts, coupling, scored, choose, worth);
+  Spender spender(graph, facts, coupling, scored, choose, importance);
   for (Pool& pool : make_pools(settings, scored)) spender.spend(pool, result);
-  result.given_back = keep_at_least_one(coupling, scored.turns, result.masks);
+  result.given_back = keep_at_least_one(coupling, scored.ranks, result.masks);
   return result;
 }
 

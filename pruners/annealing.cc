@@ -74,7 +74,7 @@ std::vector<double> Annealing::candidate() const {
   return shares;
 }
 
-void Annealing::judge(double energy) {
+void Annealing::tell(double energy) {
   std::vector<double> tried = candidate();
   const bool first = state_.step == 0;
   if (first) state_.first_energy = energy;

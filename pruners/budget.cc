@@ -39,7 +39,7 @@ struct Ranked {
 
 using Ranking = std::vector<Ranked>;
 
-/// Channels of the candidates, the first to go first.
+/// Channels of the candidates in order of removal.
 Ranking ranking(std::span<const Candidate> candidates, const std::vector<int>& which) {
   Ranking all;
   for (const int i : which) {
@@ -66,7 +66,7 @@ std::vector<Ranking> rankings(Scope scope, std::span<const Candidate> candidates
   return result;
 }
 
-/// Counts where the first of each ranking go.
+/// Counts if the first channels of each ranking are removed.
 template <typename LengthOf>
 std::vector<int> prefixes(std::span<const Candidate> candidates, const std::vector<Ranking>& ranked,
                           const LengthOf& length_of) {
@@ -83,7 +83,7 @@ int64_t unit_of(const Request& request, const Candidate& candidate) {
   return request.budget == Budget::kWeights ? candidate.weight : 1;
 }
 
-/// Share of the channels, or weights, that is gone.
+/// Share of the channels, or weights, that is removed.
 double share_gone(const Request& request, std::span<const Candidate> candidates,
                   const std::vector<int>& removed) {
   double gone = 0;
@@ -96,7 +96,7 @@ double share_gone(const Request& request, std::span<const Candidate> candidates,
   return total > 0 ? gone / total : 0;
 }
 
-/// The lowest of one ranking, until they are the ratio of it; false if that many cannot go.
+/// Removes the lowest of one ranking up to the ratio; false if the limits do not allow that many.
 bool take_lowest(const Request& request, std::span<const Candidate> candidates,
                  const Ranking& ranked, std::vector<int>& removed) {
   double total = 0;
@@ -141,7 +141,7 @@ std::vector<int> bisect(size_t last, const CountsAt& counts_at, const Remaining&
   return best;
 }
 
-/// Gives back the best channels as far as they fit.
+/// Restores the best channels as far as they fit.
 void give_back(std::span<const Candidate> candidates, const Remaining& remaining, double most,
                std::vector<int>& removed) {
   std::vector<bool> done(candidates.size());

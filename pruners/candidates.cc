@@ -24,8 +24,8 @@ class Scorer {
     Followed followed = follow(graph_, layers_, coupling_, settings_);
     own_request_ = followed.request;
     std::vector<Unit> units = tie(graph_, layers_, coupling_, settings_, followed);
-    result_.compromises = std::move(followed.compromises);
-    result_.turns.resize(coupling_.groups.size());
+    result_.conflicts = std::move(followed.conflicts);
+    result_.ranks.resize(coupling_.groups.size());
     const bool any_isomorphic =
         std::any_of(settings_.requests.begin(), settings_.requests.end(),
                     [](const Request& r) { return r.scope == Scope::kIsomorphic; });
@@ -38,7 +38,7 @@ class Scorer {
   const Request& request(int r) const { return settings_.requests[r]; }
   const Group& group(int g) const { return coupling_.groups[g]; }
 
-  /// A group as the layers see it that read its channels: criteria judge what produces them.
+  /// A group as seen by the layers that read its channels: criteria score what produces them.
   Group as_read(const Group& group, int r) const {
     Group view = group;
     view.members.clear();
@@ -57,28 +57,28 @@ class Scorer {
 
   Scores score(int g) const {
     const int r = own_request_[g];
-    const ScoreFunction judge =
+    const ScoreFunction scoring =
         options_.own ? options_.own : ScoreFunction(find_criterion(request(r).criterion).score);
-    if (!request(r).in_channels) return judge(graph_, group(g), options_);
-    return judge(graph_, as_read(group(g), r), options_);
+    if (!request(r).in_channels) return scoring(graph_, group(g), options_);
+    return scoring(graph_, as_read(group(g), r), options_);
   }
 
-  /// A unit that the criterion cannot judge stays whole.
+  /// A unit that the criterion cannot score is not pruned.
   void add(Unit unit) {
     Scores sum(group(unit.groups.front()).size);
     for (const int g : unit.scored) {
       const Scores scores = score(g);
       if (scores.empty()) {
-        result_.compromises.push_back({g, "stays whole: criterion \"" +
-                                              request(unit.request).criterion +
-                                              "\" finds nothing to judge it by"});
+        result_.conflicts.push_back({g, "is not pruned: criterion \"" +
+                                            request(unit.request).criterion +
+                                            "\" cannot score it"});
         return;
       }
       for (size_t c = 0; c < sum.size(); ++c) sum[c] += scores[c];
     }
     result_.candidates.push_back(candidate_of(unit, sum));
-    const std::vector<double> turns = turns_of(result_.candidates.back(), request(unit.request));
-    for (const int g : unit.groups) result_.turns[g] = turns;
+    const std::vector<double> ranks = ranks_of(result_.candidates.back(), request(unit.request));
+    for (const int g : unit.groups) result_.ranks[g] = ranks;
     result_.units.push_back(std::move(unit));
   }
 
@@ -108,15 +108,15 @@ class Scorer {
     return candidate;
   }
 
-  /// With every group by itself, a channel's turn is the ratio at which it goes.
-  static std::vector<double> turns_of(const Candidate& candidate, const Request& request) {
+  /// Considering each group alone, the rank of a channel is the ratio at which it is removed.
+  static std::vector<double> ranks_of(const Candidate& candidate, const Request& request) {
     if (request.scope != Scope::kLocal || request.threshold) return candidate.score;
     const auto size = static_cast<double>(candidate.order.size());
-    std::vector<double> turns(candidate.order.size());
-    for (size_t i = 0; i < turns.size(); ++i) {
-      turns[candidate.order[i]] = static_cast<double>(i + 1) / size;
+    std::vector<double> ranks(candidate.order.size());
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      ranks[candidate.order[i]] = static_cast<double>(i + 1) / size;
     }
-    return turns;
+    return ranks;
   }
 
   const Graph& graph_;

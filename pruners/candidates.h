@@ -1,4 +1,4 @@
-// Units with their scores: what a budget is spent on.
+// Units with their scores: what a budget is allocated to.
 #pragma once
 
 #include <vector>
@@ -8,19 +8,19 @@
 
 namespace parsimony {
 
-/// What is known about a network's groups before anything is decided.
+/// The scored units of a network, before a budget is applied.
 struct Scored {
   std::vector<Unit> units;
   std::vector<Candidate> candidates;  ///< parallel to units
-  /// Per group and channel, ascending in the order in which a growing ratio removes the channels of
-  /// all groups: of a dimension that would be empty the last of them comes back, so that a higher
-  /// ratio gives back no other. Empty where the group is in no unit.
-  std::vector<std::vector<double>> turns;
-  std::vector<Compromise> compromises;
+  /// Per group and channel, the rank in the order in which a growing ratio removes the channels of
+  /// all groups: if a dimension would be empty its last one is restored, so that a higher ratio
+  /// restores no other. Empty for a group that is in no unit.
+  std::vector<std::vector<double>> ranks;
+  std::vector<Conflict> conflicts;
 };
 
-/// Follows the layers' settings, ties what goes together and scores it. A request for in_channels
-/// is scored by the slices of the layers that read the channels.
+/// Resolves the layers' settings to units and scores them. A request for in_channels is scored by
+/// the slices of the layers that read the channels.
 Scored score_units(const Graph& graph, const Coupling& coupling, const Settings& settings,
                    const CriterionOptions& options);
 

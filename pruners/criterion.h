@@ -1,4 +1,4 @@
-// A criterion judges channels: a pure function from a group to one score per channel.
+// A criterion is a pure function from a group to one score per channel.
 //
 // To add one: write pruners/criteria/NAME.cc with one function of the signature below, declare it
 // in pruners/criteria/criteria.h and give it a row in the table of pruners/criterion.cc.
@@ -22,11 +22,11 @@ struct Statistics;
 
 struct CriterionOptions;
 
-/// One score per channel of the group; the lowest go first. Empty where the criterion has nothing
-/// to judge the group by: it stays whole then, and a note says so.
+/// One score per channel of the group; the lowest are removed first. Empty if the criterion cannot
+/// score the group, which is then not pruned, with a note.
 using Scores = std::vector<double>;
 
-/// A criterion of the user's own: what those of the table are.
+/// A custom criterion, with the signature of those in the table.
 ///
 ///     Scores constant(const Graph&, const Group& group, const CriterionOptions&) {
 ///       return Scores(group.size, 1.0);
@@ -37,26 +37,26 @@ using ScoreFunction =
 
 struct CriterionOptions {
   uint64_t seed = 0;  ///< for criteria that draw at random
-  /// Of data that ran through the network (see statistics.h); null where there was none.
+  /// Statistics of data that ran through the network (see statistics.h); null if there are none.
   const Statistics* statistics = nullptr;
-  ScoreFunction own = {};  ///< judges channels in place of the criteria that are asked for
+  ScoreFunction own = {};  ///< scores channels in place of the configured criteria
 };
 
 struct Criterion {
-  std::string_view name;  ///< as the command line and the config list spell it
-  /// Null for criteria that judge single elements instead (see level.h).
+  std::string_view name;  ///< as on the command line and in the config list
+  /// Null for criteria that score single elements instead (see level.h).
   Scores (*score)(const Graph& graph, const Group& group, const CriterionOptions& options);
-  /// What it reads of the statistics; nothing for criteria that need no data.
+  /// The statistic that it reads; empty for criteria that need no data.
   std::optional<Measure> measure = {};
-  /// Scores of different groups compare as they are; those of others are normalised for that.
+  /// Scores of different groups can be compared without normalisation.
   bool comparable = false;
 };
 
 /// Every criterion, one row each, in alphabetical order.
 std::span<const Criterion> criterion_table();
 
-/// The row of a name, which for criteria over elements may carry numbers: "2:4", "block:4x1" (see
-/// elements/rule.h). @throws ConfigError that names those there are
+/// The row of a name, which for criteria over elements may contain numbers: "2:4", "block:4x1" (see
+/// elements/rule.h). @throws ConfigError that lists the known names
 const Criterion& find_criterion(std::string_view name);
 
 /// Names of the table, for messages.

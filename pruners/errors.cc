@@ -59,18 +59,17 @@ UnsupportedError no_meter() {
       "a meter");
 }
 
-UnsupportedError no_fidelity() {
+UnsupportedError no_r_squared() {
   return UnsupportedError(
       "scope \"outputs\" needs something that runs networks and compares their outputs: the "
-      "command "
-      "prune does; in a program, give PruneOptions::fidelity");
+      "command prune does; in a program, give PruneOptions::r_squared");
 }
 
 ConfigError needs_data(std::string_view criterion) {
-  return ConfigError("criterion \"" + std::string(criterion) +
-                     "\" judges by data that runs through the network, and there is none:"
-                     " give --calibration DATA, for example --calibration cifar10:DIR; in a "
-                     "program, PruneOptions::measure");
+  return ConfigError(
+      "criterion \"" + std::string(criterion) +
+      "\" needs data that runs through the network, and there is none: give --calibration DATA, "
+      "for example --calibration cifar10:DIR; in a program, PruneOptions::measure");
 }
 
 ConfigError bad_pattern_of(std::string_view criterion) {

@@ -10,23 +10,23 @@
 namespace parsimony::errors {
 
 ConfigError unknown_criterion(std::string_view name);
-/// Exact constants are about masks; a criterion changes what stays.
+/// Exact constants work with masks only; this criterion changes the remaining values.
 UnsupportedError exact_values();
-/// The criterion reads what a training loop adds up.
+/// The criterion reads sums that a training loop accumulates.
 ConfigError needs_training(std::string_view criterion);
-/// An allocator of the user's own gave another number of counts.
+/// A custom allocator returned another number of counts.
 ConfigError wrong_counts(size_t found, size_t wanted);
-/// `possible` is the share that may go.
+/// `possible` is the share that may be removed.
 ConfigError cannot_anneal(double ratio, double possible);
-/// Layers that are to lose the same channels do not have the same.
+/// Layers that should lose the same channels have different numbers of channels.
 ConfigError channels_differ(std::string_view first, std::string_view second);
 /// internal_metric_block parts of a group.
 ConfigError blocks_do_not_divide(std::string_view group, int size, int blocks);
-/// The criterion reads statistics, and nobody can measure them.
+/// The criterion reads statistics, and there is no Measurement.
 ConfigError needs_data(std::string_view criterion);
 UnsupportedError no_meter();
-/// Ranking by what outputs lose, and nobody can run networks.
-UnsupportedError no_fidelity();
+/// Ranking by the outputs needs to run networks, and nothing can.
+UnsupportedError no_r_squared();
 /// N:M that is not two numbers with N below M.
 ConfigError bad_pattern_of(std::string_view criterion);
 /// A block without its size.

@@ -32,8 +32,8 @@ class Follower {
     }
   }
 
-  /// Request that the layers agree on, kNone if their group stays whole; `reason` says why if it is
-  /// not what all of them ask for.
+  /// The request that the group follows, kNone if it is not pruned; `reason` is set if some layer
+  /// has another one.
   int decide(const Group& group, std::string& reason) const {
     if (settings_.exact_only && group.mixes) return kNone;
     const std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
@@ -47,7 +47,7 @@ class Follower {
     });
     if (refuser != producers.end()) {
       reason = refusal(*refuser) + ", and " + quoted(graph_, askers.front()) +
-               " is coupled with it: the group stays whole";
+               " is coupled with it: the group is not pruned";
       return kNone;
     }
     const auto more_careful = [&](NodeId a, NodeId b) {
@@ -75,7 +75,7 @@ class Follower {
     return in == (request(node).in_channels && reads_channels(graph_, node));
   }
 
-  /// Excluded, or pruned by elements; a layer that nobody names does not mind.
+  /// Excluded, or pruned by elements; an unnamed layer does not object.
   bool refuses(NodeId node) const {
     const LayerSetting& setting = setting_of(node);
     return setting.state == State::kExcluded ||
@@ -93,7 +93,7 @@ class Follower {
     return added;
   }
 
-  /// The smaller, the more careful.
+  /// Smaller is more conservative.
   std::pair<int, double> care(NodeId node) const {
     const Request& asked = request(node);
     if (asked.aligned_with != kNone) return {0, 0};
@@ -154,7 +154,7 @@ Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupli
     std::string reason;
     result.request.push_back(follower.decide(coupling.groups[g], reason));
     if (!reason.empty()) {
-      result.compromises.push_back({static_cast<int>(g), std::move(reason)});
+      result.conflicts.push_back({static_cast<int>(g), std::move(reason)});
     }
   }
   return result;

@@ -1,5 +1,4 @@
-// A group is one thing, its layers may have been asked for different ones: which request it
-// follows.
+// Which request a group follows, as its layers may have different ones.
 #pragma once
 
 #include <string>
@@ -11,27 +10,27 @@
 
 namespace parsimony {
 
-/// Why a group was treated otherwise than some of its layers ask.
-struct Compromise {
+/// Why a group was not treated as some of its layers request.
+struct Conflict {
   int group = kNone;  ///< kNone: concerns a whole request
   std::string reason;
 };
 
-/// Request per group; kNone for a group that stays whole.
+/// Request per group; kNone for a group that is not pruned.
 struct Followed {
   std::vector<int> request;
-  std::vector<Compromise> compromises;
+  std::vector<Conflict> conflicts;
 };
 
-/// A group follows its most careful layer: it stays whole if one of them is excluded or not named,
-/// and takes the smallest of their ratios otherwise (of equal ones the earlier request); a request
-/// aligned with another layer goes before a ratio, a ratio before a threshold or an amount of the
-/// network. Its layers are those whose matrices produce its channels. Requests that judge single
-/// elements do not count. With Settings::exact_only a group that mixes stays whole.
+/// A group follows its most conservative layer: it is not pruned if one of them is excluded or not
+/// named, and takes the smallest of their ratios otherwise (of equal ones the earlier request); a
+/// request aligned with another layer takes precedence over a ratio, a ratio over a threshold or an
+/// amount of the network. Its layers are those whose matrices produce its channels. Requests that
+/// score single elements do not count. With Settings::exact_only a group that mixes is not pruned.
 ///
-/// A request for in_channels concerns the groups that its layers read. Those who produce such a
-/// group need not be named, but one that is excluded keeps it whole. The `in_channel` of an
-/// embedding is what it produces, as in NNI.
+/// A request for in_channels concerns the groups that its layers read. The layers that produce such
+/// a group need not be named, but if one of them is excluded the group is not pruned. The
+/// `in_channel` of an embedding is what it produces, as in NNI.
 Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupling,
                 const Settings& settings);
 
@@ -39,7 +38,7 @@ Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupli
 std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Group& group,
                               Role role);
 
-/// Does a layer's request for in_channels mean what it reads? Embeddings read indices.
+/// Does in_channels of this layer refer to what it reads? Embeddings read indices.
 bool reads_channels(const Graph& graph, NodeId layer);
 
 }  // namespace parsimony

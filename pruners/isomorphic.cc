@@ -69,13 +69,13 @@ Labels refined(const Graph& graph, const Labels& labels) {
 /// Nodes along which each group runs.
 std::vector<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
   std::vector<std::vector<NodeId>> nodes(coupling.groups.size());
-  for (const LineId line : coupling.lines()) {
+  for (const DimClassId dim_class : coupling.dim_classes()) {
     int last = kNone;  // channels of a group mostly lie side by side
-    for (const ChannelId& channel : coupling.channels(line)) {
+    for (const ChannelId& channel : coupling.channels(dim_class)) {
       if (channel.group == kNone || channel.group == last) continue;
       last = channel.group;
-      if (!coupling.line_nodes.has(line)) continue;
-      const auto& named = coupling.line_nodes[line];
+      if (!coupling.dim_class_nodes.has(dim_class)) continue;
+      const auto& named = coupling.dim_class_nodes[dim_class];
       auto& here = nodes[last];
       here.insert(here.end(), named.begin(), named.end());
     }

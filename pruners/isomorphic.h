@@ -8,9 +8,9 @@
 
 namespace parsimony {
 
-/// One number per group, equal for groups whose sub-graphs are alike: the operators along which a
-/// group runs, the weights that they read (role, axis, rank) and how they are joined. Sizes do not
-/// count, nor the order of nodes.
+/// One hash per group, equal for isomorphic sub-graphs: the operators along which a group runs, the
+/// weights that they read (role, axis, rank) and how they are connected. Sizes and the order of
+/// nodes do not count.
 ///
 /// A Weisfeiler-Lehman hash: node labels are refined by those of their neighbours, as often as the
 /// sub-graph has nodes, at most 16 times.

@@ -1,4 +1,4 @@
-// Which nodes are layers: those whose weight matrices are pruned, and that a configuration names.
+// Which nodes are layers: those whose weight matrices are pruned and that a configuration can name.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace parsimony {
 
-/// The layers of a graph: nodes that apply a weight matrix to data, by what their rows say of
-/// weights (convolutions, matrix products, recurrent layers, embeddings, …). The weight may reach
-/// the node by way of others that compute on weights alone: DequantizeLinear, Transpose, Reshape,
-/// weight normalisation.
+/// The layers of a graph: nodes that apply a weight matrix to data according to their schema
+/// (convolutions, matrix products, recurrent layers, embeddings, …). The weight may reach the node
+/// through others that compute on weights alone: DequantizeLinear, Transpose, Reshape, weight
+/// normalisation.
 class Layers {
  public:
   explicit Layers(const Graph& graph);
@@ -20,8 +20,8 @@ class Layers {
   /// The weight matrices (rank ≥ 2) of a layer, as the model stores them.
   std::vector<ValueId> weights(NodeId layer) const;
 
-  /// The layers that a weight belongs to which `reader` reads: `reader` itself, or those that use
-  /// what it makes of the weight.
+  /// The layers to which a weight belongs that `reader` reads: `reader` itself, or the layers that
+  /// use its result.
   std::vector<NodeId> using_weight_of(NodeId reader) const;
 
  private:

@@ -1,18 +1,18 @@
 #include "parsimony/pruners/level.h"
 
-#include "parsimony/pruners/elements/orders.h"
+#include "parsimony/pruners/elements/element_tasks.h"
 #include "parsimony/pruners/level_counts.h"
 
 namespace parsimony {
 
 std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& settings) {
-  const std::vector<elements::Order> orders = elements::orders_of(graph, settings);
+  const std::vector<elements::ElementTask> tasks = elements::element_tasks(graph, settings);
   std::vector<LeveledMatrix> matrices;
   for (size_t r = 0; r < settings.requests.size(); ++r) {
     if (settings.requests[r].criterion != "level") continue;
-    for (const elements::Order& order : orders) {
-      const Weight& weight = graph.weight(order.weight);
-      if (order.request != static_cast<int>(r) || weight.dtype == DType::kUInt8) continue;
+    for (const elements::ElementTask& task : tasks) {
+      const Weight& weight = graph.weight(task.weight);
+      if (task.request != static_cast<int>(r) || weight.dtype == DType::kUInt8) continue;
       matrices.push_back({&weight, static_cast<int>(r)});
     }
   }

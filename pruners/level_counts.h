@@ -15,11 +15,11 @@ struct LeveledMatrix {
   int request = kNone;  ///< index into Settings::requests
 };
 
-/// Elements of least magnitude that go, per matrix.
+/// How many elements of least magnitude are removed, per matrix.
 ///
 /// Threshold: those below it. Local: floor(ratio · elements) of each. Global: of all matrices that
-/// share the budget together; one magnitude cuts all of those that are within their bounds. Each
-/// loses at least ceil(min_ratio · elements) and at most floor(max_ratio · elements).
+/// share the budget together; one threshold applies to all matrices within their bounds. Each loses
+/// at least ceil(min_ratio · elements) and at most floor(max_ratio · elements).
 /// @throws ModelError if a weight that is ranked globally has a NaN
 /// @source NNI 3.0, LevelPruner and its documents on max_sparse_ratio
 std::vector<int64_t> level_counts(const Settings& settings,

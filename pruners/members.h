@@ -1,4 +1,4 @@
-// Which slices of which weights a criterion judges a channel by.
+// Which weight slices a criterion scores a channel by.
 #pragma once
 
 #include <Eigen/Core>
@@ -9,16 +9,16 @@
 
 namespace parsimony {
 
-/// Members without those that repeat: several nodes may read one value.
+/// Members without duplicates: several nodes may read one value.
 enum class Which : uint8_t {
   kProducing,   ///< matrices (rank ≥ 2) that produce the channels; all members if there are none
   kConsuming,   ///< matrices that consume them; may be none
-  kParameters,  ///< all but running statistics, divisors and settings
+  kParameters,  ///< all except running statistics, divisors and settings
 };
 std::vector<const Member*> members_of(const Graph& graph, const Group& group, Which which);
 
-/// The signed elements of each channel's slice of one member, in double; quantised weights as what
-/// they stand for. [channels, elements of a slice]
+/// The signed elements of each channel's slice of one member, in double; quantised weights are
+/// dequantised. [channels, elements of a slice]
 /// @throws ModelError naming tensor and element if there is a NaN
 Eigen::MatrixXd slices_of(const Graph& graph, const Member& member);
 

@@ -1,4 +1,4 @@
-// Norms of slices of weights, at the speed of memory: what L1, L2 and their relatives start from.
+// Norms of weight slices at memory speed: the basis of L1, L2 and related criteria.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Window {
   int64_t end = 0;
 };
 
-/// Σ |w|^power over each slice in the window. Seen from the axis the weight is [outer, size,
+/// Σ |w|^power over each slice in the window. Relative to the axis the weight is [outer, size,
 /// inner]; the result has `end - begin` elements. Sums are in double.
 /// @throws UnsupportedError for a type that has no magnitude
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power);
@@ -30,9 +30,9 @@ std::vector<double> slice_norms(const Weight& weight, const Window& window, Powe
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power,
                                 const Quantised& quantised);
 
-/// Σ |w|^power per channel: unless said otherwise over the matrices (rank ≥ 2) that produce the
-/// channels: convolution kernels and rows, not biases or normalisations. A group that has none is
-/// summed over all its members. Tells the graph's owner when a weight has been read.
+/// Σ |w|^power per channel, by default over the matrices (rank ≥ 2) that produce the channels:
+/// convolution kernels and rows, not biases or normalisations. A group without such matrices is
+/// summed over all its members. Notifies the graph's owner when a weight has been read.
 /// @throws ModelError naming tensor and element if there is a NaN
 Scores sum_members(const Graph& graph, const Group& group, Power power,
                    Which which = Which::kProducing);

@@ -29,7 +29,7 @@ std::vector<double> numbers(const Weight& weight) {
   return result;
 }
 
-/// Elements behind one step along the axis of the scales; 0 if there is no such axis.
+/// Elements per step along the axis of the scales; 0 if there is no such axis.
 int64_t inner_size(const Node& node, const IntegerOperand& integers, const Shape& dims) {
   const int vector = integers.scale >= 0 ? integers.scale : integers.zero_point;
   const auto axis = axis_along(node, integers.operand, vector, dims.size());

@@ -1,4 +1,4 @@
-// Weights stored as integers, as DequantizeLinear, QLinearConv and their kin read them.
+// Weights stored as integers, as read by DequantizeLinear, QLinearConv and similar operators.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace parsimony {
 
-/// w[i] stands for (w[i] - zero_point[k]) · scale[k] with k = (i / inner) % scale.size().
+/// w[i] represents (w[i] - zero_point[k]) · scale[k] with k = (i / inner) % scale.size().
 struct Quantised {
-  int64_t inner = 1;  ///< elements that share a scale side by side
+  int64_t inner = 1;  ///< consecutive elements that share a scale
   std::vector<double> scale;
   std::vector<double> zero_point;  ///< as many as scales
 };

@@ -1,4 +1,4 @@
-// What the user asked of each layer, resolved from a config list or from the command line.
+// The settings of each layer, resolved from a config list or from the command line.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,34 @@
 namespace parsimony {
 
 /// kIsomorphic ranks globally, but only among groups whose sub-graphs have the same shape; kOutputs
-/// ranks globally by what the network's outputs lose for what is saved, see WorthFunction.
+/// ranks globally by the loss of the network's outputs per unit of cost saved, see
+/// ImportanceCurves.
 /// @source Fang et al., Isomorphic Pruning for Vision Models, 2024
 enum class Scope : uint8_t { kLocal, kGlobal, kIsomorphic, kOutputs };
 /// kWeights: elements of the matrices that produce the request's own channels; params and MACs are
 /// the whole network's. kLatency: milliseconds of the whole network on this machine.
 enum class Budget : uint8_t { kChannels, kParams, kMacs, kLatency, kWeights };
 
-/// How channels are chosen where a layer is to be pruned.
+/// How the channels of a pruned layer are chosen.
 struct Request {
   std::string criterion = "l1";  ///< a name of the criterion table
   double ratio = 0;              ///< share to remove, 0 <= ratio < 1, of what `budget` counts
-  /// What may remain of what `budget` counts, instead of a ratio: parameters, MACs, milliseconds.
+  /// Instead of a ratio, how much of the budgeted quantity may remain: parameters, MACs,
+  /// milliseconds.
   std::optional<double> amount = {};
-  /// Instead of a ratio: what scores less goes. In the criterion's own unit, not normalised.
+  /// Instead of a ratio: channels that score less are removed. In the criterion's own unit, not
+  /// normalised.
   std::optional<double> threshold = {};
   Scope scope = Scope::kLocal;
   Budget budget = Budget::kChannels;
-  double min_ratio = 0;   ///< per group: at least this share of channels goes
-  double max_ratio = 1;   ///< per group: at most this share of channels goes
-  int keep_at_least = 1;  ///< per group: so many channels stay, where the group is that large
-  int round_to = 1;       ///< kept channels are a multiple of this, where the group is that large
-  /// Consecutive parts of equal size, of each of which the same number of channels goes.
+  double min_ratio = 0;   ///< per group: at least this share of channels is removed
+  double max_ratio = 1;   ///< per group: at most this share of channels is removed
+  int keep_at_least = 1;  ///< per group: this many channels are kept, if the group is that large
+  int round_to = 1;       ///< kept channels are a multiple of this, if the group is that large
+  /// Number of consecutive parts of equal size, each of which loses the same number of channels.
   int metric_blocks = 1;
-  bool in_channels = false;  ///< the channels that the layers read go, not those they make
-  /// Which of competing axes is removed at these layers; empty: as everywhere in the network.
+  bool in_channels = false;  ///< remove the channels that the layers read, not those they produce
+  /// Which of competing axes is removed at these layers; empty: the network's default.
   std::optional<Granularity> granularity = {};
   std::string global_group = {};      ///< requests of one name share a budget; may be empty
   std::string dependency_group = {};  ///< their layers lose the same channels; may be empty
@@ -57,11 +60,11 @@ struct Settings {
   std::vector<Request> requests;
   IdVector<NodeId, LayerSetting> layers;  ///< see Layers for which nodes are layers
   std::vector<std::string> notes;         ///< what was ignored, and why
-  bool exact_only = false;                ///< groups that mix stay whole
+  bool exact_only = false;                ///< groups that mix are not pruned
 };
 
-/// Requests that share a budget, each once, in order of the first: those of one global group, and
-/// those that have an amount of the whole network.
+/// Requests that share a budget, each listed once, ordered by the first: those of one global group,
+/// and those with a network-wide amount.
 std::vector<std::vector<int>> shared_budgets(const Settings& settings);
 
 }  // namespace parsimony

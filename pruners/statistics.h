@@ -1,5 +1,5 @@
-// What was measured of a network while data ran through it; what criteria that need data read.
-// Sums only: memory does not grow with the number of samples.
+// Statistics of a network measured while data ran through it, for criteria that need data. Only
+// sums: memory does not grow with the number of samples.
 #pragma once
 
 #include <Eigen/Core>
@@ -17,8 +17,8 @@
 
 namespace parsimony {
 
-/// One number per channel of a group. "Activation" is what the next layers read of the channel:
-/// the value behind normalisation and activation function.
+/// One number per channel of a group. "Activation" is what the next layers read: the value after
+/// normalisation and activation function.
 enum class Measure : uint8_t {
   kZeroShare,       ///< share of activations that are zero, 0..1
   kMeanActivation,  ///< mean of the activations
@@ -31,7 +31,7 @@ enum class Measure : uint8_t {
   kMovement,  ///< Σ over the steps of a training of -g·w
 };
 
-/// Second moments of what a layer's matrix is multiplied with, one sample after the other.
+/// Second moments of the inputs of a layer's matrix.
 struct InputMoments {
   int64_t rows = 0;  ///< inputs seen: samples times positions
   /// Σ x xᵀ, [in, in]; of grouped convolutions one block per group, side by side [in, groups·in].
@@ -41,28 +41,29 @@ struct InputMoments {
 struct Statistics {
   int64_t samples = 0;
   std::vector<std::string> groups;  ///< ids of the coupling's groups, in their order
-  /// channels[measure][group][channel]; a group that was not reached has an empty entry.
+  /// channels[measure][group][channel]; empty for a group that no data reached.
   std::map<Measure, std::vector<std::vector<double>>> channels;
   /// By the name of the weight matrix as the model stores it.
   std::map<std::string, InputMoments> inputs;
 
-  /// One number per channel; empty where the measure or the group was not reached.
+  /// One number per channel; empty if the measure or the group was not reached.
   std::span<const double> of(Measure measure, const Group& group) const;
 };
 
-/// What a run with data shall collect.
+/// Which statistics to collect.
 struct Needs {
   std::set<Measure> channels = {};
   std::set<std::string> inputs = {};    ///< weight matrices whose InputMoments are wanted
-  std::set<std::string> criteria = {};  ///< who asks for it
+  std::set<std::string> criteria = {};  ///< that need them
 
   bool empty() const { return channels.empty() && inputs.empty(); }
 };
 
-/// What the criteria of those requests read that a layer follows.
+/// What the criteria of the requests in use need.
 Needs needs_of(const Settings& settings);
 
-/// Runs data through the network that a graph describes. Given by whoever has libtorch and data.
+/// Runs data through the network that a graph describes. Supplied by callers that have libtorch and
+/// data.
 using Measurement =
     std::function<Statistics(const Graph&, const Facts&, const Coupling&, const Needs&)>;
 

@@ -109,15 +109,15 @@ class Tier {
     return settings_.requests[followed_.request[group]];
   }
 
-  /// False if the unit stays whole.
+  /// False if the unit is not pruned.
   bool complete(Unit& unit) {
     const auto whole = std::find_if(unit.groups.begin(), unit.groups.end(),
                                     [&](int g) { return followed_.request[g] == kNone; });
-    if (whole != unit.groups.end()) return leave_whole(unit, *whole);
+    if (whole != unit.groups.end()) return exclude(unit, *whole);
     for (const int g : unit.groups) {
       if (followed_by(g).aligned_with == kNone) unit.scored.push_back(g);
     }
-    if (unit.scored.empty()) return leave_whole(unit, kNone);
+    if (unit.scored.empty()) return exclude(unit, kNone);
     const auto careful = [&](int a, int b) { return followed_by(a).ratio < followed_by(b).ratio; };
     const int least = *std::min_element(unit.scored.begin(), unit.scored.end(), careful);
     unit.request = followed_.request[least];
@@ -125,7 +125,7 @@ class Tier {
     return true;
   }
 
-  bool leave_whole(const Unit& unit, int because) {
+  bool exclude(const Unit& unit, int because) {
     for (const int g : unit.groups) {
       int& request = followed_.request[g];
       if (request == kNone) continue;
@@ -133,8 +133,8 @@ class Tier {
       const std::string why = because == kNone
                                   ? "it follows layers that follow it"
                                   : "it is to lose the same channels as group " +
-                                        coupling_.groups[because].id + ", which stays whole";
-      followed_.compromises.push_back({g, why + ": the group stays whole"});
+                                        coupling_.groups[because].id + ", which is not pruned";
+      followed_.conflicts.push_back({g, why + ": the group is not pruned"});
     }
     return false;
   }

@@ -37,9 +37,9 @@ std::string spread_text(const machine::Summary& time) {
 std::string speedup_text(const BenchRow& row) {
   if (!row.speedup) return "";
   const machine::Ratio& ratio = *row.speedup;
-  if (!std::isfinite(ratio.high)) return three_digits(ratio.median) + "x, too few turns to tell";
+  if (!std::isfinite(ratio.high)) return three_digits(ratio.median) + "x, too few rounds to tell";
   if (!ratio.differs()) {
-    // Three digits behind the point: how little it would be.
+    // Three digits after the point: how little it would be.
     return std::string(kNoDifference) + " (" + formatted("%.3f", ratio.low) + ".." +
            formatted("%.3f", ratio.high) + ")";
   }

@@ -1,4 +1,4 @@
-// How quick models are, side by side.
+// A comparison of models' run times.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct BenchInput {
 };
 
 struct BenchModel {
-  std::string label;  ///< how the table names it
+  std::string label;  ///< its name in the table
   std::string path;
   std::string sha256;
   int64_t bytes = 0;               ///< of the file, without external data
-  std::vector<BenchInput> inputs;  ///< of the first batch that was asked for
+  std::vector<BenchInput> inputs;  ///< of the first requested batch
 };
 
 struct BenchEngine {
@@ -38,10 +38,10 @@ struct BenchRow {
   size_t engine = 0;    ///< in BenchReport::engines
   int64_t batch = 1;    ///< samples per run
   std::string refused;  ///< why it did not run; empty: it did
-  int warm_up = 0;      ///< runs before those that count
+  int warm_up = 0;      ///< unmeasured runs
   machine::Summary time;
-  /// The first model's time over this one's, on the same engine with the same batch; empty where
-  /// one of the two did not run.
+  /// The first model's time over this one's, on the same engine with the same batch; empty if one
+  /// of them did not run.
   std::optional<machine::Ratio> speedup;
 
   /// Samples per second.
@@ -51,15 +51,15 @@ struct BenchRow {
 struct BenchReport {
   std::vector<BenchModel> models;
   std::vector<BenchEngine> engines;
-  std::vector<BenchRow> rows;  ///< of the same engine and batch one after the other
+  std::vector<BenchRow> rows;  ///< grouped by engine and batch
   std::vector<std::string> notes;
-  machine::MachineReport facts;  ///< nothing in it is measured
+  machine::MachineReport facts;  ///< without measurements
   int threads = 1;
   uint64_t seed = 1;
   std::string command;
 };
 
-/// A table, what it was measured on, and what it does not say.
+/// A table, the machine it was measured on, and its caveats.
 std::string to_text(const BenchReport& report);
 
 /// One object, {"parsimony_bench": 1, …}, as docs/guide/bench.md describes it.

@@ -8,7 +8,7 @@
 namespace parsimony {
 namespace {
 
-constexpr std::string_view kWholeColour = "#e8e8e8";
+constexpr std::string_view kUnprunedColour = "#e8e8e8";
 constexpr size_t kMostStripes = 6;
 
 /// Pale colours that differ the more, the closer two groups are: hues a golden ratio apart.
@@ -51,7 +51,7 @@ std::string quoted_lines(const std::vector<std::string>& parts) {
 }
 
 std::string fill_of(const std::vector<int>& groups) {
-  if (groups.empty()) return "style=filled, fillcolor=" + quoted(kWholeColour);
+  if (groups.empty()) return "style=filled, fillcolor=" + quoted(kUnprunedColour);
   std::string colours;
   for (size_t i = 0; i < groups.size() && i < kMostStripes; ++i) {
     if (i > 0) colours += ':';
@@ -75,7 +75,7 @@ std::string shape_of(const Facts& facts, ValueId value) {
 bool is_computed(const Facts& facts, ValueId value) { return facts.computed[value]; }
 
 void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
-               const LineGroups& groups, NodeId n, std::string& out) {
+               const DimClassGroups& groups, NodeId n, std::string& out) {
   const Node& node = graph.nodes[n];
   ValueId first = kNone;
   for (const ValueId v : node.outputs) {
@@ -108,7 +108,7 @@ void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
 }  // namespace
 
 std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupling) {
-  const LineGroups groups(coupling);
+  const DimClassGroups groups(coupling);
   std::string out = "digraph network {\n  node [shape=box, fontname=\"sans-serif\"];\n";
   const auto draw_end = [&](ValueId v) {
     out += "  v" + std::to_string(v.number()) +

@@ -70,7 +70,7 @@ GroupRow row_of(const Graph& graph, const Group& group, const std::vector<NodeId
   return row;
 }
 
-/// A kernel's extent is no axis that anybody would prune; a vector follows its layer.
+/// Kernel extents are never pruned; vectors follow their layer.
 bool speaks_for_itself(const Graph& graph, const Obstacle& obstacle) {
   const Shape& dims = weight_of(graph, obstacle.value).dims;
   return obstacle.structural ||
@@ -129,7 +129,7 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
   std::set<NodeId> nodes;
   if (!filter.node.empty()) nodes = find_nodes(graph, filter.node);
 
-  const auto ties = LineGroups(coupling).ties();
+  const auto ties = DimClassGroups(coupling).ties();
   Explanation result;
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     const Group& group = coupling.groups[g];
@@ -143,7 +143,7 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
     if (!filter.group.empty()) break;  // what cannot shrink is in no group
     if (!nodes.empty() && !is_read_by(graph, obstacle.value, nodes)) continue;
     if (!filter.all && speaks_for_itself(graph, obstacle)) continue;
-    result.kept_whole.push_back(row_of(graph, obstacle));
+    result.unpruned_dims.push_back(row_of(graph, obstacle));
   }
   for (const Scale& scale : find_scales(graph, facts, coupling)) {
     ScaleRow row = row_of(graph, coupling, scale);
@@ -159,10 +159,10 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
 std::string to_text(const Explanation& explanation, bool all) {
   std::string text;
   for (const GroupRow& group : explanation.groups) text += group_text(group, all);
-  if (explanation.kept_whole.empty()) return text + scales_text(explanation.scales);
+  if (explanation.unpruned_dims.empty()) return text + scales_text(explanation.scales);
   using enum Table::Align;
   Table table({"cannot shrink", "size", "why", "node"}, {kLeft, kRight, kLeft, kLeft});
-  for (const ObstacleRow& row : explanation.kept_whole) {
+  for (const ObstacleRow& row : explanation.unpruned_dims) {
     const std::string part =
         row.pinned < row.size ? std::to_string(row.pinned) + " of them: " : std::string();
     table.add({axis_text(row.tensor, row.axis), std::to_string(row.size),
@@ -194,7 +194,7 @@ std::string to_json(const Explanation& explanation) {
     groups.push_back(std::move(row));
   }
   Json kept = Json::array();
-  for (const ObstacleRow& row : explanation.kept_whole) {
+  for (const ObstacleRow& row : explanation.unpruned_dims) {
     kept.push_back({{"tensor", row.tensor},
                     {"axis", row.axis},
                     {"size", row.size},

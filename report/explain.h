@@ -1,4 +1,4 @@
-// Why channels go together and why axes stay whole, in words.
+// Explains why channels are coupled, and why axes cannot be pruned.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace parsimony {
 
-/// Slices of a weight that go with a group.
+/// Weight slices that belong to a group.
 struct MemberRow {
   std::string tensor;
   int axis = 0;
@@ -27,22 +27,22 @@ struct GroupRow {
   bool mixes = false;
   std::string mixes_at;  ///< the node that mixes
   std::vector<MemberRow> members;
-  std::vector<std::string> ties;  ///< nodes along which the group runs, "NODE (OPERATOR)"
+  std::vector<std::string> ties;  ///< nodes that couple the group, "NODE (OPERATOR)"
 };
 
-/// An axis of a weight that cannot shrink, or only in part.
+/// An axis of a weight that cannot shrink, or only partly.
 struct ObstacleRow {
   std::string tensor;
   int axis = 0;
   int64_t size = 0;
-  int64_t pinned = 0;  ///< how many indices have to stay
-  std::string node;    ///< that is the reason; empty: the network's own ends
+  int64_t pinned = 0;  ///< number of pinned indices
+  std::string node;    ///< that is the reason; empty for the network's inputs and outputs
   std::string reason;
 };
 
 struct Explanation {
   std::vector<GroupRow> groups;
-  std::vector<ObstacleRow> kept_whole;
+  std::vector<ObstacleRow> unpruned_dims;
   std::vector<ScaleRow> scales;  ///< numbers that encode a size which can shrink
 };
 
@@ -53,18 +53,18 @@ struct ExplainFilter {
   bool all = false;   ///< also extents of kernels, and vectors
 };
 
-/// @throws ConfigError, with near candidates, if the filter names nothing
+/// @throws ConfigError, with close matches, if the filter matches nothing
 Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coupling,
                     const ExplainFilter& filter = {});
 
-/// `all` lists every tie; otherwise long lists are cut.
+/// `all` lists every tie; otherwise long lists are truncated.
 std::string to_text(const Explanation& explanation, bool all = false);
 
-/// One object: {"parsimony_explain": 1, "groups": […], "kept_whole": […], "scales": […]}.
+/// One object: {"parsimony_explain": 1, "groups": […], "unpruned_dims": […], "scales": […]}.
 std::string to_json(const Explanation& explanation);
 
 /// The network as a directed graph for Graphviz. Nodes have the colours of the groups whose
-/// channels they make; grey ones cannot shrink.
+/// channels they produce; grey ones cannot shrink.
 std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupling);
 
 }  // namespace parsimony

@@ -13,11 +13,11 @@ void sort_unique(std::vector<Item>& items) {
 
 }  // namespace
 
-LineGroups::LineGroups(const Coupling& coupling) : coupling_(coupling) {
-  groups_.resize(coupling.lines().size());
-  for (const LineId line : coupling.lines()) {
-    auto& here = groups_[line];
-    for (const ChannelId& channel : coupling.channels(line)) {
+DimClassGroups::DimClassGroups(const Coupling& coupling) : coupling_(coupling) {
+  groups_.resize(coupling.dim_classes().size());
+  for (const DimClassId dim_class : coupling.dim_classes()) {
+    auto& here = groups_[dim_class];
+    for (const ChannelId& channel : coupling.channels(dim_class)) {
       // Channels of one group lie together, or alternate with those of a few others.
       if (channel.group == kNone || (!here.empty() && here.back() == channel.group)) continue;
       if (std::find(here.begin(), here.end(), channel.group) == here.end()) {
@@ -27,23 +27,23 @@ LineGroups::LineGroups(const Coupling& coupling) : coupling_(coupling) {
   }
 }
 
-void LineGroups::add(ValueId value, std::vector<int>& groups) const {
+void DimClassGroups::add(ValueId value, std::vector<int>& groups) const {
   if (value == kNone) return;
-  for (const LineId line : coupling_.value_lines[value]) {
-    if (line == kNone) continue;
-    const auto& here = groups_[line];
+  for (const DimClassId dim_class : coupling_.value_dim_classes[value]) {
+    if (dim_class == kNone) continue;
+    const auto& here = groups_[dim_class];
     groups.insert(groups.end(), here.begin(), here.end());
   }
 }
 
-std::vector<int> LineGroups::of_value(ValueId value) const {
+std::vector<int> DimClassGroups::of_value(ValueId value) const {
   std::vector<int> groups;
   add(value, groups);
   sort_unique(groups);
   return groups;
 }
 
-std::vector<int> LineGroups::of_inputs(const Graph& graph, const Node& node) const {
+std::vector<int> DimClassGroups::of_inputs(const Graph& graph, const Node& node) const {
   std::vector<int> groups;
   for (const ValueId value : node.inputs) {
     if (value != kNone && graph.value(value).weight == kNone) add(value, groups);
@@ -52,19 +52,19 @@ std::vector<int> LineGroups::of_inputs(const Graph& graph, const Node& node) con
   return groups;
 }
 
-std::vector<int> LineGroups::of_outputs(const Node& node) const {
+std::vector<int> DimClassGroups::of_outputs(const Node& node) const {
   std::vector<int> groups;
   for (const ValueId value : node.outputs) add(value, groups);
   sort_unique(groups);
   return groups;
 }
 
-std::vector<std::vector<NodeId>> LineGroups::ties() const {
+std::vector<std::vector<NodeId>> DimClassGroups::ties() const {
   std::vector<std::vector<NodeId>> ties(coupling_.groups.size());
-  for (const LineId line : groups_.ids()) {
-    for (const int group : groups_[line]) {
+  for (const DimClassId dim_class : groups_.ids()) {
+    for (const int group : groups_[dim_class]) {
       auto& nodes = ties[group];
-      const auto& named = coupling_.line_nodes[line];
+      const auto& named = coupling_.dim_class_nodes[dim_class];
       nodes.insert(nodes.end(), named.begin(), named.end());
     }
   }

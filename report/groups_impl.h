@@ -1,4 +1,4 @@
-// Which groups meet a value or a node. Private to report/.
+// The groups of a value or a node. Private to report/.
 #pragma once
 
 #include <string>
@@ -8,25 +8,25 @@
 
 namespace parsimony {
 
-/// Groups by line, found once: a line is as long as its dimension, and a network has many.
-class LineGroups {
+/// Groups by dim class, computed once: dim classes can be long, and a network has many.
+class DimClassGroups {
  public:
-  explicit LineGroups(const Coupling& coupling);
+  explicit DimClassGroups(const Coupling& coupling);
 
   /// Ascending groups with a channel on some dimension of the value.
   std::vector<int> of_value(ValueId value) const;
-  /// Ascending groups of the data that a node reads: of its operands that are no weights.
+  /// Ascending groups of the data that a node reads: of its operands other than weights.
   std::vector<int> of_inputs(const Graph& graph, const Node& node) const;
   std::vector<int> of_outputs(const Node& node) const;
 
-  /// Per group, the nodes that name one of its lines, in graph order.
+  /// Per group, the nodes that name one of its dim classes, in graph order.
   std::vector<std::vector<NodeId>> ties() const;
 
  private:
   void add(ValueId value, std::vector<int>& groups) const;
 
   const Coupling& coupling_;
-  IdVector<LineId, std::vector<int>> groups_;
+  IdVector<DimClassId, std::vector<int>> groups_;
 };
 
 /// "g0", "g3"

@@ -112,7 +112,7 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
                    const Probe& probe) {
   Inspection result;
   result.inputs = input_rows(graph, facts, probe);
-  const LineGroups groups(coupling);
+  const DimClassGroups groups(coupling);
   const IdVector<WeightId, bool> is_parameter = parameters(graph);
   IdVector<WeightId, bool> to_count = is_parameter;
   for (const Node& node : graph.nodes) {

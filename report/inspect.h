@@ -16,7 +16,7 @@ namespace parsimony {
 struct InputRow {
   std::string name;
   std::optional<Shape> shape;
-  bool assumed = false;  ///< the file leaves some of it open and nobody gave it
+  bool assumed = false;  ///< symbolic in the file, and not given by the user
 };
 
 struct NodeRow {
@@ -27,8 +27,8 @@ struct NodeRow {
   int64_t params = 0;                   ///< elements; a shared weight counts where it is first read
   int64_t macs = 0;                     ///< multiply-adds
   std::vector<std::string> groups_in;   ///< ids of the groups of the data that it reads
-  std::vector<std::string> groups_out;  ///< and of those that it makes
-  bool shape_arithmetic = false;        ///< its result is known when the model is read
+  std::vector<std::string> groups_out;  ///< and of the data that it produces
+  bool shape_arithmetic = false;        ///< its result is known statically
 };
 
 struct Inspection {
@@ -46,18 +46,18 @@ std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const P
 /// "If_0 (If)": nodes whose multiply-adds are not known (`hides_macs`) and not counted.
 std::vector<std::string> uncounted(const Graph& graph, const Facts& facts);
 
-/// What MACs are counted for and what they leave out, in lines.
+/// Lines that say for which inputs MACs are counted, and which nodes are not.
 std::string macs_text(const std::vector<InputRow>& inputs,
                       const std::vector<std::string>& uncounted);
 
-/// "image[2, 1, 28, 28]"; one after the other, with "(assumed)" where sizes are.
+/// "image[2, 1, 28, 28]"; separated, with "(assumed)" where sizes are assumed.
 std::string to_text(const std::vector<InputRow>& inputs);
 
-/// Counts parameters and multiply-adds for the shapes in `facts`, which `probe` led to.
+/// Counts parameters and multiply-adds for the shapes in `facts`, inferred with `probe`.
 Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Probe& probe = {});
 
-/// A table. Nodes of shape arithmetic are left out and counted, unless `all`.
+/// A table. Nodes of shape arithmetic are only counted, unless `all`.
 std::string to_text(const Inspection& inspection, bool all = false);
 
 /// One object: {"parsimony_inspect": 1, "inputs": […], "nodes": […], "totals": {…}}.

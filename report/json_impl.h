@@ -1,4 +1,4 @@
-// JSON as the reports write it. Private to report/.
+// JSON helpers of the reports. Private to report/.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,14 +9,14 @@
 
 namespace parsimony {
 
-/// Keys stay in the order in which they were given.
+/// Keys keep their order.
 using Json = nlohmann::ordered_json;
 
 inline Json shape_json(const std::optional<Shape>& shape) {
   return shape ? Json(*shape) : Json(nullptr);
 }
 
-/// Indented, with a newline at the end. A name that is not UTF-8 is mended, not refused: a report
+/// Indented, with a newline at the end. Invalid UTF-8 in names is replaced, not rejected: a report
 /// is for reading.
 inline std::string dumped(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -71,7 +71,7 @@ bool collect(std::string_view bytes, const std::string& path, Collector& collect
 
 void collect_file(const std::string& path, Collector& collector, LedgerContent& content) {
   if (collect(read_file(path), path, collector)) {
-    content.notes.push_back(path + ": the last line is unfinished and was passed over");
+    content.notes.push_back(path + ": the last line is unfinished and was skipped");
   }
 }
 

@@ -1,4 +1,4 @@
-// The ledger of a sweep: one line for every finished point, written so that no crash loses one.
+// The ledger of a sweep: one line per finished point, written crash-safe.
 #pragma once
 
 #include <set>
@@ -10,10 +10,10 @@
 
 namespace parsimony {
 
-/// What a ledger holds.
+/// The contents of a ledger.
 struct LedgerContent {
   std::vector<LedgerPoint> points;  ///< in the order in which they were finished, each key once
-  std::vector<std::string> notes;   ///< what was passed over, for people
+  std::vector<std::string> notes;   ///< what was skipped
 };
 
 /// The file `ledger.jsonl` in the folder of a sweep. It only grows. Several processes, also of
@@ -23,16 +23,16 @@ struct LedgerContent {
 ///     if (!ledger.keys().contains(key)) ledger.append(train(key));
 class Ledger {
  public:
-  /// Touches nothing; the folder must be there when something is appended.
+  /// Does not access the file; the folder must exist when something is appended.
   explicit Ledger(const std::string& folder);
 
   const std::string& path() const { return path_; }
 
-  /// Adds the point, on the disk when this returns. A line that a killed process left unfinished is
-  /// cut off first. Returns false, and writes nothing, if another process has finished the same
+  /// Appends the point and flushes it to disk. An unfinished line left by a killed process is
+  /// removed first. Returns false, and writes nothing, if another process has finished the same
   /// point in the meantime.
   /// @throws IoError if the file cannot be written; it is then as it was before
-  /// @throws ModelError if the file holds what is no ledger line
+  /// @throws ModelError if the file contains anything else than ledger lines
   bool append(const LedgerPoint& point);
 
   /// The finished points; none if there is no file yet.
@@ -45,14 +45,14 @@ class Ledger {
   std::string path_;
 };
 
-/// Reads one file. Of two lines with one key that agree the first counts; an unfinished last line
-/// does not.
+/// Reads one file. Of two equal lines with the same key the first counts; an unfinished last line
+/// is ignored.
 /// @throws IoError if it cannot be read
 /// @throws ModelError if a line is no point, or two contradict each other: names both
 /// @throws UnsupportedError if a newer version wrote it
 LedgerContent read_ledger(const std::string& path);
 
-/// The ledgers of several folders as one, under the same rules. A path of a file is taken as it is.
+/// Merges the ledgers of several folders by the same rules. A file path is used directly.
 /// @throws IoError if a folder has no ledger
 LedgerContent merge_ledgers(std::span<const std::string> folders);
 

@@ -16,7 +16,7 @@ constexpr int64_t kVersion = 1;
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-// What a line holds is described once, for those who write it and those who read it.
+// The fields of a line are described once, for writing and reading.
 
 void describe(auto& way, Is<LedgerPoint::Pair> auto& pair) {
   way("before", pair.before)("after", pair.after);
@@ -42,7 +42,7 @@ void describe(auto& way, Is<LedgerPoint::Layer> auto& layer) {
   way("name", layer.name)("op", layer.op)("before", layer.before)("after", layer.after);
 }
 
-void describe(auto& way, Is<KeptWhole> auto& whole) {
+void describe(auto& way, Is<UnprunedDim> auto& whole) {
   way("axis", whole.axis)("reason", whole.reason);
 }
 
@@ -91,7 +91,7 @@ void describe(auto& way, Is<LedgerPoint> auto& point) {
   way.inner("accuracy", [&](auto& inner) {
     inner("before", point.before)("pruned", point.pruned)("after", point.after);
   });
-  way("epochs", point.epochs)("layers", point.layers)("kept_whole", point.kept_whole);
+  way("epochs", point.epochs)("layers", point.layers)("kept_whole", point.unpruned_dims);
   way("proof", point.proof)("machine", point.machine);
   way("version", point.version)("command", point.command);
 }

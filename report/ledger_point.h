@@ -1,4 +1,4 @@
-// One finished point of a sweep, as it stands in a ledger.
+// One finished point of a sweep, as stored in a ledger.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace parsimony {
 
-/// Where a point comes from: what is known before anything is trained.
+/// The origin of a point, known before anything is trained.
 struct LedgerOrigin {
   struct Model {
     std::string name;    ///< "cnn", or a file's path
@@ -35,8 +35,8 @@ struct LedgerOrigin {
   bool operator==(const LedgerOrigin&) const = default;
 };
 
-/// Everything that is known of one trained network: what it was made from, what it costs, how right
-/// it is. docs/guide/report.md has the fields as they are written.
+/// Everything known about one trained network: its origin, cost and accuracy. The fields are
+/// documented in docs/guide/report.md.
 struct LedgerPoint : LedgerOrigin {
   struct Data {
     std::string name;  ///< "cifar10"
@@ -45,7 +45,7 @@ struct LedgerPoint : LedgerOrigin {
     int64_t test = 0;
     bool operator==(const Data&) const = default;
   };
-  /// A count of the dense network and of the small one.
+  /// A count for the dense and the small network.
   struct Pair {
     int64_t before = 0;
     int64_t after = 0;
@@ -58,7 +58,7 @@ struct LedgerPoint : LedgerOrigin {
     int64_t batch = 1;  ///< examples
     bool operator==(const Latency&) const = default;
   };
-  /// Seconds of training, taken apart.
+  /// Seconds of training by phase.
   struct Phases {
     double wait = 0;  ///< for data
     double forward = 0;
@@ -68,21 +68,21 @@ struct LedgerPoint : LedgerOrigin {
     double total() const { return wait + forward + backward + optimizer + rest; }
     bool operator==(const Phases&) const = default;
   };
-  /// Raw counts: a difference of rounded shares is no difference.
+  /// Raw counts, since differences of rounded shares are unreliable.
   struct Score {
     int64_t correct = 0;
     int64_t total = 0;
-    double share() const;  ///< 0..1; NaN where nothing was counted
+    double share() const;  ///< 0..1; NaN if nothing was counted
     bool operator==(const Score&) const = default;
   };
   /// One epoch of training after pruning, and its result on the test set.
   struct Epoch {
     double seconds = 0;
-    double loss = 0;  ///< mean over the training examples; NaN where training diverged
+    double loss = 0;  ///< mean over the training examples; NaN if training diverged
     Score score;
     bool operator==(const Epoch& other) const;
   };
-  /// What became of one layer's channels.
+  /// The outcome of one layer's channels.
   struct Layer {
     std::string name;
     std::string op;
@@ -105,7 +105,7 @@ struct LedgerPoint : LedgerOrigin {
   std::string key;
 
   std::string criterion;  ///< "l1"
-  double sparsity = 0;    ///< share of the channels that were to go, 0..1; 0 is the dense network
+  double sparsity = 0;    ///< share of the channels to remove, 0..1; 0 is the dense network
   uint64_t seed = 0;
 
   Data data;
@@ -126,12 +126,12 @@ struct LedgerPoint : LedgerOrigin {
   std::vector<Epoch> epochs;
 
   std::vector<Layer> layers;
-  std::vector<KeptWhole> kept_whole;
+  std::vector<UnprunedDim> unpruned_dims;
   std::optional<Evidence> proof;  ///< none: nothing was pruned
 
   bool operator==(const LedgerPoint&) const = default;
 
-  /// Do both say the same of the same point? Times may differ.
+  /// Are both the same result of the same point? Times may differ.
   bool agrees_with(const LedgerPoint& other) const;
 };
 

@@ -1,4 +1,4 @@
-// Parts that several reports have: residual blocks, numbers that encode a size, phases of an epoch.
+// Parts shared by several reports: residual blocks, numbers that encode a size, phases of an epoch.
 #pragma once
 
 #include <string>

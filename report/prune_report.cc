@@ -48,10 +48,10 @@ std::string group_table(const PruneReport& report) {
   return "\n" + table.text();
 }
 
-std::string kept_whole_table(const PruneReport& report) {
+std::string unpruned_table(const PruneReport& report) {
   using enum Table::Align;
-  Table table({"stays whole", "why"}, {kLeft, kLeft});
-  for (const KeptWhole& kept : report.kept_whole) {
+  Table table({"is not pruned", "why"}, {kLeft, kLeft});
+  for (const UnprunedDim& kept : report.unpruned_dims) {
     table.add({printable(kept.axis), printable(kept.reason)});
   }
   return "\n" + table.text();
@@ -85,11 +85,11 @@ Json to_object(const ConstantsReport& constants) {
                      {"removed", mask.gone},
                      {"zeroed", mask.zeros - mask.gone}});
   }
-  Json folds = Json::array();
-  for (const PlanFold& fold : constants.folds) {
-    folds.push_back({{"tensor", fold.tensor}, {"reason", fold.reason}});
+  Json updates = Json::array();
+  for (const TensorUpdate& update : constants.updates) {
+    updates.push_back({{"tensor", update.tensor}, {"reason", update.reason}});
   }
-  return {{"carriers", constants.carriers}, {"folds", folds}, {"masks", masks}};
+  return {{"carriers", constants.absorbers}, {"folds", updates}, {"masks", masks}};
 }
 
 /// What the masks came to; with `all` tensor by tensor.
@@ -108,9 +108,9 @@ std::string constants_text(const ConstantsReport& constants, bool all) {
   std::string text = counted(zeros, "element") + " masked: " + with_thousands(gone) +
                      " removed with their channels, " + with_thousands(zeros - gone) +
                      " left as zeros.\n";
-  const auto folds = static_cast<int64_t>(constants.folds.size());
-  text += "Constants: " + counted(constants.carriers, "carrier channel") + ", " +
-          counted(folds, "tensor") + " with new values.\n";
+  const auto updates = static_cast<int64_t>(constants.updates.size());
+  text += "Constants: " + counted(constants.absorbers, "absorbing channel") + ", " +
+          counted(updates, "tensor") + " with new values.\n";
   if (all && !constants.masks.empty()) text += "\n" + table.text();
   return text;
 }
@@ -205,11 +205,11 @@ std::string age_of(int64_t moment) {
 
 std::string latency_text(const LatencyRow& row) {
   std::string text = "Asked for " + milliseconds(row.wanted) + " ms: measured " +
-                     milliseconds(row.measured) + " ms, in turn with the original (" +
+                     milliseconds(row.measured) + " ms, interleaved with the original (" +
                      counted(row.networks, "network") + " tried); " + milliseconds(row.predicted) +
                      " ms by the times of its layers.\n";
   return text + "On " + row.engine + " with " + counted(row.threads, "thread") + "; " +
-         counted(row.pieces, "layer") + ", " + counted(row.fresh, "shape") +
+         counted(row.subgraphs, "layer") + ", " + counted(row.fresh, "shape") +
          " of them measured in this run" +
          (row.oldest > 0 ? ", the oldest time " + age_of(row.oldest) : std::string()) + ".\n";
 }
@@ -223,7 +223,7 @@ Json to_object(const LatencyRow& row) {
           {"predicted_seconds", row.predicted},
           {"measured_seconds", row.measured},
           {"networks", row.networks},
-          {"pieces", row.pieces},
+          {"pieces", row.subgraphs},
           {"measured_now", row.fresh},
           {"oldest", row.oldest}};
 }
@@ -284,7 +284,7 @@ std::string to_json(const PruneReport& report) {
         {{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
   }
   Json kept = Json::array();
-  for (const KeptWhole& whole : report.kept_whole) {
+  for (const UnprunedDim& whole : report.unpruned_dims) {
     kept.push_back({{"axis", whole.axis}, {"reason", whole.reason}});
   }
   Json timings = Json::object();
@@ -340,7 +340,7 @@ std::string to_text(const PruneReport& report, bool all) {
   if (report.constants) text += constants_text(*report.constants, all);
   text += scales_text(report.scales, all);
   if (all && !report.groups.empty()) text += group_table(report);
-  if (all && !report.kept_whole.empty()) text += kept_whole_table(report);
+  if (all && !report.unpruned_dims.empty()) text += unpruned_table(report);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// What a run of `prune` did, for people and for programs.
+// The report of a run of `prune`, as text and JSON.
 #pragma once
 
 #include <cstdint>
@@ -31,30 +31,30 @@ struct GroupOutcome {
 
 struct ReportedFile {
   std::string path;
-  std::string sha256;  ///< empty where nobody asked
+  std::string sha256;  ///< empty if not computed
   int64_t bytes = 0;   ///< of the model file; external data is not counted
 };
 
-/// What came of a budget of milliseconds. Times are in seconds.
+/// The outcome of a latency budget. Times are in seconds.
 struct LatencyRow {
   std::string engine;  ///< "libtorch 1.13.1"
   int threads = 1;
   double wanted = 0;
-  double dense = 0;      ///< the network as it was, measured
-  double tables = 0;     ///< the same as the times of its layers add up
+  double dense = 0;      ///< the dense network, measured
+  double tables = 0;     ///< the dense network, according to the tables
   double predicted = 0;  ///< the small one
-  double measured = 0;   ///< the small one: its share of the dense one's time, in turn with it
-  int pieces = 0;        ///< layers with what follows them
-  int fresh = 0;         ///< shapes of them that were measured in this run
+  double measured = 0;   ///< the small network, from its time relative to the dense one
+  int subgraphs = 0;     ///< subgraphs of the network
+  int fresh = 0;         ///< tables that were measured in this run
   int64_t oldest = 0;    ///< when the oldest time was measured: seconds since 1970
-  int networks = 0;      ///< whole networks that were measured
+  int networks = 0;      ///< whole networks measured
 };
 
-/// What exact constants took.
+/// The outcome of exact constants.
 struct ConstantsReport {
-  int carriers = 0;                ///< channels that stay to carry the constants of others
-  std::vector<PlanFold> folds;     ///< without values
-  std::vector<MaskOutcome> masks;  ///< per masked tensor
+  int absorbers = 0;                  ///< channels that are kept to absorb the constants of others
+  std::vector<TensorUpdate> updates;  ///< without values
+  std::vector<MaskOutcome> masks;     ///< per masked tensor
 };
 
 struct PruneReport {
@@ -65,12 +65,12 @@ struct PruneReport {
   std::vector<std::string> uncounted;  ///< nodes that MACs leave out, see `uncounted`
   Cost before;
   Cost after;
-  std::optional<DepthReport> depth;          ///< where blocks were to go
-  std::optional<ConstantsReport> constants;  ///< where they were folded
+  std::optional<DepthReport> depth;          ///< if blocks were to be removed
+  std::optional<ConstantsReport> constants;  ///< if constants were folded
   std::vector<ElementOutcome> elements;      ///< of tensors that lost single elements
   std::vector<GroupOutcome> groups;
   std::vector<ScaleRow> scales;  ///< that encode a size which was cut
-  std::vector<KeptWhole> kept_whole;
+  std::vector<UnprunedDim> unpruned_dims;
   Proof proof;
   std::optional<RecoveryReport> recovery;
   std::optional<LatencyRow> latency;
@@ -78,7 +78,7 @@ struct PruneReport {
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
 };
 
-/// What became of every group.
+/// The outcome of every group.
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
                                    const AxisMasks& masks);
 
@@ -88,7 +88,7 @@ int64_t zeroed(const PruneReport& report);
 /// One object: {"parsimony_report": 1, "command": …, "source": …, "result": …, "params": …, …}.
 std::string to_json(const PruneReport& report);
 
-/// Before and after, in a few lines; with `all` also each group and each axis that stays whole.
+/// Before and after in a few lines; with `all` also each group and each axis that is not pruned.
 std::string to_text(const PruneReport& report, bool all = false);
 
 /// The stages with their times.

@@ -1,4 +1,4 @@
-// Numbers that encode a size, for people and for programs.
+// Numbers that encode a size, for reports.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct ScaleRow {
   double value = 0;                 ///< as the network was trained
   std::string encodes;              ///< "1/sqrt(64)"
   int64_t size = 0;                 ///< of the axis that it encodes
-  std::vector<std::string> groups;  ///< that shorten the axis
+  std::vector<std::string> groups;  ///< whose pruning shortens the axis
 
-  /// What pruning made of the axis.
+  /// What pruning did to the axis.
   struct Cut {
     int64_t kept = 0;
     double would_be = 0;   ///< the value for what is kept
-    bool patched = false;  ///< it has this value; else the old one
+    bool patched = false;  ///< the plan changes it to this value; otherwise it keeps the old one
   };
   std::optional<Cut> cut;
 };

@@ -23,7 +23,7 @@ std::string measured(const SensitivityReport& report) {
   if (report.accuracy >= 0) {
     text += ", accuracy before " + formatted("%.1f%%", 100 * report.accuracy);
   }
-  return text + "; channels go by " + printable(report.criterion) + ".\n";
+  return text + "; channels ranked by " + printable(report.criterion) + ".\n";
 }
 
 const std::vector<double>& widest(const SensitivityReport& report) {

@@ -1,4 +1,4 @@
-// Sensitivity curves, for people and for programs.
+// Sensitivity curves, as text and JSON.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct SensitivityRow {
   std::string id;  ///< of the group
   int size = 0;    ///< channels
   std::vector<std::string> layers;
-  std::vector<double> ratios;  ///< as far as the group could be cut
+  std::vector<double> ratios;  ///< at which the group could be pruned
   std::vector<double> errors;
   double proposed = 0;  ///< ratio; 0 where none was asked for
 };
@@ -25,8 +25,8 @@ struct SensitivityReport {
   int64_t samples = 0;   ///< that were compared
   double accuracy = -1;  ///< of the network as it was, 0..1; below 0: there are no labels
   double ratio = 0;      ///< asked for overall; 0: no proposal
-  double level = 0;      ///< error that every group alone may cause, as proposed
-  double reached = 0;    ///< share of the groups' channels that goes, as proposed
+  double level = 0;      ///< error that every group alone may cause in the proposal
+  double reached = 0;    ///< share of the groups' channels that the proposal removes
   std::vector<SensitivityRow> rows;
 };
 

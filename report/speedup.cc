@@ -185,7 +185,7 @@ std::string blocks_text(const DepthReport& report) {
     table.add({printable(block.label), std::to_string(block.nodes),
                with_thousands(block.cost.params), with_thousands(block.cost.macs)});
   }
-  if (report.blocks.empty()) return "No residual block that could go as a whole.\n";
+  if (report.blocks.empty()) return "No residual block can be removed.\n";
   return table.text();
 }
 

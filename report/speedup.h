@@ -1,4 +1,4 @@
-// What speedup/ finds out, for people: a proof, a recovery, residual blocks.
+// Results of speedup/ as text: a proof, a recovery, residual blocks.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace parsimony {
 
-/// One or two lines: what was compared, how large the difference was; with `all` each output.
-/// `plan` says of which original.
+/// One or two lines: what was compared and the largest difference; with `all` each output. `plan`
+/// determines the reference.
 std::string to_text(const Proof& proof, bool all = false, const Plan& plan = {});
 
-/// A table: output error and accuracy of the dense network, of the pruned one and behind each step.
+/// A table: output error and accuracy of the dense network, of the pruned one and after each step.
 std::string to_text(const RecoveryReport& report);
 
-/// "7 of 25 residual blocks removed." and, of `auto`, a table of what was tried; with `all` also a
+/// "7 of 25 residual blocks removed." and, for `auto`, a table of the candidates; with `all` also a
 /// table of the blocks.
 std::string to_text(const DepthReport& report, bool all = false);
 
-/// A table of the blocks that could go: their nodes, parameters, MACs.
+/// A table of the removable blocks: their nodes, parameters, MACs.
 std::string blocks_text(const DepthReport& report);
 std::string blocks_json(const DepthReport& report);
 

@@ -108,16 +108,16 @@ class Folder {
   }
 
   void add(const Sum& sum) {
-    const auto line = coupling_.channels(sum.exit.line);
+    const auto dim_class = coupling_.channels(sum.site.dim_class);
     std::vector<double> gone(sum.constants.size(), 0);
     bool any = false;
     for (size_t j = 0; j < gone.size(); ++j) {
-      if (channels_.keeps(line[j])) continue;
+      if (channels_.keeps(dim_class[j])) continue;
       gone[j] = sum.constants[j];
       any = any || gone[j] != 0;
     }
     if (!any) return;
-    sum.exit.bias != kNone ? into_bias(sum.exit, gone) : into_carrier(sum, gone);
+    sum.site.bias != kNone ? into_bias(sum.site, gone) : into_absorber(sum, gone);
   }
 
   const std::map<WeightId, Elements>& changed() const { return elements_; }
@@ -136,25 +136,27 @@ class Folder {
     return elements_.try_emplace(id, graph_.weight(id)).first->second;
   }
 
-  /// As it is by now: masked.
+  /// The current elements, with masks applied.
   const Elements& current(WeightId id) {
     const auto found = elements_.find(id);
     if (found != elements_.end()) return found->second;
     return read_.try_emplace(id, graph_.weight(id)).first->second;
   }
 
-  std::string at(const Exit& exit) const { return label_of(graph_, graph_.node(exit.node)); }
+  std::string at(const ReductionSite& site) const {
+    return label_of(graph_, graph_.node(site.node));
+  }
 
   /// b_o += scale * sum_j c_j * sum_k W_ojk. The weight's other large axis is that of the outputs.
-  void into_bias(const Exit& exit, const std::vector<double>& constants) {
-    const Elements& weight = current(graph_.value(exit.weight).weight);
-    const int out = 1 - exit.axis;  // of a convolution's kernel and of a matrix
-    const int64_t size = weight.dims[exit.axis];
+  void into_bias(const ReductionSite& site, const std::vector<double>& constants) {
+    const Elements& weight = current(graph_.value(site.weight).weight);
+    const int out = 1 - site.axis;  // of a convolution's kernel and of a matrix
+    const int64_t size = weight.dims[site.axis];
     const int64_t outputs = weight.dims[out];
     const int64_t parts = static_cast<int64_t>(constants.size()) / size;  // groups of a convolution
     std::vector<double> sums(outputs, 0);
-    across(weight.dims, exit.axis, [&](int64_t outer, int64_t i, int64_t inner) {
-      const int64_t o = exit.axis == 1 ? outer : i;
+    across(weight.dims, site.axis, [&](int64_t outer, int64_t i, int64_t inner) {
+      const int64_t o = site.axis == 1 ? outer : i;
       const int64_t first = o / (outputs / parts) * size;
       for (int64_t j = 0; j < size; ++j) {
         const double constant = constants[first + j];
@@ -162,30 +164,30 @@ class Folder {
         sums[o] += constant * weight.get((outer * size + j) * inner + i);
       }
     });
-    Elements& bias = elements(graph_.value(exit.bias).weight,
-                              "takes the constants of removed channels at " + at(exit));
+    Elements& bias = elements(graph_.value(site.bias).weight,
+                              "takes the constants of removed channels at " + at(site));
     for (int64_t o = 0; o < outputs; ++o) {
-      const double sum = exit.bias_scale * sums[o];
+      const double sum = site.bias_scale * sums[o];
       if (sum != 0) bias.set(o, bias.get(o) + sum);
     }
   }
 
   /// W'_k0 = W_k0 + sum_k c_k W_k / c_k0.
-  void into_carrier(const Sum& sum, const std::vector<double>& constants) {
+  void into_absorber(const Sum& sum, const std::vector<double>& constants) {
     Elements& weight =
-        elements(graph_.value(sum.exit.weight).weight,
-                 "channel " + std::to_string(sum.carrier) +
-                     " carries the constants of removed channels at " + at(sum.exit));
-    const int64_t size = weight.dims[sum.exit.axis];
-    const double carried = sum.constants[sum.carrier];
-    across(weight.dims, sum.exit.axis, [&](int64_t outer, int64_t i, int64_t inner) {
+        elements(graph_.value(sum.site.weight).weight,
+                 "channel " + std::to_string(sum.absorber) +
+                     " carries the constants of removed channels at " + at(sum.site));
+    const int64_t size = weight.dims[sum.site.axis];
+    const double carried = sum.constants[sum.absorber];
+    across(weight.dims, sum.site.axis, [&](int64_t outer, int64_t i, int64_t inner) {
       double total = 0;
       for (int64_t j = 0; j < size; ++j) {
         const double constant = constants[j];
         if (constant != 0) total += constant * weight.get((outer * size + j) * inner + i);
       }
       if (total == 0) return;
-      const int64_t place = (outer * size + sum.carrier) * inner + i;
+      const int64_t place = (outer * size + sum.absorber) * inner + i;
       weight.set(place, weight.get(place) + total / carried);
     });
   }
@@ -240,7 +242,7 @@ void ConstantFolding::complete(Plan& plan) const {
       const std::vector<AxisKeep> axes = cuts_of(plan, name);
       std::vector<std::byte> after = cut(elements.bytes, weight.dims, width, axes);
       if (after == cut(before, weight.dims, width, axes)) continue;
-      plan.folds.push_back(
+      plan.updates.push_back(
           {name, folder.reason(id), std::move(after), weight.dtype, sliced(weight.dims, axes)});
     }
   }

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
-#include "parsimony/masks/contents.h"
+#include "parsimony/masks/slice_values.h"
 #include "parsimony/speedup/constants_impl.h"
 
 namespace parsimony {
 namespace {
 
-// A carrier's constant must not be much smaller than those that it carries: rounding grows with
-// the quotient.
-constexpr double kFairCarrier = 0.1;
+// The constant of an absorbing channel must not be much smaller than those that it absorbs:
+// rounding errors grow with the quotient.
+constexpr double kFairAbsorber = 0.1;
 
 /// Decides channel by channel.
 class Decision {
@@ -23,51 +23,51 @@ class Decision {
            const std::vector<ElementMask>& masks)
       : graph_(graph),
         coupling_(coupling),
-        contents_(trace_contents(graph, facts, masks)),
-        exits_(find_exits(graph, facts, coupling)),
+        slice_values_(propagate_slice_values(graph, facts, masks)),
+        sites_(find_reduction_sites(graph, facts, coupling)),
         candidate_(AxisMasks::all_kept(coupling).keep),
-        observed_(exits_.size()) {
+        observed_(sites_.size()) {
     for (auto& group : candidate_) std::fill(group.begin(), group.end(), uint8_t{0});
     find_candidates();
-    for (size_t e = 0; e < exits_.size(); ++e) examine(e);
+    for (size_t e = 0; e < sites_.size(); ++e) examine(e);
   }
 
-  /// Exits whose operands have constants that must be known.
+  /// Reduction sites whose operands have constants that must be known.
   std::vector<size_t> unknown() const {
     std::vector<size_t> result;
-    for (size_t e = 0; e < exits_.size(); ++e) {
+    for (size_t e = 0; e < sites_.size(); ++e) {
       bool asks = false;
-      each_candidate(exits_[e], [&](size_t j, ChannelId) {
-        asks = asks || !(stopped(exits_[e], j) || at(exits_[e], j) != Content::kConstant);
+      each_candidate(sites_[e], [&](size_t j, ChannelId) {
+        asks = asks || !(stopped(sites_[e], j) || at(sites_[e], j) != SliceValue::kConstant);
       });
       if (asks) result.push_back(e);
     }
     return result;
   }
 
-  const Exit& exit(size_t e) const { return exits_[e]; }
+  const ReductionSite& site(size_t e) const { return sites_[e]; }
 
-  void learn(size_t e, std::vector<IndexContent> contents) {
-    observed_[e] = std::move(contents);
-    const Exit& exit = exits_[e];
-    each_candidate(exit, [&](size_t j, ChannelId channel) {
-      if (stopped(exit, j) || at(exit, j) != Content::kConstant) return;
+  void learn(size_t e, std::vector<IndexContent> slice_values) {
+    observed_[e] = std::move(slice_values);
+    const ReductionSite& site = sites_[e];
+    each_candidate(site, [&](size_t j, ChannelId channel) {
+      if (stopped(site, j) || at(site, j) != SliceValue::kConstant) return;
       if (j >= observed_[e].size() || !observed_[e][j].uniform) {
-        block(channel, "what is left differs from place to place at " + label(exit));
-      } else if (observed_[e][j].value != 0 && exit.weight == kNone) {
-        block(channel, "constant but not zero at " + label(exit) +
+        block(channel, "what is left varies by position at " + label(site));
+      } else if (observed_[e][j].value != 0 && site.weight == kNone) {
+        block(channel, "constant but not zero at " + label(site) +
                            ", which has no weights of its own for it");
-      } else if (observed_[e][j].value != 0 && exit.bias == kNone && !exit.can_carry) {
-        block(channel, "there is nowhere to put the constant at " + label(exit));
+      } else if (observed_[e][j].value != 0 && site.bias == kNone && !site.can_absorb) {
+        block(channel, "there is nowhere to put the constant at " + label(site));
       }
     });
   }
 
   void give_up(size_t e) {
-    const Exit& exit = exits_[e];
-    each_candidate(exit, [&](size_t j, ChannelId channel) {
-      if (stopped(exit, j) || at(exit, j) != Content::kConstant) return;
-      block(channel, "the constant is not known, for nothing was run, at " + label(exit));
+    const ReductionSite& site = sites_[e];
+    each_candidate(site, [&](size_t j, ChannelId channel) {
+      if (stopped(site, j) || at(site, j) != SliceValue::kConstant) return;
+      block(channel, "the constant is not known, for nothing was run, at " + label(site));
     });
   }
 
@@ -82,11 +82,11 @@ class Decision {
 
   std::vector<Sum> sums() const {
     std::vector<Sum> result;
-    for (size_t e = 0; e < exits_.size(); ++e) {
-      if (observed_[e].empty() || exits_[e].weight == kNone) continue;
-      Sum sum{exits_[e], {}};
+    for (size_t e = 0; e < sites_.size(); ++e) {
+      if (observed_[e].empty() || sites_[e].weight == kNone) continue;
+      Sum sum{sites_[e], {}};
       for (size_t j = 0; j < observed_[e].size(); ++j) {
-        const bool known = at(exits_[e], j) == Content::kConstant && observed_[e][j].uniform;
+        const bool known = at(sites_[e], j) == SliceValue::kConstant && observed_[e][j].uniform;
         sum.constants.push_back(known ? observed_[e][j].value : 0);
       }
       result.push_back(std::move(sum));
@@ -99,62 +99,64 @@ class Decision {
     for (const auto& [key, count] : blocked_) {
       const Group& group = coupling_.groups[key.first];
       result.push_back("group " + group.id + ": " + std::to_string(count) +
-                       (count == 1 ? " channel stays" : " channels stay") +
+                       (count == 1 ? " channel is kept" : " channels are kept") +
                        ", zero in the weights: " + key.second);
     }
     return result;
   }
 
  private:
-  Content at(const Exit& exit, size_t j) const { return content(exit.value, exit.dim, j); }
-
-  Content content(ValueId value, int dim, size_t j) const {
-    const auto& dims = contents_[value];
-    return dims.empty() ? Content::kVaries : dims[dim][j];
+  SliceValue at(const ReductionSite& site, size_t j) const {
+    return slice_value(site.value, site.dim, j);
   }
 
-  const std::string& label(const Exit& exit) const {
-    return label_of(graph_, graph_.node(exit.node));
+  SliceValue slice_value(ValueId value, int dim, size_t j) const {
+    const auto& dims = slice_values_[value];
+    return dims.empty() ? SliceValue::kVaries : dims[dim][j];
   }
 
-  /// Whatever arrives, nothing of it goes on.
-  bool stopped(const Exit& exit, size_t j) const {
-    if (at(exit, j) == Content::kZero) return true;
-    if (exit.weight != kNone) {
-      const Shape& dims = graph_.weight(graph_.value(exit.weight).weight).dims;
-      const size_t i = exit.weight_index(static_cast<int64_t>(j), dims);
-      return content(exit.weight, exit.axis, i) == Content::kZero;
+  const std::string& label(const ReductionSite& site) const {
+    return label_of(graph_, graph_.node(site.node));
+  }
+
+  /// Is the channel cancelled there?
+  bool stopped(const ReductionSite& site, size_t j) const {
+    if (at(site, j) == SliceValue::kZero) return true;
+    if (site.weight != kNone) {
+      const Shape& dims = graph_.weight(graph_.value(site.weight).weight).dims;
+      const size_t i = site.weight_index(static_cast<int64_t>(j), dims);
+      return slice_value(site.weight, site.axis, i) == SliceValue::kZero;
     }
-    return std::any_of(exit.partners.begin(), exit.partners.end(), [&](const auto& partner) {
-      return content(partner.first, partner.second, j) == Content::kZero;
+    return std::any_of(site.partners.begin(), site.partners.end(), [&](const auto& partner) {
+      return slice_value(partner.first, partner.second, j) == SliceValue::kZero;
     });
   }
 
   template <typename Visit>
-  void each(const Exit& exit, const Visit& visit) const {
-    const auto channels = coupling_.channels(exit.line);
+  void each(const ReductionSite& site, const Visit& visit) const {
+    const auto channels = coupling_.channels(site.dim_class);
     for (size_t j = 0; j < channels.size(); ++j) {
       if (channels[j].group != kNone) visit(j, channels[j]);
     }
   }
 
   template <typename Visit>
-  void each_candidate(const Exit& exit, const Visit& visit) const {
-    each(exit, [&](size_t j, ChannelId channel) {
+  void each_candidate(const ReductionSite& site, const Visit& visit) const {
+    each(site, [&](size_t j, ChannelId channel) {
       if (candidate_[channel.group][channel.channel]) {
         visit(j, channel);
       }
     });
   }
 
-  /// Channels of which some `out` slice is zero, or that go nowhere.
+  /// Channels with a zero `out` slice, or without a consumer.
   void find_candidates() {
     std::vector<std::vector<uint8_t>> leads_on = candidate_;
     std::vector<uint8_t> ends(coupling_.groups.size(), 0);
-    for (const Exit& exit : exits_) {
-      each(exit, [&](size_t j, ChannelId channel) {
+    for (const ReductionSite& site : sites_) {
+      each(site, [&](size_t j, ChannelId channel) {
         ends[channel.group] = 1;
-        if (!stopped(exit, j) || at(exit, j) == Content::kZero) {
+        if (!stopped(site, j) || at(site, j) == SliceValue::kZero) {
           leads_on[channel.group][channel.channel] = 1;
         }
       });
@@ -178,17 +180,17 @@ class Decision {
       if (member.role != Role::kOut) return false;
       const auto indices = member.of(channel);
       return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](int64_t i) {
-        return content(member.value, member.axis, i) == Content::kZero;
+        return slice_value(member.value, member.axis, i) == SliceValue::kZero;
       });
     });
   }
 
-  /// A channel that may depend on the inputs where it is summed over must stay.
+  /// A channel that may depend on the inputs at a reduction site must be kept.
   void examine(size_t e) {
-    const Exit& exit = exits_[e];
-    each_candidate(exit, [&](size_t j, ChannelId channel) {
-      if (stopped(exit, j) || at(exit, j) != Content::kVaries) return;
-      block(channel, "not masked in all that comes together at " + label(exit));
+    const ReductionSite& site = sites_[e];
+    each_candidate(site, [&](size_t j, ChannelId channel) {
+      if (stopped(site, j) || at(site, j) != SliceValue::kVaries) return;
+      block(channel, "not masked in all operands of " + label(site));
     });
   }
 
@@ -201,39 +203,39 @@ class Decision {
 
   const Graph& graph_;
   const Coupling& coupling_;
-  const Contents contents_;
-  const std::vector<Exit> exits_;
+  const SliceValues slice_values_;
+  const std::vector<ReductionSite> sites_;
   std::vector<std::vector<uint8_t>> candidate_;
   std::vector<std::vector<IndexContent>> observed_;
   std::map<std::pair<int, std::string>, int> blocked_;
 };
 
-/// Chooses, for every sum without a bias to put constants into, the index that carries them.
-class Carriers {
+/// Chooses the absorbing channel of every sum without a bias.
+class Absorbers {
  public:
-  Carriers(const Coupling& coupling, AxisMasks& channels)
+  Absorbers(const Coupling& coupling, AxisMasks& channels)
       : coupling_(coupling), channels_(channels) {}
 
   void choose(Sum& sum) {
-    if (sum.exit.bias != kNone) return;
-    const auto line = coupling_.channels(sum.exit.line);
+    if (sum.site.bias != kNone) return;
+    const auto dim_class = coupling_.channels(sum.site.dim_class);
     double largest = 0;
     int64_t removed = kNone;
     int64_t kept = kNone;
     for (size_t j = 0; j < sum.constants.size(); ++j) {
       const double size = std::abs(sum.constants[j]);
       if (size == 0) continue;
-      int64_t& best = channels_.keeps(line[j]) ? kept : removed;
+      int64_t& best = channels_.keeps(dim_class[j]) ? kept : removed;
       if (best == kNone || size > std::abs(sum.constants[best])) {
         best = static_cast<int64_t>(j);
       }
-      if (!channels_.keeps(line[j])) largest = std::max(largest, size);
+      if (!channels_.keeps(dim_class[j])) largest = std::max(largest, size);
     }
     if (removed == kNone) return;
-    const bool fair = kept != kNone && std::abs(sum.constants[kept]) >= kFairCarrier * largest;
-    sum.carrier = fair ? kept : removed;
+    const bool fair = kept != kNone && std::abs(sum.constants[kept]) >= kFairAbsorber * largest;
+    sum.absorber = fair ? kept : removed;
     if (fair) return;
-    const ChannelId channel = line[removed];
+    const ChannelId channel = dim_class[removed];
     channels_.keep[channel.group][channel.channel] = 1;
     ++count;
   }
@@ -254,19 +256,20 @@ ConstantFolding::ConstantFolding(const Graph& graph, const Facts& facts, const P
   const std::vector<size_t> unknown = decision.unknown();
   std::vector<Dimension> dimensions;
   for (const size_t e : unknown) {
-    dimensions.push_back({decision.exit(e).value, decision.exit(e).dim});
+    dimensions.push_back({decision.site(e).value, decision.site(e).dim});
   }
   if (observe && !unknown.empty()) {
-    auto contents = observe(graph, probe, masks, dimensions);
-    for (size_t i = 0; i < unknown.size(); ++i) decision.learn(unknown[i], std::move(contents[i]));
+    auto slice_values = observe(graph, probe, masks, dimensions);
+    for (size_t i = 0; i < unknown.size(); ++i)
+      decision.learn(unknown[i], std::move(slice_values[i]));
   } else {
     for (const size_t e : unknown) decision.give_up(e);
   }
   state_ = std::make_unique<State>(
       State{graph, coupling, std::move(masks), decision.channels(), decision.sums(), 0, {}});
-  Carriers carriers(coupling, state_->channels);
-  for (Sum& sum : state_->sums) carriers.choose(sum);
-  state_->carriers = carriers.count;
+  Absorbers absorbers(coupling, state_->channels);
+  for (Sum& sum : state_->sums) absorbers.choose(sum);
+  state_->absorbers = absorbers.count;
   state_->notes = decision.notes();
 }
 
@@ -275,7 +278,7 @@ ConstantFolding::ConstantFolding(ConstantFolding&&) noexcept = default;
 ConstantFolding& ConstantFolding::operator=(ConstantFolding&&) noexcept = default;
 
 const AxisMasks& ConstantFolding::channels() const { return state_->channels; }
-int ConstantFolding::carriers() const { return state_->carriers; }
+int ConstantFolding::absorbers() const { return state_->absorbers; }
 const std::vector<std::string>& ConstantFolding::notes() const { return state_->notes; }
 
 }  // namespace parsimony

@@ -1,5 +1,5 @@
-// Removal of channels that a network whose weights are masked holds constant, so that what remains
-// computes the same.
+// Removes channels that are constant in a network with masked weights, such that the outputs do not
+// change.
 #pragma once
 
 #include <memory>
@@ -13,34 +13,34 @@
 
 namespace parsimony {
 
-/// What the masks of a pruner's selection are: zeros in the `out` slices of the layers that produce
-/// the channels, weight and bias. Normalisations stay, as in other tools.
+/// A pruner's selection as element masks: zeros in the `out` slices of the layers that produce the
+/// channels, weight and bias. Normalisations are not masked, as in other tools.
 std::vector<ElementMask> producer_masks(const Graph& graph, const Coupling& coupling,
                                         const AxisMasks& selection);
 
-/// Adds masks to others: an element stays only where all keep it.
+/// Intersects masks: an element is kept only if all masks keep it.
 /// @throws ModelError if masks of a tensor have other shapes
 void merge_masks(std::vector<ElementMask>& masks, const std::vector<ElementMask>& further);
 
-/// @throws ModelError for a tensor that is not there, with near candidates, or has another shape
+/// @throws ModelError if a tensor does not exist (listing close matches) or has another shape
 void check_masks(const Graph& graph, const std::vector<ElementMask>& masks);
 
-/// What became of a tensor's masked elements.
+/// What happened to a tensor's masked elements.
 struct MaskOutcome {
   std::string tensor;
   int64_t zeros = 0;  ///< masked elements
-  int64_t gone = 0;   ///< of them, those that went with their channels; the rest stays zero
+  int64_t gone = 0;   ///< those removed with their channels; the others stay zero
 };
 
-/// Which channels go, and where their constants do.
+/// Decides which channels are removed, and where their constants are folded.
 class ConstantFolding {
  public:
-  /// A channel goes if its `out` slices are zero and it is constant wherever it is summed over (or
-  /// if all its `in` slices are zero), and if its constant c can be folded:
-  ///   - into the bias of the layer that sums: b' = b + Σ_k c_k W_k, where nothing is padded;
-  ///   - else into a carrier k0, a channel that stays: W'_k0 = W_k0 + Σ_k c_k W_k / c_k0.
-  /// `observe` is asked only where a constant other than zero must be known; without it channels
-  /// with such stay.
+  /// A channel is removed if its `out` slices are zero and it is constant at every reduction site
+  /// (or all its `in` slices are zero), and if its constant c can be folded:
+  ///   - into the bias of the consuming layer: b' = b + Σ_k c_k W_k, if nothing is padded;
+  ///   - else into an absorbing channel k0, which is kept: W'_k0 = W_k0 + Σ_k c_k W_k / c_k0.
+  /// `observe` is called only if a nonzero constant must be known; without it channels with such
+  /// constants are kept.
   /// @throws UnsupportedError of `observe`
   ConstantFolding(const Graph& graph, const Facts& facts, const Probe& probe,
                   const Coupling& coupling, std::vector<ElementMask> masks, const Observe& observe);
@@ -48,15 +48,15 @@ class ConstantFolding {
   ConstantFolding(ConstantFolding&&) noexcept;
   ConstantFolding& operator=(ConstantFolding&&) noexcept;
 
-  const AxisMasks& channels() const;  ///< those that stay
-  int carriers() const;
-  /// Per group and reason, masked channels that stay.
+  const AxisMasks& channels() const;  ///< the channels that are kept
+  int absorbers() const;
+  /// Per group and reason, the masked channels that are kept.
   const std::vector<std::string>& notes() const;
 
-  /// Completes a plan that removes `channels()`: the masks, and a fold for every tensor whose
-  /// remaining values change.
+  /// Completes a plan that removes all but `channels()`: adds the masks, and an update for every
+  /// tensor whose remaining values change.
   void complete(Plan& plan) const;
-  /// Per mask, what a plan that removes `channels()` makes of it.
+  /// Per mask, what became of it in a plan that removes all but `channels()`.
   std::vector<MaskOutcome> outcomes(const Plan& plan) const;
 
  private:

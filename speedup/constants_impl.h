@@ -1,19 +1,19 @@
-// What was decided about constants, for the arithmetic that follows. Private to speedup/.
+// The decisions about constants, for the arithmetic that follows. Private to speedup/.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "parsimony/speedup/constants.h"
-#include "parsimony/speedup/exits_impl.h"
+#include "parsimony/speedup/reduction_sites_impl.h"
 
 namespace parsimony {
 
-/// One node that sums over constants.
+/// A reduction over constants.
 struct Sum {
-  Exit exit;
-  std::vector<double> constants;  ///< per index of the operand's dimension; 0 where none is known
-  int64_t carrier = kNone;        ///< index that carries those of removed channels
+  ReductionSite site;
+  std::vector<double> constants;  ///< per index of the operand's dimension; 0 if unknown
+  int64_t absorber = kNone;       ///< index of the channel that absorbs those of removed channels
 };
 
 struct ConstantFolding::State {
@@ -22,7 +22,7 @@ struct ConstantFolding::State {
   std::vector<ElementMask> masks;
   AxisMasks channels;
   std::vector<Sum> sums;
-  int carriers = 0;
+  int absorbers = 0;
   std::vector<std::string> notes;
 };
 

@@ -1,4 +1,4 @@
-// What became of a network's residual blocks.
+// What happened to a network's residual blocks.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@ namespace parsimony {
 
 struct BlockOutcome {
   std::string add;        ///< first output of the addition
-  std::string label;      ///< what people call it
+  std::string label;      ///< display name
   double influence = 0;   ///< 1 - mean cosine of the block's input and output, 0..2
-  Cost cost;              ///< of what goes with the block; MACs of one sample
-  int nodes = 0;          ///< that go with it, the addition among them
-  bool excluded = false;  ///< the configuration leaves one of its layers whole
+  Cost cost;              ///< removed with the block; MACs of one sample
+  int nodes = 0;          ///< removed with it, including the addition
+  bool excluded = false;  ///< the configuration excludes one of its layers
   bool removed = false;
 };
 
-/// One way to meet a budget: so many blocks go, widths do the rest.
+/// One way to meet a budget: remove this many blocks, and channels for the rest.
 struct DepthCandidate {
   int removed = 0;
   Cost cost;         ///< of the small network
-  double error = 0;  ///< of its outputs on the calibration samples, see docs/guide/depth.md
+  double error = 0;  ///< output error on the calibration samples, see docs/guide/depth.md
   bool met = true;   ///< the budget
 };
 

@@ -21,14 +21,14 @@ ConfigError plan_keeps_nothing(std::string_view tensor, int axis) {
                      "its slices keep no index in common; at least one must stay");
 }
 
-UnsupportedError plan_folds(std::string_view tensor) {
+UnsupportedError plan_updates(std::string_view tensor) {
   return UnsupportedError("plan: folds: tensor \"" + std::string(tensor) +
                           "\": its new values are not there");
 }
 
 IoError no_values(std::string_view plan, std::string_view why) {
   return IoError(std::string(plan) +
-                 ": its folds have values, which stand in a file beside it: " + std::string(why));
+                 ": its updates have values, which are in a file beside it: " + std::string(why));
 }
 
 ConfigError values_lack(std::string_view file, std::string_view tensor) {

@@ -10,9 +10,10 @@
 namespace parsimony {
 namespace {
 
-class Finder {
+class FitLayerFinder {
  public:
-  Finder(const Graph& graph, const std::vector<std::string>& fixed) : graph_(graph), fixed_(fixed) {
+  FitLayerFinder(const Graph& graph, const std::vector<std::string>& fixed)
+      : graph_(graph), fixed_(fixed) {
     readers_.resize(graph.values.size());
     producer_.resize(graph.values.size(), kNone);
     weight_reads_.resize(graph.weights.size(), 0);
@@ -55,7 +56,7 @@ class Finder {
     for (const ValueId v : node.inputs) use(v);
   }
 
-  /// The weight that operand `i` of the node shows, if nobody else reads it; else kNone.
+  /// The weight of operand `i`, if it has no other reader; else kNone.
   WeightId own_weight(const Node& node, size_t i) const {
     if (i >= node.inputs.size() || node.inputs[i] == kNone) return kNone;
     const WeightId weight = graph_.value(node.inputs[i]).weight;
@@ -65,7 +66,7 @@ class Finder {
 
   bool is_activation(ValueId v) const { return v != kNone && graph_.value(v).weight == kNone; }
 
-  /// Who reads a value that nobody else does; kNone otherwise.
+  /// The only reader of a value; kNone if there are several.
   NodeId only_reader(ValueId v) const {
     const auto& readers = readers_[v];
     const auto& outputs = graph_.outputs;
@@ -116,7 +117,7 @@ class Finder {
     return dims == Shape{matrix[static_cast<size_t>(layer.out_axis)]} ? weight : kNone;
   }
 
-  /// To where the answer shows.
+  /// Finds the value that the layer should reproduce.
   void follow(FitLayer& layer) const {
     NodeId reader = only_reader(layer.answer);
     if (reader != kNone && schema_of(graph_.node(layer.node)).linear.bias < 0 &&
@@ -159,7 +160,7 @@ class Finder {
     return static_cast<size_t>(schema_of(norm).norm.statistics);
   }
 
-  /// Has a layer behind `node` part in the value?
+  /// Does a layer after `node` contribute to the value?
   bool waits_for_later(ValueId value, NodeId node) const {
     std::vector<ValueId> open = {value};
     IdVector<ValueId, bool> seen(graph_.values.size(), false);
@@ -191,10 +192,10 @@ class Finder {
 }  // namespace
 
 std::vector<FitLayer> fit_layers(const Graph& graph, const std::vector<std::string>& fixed) {
-  return Finder(graph, fixed).layers();
+  return FitLayerFinder(graph, fixed).layers();
 }
 
-std::vector<NodeId> batch_norms(const Graph& graph) { return Finder(graph, {}).norms(); }
+std::vector<NodeId> batch_norms(const Graph& graph) { return FitLayerFinder(graph, {}).norms(); }
 
 Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
   IdVector<ValueId, bool> needed(graph.values.size(), false);

@@ -19,9 +19,9 @@ using Signature = std::vector<std::vector<int64_t>>;
 
 Signature signature_of(const Coupling& coupling, const AxisMasks& masks, ValueId value) {
   Signature signature;
-  for (const LineId line : coupling.value_lines[value]) {
-    signature.push_back(line == kNone ? std::vector<int64_t>{}
-                                      : kept_indices(coupling, masks, line));
+  for (const DimClassId dim_class : coupling.value_dim_classes[value]) {
+    signature.push_back(dim_class == kNone ? std::vector<int64_t>{}
+                                           : kept_indices(coupling, masks, dim_class));
   }
   return signature;
 }
@@ -150,7 +150,7 @@ std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
       for (const ValueId v : small.nodes[n].outputs) {
         if (v == kNone || facts.computed[v]) continue;
         if (facts.shapes[v] == predicted[v]) continue;
-        return {n};  // what follows may only be its consequence
+        return {n};  // later ones may be consequences
       }
     }
     if (inferred != nullptr) *inferred = std::move(facts.shapes);
@@ -160,8 +160,8 @@ std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
   return {};
 }
 
-std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling) {
-  std::vector<KeptWhole> result;
+std::vector<UnprunedDim> unpruned_dims(const Graph& graph, const Coupling& coupling) {
+  std::vector<UnprunedDim> result;
   for (const Obstacle& obstacle : coupling.obstacles) {
     const Value& value = graph.value(obstacle.value);
     const Shape& dims = graph.weight(value.weight).dims;

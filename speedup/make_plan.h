@@ -1,4 +1,4 @@
-// From masks over channels to the plan that removes them.
+// From channel masks to the plan that removes the channels.
 #pragma once
 
 #include <vector>
@@ -11,25 +11,25 @@
 
 namespace parsimony {
 
-/// A plan, and the nodes that cannot take part in it: they must stay whole, and the coupling be
+/// A plan, and the nodes that it cannot prune: their operands must be pinned and the coupling
 /// solved again.
 struct PlanAttempt {
   Plan plan;
   std::vector<NodeId> refused;
 };
 
-/// Slices, copies and integers for the masks; the source's fingerprint and the reasons for what
-/// stays whole are the caller's to add.
+/// Slices, copies and integers for the masks. The caller adds the source's fingerprint and the
+/// reasons why dimensions are not pruned.
 PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
                       const AxisMasks& masks);
 
-/// Infers every shape of the graph that a plan made, for the sizes of `probe`, and compares it with
-/// the prediction. Returns the node at which they disagree, or whose operands no longer fit: empty
-/// if the plan is sound. The shapes are left in `inferred`, if that is asked for.
+/// Infers every shape of the pruned graph for the sizes of `probe` and compares it with the
+/// prediction. Returns the node at which they disagree, or whose operands no longer fit; empty if
+/// the plan is sound. The shapes are stored in `inferred`, if given.
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,
                                   const ValueShapes& predicted, ValueShapes* inferred = nullptr);
 
-/// Dimensions of weight matrices and kernels that stay whole, each with its reason.
-std::vector<KeptWhole> kept_whole(const Graph& graph, const Coupling& coupling);
+/// Dimensions of weight matrices and kernels that are not pruned, each with its reason.
+std::vector<UnprunedDim> unpruned_dims(const Graph& graph, const Coupling& coupling);
 
 }  // namespace parsimony

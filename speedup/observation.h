@@ -1,4 +1,4 @@
-// What a network's own values are: asked for where constants are to be folded.
+// Observed values of a network, needed to fold constants.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,15 @@ struct Dimension {
   bool operator==(const Dimension&) const = default;
 };
 
-/// What a value holds at one index of a dimension.
+/// The contents of a value at one index of a dimension.
 struct IndexContent {
   double value = 0;
-  /// It holds `value` for every input and at every place, up to rounding (1e-6 of its size).
+  /// All elements equal `value` for every input, up to rounding (1e-6 of its magnitude).
   bool uniform = false;
 };
 
-/// Runs a network whose `masks` are zero on random inputs, and looks at dimensions of its values:
-/// per dimension, one content per index.
+/// Runs a network with `masks` applied on random inputs, and observes dimensions of its values: per
+/// dimension, one entry per index.
 /// @throws UnsupportedError if it cannot be run
 using Observe = std::function<std::vector<std::vector<IndexContent>>(
     const Graph& graph, const Probe& probe, const std::vector<ElementMask>& masks,

@@ -7,10 +7,10 @@
 namespace parsimony {
 namespace {
 
-/// Numbers that were computed from a shape and enter a network's arithmetic as data: a scale such
-/// as 1/sqrt(channels) keeps its old value. Only the N of a sum over the pruned axis follows, and
-/// that where a mean is part of what mixes the channels, as in a layer norm: else the original with
-/// zeros still divides by all of them.
+/// Freezes numbers that are computed from a shape and used as data: a scale such as
+/// 1/sqrt(channels) keeps its old value. Only the N of a mean over the pruned axis is updated, if
+/// the mean is part of an operator that mixes the channels, as in a layer norm; otherwise the
+/// original with zeros still divides by all of them.
 class Freezer {
  public:
   Freezer(const Graph& graph, const Facts& before, const Facts& after, const Coupling& coupling)
@@ -19,7 +19,7 @@ class Freezer {
   void freeze(PatchView& view) const {
     const Node& node = view.before.node();
     const OpSchema* schema = followed_schema(node);
-    // Operands of irregular rules are shapes, and follow; what a loop counts its turns by does not.
+    // Operands of irregular rules are shapes and are updated; trip counts of loops are not.
     if (schema != nullptr && schema->line.empty() && !node.has_subgraph) return;
     for (int i = 0; i < view.before.inputs(); ++i) {
       const ValueId value = view.before.input(i);
@@ -48,9 +48,9 @@ class Freezer {
     const auto& is = after_.shapes[value];
     if (!was || !is) return false;
     for (size_t d = 0; d < was->size(); ++d) {
-      const LineId line = coupling_.line_of(value, static_cast<int>(d));
-      if ((*was)[d] == (*is)[d] || line == kNone) continue;
-      const auto channels = coupling_.channels(line);
+      const DimClassId dim_class = coupling_.dim_class_of(value, static_cast<int>(d));
+      if ((*was)[d] == (*is)[d] || dim_class == kNone) continue;
+      const auto channels = coupling_.channels(dim_class);
       if (std::any_of(channels.begin(), channels.end(), [&](const ChannelId& c) {
             return c.group != kNone && coupling_.groups[c.group].mixes;
           })) {
@@ -66,7 +66,7 @@ class Freezer {
   const Coupling& coupling_;
 };
 
-/// Does anything that the node reads or makes look different now?
+/// Did the shape of an operand or result of the node change?
 bool touched(const Node& node, const Facts& before, const Facts& after) {
   const auto changed = [&](ValueId v) {
     if (v == kNone) return false;
@@ -77,8 +77,8 @@ bool touched(const Node& node, const Facts& before, const Facts& after) {
          std::any_of(node.outputs.begin(), node.outputs.end(), changed);
 }
 
-/// Of as many elements as before: what puts a list together from sizes may make it longer or
-/// shorter, and its reader's rank with it. @throws UnsupportedError
+/// Lists computed from sizes must keep their length, which determines the rank of their reader's
+/// result. @throws UnsupportedError
 void want_same_lengths(const NodeView& before, const NodeView& after) {
   for (int i = 0; i < before.inputs(); ++i) {
     const HostTensor* was = before.constant(i);
@@ -96,15 +96,15 @@ std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Co
   Facts after{predict_shapes(facts, coupling, masks), {}, facts.computed};
   after.constants = reevaluate(graph, facts, after.shapes);
 
-  IdVector<LineId, std::vector<int64_t>> kept_of_line;
-  for (const LineId line : coupling.lines()) {
-    kept_of_line.push_back(kept_indices(coupling, masks, line));
+  IdVector<DimClassId, std::vector<int64_t>> kept_of_dim_class;
+  for (const DimClassId dim_class : coupling.dim_classes()) {
+    kept_of_dim_class.push_back(kept_indices(coupling, masks, dim_class));
   }
   const std::function<const std::vector<int64_t>*(ValueId, int)> kept =
       [&](ValueId value, int dim) -> const std::vector<int64_t>* {
-    const LineId line = coupling.line_of(value, dim);
-    if (line == kNone || kept_of_line[line].empty()) return nullptr;
-    return &kept_of_line[line];
+    const DimClassId dim_class = coupling.dim_class_of(value, dim);
+    if (dim_class == kNone || kept_of_dim_class[dim_class].empty()) return nullptr;
+    return &kept_of_dim_class[dim_class];
   };
 
   const Freezer freezer(graph, facts, after, coupling);

@@ -1,4 +1,4 @@
-// The integers that smaller shapes ask for. Private to speedup/.
+// The integers that smaller shapes require. Private to speedup/.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace parsimony {
 
-/// Nodes whose integers cannot be made to fit are added to `refused`.
+/// Nodes whose integers cannot be adapted are added to `refused`.
 std::vector<Patch> find_patches(const Graph& graph, const Facts& facts, const Coupling& coupling,
                                 const AxisMasks& masks, std::vector<NodeId>& refused);
 

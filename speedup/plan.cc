@@ -27,7 +27,7 @@ bool Plan::empty() const {
   const bool nothing_zeroed = std::all_of(
       zeros.begin(), zeros.end(), [](const PlanZeros& entry) { return entry.smallest == 0; });
   return blocks.empty() && nothing_sliced && nothing_zeroed && integers.empty() && scales.empty() &&
-         copies.empty() && folds.empty();
+         copies.empty() && updates.empty();
 }
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// The pruned architecture as data: what stays of each tensor, which integers change.
+// The pruned architecture as data: what is kept of each tensor, and which integers change.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@
 
 namespace parsimony {
 
-/// A residual block that goes: what read the sum reads its kept operand, and the other one, with
-/// all that only it needed, is gone. The reference is the original in which that operand is zero.
+/// A removed residual block: readers of the sum read its kept operand, and the other operand is
+/// removed with all nodes that only it needed. The reference is the original with that operand
+/// zero.
 struct PlanBlock {
   std::string add;     ///< first output of the addition
   int kept_input = 0;  ///< of its operands, 0 or 1
@@ -53,8 +54,8 @@ struct PlanInteger {
   bool operator==(const PlanInteger&) const = default;
 };
 
-/// A number that encodes the size of an axis and follows it. The reference has it, too: the small
-/// model is equal to the masked original with the same numbers.
+/// A number that encodes the size of an axis and is updated with it. It is changed in the reference
+/// as well: the small model equals the masked original with the same numbers.
 struct PlanScale {
   PlanInteger change;
   std::string encodes;  ///< "1/sqrt(64)"
@@ -73,18 +74,18 @@ struct PlanCopy {
 };
 
 /// A tensor whose remaining values change.
-struct PlanFold {
+struct TensorUpdate {
   std::string tensor;
   std::string reason;
-  /// The new elements, all that remain of the tensor: of its own type, little-endian, row-major.
-  /// Empty where `zeros` says what changes.
+  /// All remaining elements of the tensor, of its own type, little-endian, row-major. Empty if
+  /// `zeros` describes the change.
   std::vector<std::byte> values = {};
-  DType dtype = DType::kUnknown;  ///< of the tensor; unknown where there are no new elements
-  Shape dims = {};                ///< of the tensor after cutting
-  /// Of the values, where only the JSON was read; empty once they are there.
+  DType dtype = DType::kUnknown;  ///< of the tensor; unknown if there are no new elements
+  Shape dims = {};                ///< of the tensor after slicing
+  /// Of the values, if only the JSON was read; empty once they are loaded.
   std::string sha256 = {};
 
-  bool operator==(const PlanFold&) const = default;
+  bool operator==(const TensorUpdate&) const = default;
 };
 
 /// Elements that are zero in the reference of a plan with exact constants, see Plan::masks.
@@ -92,7 +93,7 @@ struct PlanMask {
   std::string tensor;
   Shape dims;                 ///< of the whole tensor
   std::vector<uint8_t> keep;  ///< row-major; 0: the element is zero
-  std::string sha256 = {};    ///< as in PlanFold
+  std::string sha256 = {};    ///< as in TensorUpdate
 
   bool operator==(const PlanMask&) const = default;
 };
@@ -100,7 +101,7 @@ struct PlanMask {
 /// What the small model is equal to.
 enum class Constants : uint8_t {
   kDrop,   ///< the original with the `out` and `in` slices of every group zero
-  kExact,  ///< the original with the elements of `masks` zero: what stays constant is folded
+  kExact,  ///< the original with the elements of `masks` zero: constant channels are folded
 };
 
 /// A tensor whose smallest elements become zero (level pruning).
@@ -111,72 +112,74 @@ struct PlanZeros {
   bool operator==(const PlanZeros&) const = default;
 };
 
-struct KeptWhole {
+struct UnprunedDim {
   std::string axis;  ///< "TENSOR[DIM]"
   std::string reason;
 
-  bool operator==(const KeptWhole&) const = default;
+  bool operator==(const UnprunedDim&) const = default;
 };
 
 struct Plan {
   std::string format = "onnx";
-  std::string sha256;               ///< of the source file; empty if unknown
-  std::vector<std::string> inputs;  ///< sizes given for what the source leaves open: "1x3x32x32"
-  std::vector<PlanBlock> blocks;    ///< they go first, in this order
+  std::string sha256;  ///< of the source file; empty if unknown
+  /// Sizes given for the source's symbolic dimensions: "1x3x32x32".
+  std::vector<std::string> inputs;
+  std::vector<PlanBlock> blocks;  ///< removed first, in this order
   std::vector<PlanGroup> groups;
   std::vector<PlanInteger> integers;
-  std::vector<PlanScale> scales;  ///< only where asked for: else they stay as they are
+  std::vector<PlanScale> scales;  ///< only on request; otherwise the numbers are left alone
   std::vector<PlanCopy> copies;
   std::vector<PlanZeros> zeros;
-  std::vector<PlanFold> folds;
+  std::vector<TensorUpdate> updates;
   Constants constants = Constants::kDrop;
   std::vector<PlanMask> masks;  ///< only with exact constants
-  std::vector<KeptWhole> kept_whole;
+  std::vector<UnprunedDim> unpruned_dims;
 
   bool operator==(const Plan&) const = default;
 
-  /// Nothing to change: the model comes out byte for byte as it went in.
+  /// Nothing to change: the model is reproduced byte for byte.
   bool empty() const;
 
-  /// All but the values of folds and masks, of which it has the fingerprints.
+  /// Everything except the values of updates and masks, which are represented by their hashes.
   std::string to_json() const;
   /// @throws ConfigError, naming the place, if the text is not a plan.
   static Plan from_json(std::string_view text, std::string_view file_name);
 
-  /// Do folds or masks have values, which a second file holds?
+  /// Do updates or masks have values, which are stored in a second file?
   bool has_values() const;
-  /// That file, in the safetensors layout: the new elements of folds under their tensors' names,
-  /// masks as BOOL tensors under "NAME:mask". @throws ModelError for names that it cannot hold
+  /// That file, in the safetensors layout: the new elements of updates under their tensors' names,
+  /// masks as BOOL tensors under "NAME:mask". @throws ModelError for names that the format cannot
+  /// represent
   std::string values_file() const;
   /// Fills in what from_json left out. @throws ConfigError if they are not the values of this plan,
   /// ModelError if the file is not well formed
   void read_values(std::string_view bytes, std::string_view file_name);
 
-  /// Writes the JSON and, where there are values, `path` + ".safetensors" before it.
+  /// Writes the JSON, preceded by `path` + ".safetensors" if there are values.
   /// @throws IoError, ModelError
   void save(const std::string& path) const;
   /// Reads both. @throws IoError, ConfigError, ModelError
   static Plan load(const std::string& path);
 };
 
-/// Where the values of the plan at `path` are.
+/// The path of the values of the plan at `path`.
 std::string values_path(const std::string& path);
 
-/// What stays of one tensor.
+/// The kept part of one tensor.
 struct TensorCut {
   std::string_view tensor;  ///< the plan's own
   std::vector<AxisKeep> axes;
 };
 
-/// All cuts, one per tensor, in order of first mention; none that leaves a tensor as it is.
+/// All cuts, one per tensor, in order of first mention; tensors that do not change are omitted.
 /// @throws ConfigError if slices of one axis have different sizes or keep nothing in common
 std::vector<TensorCut> cuts_of(const Plan& plan);
 
-/// What the original must have as well, to be compared with the small model once it is masked: the
-/// plan's copies, for what it separates is separate there, and its scales.
+/// The changes that the masked original needs too before it can be compared with the small model:
+/// the plan's copies, since tensors that it separates must be separate there, and its scales.
 Plan reference_changes(const Plan& plan);
 
-/// Makes the changes of the plan through the front end's editor.
+/// Applies the plan through the front end's editor.
 void replay(const Plan& plan, ModelEditor& editor);
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// Reads a plan and believes nothing: every fault is reported with its place in the file.
+// Reads and validates a plan: every error is reported with its location in the file.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -108,7 +108,7 @@ void read_values(JsonReader at, HostTensor& tensor) {
   }
 }
 
-/// A number is an int64 scalar, a list an int64 vector; anything else is spelled out.
+/// A number is an int64 scalar, a list an int64 vector; anything else is an object.
 HostTensor read_tensor(JsonReader at) {
   HostTensor tensor;
   if (at.is_list()) {
@@ -199,14 +199,14 @@ Shape read_dims(JsonReader at) {
   return dims;
 }
 
-PlanFold read_fold(JsonReader at) {
+TensorUpdate read_update(JsonReader at) {
   at.only({"tensor", "reason", "dtype", "dims", "sha256"});
-  PlanFold fold{at.at("tensor").name(), at.at("reason").text()};
-  if (!at.has("dtype")) return fold;
-  fold.dtype = read_dtype(at.at("dtype"));
-  fold.dims = read_dims(at.at("dims"));
-  fold.sha256 = read_fingerprint(at.at("sha256"));
-  return fold;
+  TensorUpdate update{at.at("tensor").name(), at.at("reason").text()};
+  if (!at.has("dtype")) return update;
+  update.dtype = read_dtype(at.at("dtype"));
+  update.dims = read_dims(at.at("dims"));
+  update.sha256 = read_fingerprint(at.at("sha256"));
+  return update;
 }
 
 PlanMask read_mask(JsonReader at) {
@@ -220,7 +220,7 @@ Constants read_constants(JsonReader at) {
   return name == "exact" ? Constants::kExact : Constants::kDrop;
 }
 
-KeptWhole read_kept_whole(JsonReader at) {
+UnprunedDim read_unpruned_dims(JsonReader at) {
   at.only({"axis", "reason"});
   return {at.at("axis").name(), at.at("reason").text()};
 }
@@ -257,10 +257,10 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   plan.scales = read_list(top, "scales", read_scale);
   plan.copies = read_list(top, "copies", read_copy);
   plan.zeros = read_list(top, "zeros", read_zeros);
-  plan.folds = read_list(top, "folds", read_fold);
+  plan.updates = read_list(top, "folds", read_update);
   if (top.has("constants")) plan.constants = read_constants(top.at("constants"));
   plan.masks = read_list(top, "masks", read_mask);
-  plan.kept_whole = read_list(top, "kept_whole", read_kept_whole);
+  plan.unpruned_dims = read_list(top, "kept_whole", read_unpruned_dims);
   return plan;
 }
 

@@ -49,15 +49,15 @@ std::span<const std::byte> values_of(const std::vector<FileTensor>& tensors,
 }  // namespace
 
 bool Plan::has_values() const {
-  const auto has_type = [](const PlanFold& fold) { return fold.dtype != DType::kUnknown; };
-  return !masks.empty() || std::any_of(folds.begin(), folds.end(), has_type);
+  const auto has_type = [](const TensorUpdate& update) { return update.dtype != DType::kUnknown; };
+  return !masks.empty() || std::any_of(updates.begin(), updates.end(), has_type);
 }
 
 std::string Plan::values_file() const {
   std::vector<FileTensor> tensors;
-  for (const PlanFold& fold : folds) {
-    if (fold.dtype == DType::kUnknown) continue;
-    tensors.push_back({fold.tensor, fold.dtype, fold.dims, fold.values});
+  for (const TensorUpdate& update : updates) {
+    if (update.dtype == DType::kUnknown) continue;
+    tensors.push_back({update.tensor, update.dtype, update.dims, update.values});
   }
   for (const PlanMask& mask : masks) {
     tensors.push_back(
@@ -68,12 +68,12 @@ std::string Plan::values_file() const {
 
 void Plan::read_values(std::string_view bytes, std::string_view file_name) {
   const std::vector<FileTensor> tensors = parse_tensors(bytes, file_name);
-  for (PlanFold& fold : folds) {
-    if (fold.dtype == DType::kUnknown) continue;
+  for (TensorUpdate& update : updates) {
+    if (update.dtype == DType::kUnknown) continue;
     const auto values =
-        values_of(tensors, fold.tensor, fold.dtype, fold.dims, fold.sha256, file_name);
-    fold.values.assign(values.begin(), values.end());
-    fold.sha256.clear();
+        values_of(tensors, update.tensor, update.dtype, update.dims, update.sha256, file_name);
+    update.values.assign(values.begin(), values.end());
+    update.sha256.clear();
   }
   for (PlanMask& mask : masks) {
     const auto values =

@@ -28,7 +28,7 @@ std::string text(int64_t value) { return std::to_string(value); }
 std::string text(int value) { return std::to_string(value); }
 std::string text(bool value) { return value ? "true" : "false"; }
 
-/// The shortest spelling that reads back as the same number; never that of an integer.
+/// The shortest representation that reads back as the same number; never that of an integer.
 std::string text(double value) {
   if (!std::isfinite(value)) throw errors::plan_cannot_say(std::to_string(value), "not finite");
   std::array<char, 32> buffer{};
@@ -59,7 +59,7 @@ std::string object(std::initializer_list<Field> fields) {
   return out + "}";
 }
 
-/// A number for an int64 scalar, a list for an int64 vector, all there is to know for the rest.
+/// A number for an int64 scalar, a list for an int64 vector, an object for the rest.
 std::string text(const HostTensor& tensor) {
   std::string values = tensor.floating() ? text(tensor.floats) : text(tensor.ints);
   if (tensor.dtype == DType::kInt64 && tensor.dims.empty() && tensor.count() == 1) {
@@ -113,27 +113,27 @@ std::string line_of(const PlanZeros& entry) {
   return object({{"tensor", text(entry.tensor)}, {"smallest", text(entry.smallest)}});
 }
 
-std::string dtype_of(const PlanFold& fold) {
-  return fold.dtype == DType::kUnknown ? std::string() : text(std::string(name_of(fold.dtype)));
+std::string dtype_of(const TensorUpdate& update) {
+  return update.dtype == DType::kUnknown ? std::string() : text(std::string(name_of(update.dtype)));
 }
 
-/// Of values that are there, or as it was read.
+/// The hash of the values, or as it was read.
 template <typename Element>
 std::string fingerprint(const std::vector<Element>& values, const std::string& read) {
   if (values.empty() && !read.empty()) return text(read);
   return text(sha256({reinterpret_cast<const char*>(values.data()), values.size()}));
 }
 
-std::string line_of(const PlanFold& fold) {
-  const bool bare = fold.dtype == DType::kUnknown;
-  if (bare && !fold.values.empty()) {
-    throw errors::plan_cannot_say(fold.tensor, "a fold whose values have no type");
+std::string line_of(const TensorUpdate& update) {
+  const bool bare = update.dtype == DType::kUnknown;
+  if (bare && !update.values.empty()) {
+    throw errors::plan_cannot_say(update.tensor, "an update whose values have no type");
   }
-  return object({{"tensor", text(fold.tensor)},
-                 {"reason", text(fold.reason)},
-                 {"dtype", dtype_of(fold)},
-                 {"dims", bare ? std::string() : text(fold.dims)},
-                 {"sha256", bare ? std::string() : fingerprint(fold.values, fold.sha256)}});
+  return object({{"tensor", text(update.tensor)},
+                 {"reason", text(update.reason)},
+                 {"dtype", dtype_of(update)},
+                 {"dims", bare ? std::string() : text(update.dims)},
+                 {"sha256", bare ? std::string() : fingerprint(update.values, update.sha256)}});
 }
 
 std::string line_of(const PlanMask& mask) {
@@ -142,7 +142,7 @@ std::string line_of(const PlanMask& mask) {
                  {"sha256", fingerprint(mask.keep, mask.sha256)}});
 }
 
-std::string line_of(const KeptWhole& kept) {
+std::string line_of(const UnprunedDim& kept) {
   return object({{"axis", text(kept.axis)}, {"reason", text(kept.reason)}});
 }
 
@@ -184,12 +184,12 @@ std::string Plan::to_json() const {
   if (!scales.empty()) section("scales", block(scales, 4));
   section("copies", block(copies, 4));
   section("zeros", block(zeros, 4));
-  section("folds", block(folds, 4));
+  section("folds", block(updates, 4));
   if (constants == Constants::kExact) {
     section("constants", "\"exact\"");
     section("masks", block(masks, 4));
   }
-  section("kept_whole", block(kept_whole, 4));
+  section("kept_whole", block(unpruned_dims, 4));
   return out + "\n}\n";
 }
 

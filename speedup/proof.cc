@@ -6,7 +6,7 @@
 namespace parsimony {
 namespace {
 
-/// An exact output with nothing allowed is fine; a NaN is not.
+/// An exact output is fine even with tolerance 0; a NaN is not.
 bool fine(const OutputDifference& output) { return output.difference <= output.tolerance; }
 
 double share(const OutputDifference& output) {
@@ -41,7 +41,7 @@ std::string to_text(const OutputDifference& difference) {
 }
 
 size_t first_guilty(size_t parts, const std::function<bool(size_t n)>& differs) {
-  size_t fine = 0;  // with so many nothing differs
+  size_t fine = 0;  // with this many nothing differs
   size_t bad = parts;
   while (bad - fine > 1) {
     const size_t middle = fine + (bad - fine) / 2;

@@ -1,4 +1,4 @@
-// Ways to give a small network back some of what it lost, and what came of them.
+// Methods that recover part of a small network's lost accuracy, and their results.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ enum class RecoveryMethod : uint8_t { kBias, kBatchNorm, kLeastSquares, kFinetun
 /// "bias", "bn", "least-squares" or "finetune".
 std::string_view name_of(RecoveryMethod method);
 std::vector<std::string> recovery_names();
-/// @throws ConfigError with near candidates
+/// @throws ConfigError with close matches
 RecoveryMethod parse_recovery(std::string_view text, std::string_view place);
 
-/// How close the small network is to the dense one.
+/// The error of the small network relative to the dense one.
 struct RecoveryState {
   /// ‖small − dense‖ / ‖dense‖ of all outputs, over the calibration data.
   double error = 0;
-  std::optional<double> accuracy;  ///< on the test part, 0..1; empty where outputs are no classes
+  std::optional<double> accuracy;  ///< on the test set, 0..1; empty if the outputs are not classes
 };
 
-/// One step and the network behind it.
+/// One step and the network after it.
 struct RecoveryStep {
   RecoveryMethod method = RecoveryMethod::kBias;
   RecoveryState after;
@@ -36,16 +36,16 @@ struct RecoveryStep {
 
 struct RecoveryReport {
   int64_t samples = 0;       ///< of calibration
-  int64_t test_samples = 0;  ///< that accuracies are of
+  int64_t test_samples = 0;  ///< for the accuracies
   std::optional<double> dense_accuracy;
-  RecoveryState before;  ///< pruned, nothing recovered
+  RecoveryState before;  ///< pruned, before recovery
   std::vector<RecoveryStep> steps;
   std::vector<std::string> notes;  ///< steps that had nothing to do
 };
 
-/// What recovery made: the plan's folds with the new values.
+/// The result of recovery: the plan's updates with the new values.
 struct Recovered {
-  std::vector<PlanFold> folds;
+  std::vector<TensorUpdate> updates;
   RecoveryReport report;
 };
 

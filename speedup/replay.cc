@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "parsimony/speedup/errors.h"
-#include "parsimony/speedup/folds.h"
 #include "parsimony/speedup/plan.h"
+#include "parsimony/speedup/updates.h"
 
 namespace parsimony {
 namespace {
@@ -60,8 +60,9 @@ std::vector<TensorCut> cuts_of(const Plan& plan) {
 }
 
 void replay(const Plan& plan, ModelEditor& editor) {
-  // Whatever can be found wrong without the model is found before the model is touched.
-  if (const PlanFold* fold = unexplained_fold(plan)) throw errors::plan_folds(fold->tensor);
+  // Detects errors that do not depend on the model before editing it.
+  if (const TensorUpdate* update = incomplete_update(plan))
+    throw errors::plan_updates(update->tensor);
   const std::vector<TensorCut> cuts = cuts_of(plan);
 
   for (const PlanBlock& block : plan.blocks) editor.bypass(block.add, block.kept_input);
@@ -73,8 +74,8 @@ void replay(const Plan& plan, ModelEditor& editor) {
     if (entry.smallest > 0) editor.zero_smallest(entry.tensor, entry.smallest);
   }
   for (const TensorCut& cut : cuts) editor.slice(std::string(cut.tensor), cut.axes);
-  for (const PlanFold& fold : plan.folds) {
-    if (!fold.values.empty()) editor.assign(fold.tensor, fold.values);
+  for (const TensorUpdate& update : plan.updates) {
+    if (!update.values.empty()) editor.assign(update.tensor, update.values);
   }
   for (const PlanInteger& entry : plan.integers) change(entry, editor);
   for (const PlanScale& entry : plan.scales) change(entry.change, editor);

@@ -5,7 +5,8 @@
 namespace parsimony {
 namespace {
 
-// Nodes from a factor to the sum: attention has few of them, a rotation in between a dozen.
+// Maximum number of nodes between a factor and the contraction: few in attention, a dozen with
+// rotary embedding.
 constexpr size_t kMostSteps = 48;
 constexpr int kMostWeightSteps = 4;
 
@@ -31,7 +32,7 @@ bool is_embedding(const Graph& graph, const Facts& facts, const Node& node) {
   return graph.value(node.inputs[0]).weight != kNone && !is_static(graph, facts, node.inputs[1]);
 }
 
-/// A walk over operators that a factor passes, nearest first.
+/// A breadth-first walk over homogeneous operators.
 class Walk {
  public:
   Walk(const Graph& graph, const Facts& facts) : graph_(graph), facts_(facts) {}
@@ -107,19 +108,19 @@ std::vector<ScaleAxis> summed_axes(const Graph& graph, const Facts& facts, const
       std::any_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(sides),
                   [&](ValueId v) { return v != kNone && is_static(graph, facts, v); });
   std::vector<ScaleAxis> axes;
-  std::vector<bool> seen(factors.letters.size(), false);
+  std::vector<bool> seen(factors.labels.size(), false);
   for (const Term& term : factors.terms) {
     int64_t stride = 1;
-    for (size_t i = term.letters.size(); i-- > 0;) {
-      const auto l = static_cast<size_t>(term.letters[i]);
-      const Letter& letter = factors.letters[l];
+    for (size_t i = term.labels.size(); i-- > 0;) {
+      const auto l = static_cast<size_t>(term.labels[i]);
+      const Label& label = factors.labels[l];
       const bool summed =
-          is_attention(node) ? letter.role == notation::LetterRole::kHeadDim : letter.contracted;
-      if (summed && !seen[l] && letter.size > 1) {
+          is_attention(node) ? label.role == notation::LabelRole::kHeadDim : label.contracted;
+      if (summed && !seen[l] && label.size > 1) {
         seen[l] = true;
-        axes.push_back({term.value, term.dim, stride, letter.size, weighted, false});
+        axes.push_back({term.value, term.dim, stride, label.size, weighted, false});
       }
-      stride *= letter.size;
+      stride *= label.size;
     }
   }
   return axes;

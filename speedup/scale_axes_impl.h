@@ -1,4 +1,4 @@
-// The axes from whose length a factor may have been made.
+// The axes whose length a factor may encode.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ struct ScaleAxis {
   int dim = 0;
   int64_t stride = 1;  ///< of the dimension's indices, those of (index / stride) % size
   int64_t size = 1;
-  bool weighted = false;   ///< a weight is summed over with it
-  bool embedding = false;  ///< not summed over: the width of a table's rows
+  bool weighted = false;   ///< a weight is contracted along it
+  bool embedding = false;  ///< not contracted: the row width of a lookup table
 };
 
-/// Those that `node` itself sums over; of attention, the size of a head.
+/// The axes that `node` itself contracts; for attention, the head size.
 std::vector<ScaleAxis> summed_axes(const Graph& graph, const Facts& facts, const Node& node);
 
-/// Those summed over near a factor on `data`, whose product is `product`; sums of two activations
-/// first, else in order of distance.
+/// The axes contracted near a factor on `data`, whose product is `product`; contractions of two
+/// activations first, then by distance.
 std::vector<ScaleAxis> axes_near(const Graph& graph, const Facts& facts, ValueId data,
                                  ValueId product);
 

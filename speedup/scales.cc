@@ -15,7 +15,7 @@
 namespace parsimony {
 namespace {
 
-/// How far a number of this type may be from the power that it rounds.
+/// Rounding tolerance of this type.
 double rounding_of(DType type) {
   switch (type) {
     case DType::kFloat16:
@@ -44,28 +44,29 @@ double power(int64_t size, double exponent) {
   return std::pow(static_cast<double>(size), exponent);
 }
 
-/// Numbers that people write for other reasons: the 0.5 of a GELU.
+/// Common numbers that do not encode a size, such as the 0.5 of a GELU.
 bool stands_for_itself(double value) {
   const double magnitude = std::abs(value);
   return magnitude == 0.5 || magnitude == 1 || magnitude == 2;
 }
 
-/// Factors (not divisors) of an axis' length that networks have.
+/// Exponents of an axis' length that occur as factors.
 std::vector<double> exponents_of(const ScaleAxis& axis) {
   if (axis.embedding) return {0.5};
   if (axis.weighted) return {-0.5, -1};
   return {-0.5, -0.25, -1, 0.5};  // 1/sqrt(d) once, or its root on both sides
 }
 
-/// May coordinates of the axis go? Those groups whose channels each have one of them.
-std::vector<int> groups_along(const Coupling& coupling, LineId line, const ScaleAxis& axis) {
-  const auto channels = coupling.channels(line);
+/// The groups whose channels each own one coordinate of the axis.
+std::vector<int> groups_along(const Coupling& coupling, DimClassId dim_class,
+                              const ScaleAxis& axis) {
+  const auto channels = coupling.channels(dim_class);
   std::vector<std::optional<ChannelId>> only(static_cast<size_t>(axis.size));
   for (int64_t i = 0; i < std::ssize(channels); ++i) {
     auto& known = only[static_cast<size_t>(i / axis.stride % axis.size)];
     const ChannelId& channel = channels[static_cast<size_t>(i)];
     if (!known) known = channel;
-    if (!(*known == channel)) known = ChannelId{};  // several channels: it outlives each of them
+    if (!(*known == channel)) known = ChannelId{};  // shared by several channels
   }
   std::set<int> groups;
   for (const auto& channel : only) {
@@ -112,7 +113,7 @@ class ScaleSearch {
     }
   }
 
-  /// An attention without `scale` has one all the same.
+  /// An attention without `scale` has an implied one.
   void attribute_of(NodeId id, const Node& node, const OpSchema& schema) {
     const std::vector<ScaleAxis> axes = summed_axes(graph_, facts_, node);
     if (axes.empty()) return;
@@ -136,13 +137,13 @@ class ScaleSearch {
       for (double exponent : exponents_of(axis)) {
         if (divides) exponent = -exponent;
         if (!(std::abs(power(axis.size, exponent) - value) <= allowed)) continue;
-        const LineId line = coupling_.line_of(axis.value, axis.dim);
-        if (line == kNone) continue;
-        scale.groups = groups_along(coupling_, line, axis);
+        const DimClassId dim_class = coupling_.dim_class_of(axis.value, axis.dim);
+        if (dim_class == kNone) continue;
+        scale.groups = groups_along(coupling_, dim_class, axis);
         if (scale.groups.empty()) continue;
         scale.exponent = exponent;
         scale.size = axis.size;
-        scale.line = line;
+        scale.dim_class = dim_class;
         scale.stride = axis.stride;
         found_.push_back(std::move(scale));
         return;
@@ -182,7 +183,8 @@ std::vector<CutScale> frozen_scales(const Graph& graph, const Facts& facts,
   std::vector<CutScale> cut;
   ValueConstants after;  // of what is computed from shapes
   for (Scale& scale : find_scales(graph, facts, coupling)) {
-    const int64_t kept = kept_coordinates(coupling, masks, scale.line, scale.stride, scale.size);
+    const int64_t kept =
+        kept_coordinates(coupling, masks, scale.dim_class, scale.stride, scale.size);
     if (kept == scale.size) continue;
     const Node& node = graph.node(scale.node);
     if (scale.input >= 0) {

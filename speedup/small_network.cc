@@ -8,7 +8,7 @@
 namespace parsimony {
 namespace {
 
-/// The elements one behind the other.
+/// The elements one after the other.
 std::vector<std::byte> dense_bytes(const Weight& weight) {
   const size_t size = size_of(weight.dtype);
   std::vector<std::byte> bytes(weight.count() * size);
@@ -35,7 +35,7 @@ void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t coun
 }
 
 SmallNetwork::SmallNetwork(const Graph& original, const Plan& plan)
-    : editor_(original), folds_(plan.folds) {
+    : editor_(original), updates_(plan.updates) {
   replay(plan, editor_);
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& slice : group.slices) {
@@ -54,22 +54,22 @@ std::vector<int64_t> SmallNetwork::kept(const std::string& weight, int axis) con
 void SmallNetwork::assign(const Weight& weight, const std::vector<std::byte>& values,
                           const std::string& reason) {
   if (dense_bytes(weight) == values) return;
-  // `weight` may stand in what changes.
-  const PlanFold fold{weight.name, reason, values, weight.dtype, weight.dims};
-  const std::string& tensor = fold.tensor;
+  // `weight` may refer to what changes.
+  const TensorUpdate update{weight.name, reason, values, weight.dtype, weight.dims};
+  const std::string& tensor = update.tensor;
   editor_.assign(tensor, values);
-  const auto same = [&](const PlanFold& other) { return other.tensor == tensor; };
-  const auto known = std::find_if(folds_.begin(), folds_.end(), same);
-  if (known == folds_.end()) {
-    folds_.push_back(fold);
+  const auto same = [&](const TensorUpdate& other) { return other.tensor == tensor; };
+  const auto known = std::find_if(updates_.begin(), updates_.end(), same);
+  if (known == updates_.end()) {
+    updates_.push_back(update);
     return;
   }
-  known->values = fold.values;
-  known->dtype = fold.dtype;
-  known->dims = fold.dims;
+  known->values = update.values;
+  known->dtype = update.dtype;
+  known->dims = update.dims;
   if (known->reason.find(reason) == std::string::npos) known->reason += "; " + reason;
 }
 
-std::vector<PlanFold> SmallNetwork::folds() const { return folds_; }
+std::vector<TensorUpdate> SmallNetwork::updates() const { return updates_; }
 
 }  // namespace parsimony

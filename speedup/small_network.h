@@ -1,4 +1,4 @@
-// The small network on the graph alone, with values that may still change: what recovery works on.
+// The small network as a graph whose values may still change; recovery works on it.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,31 @@
 
 namespace parsimony {
 
-/// What `plan` makes of `original`. No file or module is edited; every change of a value becomes a
-/// fold of the plan, so that whoever replays it gets the same network.
+/// The result of applying `plan` to `original`. No file or module is edited; every change of a
+/// value becomes an update in the plan, so that replaying it yields the same network.
 class SmallNetwork {
  public:
   /// `original` must outlive this. @throws ModelError if the plan does not fit, ConfigError
   SmallNetwork(const Graph& original, const Plan& plan);
 
-  /// With the values as they are now. Activations have the original's numbers; so have nodes,
-  /// unless the plan removes blocks.
+  /// With the current values. Activations have the original's ids; so have nodes, unless the plan
+  /// removes blocks.
   const Graph& graph() const { return editor_.graph(); }
 
   /// Which indices along `axis` of a weight the plan keeps; empty: all of them.
   std::vector<int64_t> kept(const std::string& weight, int axis) const;
 
-  /// Gives a weight of `graph()` new elements, all that remain of it: of its type, little-endian,
-  /// row-major. What is equal already is no change.
+  /// Replaces all remaining elements of a weight of `graph()`: of its type, little-endian,
+  /// row-major. Equal elements count as no change.
   void assign(const Weight& weight, const std::vector<std::byte>& values,
               const std::string& reason);
 
-  /// The plan's folds and what was assigned. Where a tensor was changed several times its last
-  /// values stand, with every reason.
-  std::vector<PlanFold> folds() const;
+  /// The plan's updates and the assigned values. A tensor that was changed several times has its
+  /// last values and all reasons.
+  std::vector<TensorUpdate> updates() const;
 
  private:
-  /// Zeroes elements as well, which the analysis of shapes has no need of.
+  /// Also zeroes elements, which shape analysis does not need.
   class Editor : public GraphEditor {
    public:
     explicit Editor(const Graph& original) : GraphEditor(original, Elements::kAll) {}
@@ -45,7 +45,7 @@ class SmallNetwork {
 
   Editor editor_;
   std::map<std::string, std::vector<AxisKeep>> cuts_;
-  std::vector<PlanFold> folds_;
+  std::vector<TensorUpdate> updates_;
 };
 
 }  // namespace parsimony

@@ -141,12 +141,12 @@ async function compareBatch(list, specsOf, options, asJson) {
   );
 }
 
-/** One bad file must not keep the others from being judged. */
-async function forEachModel(items, judge, failure, asJson) {
+/** One bad file must not keep the others from being run. */
+async function forEachModel(items, run, failure, asJson) {
   const results = [];
   for (const item of items) {
     try {
-      results.push(await judge(item));
+      results.push(await run(item));
     } catch (error) {
       const isBug = error instanceof TypeError || error instanceof ReferenceError;
       if (isBug || items.length === 1) throw error;

@@ -1,4 +1,4 @@
-// What differs between libtorch 1.13 and 2.x. Nothing else asks for the version.
+// Differences between libtorch 1.13 and 2.x. Nothing else depends on the version.
 #pragma once
 
 #include <ATen/autocast_mode.h>
@@ -17,7 +17,7 @@
 namespace parsimony::torch_io::compat {
 
 #if TORCH_VERSION_MAJOR >= 2
-/// How an optimizer names the state of a tensor.
+/// The key of a tensor's state in an optimizer.
 using StateKey = void*;
 inline StateKey state_key(c10::TensorImpl* tensor) { return tensor; }
 #else
@@ -25,7 +25,7 @@ using StateKey = std::string;
 inline StateKey state_key(c10::TensorImpl* tensor) { return c10::guts::to_string(tensor); }
 #endif
 
-/// What collects the gradient of a leaf; late 2.x counts the references by its own pointers.
+/// The gradient accumulator of a leaf; late versions of 2.x use their own smart pointers.
 using GradAccumulator =
     decltype(torch::autograd::impl::try_get_grad_accumulator(std::declval<const at::Tensor&>()));
 
@@ -38,7 +38,7 @@ c10::weak_intrusive_ptr<Node> weak(const c10::intrusive_ptr<Node>& node) {
   return c10::weak_intrusive_ptr<Node>(node);
 }
 
-/// Autocast for CUDA or for the CPU, to this type.
+/// Sets autocast to this type for CUDA or the CPU.
 inline void set_autocast(bool cuda, c10::ScalarType type, bool on) {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
   const c10::DeviceType device = cuda ? c10::kCUDA : c10::kCPU;
@@ -55,7 +55,7 @@ inline void set_autocast(bool cuda, c10::ScalarType type, bool on) {
 #endif
 }
 
-/// With none, the next use of the leaf makes a new one.
+/// Without one, the next use of the leaf creates a new one.
 inline void set_grad_accumulator(const at::Tensor& leaf, const GradAccumulator& accumulator) {
   torch::autograd::impl::set_grad_accumulator(leaf, weak(accumulator));
 }

@@ -1,4 +1,4 @@
-// What a run may change of a module, put back afterwards: its mode, its tensors.
+// Restores what a run may change in a module: its mode and its tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@
 
 namespace parsimony::torch_io {
 
-/// Puts a module into evaluation mode and, at the end, each of its parts into the mode it had.
+/// Puts a module into evaluation mode, and restores the mode of each of its parts at the end.
 class Evaluating {
  public:
   explicit Evaluating(torch::nn::Module& module) {
@@ -19,7 +19,7 @@ class Evaluating {
     module.eval();
   }
   ~Evaluating() {
-    // From the root downwards, for `train` descends.
+    // Top-down, since `train` is recursive.
     for (const auto& [part, training] : modes_) part->train(training);
   }
   Evaluating(const Evaluating&) = delete;
@@ -29,8 +29,8 @@ class Evaluating {
   std::vector<std::pair<torch::nn::Module*, bool>> modes_;
 };
 
-/// A network may keep state in its buffers; two runs shall begin with the same. What was written in
-/// place while this lived is as before at its end.
+/// A network may keep state in its buffers, and two runs must start from the same. In-place changes
+/// during the lifetime of this object are reverted at its end.
 class Preserved {
  public:
   template <typename Tensors>

@@ -1,4 +1,4 @@
-// A torch::nn module as TorchScript: what the reader reads, whatever the model came as.
+// Traces a torch::nn module to TorchScript, which the reader reads.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -14,7 +14,7 @@ using Forward = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
 /// A TorchScript module that shares the tensors of `module` and has its names, with a method
 /// `forward` traced from one run of `forward` on `example`. Traced in evaluation mode without
-/// gradients; the module's training flag is as before afterwards.
+/// gradients; the module's training flag is restored.
 /// @throws ModelError if the run fails
 torch::jit::Module traced(torch::nn::Module& module, const Forward& forward,
                           const std::vector<at::Tensor>& example);

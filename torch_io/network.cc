@@ -20,7 +20,7 @@
 namespace parsimony::torch_io {
 namespace {
 
-/// Whoever has opened a network knows no libtorch.
+/// Callers that open a network do not depend on libtorch.
 template <typename Work>
 auto guarded(Work&& work) {
   try {
@@ -32,7 +32,7 @@ auto guarded(Work&& work) {
   }
 }
 
-/// Computes another way for as long as it lives: without oneDNN's kernels.
+/// Disables oneDNN's kernels during its lifetime, to compute in another way.
 class OtherKernels {
  public:
   OtherKernels() : used_(at::globalContext().userEnabledMkldnn()) {
@@ -133,8 +133,8 @@ TensorList TorchNetwork::outputs() {
 
 namespace {
 
-GraphModuleOptions options_of(std::function<bool(const Weight&)> read_anew) {
-  return {.trainable = false, .read_anew = std::move(read_anew)};
+GraphModuleOptions options_of(std::function<bool(const Weight&)> streamed) {
+  return {.trainable = false, .streamed = std::move(streamed)};
 }
 
 TorchNetwork in_floats(GraphModule module) {
@@ -148,16 +148,16 @@ TorchNetwork in_floats(GraphModule module) {
 }  // namespace
 
 TorchNetwork masked_run(const Graph& original, const Plan& plan,
-                        std::function<bool(const Weight&)> read_anew) {
+                        std::function<bool(const Weight&)> streamed) {
   GraphEditor reference(original);
   replay(reference_changes(plan), reference);
-  GraphModule module(reference.graph(), options_of(std::move(read_anew)));
+  GraphModule module(reference.graph(), options_of(std::move(streamed)));
   module->mask(plan);
   return in_floats(std::move(module));
 }
 
-TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> read_anew) {
-  return in_floats(GraphModule(graph, options_of(std::move(read_anew))));
+TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> streamed) {
+  return in_floats(GraphModule(graph, options_of(std::move(streamed))));
 }
 
 std::string TorchEngine::version() const { return TORCH_VERSION; }
@@ -165,7 +165,7 @@ std::string TorchEngine::version() const { return TORCH_VERSION; }
 std::unique_ptr<Network> TorchEngine::open(const Graph& graph, const OpenOptions& options) {
   return guarded([&] {
     auto network = std::make_unique<TorchNetwork>(plain_run(graph, options.stays));
-    if (options.stays) {  // what is timed holds all weights
+    if (options.stays) {  // bound networks hold all weights, for timing
       network->timed_by([graph](TorchNetwork::List inputs) -> TorchNetwork::Bound {
         return [compute = plain_run(graph), inputs = std::move(inputs)] { return compute(inputs); };
       });

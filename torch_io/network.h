@@ -1,4 +1,4 @@
-// Networks that libtorch runs, and libtorch as an engine.
+// libtorch networks, and libtorch as an engine.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,15 +14,15 @@
 
 namespace parsimony::torch_io {
 
-/// Outputs from inputs, by any function. Errors of libtorch leave it as plain ones, without pages
-/// of backtrace.
+/// A network from any function. libtorch's errors are rethrown as standard exceptions, without
+/// backtraces.
 class TorchNetwork final : public Network {
  public:
   using List = std::vector<at::Tensor>;
-  /// Outputs from inputs that are part of it.
+  /// Computes outputs from bound inputs.
   using Bound = std::function<List()>;
 
-  /// Of one run.
+  /// From a function for one run.
   template <std::invocable<const List&> Function>
   TorchNetwork(Function one)  // NOLINT(google-explicit-constructor): any such function is one
       : each_([one = std::move(one)](const std::vector<List>& inputs) mutable {
@@ -30,12 +30,12 @@ class TorchNetwork final : public Network {
           for (const List& each : inputs) outputs.push_back(one(each));
           return outputs;
         }) {}
-  /// Of several runs, where that costs less than one after the other.
+  /// From a function for several runs, if that is cheaper than one after the other.
   template <std::invocable<const std::vector<List>&> Function>
   TorchNetwork(Function each)  // NOLINT(google-explicit-constructor)
       : each_(std::move(each)) {}
 
-  /// What is timed, where that is not the same computation.
+  /// The bound computation, if it differs.
   TorchNetwork& timed_by(std::function<Bound(List)> bind) {
     bind_ = std::move(bind);
     return *this;
@@ -58,22 +58,22 @@ class TorchNetwork final : public Network {
   List computed_;
 };
 
-/// Copies, on the CPU. @throws UnsupportedError for types that libtorch does not have
+/// Copies to CPU tensors. @throws UnsupportedError for types that libtorch does not support
 TorchNetwork::List to_tensors(const TensorList& inputs);
 TensorList to_bytes(const TorchNetwork::List& tensors);
 
-/// The network with the plan's channels absent, run by our executor. Halves are computed with in
-/// float32 and stay so from node to node: networks of halves are held to the tolerance of floats.
-/// Weights for which `read_anew` holds are not copied: see GraphModuleOptions.
-/// @throws UnsupportedError for what the executor does not run
+/// The network with the plan's channels masked, run by the executor. float16 is computed in float32
+/// throughout, so that float16 networks are held to the tolerance of float32. Weights for which
+/// `streamed` is true are not copied: see GraphModuleOptions.
+/// @throws UnsupportedError if the executor cannot run it
 TorchNetwork masked_run(const Graph& original, const Plan& plan,
-                        std::function<bool(const Weight&)> read_anew = {});
+                        std::function<bool(const Weight&)> streamed = {});
 
-/// The network as it is, run by our executor; halves and `read_anew` as in
-/// `masked_run`. @throws UnsupportedError
-TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> read_anew = {});
+/// The unmasked network, run by the executor; float16 and `streamed` as in `masked_run`. @throws
+/// UnsupportedError
+TorchNetwork plain_run(const Graph& graph, std::function<bool(const Weight&)> streamed = {});
 
-/// libtorch, by our executor.
+/// libtorch with the executor.
 class TorchEngine : public Engine {
  public:
   std::string name() const override { return "libtorch"; }

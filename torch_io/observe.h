@@ -1,4 +1,4 @@
-// Runs a network with zeros in its weights and looks at what its values hold.
+// Runs a network with masked weights and observes its values.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace parsimony::torch_io {
 
-/// The implementation of Observe by our executor, on two random inputs.
-/// @throws UnsupportedError for what the executor does not run, or not on random inputs
+/// Implements Observe with the executor, on two random inputs.
+/// @throws UnsupportedError if the executor cannot run it, or not on random inputs
 std::vector<std::vector<IndexContent>> observe(const Graph& graph, const Probe& probe,
                                                const std::vector<ElementMask>& masks,
                                                const std::vector<Dimension>& dimensions);

@@ -134,7 +134,7 @@ CarriedOver restart(optim::LBFGS& lbfgs) {
   optim::LBFGS fresh(lbfgs.param_groups(), options);
   std::destroy_at(&lbfgs);
   std::construct_at(&lbfgs, std::move(fresh));
-  return {0, {"LBFGS: what it remembers joins all parameters; it starts afresh"}};
+  return {0, {"LBFGS: what it remembers joins all parameters; it starts over"}};
 }
 
 bool has_state_of_other_size(const optim::LBFGS& lbfgs) {

@@ -1,4 +1,4 @@
-// An optimizer goes on with a pruned module: its state is cut as the parameters were.
+// Carries an optimizer over to a pruned module: its state is sliced like the parameters.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -14,7 +14,7 @@
 
 namespace parsimony {
 
-/// A parameter that took the place of another, and what stayed of it.
+/// A parameter that replaced another one, and the kept slices.
 struct ReplacedParameter {
   std::string name;  ///< for messages
   at::Tensor before;
@@ -23,17 +23,17 @@ struct ReplacedParameter {
 };
 
 struct CarriedOver {
-  int tensors = 0;                 ///< state tensors that were cut
+  int tensors = 0;                 ///< state tensors that were sliced
   std::vector<std::string> notes;  ///< what could not be carried over, and why
 };
 
-/// Cuts the optimizer's state along the plan, after the module was pruned in place. Moments keep
-/// their values for what stays, so that the next step on it is the step that the masked network
-/// would take; step counts and options stay. State that already has its parameter's shape is left,
-/// hence a second call changes nothing.
+/// Slices the optimizer's state according to the plan, after the module was pruned in place. The
+/// remaining moments keep their values, so that the next step is the one that the masked network
+/// would take; step counts and options are preserved. State that already has its parameter's shape
+/// is not changed, so a second call has no effect.
 ///
-/// SGD, Adam, AdamW, RMSprop, Adagrad. What LBFGS remembers joins all parameters: it starts afresh,
-/// and a note says so.
+/// SGD, Adam, AdamW, RMSprop, Adagrad. LBFGS has state that spans all parameters: it is reset, with
+/// a note.
 ///
 ///     editor.keep();
 ///     parsimony::carry_over(optimizer, plan, *net);
@@ -46,11 +46,12 @@ CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Plan& plan,
 
 using NamedParameter = std::pair<std::string, at::Tensor>;
 
-/// The same for parameters by name, where there is no module at hand.
+/// The same for parameters by name, without a module.
 CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Plan& plan,
                        std::span<const NamedParameter> parameters);
 
-/// For layers made anew: the optimizer takes `after` for `before`, in its group and with its state.
+/// For replaced layers: the optimizer uses `after` in place of `before`, in its group and with its
+/// state.
 /// @throws ModelError also if the optimizer does not hold `before`
 CarriedOver carry_over(torch::optim::Optimizer& optimizer,
                        std::span<const ReplacedParameter> parameters);

@@ -24,7 +24,7 @@ namespace {
 
 using namespace torch_io;
 
-/// A torch::nn module; unless `keep` is called, it is as before when this is gone.
+/// A torch::nn module, which is restored at the end unless `keep` is called.
 class LiveModule final : public EditableModel {
  public:
   LiveModule(torch::nn::Module& module, const Forward& forward,
@@ -45,9 +45,9 @@ class LiveModule final : public EditableModel {
     return *editor_;
   }
 
-  bool owns(const std::string& tensor) const override { return !is_made_up(script_, tensor); }
+  bool owns(const std::string& tensor) const override { return !is_synthetic(script_, tensor); }
 
-  /// Numbers in the user's forward are out of reach, and may have followed by themselves.
+  /// Numbers in the user's forward cannot be edited, but may be computed from shapes.
   void settle() override {
     editor_->commit();
     if (editor_->forward_constants().empty()) return;

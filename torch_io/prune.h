@@ -16,27 +16,27 @@
 
 namespace parsimony {
 
-/// What came of a pruning.
+/// The result of a pruning.
 struct Pruned {
-  Plan plan;  ///< as it was carried out
+  Plan plan;  ///< as applied
   Cost dense;
   Cost small;
   Proof proof;
   std::optional<RecoveryReport> recovery;
-  std::optional<LatencyOutcome> latency;  ///< of a budget of milliseconds
+  std::optional<LatencyOutcome> latency;  ///< of a latency budget
   std::vector<std::string> notes;
   std::vector<StageTime> times;
-  /// The module's parameters by name; what `carry_over` follows them by.
+  /// The module's parameters by name, for `carry_over`.
   std::vector<NamedParameter> parameters;
 };
 
-/// Makes the module smaller: the same object, holders and parameters, with fewer channels. All or
-/// nothing: if it throws, the module is as it was. `forward` runs the module; it is traced once
-/// with `example`, in evaluation mode, whose sizes take the place of `options.inputs`. Gradients
-/// are sliced like their parameters. training::measurement() and training::recovery() make what
-/// runs data through the module.
-/// @throws UnsupportedError if the module's own forward is written for the old sizes, as
-/// `x.view({n, 512})` is: the message names the call
+/// Prunes the module in place: objects and parameters keep their identity and lose channels. All or
+/// nothing: if it throws, the module is unchanged. `forward` runs the module; it is traced once
+/// with `example`, in evaluation mode, whose sizes replace `options.inputs`. Gradients are sliced
+/// like their parameters. training::measurement() and training::recovery() run data through the
+/// module.
+/// @throws UnsupportedError if the module's own forward contains the old sizes, such as `x.view({n,
+/// 512})`: the message names the call
 /// @throws VerificationError if the small module does not compute what the masked original does
 /// @throws ConfigError, ModelError
 Pruned prune(torch::nn::Module& module, const torch_io::Forward& forward,
@@ -61,7 +61,7 @@ Pruned prune(Model& model, const at::Tensor& example, const ConfigList& config,
   }
 }
 
-/// Cuts the optimizer's state as the module was; see optimizer.h.
+/// Slices the optimizer's state like the module; see optimizer.h.
 inline CarriedOver carry_over(torch::optim::Optimizer& optimizer, const Pruned& pruned) {
   return carry_over(optimizer, pruned.plan, pruned.parameters);
 }

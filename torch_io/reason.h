@@ -1,4 +1,4 @@
-// What libtorch says when it fails.
+// Error messages of libtorch.
 #pragma once
 
 #include <c10/util/Exception.h>

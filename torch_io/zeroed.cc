@@ -59,8 +59,9 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find_any) {
     return;
   }
   std::unordered_map<std::string, at::Tensor> present_of;  // masks of what stays, for new values
-  for (const PlanFold& fold : plan.folds) {
-    if (!fold.values.empty()) present_of[fold.tensor] = at::ones_like(find(fold.tensor), at::kBool);
+  for (const TensorUpdate& update : plan.updates) {
+    if (!update.values.empty())
+      present_of[update.tensor] = at::ones_like(find(update.tensor), at::kBool);
   }
   for (const PlanZeros& zeros : plan.zeros) {
     const at::Tensor tensor = writable(zeros.tensor);
@@ -77,9 +78,10 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find_any) {
       if (present != present_of.end()) present->second.index_fill_(slice.axis, gone, false);
     }
   }
-  for (const PlanFold& fold : plan.folds) {
-    if (fold.values.empty()) continue;
-    fill_present(fold.tensor, writable(fold.tensor), present_of.at(fold.tensor), fold.values);
+  for (const TensorUpdate& update : plan.updates) {
+    if (update.values.empty()) continue;
+    fill_present(update.tensor, writable(update.tensor), present_of.at(update.tensor),
+                 update.values);
   }
 }
 

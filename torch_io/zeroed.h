@@ -1,4 +1,4 @@
-// The masked original in its simplest form: zeros in the tensors themselves.
+// The masked original in its simplest form: zeros in the module's own tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,9 +19,9 @@ using FindTensor = std::function<at::Tensor(const std::string&)>;
 /// The parameters and buffers of a module, which must outlive it.
 FindTensor tensors_of(const torch::nn::Module& module);
 
-/// What a plan removes, `out` and `in` slices and the elements that level pruning zeroes, is zero
-/// in the tensors themselves as long as this lives; then their values are back. With exact
-/// constants it is what the plan's masks remove.
+/// Zeroes the slices (`out` and `in`) that a plan removes, and the elements that level pruning
+/// zeroes, in the tensors themselves; values are restored at the end of its lifetime. With exact
+/// constants the plan's masks are zeroed instead.
 class Zeroed {
  public:
   Zeroed(const Plan& plan, const FindTensor& find);
@@ -34,10 +34,10 @@ class Zeroed {
     at::Tensor tensor;
     at::Tensor values;
     int64_t axis = 0;
-    at::Tensor indices = {};  ///< of the axis, which the values are of; undefined: of all
+    at::Tensor indices = {};  ///< of the axis, of the saved values; undefined: all
   };
 
-  std::vector<Saved> saved_;  // the earliest first
+  std::vector<Saved> saved_;  // oldest first
 };
 
 }  // namespace parsimony::torch_io

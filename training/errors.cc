@@ -117,7 +117,7 @@ ConfigError no_calibration_data(int64_t batch) {
 }
 
 ModelError no_classes(const Shape& found, int64_t samples) {
-  return ModelError("calibration: criteria by gradient need answers of shape [" +
+  return ModelError("calibration: criteria by gradient need outputs of shape [" +
                     std::to_string(samples) + ", classes], found " + to_string(found) +
                     "; use a criterion by weights or activations");
 }
@@ -133,7 +133,7 @@ UnsupportedError needs_single_samples(int64_t batch) {
 
 ModelError label_beyond(int64_t label, int64_t classes) {
   return ModelError("calibration: the data have label " + std::to_string(label) +
-                    ", the network answers with " + std::to_string(classes) + " classes");
+                    ", the network has " + std::to_string(classes) + " classes");
 }
 
 }  // namespace parsimony::training::errors

@@ -1,4 +1,4 @@
-// Pruning in the middle of a training loop of one's own.
+// Gradual pruning inside the user's own training loop.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace parsimony {
 
-/// Cuts a live module when its schedule says so: after the warm-up, and then, if the schedule has
-/// several steps, again after every `epochs_between`.
+/// Prunes a live module by a schedule: after the warm-up and, if the schedule has several steps,
+/// again after every `epochs_between`.
 ///
 ///     GradualPruner pruner(read_recipe("agp.json").prune.value());
 ///     for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -29,8 +29,8 @@ class GradualPruner {
     if (settings.schedule == PruningSchedule::kAnnealing) throw schedule_needs_run("annealing");
   }
 
-  /// To be called once an epoch. Makes the module smaller if it is time, as parsimony::prune does,
-  /// and returns what was done. @throws as parsimony::prune does; the module is then as it was
+  /// Call once per epoch. If a cut is due, prunes the module like parsimony::prune and returns the
+  /// result. @throws as parsimony::prune does; the module is then as it was
   template <typename Model>
   std::optional<Pruned> after_epoch(Model& model, const at::Tensor& example,
                                     const PruneOptions& options = {}) {
@@ -41,7 +41,7 @@ class GradualPruner {
     return pruned;
   }
 
-  /// All cuts were made.
+  /// Have all cuts been made?
   bool done() const { return next_ == cuts_.size(); }
 
  private:

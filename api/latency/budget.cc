@@ -14,7 +14,7 @@
 namespace parsimony {
 namespace {
 
-constexpr double kAim = 0.985;  ///< of the budget: noise shall not carry the result beyond it
+constexpr double kAim = 0.985;  ///< of the budget: a margin for noise
 constexpr int kMostAttempts = 24;
 constexpr double kMilli = 1e-3;
 
@@ -26,15 +26,15 @@ const Request* latency_request(const Settings& settings) {
   return it == all.end() ? nullptr : &*it;
 }
 
-/// Seconds that the tables are asked for, so that the network takes what is wanted.
+/// The target for the tables that makes the network take the wanted time.
 class Aim {
  public:
   explicit Aim(double seconds) : seconds_(seconds) {}
 
   double seconds() const { return seconds_; }
 
-  /// The network that was aimed for takes longer than wanted by this share. In proportion, but
-  /// between what was too slow and what was too quick. @returns false if nothing lies between
+  /// Corrects the target by the relative excess of the last network, bracketed between targets that
+  /// were too slow and too fast. @returns false if the bracket is empty
   bool correct(double missed) {
     (missed > 0 ? slow_ : quick_) = seconds_;
     const double proportional = seconds_ * std::clamp(kAim / (1 + missed), 0.5, 2.0);
@@ -68,12 +68,13 @@ class Spender {
     const Facts facts = infer(task_.graph, probe);
     const Coupled network{task_.graph, probe, facts, task_.coupling};
     find_candidates();
-    if (task_.fidelity) judge(network);
-    const std::vector<Piece> pieces = pieces_of(task_.graph, facts, task_.coupling);
-    outcome_.pieces = static_cast<int>(pieces.size());
-    outcome_.fresh = measure_pieces(network, pieces, *options_.meter, tables_, options_.progress);
+    if (task_.r_squared) measure_importance(network);
+    const std::vector<Subgraph> subgraphs = subgraphs_of(task_.graph, facts, task_.coupling);
+    outcome_.subgraphs = static_cast<int>(subgraphs.size());
+    outcome_.fresh =
+        measure_subgraphs(network, subgraphs, *options_.meter, tables_, options_.progress);
     if (options_.progress) options_.progress("the whole network");
-    search(LatencyModel(task_.coupling, pieces, tables_), network);
+    search(LatencyModel(task_.coupling, subgraphs, tables_), network);
     return outcome_;
   }
 
@@ -98,23 +99,23 @@ class Spender {
       for (const int g : unit.groups) {
         layers += layers_producing(task_.coupling.groups[g]);
       }
-      std::vector<double> shares = score_shares(scored.candidates[u]);
+      std::vector<double> curve = score_curve(scored.candidates[u]);
       candidates_.push_back(
-          {unit.groups, std::move(scored.candidates[u]), layers, std::move(shares)});
+          {unit.groups, std::move(scored.candidates[u]), layers, std::move(curve)});
     }
-    turns_ = std::move(scored.turns);
+    ranks_ = std::move(scored.ranks);
   }
 
-  /// Puts what the outputs keep when one candidate alone is narrow in the place of its scores.
-  void judge(const Coupled& network) {
-    const WorthMeter meter(network, task_.fidelity);
+  /// Replaces scores by the importance measured on the outputs.
+  void measure_importance(const Coupled& network) {
+    const ImportanceMeter meter(network, task_.r_squared);
     for (WidthCandidate& each : candidates_) {
       const Group& group = task_.coupling.groups[each.groups.front()];
-      if (options_.progress) options_.progress("what " + group.id + " is worth");
-      std::vector<double> shares = meter.shares(each.groups, each.candidate);
-      if (shares.empty()) continue;
+      if (options_.progress) options_.progress("importance of " + group.id);
+      std::vector<double> curve = meter.curve(each.groups, each.candidate);
+      if (curve.empty()) continue;
       each.layers = 1;
-      each.shares = std::move(shares);
+      each.curve = std::move(curve);
     }
   }
 
@@ -135,12 +136,11 @@ class Spender {
         keep_best(each.candidate, choice.kept[g], masks.keep[g]);
       }
     }
-    given_back_ = keep_at_least_one(task_.coupling, turns_, masks);
+    given_back_ = keep_at_least_one(task_.coupling, ranks_, masks);
     return masks;
   }
 
-  /// Measures the network under the masks; nothing if it cannot be cut so, which the caller finds
-  /// out by itself.
+  /// Measures the network under the masks; empty if it cannot be pruned that way.
   std::optional<double> share_of(const Coupled& network, const AxisMasks& masks) {
     const auto small = cut(network, masks);
     if (!small) return std::nullopt;
@@ -149,10 +149,10 @@ class Spender {
     return pair.share;
   }
 
-  /// Milliseconds that were asked for, or a share of what the dense network takes.
+  /// The budget in seconds: the given milliseconds, or a share of the dense network's time.
   double wanted() const { return amount_ ? *amount_ * kMilli : wanted_share_ * dense_seconds(); }
 
-  /// The dense network's time: what else the machine does only ever adds to it.
+  /// The dense network's time, as a minimum since noise can only add to it.
   double dense_seconds() const {
     return *std::min_element(dense_seconds_.begin(), dense_seconds_.end());
   }
@@ -194,8 +194,8 @@ class Spender {
   /// By which share of the budget the trial takes longer; below 0: shorter.
   double miss(const Trial& trial) const { return trial.share * dense_seconds() / wanted() - 1; }
 
-  /// Within the budget and the tolerance the one that keeps most; else the closest, to be too slow
-  /// being three times as bad as to be too quick.
+  /// Within budget and tolerance the one that retains most, otherwise the closest, where being too
+  /// slow counts three times.
   const Trial& best_of(const std::vector<Trial>& trials) const {
     const auto distance = [&](const Trial& trial) {
       const double missed = miss(trial);
@@ -212,7 +212,7 @@ class Spender {
 
   void take(const Trial& trial) {
     allocation_.masks = trial.masks;
-    masks_of(trial.choice);  // counts what came back
+    masks_of(trial.choice);  // updates the kept channels
     allocation_.given_back += given_back_;
     outcome_.wanted = wanted();
     outcome_.dense = dense_seconds();
@@ -223,7 +223,7 @@ class Spender {
     std::snprintf(text, sizeof text,
                   "asked for %.3g ms: the closest that was found takes %.3g ms, of %.3g ms before",
                   outcome_.wanted / kMilli, outcome_.measured / kMilli, outcome_.dense / kMilli);
-    allocation_.compromises.push_back({kNone, text});
+    allocation_.conflicts.push_back({kNone, text});
   }
 
   const LatencyTask& task_;
@@ -233,7 +233,7 @@ class Spender {
   std::optional<double> amount_;  ///< milliseconds
   double wanted_share_ = 1;       ///< of the dense network's time, where there is no amount
   std::vector<WidthCandidate> candidates_;
-  std::vector<std::vector<double>> turns_;
+  std::vector<std::vector<double>> ranks_;
   std::vector<int> dense_;  ///< channels of every group at first
   std::vector<double> dense_seconds_;
   int given_back_ = 0;

@@ -10,7 +10,7 @@
 namespace parsimony {
 namespace {
 
-constexpr double kPieceSeconds = 3e-3;
+constexpr double kSubgraphSeconds = 3e-3;
 constexpr int kFewestRuns = 6;
 constexpr int kMostRuns = 30;
 
@@ -42,7 +42,7 @@ std::unique_ptr<Network> EngineMeter::make_ready(const Graph& graph,
   return network;
 }
 
-std::vector<std::optional<double>> EngineMeter::pieces(std::span<const Graph* const> graphs) {
+std::vector<std::optional<double>> EngineMeter::subgraphs(std::span<const Graph* const> graphs) {
   std::vector<std::optional<double>> seconds(graphs.size());
   std::vector<std::unique_ptr<Network>> ready(graphs.size());
   std::vector<size_t> places;
@@ -62,10 +62,10 @@ std::vector<std::optional<double>> EngineMeter::pieces(std::span<const Graph* co
     network->compute();
     longest = std::max(longest, clock_() - begin);
   }
-  machine::TurnOptions turns;
-  const double fitting = kPieceSeconds / std::max(longest, kPieceSeconds / kMostRuns);
-  turns.runs = std::clamp(static_cast<int>(fitting), kFewestRuns, kMostRuns);
-  const auto samples = machine::take_turns(works, turns, clock_);
+  machine::InterleavedOptions rounds;
+  const double fitting = kSubgraphSeconds / std::max(longest, kSubgraphSeconds / kMostRuns);
+  rounds.runs = std::clamp(static_cast<int>(fitting), kFewestRuns, kMostRuns);
+  const auto samples = machine::run_interleaved(works, rounds, clock_);
   for (size_t i = 0; i < places.size(); ++i) {
     seconds[places[i]] = machine::summary_of(samples[i].runs).low;
   }
@@ -75,14 +75,14 @@ std::vector<std::optional<double>> EngineMeter::pieces(std::span<const Graph* co
 LatencyMeter::Pair EngineMeter::networks(const Graph& dense, const Graph& small) {
   const std::unique_ptr<Network> first = make_ready(dense, options_.specs, true);
   const std::unique_ptr<Network> second = make_ready(small, options_.specs, true);
-  machine::TurnOptions turns;
-  turns.seconds = options_.seconds;
+  machine::InterleavedOptions rounds;
+  rounds.seconds = options_.seconds;
   const std::vector<machine::Work> works = {[&] { first->compute(); }, [&] { second->compute(); }};
-  for (const machine::Work& work : works) machine::warm_up(work, turns, clock_);
-  const auto samples = machine::take_turns(works, turns, clock_);
+  for (const machine::Work& work : works) machine::warm_up(work, rounds, clock_);
+  const auto samples = machine::run_interleaved(works, rounds, clock_);
   Pair pair;
   pair.dense = machine::summary_of(samples[0].runs).median;
-  pair.share = machine::compare(samples[1].turns, samples[0].turns).median;
+  pair.share = machine::compare(samples[1].rounds, samples[0].rounds).median;
   return pair;
 }
 

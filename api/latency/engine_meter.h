@@ -1,4 +1,4 @@
-// Times networks on an engine, for budgets of milliseconds.
+// Times networks on an engine, for latency budgets.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include "parsimony/api/latency/measure.h"
 #include "parsimony/engines/engine.h"
-#include "parsimony/engines/turns.h"
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/graph/input_spec.h"
 
 namespace parsimony {
@@ -14,26 +14,25 @@ namespace parsimony {
 struct MeterOptions {
   std::vector<InputSpec> specs;  ///< of --input
   int64_t batch = 1;
-  double seconds = 2;  ///< that a whole network may take per measurement
+  double seconds = 2;  ///< per measurement of a whole network
 };
 
-/// Seconds of processor time of this thread: what else runs on the machine does not count.
+/// CPU seconds of this thread, which other load on the machine hardly affects.
 double thread_seconds();
 
-/// Runs what it is given on random inputs. What a piece takes is the lower quartile of its runs,
-/// of which there are as many as fit into 3 ms, but from 6 to 30: what else the machine does only
-/// ever adds to it.
+/// Measures on random inputs. The time of a subgraph is the lower quartile of as many runs as fit
+/// into 3 ms, but between 6 and 30: noise can only add time.
 class EngineMeter final : public LatencyMeter {
  public:
   /// The engine must outlive the meter.
   EngineMeter(Engine& engine, MeterOptions options, machine::Clock clock = machine::steady_seconds)
       : engine_(engine), options_(std::move(options)), clock_(std::move(clock)) {}
 
-  std::vector<std::optional<double>> pieces(std::span<const Graph* const> graphs) override;
+  std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override;
   Pair networks(const Graph& dense, const Graph& small) override;
 
  private:
-  /// With inputs bound that it takes.
+  /// Opens the network and binds random inputs that it accepts.
   std::unique_ptr<Network> make_ready(const Graph& graph, const std::vector<InputSpec>& specs,
                                       bool with_batch) const;
 

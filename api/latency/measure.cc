@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "parsimony/api/latency/piece_graph.h"
+#include "parsimony/api/latency/standalone_subgraph.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/masks/axis_mask.h"
@@ -14,17 +14,17 @@ namespace {
 
 constexpr size_t kMostWidths = 10;
 
-/// Measures one piece at widths of its lines.
-class PieceMeasure {
+/// Measures one subgraph at widths of its dim classes.
+class SubgraphMeasure {
  public:
-  PieceMeasure(const Coupled& network, const Piece& piece, LatencyMeter& meter)
-      : network_(network), piece_(piece), meter_(meter) {}
+  SubgraphMeasure(const Coupled& network, const Subgraph& subgraph, LatencyMeter& meter)
+      : network_(network), subgraph_(subgraph), meter_(meter) {}
 
   LatencyTable run() {
     LatencyTable table;
-    table.what = piece_.what;
-    if (!piece_.lines.empty()) table.x = widths_along(0);
-    if (piece_.lines.size() > 1) table.y = widths_along(1);
+    table.what = subgraph_.what;
+    if (!subgraph_.dim_classes.empty()) table.x = widths_along(0);
+    if (subgraph_.dim_classes.size() > 1) table.y = widths_along(1);
     std::vector<std::vector<int>> points;
     for (const int x : table.x) {
       for (const int y : table.y) points.push_back(point(x, y));
@@ -41,16 +41,16 @@ class PieceMeasure {
  private:
   std::vector<int> point(int x, int y) const {
     std::vector<int> widths;
-    if (!piece_.lines.empty()) widths.push_back(x);
-    if (piece_.lines.size() > 1) widths.push_back(y);
+    if (!subgraph_.dim_classes.empty()) widths.push_back(x);
+    if (subgraph_.dim_classes.size() > 1) widths.push_back(y);
     return widths;
   }
 
-  int size_of_line(size_t axis) const {
-    return static_cast<int>(network_.coupling.channels(piece_.lines[axis]).size());
+  int size_of_dim_class(size_t axis) const {
+    return static_cast<int>(network_.coupling.channels(subgraph_.dim_classes[axis]).size());
   }
 
-  /// Widths of an axis, where the other one is whole.
+  /// Widths of an axis, with the other one at full width.
   std::vector<int> widths_along(size_t axis) {
     std::vector<int> widths;
     std::vector<double> seconds;
@@ -63,8 +63,8 @@ class PieceMeasure {
         if (std::find(reached.begin(), reached.end(), possible) != reached.end()) continue;
         reached.push_back(possible);
         std::vector<int> at;
-        for (size_t i = 0; i < piece_.lines.size(); ++i) {
-          at.push_back(i == axis ? possible : size_of_line(i));
+        for (size_t i = 0; i < subgraph_.dim_classes.size(); ++i) {
+          at.push_back(i == axis ? possible : size_of_dim_class(i));
         }
         points.push_back(std::move(at));
       }
@@ -79,18 +79,19 @@ class PieceMeasure {
       }
       return any;
     };
-    measure(first_widths(size_of_line(axis)));
+    measure(first_widths(size_of_dim_class(axis)));
     while (widths.size() < kMostWidths) {
       const int next = next_width(widths, seconds);
       if (next == 0 || !measure({next})) break;
     }
-    if (widths.empty()) widths.push_back(size_of_line(axis));
+    if (widths.empty()) widths.push_back(size_of_dim_class(axis));
     return widths;
   }
 
-  /// Takes channels from the end of the line until `width` indices stay, or fewer cannot be had.
+  /// Removes channels from the end of the dim class until `width` indices are left, or no fewer are
+  /// possible.
   int narrow(size_t axis, int width, AxisMasks& masks) const {
-    const auto channels = network_.coupling.channels(piece_.lines[axis]);
+    const auto channels = network_.coupling.channels(subgraph_.dim_classes[axis]);
     std::vector<std::vector<int>> counts(network_.coupling.groups.size());
     int kept = 0;
     for (const ChannelId& channel : channels) {
@@ -118,8 +119,8 @@ class PieceMeasure {
     return narrow(axis, width, masks);
   }
 
-  /// The piece at these widths; nothing if the network cannot be cut so.
-  std::optional<PieceGraph> cut(const std::vector<int>& widths) const {
+  /// The subgraph at these widths; empty if the network cannot be pruned that way.
+  std::optional<StandaloneSubgraph> cut(const std::vector<int>& widths) const {
     const Coupling& coupling = network_.coupling;
     AxisMasks masks = AxisMasks::all_kept(coupling);
     for (size_t i = 0; i < widths.size(); ++i) {
@@ -129,59 +130,60 @@ class PieceMeasure {
       keep_at_least_one(coupling, std::vector<std::vector<double>>(coupling.groups.size()), masks);
       const PlanAttempt made = make_plan(network_.graph, network_.facts, coupling, masks);
       if (!made.refused.empty()) return std::nullopt;
-      // Large weights keep their old memory, of which the first elements are read: any will do.
+      // Large weights keep their old memory, of which the first elements are used: values do not
+      // matter for timing.
       GraphEditor editor(network_.graph);
       replay(made.plan, editor);
-      PieceGraph piece =
-          piece_graph(editor.graph(), infer(editor.graph(), network_.probe), piece_.nodes);
-      own_literals(piece);
-      return piece;
+      StandaloneSubgraph subgraph = standalone_subgraph(
+          editor.graph(), infer(editor.graph(), network_.probe), subgraph_.nodes);
+      own_literals(subgraph);
+      return subgraph;
     } catch (const Error&) {
       return std::nullopt;
     }
   }
 
-  /// What the editor has cut is gone with it.
-  static void own_literals(PieceGraph& piece) {
-    for (Weight& weight : piece.graph.weights) {
+  /// Sliced constants live in the editor, so they are copied.
+  static void own_literals(StandaloneSubgraph& subgraph) {
+    for (Weight& weight : subgraph.graph.weights) {
       if (!is_literal(weight.dtype, weight.count())) continue;
       const size_t bytes = weight.count() * weight.stride;
       if (bytes == 0) continue;
-      weight.data = piece.memory.emplace_back(weight.data, weight.data + bytes).data();
+      weight.data = subgraph.memory.emplace_back(weight.data, weight.data + bytes).data();
     }
   }
 
   std::vector<std::optional<double>> seconds_at(const std::vector<std::vector<int>>& points) {
     std::vector<std::optional<double>> seconds(points.size());
-    std::deque<PieceGraph> cuts;
+    std::deque<StandaloneSubgraph> cuts;
     std::vector<const Graph*> graphs;
     std::vector<size_t> places;
     for (size_t p = 0; p < points.size(); ++p) {
-      auto piece = cut(points[p]);
-      if (!piece) continue;
-      graphs.push_back(&cuts.emplace_back(std::move(*piece)).graph);
+      auto subgraph = cut(points[p]);
+      if (!subgraph) continue;
+      graphs.push_back(&cuts.emplace_back(std::move(*subgraph)).graph);
       places.push_back(p);
     }
-    const auto times = meter_.pieces(graphs);
+    const auto times = meter_.subgraphs(graphs);
     for (size_t i = 0; i < places.size(); ++i) seconds[places[i]] = times[i];
     return seconds;
   }
 
   const Coupled& network_;
-  const Piece& piece_;
+  const Subgraph& subgraph_;
   LatencyMeter& meter_;
 };
 
 }  // namespace
 
-int measure_pieces(const Coupled& network, std::span<const Piece> pieces, LatencyMeter& meter,
-                   LatencyTables& tables,
-                   const std::function<void(std::string_view what)>& progress) {
+int measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
+                      LatencyMeter& meter, LatencyTables& tables,
+                      const std::function<void(std::string_view what)>& progress) {
   int measured = 0;
-  for (const Piece& piece : pieces) {
-    if (tables.contains(piece.key)) continue;
-    if (progress) progress(piece.what);
-    tables[piece.key] = PieceMeasure(network, piece, meter).run();
+  for (const Subgraph& subgraph : subgraphs) {
+    if (tables.contains(subgraph.key)) continue;
+    if (progress) progress(subgraph.what);
+    tables[subgraph.key] = SubgraphMeasure(network, subgraph, meter).run();
     ++measured;
   }
   return measured;

@@ -1,4 +1,4 @@
-// Fills the tables that a network's latency is predicted from.
+// Fills the tables from which a network's latency is predicted.
 #pragma once
 
 #include <functional>
@@ -12,31 +12,31 @@
 
 namespace parsimony {
 
-/// Runs networks and says how long they take. The command's runs them on an engine.
+/// Measures the run time of networks. The command's implementation runs them on an engine.
 class LatencyMeter {
  public:
   virtual ~LatencyMeter() = default;
 
-  /// Seconds of one run of each graph, all measured in turn; nothing for one that does not run.
-  virtual std::vector<std::optional<double>> pieces(std::span<const Graph* const> graphs) = 0;
+  /// Seconds of one run of each graph, measured interleaved; empty for one that cannot be run.
+  virtual std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) = 0;
 
-  /// Two networks in turn.
+  /// Two networks measured interleaved.
   struct Pair {
     double dense = 0;  ///< seconds of one run
-    double share = 1;  ///< how many times as long the small one takes, turn by turn
+    double share = 1;  ///< the small network's time relative to the dense one's, round by round
   };
   /// @throws UnsupportedError, saying why, if one of them cannot be run
   virtual Pair networks(const Graph& dense, const Graph& small) = 0;
 };
 
-/// Measures the pieces that `tables` has no entry for; equal ones once. Along each axis the widths
-/// are 1, quarters and whole, and up to five more where the time changes most, so that steps of a
-/// kernel's blocks are found; then all pairs of widths of the two axes are measured in turn. A
-/// piece that cannot be run gets a table of one time, 0.
-/// @param progress told of each piece before it is measured; may be empty
-/// @returns how many pieces were measured
-int measure_pieces(const Coupled& network, std::span<const Piece> pieces, LatencyMeter& meter,
-                   LatencyTables& tables,
-                   const std::function<void(std::string_view what)>& progress = {});
+/// Measures the subgraphs that have no entry in `tables`; equal ones once. Along each axis the
+/// widths are 1, the quarters, all, and up to five more where the time changes most, so that steps
+/// caused by a kernel's block size are found; then all pairs of widths of the two axes are measured
+/// interleaved. A subgraph that cannot be run gets a table with the single time 0.
+/// @param progress called for each subgraph before it is measured; may be empty
+/// @returns how many subgraphs were measured
+int measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
+                      LatencyMeter& meter, LatencyTables& tables,
+                      const std::function<void(std::string_view what)>& progress = {});
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// What a budget of milliseconds needs: an engine, and tables that were measured before.
+// What a latency budget needs: an engine, and tables from earlier runs.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@
 
 namespace parsimony {
 
-/// An engine with its tables, from the file that holds them to the file again.
+/// An engine with its latency tables, which are loaded from and saved to a file.
 class LatencyProfiler {
  public:
   /// Loads the engine and the tables.
-  /// @throws UnsupportedError without the engine; ConfigError if the file that was named is of
-  /// another machine, engine or number of threads, or is no such file
+  /// @throws UnsupportedError without the engine; ConfigError if the given file is for another
+  /// machine, engine or number of threads, or malformed
   explicit LatencyProfiler(const PruneOptions& options);
 
-  /// For plan_pruning, which may add tables. This must outlive the options.
+  /// Attaches meter and tables to the options; plan_pruning may add tables. This must outlive the
+  /// options.
   void attach_to(PruneOptions& options);
 
-  /// Writes the tables, if there are new ones. A cache that cannot be written is let be.
+  /// Writes the tables if there are new ones. Failure to write the cache is ignored.
   void save();
 
   std::string engine() const { return file_.engine; }

@@ -19,7 +19,7 @@ namespace {
 using training::Live;
 using training::live;
 
-/// What the images are like, and how many answers there are.
+/// Image size and number of classes.
 struct Task {
   int64_t channels;
   int64_t image;

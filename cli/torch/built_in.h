@@ -1,4 +1,4 @@
-// The networks that `--model` knows by name, for images of any size and number of classes.
+// The built-in networks of `--model`, for images of any size and number of classes.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ std::vector<std::string> built_in_names();
 bool is_built_in(const std::string& name);
 
 /// For inputs of `dims`, [c, h, w]. Null if no network has this name.
-/// @throws ConfigError if the network does not take such inputs
+/// @throws ConfigError if the network does not accept such inputs
 MakeNet built_in(const std::string& name, const Shape& dims, int64_t classes);
 
 }  // namespace parsimony::component

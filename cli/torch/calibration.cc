@@ -21,26 +21,26 @@ std::optional<int64_t> image_size(const Graph& graph) {
 
 }  // namespace
 
-training::Dataset calibration_data(const CalibrationData& order, const Graph& graph) {
+training::Dataset calibration_data(const CalibrationData& job, const Graph& graph) {
   training::DatasetOptions options;
-  options.train_samples = order.samples;
-  if (order.data.starts_with("folder:")) options.size = image_size(graph);
-  training::Dataset data = training::read_dataset(order.data, options);
-  if (order.mean.empty()) return data;
+  options.train_samples = job.samples;
+  if (job.data.starts_with("folder:")) options.size = image_size(graph);
+  training::Dataset data = training::read_dataset(job.data, options);
+  if (job.mean.empty()) return data;
   const int64_t channels = data.train.dims.empty() ? 1 : data.train.dims.front();
-  if (static_cast<int64_t>(order.mean.size()) != channels) {
-    throw errors::wrong_means(order.mean.size(), channels);
+  if (static_cast<int64_t>(job.mean.size()) != channels) {
+    throw errors::wrong_means(job.mean.size(), channels);
   }
-  data.mean = order.mean;
-  data.deviation = order.deviation;
+  data.mean = job.mean;
+  data.deviation = job.deviation;
   return data;
 }
 
-ErrorData calibration_samples(const CalibrationData& order, const Graph& graph) {
+ErrorData calibration_samples(const CalibrationData& job, const Graph& graph) {
   constexpr int64_t kBatch = 64;
   const int64_t fixed = training::fixed_batch(graph);
-  const training::Dataset data = calibration_data(order, graph);
-  const training::Feed feed = training::batches_of(data, order.samples)(fixed > 0 ? fixed : kBatch);
+  const training::Dataset data = calibration_data(job, graph);
+  const training::Feed feed = training::batches_of(data, job.samples)(fixed > 0 ? fixed : kBatch);
   ErrorData result;
   while (const std::optional<training::Batch> batch = feed()) {
     if (fixed > 0 && batch->labels.size(0) != fixed) break;

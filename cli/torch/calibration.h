@@ -1,4 +1,4 @@
-// Calibration data as an order names them.
+// The calibration data of a job.
 #pragma once
 
 #include "parsimony/api/network_error.h"
@@ -7,12 +7,13 @@
 
 namespace parsimony::component {
 
-/// Reads the samples; a folder's images get the size of the graph's input, where it declares one.
-/// @throws ConfigError for a spec that cannot be meant; IoError, ModelError for its files
-training::Dataset calibration_data(const CalibrationData& order, const Graph& graph);
+/// Reads the samples; images from folders are resized to the graph's input, if its size is
+/// declared.
+/// @throws ConfigError for an invalid spec; IoError, ModelError for its files
+training::Dataset calibration_data(const CalibrationData& job, const Graph& graph);
 
-/// The same as the network's input takes them, in host memory: batches of the size that the graph
-/// declares, or of 64; what does not fill a declared one is left out.
-ErrorData calibration_samples(const CalibrationData& order, const Graph& graph);
+/// The same in host memory, in batches of the size that the graph declares, or of 64; an incomplete
+/// last batch of declared size is dropped.
+ErrorData calibration_samples(const CalibrationData& job, const Graph& graph);
 
 }  // namespace parsimony::component

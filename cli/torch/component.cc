@@ -42,16 +42,16 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return std::make_unique<torch_io::ScriptModel>(path, specs); });
   }
 
-  LedgerPoint train(const cli::TrainRequest& order) override {
-    return guarded([&] { return component::train(order); });
+  LedgerPoint train(const cli::TrainRequest& job) override {
+    return guarded([&] { return component::train(job); });
   }
 
-  int sweep(const cli::SweepRequest& order) override {
-    return guarded([&] { return component::sweep(order); });
+  int sweep(const cli::SweepRequest& job) override {
+    return guarded([&] { return component::sweep(job); });
   }
 
-  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& order) override {
-    return guarded([&] { return component::bench_training(order); });
+  std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& job) override {
+    return guarded([&] { return component::bench_training(job); });
   }
 
   std::vector<std::vector<IndexContent>> observe(
@@ -65,28 +65,28 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return component::recover(original, plan, settings, data); });
   }
 
-  cli::ExportOutcome export_onnx(const cli::ExportOrder& order) override {
-    return guarded([&] { return component::export_onnx(order); });
+  cli::ExportOutcome export_onnx(const cli::ExportJob& job) override {
+    return guarded([&] { return component::export_onnx(job); });
   }
 
-  ErrorData samples(const Graph& graph, const CalibrationData& order) override {
-    return guarded([&] { return calibration_samples(order, graph); });
+  ErrorData samples(const Graph& graph, const CalibrationData& job) override {
+    return guarded([&] { return calibration_samples(job, graph); });
   }
 
   std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
-                                       const CalibrationData& order) override {
+                                       const CalibrationData& job) override {
     return guarded([&] {
-      const training::Dataset data = calibration_data(order, graph);
-      return training::block_influences(graph, blocks, training::batches_of(data, order.samples));
+      const training::Dataset data = calibration_data(job, graph);
+      return training::block_influences(graph, blocks, training::batches_of(data, job.samples));
     });
   }
 
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                     const Needs& needs, const CalibrationData& order) override {
+                     const Needs& needs, const CalibrationData& job) override {
     return guarded([&] {
-      const training::Dataset data = calibration_data(order, graph);
+      const training::Dataset data = calibration_data(job, graph);
       return training::measure(graph, facts, coupling, needs,
-                               training::batches_of(data, order.samples));
+                               training::batches_of(data, job.samples));
     });
   }
 

@@ -1,4 +1,4 @@
-// What can be wrong with an order, in words.
+// Error texts of jobs.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace parsimony::component::errors {
 ConfigError unknown_model(std::string_view name, std::span<const std::string> known);
 ConfigError wrong_inputs(std::string_view model, std::string_view found, std::string_view wanted);
 
-/// --mean and --std have one number for each channel of a sample.
+/// --mean and --std need one number per channel.
 ConfigError wrong_means(size_t found, int64_t channels);
 
 }  // namespace parsimony::component::errors

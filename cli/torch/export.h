@@ -1,11 +1,11 @@
-// Exports as the command asks for them.
+// Runs export jobs.
 #pragma once
 
-#include "parsimony/cli/export_order.h"
+#include "parsimony/cli/export_job.h"
 
 namespace parsimony::component {
 
 /// @throws IoError, ModelError, ConfigError, UnsupportedError, VerificationError
-cli::ExportOutcome export_onnx(const cli::ExportOrder& order);
+cli::ExportOutcome export_onnx(const cli::ExportJob& job);
 
 }  // namespace parsimony::component

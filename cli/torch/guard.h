@@ -1,4 +1,4 @@
-// What may leave the component by exception.
+// Translates exceptions that leave the component.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -8,8 +8,8 @@
 
 namespace parsimony::component {
 
-/// Calls `work`. libtorch's errors become plain ones, without its pages of backtrace: the command
-/// knows no others, and those that can be a user's fault are caught further down.
+/// Calls `work`. libtorch's errors are rethrown as standard exceptions, without backtraces; those
+/// that can be a user's fault are handled further down.
 template <typename Work>
 auto guarded(Work&& work) {
   try {

@@ -1,4 +1,4 @@
-// Recovery with data that are named.
+// Recovery with named data.
 #pragma once
 
 #include "parsimony/api/prune.h"

@@ -31,7 +31,7 @@ namespace {
 
 using namespace training;
 
-/// What a request needs before anything is trained.
+/// Preparation of a job before anything is trained.
 class Preparation {
  public:
   explicit Preparation(const cli::TrainingRequest& request)
@@ -66,8 +66,8 @@ class Preparation {
     return file_net(recipe.model, {.batch_norm = recipe.train.batch_norm});
   }
 
-  /// What was measured once stays, in the file `remembered`: a run that goes on must compute the
-  /// same, and processes that share a folder must agree.
+  /// The measured choice is stored in the file `remembered`: a resumed run must compute the same,
+  /// and processes that share a folder must agree.
   void choose_memory_format(const std::string& remembered) {
     format_ = recipe.train.memory_format;
     if (format_ != MemoryFormat::kAuto) return;
@@ -111,7 +111,7 @@ class Preparation {
   }
 
   MemoryFormat measured() const {
-    Place place{data, device};
+    TrainContext place{data, device};
     Loader loader(data.train, loader_options(place, recipe.train));
     loader.start(0);
     const std::optional<Batch> batch = loader.next();
@@ -130,14 +130,14 @@ class Preparation {
 class Contestant {
  public:
   Contestant(const Preparation& prepared, bool channels_last, Precision precision)
-      : place_{prepared.data, prepared.device, channels_last}, watch_(nullptr) {
+      : context_{prepared.data, prepared.device, channels_last}, watch_(nullptr) {
     TrainSettings settings = prepared.recipe.train;
     settings.precision = precision;
     net_ = prepared.make();
     place(*net_, prepared.device, channels_last);
     net_->train(true);
-    stage_.emplace(*net_, place_, settings);
-    loader_.emplace(prepared.data.train, loader_options(place_, settings));
+    stage_.emplace(*net_, context_, settings);
+    loader_.emplace(prepared.data.train, loader_options(context_, settings));
     cached_ = loader_->next();
     step_cached();  // what cannot be run shows here
   }
@@ -148,10 +148,10 @@ class Contestant {
  private:
   /// Waits for the device.
   void finish(const at::Tensor& loss) {
-    if (place_.device.is_cuda()) static_cast<void>(loss.item<double>());
+    if (context_.device.is_cuda()) static_cast<void>(loss.item<double>());
   }
 
-  Place place_;
+  TrainContext context_;
   Stopwatch watch_;
   std::unique_ptr<Net> net_;
   std::optional<Stage> stage_;
@@ -186,8 +186,8 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& req
       }
     }
   }
-  for (const machine::Work& work : works) machine::warm_up(work, request.turns);
-  const std::vector<machine::Samples> samples = machine::take_turns(works, request.turns);
+  for (const machine::Work& work : works) machine::warm_up(work, request.rounds);
+  const std::vector<machine::Samples> samples = machine::run_interleaved(works, request.rounds);
   size_t next = 0;
   for (cli::TrainBenchRow& row : rows) {
     if (!row.refused.empty()) continue;
@@ -230,9 +230,9 @@ LedgerPoint train(const cli::TrainRequest& request) {
   std::string known = identity(origin.model, prepared.data, origin.config);
   if (!request.teacher.empty()) known += '\n' + sha256(read_file(request.teacher));
   const std::string key = sha256(known);
-  training::Run run(prepared.make, prepared.data, prepared.recipe, options);
+  training::TrainingRun run(prepared.make, prepared.data, prepared.recipe, options);
   if (checkpoints && run.load(request.checkpoint, key) && request.say) {
-    request.say("goes on from " + request.checkpoint);
+    request.say("resumes from " + request.checkpoint);
   }
   while (!run.done()) {
     run.step();

@@ -1,4 +1,4 @@
-// Training for the command: from names and specs to a run.
+// Runs training jobs.
 #pragma once
 
 #include "parsimony/cli/training_request.h"
@@ -9,7 +9,7 @@ LedgerPoint train(const cli::TrainRequest& request);
 
 std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& request);
 
-/// @returns points that others are at work on
+/// @returns the number of points that other processes are working on
 int sweep(const cli::SweepRequest& request);
 
 }  // namespace parsimony::component

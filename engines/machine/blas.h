@@ -1,4 +1,4 @@
-// The BLAS that is loaded: which library, and which of its kernels.
+// The loaded BLAS: the library, and its active kernels.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,30 @@
 namespace parsimony::machine {
 
 struct Blas {
-  std::string path;       ///< of the file, symbolic links followed
+  std::string path;       ///< resolved path of the file
   std::string library;    ///< "OpenBLAS", "MKL", "BLIS", "ATLAS", "reference BLAS"; or "unknown"
-  std::string version;    ///< "0.3.21"; empty if the library does not tell
-  std::string kernel;     ///< "SkylakeX"; empty if the library does not tell
-  std::string threading;  ///< "OpenMP", "POSIX threads" or "one thread"; empty: not told
-  int threads = 0;        ///< 0: not told
+  std::string version;    ///< "0.3.21"; empty if unknown
+  std::string kernel;     ///< "SkylakeX"; empty if unknown
+  std::string threading;  ///< "OpenMP", "POSIX threads" or "one thread"; empty: unknown
+  int threads = 0;        ///< 0: unknown
 };
 
 /// The BLAS behind `sgemm_` as seen from `library`, a handle of dlopen; null: as seen from the
 /// program or library that this is linked into. Empty if there is none.
 std::optional<Blas> blas_seen_from(void* library);
 
-/// What OpenBLAS's kernels of this name use; empty for names that are not known here.
+/// The vectors that OpenBLAS's kernels of this name use; empty for unknown names.
 std::optional<Vectors> vectors_of_kernel(std::string_view kernel);
 
-/// The OPENBLAS_CORETYPE that gives kernels with such vectors; every version with them takes it.
+/// The OPENBLAS_CORETYPE that selects kernels with such vectors, supported by every version that
+/// has them.
 std::string_view kernel_with(Vectors vectors);
 
-/// The kernel that should be asked for: empty if OpenBLAS's own choice uses all that the processor
-/// has, if the library is another one, or the kernel not known here.
+/// The kernel to request; empty if OpenBLAS's own choice uses the processor's widest vectors, for
+/// other libraries, and for unknown kernels.
 std::string_view better_kernel(const Blas& blas, const Processor& processor);
 
-/// POSIX threads of an OpenBLAS that does not go by OpenMP's number. False if it cannot be set.
+/// Sets the number of threads of an OpenBLAS built with POSIX threads. False if it cannot be set.
 bool set_own_threads(void* library, int threads);
 
 }  // namespace parsimony::machine

@@ -1,4 +1,4 @@
-// What the processor can do, as the system tells it.
+// Capabilities of the processor, as reported by the system.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Processor {
   bool has(std::string_view flag) const;
 };
 
-/// Reads the text of /proc/cpuinfo; its first processor speaks for all.
+/// Parses /proc/cpuinfo; the first processor is taken for all.
 Processor parse_processor(std::string_view cpuinfo);
 
 Processor this_processor();

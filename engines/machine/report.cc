@@ -184,7 +184,7 @@ MachineReport facts(void* library) {
   return report;
 }
 
-void judge(MachineReport& report) {
+void advise(MachineReport& report) {
   report.findings = {about_processor(report), about_cores(report), about_blas(report)};
   if (report.torch) {
     report.findings.push_back(about_aten(*report.torch, report.processor));

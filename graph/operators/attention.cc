@@ -110,8 +110,8 @@ Factors factor_grouped_in_one(const NodeView& view) {
   const int dim = packed->dim;
   const int64_t queries = y->back();
   std::erase_if(factors.terms, [&](const Term& t) { return t.value == x && t.dim == dim; });
-  for (Letter& letter : factors.letters) {
-    if (letter.name == "per") letter.window = false;  // the map has it on both sides
+  for (Label& label : factors.labels) {
+    if (label.name == "per") label.window = false;  // the map has it on both sides
   }
   factors.maps.push_back({x, dim, view.output(0), dim, {{0, 0, queries}}});
   factors.pins.push_back(
@@ -169,7 +169,7 @@ void patch_attention(PatchView& view) {
     dims.insert(i % heads->size);
     which.insert(i / heads->size);
   }
-  // Where the heads are a letter of the line, the line changes the attribute that counts them.
+  // Where the heads are a label of the line, the line changes the attribute that counts them.
   const bool is_onnx = view.before.node().domain.empty();
   if (const int64_t asked = heads_asked(view.before);
       asked > 0 && (is_onnx || view.before.node().op == "GroupQueryAttention")) {

@@ -15,25 +15,25 @@ int64_t FactorBuilder::size_of_dim(ValueId value, int dim) const {
   return (*shape)[dim];
 }
 
-int FactorBuilder::letter(int64_t size, std::string name) {
-  factors_.letters.push_back({std::move(name), {}, size});
-  return static_cast<int>(factors_.letters.size()) - 1;
+int FactorBuilder::label(int64_t size, std::string name) {
+  factors_.labels.push_back({std::move(name), {}, size});
+  return static_cast<int>(factors_.labels.size()) - 1;
 }
 
-void FactorBuilder::term(ValueId value, int dim, std::span<const int> letters) {
+void FactorBuilder::term(ValueId value, int dim, std::span<const int> labels) {
   size_of_dim(value, dim);  // there is one
   Term term{value, dim, {}};
-  for (const int l : letters) {
-    if (factors_.letters[l].size != 1) term.letters.push_back(l);
+  for (const int l : labels) {
+    if (factors_.labels[l].size != 1) term.labels.push_back(l);
   }
-  if (!term.letters.empty()) factors_.terms.push_back(std::move(term));
+  if (!term.labels.empty()) factors_.terms.push_back(std::move(term));
 }
 
 void FactorBuilder::tie(ValueId a, int a_dim, ValueId b, int b_dim) {
   if (size_of_dim(a, a_dim) != size_of_dim(b, b_dim)) {
     throw errors::axes_differ(size_of_dim(a, a_dim), size_of_dim(b, b_dim));
   }
-  const int l = letter(size_of_dim(a, a_dim));
+  const int l = label(size_of_dim(a, a_dim));
   term(a, a_dim, {{l}});
   term(b, b_dim, {{l}});
 }
@@ -43,16 +43,16 @@ void FactorBuilder::pin(ValueId value, int dim, const std::string& reason) {
   if (size > 1) factors_.pins.push_back({value, dim, 0, size, reason});
 }
 
-void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Run> runs) {
+void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Segment> segments) {
   const int64_t a_size = size_of_dim(a, a_dim);
   const int64_t b_size = size_of_dim(b, b_dim);
-  for (const Run& run : runs) {
+  for (const Segment& run : segments) {
     if (run.a_begin < 0 || run.b_begin < 0 || run.count > a_size - run.a_begin ||
         run.count > b_size - run.b_begin) {
       throw errors::indices_outside();
     }
   }
-  factors_.maps.push_back({a, a_dim, b, b_dim, std::move(runs)});
+  factors_.maps.push_back({a, a_dim, b, b_dim, std::move(segments)});
 }
 
 int normal_axis(const NodeView& view, int64_t axis, size_t rank) {
@@ -73,7 +73,8 @@ const Shape& known_shape(const NodeView& view, int i) {
 
 namespace {
 
-/// The node whose result the value is, seen through what keeps a single number; kNone: none.
+/// The producer of the value, looking through nodes that preserve a single number; kNone if there
+/// is none.
 NodeId maker_of(const Graph& graph, ValueId value) {
   while (value != kNone && graph.value(value).producer != kNone) {
     const NodeId id = graph.value(value).producer;
@@ -84,8 +85,8 @@ NodeId maker_of(const Graph& graph, ValueId value) {
   return kNone;
 }
 
-/// Where a single number is a product of a dynamic size and a literal (batch * heads), changes the
-/// literal, so that the dynamic size survives. False if it is not put together so.
+/// If a number is the product of a dynamic size and a literal (batch * heads), changes the literal,
+/// so that the dynamic size survives. False if it is not.
 bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_view name) {
   const NodeId id = maker_of(view.before.graph(), value);
   if (id == kNone || view.before.graph().node(id).op != "Mul") return false;
@@ -104,10 +105,10 @@ bool patch_factor(PatchView& view, ValueId value, int64_t wanted, std::string_vi
   return false;
 }
 
-/// Replaces the elements from `begin` on of one piece of a Concat.
-void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begin,
-                 const HostTensor& now, const Shape& wanted, const std::vector<bool>& already_right,
-                 std::string_view name) {
+/// Replaces the elements from `begin` on of one input of a Concat.
+void patch_source(PatchView& view, const NodeView& concat, int source, size_t begin,
+                  const HostTensor& now, const Shape& wanted,
+                  const std::vector<bool>& already_right, std::string_view name) {
   HostTensor to = now;
   bool change = false;
   for (size_t i = 0; i < now.ints.size(); ++i) {
@@ -116,12 +117,12 @@ void patch_piece(PatchView& view, const NodeView& concat, int piece, size_t begi
     change = true;
   }
   if (!change) return;
-  if (to.ints.size() == 1 && concat.computed(concat.input(piece)) &&
-      patch_factor(view, concat.input(piece), to.ints[0], name)) {
+  if (to.ints.size() == 1 && concat.computed(concat.input(source)) &&
+      patch_factor(view, concat.input(source), to.ints[0], name)) {
     return;
   }
   const auto id = concat.graph().nodes.id_of(concat.node());
-  view.set_input_of(id, piece, name, now, to);
+  view.set_input_of(id, source, name, now, to);
 }
 
 /// Index of the Concat that puts the value together, seen through Cast and Identity.
@@ -138,25 +139,25 @@ NodeId concat_behind(const Graph& graph, ValueId value) {
 
 }  // namespace
 
-std::vector<Piece> shared_pieces(const NodeView& view, int input) {
+std::vector<IntegerSource> shared_sources(const NodeView& view, int input) {
   const Graph& graph = view.graph();
   const NodeId concat = concat_behind(graph, view.input(input));
   if (concat == kNone) return {};
   const bool shared = graph.value(view.input(input)).uses.size() > 1 ||
                       graph.value(graph.node(concat).outputs[0]).uses.size() > 1;
   if (!shared) return {};
-  const NodeView pieces = view.beside(concat);
-  std::vector<Piece> result;
-  for (int i = 0; i < pieces.inputs(); ++i) {
-    const HostTensor* piece = pieces.constant(i);
-    if (piece == nullptr) return {};
-    const bool computed = pieces.computed(pieces.input(i));
-    const NodeId maker = maker_of(graph, pieces.input(i));
+  const NodeView sources = view.beside(concat);
+  std::vector<IntegerSource> result;
+  for (int i = 0; i < sources.inputs(); ++i) {
+    const HostTensor* source = sources.constant(i);
+    if (source == nullptr) return {};
+    const bool computed = sources.computed(sources.input(i));
+    const NodeId maker = maker_of(graph, sources.input(i));
     const bool product = computed && maker != kNone && graph.node(maker).op == "Mul";
-    result.insert(result.end(), piece->ints.size(),
-                  product    ? Piece::kProduct
-                  : computed ? Piece::kComputed
-                             : Piece::kLiteral);
+    result.insert(result.end(), source->ints.size(),
+                  product    ? IntegerSource::kProduct
+                  : computed ? IntegerSource::kComputed
+                             : IntegerSource::kLiteral);
   }
   return result;
 }
@@ -168,13 +169,13 @@ void patch_shape_operand(PatchView& view, int input, std::string_view name, cons
   if (now == nullptr) throw errors::integers_not_known(name);
   const NodeId concat = concat_behind(view.before.graph(), view.before.input(input));
   if (concat != kNone) {
-    const NodeView pieces = view.after.beside(concat);
+    const NodeView sources = view.after.beside(concat);
     size_t begin = 0;
-    for (int i = 0; i < pieces.inputs(); ++i) {
-      const HostTensor* piece = pieces.constant(i);
-      if (piece == nullptr) throw errors::piece_not_known(name);
-      patch_piece(view, pieces, i, begin, *piece, wanted, already_right, name);
-      begin += piece->ints.size();
+    for (int i = 0; i < sources.inputs(); ++i) {
+      const HostTensor* source = sources.constant(i);
+      if (source == nullptr) throw errors::part_not_known(name);
+      patch_source(view, sources, i, begin, *source, wanted, already_right, name);
+      begin += source->ints.size();
     }
     return;
   }

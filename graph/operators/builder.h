@@ -1,4 +1,4 @@
-// Small helpers that the irregular rules share.
+// Helpers shared by the irregular rules.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace parsimony::operators {
 
 /// Collects the factors of one node, dimension by dimension. Dimensions of size 1 are left out.
-/// What names a dimension that is not there throws UnsupportedError.
+/// Naming a dimension that does not exist throws UnsupportedError.
 class FactorBuilder {
  public:
   explicit FactorBuilder(const NodeView& view) : view_(view) {}
 
-  int letter(int64_t size, std::string name = "d");
-  void term(ValueId value, int dim, std::span<const int> letters);
+  int label(int64_t size, std::string name = "d");
+  void term(ValueId value, int dim, std::span<const int> labels);
 
   /// The two dimensions are the same axis.
   void tie(ValueId a, int a_dim, ValueId b, int b_dim);
   void pin(ValueId value, int dim, const std::string& reason);
-  void map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Run> runs);
+  void map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Segment> segments);
 
   Factors take() { return std::move(factors_); }
   Factors& factors() { return factors_; }
@@ -42,15 +42,15 @@ int normal_axis(const NodeView& view, int64_t axis, size_t rank);
 const Shape& known_shape(const NodeView& view, int i);
 
 /// Where an integer of a shape operand comes from.
-enum class Piece : uint8_t { kLiteral, kComputed, kProduct };
+enum class IntegerSource : uint8_t { kLiteral, kComputed, kProduct };
 
-/// One per integer, where a Concat puts the operand together that others read as well, which may
-/// want other integers; empty for any other operand.
-std::vector<Piece> shared_pieces(const NodeView& view, int input);
+/// One per integer of an operand that is built by a Concat with other readers, which may need other
+/// integers; empty for any other operand.
+std::vector<IntegerSource> shared_sources(const NodeView& view, int input);
 
-/// Makes the integers in operand `input` read `wanted`, changing no more of them than it must:
-/// -1 and 0 stay where they still hold, and where a Concat puts the operand together only the piece
-/// that disagrees is replaced, so that a dynamic batch survives.
+/// Makes operand `input` equal to `wanted` with as few changes as possible: -1 and 0 are kept where
+/// they are still right, and if a Concat builds the operand only the part that disagrees is
+/// replaced, so that a dynamic batch survives.
 void patch_shape_operand(PatchView& view, int input, std::string_view name, const Shape& wanted,
                          const std::vector<bool>& already_right);
 

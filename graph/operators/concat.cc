@@ -49,9 +49,9 @@ Factors factor_concat(const NodeView& view) {
   const int axis = normal_axis(view, view.attr("axis", 1), rank);
   for (size_t d = 0; d < rank; ++d) {
     if (static_cast<int>(d) == axis) continue;
-    const int letter = builder.letter(first[d]);
-    builder.term(y, static_cast<int>(d), {{letter}});
-    for (const int i : operands) builder.term(view.input(i), static_cast<int>(d), {{letter}});
+    const int label = builder.label(first[d]);
+    builder.term(y, static_cast<int>(d), {{label}});
+    for (const int i : operands) builder.term(view.input(i), static_cast<int>(d), {{label}});
   }
   int64_t begin = 0;
   for (const int i : operands) {

@@ -1,5 +1,5 @@
-// Nodes that run graphs. Nothing that crosses their boundary shrinks; the nodes inside are nodes
-// like all others.
+// Nodes that run subgraphs. Values that cross their boundary are pinned; the nodes inside are
+// ordinary nodes.
 //
 //   If    (condition)                 branches ()
 //         -> results
@@ -19,7 +19,7 @@
 namespace parsimony::operators {
 namespace {
 
-constexpr int kBeforeStates = 2;      // of Loop: the most turns and the condition
+constexpr int kBeforeStates = 2;      // of Loop: trip count and condition
 constexpr int kFirstScanOfToday = 9;  // version 8 has a batch dimension of its own
 
 /// The only body; null where there is none, as in a damaged file.
@@ -87,7 +87,7 @@ Shapes out_of_if(const NodeView& view) {
   return shapes;
 }
 
-/// How many turns there are is not known, and so is no shape of what they leave behind.
+/// The number of iterations is unknown, and so are the shapes of scan outputs.
 Shapes out_of_loop(const NodeView& view) {
   Shapes shapes;
   const Body* body = only_body(view);

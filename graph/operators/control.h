@@ -1,4 +1,4 @@
-// If, Loop and Scan as shape inference sees them: what goes into their bodies and comes out.
+// If, Loop and Scan as shape inference sees them: the inputs and results of their bodies.
 #pragma once
 
 #include <utility>
@@ -8,10 +8,11 @@
 
 namespace parsimony::operators {
 
-/// Shapes of the inputs of the node's bodies, as far as the operands tell: those of the first turn.
+/// Shapes of the inputs of the node's bodies in the first iteration, as far as the operands
+/// determine them.
 Shapes shapes_inside(const NodeView& view);
 
-/// Inputs of the body and the results that take their place in the next turn.
+/// Inputs of the body and the results that replace them in the next iteration.
 std::vector<std::pair<ValueId, ValueId>> carried(const NodeView& view);
 
 }  // namespace parsimony::operators

@@ -24,15 +24,15 @@ std::string operand(const std::string& name, std::string_view term) {
   return text + "] ";
 }
 
-/// Without "->" the result has the letters that stand once, in alphabetical order.
+/// Without "->" the result has the labels that stand once, in alphabetical order.
 std::string implicit_result(std::string_view inputs) {
   std::map<char, int> count;
   for (const char c : inputs) {
     if (std::isalpha(static_cast<unsigned char>(c)) != 0) ++count[c];
   }
   std::string result = inputs.find("...") != std::string_view::npos ? "..." : "";
-  for (const auto& [letter, n] : count) {
-    if (n == 1) result += letter;
+  for (const auto& [label, n] : count) {
+    if (n == 1) result += label;
   }
   return result;
 }
@@ -70,9 +70,9 @@ Shapes infer_einsum(const NodeView& view) { return infer_line(line_of_einsum(vie
 
 Factors factor_einsum(const NodeView& view) {
   Factors factors = factor_line(line_of_einsum(view), view);
-  // What one operand alone has is summed, not a window that data flows along.
-  for (Letter& letter : factors.letters) {
-    if (letter.contracted) letter.window = false;
+  // Labels of a single operand are summed, not windows.
+  for (Label& label : factors.labels) {
+    if (label.contracted) label.window = false;
   }
   return factors;
 }

@@ -1,5 +1,5 @@
-// The parts of `evaluate`, by subject. Functions are called with every operand that the node has
-// known and well formed, and with at least as many as the table in evaluate.cc asks for.
+// The parts of `evaluate`, by subject. Functions may assume that every operand of the node is known
+// and well formed, and that there are at least as many as the table in evaluate.cc requires.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,12 @@ namespace parsimony::evaluation {
 using Result = std::optional<std::vector<HostTensor>>;
 using Function = Result (*)(const NodeView&);
 
-/// Larger results are not shape arithmetic, and their sizes may come from a hostile file.
+/// Larger results are not shape arithmetic, and their sizes may come from a malicious file.
 inline constexpr int64_t kMaxElements = 65'536;
 inline constexpr size_t kMaxRank = 32;
 
-/// Whether a tensor of these dimensions may be computed: none negative, rank and count small.
+/// Whether a tensor of these dimensions may be computed: no dimension is negative, rank and element
+/// count are small.
 bool fits(const Shape& dims);
 
 /// `value` as an element of `dtype`; empty if it does not fit.
@@ -31,10 +32,12 @@ HostTensor zeros(DType dtype, const Shape& dims);
 /// Row-major strides, in elements.
 Shape strides_of(const Shape& dims);
 
-/// Strides that read a tensor of `dims` as one of shape `out`, 0 along broadcast dimensions.
+/// Strides with which a tensor of `dims` is read as one of shape `out`; 0 along broadcast
+/// dimensions.
 Shape broadcast_strides(const Shape& dims, const Shape& out);
 
-/// numpy's rule. @throws ModelError, naming `view`'s node, if the shapes contradict each other.
+/// Broadcasting as in numpy. @throws ModelError, naming `view`'s node, if the shapes contradict
+/// each other.
 Shape broadcast(const NodeView& view, const Shape& a, const Shape& b);
 
 /// For each element of a tensor of shape `dims`, in order, offset + sum of index * stride.
@@ -82,7 +85,7 @@ Result transpose(const NodeView& view);
 Result expand(const NodeView& view);
 Result tile(const NodeView& view);
 
-// evaluate_pieces.cc: parts of tensors
+// evaluate_slice.cc: parts of tensors
 Result concat(const NodeView& view);
 Result slice(const NodeView& view);
 Result split(const NodeView& view);

@@ -14,7 +14,7 @@ Result with_dims(const NodeView& view, Shape dims) {
   return single(std::move(out));
 }
 
-/// Where the elements of axis `out` come from; 0..rank-1 backwards if the node does not say.
+/// The source axis of output axis `out`; reversed by default.
 std::vector<size_t> permutation_of(const NodeView& view, size_t rank) {
   std::vector<size_t> order(rank);
   std::iota(order.rbegin(), order.rend(), size_t{0});
@@ -33,7 +33,7 @@ std::vector<size_t> permutation_of(const NodeView& view, size_t rank) {
   return order;
 }
 
-/// Replaces 0 and -1 in the target of a Reshape; empty if -1 cannot be told.
+/// Replaces 0 and -1 in the target of a Reshape; empty if -1 cannot be determined.
 std::optional<Shape> resolved(const NodeView& view, const Shape& from, Shape target) {
   int64_t known = 1;
   std::optional<size_t> open;
@@ -145,7 +145,7 @@ Result tile(const NodeView& view) {
                                  to_string(repeats.ints));
   }
   if (!fits(repeats.ints)) return std::nullopt;
-  // [r0, d0, r1, d1, ...], of which the repeats stand still.
+  // [r0, d0, r1, d1, ...], with stride 0 for the repeats.
   const Shape own = strides_of(data.dims);
   Shape dims;
   Shape twofold;

@@ -1,4 +1,4 @@
-// What all of `evaluate` shares: checks, broadcasting and moving elements.
+// Helpers shared by all of `evaluate`: checks, broadcasting and copying elements.
 #include <Eigen/Core>
 #include <algorithm>
 #include <utility>

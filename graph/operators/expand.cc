@@ -41,7 +41,7 @@ Factors factor_expand(const NodeView& view) {
     if (d >= more && x[d - more] == y[d]) {
       builder.tie(view.input(0), static_cast<int>(d - more), view.output(0), static_cast<int>(d));
     } else {
-      builder.term(view.output(0), static_cast<int>(d), {{builder.letter(y[d])}});
+      builder.term(view.output(0), static_cast<int>(d), {{builder.label(y[d])}});
     }
   }
   return builder.take();
@@ -74,7 +74,7 @@ Factors factor_constant_of_shape(const NodeView& view) {
   FactorBuilder builder(view);
   const Shape& y = *view.out_shape(0);
   for (size_t d = 0; d < y.size(); ++d) {
-    builder.term(view.output(0), static_cast<int>(d), {{builder.letter(y[d])}});
+    builder.term(view.output(0), static_cast<int>(d), {{builder.label(y[d])}});
   }
   return builder.take();
 }
@@ -104,11 +104,11 @@ Factors factor_tile(const NodeView& view) {
   const Shape& y = *view.out_shape(0);
   for (size_t d = 0; d < x.size(); ++d) {
     if (x[d] == 0) continue;
-    const int repeat = builder.letter(y[d] / x[d], "repeat");
-    builder.factors().letters.back().pin = "a number of repetitions";
-    const int letter = builder.letter(x[d]);
-    builder.term(view.input(0), static_cast<int>(d), {{letter}});
-    builder.term(view.output(0), static_cast<int>(d), {{repeat, letter}});
+    const int repeat = builder.label(y[d] / x[d], "repeat");
+    builder.factors().labels.back().pin = "a number of repetitions";
+    const int label = builder.label(x[d]);
+    builder.term(view.input(0), static_cast<int>(d), {{label}});
+    builder.term(view.output(0), static_cast<int>(d), {{repeat, label}});
   }
   return builder.take();
 }

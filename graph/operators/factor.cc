@@ -11,7 +11,7 @@
 namespace parsimony {
 namespace {
 
-void pin_whole(const NodeView& view, ValueId value, const std::string& reason, Factors& factors) {
+void pin_value(const NodeView& view, ValueId value, const std::string& reason, Factors& factors) {
   const Shape* shape = view.shape(value);
   if (shape == nullptr) return;
   for (size_t d = 0; d < shape->size(); ++d) {
@@ -20,7 +20,7 @@ void pin_whole(const NodeView& view, ValueId value, const std::string& reason, F
   }
 }
 
-/// Pins every dimension the rule said nothing about.
+/// Pins every dimension that the rule does not mention.
 void pin_unnamed(const NodeView& view, Factors& factors) {
   absl::InlinedVector<std::pair<ValueId, int>, 32> named;
   for (const Term& t : factors.terms) named.emplace_back(t.value, t.dim);
@@ -70,7 +70,7 @@ Factors pin_operands(const NodeView& view, const std::string& reason) {
   Factors factors;
   for (const auto* side : {&view.node().inputs, &view.node().outputs}) {
     for (const ValueId value : *side) {
-      if (value != kNone) pin_whole(view, value, reason, factors);
+      if (value != kNone) pin_value(view, value, reason, factors);
     }
   }
   return factors;

@@ -1,4 +1,4 @@
-// How the operator of a node ties the dimensions of its operands and results together.
+// How a node's operator relates the dimensions of its operands and results.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace parsimony {
 
-/// Factors of any node. Unknown operators pin what they touch, and so does a rule that fails.
+/// Factors of any node. Unknown operators, and rules that fail, pin all dimensions of their
+/// operands.
 Factors factor(const NodeView& view);
 
-/// Factors that let no operand and no result of the node shrink.
+/// Factors that pin all operands and results of the node.
 Factors pin_operands(const NodeView& view, const std::string& reason);
 
 }  // namespace parsimony

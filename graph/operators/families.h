@@ -1,4 +1,4 @@
-// Operators that a line of notation cannot describe, or not wholly: one file a family. Private to
+// Operators that one line of notation cannot describe completely: one file per family. Private to
 // the rule table.
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace parsimony::operators {
 
-// window.cc: sizes of sliding windows; the factors are the line's
+// window.cc: sizes of sliding windows; the factors are those of the notation
 Shapes infer_conv(const NodeView& view);
 Shapes infer_conv_transpose(const NodeView& view);
 Shapes infer_pool(const NodeView& view);
 Shapes infer_global_pool(const NodeView& view);
 Shapes infer_crop(const NodeView& view);
 
-// reshape.cc: the same elements in other dimensions
+// reshape.cc: the same elements with other dimensions
 Shapes infer_reshape(const NodeView& view);
 Shapes infer_flatten(const NodeView& view);
 Shapes infer_squeeze(const NodeView& view);
@@ -26,7 +26,7 @@ void patch_squeeze(PatchView& view);
 Shapes infer_transpose(const NodeView& view);
 Factors factor_transpose(const NodeView& view);
 
-// concat.cc, split.cc, slice.cc, pad.cc, gather.cc: sums of pieces
+// concat.cc, split.cc, slice.cc, pad.cc, gather.cc: dimensions made of segments
 Shapes infer_concat(const NodeView& view);
 Factors factor_concat(const NodeView& view);
 Shapes infer_split(const NodeView& view);
@@ -55,10 +55,10 @@ Factors factor_tile(const NodeView& view);
 // reduce.cc
 Shapes infer_reduce(const NodeView& view);
 Factors factor_sum(const NodeView& view);   ///< zero adds nothing
-Factors factor_mean(const NodeView& view);  ///< depends on how many there are
+Factors factor_mean(const NodeView& view);  ///< depends on the number of elements
 Shapes infer_arg(const NodeView& view);
 Shapes infer_top_k(const NodeView& view);
-Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, the others pass
+Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, all others pass through
 Factors factor_along_last(const NodeView& view);  ///< likewise; by default the last
 
 // scatter.cc
@@ -77,7 +77,7 @@ Shapes infer_resize(const NodeView& view);
 Factors factor_resize(const NodeView& view);
 void patch_resize(PatchView& view);
 
-// einsum.cc: the equation is the line
+// einsum.cc: the equation is the notation
 notation::Line line_of_einsum(const NodeView& view);
 Shapes infer_einsum(const NodeView& view);
 Factors factor_einsum(const NodeView& view);
@@ -89,11 +89,11 @@ void patch_attention(PatchView& view);
 Shapes infer_rotary(const NodeView& view);
 Factors factor_rotary(const NodeView& view);
 
-// control.cc: nodes that run graphs
+// control.cc: nodes that run subgraphs
 Shapes infer_control(const NodeView& view);
 Factors factor_control(const NodeView& view);
 
-// zero.cc: what zero becomes, where operands decide
+// zero.cc: behaviour on zeros that depends on operands
 ZeroBehaviour zero_of_clip(const NodeView& view);
 ZeroBehaviour zero_of_fused(const NodeView& view);
 ZeroBehaviour zero_of_pad(const NodeView& view);

@@ -59,15 +59,15 @@ Factors factor_gather(const NodeView& view) {
     }
     return builder.take();
   }
-  std::vector<Run> runs;
+  std::vector<Segment> segments;
   for (size_t i = 0; i < fixed->ints.size(); ++i) {
     const int64_t at = fixed->ints[i] < 0 ? fixed->ints[i] + size : fixed->ints[i];
-    runs.push_back({at, static_cast<int64_t>(i), 1});
+    segments.push_back({at, static_cast<int64_t>(i), 1});
   }
-  builder.map(x, axis, y, axis, std::move(runs));
+  builder.map(x, axis, y, axis, std::move(segments));
   // The list is rewritten rather than sliced.
-  builder.factors().terms.push_back({index, 0, {builder.letter(fixed->count())}});
-  builder.factors().letters.back().pin = "a list of indices";
+  builder.factors().terms.push_back({index, 0, {builder.label(fixed->count())}});
+  builder.factors().labels.back().pin = "a list of indices";
   return builder.take();
 }
 

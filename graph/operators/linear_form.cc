@@ -12,13 +12,13 @@ using notation::Alternative;
 using notation::Dim;
 using notation::Operand;
 
-bool has_letter(const Operand& operand, const std::string& letter) {
+bool has_label(const Operand& operand, const std::string& label) {
   return std::any_of(operand.dims.begin(), operand.dims.end(), [&](const Dim& dim) {
-    return std::find(dim.letters.begin(), dim.letters.end(), letter) != dim.letters.end();
+    return std::find(dim.labels.begin(), dim.labels.end(), label) != dim.labels.end();
   });
 }
 
-/// The pattern of an operand, a dimension for each it has; empty if it cannot have so many.
+/// The operand's pattern, expanded to its rank; empty if the rank does not match.
 std::vector<const Dim*> layout(const Alternative& form, const Node& node, const Operand& pattern,
                                size_t rank) {
   std::vector<const Dim*> dims;
@@ -35,12 +35,12 @@ std::vector<const Dim*> layout(const Alternative& form, const Node& node, const 
     if (count < 0) count += wide;
     if (count < 0 || count > wide) return {};
     const auto at = std::find_if(dims.begin(), dims.end(), [&](const Dim* dim) {
-      return dim->ellipsis && dim->letters[0] == binding.letter;
+      return dim->ellipsis && dim->labels[0] == binding.label;
     });
     if (at == dims.end()) continue;
     const Dim* counted = *at;
     dims.insert(dims.erase(at), static_cast<size_t>(count), counted);
-    // What is counted is no longer open.
+    // Sizes that are counted are bound.
     const auto open = std::find_if(dims.begin(), dims.end(),
                                    [&](const Dim* dim) { return dim->ellipsis && dim != counted; });
     if (open == dims.end()) return dims.size() == rank ? dims : std::vector<const Dim*>{};
@@ -55,7 +55,7 @@ std::vector<const Dim*> layout(const Alternative& form, const Node& node, const 
   return dims;
 }
 
-/// The first alternative that holds for the node and in which the operand can have its rank.
+/// The first alternative that holds for the node and allows the operand's rank.
 const Alternative* form_of(const Node& node, int operand, size_t rank) {
   const notation::Line* line = compiled(schema_of(node));
   if (line == nullptr || operand < 0) return nullptr;
@@ -75,11 +75,11 @@ const Alternative* form_of(const Node& node, int operand, size_t rank) {
   return nullptr;
 }
 
-/// Of the letter that the line calls groups; 1 where it has none.
+/// The number of groups according to the notation's roles; 1 without that role.
 int64_t groups_of(const Node& node, const Alternative& form) {
   const notation::Line& line = *compiled(schema_of(node));
   for (const notation::Binding& binding : form.bindings) {
-    if (line.role_of(binding.letter) == notation::LetterRole::kGroup)
+    if (line.role_of(binding.label) == notation::LabelRole::kGroup)
       return attr(node, binding.attribute, binding.fallback);
   }
   return 1;
@@ -125,9 +125,9 @@ std::optional<LinearForm> linear_form(const Node& node, int weight, size_t rank)
     bool summed = false;
     bool made = false;
     bool elsewhere = false;
-    for (const std::string& letter : dims[d]->letters) {
-      const bool read = has_letter(data, letter);
-      const bool written = has_letter(answer, letter);
+    for (const std::string& label : dims[d]->labels) {
+      const bool read = has_label(data, label);
+      const bool written = has_label(answer, label);
       summed = summed || (read && !written);
       made = made || (written && !read);
       elsewhere = elsewhere || read || written;
@@ -136,7 +136,7 @@ std::optional<LinearForm> linear_form(const Node& node, int weight, size_t rank)
     if (!summed && made && result.out_axis < 0) result.out_axis = axis;
     if (!elsewhere && dims[d]->ellipsis) result.kernel.push_back(axis);
   }
-  // Gates of a recurrence stand before what it reads, be that its own state.
+  // A recurrence has its gates before the axis that it contracts, whether input or state.
   if (linear.kind == LinearKind::kRecurrence) result.in_axis = static_cast<int>(rank) - 1;
   if (result.in_axis < 0) return std::nullopt;
   return result;
@@ -149,7 +149,7 @@ std::optional<int> axis_along(const Node& node, int operand, int along, size_t r
   if (vector.size() != 1) return {};
   const auto dims = layout(*form, node, form->inputs[operand], rank);
   for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d]->letters == vector[0].letters) return static_cast<int>(d);
+    if (dims[d]->labels == vector[0].labels) return static_cast<int>(d);
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// What the axes of a layer's weight are, read from the operator's line.
+// The linear form of a layer: the axes of its weight, derived from the operator's notation.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,27 @@ namespace parsimony {
 /// y = w · x + b along the axes of one weight.
 struct LinearForm {
   LinearKind kind = LinearKind::kNotLinear;
-  int data = 0;             ///< operand that is multiplied
-  int bias = -1;            ///< operand that is added; -1: the operator has none
-  int in_axis = 0;          ///< of the weight: summed over
-  int out_axis = 0;         ///< the first that the result has from the weight
+  int data = 0;             ///< the data operand
+  int bias = -1;            ///< the bias operand; -1: none
+  int in_axis = 0;          ///< of the weight: the contracted axis
+  int out_axis = 0;         ///< the first output axis of the weight
   std::vector<int> kernel;  ///< positions of a convolution's kernel
-  int64_t groups = 1;       ///< equal parts of in and out that are layers of their own
-  bool plain = false;       ///< floating-point numbers, and nothing behind the sum
+  int64_t groups = 1;       ///< in and out axis consist of this many independent parts
+  bool plain = false;       ///< floating point, with nothing applied after the sum
 };
 
-/// How the node multiplies with operand `weight`, of so many dimensions. Empty where that is no
-/// operand for weights, the rank does not fit, or no axis of it is summed over by all: lookups,
-/// equations.
+/// How the node multiplies by operand `weight`, of the given rank. Empty if it is not a weight
+/// operand, the rank does not match, or it has no contracted axis: lookups, equations.
 std::optional<LinearForm> linear_form(const Node& node, int weight, size_t rank);
 
-/// What people call a layer of which only the weight's rank is known: "Linear", "Conv2d".
+/// The usual name of a layer, from the rank of its weight: "Linear", "Conv2d".
 std::string layer_word(size_t rank);
 
-/// The operands that may be weights of a layer, ascending; those the node has.
+/// The node's operands that may be weights, ascending.
 std::vector<int> weight_operands(const Node& node);
 
-/// The dimension of operand `operand`, of so many dimensions, along which the vector `along` lies,
-/// a scale or a bias; empty if the line ties them otherwise.
+/// The dimension of operand `operand`, of the given rank, with which the vector `along` (a scale or
+/// a bias) is aligned; empty if the notation relates them otherwise.
 std::optional<int> axis_along(const Node& node, int operand, int along, size_t rank);
 
 }  // namespace parsimony

@@ -10,16 +10,16 @@
 namespace parsimony {
 namespace {
 
-/// How often each letter counts in a product of operands and letters.
-std::map<int, int> letters_of(const Match& match, const std::vector<std::string>& names) {
+/// How often each label counts in a product of operands and labels.
+std::map<int, int> labels_of(const Match& match, const std::vector<std::string>& names) {
   std::map<int, int> result;
   for (const MatchedOperand& operand : match.operands) {
     if (std::find(names.begin(), names.end(), operand.pattern->name) == names.end()) continue;
     std::map<int, int> here;
     for (const MatchedDim& dim : operand.dims) {
-      for (const int letter : dim.letters) ++here[letter];
+      for (const int label : dim.labels) ++here[label];
     }
-    for (const auto& [letter, times] : here) result[letter] = std::max(result[letter], times);
+    for (const auto& [label, times] : here) result[label] = std::max(result[label], times);
   }
   const auto is_operand = [&](const std::string& name) {
     const auto named = [&](const notation::Operand& operand) { return operand.name == name; };
@@ -29,8 +29,8 @@ std::map<int, int> letters_of(const Match& match, const std::vector<std::string>
   };
   for (const std::string& name : names) {
     if (is_operand(name)) continue;
-    for (size_t l = 0; l < match.letters.size(); ++l) {
-      if (match.letters[l].name == name) ++result[static_cast<int>(l)];
+    for (size_t l = 0; l < match.labels.size(); ++l) {
+      if (match.labels[l].name == name) ++result[static_cast<int>(l)];
     }
   }
   return result;
@@ -45,7 +45,7 @@ bool is_empty(const MacsFormula::Product& product) {
   return std::ranges::any_of(product, [](const auto& factor) { return factor.size == 0; });
 }
 
-/// Sums of so many stay far from overflow.
+/// Sums of this many stay far from overflow.
 bool is_countable(const MacsFormula::Product& product) {
   int64_t left = int64_t{1} << 50;
   for (const MacsFormula::Factor& factor : product) left /= factor.size;
@@ -66,8 +66,8 @@ std::optional<MacsFormula> macs_formula(const NodeView& view) {
   MacsFormula formula;
   for (const auto& names : found->alternative->macs) {
     MacsFormula::Product product;
-    for (const auto& [letter, times] : letters_of(*found, names)) {
-      const auto factor = size_of(*found, letter) == 1 ? std::nullopt : locate(*found, letter);
+    for (const auto& [label, times] : labels_of(*found, names)) {
+      const auto factor = size_of(*found, label) == 1 ? std::nullopt : locate(*found, label);
       if (factor) product.insert(product.end(), static_cast<size_t>(times), *factor);
     }
     if (is_empty(product)) continue;

@@ -1,4 +1,4 @@
-// Multiply-adds of a node, from the `macs` clause of its operator's line.
+// Multiply-adds of a node, from the `macs` clause of its operator's notation.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace parsimony {
 
-/// The axes whose sizes make the node's multiply-adds: a sum of products.
+/// The node's multiply-adds as a sum of products of axis sizes.
 struct MacsFormula {
-  using Factor = LetterPlace;  ///< the kept coordinates of one letter
+  using Factor = LabelPosition;  ///< the kept coordinates of one label
   using Product = std::vector<Factor>;
   std::vector<Product> products;
 };
 
-/// Empty where the operator has no multiply-adds, or more than 2^50.
+/// Empty if the operator has no multiply-adds, or more than 2^50.
 std::optional<MacsFormula> macs_formula(const NodeView& view);
 
 /// Multiply-adds of one node; 0 where the operator has none.
 int64_t macs(const NodeView& view);
 
-/// May the node have multiply-adds that `macs` does not know? Its operator or a shape is unknown, a
-/// form of it has no formula, there are more than 2^50, or its bodies are not followed.
+/// May the node have multiply-adds that `macs` does not count? True if its operator or a shape is
+/// unknown, its form has no formula, there are more than 2^50, or its bodies are not analysed.
 bool hides_macs(const NodeView& view);
 
 }  // namespace parsimony

@@ -16,7 +16,7 @@ using notation::Alternative;
 using notation::Dim;
 using notation::Operand;
 
-bool is_number(const std::string& letter) { return letter[0] >= '0' && letter[0] <= '9'; }
+bool is_number(const std::string& label) { return label[0] >= '0' && label[0] <= '9'; }
 
 /// A product that is too large to be a size stays too large.
 int64_t times(int64_t a, int64_t b) {
@@ -45,7 +45,7 @@ class Lengths {
   absl::InlinedVector<std::pair<std::string_view, int64_t>, 4> all_;
 };
 
-/// Works out one match; a fresh one per alternative.
+/// Computes one match; a new one per alternative.
 class Matcher {
  public:
   Matcher(const Alternative& alternative, const NodeView& view, bool with_outputs)
@@ -55,7 +55,7 @@ class Matcher {
 
   std::optional<Match> run() {
     match_.operands.reserve(static_cast<size_t>(view_.inputs()) + view_.outputs());
-    match_.letters.reserve(8);
+    match_.labels.reserve(8);
     if (!bind_operands() || !bind_counts()) return std::nullopt;
     for (MatchedOperand& operand : match_.operands) {
       if (!expand(operand)) return std::nullopt;
@@ -96,7 +96,7 @@ class Matcher {
       int64_t axis = view_.attr(binding.attribute, binding.fallback);
       if (axis < 0) axis += rank;
       if (axis < 0 || axis > rank) return false;
-      counts_[binding.letter] = axis;
+      counts_[binding.label] = axis;
     }
     return true;
   }
@@ -107,7 +107,7 @@ class Matcher {
     return known ? static_cast<int64_t>(shape->size()) : 0;
   }
 
-  /// Lays the pattern's dimensions over the operand's, right-aligned where it broadcasts.
+  /// Aligns the pattern's dimensions with the operand's, right-aligned if it broadcasts.
   bool expand(MatchedOperand& operand) {
     bool known = false;
     int64_t rank = rank_of(operand, known);
@@ -123,10 +123,10 @@ class Matcher {
     for (const Dim& dim : pattern) {
       if (!dim.ellipsis) {
         ++fixed;
-      } else if (const int64_t* count = counts_.find(dim.letters[0]); count != nullptr) {
+      } else if (const int64_t* count = counts_.find(dim.labels[0]); count != nullptr) {
         fixed += *count;
       } else {
-        open = &dim.letters[0];
+        open = &dim.labels[0];
       }
     }
     if (!known) {
@@ -147,44 +147,44 @@ class Matcher {
     for (const Dim& dim : pattern) {
       if (!dim.ellipsis) {
         MatchedDim matched;
-        for (const std::string& letter : dim.letters) matched.letters.push_back(id_of(letter));
+        for (const std::string& label : dim.labels) matched.labels.push_back(id_of(label));
         operand.dims.push_back(std::move(matched));
         continue;
       }
-      const int64_t* count = counts_.find(dim.letters[0]);
+      const int64_t* count = counts_.find(dim.labels[0]);
       const int64_t length = count != nullptr ? *count : open_length;
       for (int64_t from_right = length; from_right-- > 0;) {
-        const int id = id_of(dim.letters[0] + std::to_string(from_right));
-        match_.letters[id].ellipsis = true;
-        operand.dims.emplace_back().letters.push_back(id);
+        const int id = id_of(dim.labels[0] + std::to_string(from_right));
+        match_.labels[id].ellipsis = true;
+        operand.dims.emplace_back().labels.push_back(id);
       }
     }
     while (static_cast<int64_t>(operand.dims.size()) > rank)
       operand.dims.erase(operand.dims.begin());
   }
 
-  /// kNone if the letter did not occur. A line has a handful of letters.
-  int find(const std::string& letter) const {
-    for (size_t l = 0; l < match_.letters.size(); ++l) {
-      if (match_.letters[l].name == letter) return static_cast<int>(l);
+  /// kNone if the label did not occur. A line has a handful of labels.
+  int find(const std::string& label) const {
+    for (size_t l = 0; l < match_.labels.size(); ++l) {
+      if (match_.labels[l].name == label) return static_cast<int>(l);
     }
     return kNone;
   }
 
-  int id_of(const std::string& letter) {
-    if (const int known = find(letter); known != kNone) return known;
-    const bool number = is_number(letter);
-    match_.letters.push_back({letter, number ? std::stol(letter) : 0, false, number});
-    return static_cast<int>(match_.letters.size()) - 1;
+  int id_of(const std::string& label) {
+    if (const int known = find(label); known != kNone) return known;
+    const bool number = is_number(label);
+    match_.labels.push_back({label, number ? std::stol(label) : 0, false, number});
+    return static_cast<int>(match_.labels.size()) - 1;
   }
 
   void bind_sizes() {
     for (const notation::Binding& binding : alternative_.bindings) {
       if (binding.counts_dims) continue;
-      const int letter = find(binding.letter);
-      if (letter == kNone) continue;
+      const int label = find(binding.label);
+      if (label == kNone) continue;
       const int64_t size = view_.attr(binding.attribute, binding.fallback);
-      if (size > 0) match_.letters[letter].size = size;
+      if (size > 0) match_.labels[label].size = size;
       const bool left_open = size == 0 && binding.fallback == 0;  // the operands tell
       if (size < 0 || (size == 0 && !left_open)) {
         throw errors::bad_attribute(label_of(view_.graph(), view_.node()), binding.attribute,
@@ -193,7 +193,7 @@ class Matcher {
     }
   }
 
-  /// Repeats until no dimension tells a further letter; then checks every dimension.
+  /// Repeats until no dimension determines a further label; then checks every dimension.
   void solve() {
     bool changed = true;
     while (changed) {
@@ -219,40 +219,40 @@ class Matcher {
   bool may_broadcast(const MatchedOperand& operand, const MatchedDim& dim) const {
     if (operand.output) return false;
     return operand.pattern->broadcast ||
-           (dim.letters.size() == 1 && match_.letters[dim.letters[0]].ellipsis);
+           (dim.labels.size() == 1 && match_.labels[dim.labels[0]].ellipsis);
   }
 
   bool deduce(MatchedOperand& operand, size_t d, int64_t size) {
     MatchedDim& dim = operand.dims[d];
     if (size == 1 && may_broadcast(operand, dim)) {
-      const bool changed = !dim.letters.empty();
-      dim.letters.clear();
+      const bool changed = !dim.labels.empty();
+      dim.labels.clear();
       return changed;
     }
     int unknown = kNone;
     int64_t product = 1;
-    for (const int letter : dim.letters) {
-      const int64_t known = match_.letters[letter].size;
+    for (const int label : dim.labels) {
+      const int64_t known = match_.labels[label].size;
       if (known != 0) {
         product = times(product, known);
       } else if (unknown != kNone) {
         return false;
       } else {
-        unknown = letter;
+        unknown = label;
       }
     }
     if (unknown == kNone || size % product != 0) return false;
-    match_.letters[unknown].size = size / product;
+    match_.labels[unknown].size = size / product;
     return size != 0;
   }
 
   void check(const MatchedOperand& operand, size_t d, int64_t size) const {
     const MatchedDim& dim = operand.dims[d];
-    if (dim.letters.empty()) return;
+    if (dim.labels.empty()) return;
     int64_t product = 1;
     bool open = false;
-    for (const int letter : dim.letters) {
-      const int64_t known = match_.letters[letter].size;
+    for (const int label : dim.labels) {
+      const int64_t known = match_.labels[label].size;
       open = open || known == 0;
       if (known != 0) product = times(product, known);
     }
@@ -289,8 +289,8 @@ std::optional<Match> match_side(const notation::Line& line, const NodeView& view
 
 }  // namespace
 
-int64_t size_of(const Match& match, int letter) {
-  return std::max<int64_t>(1, match.letters[letter].size);
+int64_t size_of(const Match& match, int label) {
+  return std::max<int64_t>(1, match.labels[label].size);
 }
 
 bool holds(const Alternative& alternative, const Node& node) {
@@ -305,16 +305,16 @@ bool holds(const Alternative& alternative, const Node& node) {
                      });
 }
 
-std::optional<LetterPlace> locate(const Match& match, int letter) {
+std::optional<LabelPosition> locate(const Match& match, int label) {
   for (const MatchedOperand& operand : match.operands) {
     for (size_t d = 0; d < operand.dims.size(); ++d) {
       int64_t stride = 1;
-      const FewInts& letters = operand.dims[d].letters;
-      for (size_t i = letters.size(); i-- > 0;) {
-        if (letters[i] == letter) {
-          return LetterPlace{operand.value, static_cast<int>(d), stride, size_of(match, letter)};
+      const FewInts& labels = operand.dims[d].labels;
+      for (size_t i = labels.size(); i-- > 0;) {
+        if (labels[i] == label) {
+          return LabelPosition{operand.value, static_cast<int>(d), stride, size_of(match, label)};
         }
-        stride *= size_of(match, letters[i]);
+        stride *= size_of(match, labels[i]);
       }
     }
   }
@@ -336,9 +336,9 @@ Shapes infer_line(const notation::Line& line, const NodeView& view) {
     bool known = true;
     for (const MatchedDim& dim : operand.dims) {
       int64_t size = 1;
-      for (const int letter : dim.letters) {
-        const MatchedLetter& l = found->letters[letter];
-        // A letter that only met broadcast ones has size 1.
+      for (const int label : dim.labels) {
+        const MatchedLabel& l = found->labels[label];
+        // A label that only met broadcast ones has size 1.
         known = known && (l.size != 0 || l.ellipsis);
         size = times(size, l.size == 0 ? 1 : l.size);
       }

@@ -1,5 +1,5 @@
-// Fits an operator's line to the operands of one node: which alternative holds, how long its
-// ellipses are and what sizes its letters have.
+// Matches an operator's notation against the operands of one node: which alternative applies, how
+// long its ellipses are and which sizes its labels have.
 #pragma once
 
 #include <absl/container/inlined_vector.h>
@@ -14,9 +14,9 @@
 
 namespace parsimony {
 
-/// A dimension of an operand as letters of the match; empty where a broadcast 1 stands.
+/// A dimension of an operand as labels of the match; empty for a broadcast 1.
 struct MatchedDim {
-  FewInts letters;
+  FewInts labels;
 };
 
 struct MatchedOperand {
@@ -26,45 +26,45 @@ struct MatchedOperand {
   absl::InlinedVector<MatchedDim, 5> dims;
 };
 
-struct MatchedLetter {
+struct MatchedLabel {
   std::string name;
-  int64_t size = 0;  ///< 0: no operand with a known shape tells
+  int64_t size = 0;  ///< 0 if no operand with a known shape determines it
   bool ellipsis = false;
-  bool fixed = false;  ///< a number in the line
+  bool fixed = false;  ///< a number in the notation
 };
 
 struct Match {
   const notation::Alternative* alternative = nullptr;
-  std::vector<MatchedLetter> letters;
+  std::vector<MatchedLabel> labels;
   std::vector<MatchedOperand> operands;  ///< present ones, inputs first
 };
 
-/// Where a letter stands in an operand: of dimension `dim`, its coordinates are those of
-/// (index / stride) % size.
-struct LetterPlace {
+/// The position of a label in an operand: its coordinate is (index / stride) % size of dimension
+/// `dim`.
+struct LabelPosition {
   ValueId value = kNone;
   int dim = 0;
   int64_t stride = 1;
   int64_t size = 1;
 };
 
-/// 1 where nothing tells.
-int64_t size_of(const Match& match, int letter);
+/// 1 if unknown.
+int64_t size_of(const Match& match, int label);
 
-/// The first place of a letter, by its number; empty if it stands nowhere.
-std::optional<LetterPlace> locate(const Match& match, int letter);
+/// The first position of a label, by its number; empty if it does not appear.
+std::optional<LabelPosition> locate(const Match& match, int label);
 
-/// Does the alternative hold for a node with such attributes, of such an opset?
+/// Does the alternative hold for a node with these attributes and opset?
 bool holds(const notation::Alternative& alternative, const Node& node);
 
 /// The first alternative that fits; empty if none does or a needed shape is unknown.
 /// @throws ModelError if the sizes of the operands contradict each other
 std::optional<Match> match(const notation::Line& line, const NodeView& view);
 
-/// Output shapes from the letters, as far as the inputs determine them.
+/// Output shapes from the labels, as far as the inputs determine them.
 Shapes infer_line(const notation::Line& line, const NodeView& view);
 
-/// Letters and terms of the line; pins what it does not name.
+/// Labels and terms of the notation; pins the dimensions that it does not name.
 Factors factor_line(const notation::Line& line, const NodeView& view);
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// What a match says of axes: letters, where they stand and what pins them.
+// What a match says of axes: labels, where they stand and what pins them.
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
@@ -14,27 +14,27 @@ namespace {
 using notation::Alternative;
 using notation::Operand;
 
-bool contains(const std::vector<std::string>& list, const MatchedLetter& letter) {
+bool contains(const std::vector<std::string>& list, const MatchedLabel& label) {
   return std::any_of(list.begin(), list.end(), [&](const std::string& name) {
-    // An ellipsis' letters carry their position behind its name.
-    return letter.name == name ||
-           (letter.ellipsis && letter.name.size() > name.size() && letter.name.starts_with(name) &&
-            std::isdigit(static_cast<unsigned char>(letter.name[name.size()])));
+    // An ellipsis' labels carry their position behind its name.
+    return label.name == name ||
+           (label.ellipsis && label.name.size() > name.size() && label.name.starts_with(name) &&
+            std::isdigit(static_cast<unsigned char>(label.name[name.size()])));
   });
 }
 
-/// Marks letters that stand in one operand only: data flows along them.
+/// Marks labels that stand in one operand only: data flows along them.
 void pin_lonely(const Match& match, Factors& factors) {
   struct Seen {
     const MatchedOperand* last = nullptr;
     int operands = 0;
     bool produced = false;
   };
-  absl::InlinedVector<Seen, 16> seen(factors.letters.size());
+  absl::InlinedVector<Seen, 16> seen(factors.labels.size());
   for (const MatchedOperand& operand : match.operands) {
     for (const MatchedDim& dim : operand.dims) {
-      for (const int letter : dim.letters) {
-        Seen& at = seen[letter];
+      for (const int label : dim.labels) {
+        Seen& at = seen[label];
         if (at.last != &operand) ++at.operands;
         at.last = &operand;
         at.produced = at.produced || operand.output;
@@ -42,14 +42,14 @@ void pin_lonely(const Match& match, Factors& factors) {
     }
   }
   for (size_t l = 0; l < seen.size(); ++l) {
-    Letter& letter = factors.letters[l];
-    letter.contracted = !seen[l].produced;
-    letter.window = seen[l].operands < 2 && letter.pin.empty();
+    Label& label = factors.labels[l];
+    label.contracted = !seen[l].produced;
+    label.window = seen[l].operands < 2 && label.pin.empty();
   }
 }
 
-/// Is there an operand or result that the alternative does not name, and that has more than one
-/// element? It may hang together with those that it names.
+/// Is there an operand or result with more than one element that the alternative does not name? It
+/// may be coupled with those that it names.
 bool has_unnamed(const Alternative& alternative, const NodeView& view) {
   const auto beyond = [&](const std::vector<Operand>& named, const std::vector<ValueId>& values) {
     if (!named.empty() && named.back().variadic) return false;
@@ -72,16 +72,16 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
   if (has_unnamed(*found->alternative, view)) {
     return pin_operands(view, "an operand or a result more than the operator's rule follows");
   }
-  factors.letters.reserve(found->letters.size());
-  for (const MatchedLetter& l : found->letters) {
-    Letter& letter = factors.letters.emplace_back();
-    letter.name = l.name;
-    letter.size = std::max<int64_t>(1, l.size);
+  factors.labels.reserve(found->labels.size());
+  for (const MatchedLabel& l : found->labels) {
+    Label& label = factors.labels.emplace_back();
+    label.name = l.name;
+    label.size = std::max<int64_t>(1, l.size);
     if (l.fixed || contains(found->alternative->pins, l)) {
-      letter.pin = "axis '" + l.name + "' belongs to the operator";
+      label.pin = "axis '" + l.name + "' belongs to the operator";
     }
-    letter.role = line.role_of(l.name);
-    letter.mixes = contains(found->alternative->mixes, l);
+    label.role = line.role_of(l.name);
+    label.mixes = contains(found->alternative->mixes, l);
   }
   pin_lonely(*found, factors);
   size_t dims = 0;
@@ -91,10 +91,10 @@ Factors factor_line(const notation::Line& line, const NodeView& view) {
     if (operand.pattern->divisor) factors.divisors.push_back(operand.value);
     for (size_t d = 0; d < operand.dims.size(); ++d) {
       Term term{operand.value, static_cast<int>(d), {}};
-      for (const int letter : operand.dims[d].letters) {
-        if (factors.letters[letter].size > 1) term.letters.push_back(letter);
+      for (const int label : operand.dims[d].labels) {
+        if (factors.labels[label].size > 1) term.labels.push_back(label);
       }
-      if (!term.letters.empty()) factors.terms.push_back(std::move(term));
+      if (!term.labels.empty()) factors.terms.push_back(std::move(term));
     }
   }
   return factors;

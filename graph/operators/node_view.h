@@ -1,5 +1,4 @@
-// A node together with what shape inference knows of its operands: what the functions of an
-// operator see.
+// A node together with the facts about its operands, as seen by an operator's functions.
 #pragma once
 
 #include <optional>
@@ -15,7 +14,8 @@ namespace parsimony {
 using ValueShapes = IdVector<ValueId, std::optional<Shape>>;
 using ValueConstants = IdVector<ValueId, std::optional<HostTensor>>;
 
-/// What inference knows of every value: its shape and, where it is small and fixed, its elements.
+/// What inference knows about every value: its shape and, if it is small and constant, its
+/// elements.
 struct Facts {
   ValueShapes shapes;
   ValueConstants constants;
@@ -29,7 +29,7 @@ class NodeView {
   NodeView(const Graph& graph, const Node& node, const Facts& facts)
       : graph_(graph), node_(node), facts_(facts) {}
 
-  /// The same knowledge, about another node of the graph.
+  /// A view of another node of the same graph.
   NodeView beside(NodeId other) const { return {graph_, graph_.node(other), facts_}; }
 
   const Graph& graph() const { return graph_; }
@@ -48,10 +48,10 @@ class NodeView {
   const Shape* out_shape(int i) const { return shape(output(i)); }
   const HostTensor* constant(int i) const;
   bool computed(ValueId value) const;
-  /// Of an operand or a result: it could be tied to anything.
+  /// Does an operand or a result have an unknown shape? It could be tied to anything.
   bool has_unknown_shape() const;
 
-  // Unlike the functions of graph/attributes.h these refuse an attribute of another type.
+  // Unlike the functions of graph/attributes.h these reject an attribute of another type.
   const Attribute* find(std::string_view name) const;
   int64_t attr(std::string_view name, int64_t fallback) const;
   std::string attr(std::string_view name, std::string_view fallback) const;

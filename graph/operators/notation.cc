@@ -8,11 +8,11 @@
 namespace parsimony::notation {
 namespace {
 
-constexpr std::pair<std::string_view, LetterRole> kRoles[] = {{"group", LetterRole::kGroup},
-                                                              {"head", LetterRole::kHead},
-                                                              {"head_dim", LetterRole::kHeadDim},
-                                                              {"rotary", LetterRole::kRotary},
-                                                              {"value_dim", LetterRole::kValueDim}};
+constexpr std::pair<std::string_view, LabelRole> kRoles[] = {{"group", LabelRole::kGroup},
+                                                             {"head", LabelRole::kHead},
+                                                             {"head_dim", LabelRole::kHeadDim},
+                                                             {"rotary", LabelRole::kRotary},
+                                                             {"value_dim", LabelRole::kValueDim}};
 
 /// Recursive descent over one alternative of a line.
 class Parser {
@@ -54,7 +54,7 @@ class Parser {
     if (accept("..")) return {true, {word()}};
     if (!accept("(")) return {false, {word()}};
     Dim product;
-    while (!accept(")")) product.letters.push_back(word());
+    while (!accept(")")) product.labels.push_back(word());
     return product;
   }
 
@@ -75,10 +75,10 @@ class Parser {
         words(result.macs.emplace_back());
       } while (accept("+"));
     } else if (head == "role") {
-      const LetterRole named = role();
-      std::vector<std::string> letters;
-      words(letters);
-      for (std::string& letter : letters) line_.roles.emplace_back(std::move(letter), named);
+      const LabelRole named = role();
+      std::vector<std::string> labels;
+      words(labels);
+      for (std::string& label : labels) line_.roles.emplace_back(std::move(label), named);
     } else if (head == "swap") {
       std::string operand = word();
       result.swaps.push_back({std::move(operand), word()});
@@ -95,7 +95,7 @@ class Parser {
     }
   }
 
-  LetterRole role() {
+  LabelRole role() {
     const std::string name = word();
     for (const auto& [known, role] : kRoles) {
       if (known == name) return role;
@@ -166,19 +166,19 @@ bool ellipsis_named(const Alternative& alternative, const std::string& name) {
   for (const auto* side : {&alternative.inputs, &alternative.outputs}) {
     for (const Operand& operand : *side) {
       for (const Dim& dim : operand.dims) {
-        if (dim.ellipsis && dim.letters[0] == name) return true;
+        if (dim.ellipsis && dim.labels[0] == name) return true;
       }
     }
   }
   return false;
 }
 
-bool letter_named(const Alternative& alternative, const std::string& name) {
+bool label_named(const Alternative& alternative, const std::string& name) {
   for (const auto* side : {&alternative.inputs, &alternative.outputs}) {
     for (const Operand& operand : *side) {
       for (const Dim& dim : operand.dims) {
-        for (const std::string& letter : dim.letters) {
-          if (letter == name) return true;
+        for (const std::string& label : dim.labels) {
+          if (label == name) return true;
         }
       }
     }
@@ -202,15 +202,15 @@ void require(bool known, const std::string& name, std::string_view text) {
 void check_names(const Alternative& alternative, std::string_view text) {
   for (const Binding& b : alternative.bindings) {
     require(
-        b.counts_dims ? ellipsis_named(alternative, b.letter) : letter_named(alternative, b.letter),
-        b.letter, text);
+        b.counts_dims ? ellipsis_named(alternative, b.label) : label_named(alternative, b.label),
+        b.label, text);
   }
   for (const auto* list : {&alternative.pins, &alternative.mixes}) {
-    for (const std::string& name : *list) require(letter_named(alternative, name), name, text);
+    for (const std::string& name : *list) require(label_named(alternative, name), name, text);
   }
   for (const auto& product : alternative.macs) {
     for (const std::string& name : product) {
-      require(operand_named(alternative, name) || letter_named(alternative, name), name, text);
+      require(operand_named(alternative, name) || label_named(alternative, name), name, text);
     }
   }
   for (const Swap& swap : alternative.swaps)
@@ -222,20 +222,20 @@ void check_names(const Alternative& alternative, std::string_view text) {
 Line parse(std::string_view text) {
   Line line = Parser(text).line();
   for (const Alternative& alternative : line.alternatives) check_names(alternative, text);
-  for (const auto& [letter, role] : line.roles) {
-    const auto names = [&, name = letter](const Alternative& each) {
-      return letter_named(each, name);
+  for (const auto& [label, role] : line.roles) {
+    const auto names = [&, name = label](const Alternative& each) {
+      return label_named(each, name);
     };
-    require(std::any_of(line.alternatives.begin(), line.alternatives.end(), names), letter, text);
+    require(std::any_of(line.alternatives.begin(), line.alternatives.end(), names), label, text);
   }
   return line;
 }
 
-LetterRole Line::role_of(std::string_view letter) const {
+LabelRole Line::role_of(std::string_view label) const {
   for (const auto& [name, role] : roles) {
-    if (name == letter) return role;
+    if (name == label) return role;
   }
-  return LetterRole::kPlain;
+  return LabelRole::kPlain;
 }
 
 }  // namespace parsimony::notation

@@ -2,25 +2,26 @@
 //
 //   x[n (g i) ..s] w[(g o) i ..k] b[(g o)]? -> y[n (g o) ..t] ; g = attr group 1 ; macs w y
 //
-// An operand lists its dimensions. A dimension is a letter, a product of letters in parentheses
-// (outermost first), a number, or `..s`: any number of dimensions, aligned at the right and
-// broadcast as in numpy. A number is a letter of that size which may not shrink. A letter that
-// stands in one operand only may not shrink either: data flows along it (kernels, strides).
+// An operand lists its dimensions. A dimension is a label, a product of labels in parentheses
+// (outermost first), a number, or `..s`: any number of dimensions, right-aligned and broadcast as
+// in numpy. A number is a label of that size which may not shrink. A label that appears in one
+// operand only may not shrink either: data flows along it (kernels, strides).
 //
 //   b[c]?     the operand may be absent            a*[..x]   this and all further operands
-//   b~[m n]   aligned at the right and broadcast   b![c]     a divisor: sliced, never zeroed
+//   b~[m n]   right-aligned and broadcast          b![c]     a divisor: sliced, never zeroed
 //
 // Clauses follow, separated by ';':
 //   g = attr NAME DEFAULT     the size of g is an attribute, and follows it when g shrinks
 //   |..a| = attr NAME DEFAULT the number of dimensions before the attribute's axis
-//   pin LETTERS · mixes LETTERS
-//   macs x w + t n r          a sum of products of sizes: of the letters of the named operands
-//                             (each as often as it stands in one of them) and of further letters
-//   swap OPERAND NAME         the operand's two dimensions change places if the attribute is 1
+//   pin LABELS · mixes LABELS
+//   macs x w + t n r          a sum of products of sizes: of the labels of the named operands
+//                            (once per occurrence) and of further labels
+//   swap OPERAND NAME         the operand's two dimensions are swapped if the attribute is 1
 //   since N · until N         opsets for which this alternative holds
 //   if NAME = TEXT            the alternative holds where the attribute has this value
-//   role ROLE LETTERS         what letters of these names are to a policy of granularity, in all
-//                             alternatives; names of letters mean nothing by themselves:
+//   role ROLE LABELS          the role of the labels of these names for granularity policies, in
+//   all
+//                             alternatives; names of labels have no meaning by themselves:
 //     head        heads of attention            head_dim    what a score is summed over, of a head
 //     value_dim   elements of a head's values   rotary      pairs of a head that are rotated
 //     group       groups of a convolution
@@ -34,12 +35,12 @@
 
 namespace parsimony::notation {
 
-/// What an axis is to those who prefer one kind to another.
-enum class LetterRole : uint8_t { kPlain, kHead, kHeadDim, kValueDim, kRotary, kGroup };
+/// The role of an axis for granularity policies.
+enum class LabelRole : uint8_t { kPlain, kHead, kHeadDim, kValueDim, kRotary, kGroup };
 
 struct Dim {
-  bool ellipsis = false;             ///< `letters` holds the one name of the group
-  std::vector<std::string> letters;  ///< a digit string is a fixed size
+  bool ellipsis = false;            ///< `labels` holds the name of the ellipsis
+  std::vector<std::string> labels;  ///< a digit string is a fixed size
 };
 
 struct Operand {
@@ -52,7 +53,7 @@ struct Operand {
 };
 
 struct Binding {
-  std::string letter;  ///< or the ellipsis whose length is bound
+  std::string label;  ///< or the ellipsis whose number of dimensions is bound
   bool counts_dims = false;
   std::string attribute;
   long fallback = 0;
@@ -76,17 +77,17 @@ struct Alternative {
   std::vector<Condition> conditions;
   std::vector<std::string> pins;
   std::vector<std::string> mixes;
-  std::vector<std::vector<std::string>> macs;  ///< products of operands and letters
+  std::vector<std::vector<std::string>> macs;  ///< products of operands and labels
   int since = 0;
   int until = 1 << 30;
 };
 
-/// The alternatives of one operator; the first whose ranks and conditions fit is used.
+/// The alternatives of one operator; the first whose ranks and conditions match is used.
 struct Line {
   std::vector<Alternative> alternatives;
-  std::vector<std::pair<std::string, LetterRole>> roles;
+  std::vector<std::pair<std::string, LabelRole>> roles;
 
-  LetterRole role_of(std::string_view letter) const;
+  LabelRole role_of(std::string_view label) const;
 };
 
 /// @throws std::invalid_argument, with the column, if the text is not well formed.

@@ -36,7 +36,7 @@ void PatchView::set_input(int input, std::string_view name, const HostTensor& to
 
 void PatchView::set_input_of(NodeId node, int input, std::string_view name, const HostTensor& from,
                              const HostTensor& to) {
-  // A piece shared by several readers may be asked for more than once.
+  // An input shared by several readers may be patched more than once.
   for (const Patch& patch : patches_) {
     if (patch.node == node && patch.input == input && patch.to == to) return;
   }
@@ -63,8 +63,8 @@ void patch_bindings(PatchView& view) {
   if (!found) return;
   for (const notation::Binding& binding : found->alternative->bindings) {
     if (binding.counts_dims || view.before.find(binding.attribute) == nullptr) continue;
-    for (size_t l = 0; l < found->letters.size(); ++l) {
-      if (found->letters[l].name != binding.letter) continue;
+    for (size_t l = 0; l < found->labels.size(); ++l) {
+      if (found->labels[l].name != binding.label) continue;
       const auto place = locate(*found, static_cast<int>(l));
       const auto* kept = place ? view.kept(place->value, place->dim) : nullptr;
       if (kept == nullptr || place->size == 1) continue;

@@ -1,4 +1,4 @@
-// Integers inside a model that follow from shapes, and how an operator asks for other ones.
+// Patches of the integers inside a model that follow from shapes.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace parsimony {
 
-/// A change to one integer operand or attribute that the smaller shapes ask for.
+/// A change to one integer operand or attribute that the smaller shapes require.
 struct Patch {
   NodeId node = kNone;
   int input = -1;    ///< operand to replace; -1: the attribute `what`
@@ -19,7 +19,7 @@ struct Patch {
   HostTensor to;
 };
 
-/// What a patch function sees: the node before and after, and which indices stay.
+/// What a patch function sees: the node before and after, and which indices are kept.
 class PatchView {
  public:
   PatchView(const NodeView& node_before, const NodeView& node_after,
@@ -30,20 +30,20 @@ class PatchView {
   const NodeView& before;
   const NodeView& after;
 
-  /// Ascending kept indices of a dimension; null if it stays whole.
+  /// Ascending kept indices of a dimension; null if all are kept.
   const std::vector<int64_t>* kept(ValueId value, int dim) const { return kept_(value, dim); }
 
-  /// Asks for other integers in attribute `name`; an empty `to` removes the attribute.
+  /// Requests other integers in attribute `name`; an empty `to` removes the attribute.
   void set_attribute(std::string_view name, const std::vector<int64_t>& from,
                      const std::vector<int64_t>& to);
-  /// Asks for another number in attribute `name`; `from` is what it is, be it by default.
+  /// Requests another number in attribute `name`; `from` is its value, possibly the default.
   void set_number(std::string_view name, double from, double to);
   void set_input(int input, std::string_view name, const HostTensor& to);
-  /// Replaces an operand of another node, behind the same integers: a piece of a Concat.
+  /// Replaces an operand of another node that supplies these integers: an input of a Concat.
   void set_input_of(NodeId node, int input, std::string_view name, const HostTensor& from,
                     const HostTensor& to);
-  /// Sets the integers that stand in attribute `name` or in operand `input`, whichever there is;
-  /// does nothing if they already do.
+  /// Sets the integers in attribute `name` or operand `input`, whichever the node has; does nothing
+  /// if they are already equal.
   void set_attr_or_input(std::string_view name, int input, const std::vector<int64_t>& to);
 
  private:
@@ -51,7 +51,7 @@ class PatchView {
   std::vector<Patch>& patches_;
 };
 
-/// Attributes that the operator's line binds to the size of a letter, changed if the letter shrank.
+/// Patches the attributes that the notation binds to the size of a label, if the label shrank.
 void patch_bindings(PatchView& view);
 
 }  // namespace parsimony

@@ -28,14 +28,14 @@ Factors factor_reduce(const NodeView& view, bool mixes) {
   const bool keep = view.attr("keepdims", 1) != 0;
   int out = 0;
   for (size_t d = 0; d < x.size(); ++d) {
-    const int letter = builder.letter(x[d]);
-    builder.term(view.input(0), static_cast<int>(d), {{letter}});
+    const int label = builder.label(x[d]);
+    builder.term(view.input(0), static_cast<int>(d), {{label}});
     if ((*axes)[d]) {
-      builder.factors().letters.back().contracted = true;
-      builder.factors().letters.back().mixes = mixes;
+      builder.factors().labels.back().contracted = true;
+      builder.factors().labels.back().mixes = mixes;
       out += keep ? 1 : 0;
     } else {
-      builder.term(view.output(0), out++, {{letter}});
+      builder.term(view.output(0), out++, {{label}});
     }
   }
   return builder.take();

@@ -1,6 +1,6 @@
 // Reshape, Flatten, Squeeze, Unsqueeze: one rule. Drop the 1s, cut both shapes into segments of
 // equal product, and each segment at the union of both sides' strides: [6, 4] -> [3, 8] has no
-// common strides and is pinned, [12] -> [3, 4] gives the letters 3 and 4.
+// common strides and is pinned, [12] -> [3, 4] gives the labels 3 and 4.
 #include <algorithm>
 
 #include "parsimony/graph/errors.h"
@@ -37,13 +37,13 @@ void add_strides(const Side& side, size_t begin, size_t end, std::vector<int64_t
 }
 
 void add_terms(const Side& side, size_t begin, size_t end, const std::vector<int64_t>& strides,
-               const std::vector<int>& letters, FactorBuilder& builder) {
+               const std::vector<int>& labels, FactorBuilder& builder) {
   int64_t low = 1;
   for (size_t d = end; d-- > begin;) {
     const int64_t high = low * side.sizes[d];
     std::vector<int> term;
     for (size_t s = strides.size() - 1; s-- > 0;) {
-      if (strides[s] >= low && strides[s] < high) term.push_back(letters[s]);
+      if (strides[s] >= low && strides[s] < high) term.push_back(labels[s]);
     }
     builder.term(side.value, side.dims[d], term);
     low = high;
@@ -64,12 +64,12 @@ void add_segment(const Side& a, size_t a_begin, size_t a_end, const Side& b, siz
     for (size_t d = b_begin; d < b_end; ++d) builder.pin(b.value, b.dims[d], reason);
     return;
   }
-  std::vector<int> letters;
+  std::vector<int> labels;
   for (size_t i = 0; i + 1 < strides.size(); ++i) {
-    letters.push_back(builder.letter(strides[i + 1] / strides[i]));
+    labels.push_back(builder.label(strides[i + 1] / strides[i]));
   }
-  add_terms(a, a_begin, a_end, strides, letters, builder);
-  add_terms(b, b_begin, b_end, strides, letters, builder);
+  add_terms(a, a_begin, a_end, strides, labels, builder);
+  add_terms(b, b_begin, b_end, strides, labels, builder);
 }
 
 std::vector<int64_t> axes_of(const NodeView& view, size_t rank) {
@@ -100,22 +100,22 @@ Shape resolve(const NodeView& view, const Shape& x, const std::vector<int64_t>& 
   return y;
 }
 
-/// The wanted shape as a literal of this node's own that leaves open what the old one did: what the
-/// input has at the same place is 0, one computed size -1. Empty where that does not say it all, or
-/// where nobody else reads the old one.
+/// The wanted shape as a literal for this node alone that keeps dynamic sizes: 0 for a size equal
+/// to the input's at the same position, -1 for one computed size. Empty if that is not sufficient,
+/// or if the old literal has no other reader.
 std::optional<Shape> own_shape(const PatchView& view, const Shape& asked, const Shape& wanted,
                                const std::vector<bool>& right) {
-  const std::vector<Piece> pieces = shared_pieces(view.before, 1);
-  if (pieces.size() != asked.size() || view.before.attr("allowzero", 0) != 0) return std::nullopt;
+  const std::vector<IntegerSource> sources = shared_sources(view.before, 1);
+  if (sources.size() != asked.size() || view.before.attr("allowzero", 0) != 0) return std::nullopt;
   const Shape& x = *view.after.in_shape(0);
   const Shape& old_x = known_shape(view.before, 0);
   const Shape& old_y = *view.before.out_shape(0);
   Shape own = wanted;
   for (size_t i = 0; i < own.size(); ++i) {
-    if (!right[i] && pieces[i] == Piece::kProduct) return std::nullopt;
+    if (!right[i] && sources[i] == IntegerSource::kProduct) return std::nullopt;
     if (i < x.size() && x[i] == wanted[i] && old_x[i] == old_y[i]) {
       own[i] = 0;
-    } else if (asked[i] == -1 || (right[i] && pieces[i] != Piece::kLiteral)) {
+    } else if (asked[i] == -1 || (right[i] && sources[i] != IntegerSource::kLiteral)) {
       own[i] = -1;
     }
   }
@@ -235,7 +235,7 @@ void patch_reshape(PatchView& view) {
   patch_shape_operand(view, 1, "shape", *wanted, right);
 }
 
-/// Without axes every 1 goes, so a dimension that shrinks to 1 would go too: name the axes.
+/// Without axes every 1 is squeezed, including a dimension that shrinks to 1: name the axes.
 void patch_squeeze(PatchView& view) {
   const Shape& old = known_shape(view.before, 0);
   if (view.before.attr_or_input("axes", 1) || known_shape(view.after, 0) == old) return;

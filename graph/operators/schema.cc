@@ -11,7 +11,7 @@
 namespace parsimony {
 namespace {
 
-/// An operator that was added, together with what its row points into.
+/// A custom operator, with the storage that its row refers to.
 struct Added {
   std::string op, line, domain, layer, scale;
   OpSchema schema;

@@ -1,7 +1,7 @@
 // Slice: y[i] = x[start + step * i] on the named axes. A step of 1 maps a run of indices; one that
 // takes one of every `step` indices all along, as rotary pairs are taken apart, cuts the axis into
-// (pair step), and whole pairs may go. A step of -1 all along turns the axis round. Any other step
-// keeps the dimension.
+// (pair step), and whole pairs may go. A step of -1 over the whole axis reverses it. Any other step
+// pins the dimension.
 #include <algorithm>
 #include <limits>
 
@@ -12,7 +12,7 @@
 namespace parsimony::operators {
 namespace {
 
-struct Cut {
+struct SliceRange {
   int axis;
   int64_t start;  // clamped
   int64_t step;
@@ -20,7 +20,7 @@ struct Cut {
 };
 
 /// The cuts in order of the operands; empty if an operand is not known.
-std::optional<std::vector<Cut>> cuts_of(const NodeView& view, const Shape& x) {
+std::optional<std::vector<SliceRange>> cuts_of(const NodeView& view, const Shape& x) {
   const auto starts = view.attr_or_input("starts", 1);
   const auto ends = view.attr_or_input("ends", 2);
   if (!starts || !ends || (view.has_input(3) && view.constant(3) == nullptr)) return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<std::vector<Cut>> cuts_of(const NodeView& view, const Shape& x) {
     throw errors::bad_attribute(label_of(view.graph(), view.node()), "starts",
                                 "starts, ends, axes and steps differ in length");
   }
-  std::vector<Cut> cuts;
+  std::vector<SliceRange> cuts;
   for (size_t i = 0; i < n; ++i) {
     const int axis = normal_axis(view, axes ? (*axes)[i] : static_cast<int64_t>(i), x.size());
     const int64_t size = x[axis];
@@ -54,24 +54,24 @@ std::optional<std::vector<Cut>> cuts_of(const NodeView& view, const Shape& x) {
   return cuts;
 }
 
-/// Does the cut take one index of every `step`, all along?
-bool takes_turns(const Cut& cut, int64_t size) {
+/// Does the slice take one index of every `step` over the whole axis?
+bool takes_turns(const SliceRange& cut, int64_t size) {
   return cut.step > 1 && size % cut.step == 0 && cut.start < cut.step &&
          cut.count == size / cut.step;
 }
 
 constexpr int64_t kLongestReversed = 1 << 16;  // index by index
 
-/// Does the cut turn the axis round?
-bool turns_round(const Cut& cut, int64_t size) {
+/// Does the slice reverse the axis?
+bool turns_round(const SliceRange& cut, int64_t size) {
   return cut.step == -1 && cut.count == size && size <= kLongestReversed;
 }
 
 /// From the last index to the first.
-std::vector<Run> reversed(int64_t size) {
-  std::vector<Run> runs;
-  for (int64_t i = 0; i < size; ++i) runs.push_back({size - 1 - i, i, 1});
-  return runs;
+std::vector<Segment> reversed(int64_t size) {
+  std::vector<Segment> segments;
+  for (int64_t i = 0; i < size; ++i) segments.push_back({size - 1 - i, i, 1});
+  return segments;
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ Shapes infer_slice(const NodeView& view) {
   const auto cuts = cuts_of(view, *x);
   if (!cuts) return Shapes(1);
   Shape y = *x;
-  for (const Cut& cut : *cuts) y[cut.axis] = cut.count;
+  for (const SliceRange& cut : *cuts) y[cut.axis] = cut.count;
   return {y};
 }
 
@@ -94,7 +94,7 @@ Factors factor_slice(const NodeView& view) {
   const auto cuts = cuts_of(view, shape);
   if (!cuts) throw errors::computed_from_data("starts or ends");
   std::vector<bool> cut_here(shape.size(), false);
-  for (const Cut& cut : *cuts) {
+  for (const SliceRange& cut : *cuts) {
     if (cut.count == shape[cut.axis] && cut.step == 1) continue;
     cut_here[cut.axis] = true;
     if (cut.step == 1) {
@@ -106,9 +106,9 @@ Factors factor_slice(const NodeView& view) {
       continue;
     }
     if (takes_turns(cut, shape[cut.axis])) {
-      const int turn = builder.letter(cut.count, "turn");
-      const int step = builder.letter(cut.step, "step");
-      builder.factors().letters.back().pin = "sliced with step " + std::to_string(cut.step);
+      const int turn = builder.label(cut.count, "turn");
+      const int step = builder.label(cut.step, "step");
+      builder.factors().labels.back().pin = "sliced with step " + std::to_string(cut.step);
       builder.term(x, cut.axis, {{turn, step}});
       builder.term(y, cut.axis, {{turn}});
       continue;
@@ -131,7 +131,7 @@ void patch_slice(PatchView& view) {
   std::vector<int64_t> new_starts = view.after.attr_or_input("starts", 1).value_or(*starts);
   std::vector<int64_t> new_ends = view.after.attr_or_input("ends", 2).value_or(*ends);
   for (size_t i = 0; i < cuts->size(); ++i) {
-    const Cut& cut = (*cuts)[i];
+    const SliceRange& cut = (*cuts)[i];
     const auto* kept = view.kept(view.before.input(0), cut.axis);
     const int64_t size = known_shape(view.before, 0)[cut.axis];
     if (kept == nullptr) {  // nor do numbers change that were computed from another size

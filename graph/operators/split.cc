@@ -48,10 +48,10 @@ Factors factor_split(const NodeView& view) {
   const int axis = normal_axis(view, view.attr("axis", 0), shape.size());
   for (size_t d = 0; d < shape.size(); ++d) {
     if (static_cast<int>(d) == axis) continue;
-    const int letter = builder.letter(shape[d]);
-    builder.term(x, static_cast<int>(d), {{letter}});
+    const int label = builder.label(shape[d]);
+    builder.term(x, static_cast<int>(d), {{label}});
     for (int i = 0; i < view.outputs(); ++i) {
-      if (view.output(i) != kNone) builder.term(view.output(i), static_cast<int>(d), {{letter}});
+      if (view.output(i) != kNone) builder.term(view.output(i), static_cast<int>(d), {{label}});
     }
   }
   const std::vector<int64_t> sizes = sizes_of(view, shape[axis]);

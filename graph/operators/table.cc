@@ -1,6 +1,5 @@
-// Every operator that is known, each a row; see schema.h and, for the lines, notation.h. Sorted by
-// domain and name. The last ones of a domain need not be followed: rows without a line say what
-// others ask for and pin what they touch.
+// The operator table; see schema.h and, for the notation, notation.h. Sorted by domain and name.
+// Rows without notation only declare traits; their operands are pinned.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -17,7 +16,7 @@ using enum ResultType;
 using enum Trait;
 using enum ZeroBehaviour;
 
-/// A bit for each.
+/// One bit each.
 constexpr unsigned operands(auto... numbers) { return (0U | ... | (1U << numbers)); }
 
 constexpr std::string_view kUnary = "x[..x] -> y[..x]";
@@ -42,7 +41,7 @@ constexpr std::string_view kDequantize =
     "x[..a c ..b] s~[c] z~[c]? -> y[..a c ..b] ; |..a| = attr axis 1"
     "| x[..x] s~[] z~[]? -> y[..x]";
 
-// Layers of floating-point numbers with nothing behind them.
+// Plain layers: floating point, with nothing applied after the sum.
 constexpr Linear kPlainConvolution = {
     .kind = kConvolution, .weights = operands(1), .bias = 2, .plain = true, .layer = "Conv"};
 constexpr Linear kPlainTransposedConvolution = {.kind = kTransposedConvolution,

@@ -65,7 +65,7 @@ int64_t slide(const NodeView& view, const Window& w, size_t i, int64_t size) {
                                  "at least the kernel's extent", std::to_string(padded));
   }
   int64_t out = (w.ceil_mode ? (room + w.strides[i] - 1) / w.strides[i] : room / w.strides[i]) + 1;
-  // A window that would start in the padding behind the end does not count.
+  // A window that would start in the padding after the end does not count.
   if (w.ceil_mode && (out - 1) * w.strides[i] >= size + w.begins[i]) --out;
   return out;
 }
@@ -111,7 +111,7 @@ void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t 
   }
 }
 
-/// Of quantised pools, which stay whole then.
+/// Of quantised pools, which are not pruned then.
 bool has_channels_last(const NodeView& view) { return view.attr("channels_last", 0) != 0; }
 
 }  // namespace

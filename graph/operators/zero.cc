@@ -1,4 +1,4 @@
-// What a slice becomes whose operands are zero: by the row's behaviour, or by its operands' values.
+// The transfer function of zeros: by the row's behaviour, or by operands' values.
 #include "parsimony/graph/operators/zero.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ ZeroBehaviour zero_of_clip(const NodeView& view) {
                                                                          : ZeroBehaviour::kConstant;
 }
 
-/// What stands around a channel is no zero if the padding is none.
+/// Padding is zero only if its value is.
 ZeroBehaviour zero_of_pad(const NodeView& view) {
   if (view.attr("mode", "constant") != "constant") return ZeroBehaviour::kZero;
   const Attribute* found = view.find("value");
@@ -65,7 +65,7 @@ ZeroBehaviour zero_of_constant_of_shape(const NodeView& view) {
 
 namespace {
 
-/// f(0) = 0, with parameters as they are by default; others move it.
+/// f(0) = 0 with default parameters; others may shift it.
 bool keeps_zero(std::string activation) {
   for (char& c : activation) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   constexpr std::string_view kKeep[] = {"elu",      "leakyrelu", "relu",           "scaledtanh",
@@ -111,23 +111,23 @@ namespace {
 
 using Slices = std::span<const OperandSlice>;
 
-Content least(Slices operands, int from) {
-  Content content = Content::kZero;
+SliceValue least(Slices operands, int from) {
+  SliceValue content = SliceValue::kZero;
   for (const OperandSlice& each : operands) {
     if (!each.absent && each.operand >= from) content = std::min(content, each.content);
   }
   return content;
 }
 
-bool is_zero(const OperandSlice& slice) { return slice.content == Content::kZero; }
+bool is_zero(const OperandSlice& slice) { return slice.content == SliceValue::kZero; }
 
-/// Of an operand that there is.
+/// Of a present operand.
 bool is_zero(Slices operands, int operand) {
   return std::ranges::any_of(
       operands, [&](const OperandSlice& each) { return each.operand == operand && is_zero(each); });
 }
 
-/// All that comes here, but for what only steers where elements go.
+/// The combination of all operands, except control operands.
 bool all_zero(Slices operands, bool only_moves) {
   const auto counts = [&](const OperandSlice& each) {
     return !each.absent && (each.has_axis || !only_moves);
@@ -158,13 +158,13 @@ bool quotient_is_zero(const OpSchema& schema, Slices operands) {
 
 }  // namespace
 
-Content Transfer::operator()(Slices operands) const {
-  const Content constant = std::min(least(operands, 0), Content::kConstant);
-  const auto zero_if = [&](bool zero) { return zero ? Content::kZero : constant; };
+SliceValue Transfer::operator()(Slices operands) const {
+  const SliceValue constant = std::min(least(operands, 0), SliceValue::kConstant);
+  const auto zero_if = [&](bool zero) { return zero ? SliceValue::kZero : constant; };
   const bool covered = std::ranges::any_of(
       operands, [](const OperandSlice& each) { return each.has_axis && !each.absent; });
   if (!covered && !operands.empty() && operands.front().absent) {
-    if (!schema_.has(kPads)) return Content::kVaries;
+    if (!schema_.has(kPads)) return SliceValue::kVaries;
     return zero_if(behaviour_ == ZeroBehaviour::kZero);
   }
   switch (behaviour_) {
@@ -179,13 +179,13 @@ Content Transfer::operator()(Slices operands) const {
     case ZeroBehaviour::kNormalised: {
       const auto& [gain, shift, statistics] = schema_.norm;
       if (is_zero(operands, shift) && is_zero(operands, 0) && is_zero(operands, statistics)) {
-        return Content::kZero;
+        return SliceValue::kZero;
       }
       if (!is_zero(operands, gain)) return constant;
       return zero_if(is_zero(operands, shift));
     }
     case ZeroBehaviour::kZeros:
-      return Content::kZero;
+      return SliceValue::kZero;
     case ZeroBehaviour::kShifted:
     case ZeroBehaviour::kConstant:
     case ZeroBehaviour::kUndefined:

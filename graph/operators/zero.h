@@ -1,4 +1,4 @@
-// How zeros and constants travel through operators: one transfer function over one lattice.
+// Zero and constant propagation through operators: one transfer function over one lattice.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@
 
 namespace parsimony {
 
-/// What a slice of a value holds; what is known of several together is the least of them.
-enum class Content : uint8_t {
+/// The lattice: what a slice of a value holds; the meet of several is the smallest.
+enum class SliceValue : uint8_t {
   kVaries,    ///< may depend on the network's inputs
   kConstant,  ///< the same for all inputs; elements of the slice may differ from each other
   kZero,
 };
 
-/// What a slice of a result sees of one operand.
+/// One operand as seen from a slice of a result.
 struct OperandSlice {
   int operand = 0;  ///< among the node's inputs
-  Content content = Content::kVaries;
-  bool has_axis = false;  ///< else `content` is that of all of it
-  bool absent = false;    ///< nothing of it comes here: another piece of a Concat does
+  SliceValue content = SliceValue::kVaries;
+  bool has_axis = false;  ///< otherwise `content` describes all of it
+  /// It does not contribute here: the slice belongs to another input of a Concat.
+  bool absent = false;
   bool divides = false;
 };
 
-/// What a node does to slices.
+/// The transfer function of a node.
 class Transfer {
  public:
   explicit Transfer(const NodeView& view)
@@ -32,9 +33,8 @@ class Transfer {
 
   ZeroBehaviour behaviour() const { return behaviour_; }
 
-  /// What a slice of a result holds, from all operands that there are, in their order. Sound, not
-  /// complete.
-  Content operator()(std::span<const OperandSlice> operands) const;
+  /// What a slice of a result holds, given all present operands in order. Sound, not complete.
+  SliceValue operator()(std::span<const OperandSlice> operands) const;
 
  private:
   const OpSchema& schema_;

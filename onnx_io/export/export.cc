@@ -10,8 +10,8 @@
 
 #include "parsimony/graph/infer.h"
 #include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/export/lowering_impl.h"
 #include "parsimony/onnx_io/export/sizes_impl.h"
-#include "parsimony/onnx_io/export/spelling_impl.h"
 #include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 
@@ -83,7 +83,7 @@ class Exporter {
       return values_[id] = out_.weight(source_.weight(value.weight), value.name);
     }
     const HostTensor* constant = sizes_.constant(id);
-    if (constant == nullptr) throw errors::not_spelled("", value.name, "nothing computes it");
+    if (constant == nullptr) throw errors::not_lowered("", value.name, "nothing computes it");
     HostTensor typed = *constant;  // sizes are evaluated as int64, whatever they are
     if (value.dtype == DType::kBool) typed.dtype = DType::kBool;
     const ValueId result = out_.constant(typed);
@@ -93,27 +93,27 @@ class Exporter {
 
   void write(const Node& node) {
     const NodeView view(source_, node, sizes_.facts());
-    const Spell spell = find_spelling(node.domain, node.op);
-    if (spell == nullptr && (node.has_subgraph || !node.domain.empty())) refuse(node);
-    Spelling spelling{.view = view, .out = out_, .inputs = {}, .wanted = {}, .results = {}};
-    spelling.open_batch = sizes_.open_batch();
-    for (const ValueId input : node.inputs) spelling.inputs.push_back(value(input));
-    for (const ValueId output : node.outputs) spelling.wanted.push_back(read_.contains(output));
-    spelling.results.assign(node.outputs.size(), kNone);
+    const Lower lower = find_lowering(node.domain, node.op);
+    if (lower == nullptr && (node.has_subgraph || !node.domain.empty())) refuse(node);
+    Lowering lowering{.view = view, .out = out_, .inputs = {}, .wanted = {}, .results = {}};
+    lowering.open_batch = sizes_.open_batch();
+    for (const ValueId input : node.inputs) lowering.inputs.push_back(value(input));
+    for (const ValueId output : node.outputs) lowering.wanted.push_back(read_.contains(output));
+    lowering.results.assign(node.outputs.size(), kNone);
     out_.begin(node.name.empty() ? key_of(source_, node) : node.name);
-    promote(spelling);
-    if (spell != nullptr) {
-      spell(spelling);
+    promote(lowering);
+    if (lower != nullptr) {
+      lower(lowering);
     } else {
-      spelling.results =
-          out_.emit_many(node.op, spelling.inputs, node.outputs.size(), node.attributes);
+      lowering.results =
+          out_.emit_many(node.op, lowering.inputs, node.outputs.size(), node.attributes);
     }
-    bind(node, spelling);
+    bind(node, lowering);
   }
 
-  void bind(const Node& node, const Spelling& spelling) {
+  void bind(const Node& node, const Lowering& lowering) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const ValueId result = spelling.results[i];
+      const ValueId result = lowering.results[i];
       if (result == kNone) continue;
       values_[node.outputs[i]] = result;
       const Value& known = out_.graph().value(result);
@@ -167,17 +167,17 @@ class Exporter {
 
 }  // namespace
 
-const Shape& Spelling::shape(int i) const {
+const Shape& Lowering::shape(int i) const {
   const Shape* known = view.in_shape(i);
   require(known != nullptr, "the shape of its operand is not known");
   return *known;
 }
 
-void Spelling::require(bool holds, std::string_view why) const {
-  if (!holds) throw errors::not_spelled(node().op, label_of(view.graph(), node()), why);
+void Lowering::require(bool holds, std::string_view why) const {
+  if (!holds) throw errors::not_lowered(node().op, label_of(view.graph(), node()), why);
 }
 
-std::vector<int64_t> Spelling::known_integers(int i) const {
+std::vector<int64_t> Lowering::known_integers(int i) const {
   const HostTensor* known = view.constant(i);
   require(known != nullptr && !known->floating(), "its sizes or axes are not known");
   return known->ints;

@@ -1,4 +1,4 @@
-// A network that was read from TorchScript as an ONNX model of its own.
+// Exports a network that was read from TorchScript as an ONNX model.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace parsimony::onnx_io {
 
-/// The newest that libonnx 1.12 can check; ONNX Runtime has it since 1.12.
+/// The newest opset that libonnx 1.12 can check; ONNX Runtime supports it since 1.12.
 inline constexpr int kExportOpset = 17;
-/// ONNX's name for the size that a dynamic batch leaves open.
+/// The symbolic name of a dynamic batch dimension.
 inline constexpr const char* kBatchSymbol = "batch";
 
 struct ExportOptions {
-  /// Leaves the leading size of every input open whose size is that of the first input's; sizes
-  /// that follow from it are computed when the model runs.
+  /// Makes the leading dimension symbolic for every input that shares it with the first input;
+  /// sizes that follow from it are computed at run time.
   bool dynamic_batch = false;
-  /// Joins a BatchNormalization with the convolution before it: fewer nodes, other weights.
+  /// Folds BatchNormalizations into the convolutions before them: fewer nodes, other weights.
   bool fold_batchnorm = false;
-  /// Names of the outputs, in their order; those beyond the end keep the graph's.
+  /// Names of the outputs in order; the remaining ones keep the graph's names.
   std::vector<std::string> outputs = {};
 };
 
 /// The bytes of an ONNX model of opset 17 with the graph's weights under their names, the sizes of
-/// its inputs, and what inference knows of its outputs. What follows from the sizes alone becomes
+/// its inputs, and what inference knows of its outputs. Values that depend on sizes alone become
 /// constants. The model passes `check`.
 ///
 ///     ScriptGraph script = torch_io::read_script(module, {{{1, 3, 224, 224}, {}}});
@@ -34,16 +34,15 @@ struct ExportOptions {
 ///
 /// @param inputs shapes, and values of the numbers, as the graph was read with
 /// @throws UnsupportedError for an operator that has no counterpart in ONNX, naming the line that
-/// calls it; for what is not computed from the inputs alone; for models above 2 GB
+/// calls it; for results that are not computed from the inputs alone; for models above 2 GB
 /// @throws ModelError for what `check` finds
 std::string export_onnx(const Graph& graph, const std::vector<InputSpec>& inputs,
                         const ExportOptions& options = {});
 
-/// The same inputs with another leading size wherever it is that of the first input: what a dynamic
-/// batch is tried with.
+/// The same inputs with another batch size, to test a dynamic batch.
 std::vector<InputSpec> with_other_batch(std::vector<InputSpec> inputs);
 
-/// Asks ONNX's own checker and its strict inference of types and shapes.
+/// Runs ONNX's checker and its strict type and shape inference.
 /// @throws ModelError with what they say
 void check(const std::string& model);
 

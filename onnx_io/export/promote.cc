@@ -1,10 +1,11 @@
-// Torch brings the operands of an elementwise operator to one type; ONNX wants that done. A number
-// (rank 0) changes the type of a tensor only to a wider kind: boolean, integer, floating point.
+// Torch promotes the operands of an elementwise operator to one type; in ONNX this has to be
+// explicit. A number (rank 0) changes the type of a tensor only to a wider category: boolean,
+// integer, floating point.
 // @source c10::promoteTypes, at::result_type
 #include <algorithm>
 #include <array>
 
-#include "parsimony/onnx_io/export/spelling_impl.h"
+#include "parsimony/onnx_io/export/lowering_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -48,7 +49,7 @@ DType wider(DType a, DType b) {
   return size_of(a) > size_of(b) ? a : b;
 }
 
-DType common_type(const Spelling& s, size_t first) {
+DType common_type(const Lowering& s, size_t first) {
   DType tensors = DType::kUnknown;
   DType numbers = DType::kUnknown;
   for (size_t i = first; i < s.inputs.size(); ++i) {
@@ -65,7 +66,7 @@ DType common_type(const Spelling& s, size_t first) {
 
 }  // namespace
 
-void promote(Spelling& s) {
+void promote(Lowering& s) {
   const std::string& op = s.node().op;
   if (!s.node().domain.empty()) return;
   if (op == "Clip" || op == "Pad") {

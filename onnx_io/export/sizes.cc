@@ -54,7 +54,7 @@ bool Sizes::fixed_input(ValueId value) const {
 
 std::pair<Shape, std::vector<std::string>> Sizes::declared(ValueId value) const {
   const auto& shape = facts_.shapes[value];
-  if (!shape) throw errors::not_spelled("", graph_.value(value).name, "its shape is not known");
+  if (!shape) throw errors::not_lowered("", graph_.value(value).name, "its shape is not known");
   Shape dims = *shape;
   std::vector<std::string> symbols(dims.size());
   if (!other_) return {dims, symbols};

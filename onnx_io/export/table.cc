@@ -1,10 +1,10 @@
-// What ONNX of opset 17 spells in another way than the readers do. Sorted by domain and name; an
-// operator of ONNX that is not listed is written as it is.
+// Operators that have to be lowered to ONNX opset 17. Sorted by domain and name; ONNX operators
+// that are not listed are written unchanged.
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "parsimony/onnx_io/export/spelling_impl.h"
+#include "parsimony/onnx_io/export/lowering_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
@@ -12,35 +12,35 @@ namespace {
 struct Entry {
   std::string_view domain;
   std::string_view op;
-  Spell spell;
+  Lower lower;
 };
 
 constexpr auto kTable = std::to_array<Entry>({
-    {"", "And", spell_logical},
-    {"", "AveragePool", spell_average_pool},
-    {"", "ConstantOfShape", spell_filled},
-    {"", "Gelu", spell_gelu},
-    {"", "GroupNormalization", spell_group_normalization},
-    {"", "MaxPool", spell_max_pool},
-    {"", "Mish", spell_mish},
-    {"", "Mod", spell_mod},
-    {"", "Not", spell_logical},
-    {"", "Or", spell_logical},
-    {"", "ReduceL1", spell_reduce},
-    {"", "ReduceL2", spell_reduce},
-    {"", "ReduceLogSumExp", spell_reduce},
-    {"", "ReduceMax", spell_reduce},
-    {"", "ReduceMean", spell_reduce},
-    {"", "ReduceMin", spell_reduce},
-    {"", "ReduceProd", spell_reduce},
-    {"", "ReduceSum", spell_reduce_sum},
-    {"", "Resize", spell_resize},
-    {"", "Xor", spell_logical},
-    {"torch", "AdaptiveAveragePool", spell_adaptive_average_pool},
-    {"torch", "AdaptiveMaxPool", spell_adaptive_max_pool},
-    {"torch", "Gru", spell_recurrent},
-    {"torch", "Lstm", spell_recurrent},
-    {"torch", "Rnn", spell_recurrent},
+    {"", "And", lower_logical},
+    {"", "AveragePool", lower_average_pool},
+    {"", "ConstantOfShape", lower_filled},
+    {"", "Gelu", lower_gelu},
+    {"", "GroupNormalization", lower_group_normalization},
+    {"", "MaxPool", lower_max_pool},
+    {"", "Mish", lower_mish},
+    {"", "Mod", lower_mod},
+    {"", "Not", lower_logical},
+    {"", "Or", lower_logical},
+    {"", "ReduceL1", lower_reduce},
+    {"", "ReduceL2", lower_reduce},
+    {"", "ReduceLogSumExp", lower_reduce},
+    {"", "ReduceMax", lower_reduce},
+    {"", "ReduceMean", lower_reduce},
+    {"", "ReduceMin", lower_reduce},
+    {"", "ReduceProd", lower_reduce},
+    {"", "ReduceSum", lower_reduce_sum},
+    {"", "Resize", lower_resize},
+    {"", "Xor", lower_logical},
+    {"torch", "AdaptiveAveragePool", lower_adaptive_average_pool},
+    {"torch", "AdaptiveMaxPool", lower_adaptive_max_pool},
+    {"torch", "Gru", lower_recurrent},
+    {"torch", "Lstm", lower_recurrent},
+    {"torch", "Rnn", lower_recurrent},
 });
 
 constexpr std::pair<std::string_view, std::string_view> key(const Entry& entry) {
@@ -50,10 +50,10 @@ static_assert(std::ranges::is_sorted(kTable, {}, key));
 
 }  // namespace
 
-Spell find_spelling(std::string_view domain, std::string_view op) {
+Lower find_lowering(std::string_view domain, std::string_view op) {
   const auto* found = std::ranges::lower_bound(kTable, std::pair(domain, op), {}, key);
   const bool same = found != kTable.end() && found->domain == domain && found->op == op;
-  return same ? found->spell : nullptr;
+  return same ? found->lower : nullptr;
 }
 
 }  // namespace parsimony::onnx_io

@@ -1,4 +1,4 @@
-// The graph that an export writes, put together node by node.
+// The graph that an export builds, node by node.
 #pragma once
 
 #include <deque>
@@ -16,18 +16,18 @@ namespace parsimony::onnx_io {
 
 using Attributes = std::vector<std::pair<std::string, Attribute>>;
 
-/// Values know their element type from the moment they are made.
+/// Values have an element type from the start.
 class Target {
  public:
   Target();
 
-  /// What follows is named after this node: "fc", "fc/1", ….
+  /// Later nodes are named after this one: "fc", "fc/1", ….
   void begin(const std::string& name);
 
   ValueId input(const Value& source, const Shape& dims, const std::vector<std::string>& symbols);
-  /// A view of a tensor of the source, under its name.
+  /// A view of a tensor of the source graph, under its name.
   ValueId weight(const Weight& weight, const std::string& name);
-  /// A new tensor with bytes of its own.
+  /// A new tensor that owns its bytes.
   ValueId tensor(const std::string& name, DType dtype, const Shape& dims,
                  std::vector<std::byte> bytes);
   ValueId constant(const HostTensor& tensor);
@@ -46,7 +46,7 @@ class Target {
   /// `value` as elements of this type; a constant becomes another one.
   ValueId cast(ValueId value, DType dtype);
 
-  /// The name by which people and the source know the value.
+  /// Gives the value the name that it has in the source.
   void rename(ValueId value, const std::string& name);
 
   DType dtype(ValueId value) const { return graph_.value(value).dtype; }
@@ -69,10 +69,10 @@ class Target {
 /// The elements without gaps.
 std::vector<std::byte> dense_bytes(const Weight& weight);
 
-/// Conv(x, w, b) -> BatchNormalization(gamma, beta, mean, var) becomes
-/// Conv(x, w · s, (b - mean) · s + beta) with s = gamma / sqrt(var + epsilon), per output channel.
-/// Joins them where nothing else reads the convolution's result or its weights, in float32. The
-/// weight keeps its name; a bias that was not there is named after the normalisation's.
+/// Conv(x, w, b) -> BatchNormalization(gamma, beta, mean, var) becomes Conv(x, w · s, (b - mean) ·
+/// s + beta) with s = gamma / sqrt(var + epsilon), per output channel. Folds in float32, if the
+/// convolution's result and weights have no other reader. The weight keeps its name; a new bias is
+/// named after the normalisation's.
 void fold_batchnorm(Target& target);
 
 }  // namespace parsimony::onnx_io

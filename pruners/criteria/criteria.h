@@ -1,4 +1,4 @@
-// Functions of the criterion table, one file each.
+// The functions of the criterion table, one file each.
 #pragma once
 
 #include "parsimony/pruners/criterion.h"
@@ -25,14 +25,14 @@ Scores random(const Graph& graph, const Group& group, const CriterionOptions& op
 Scores linf(const Graph& graph, const Group& group, const CriterionOptions& options);
 
 /// Distance from the geometric median: score[c] = Σ_k ‖F_c - F_k‖₂, F_c the slices of channel c in
-/// the matrices that produce it, side by side. What others can stand in for goes first.
+/// the matrices that produce it, side by side. Channels that others can replace are removed first.
 /// @source He et al., Filter Pruning via Geometric Median, CVPR 2019,
 /// https://arxiv.org/abs/1811.00250
 Scores fpgm(const Graph& graph, const Group& group, const CriterionOptions& options);
 
-/// Magnitude of what would go, by what would then be left: score[c] = ‖F_c‖² / Σ ‖F_k‖² over the k
-/// with ‖F_k‖ ≥ ‖F_c‖. In (0, 1], and comparable between layers as it is: 1 for the largest channel
-/// of each.
+/// Magnitude of the channel relative to what is left when it is removed: score[c] = ‖F_c‖² / Σ
+/// ‖F_k‖² over the k with ‖F_k‖ ≥ ‖F_c‖. In (0, 1], and comparable between layers as it is: 1 for
+/// the largest channel of each.
 /// @source Lee et al., Layer-adaptive Sparsity for the Magnitude-based Pruning, ICLR 2021,
 /// https://arxiv.org/abs/2010.07611, eq. 4, with channels in place of elements
 Scores lamp(const Graph& graph, const Group& group, const CriterionOptions& options);
@@ -59,14 +59,14 @@ Scores apoz(const Graph& graph, const Group& group, const CriterionOptions& opti
 /// Inference, ICLR 2017, https://arxiv.org/abs/1611.06440, section 2.2
 Scores mean_activation(const Graph& graph, const Group& group, const CriterionOptions& options);
 
-/// Its place among the channels of the group: score[c] = #{k: mean_k < mean_c} / channels, in
-/// [0, 1). Layers weigh alike in a global ranking.
+/// The channel's rank within its group: score[c] = #{k: mean_k < mean_c} / channels, in [0, 1). All
+/// layers count the same in a global ranking.
 /// @source as mean_activation; NNI, ActivationMeanRankPruner
 Scores mean_activation_rank(const Graph& graph, const Group& group,
                             const CriterionOptions& options);
 
-/// Weights by what they are multiplied with: score[c] = Σ |w| · ‖x_c‖₂, w the slices of channel c
-/// in the matrices that consume it (those that produce it, if none does), x_c its activations.
+/// Weights times the norm of their inputs: score[c] = Σ |w| · ‖x_c‖₂, w the slices of channel c in
+/// the matrices that consume it (those that produce it, if none does), x_c its activations.
 /// @source Sun et al., A Simple and Effective Pruning Approach for Large Language Models, 2023,
 /// https://arxiv.org/abs/2306.11695, eq. 1, summed over a channel
 Scores wanda(const Graph& graph, const Group& group, const CriterionOptions& options);
@@ -90,9 +90,9 @@ Scores taylor_squared(const Graph& graph, const Group& group, const CriterionOpt
 /// @source Liu et al., Group Fisher Pruning, ICML 2021, https://arxiv.org/abs/2108.00708, eq. 6
 Scores fisher(const Graph& graph, const Group& group, const CriterionOptions& options);
 
-/// Which weights move away from zero: score[c] = Σ -g·w over the steps of the training before the
-/// cut and the slices of channel c in the matrices that produce it. For recipes: it needs a
-/// training loop, not data alone.
+/// How much the weights move away from zero: score[c] = Σ -g·w over the steps of the training
+/// before the cut and the slices of channel c in the matrices that produce it. For recipes only: it
+/// needs a training loop, not just data.
 /// @source Sanh et al., Movement Pruning, NeurIPS 2020, https://arxiv.org/abs/2005.07683, eq. 3,
 /// summed over a channel
 Scores movement(const Graph& graph, const Group& group, const CriterionOptions& options);

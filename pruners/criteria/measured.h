@@ -1,4 +1,4 @@
-// What was measured of a group.
+// Statistics measured for a group.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace parsimony::criteria {
 
-/// One number per channel; empty where data did not reach the group.
-/// @throws ConfigError if no data ran through the network
+/// One number per channel; empty if no data reached the group.
+/// @throws ConfigError if there are no statistics
 Scores measured(const CriterionOptions& options, Measure measure, const Group& group,
                 std::string_view criterion);
 

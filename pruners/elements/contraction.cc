@@ -80,9 +80,9 @@ std::optional<Contraction> contraction_of(const Graph& graph, NodeId layer, Valu
   return result;
 }
 
-std::optional<Contraction> common_contraction(const Graph& graph, const Order& order) {
+std::optional<Contraction> common_contraction(const Graph& graph, const ElementTask& task) {
   std::optional<Contraction> common;
-  for (const Reader& reader : order.readers) {
+  for (const Reader& reader : task.readers) {
     const auto one = contraction_of(graph, reader.layer, reader.value);
     if (!one || (common && *one != *common)) return std::nullopt;
     common = one;

@@ -1,4 +1,4 @@
-// Along which axis of its weight a layer sums.
+// Which axis of its weight a layer contracts.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
-#include "parsimony/pruners/elements/orders.h"
+#include "parsimony/pruners/elements/element_tasks.h"
 
 namespace parsimony::elements {
 
@@ -15,21 +15,22 @@ struct Contraction {
   int input = 0;                  ///< the axis that is summed over: of input channels
   std::vector<int> kernel = {};   ///< summed over too: positions of a convolution's kernel
   std::vector<int> outputs = {};  ///< every other axis
-  int64_t groups = 1;             ///< the outputs are so many parts, each with inputs of its own
+  /// The outputs are split into this many parts, each with its own inputs.
+  int64_t groups = 1;
 
   bool operator==(const Contraction&) const = default;
 };
 
 /// How `layer` contracts the weight matrix `weight`, which may reach it through Transpose, Identity
-/// or Cast. Conv [out, in, …kernel], ConvTranspose [in, out, …], Gemm and MatMul by the side on
-/// which the weight stands, recurrent layers [.., gates·out, in]. Empty for lookups (Gather), for
-/// Einsum, for grouped ConvTranspose and where something else stands between.
+/// or Cast. Conv [out, in, …kernel], ConvTranspose [in, out, …], Gemm and MatMul depending on which
+/// operand the weight is, recurrent layers [.., gates·out, in]. Empty for lookups (Gather), for
+/// Einsum, for grouped ConvTranspose and if another operator lies in between.
 std::optional<Contraction> contraction_of(const Graph& graph, NodeId layer, ValueId weight);
 
-/// The operand of `layer` by which the matrix reaches it; kNone if something else stands between.
+/// The operand through which the matrix reaches `layer`; kNone if another operator lies in between.
 int operand_of(const Graph& graph, NodeId layer, ValueId weight);
 
 /// How all layers that read the matrix contract it; empty where they differ.
-std::optional<Contraction> common_contraction(const Graph& graph, const Order& order);
+std::optional<Contraction> common_contraction(const Graph& graph, const ElementTask& task);
 
 }  // namespace parsimony::elements

@@ -5,14 +5,14 @@
 #include <unordered_map>
 #include <utility>
 
-#include "parsimony/masks/propagate.h"
-#include "parsimony/pruners/elements/orders.h"
+#include "parsimony/masks/zero_channels.h"
+#include "parsimony/pruners/elements/element_tasks.h"
 
 namespace parsimony {
 
 namespace {
 
-using elements::Order;
+using elements::ElementTask;
 using Cuts = std::map<WeightId, std::vector<AxisKeep>>;
 
 /// Indices of a member's axis that the masks leave.
@@ -51,30 +51,32 @@ class ElementPruner {
 
   ElementPruning run() {
     result_.zeros = prune_elements(graph_, settings_);
-    for (const Order& order : elements::orders_of(graph_, settings_)) {
-      if (request_of(order).criterion != "level") orders_.push_back(order);
+    for (const ElementTask& task : elements::element_tasks(graph_, settings_)) {
+      if (request_of(task).criterion != "level") tasks_.push_back(task);
     }
     cuts_ = cuts_of(graph_, coupling_, masks_);
-    for (const Order& order : orders_) prune(order);
+    for (const ElementTask& task : tasks_) prune(task);
     if (result_.zeros.empty() && pruned_.empty()) return std::move(result_);
     mask_level();
-    if (options_.remove_dead) remove_dead();
+    if (options_.drop_zero_channels) drop_zero_channels();
     collect();
     return std::move(result_);
   }
 
  private:
-  const Request& request_of(const Order& order) const { return settings_.requests[order.request]; }
+  const Request& request_of(const ElementTask& task) const {
+    return settings_.requests[task.request];
+  }
 
-  void prune(const Order& order) {
-    auto outcome = elements::prune_matrix(graph_, order, request_of(order), cuts_[order.weight],
+  void prune(const ElementTask& task) {
+    auto outcome = elements::prune_matrix(graph_, task, request_of(task), cuts_[task.weight],
                                           options_.statistics);
-    const Weight& weight = graph_.weight(order.weight);
+    const Weight& weight = graph_.weight(task.weight);
     graph_.source->release(weight);
     if (const auto* why = std::get_if<elements::Refusal>(&outcome)) {
       result_.notes.push_back("weight \"" + weight.name + "\" keeps its elements: " + *why);
     } else {
-      pruned_.emplace(order.weight, std::get<PrunedMatrix>(std::move(outcome)));
+      pruned_.emplace(task.weight, std::get<PrunedMatrix>(std::move(outcome)));
     }
   }
 
@@ -86,26 +88,27 @@ class ElementPruner {
     }
   }
 
-  void remove_dead() {
+  void drop_zero_channels() {
     std::vector<ElementMask> element_masks = result_.zero_masks;
     for (const auto& [weight, matrix] : pruned_) element_masks.push_back(matrix.mask);
-    AxisMasks with_dead = masks_;
-    remove_dead_channels(graph_, coupling_, element_masks, with_dead);
+    AxisMasks with_zero_channels = masks_;
+    remove_zero_channels(graph_, coupling_, element_masks, with_zero_channels);
     int stay = 0;
     for (size_t g = 0; g < coupling_.groups.size(); ++g) {
       const Group& group = coupling_.groups[g];
-      const int dead = masks_.kept(static_cast<int>(g)) - with_dead.kept(static_cast<int>(g));
+      const int zero_channels =
+          masks_.kept(static_cast<int>(g)) - with_zero_channels.kept(static_cast<int>(g));
       if (options_.exact_only && group.mixes) continue;
-      if (dead > 0 && shifts_pattern(group)) {
-        stay += dead;
+      if (zero_channels > 0 && shifts_pattern(group)) {
+        stay += zero_channels;
         continue;
       }
-      masks_.keep[g] = std::move(with_dead.keep[g]);
-      result_.dead += dead;
+      masks_.keep[g] = std::move(with_zero_channels.keep[g]);
+      result_.zero_channels += zero_channels;
     }
     if (stay > 0) {
       result_.notes.push_back(std::to_string(stay) +
-                              " dead channels stay: without them the patterns along their axis "
+                              " zero channels are kept: without them the patterns along their axis "
                               "would no longer hold");
     }
   }
@@ -120,8 +123,8 @@ class ElementPruner {
   }
 
   void collect() {
-    for (const Order& order : orders_) {
-      const auto found = pruned_.find(order.weight);
+    for (const ElementTask& task : tasks_) {
+      const auto found = pruned_.find(task.weight);
       if (found != pruned_.end()) result_.matrices.push_back(std::move(found->second));
     }
   }
@@ -131,7 +134,7 @@ class ElementPruner {
   const Settings& settings_;
   const ElementOptions& options_;
   AxisMasks& masks_;
-  std::vector<Order> orders_;
+  std::vector<ElementTask> tasks_;
   Cuts cuts_;
   std::map<WeightId, PrunedMatrix> pruned_;
   ElementPruning result_;
@@ -157,12 +160,12 @@ ElementPruning zero_elements(const Graph& graph, const Coupling& coupling, const
 }
 
 void add_element_needs(const Graph& graph, const Settings& settings, Needs& needs) {
-  for (const Order& order : elements::orders_of(graph, settings)) {
-    const Request& request = settings.requests[order.request];
+  for (const ElementTask& task : elements::element_tasks(graph, settings)) {
+    const Request& request = settings.requests[task.request];
     if (!element_rule(request.criterion)->needs_data()) continue;
     needs.criteria.insert(request.criterion);
-    const Weight& weight = graph.weight(order.weight);
-    const bool fits = is_floating(weight.dtype) && elements::common_contraction(graph, order);
+    const Weight& weight = graph.weight(task.weight);
+    const bool fits = is_floating(weight.dtype) && elements::common_contraction(graph, task);
     if (fits) needs.inputs.insert(weight.name);
   }
 }

@@ -1,4 +1,4 @@
-// Criteria over single elements of a whole network, and the channels that die of them.
+// Criteria over single elements of a whole network, and the channels that become zero by them.
 #pragma once
 
 #include <string>
@@ -14,31 +14,31 @@ namespace parsimony {
 
 struct ElementPruning {
   std::vector<TensorZeros> zeros;       ///< of criterion "level"
-  std::vector<ElementMask> zero_masks;  ///< which elements these are, one mask each
-  std::vector<PrunedMatrix> matrices;   ///< of the others, in the order of the layers
-  int dead = 0;                         ///< channels that died and are removed
-  std::vector<std::string> notes;       ///< matrices that keep their elements, and why
+  std::vector<ElementMask> zero_masks;  ///< their elements, one mask each
+  std::vector<PrunedMatrix> matrices;   ///< of the other criteria, in the order of the layers
+  int zero_channels = 0;                ///< zero channels that are removed
+  std::vector<std::string> notes;       ///< matrices that are not pruned, and why
 
-  /// Does what stays keep its values?
+  /// Do the remaining elements keep their values?
   bool only_zeros() const;
 
-  /// Of every tensor that loses elements.
+  /// One mask for every tensor that loses elements.
   std::vector<ElementMask> masks() const;
 };
 
 struct ElementOptions {
   const Statistics* statistics = nullptr;  ///< of data that ran through the network, or null
-  bool exact_only = false;                 ///< dead channels of groups that mix stay
-  bool remove_dead = true;                 ///< otherwise the caller finds what can go
+  bool exact_only = false;                 ///< zero channels of groups that mix are not removed
+  bool drop_zero_channels = true;          ///< otherwise the caller removes them
 };
 
-/// Prunes elements of what `masks` leave of the weights, and removes from `masks` the channels that
-/// are dead then; but for those whose removal would shift the neighbours of an N:M pattern.
+/// Prunes elements of the weights as sliced by `masks`, and removes from `masks` the channels that
+/// are then zero, except where their removal would shift the neighbours of an N:M pattern.
 /// @throws as prune_matrix and prune_elements do
 ElementPruning zero_elements(const Graph& graph, const Coupling& coupling, const Settings& settings,
                              const ElementOptions& options, AxisMasks& masks);
 
-/// Adds the weight matrices whose InputMoments the requests read, and who reads them.
+/// Adds the weight matrices whose InputMoments the requests need, and the criteria that need them.
 void add_element_needs(const Graph& graph, const Settings& settings, Needs& needs);
 
 }  // namespace parsimony

@@ -1,26 +1,26 @@
-// Which elements of one matrix stay: pure functions of scores.
+// Which elements of one matrix are kept: pure functions of scores.
 #pragma once
 
 #include "parsimony/pruners/elements/matrix.h"
 
 namespace parsimony::elements {
 
-/// The n highest of every group of m stay; of equal scores the left one. A group that is cut short
-/// by the end of its run keeps at most n too.
+/// Keeps the n highest of every group of m; of equal scores the left one. A group that the end of
+/// its run cuts short keeps at most n too.
 /// @source Zhou et al., Learning N:M Fine-grained Structured Sparse Neural Networks From Scratch,
 /// ICLR 2021, https://arxiv.org/abs/2102.04010
 Keep keep_n_of_m(const Matrix& scores, NmPattern pattern, Runs runs);
 
-/// The `count` lowest of the whole matrix go; of equal scores the upper, then the left one goes
-/// first.
+/// Removes the `count` lowest of the whole matrix; of equal scores first the upper, then the left
+/// one.
 Keep keep_all_but(const Matrix& scores, int64_t count);
 
-/// In every row the floor(ratio · columns) lowest go; of equal scores the left one goes first.
+/// Removes the floor(ratio · columns) lowest of every row; of equal scores the left one first.
 Keep keep_of_rows(const Matrix& scores, double ratio);
 
-/// The floor(ratio · blocks) blocks of least root mean square go, blocks of [block_rows,
-/// block_columns] from the upper left corner of every run; those at the border may be smaller. Of
-/// equal blocks the upper, then the left one goes first.
+/// Removes the floor(ratio · blocks) blocks of least root mean square; blocks of [block_rows,
+/// block_columns] start at the upper left corner of every run, and may be smaller at the border. Of
+/// equal blocks first the upper, then the left one.
 /// @source Narang et al., Block-Sparse Recurrent Neural Networks, 2017,
 /// https://arxiv.org/abs/1711.02782
 Keep keep_blocks(const Matrix& weights, int block_rows, int block_columns, double ratio, Runs runs);

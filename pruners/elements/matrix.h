@@ -1,4 +1,4 @@
-// Matrices that criteria over elements compute with: double, row by row.
+// Matrices that criteria over elements compute with: double, row-major.
 #pragma once
 
 #include <Eigen/Core>
@@ -20,7 +20,7 @@ using Keep = Eigen::Array<uint8_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 struct Runs {
   int64_t length = 0;
 
-  /// The column behind the group that holds column `c`.
+  /// The column after the group that holds column `c`.
   int64_t group_end(int64_t c, int m) const {
     const int64_t begin = c - c % length;
     return begin + std::min<int64_t>(length, ((c - begin) / m + 1) * m);

@@ -107,18 +107,18 @@ void check_moments(const Weight& weight, const View& view, const Eigen::MatrixXd
 
 }  // namespace
 
-std::variant<PrunedMatrix, Refusal> prune_matrix(const Graph& graph, const Order& order,
+std::variant<PrunedMatrix, Refusal> prune_matrix(const Graph& graph, const ElementTask& task,
                                                  const Request& request,
                                                  const std::vector<AxisKeep>& cuts,
                                                  const Statistics* statistics) {
-  const Weight& weight = graph.weight(order.weight);
+  const Weight& weight = graph.weight(task.weight);
   const ElementRule rule = element_rule(request.criterion).value();
   if (!is_floating(weight.dtype)) {
     return "it is stored as " + std::string(name_of(weight.dtype));
   }
-  const auto contraction = common_contraction(graph, order);
+  const auto contraction = common_contraction(graph, task);
   if (!contraction) {
-    return "node \"" + label_of(graph, graph.node(order.readers[0].layer)) +
+    return "node \"" + label_of(graph, graph.node(task.readers[0].layer)) +
            "\" does not multiply with it along one input axis";
   }
   View view = make_view(weight, *contraction, cuts);

@@ -1,4 +1,4 @@
-// One weight tensor loses elements.
+// Prunes elements of one weight tensor.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/masks/element_mask.h"
 #include "parsimony/pruners/elements/contraction.h"
-#include "parsimony/pruners/elements/orders.h"
+#include "parsimony/pruners/elements/element_tasks.h"
 #include "parsimony/pruners/elements/rule.h"
 #include "parsimony/pruners/settings.h"
 #include "parsimony/pruners/statistics.h"
@@ -31,15 +31,15 @@ struct PrunedMatrix {
 
 namespace elements {
 
-/// Why a tensor keeps its elements.
+/// Why a tensor is not pruned.
 using Refusal = std::string;
 
-/// Prunes what `cuts` leave of a weight. Shares are of what is left: of each row, block of columns
-/// or matrix; of grouped convolutions in each group.
-/// @param statistics null where there are none
+/// Prunes a weight as sliced by `cuts`. Ratios refer to the remaining elements of each row, block
+/// of columns or matrix; for grouped convolutions, of each group.
+/// @param statistics null if there are none
 /// @throws ConfigError if the criterion needs data and has none; ModelError for a NaN, or for
 /// moments that do not fit the weight
-std::variant<PrunedMatrix, Refusal> prune_matrix(const Graph& graph, const Order& order,
+std::variant<PrunedMatrix, Refusal> prune_matrix(const Graph& graph, const ElementTask& task,
                                                  const Request& request,
                                                  const std::vector<AxisKeep>& cuts,
                                                  const Statistics* statistics);

@@ -1,4 +1,4 @@
-// What a criterion over single elements is called, and what its name says.
+// The names of criteria over single elements, and the parameters they contain.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ enum class ElementMethod : uint8_t {
   kNm,        ///< least magnitude of every M inputs
   kBlock,     ///< blocks of least norm
   kWanda,     ///< least |w|·‖x‖ of each output row
-  kSparseGpt  ///< least loss, the others compensate
+  kSparseGpt  ///< least loss, the remaining elements compensate
 };
 
-/// At most `n` of every `m` neighbours along the input axis stay; m = 0: no pattern.
+/// At most `n` of every `m` neighbours along the input axis are kept; m = 0: no pattern.
 struct NmPattern {
   int n = 0;
   int m = 0;
@@ -42,7 +42,7 @@ struct ElementRule {
 std::string_view base_name(std::string_view criterion);
 
 /// "level", "nm" (which is "2:4"), "N:M", "block:ROWSxCOLUMNS", "wanda_elements", "sparsegpt", and
-/// the last two with a pattern: "sparsegpt:2:4". Empty for criteria that judge channels.
+/// the last two with a pattern: "sparsegpt:2:4". Empty for criteria that score channels.
 /// @throws ConfigError for an unknown name, or for numbers that are missing or make no sense
 std::optional<ElementRule> element_rule(std::string_view criterion);
 

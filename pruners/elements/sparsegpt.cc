@@ -80,8 +80,8 @@ class SparseGpt {
            (column == 0 || options_.runs.group_end(column - 1, options_.pattern.m) == column);
   }
 
-  /// Prunes columns [begin, end) and updates them; what the columns behind them have to make up
-  /// for comes back, [rows, end - begin].
+  /// Prunes columns [begin, end) and updates them; returns the errors for which later columns
+  /// compensate, [rows, end - begin].
   Matrix prune_block(int64_t begin, int64_t end) {
     Matrix errors = Matrix::Zero(weights_.rows(), end - begin);
     for (int64_t j = begin; j < end; ++j) {

@@ -1,4 +1,4 @@
-// SparseGPT: elements go one column after the other, and those to their right make up for them.
+// SparseGPT: elements are removed column by column, and those to their right compensate.
 #pragma once
 
 #include <Eigen/Core>
@@ -8,11 +8,11 @@
 namespace parsimony::elements {
 
 struct SparseGptOptions {
-  double ratio = 0.5;      ///< share of the elements that go; a pattern has its own
+  double ratio = 0.5;      ///< share of the elements to remove; ignored with a pattern
   NmPattern pattern = {};  ///< at most n of m stay, or none
   Runs runs = {};          ///< of the columns, for the pattern
   double damping = 0.01;   ///< of the mean of the diagonal, added to it
-  int block = 128;         ///< columns for which the elements that go are chosen at once
+  int block = 128;         ///< columns whose elements are selected at once
 };
 
 struct SparseGptResult {
@@ -21,10 +21,10 @@ struct SparseGptResult {
 };
 
 /// Solves min ‖W X − Ŵ X‖² over sparse Ŵ, greedily. With H = Σ x xᵀ + λ I and U the upper Cholesky
-/// factor of H⁻¹ = Uᵀ U, column j goes where w[i, j]² / U[j, j]² is lowest, the lowest of its block
-/// of columns (of the whole matrix floor(ratio · elements) go) or of its group of m; then w[i, k]
-/// -= w[i, j] / U[j, j] · U[j, k] for all k > j. Of equal scores the upper, then the left one goes
-/// first. Inputs that are always zero lose their column.
+/// factor of H⁻¹ = Uᵀ U, w[i, j] is removed if w[i, j]² / U[j, j]² is among the lowest of its block
+/// of columns (floor(ratio · elements) over the whole matrix) or of its group of m; then w[i, k] -=
+/// w[i, j] / U[j, j] · U[j, k] for all k > j. Of equal scores first the upper, then the left one is
+/// removed. Columns of inputs that are always zero become zero.
 ///
 /// @param weights [rows, columns]
 /// @param second Σ x xᵀ, [columns, columns]; its scale does not matter

@@ -1,4 +1,4 @@
-// A weight tensor as the matrices that its layer multiplies with.
+// A weight tensor as the matrices that its layer multiplies by.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace parsimony::elements {
 
-/// Element (r, c) of group g's matrix is element rows[g][r] + columns[c].offset of the tensor.
-/// Only what stays of the tensor is in it.
+/// Element (r, c) of group g's matrix is element rows[g][r] + columns[c].offset of the tensor. Only
+/// the kept part of the tensor is in it.
 struct View {
   struct Column {
     int64_t offset = 0;
@@ -28,7 +28,7 @@ struct View {
   int64_t groups() const { return static_cast<int64_t>(rows.size()); }
 };
 
-/// @param cuts what stays along some axes of the tensor; the others stay whole
+/// @param cuts the kept indices along some axes of the tensor; the others are not cut
 View make_view(const Weight& weight, const Contraction& contraction,
                const std::vector<AxisKeep>& cuts);
 
@@ -36,7 +36,7 @@ View make_view(const Weight& weight, const Contraction& contraction,
 /// in which patterns along the input axis are neighbours.
 void order_by_position(View& view);
 
-/// Columns per kernel position, once they are ordered so; all of them for a plain matrix.
+/// Columns per kernel position, once ordered by position; all of them for a plain matrix.
 Runs runs_of(const View& view);
 
 /// The matrix of one group, from the tensor's elements.

@@ -1,4 +1,5 @@
-// The multiple-choice knapsack: one option of every item, within a budget, of the highest value.
+// The multiple-choice knapsack: one option of every item, within a budget, with the highest total
+// value.
 #pragma once
 
 #include <optional>
@@ -7,14 +8,14 @@
 namespace parsimony {
 
 struct KnapsackOption {
-  double cost = 0;  ///< of the budget's unit; may be negative
+  double cost = 0;  ///< in the budget's unit; may be negative
   double value = 0;
 };
 
-/// Index of the option taken of each item, so that the costs add up to no more than `budget` and
-/// the values to the most that can be had; empty if the cheapest options cost more than that.
-/// Exact while no more than 4,096 partial sums stay undominated; beyond that sums that lie within
-/// a 4,096th of the budget's range count as one.
+/// Index of the option chosen for each item, such that the costs do not exceed `budget` and the sum
+/// of values is maximal; empty if even the cheapest options exceed it. Exact while no more than
+/// 4,096 partial sums stay undominated; beyond that sums that lie within a 4,096th of the budget's
+/// range count as one.
 ///
 ///     best_options({{{1, 2}, {3, 5}}, {{0, 0}, {2, 4}}}, 3) is {0, 1}
 ///

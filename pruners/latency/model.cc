@@ -5,23 +5,23 @@
 
 namespace parsimony {
 
-LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Piece> pieces,
+LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Subgraph> subgraphs,
                            const LatencyTables& tables)
     : of_group_(coupling.groups.size()) {
-  std::map<std::pair<std::string, std::vector<LineId>>, size_t> known;
-  for (const Piece& piece : pieces) {
-    const auto table = tables.find(piece.key);
+  std::map<std::pair<std::string, std::vector<DimClassId>>, size_t> known;
+  for (const Subgraph& subgraph : subgraphs) {
+    const auto table = tables.find(subgraph.key);
     if (table == tables.end()) continue;
-    const auto [it, fresh] = known.try_emplace({piece.key, piece.lines}, terms_.size());
+    const auto [it, fresh] = known.try_emplace({subgraph.key, subgraph.dim_classes}, terms_.size());
     if (!fresh) {
       terms_[it->second].times += 1;
       continue;
     }
     Term term{table->second, {}, 1};
-    for (const LineId line : piece.lines) {
+    for (const DimClassId dim_class : subgraph.dim_classes) {
       Width width;
       std::map<int, double> counts;
-      for (const ChannelId& channel : coupling.channels(line)) {
+      for (const ChannelId& channel : coupling.channels(dim_class)) {
         if (channel.group == kNone) {
           width.pinned += 1;
         } else {

@@ -8,28 +8,28 @@
 #include <vector>
 
 #include "parsimony/masks/coupling.h"
-#include "parsimony/pruners/latency/pieces.h"
+#include "parsimony/pruners/latency/subgraphs.h"
 #include "parsimony/pruners/latency/table.h"
 
 namespace parsimony {
 
-/// By Piece::key.
+/// By Subgraph::key.
 using LatencyTables = std::map<std::string, LatencyTable>;
 
-/// Sums the tables of a network's pieces. A piece without a table costs nothing.
+/// Sums the tables of a network's subgraphs. A subgraph without a table costs nothing.
 class LatencyModel {
  public:
-  LatencyModel(const Coupling& coupling, std::span<const Piece> pieces,
+  LatencyModel(const Coupling& coupling, std::span<const Subgraph> subgraphs,
                const LatencyTables& tables);
 
-  /// Seconds, where group g keeps kept[g] channels.
+  /// Seconds if group g keeps kept[g] channels.
   double seconds(std::span<const int> kept) const;
 
-  /// The same where each of `groups` keeps `count` instead, less seconds(kept).
+  /// The difference to seconds(kept) if each of `groups` keeps `count` instead.
   double change(std::span<const int> kept, std::span<const int> groups, int count) const;
 
  private:
-  /// Width of an axis: those that always stay, and so many of each group's channel.
+  /// Width of an axis: indices that are always kept, and this many for each channel of a group.
   struct Width {
     double pinned = 0;
     std::vector<std::pair<int, double>> groups;
@@ -37,10 +37,10 @@ class LatencyModel {
   struct Term {
     LatencyTable table;
     std::vector<Width> widths;
-    double times = 1;  ///< equal pieces of equal axes
+    double times = 1;  ///< identical subgraphs with identical axes
   };
 
-  /// What each group keeps, but for some of them.
+  /// How many channels each group keeps, with an override for some groups.
   struct Kept {
     std::span<const int> counts;
     std::span<const int> groups = {};
@@ -56,7 +56,7 @@ class LatencyModel {
   static double seconds_of(const Term& term, const Kept& kept);
 
   std::vector<Term> terms_;
-  std::vector<std::vector<size_t>> of_group_;  ///< terms that a group's width matters to
+  std::vector<std::vector<size_t>> of_group_;  ///< terms that depend on a group's width
 };
 
 }  // namespace parsimony

@@ -9,13 +9,13 @@ namespace {
 constexpr double kFlat = 0.03;
 
 /// Where a width lies between its neighbours: index of the lower and share of the upper.
-struct Place {
+struct Interpolation {
   size_t lower = 0;
   size_t upper = 0;
   double share = 0;
 };
 
-Place place_of(const std::vector<int>& widths, double width) {
+Interpolation interpolation_of(const std::vector<int>& widths, double width) {
   const auto above = std::upper_bound(widths.begin(), widths.end(), width,
                                       [](double value, int each) { return value < each; });
   if (above == widths.begin()) return {0, 0, 0};
@@ -33,8 +33,8 @@ bool ascends(const std::vector<int>& widths) {
 }  // namespace
 
 double LatencyTable::at(double width_x, double width_y) const {
-  const Place i = place_of(x, width_x);
-  const Place j = place_of(y, width_y);
+  const Interpolation i = interpolation_of(x, width_x);
+  const Interpolation j = interpolation_of(y, width_y);
   const auto along_y = [&](size_t row) {
     const double low = seconds[row * y.size() + j.lower];
     return low + j.share * (seconds[row * y.size() + j.upper] - low);

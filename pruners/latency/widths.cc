@@ -31,7 +31,7 @@ std::vector<Level> levels_of(const WidthCandidate& unit) {
     if (kept % step != 0 && kept != size && kept != 1) continue;
     const int allowed = size - candidate.limits.removed(size - kept);
     if (!levels.empty() && levels.back().kept >= allowed) continue;
-    levels.push_back({allowed, unit.layers * log_share(unit.shares[allowed])});
+    levels.push_back({allowed, unit.layers * log_importance(unit.curve[allowed])});
   }
   return levels;
 }
@@ -114,7 +114,7 @@ class Chooser {
     for (size_t i = 0; i < levels_.size(); ++i) set(i, at_[i]);
   }
 
-  /// A knapsack at the last step: what it misjudged is taken off the budget of the next.
+  /// A knapsack at the last step; its prediction error is subtracted from the next budget.
   void approach(double wanted, double reach) {
     const std::vector<size_t> before = at_;
     const double was_value = value();
@@ -185,7 +185,8 @@ class Chooser {
     return true;
   }
 
-  /// The group, and its level, that pays for widening i to l with the least loss, below `most`.
+  /// The group, and its level, whose narrowing pays for widening i to l with the least loss, below
+  /// `most`.
   std::pair<size_t, size_t> best_partner(size_t i, size_t l, double most, double slack) {
     std::pair<size_t, size_t> found = {levels_.size(), 0};
     const size_t was = at_[i];

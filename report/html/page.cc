@@ -138,8 +138,8 @@ std::string network(const SweepReport& report) {
                    "Wide and pale: before. Narrow and strong: after.", layers_table(point));
   }
   text += "<h3>The proof</h3>\n" + proof_text(point);
-  if (!point.kept_whole.empty()) {
-    text += "<h3>Kept whole, and why</h3>\n" + kept_whole_table(point);
+  if (!point.unpruned_dims.empty()) {
+    text += "<h3>Not pruned, and why</h3>\n" + unpruned_table(point);
   }
   return section("network", "The network of the headline", text);
 }

@@ -1,4 +1,4 @@
-// The report as a page: one file that needs nothing else.
+// The report as a self-contained HTML page.
 #pragma once
 
 #include <string>
@@ -7,13 +7,12 @@
 
 namespace parsimony {
 
-/// The page. Nothing in the points is taken for markup; the page fetches nothing and runs no
-/// script but its own.
+/// Everything in the points is escaped; the page loads nothing and runs only its own script.
 ///
 ///     write_file("report.html", to_html(summarise(merge_ledgers(folders))));
 std::string to_html(const SweepReport& report);
 
-/// Can the page draw charts? Where the chart library was not built in it has tables only.
+/// Can the page draw charts? Without the built-in chart library it has tables only.
 bool has_charts();
 
 }  // namespace parsimony

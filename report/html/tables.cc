@@ -160,10 +160,10 @@ std::string layers_table(const LedgerPoint& point) {
                     rows);
 }
 
-std::string kept_whole_table(const LedgerPoint& point) {
+std::string unpruned_table(const LedgerPoint& point) {
   std::vector<Cells> rows;
-  for (const KeptWhole& kept : point.kept_whole) rows.push_back({kept.axis, kept.reason});
-  return html_table("What was kept whole", {"axis", "why"}, 2, rows);
+  for (const UnprunedDim& kept : point.unpruned_dims) rows.push_back({kept.axis, kept.reason});
+  return html_table("What was not pruned", {"axis", "why"}, 2, rows);
 }
 
 std::string settings_table(const SweepReport& report) {

@@ -1,5 +1,5 @@
-// HTML from strings that may hold anything, and the tables of the page. Each chart has one that
-// says the same.
+// HTML from untrusted strings, and the tables of the page. Each chart has a table with the same
+// data.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ std::string script_safe(std::string_view json);
 
 using Cells = std::vector<std::string>;
 
-/// A table with its name for those who do not see it. Of each row the first `left` cells are text,
-/// the others numbers.
+/// A table with an accessible caption. The first `left` cells of each row are text, the others
+/// numbers.
 std::string html_table(std::string_view caption, const Cells& names, size_t left,
                        const std::vector<Cells>& rows);
 
@@ -30,7 +30,7 @@ std::string speedup_table(const SweepReport& report);
 bool has_speedup(const SweepReport& report);
 std::string time_table(const SweepReport& report);
 std::string layers_table(const LedgerPoint& point);
-std::string kept_whole_table(const LedgerPoint& point);
+std::string unpruned_table(const LedgerPoint& point);
 std::string settings_table(const SweepReport& report);
 std::string points_table(const SweepReport& report);
 /// Model, data, machine and versions of the selected point.

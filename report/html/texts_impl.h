@@ -1,4 +1,4 @@
-// Texts of the page that are files in web/, or fetched, and built in.
+// Embedded files of the page, from web/ or downloaded at build time.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@ namespace parsimony {
 
 std::string_view page_style();
 std::string_view page_script();
-/// Vega, Vega-Lite and vega-embed; empty if they were not to be had when this was built.
+/// Vega, Vega-Lite and vega-embed; empty if they were not available at build time.
 std::string_view chart_library();
 
 }  // namespace parsimony

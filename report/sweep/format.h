@@ -1,4 +1,4 @@
-// How the report writes its numbers.
+// Formatting of numbers in reports.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace parsimony {
 
-/// "50%"; "12.5%" where that is needed.
+/// "50%"; "12.5%" if needed.
 std::string sparsity_text(double sparsity);
 /// "47.10%" of the examples.
 std::string accuracy_text(double share);

@@ -7,7 +7,7 @@
 namespace parsimony {
 namespace {
 
-/// Names come from files: nothing in them is markup.
+/// Names come from files, so markup is escaped.
 std::string plain(std::string_view text) {
   constexpr std::string_view kMarkup = "\\`*_{}[]<>()#+!|~&$";
   std::string out;
@@ -18,7 +18,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-/// Indented: no fence that the text could close.
+/// Indented instead of fenced, since the text could close a fence.
 std::string code(std::string_view text) { return "    " + printable(text) + "\n"; }
 
 using Cells = std::vector<std::string>;
@@ -84,12 +84,12 @@ std::string layers_table(const LedgerPoint& point) {
   return table({"layer", "operator", "channels before", "after"}, 2, rows);
 }
 
-std::string kept_whole_table(const LedgerPoint& point) {
+std::string unpruned_table(const LedgerPoint& point) {
   std::vector<Cells> rows;
-  for (const KeptWhole& kept : point.kept_whole) {
+  for (const UnprunedDim& kept : point.unpruned_dims) {
     rows.push_back({plain(kept.axis), plain(kept.reason)});
   }
-  return table({"stays whole", "why"}, 2, rows);
+  return table({"is not pruned", "why"}, 2, rows);
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ std::string to_markdown(const SweepReport& report) {
       settings_table(report);
   text += "## Layers\n\n" + layers_table(point);
   text += "## Proof\n\n" + proof_text(point) + "\n";
-  if (!point.kept_whole.empty()) text += kept_whole_table(point);
+  if (!point.unpruned_dims.empty()) text += unpruned_table(point);
   text += "## Again\n\n" + code(point.command) + "\nParsimony " + plain(point.version) + " on " +
           plain(point.machine.processor) + ", " + counted(point.machine.threads, "thread") +
           " of " + counted(point.machine.cores, "core") + ", " + plain(point.machine.blas) + ".\n";

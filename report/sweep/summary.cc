@@ -204,7 +204,7 @@ void note_what_differs(SweepReport& report, size_t runs) {
   }
 }
 
-// The headline: which network the report begins with.
+// The headline: selects the network at the top of the report.
 
 constexpr double kLossAllowed = 0.01;  // a point of accuracy
 constexpr double kMiddle = 0.5;        // sparsity shown where none keeps that
@@ -302,7 +302,7 @@ std::vector<Headline> headline(const SweepReport& report) {
   return lines;
 }
 
-/// Fills in what is selected, why, and the lines of the headline.
+/// Fills in the selected row, the reason, and the lines of the headline.
 void choose_headline(SweepReport& report) {
   select(report);
   report.headline = headline(report);

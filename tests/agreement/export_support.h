@@ -1,4 +1,4 @@
-// Exports a module to a file and has ONNX Runtime, where it is found, judge the file too.
+// Exports a module to a file and has ONNX Runtime, where it is found, run the file too.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>

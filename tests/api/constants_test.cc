@@ -15,9 +15,9 @@
 namespace parsimony::test {
 namespace {
 
-std::vector<float> floats_of(const PlanFold& fold) {
-  std::vector<float> values(fold.values.size() / sizeof(float));
-  std::memcpy(values.data(), fold.values.data(), fold.values.size());
+std::vector<float> floats_of(const TensorUpdate& update) {
+  std::vector<float> values(update.values.size() / sizeof(float));
+  std::memcpy(values.data(), update.values.data(), update.values.size());
   return values;
 }
 
@@ -58,11 +58,11 @@ TEST(Constants, AddUpInTheBias) {
       planned("Gemm<alpha=2.0, beta=4.0>(s, W2, b2)", {kColumns}, finds({0.5, -1, 0.25}));
   EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{0, 1, 0}));
   const Plan& plan = pruning.plan;
-  ASSERT_EQ(plan.folds.size(), 1U);
-  EXPECT_EQ(plan.folds[0].tensor, "b2");
+  ASSERT_EQ(plan.updates.size(), 1U);
+  EXPECT_EQ(plan.updates[0].tensor, "b2");
   // alpha / beta * (0.5 * {1, 2} + 0.25 * {5, 6}) = {0.875, 1.25}
-  EXPECT_EQ(floats_of(plan.folds[0]), (std::vector<float>{10.875F, 21.25F}));
-  EXPECT_EQ(plan.folds[0].dims, Shape{2});
+  EXPECT_EQ(floats_of(plan.updates[0]), (std::vector<float>{10.875F, 21.25F}));
+  EXPECT_EQ(plan.updates[0].dims, Shape{2});
   ASSERT_EQ(plan.masks.size(), 1U);
   EXPECT_EQ(plan.masks[0].keep, kColumns.keep);
   ASSERT_EQ(pruning.masked.size(), 1U);
@@ -73,13 +73,13 @@ TEST(Constants, AddUpInTheBias) {
 TEST(Constants, AreCarriedByTheLargest) {
   const Pruning pruning = planned("MatMul(s, W2)", {kColumns}, finds({0.5, -1, 0.25}));
   EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{1, 1, 0}));
-  EXPECT_EQ(pruning.carriers, 1);
-  // The carrier's row 0: {1, 2} + 0.25 / 0.5 * {5, 6}; its own weights in W1 are zero.
-  ASSERT_EQ(pruning.plan.folds.size(), 2U);
-  EXPECT_EQ(pruning.plan.folds[0].tensor, "W1");
-  EXPECT_EQ(floats_of(pruning.plan.folds[0]), (std::vector<float>{0, 2, 0, 5}));
-  EXPECT_EQ(pruning.plan.folds[1].tensor, "W2");
-  EXPECT_EQ(floats_of(pruning.plan.folds[1]), (std::vector<float>{3.5F, 5, 3, 4}));
+  EXPECT_EQ(pruning.absorbers, 1);
+  // The absorbing channel's row 0: {1, 2} + 0.25 / 0.5 * {5, 6}; its own weights in W1 are zero.
+  ASSERT_EQ(pruning.plan.updates.size(), 2U);
+  EXPECT_EQ(pruning.plan.updates[0].tensor, "W1");
+  EXPECT_EQ(floats_of(pruning.plan.updates[0]), (std::vector<float>{0, 2, 0, 5}));
+  EXPECT_EQ(pruning.plan.updates[1].tensor, "W2");
+  EXPECT_EQ(floats_of(pruning.plan.updates[1]), (std::vector<float>{3.5F, 5, 3, 4}));
   EXPECT_EQ(pruning.masked[0].gone, 2);
 }
 
@@ -87,31 +87,31 @@ TEST(Constants, ThatDifferFromPlaceToPlaceStay) {
   const Pruning pruning = planned("Gemm(s, W2, b2)", {kColumns}, finds({-1, -1, 0.25}));
   EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{1, 1, 0}));
   ASSERT_EQ(pruning.notes.size(), 1U);
-  EXPECT_EQ(pruning.notes[0],
-            "group g0: 1 channel stays, zero in the weights: what is left differs from place to "
-            "place at y");
+  EXPECT_EQ(
+      pruning.notes[0],
+      "group g0: 1 channel is kept, zero in the weights: what is left varies by position at y");
 }
 
 TEST(Constants, ThatNobodyLooksAtStay) {
   const Pruning pruning = planned("Gemm(s, W2, b2)", {kColumns}, {});
   EXPECT_EQ(pruning.allocation.masks.kept(0), 3);
-  EXPECT_EQ(pruning.plan.folds.size(), 1U);  // W1's zeros
+  EXPECT_EQ(pruning.plan.updates.size(), 1U);  // W1's zeros
 }
 
 TEST(Constants, ChannelsThatNobodyReadsGoWhateverTheyHold) {
   const ElementMask row = {"W2", {3, 2}, {1, 1, 0, 0, 1, 1}};
   const Pruning pruning = planned("Gemm(s, W2, b2)", {row}, {});
   EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{1, 0, 1}));
-  EXPECT_TRUE(pruning.plan.folds.empty());
+  EXPECT_TRUE(pruning.plan.updates.empty());
 }
 
 TEST(Constants, PartsOfAMaskThatTakeNoWholeChannelStayAsZeros) {
   const ElementMask some = {"W1", {2, 3}, {0, 1, 1, 1, 1, 1}};
   const Pruning pruning = planned("Gemm(s, W2, b2)", {some}, {});
   EXPECT_EQ(pruning.allocation.masks.kept(0), 3);
-  ASSERT_EQ(pruning.plan.folds.size(), 1U);
-  EXPECT_EQ(floats_of(pruning.plan.folds[0]), (std::vector<float>{0, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(pruning.plan.folds[0].reason, "elements that the mask removes are zero");
+  ASSERT_EQ(pruning.plan.updates.size(), 1U);
+  EXPECT_EQ(floats_of(pruning.plan.updates[0]), (std::vector<float>{0, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(pruning.plan.updates[0].reason, "elements that the mask removes are zero");
 }
 
 TEST(Constants, MasksThatDoNotFitAreRefused) {

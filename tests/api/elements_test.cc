@@ -112,7 +112,7 @@ TEST_F(Elements, ValuesAreCutWithTheChannelsThatDie) {
   EXPECT_EQ(std::count(elements.begin(), elements.end(), 0.0), 0);
   EXPECT_EQ(written("w1").second, (Shape{8, 12}));
   EXPECT_EQ(pruning.elements, (std::vector<ElementOutcome>{{"w2", "block:6x1", 72, 0, "", 0}}));
-  EXPECT_EQ(pruning.notes.back(), "4 channels were dead after zeroing and are removed");
+  EXPECT_EQ(pruning.notes.back(), "4 channels became zero and are removed");
 }
 
 TEST_F(Elements, MasksSayWhatBecameZero) {
@@ -127,10 +127,10 @@ TEST_F(Elements, MasksSayWhatBecameZero) {
 
 TEST_F(Elements, ThePlanSaysWhichTensorsChange) {
   const Pruning pruning = prune(R"([{"criterion": "2:4"}])");
-  ASSERT_EQ(pruning.plan.folds.size(), 2U);
-  EXPECT_EQ(pruning.plan.folds[0].tensor, "w1");
-  EXPECT_EQ(pruning.plan.folds[0].reason, "2:4: elements are zero");
-  EXPECT_EQ(pruning.plan.folds[0].values.size(), 128 * sizeof(float));
+  ASSERT_EQ(pruning.plan.updates.size(), 2U);
+  EXPECT_EQ(pruning.plan.updates[0].tensor, "w1");
+  EXPECT_EQ(pruning.plan.updates[0].reason, "2:4: elements are zero");
+  EXPECT_EQ(pruning.plan.updates[0].values.size(), 128 * sizeof(float));
 }
 
 TEST_F(Elements, WhatIsMeasuredDecides) {
@@ -149,7 +149,7 @@ TEST_F(Elements, WhatIsMeasuredDecides) {
   EXPECT_EQ(asked, (std::set<std::string>{"w1"}));
   const auto [elements, dims] = written("w1");
   for (size_t i = 0; i < elements.size(); ++i) EXPECT_EQ(elements[i] == 0, i < 64) << i;
-  EXPECT_EQ(pruning.plan.folds[0].reason,
+  EXPECT_EQ(pruning.plan.updates[0].reason,
             "sparsegpt: elements are zero, the others make up for them");
 }
 
@@ -158,11 +158,10 @@ TEST_F(Elements, SaysThatDataAreMissing) {
     prune(R"([{"criterion": "wanda_elements", "sparse_ratio": 0.5}])");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "criterion \"wanda_elements\" judges by data that runs through the network, and there is "
-        "none: give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
-        "PruneOptions::measure");
+    EXPECT_STREQ(error.what(),
+                 "criterion \"wanda_elements\" needs data that runs through the network, and there "
+                 "is none: give --calibration DATA, for example --calibration cifar10:DIR; in a "
+                 "program, PruneOptions::measure");
   }
 }
 

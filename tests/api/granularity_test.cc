@@ -107,7 +107,7 @@ TEST(Granularity, HeadsBesideAnOpenBatchGo) {
   EXPECT_TRUE(pruning.notes.empty()) << pruning.notes.front();
   ASSERT_EQ(pruning.plan.groups.size(), 1U);
   EXPECT_EQ(pruning.plan.groups[0].kept, 1);
-  EXPECT_TRUE(pruning.plan.kept_whole.size() == 2) << "only the graph's ends stay whole";
+  EXPECT_TRUE(pruning.plan.unpruned_dims.size() == 2) << "only the graph's ends are not pruned";
 }
 
 }  // namespace

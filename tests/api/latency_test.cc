@@ -6,14 +6,14 @@
 #include <memory>
 #include <numeric>
 
-#include "parsimony/api/latency/piece_graph.h"
+#include "parsimony/api/latency/standalone_subgraph.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
-#include "parsimony/pruners/latency/pieces.h"
+#include "parsimony/pruners/latency/subgraphs.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {
@@ -57,11 +57,11 @@ struct Network {
 /// Takes 1 us a node and 0.1 us for each 3x3 kernel, in blocks of four output channels.
 class Meter final : public LatencyMeter {
  public:
-  double factor = 1;  ///< that whole networks take longer by than their pieces
+  double factor = 1;  ///< that whole networks take longer by than their subgraphs
   int measured = 0;
   int networks_measured = 0;
 
-  std::vector<std::optional<double>> pieces(std::span<const Graph* const> graphs) override {
+  std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override {
     std::vector<std::optional<double>> seconds;
     for (const Graph* graph : graphs) seconds.emplace_back(seconds_of(*graph));
     measured += static_cast<int>(graphs.size());
@@ -97,12 +97,12 @@ Pruning pruned(Network& net, Meter& meter, double milliseconds, LatencyTables* t
   return plan_pruning(net.graph, asking_for(milliseconds), options);
 }
 
-TEST(Pieces, BeginWithLayersAndHoldWhatFollows) {
+TEST(Subgraphs, BeginWithLayersAndHoldWhatFollows) {
   Network net;
   const Analysis analysis = analyse(net.graph);
   std::vector<std::string> found;
-  for (const Piece& piece : pieces_of(net.graph, analysis.facts, analysis.coupling)) {
-    found.push_back(piece.what + " (" + std::to_string(piece.lines.size()) + ")");
+  for (const Subgraph& subgraph : subgraphs_of(net.graph, analysis.facts, analysis.coupling)) {
+    found.push_back(subgraph.what + " (" + std::to_string(subgraph.dim_classes.size()) + ")");
   }
   EXPECT_EQ(found,
             (std::vector<std::string>{"Conv 16x3x3x3, Relu (1)", "Conv 32x16x3x3, Relu (2)",
@@ -110,37 +110,39 @@ TEST(Pieces, BeginWithLayersAndHoldWhatFollows) {
                                       "Gemm 5x16 (1)"}));
 }
 
-TEST(Pieces, AreNetworksOfTheirOwn) {
+TEST(Subgraphs, AreNetworksOfTheirOwn) {
   Network net;
   const Analysis analysis = analyse(net.graph);
-  const auto pieces = pieces_of(net.graph, analysis.facts, analysis.coupling);
-  const PieceGraph piece = piece_graph(net.graph, analysis.facts, pieces[2].nodes);
-  ASSERT_EQ(piece.graph.inputs.size(), 2U) << "d and b";
-  EXPECT_EQ(piece.graph.value(piece.graph.inputs[0]).name, "d");
-  EXPECT_EQ(*piece.graph.value(piece.graph.inputs[0]).declared, (Shape{2, 32, 8, 8}));
-  ASSERT_EQ(piece.graph.outputs.size(), 1U);
-  const Facts facts = infer(piece.graph);
-  EXPECT_EQ(*facts.shapes[piece.graph.outputs[0]], (Shape{2, 16}));
+  const auto subgraphs = subgraphs_of(net.graph, analysis.facts, analysis.coupling);
+  const StandaloneSubgraph subgraph =
+      standalone_subgraph(net.graph, analysis.facts, subgraphs[2].nodes);
+  ASSERT_EQ(subgraph.graph.inputs.size(), 2U) << "d and b";
+  EXPECT_EQ(subgraph.graph.value(subgraph.graph.inputs[0]).name, "d");
+  EXPECT_EQ(*subgraph.graph.value(subgraph.graph.inputs[0]).declared, (Shape{2, 32, 8, 8}));
+  ASSERT_EQ(subgraph.graph.outputs.size(), 1U);
+  const Facts facts = infer(subgraph.graph);
+  EXPECT_EQ(*facts.shapes[subgraph.graph.outputs[0]], (Shape{2, 16}));
 }
 
 TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
   Network net;
   const Analysis analysis = analyse(net.graph);
-  const auto pieces = pieces_of(net.graph, analysis.facts, analysis.coupling);
+  const auto subgraphs = subgraphs_of(net.graph, analysis.facts, analysis.coupling);
   Meter meter;
   LatencyTables tables;
   const Coupled network{net.graph, analysis.probe, analysis.facts, analysis.coupling};
-  EXPECT_EQ(measure_pieces(network, pieces, meter, tables), 4);
+  EXPECT_EQ(measure_subgraphs(network, subgraphs, meter, tables), 4);
   const int before = meter.measured;
-  EXPECT_EQ(measure_pieces(network, pieces, meter, tables), 0);
+  EXPECT_EQ(measure_subgraphs(network, subgraphs, meter, tables), 0);
   EXPECT_EQ(meter.measured, before);
-  const LatencyTable& conv = tables.at(pieces[1].key);
+  const LatencyTable& conv = tables.at(subgraphs[1].key);
   EXPECT_TRUE(conv.is_sound());
   // The step behind 8, 16 and 24 output channels was looked for.
   const auto& outputs = conv.y.back() == 32 ? conv.y : conv.x;
   EXPECT_GE(outputs.size(), 8U);
-  EXPECT_EQ(conv.at(16, 32),
-            Meter::seconds_of(piece_graph(net.graph, analysis.facts, pieces[1].nodes).graph));
+  EXPECT_EQ(
+      conv.at(16, 32),
+      Meter::seconds_of(standalone_subgraph(net.graph, analysis.facts, subgraphs[1].nodes).graph));
 }
 
 TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
@@ -156,7 +158,7 @@ TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
       EXPECT_DOUBLE_EQ(outcome.dense, dense);
       EXPECT_TRUE(outcome.holds(0.05)) << outcome.measured / outcome.wanted;
       EXPECT_TRUE(pruning.notes.empty()) << pruning.notes[0];
-      EXPECT_EQ(outcome.pieces, 4);
+      EXPECT_EQ(outcome.subgraphs, 4);
       EXPECT_EQ(meter.networks_measured, 1 + outcome.rounds);
     }
   }
@@ -190,16 +192,16 @@ TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
     PruneOptions options;
     options.latency.meter = &meter;
     int asked = 0;
-    options.fidelity = [&](const Graph& small) {
+    options.r_squared = [&](const Graph& small) {
       const auto [stem, inside] = widths_of(small);
       EXPECT_TRUE(stem == 16 || inside == 32) << "one group alone is narrow";
       ++asked;
       const double of_stem = static_cast<double>(stem) / 16;
       const double of_inside = static_cast<double>(inside) / 32;
-      const auto worth = [](double vital, double other) {
+      const auto importance = [](double vital, double other) {
         return std::pow(vital, 4) * (0.99 + 0.01 * other);
       };
-      return stem_matters ? worth(of_stem, of_inside) : worth(of_inside, of_stem);
+      return stem_matters ? importance(of_stem, of_inside) : importance(of_inside, of_stem);
     };
     const Pruning pruning =
         plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=60%"}), options);
@@ -217,7 +219,7 @@ TEST(Outputs, MeetABudgetOfMultiplyAddsToTheLastChannel) {
   for (const bool stem_matters : {true, false}) {
     Network net;
     PruneOptions options;
-    options.fidelity = [&](const Graph& small) {
+    options.r_squared = [&](const Graph& small) {
       const auto [stem, inside] = widths_of(small);
       return stem_matters ? static_cast<double>(stem) / 16 : static_cast<double>(inside) / 32;
     };
@@ -240,7 +242,7 @@ TEST(LatencyBudget, GoesByTheScoresWhereOutputsSayNothing) {
   Network again;
   PruneOptions options;
   options.latency.meter = &meter;
-  options.fidelity = [](const Graph&) { return 0.0; };
+  options.r_squared = [](const Graph&) { return 0.0; };
   const Pruning found =
       plan_pruning(again.graph, asking_for(0.6e3 * meter.whole(net.graph)), options);
   EXPECT_EQ(found.plan, by_scores.plan);

@@ -117,8 +117,8 @@ TEST(Structure, WeightsThatAreNotReadHoldTheirOwnAxesAlone) {
   Network net(model);
   const Pruning pruning = net.prune(0.5);
   EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"t", "u", "v", "w"}));
-  const auto& whole = pruning.plan.kept_whole;
-  const auto found = std::ranges::find(whole, "w[1]", &KeptWhole::axis);
+  const auto& whole = pruning.plan.unpruned_dims;
+  const auto found = std::ranges::find(whole, "w[1]", &UnprunedDim::axis);
   ASSERT_NE(found, whole.end());
   EXPECT_EQ(found->reason, "elements of int4 are not cut");
 }
@@ -231,8 +231,8 @@ TEST(Structure, WhatWouldChangeASharedFunctionStaysWhole) {
   Network net(model);
   const Pruning pruning = net.prune(0.5);
   EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"W2", "W3"}));
-  const auto& whole = pruning.plan.kept_whole;
-  EXPECT_TRUE(std::any_of(whole.begin(), whole.end(), [](const KeptWhole& entry) {
+  const auto& whole = pruning.plan.unpruned_dims;
+  EXPECT_TRUE(std::any_of(whole.begin(), whole.end(), [](const UnprunedDim& entry) {
     return entry.axis == "W0[0]" && entry.reason.starts_with("all calls of its function");
   }));
   const onnx::ModelProto small = net.apply(pruning);

@@ -81,7 +81,7 @@ TEST(JsonReader, RefusesWhatIsNoJson) {
   EXPECT_TRUE(fault_in("[1e999]").starts_with("a.json:1:"));
   EXPECT_EQ(fault_in(std::string(100000, '[')), "a.json: is nested too deeply");
   EXPECT_EQ(fault_in(R"({"a": [{"b": 1, "c": 2, "b": 3}]})"),
-            "a.json: a[0]: key \"b\" stands twice in one object");
+            "a.json: a[0]: key \"b\" occurs twice in one object");
   EXPECT_EQ(fault_in("\"" + std::string(3, '\x80') + "\"").substr(0, 18), "a.json:1:2: not JS");
 }
 

@@ -1,5 +1,5 @@
 // Is anything slower than it was? Every stage on generated networks and every inner loop takes
-// turns with a yardstick in one process; what is compared with the baseline is the ratio of their
+// rounds with a yardstick in one process; what is compared with the baseline is the ratio of their
 // times.
 //
 //   bench_check [--baseline FILE] [--filter REGEX | --update [--runs N]]
@@ -38,8 +38,8 @@ Yardstick& yardstick() {
   return only;
 }
 
-/// The least of some times, in turn with the least of a yardstick's.
-class Turns {
+/// The least of some times, interleaved with the least of a yardstick's.
+class Rounds {
  public:
   void take(Bound bound) {
     double& least = yardsticks_.try_emplace(bound, kNever).first->second;
@@ -76,40 +76,40 @@ void stages(benchmark::State& state, const std::function<onnx::ModelProto()>& ma
   const Folder folder;
   const std::string path = folder / "in.onnx";
   in_child([&] { save(make(), path); });
-  Turns turns;
+  Rounds rounds;
   for (auto _ : state) {
-    turns.take(Bound::kPointers);
-    if (large) turns.take(Bound::kRead);
-    if (large) turns.take(Bound::kCopy);
+    rounds.take(Bound::kPointers);
+    if (large) rounds.take(Bound::kRead);
+    if (large) rounds.take(Bound::kCopy);
     for (const StageCost& cost : run_stages(path, folder / "out.onnx")) {
-      turns.add(std::string(cost.stage), large ? bound_of_large(cost.stage) : Bound::kPointers,
+      rounds.add(std::string(cost.stage), large ? bound_of_large(cost.stage) : Bound::kPointers,
                 cost.cpu);
     }
   }
-  turns.report(state);
+  rounds.report(state);
 }
 
 void loop(benchmark::State& state, const Loop& loop) {
-  Turns turns;
+  Rounds rounds;
   for (auto _ : state) {
-    turns.take(loop.bound);
+    rounds.take(loop.bound);
     const Clock clock;
     loop.run();
-    turns.add("", loop.bound, clock.cpu());
+    rounds.add("", loop.bound, clock.cpu());
   }
-  turns.report(state);
+  rounds.report(state);
 }
 
 void add_all() {
   constexpr std::pair<int, int> kSizes[] = {{200, 60}, {2000, 16}, {20000, 3}};
   for (const Family family :
        {Family::kChain, Family::kResidual, Family::kDense, Family::kAttention}) {
-    for (const auto& [nodes, turns] : kSizes) {
+    for (const auto& [nodes, rounds] : kSizes) {
       const std::string name = std::string(name_of(family)) + "/" + std::to_string(nodes);
       const auto make = [family = family, nodes = nodes] { return network(family, nodes); };
       benchmark::RegisterBenchmark(name.c_str(), [make](benchmark::State& state) {
         stages(state, make, false);
-      })->Iterations(turns);
+      })->Iterations(rounds);
     }
   }
   benchmark::RegisterBenchmark("resnet50", [](benchmark::State& state) {

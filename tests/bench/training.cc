@@ -13,8 +13,8 @@
 
 #include "examples/models/cifar_cnn.h"
 #include "parsimony/configs/config.h"
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/engines/timing.h"
-#include "parsimony/engines/turns.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"
@@ -62,7 +62,7 @@ const Dataset& data() {
 class Contestant {
  public:
   explicit Contestant(std::unique_ptr<Net> net, double ratio = 0)
-      : net_(std::move(net)), place_{data(), c10::kCPU, true}, watch_(nullptr) {
+      : net_(std::move(net)), context_{data(), c10::kCPU, true}, watch_(nullptr) {
     if (ratio > 0) {
       const ConfigList half = from_shorthand({.ratio = ratio, .op_types = {"Conv2d"}});
       net_->prune(at::zeros({1, 3, 32, 32}), half, {.verify = false});
@@ -72,8 +72,8 @@ class Contestant {
     TrainSettings settings;
     settings.lr = 1e-5;
     settings.weight_decay = 0.005;
-    stage_.emplace(*net_, place_, settings);
-    loader_.emplace(data().train, loader_options(place_, settings));
+    stage_.emplace(*net_, context_, settings);
+    loader_.emplace(data().train, loader_options(context_, settings));
   }
 
   void step() {
@@ -87,7 +87,7 @@ class Contestant {
 
  private:
   std::unique_ptr<Net> net_;
-  Place place_;
+  TrainContext context_;
   Stopwatch watch_;
   std::optional<Stage> stage_;
   std::optional<EndlessLoader> loader_;
@@ -115,10 +115,10 @@ const Speed& measured() {
     const std::array<Contestant*, 5> all = {&whole, &half, &half_written, &fifth, &fifth_written};
     std::vector<machine::Work> works;
     for (Contestant* each : all) works.push_back([each] { each->step(); });
-    const machine::TurnOptions options{.seconds = 6};
+    const machine::InterleavedOptions options{.seconds = 6};
     for (const machine::Work& work : works) machine::warm_up(work, options);
     std::vector<double> medians;
-    for (const machine::Samples& samples : machine::take_turns(works, options)) {
+    for (const machine::Samples& samples : machine::run_interleaved(works, options)) {
       medians.push_back(machine::summary_of(samples.runs).median);
     }
     return Speed{medians[0], medians[1], medians[2],

@@ -29,7 +29,7 @@ TEST(CliApply, FoldsTakeTheirValuesFromTheFileBesideThePlan) {
   const Graph graph = onnx_io::to_graph(small);
   const Weight& weight = graph.weights.front();
   std::vector<std::byte> values(weight.count() * size_of(weight.dtype));
-  plan.folds.push_back({weight.name, "blank", values, weight.dtype, weight.dims});
+  plan.updates.push_back({weight.name, "blank", values, weight.dtype, weight.dims});
   plan.save(place / "p.json");
 
   ASSERT_EQ(place.run("apply cnn.onnx --plan p.json -o b.onnx").code, 0);

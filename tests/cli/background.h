@@ -20,7 +20,7 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Waits until it has said so many lines that hold `text`, or has ended. False if it has ended.
+  /// Waits until it has said this many lines that hold `text`, or has ended. False if it has ended.
   bool says(const std::string& text, int lines = 1);
   /// SIGKILL to the command alone. Waits for its end.
   void kill();

@@ -69,7 +69,7 @@ TEST(CliBench, TheSameModelTwiceIsCalledByNumber) {
   const Workplace place;
   const Outcome outcome = place.run("bench cnn.onnx cnn.onnx --runs 3", fake());
   EXPECT_NE(outcome.out.find("cnn.onnx (2)"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("too few turns to tell"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("too few rounds to tell"), std::string::npos) << outcome.out;
 }
 
 TEST(CliBench, TakesSeveralBatchesWhereTheFileLeavesThemOpen) {

@@ -68,14 +68,14 @@ TEST_F(CliDepth, ExplainListsBlocks) {
   const Json json = Json::parse(place_.run("explain net.onnx --blocks --json").out);
   EXPECT_EQ(json["blocks"].size(), 3U);
   const Outcome none = place_.run("explain cnn.onnx --blocks");
-  EXPECT_EQ(none.out, "No residual block that could go as a whole.\n");
+  EXPECT_EQ(none.out, "No residual block can be removed.\n");
 }
 
 TEST_F(CliDepth, RefusesWhatCannotBeMeant) {
   const std::pair<const char*, const char*> cases[] = {
       {"--layers 1",
-       "--layers removes the blocks that change least what flows through them, which only data "
-       "tell; give --calibration, for example cifar10:DIR"},
+       "--layers removes the blocks that change their input least, which needs data; give "
+       "--calibration, for example cifar10:DIR"},
       {"--layers some --calibration shapes:8,8",
        "--layers: found \"some\", wanted a number of blocks, as 3, a share of them, as 25%, or "
        "auto"},

@@ -1,4 +1,4 @@
-// A budget of milliseconds with a stand-in for libtorch that takes 50 us a node and 1 us a weight.
+// A latency budget with a stand-in for libtorch that takes 50 us a node and 1 us a weight.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -43,7 +43,7 @@ TEST(CliLatency, OutputsThatSayNothingAreNamed) {
   const Outcome outcome =
       place.run("prune cnn.onnx -o o.onnx --no-verify --ratio 0.5 --scope outputs", fake(place));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("g0: goes last: the outputs do not say what it is worth"),
+  EXPECT_NE(outcome.out.find("g0: is ranked last: the outputs do not determine its importance"),
             std::string::npos)
       << outcome.out;
 }

@@ -47,9 +47,9 @@ TEST(CliPrune, CriteriaByDataAskForThem) {
   const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --criterion taylor");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "parsimony: criterion \"taylor\" judges by data that runs through the network, "
-            "and there is none: give --calibration DATA, for example --calibration cifar10:DIR; in "
-            "a program, PruneOptions::measure\n");
+            "parsimony: criterion \"taylor\" needs data that runs through the network, and there "
+            "is none: give --calibration DATA, for example --calibration cifar10:DIR; in a "
+            "program, PruneOptions::measure\n");
   EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --criterion movement").err,
             "parsimony: criterion \"movement\" is added up while a network trains: use it in a "
             "recipe's \"prune\", with `parsimony train` or `sweep`\n");

@@ -66,8 +66,8 @@ TEST(CliReport, AnUnfinishedLineIsANote) {
   const Outcome outcome = sweeps.place.run("report torn");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(lines_with(outcome.out, "note:"),
-            "note: torn/ledger.jsonl: the last line is unfinished and was passed over\n");
-  EXPECT_NE(sweeps.place.bytes("torn/report.html").find("passed over"), std::string::npos);
+            "note: torn/ledger.jsonl: the last line is unfinished and was skipped\n");
+  EXPECT_NE(sweeps.place.bytes("torn/report.html").find("skipped"), std::string::npos);
 }
 
 TEST(CliReport, NoLedger) {

@@ -103,7 +103,7 @@ TEST_F(CliSpeedup, ATrainedResidualNetwork) {
   EXPECT_NE(lines_with(outcome.out, "Proven"), "") << outcome.out;
   const Plan plan = Plan::load(place_ / "p.json");
   EXPECT_EQ(plan.groups.size(), 10U) << outcome.out;
-  EXPECT_FALSE(plan.folds.empty());
+  EXPECT_FALSE(plan.updates.empty());
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST_F(CliTrainSlow, AKilledRunGoesOnToTheSameBytes) {
   EXPECT_FALSE(place_.has("o.pt"));
   const Outcome rest = place_.run(command + "-o o.pt --checkpoint c.pt --report r.json");
   ASSERT_EQ(rest.code, 0) << rest.err;
-  EXPECT_EQ(lines_with(rest.err, "goes on from c.pt"), "goes on from c.pt\n") << rest.err;
+  EXPECT_EQ(lines_with(rest.err, "resumes from c.pt"), "resumes from c.pt\n") << rest.err;
   EXPECT_EQ(lines_with(rest.err, "epoch 1 of 6"), "") << rest.err;
   EXPECT_EQ(read_ledger_point(place_.bytes("r.json"), "r").epochs.size(), 6U);
   EXPECT_EQ(place_.bytes("o.pt"), place_.bytes("whole.pt"));

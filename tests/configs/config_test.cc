@@ -75,7 +75,7 @@ TEST(ParseConfig, PlacesSyntaxErrors) {
             "'[', '{', or a literal");
   EXPECT_EQ(error_of("").substr(0, 22), "c.json:1:1: not JSON: ");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparse_ratio": 0.6}])"),
-            "c.json: config_list[0]: key \"sparse_ratio\" stands twice in one object");
+            "c.json: config_list[0]: key \"sparse_ratio\" occurs twice in one object");
   EXPECT_EQ(error_of(std::string(100000, '[')), "c.json: is nested too deeply");
 }
 
@@ -154,9 +154,9 @@ TEST(ParseConfig, APatternNeedsNoRatio) {
 TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(error_of("[]"), "c.json: config_list: the list is empty; nothing would be pruned");
   EXPECT_EQ(error_of("{}"), "c.json: no \"config_list\"");
-  EXPECT_EQ(error_of(R"([{"op_types": [], "sparse_ratio": 0.5}])"),
-            "c.json: config_list[0].op_types: the list is empty; leave the key out to select every "
-            "layer");
+  EXPECT_EQ(
+      error_of(R"([{"op_types": [], "sparse_ratio": 0.5}])"),
+      "c.json: config_list[0].op_types: the list is empty; omit the key to select every layer");
   EXPECT_EQ(
       error_of(R"([{"op_types": ["Conv"]}])"),
       "c.json: config_list[0]: no \"sparse_ratio\"; give one, or \"sparse_threshold\", an amount "

@@ -68,7 +68,7 @@ TEST(Keys, Amounts) {
             "or a share of the whole, as \"50%\"");
   EXPECT_EQ(error_in(R"("budget": {"params": 1e5}, "sparse_ratio": 0.5)"),
             "c.json: config_list[0]: \"sparse_ratio\", \"sparse_threshold\", an amount in "
-            "\"budget\" and \"align\" each say how much goes; give one of them");
+            "\"budget\" and \"align\" each say how much to prune; give one of them");
 }
 
 TEST(Keys, TheNearestObjectSaysHowMuch) {
@@ -113,11 +113,12 @@ TEST(Keys, GlobalGroups) {
             "c.json: config_list[0].global_group_id: found 3.5, wanted an integer or a string");
   EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "global_group_id": 3},
                          {"sparse_ratio": 0.6, "global_group_id": 3}])"),
-            "c.json: config_list[1]: asks otherwise than c.json: config_list[0], but both have "
+            "c.json: config_list[1]: has other settings than c.json: config_list[0], but both have "
             "global_group_id 3: give them the same ratio or amount, scope and budget");
-  EXPECT_EQ(error_of(R"([{"budget": {"macs": 5}}, {"budget": {"macs": 6}}])"),
-            "c.json: config_list[1]: asks otherwise than c.json: config_list[0], but both have an "
-            "amount of the network's MACs: give them the same ratio or amount, scope and budget");
+  EXPECT_EQ(
+      error_of(R"([{"budget": {"macs": 5}}, {"budget": {"macs": 6}}])"),
+      "c.json: config_list[1]: has other settings than c.json: config_list[0], but both have an "
+      "amount of the network's MACs: give them the same ratio or amount, scope and budget");
 }
 
 TEST(Keys, DependencyGroupsAndAlign) {
@@ -149,10 +150,9 @@ TEST(Keys, Granularity) {
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "granularity": "element")").criterion, "level");
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "granularity": [1, 1])").criterion, "level");
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "granularity": [4, 1])").criterion, "block:4x1");
-  EXPECT_EQ(
-      error_in(R"("sparse_ratio": 0.5, "granularity": "element", "criterion": "random")"),
-      "c.json: config_list[0]: criterion \"random\" judges whole channels, but \"granularity\" "
-      "asks for elements");
+  EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "granularity": "element", "criterion": "random")"),
+            "c.json: config_list[0]: criterion \"random\" scores whole channels, but "
+            "\"granularity\" asks for elements");
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "granularity": "head", "criterion": "level")"),
             "c.json: config_list[0]: criterion \"level\" zeroes single elements, but "
             "\"granularity\" is about channels");
@@ -241,7 +241,7 @@ TEST(Keys, WhatOthersCarryOut) {
   EXPECT_EQ(error(R"("recover": ["bn", "lstsq"])"),
             "c.json: recover[1]: found \"lstsq\", wanted \"bias\", \"bn\", \"least-squares\" or "
             "\"finetune\"");
-  EXPECT_EQ(error(R"("recover": ["bn", "bn"])"), "c.json: recover[1]: \"bn\" stands twice");
+  EXPECT_EQ(error(R"("recover": ["bn", "bn"])"), "c.json: recover[1]: \"bn\" occurs twice");
   EXPECT_EQ(error(R"("calibration": {"samples": 3})"), "c.json: calibration: no \"data\"");
   EXPECT_EQ(error(R"("schedule": {"steps": 3})"),
             "c.json: schedule: \"steps\" needs \"schedule\": \"linear\", \"agp\" or \"lottery\"");

@@ -1,5 +1,5 @@
 // configs/recipe_schema.json and docs/guide/training.md say of the settings what their tables say,
-// and the reader takes what they allow. PARSIMONY_UPDATE_FIXTURES=1 writes both anew.
+// and the reader takes what they allow. PARSIMONY_UPDATE_FIXTURES=1 writes both again.
 #include <gtest/gtest.h>
 
 #include <cmath>

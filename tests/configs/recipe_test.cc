@@ -214,7 +214,7 @@ TEST(Recipe, ErrorsOfTheConfigListKeepTheirPlace) {
             "r.json: prune.config_list[0].sparse_ratio: found 2, wanted a number in [0, 1)");
   EXPECT_EQ(error_of("{\n  \"model\": \"cnn\",,\n}").substr(0, 23), "r.json:2:18: not JSON: ");
   EXPECT_EQ(error_of(R"({"train": {"lr": 1, "lr": 2}})"),
-            "r.json: train: key \"lr\" stands twice in one object");
+            "r.json: train: key \"lr\" occurs twice in one object");
 }
 
 TEST(Recipe, EqualSettingsAreEqualTexts) {

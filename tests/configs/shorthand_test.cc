@@ -67,8 +67,8 @@ TEST(Shorthand, NamesTheOption) {
   EXPECT_EQ(error_of({.budget = "macs=120%"}),
             "--budget: found 120%, wanted a number in (0%, 100%]");
   EXPECT_EQ(error_of({.ratio = 0.5, .budget = "params=1M"}),
-            "--budget: an amount, as in \"params=1M\", says how much goes, and --ratio does too; "
-            "give one");
+            "--budget: an amount, as in \"params=1M\", says how much to prune, and --ratio does "
+            "too; give one");
   EXPECT_EQ(error_of({.round_to = 0}), "--round-to: found 0, wanted a number in [1, 65536]");
   EXPECT_EQ(error_of({.criterion = "l"}),
             "--criterion: unknown criterion \"l\"; this version has \"apoz\", \"block\", "

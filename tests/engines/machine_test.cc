@@ -115,25 +115,25 @@ const Finding& finding(const MachineReport& report, const std::string& subject) 
   throw std::out_of_range(subject);
 }
 
-TEST(Judge, NamesTheCostAndTheCure) {
+TEST(Advise, NamesTheCostAndTheCure) {
   MachineReport report = slow_machine();
-  judge(report);
+  advise(report);
   EXPECT_DOUBLE_EQ(finding(report, "BLAS").cost, 30);
   EXPECT_NE(finding(report, "BLAS").advice.find("libopenblas0-openmp"), std::string::npos);
   EXPECT_DOUBLE_EQ(finding(report, "threads").cost, 2);
   EXPECT_NE(finding(report, "threads").advice.find("OMP_NUM_THREADS=2"), std::string::npos);
 }
 
-TEST(Judge, CountsWhatFetchingMemoryTakes) {
+TEST(Advise, CountsWhatFetchingMemoryTakes) {
   MachineReport report = slow_machine();
   report.torch->faults_per_step = 3000;
   report.torch->seconds_per_fault = 4e-6;
-  judge(report);
+  advise(report);
   EXPECT_DOUBLE_EQ(finding(report, "allocator").cost, 2);
   EXPECT_NE(finding(report, "allocator").advice.find("MALLOC_TRIM_THRESHOLD_"), std::string::npos);
 }
 
-TEST(Judge, IsSilentWhereAllIsWell) {
+TEST(Advise, IsSilentWhereAllIsWell) {
   MachineReport report = slow_machine();
   report.blas->library = "OpenBLAS";
   report.blas->kernel = "SkylakeX";
@@ -141,19 +141,19 @@ TEST(Judge, IsSilentWhereAllIsWell) {
   report.torch->product_gflops = 80;
   report.torch->aten_threads = 2;
   report.torch->seconds_with_aten_threads = 0.012;
-  judge(report);
+  advise(report);
   for (const Finding& finding : report.findings) {
     EXPECT_EQ(finding.advice, "") << finding.subject;
     EXPECT_DOUBLE_EQ(finding.cost, 1) << finding.subject;
   }
 }
 
-TEST(Judge, KnowsWhatIsWrongWithAnOpenBlas) {
+TEST(Advise, KnowsWhatIsWrongWithAnOpenBlas) {
   MachineReport report = slow_machine();
   report.blas->library = "OpenBLAS";
   report.blas->kernel = "SkylakeX";
   report.blas->threading = "POSIX threads";
-  judge(report);
+  advise(report);
   EXPECT_NE(finding(report, "BLAS").advice.find("OpenMP build"), std::string::npos);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/engines/turns.h"
+#include "parsimony/engines/interleaved.h"
 
 namespace parsimony::machine {
 namespace {
@@ -88,7 +88,7 @@ TEST(Ratio, TellsNoiseFromDifference) {
 }
 
 /// Work that takes what it says, on a clock that nothing else moves.
-class Workshop {
+class Contestants {
  public:
   Clock clock() {
     return [this] { return now_; };
@@ -114,19 +114,19 @@ class Workshop {
   std::string log_;
 };
 
-TEST(Turns, AlternateAndCountTheLongRuns) {
-  Workshop shop;
+TEST(Interleaved, AlternateAndCountTheLongRuns) {
+  Contestants shop;
   const std::vector<Work> contestants = {shop.work('a', 0.5), shop.work('b', 0.25)};
-  const auto samples = take_turns(contestants, {.seconds = 1.5}, shop.clock());
+  const auto samples = run_interleaved(contestants, {.seconds = 1.5}, shop.clock());
   EXPECT_EQ(shop.log(), "ababababab") << "once to see how long they take, then 3 s in turn";
   EXPECT_EQ(samples[0].runs, (std::vector<double>{0.5, 0.5, 0.5, 0.5}));
-  EXPECT_EQ(samples[1].turns, (std::vector<double>{0.25, 0.25, 0.25, 0.25}));
+  EXPECT_EQ(samples[1].rounds, (std::vector<double>{0.25, 0.25, 0.25, 0.25}));
 }
 
-TEST(Turns, ShortWorkBeginsWithARunThatIsNotCounted) {
-  Workshop shop;
+TEST(Interleaved, ShortWorkBeginsWithARunThatIsNotCounted) {
+  Contestants shop;
   const std::vector<Work> contestants = {shop.work('a', 1.0 / 512), shop.work('b', 0.25)};
-  const auto samples = take_turns(contestants, {.seconds = 0.01}, shop.clock());
+  const auto samples = run_interleaved(contestants, {.seconds = 0.01}, shop.clock());
   EXPECT_EQ(shop.log(),
             "ab"
             "aaab"
@@ -134,22 +134,22 @@ TEST(Turns, ShortWorkBeginsWithARunThatIsNotCounted) {
             "aaab")
       << "two runs of a fill 5 ms";
   EXPECT_EQ(samples[0].runs.size(), 6U);
-  EXPECT_EQ(samples[0].turns.size(), 3U);
+  EXPECT_EQ(samples[0].rounds.size(), 3U);
   EXPECT_EQ(samples[1].runs.size(), 3U);
 }
 
-TEST(Turns, WorkWithoutDurationEnds) {
-  Workshop shop;
+TEST(Interleaved, WorkWithoutDurationEnds) {
+  Contestants shop;
   const std::vector<Work> contestants = {shop.work('a', 0), shop.work('b', 0.125)};
-  const auto samples = take_turns(contestants, {.seconds = 0}, shop.clock());
+  const auto samples = run_interleaved(contestants, {.seconds = 0}, shop.clock());
   EXPECT_EQ(samples[0].runs.size(), 96U);
-  EXPECT_TRUE(take_turns({}, {}, shop.clock()).empty());
+  EXPECT_TRUE(run_interleaved({}, {}, shop.clock()).empty());
 }
 
-TEST(Turns, RunAsOftenAsWasAsked) {
-  Workshop shop;
+TEST(Interleaved, RunAsOftenAsWasAsked) {
+  Contestants shop;
   const std::vector<Work> contestants = {shop.work('a', 0.5), shop.work('b', 0.5)};
-  const auto samples = take_turns(contestants, {.seconds = 0, .runs = 4}, shop.clock());
+  const auto samples = run_interleaved(contestants, {.seconds = 0, .runs = 4}, shop.clock());
   EXPECT_EQ(shop.log(),
             "abababab"
             "ab");
@@ -157,14 +157,14 @@ TEST(Turns, RunAsOftenAsWasAsked) {
 }
 
 TEST(WarmUp, EndsWhenRunsGetNoQuicker) {
-  Workshop shop;
+  Contestants shop;
   const int runs = warm_up(shop.settling(1, 0.5, 1.0 / 64), {.seconds = 1000}, shop.clock());
   // 1, 1/2, … 1/32 are six runs; then the last five must be as slow as the five before.
   EXPECT_EQ(runs, 14);
 }
 
 TEST(WarmUp, IsBounded) {
-  Workshop shop;
+  Contestants shop;
   EXPECT_EQ(warm_up(shop.settling(1, 0.9, 0), {.seconds = 9}, shop.clock()), 4);
   EXPECT_EQ(warm_up(shop.work('a', 60), {.seconds = 3}, shop.clock()), 3);
   EXPECT_EQ(warm_up(shop.work('a', 60), {.warm_up = 2}, shop.clock()), 2);

@@ -19,10 +19,10 @@ TEST(Notation, ReadsOperandsAndDimensions) {
   ASSERT_EQ(a.outputs.size(), 1U);
   EXPECT_EQ(a.inputs[0].name, "x");
   ASSERT_EQ(a.inputs[0].dims.size(), 3U);
-  EXPECT_EQ(a.inputs[0].dims[0].letters, (std::vector<std::string>{"n"}));
-  EXPECT_EQ(a.inputs[0].dims[1].letters, (std::vector<std::string>{"g", "i"}));
+  EXPECT_EQ(a.inputs[0].dims[0].labels, (std::vector<std::string>{"n"}));
+  EXPECT_EQ(a.inputs[0].dims[1].labels, (std::vector<std::string>{"g", "i"}));
   EXPECT_TRUE(a.inputs[0].dims[2].ellipsis);
-  EXPECT_EQ(a.inputs[0].dims[2].letters, (std::vector<std::string>{"s"}));
+  EXPECT_EQ(a.inputs[0].dims[2].labels, (std::vector<std::string>{"s"}));
   EXPECT_FALSE(a.inputs[1].optional);
   EXPECT_TRUE(a.inputs[2].optional);
 }
@@ -33,7 +33,7 @@ TEST(Notation, ReadsMarks) {
   EXPECT_TRUE(a.inputs[1].broadcast);
   EXPECT_FALSE(a.inputs[1].divisor);
   EXPECT_TRUE(a.inputs[2].divisor);
-  EXPECT_EQ(a.inputs[2].dims[0].letters, (std::vector<std::string>{"3"}));
+  EXPECT_EQ(a.inputs[2].dims[0].labels, (std::vector<std::string>{"3"}));
   EXPECT_TRUE(a.inputs[3].broadcast && a.inputs[3].divisor && a.inputs[3].optional);
   EXPECT_TRUE(a.inputs[3].dims.empty());
 }
@@ -47,7 +47,7 @@ TEST(Notation, ReadsClauses) {
   EXPECT_EQ(a.bindings[0].attribute, "axis");
   EXPECT_EQ(a.bindings[0].fallback, -1);
   EXPECT_FALSE(a.bindings[1].counts_dims);
-  EXPECT_EQ(a.bindings[1].letter, "c");
+  EXPECT_EQ(a.bindings[1].label, "c");
   EXPECT_EQ(a.bindings[1].fallback, 2);
   EXPECT_EQ(a.pins, (std::vector<std::string>{"r"}));
   EXPECT_EQ(a.mixes, (std::vector<std::string>{"c"}));

@@ -74,9 +74,9 @@ TEST(Slice, EqualsElementByElementCopyInEveryForm) {
     });
     ASSERT_EQ(streamed, wanted) << to_string(dims);
     std::vector<std::byte> packed;
-    for_each_packed(data.data(), dims, element, axes, [&](const auto& piece, const auto* upto) {
+    for_each_packed(data.data(), dims, element, axes, [&](const auto& part, const auto* upto) {
       ASSERT_LE(upto, data.data() + data.size());
-      packed.insert(packed.end(), piece.begin(), piece.end());
+      packed.insert(packed.end(), part.begin(), part.end());
     });
     ASSERT_EQ(packed, wanted) << "packed " << to_string(dims);
     slice(data.data(), dims, element, axes, data.data());
@@ -122,11 +122,11 @@ TEST(Slice, PacksLargeTensors) {
     });
     std::vector<std::byte> packed;
     const std::byte* last = data.data();
-    for_each_packed(data.data(), dims, 2, axes, [&](const auto& piece, const std::byte* upto) {
-      EXPECT_LE(static_cast<int64_t>(piece.size()), kPackedBytes);
+    for_each_packed(data.data(), dims, 2, axes, [&](const auto& part, const std::byte* upto) {
+      EXPECT_LE(static_cast<int64_t>(part.size()), kPackedBytes);
       EXPECT_LT(last, upto);
       last = upto;
-      packed.insert(packed.end(), piece.begin(), piece.end());
+      packed.insert(packed.end(), part.begin(), part.end());
     });
     EXPECT_TRUE(packed == wanted) << to_string(dims);
     slice(data.data(), dims, 2, axes, packed.data());

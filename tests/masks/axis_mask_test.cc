@@ -19,8 +19,8 @@ TEST(AxisMasks, RemovedChannelsTakeAllTheirIndices) {
   AxisMasks masks = AxisMasks::all_kept(solved.coupling);
   masks.keep[0] = {1, 0, 1};
   EXPECT_EQ(masks.kept(0), 2);
-  const LineId line = solved.coupling.line_of(n.graph.find("W2"), 0);
-  EXPECT_EQ(kept_indices(solved.coupling, masks, line),
+  const DimClassId dim_class = solved.coupling.dim_class_of(n.graph.find("W2"), 0);
+  EXPECT_EQ(kept_indices(solved.coupling, masks, dim_class),
             (std::vector<int64_t>{0, 1, 2, 3, 8, 9, 10, 11}));
 }
 

@@ -106,7 +106,7 @@ TEST(Constraints, NodesCanBeExcluded) {
   const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
   const auto b = n.linear(n.node("Relu", {a}, "r"), "2", {8, 5});
   CouplingOptions options;
-  options.keep_whole.emplace_back(1);
+  options.pinned_nodes.emplace_back(1);
   const Solved solved = n.solve(n.linear(b, "3", {5, 4}), options);
   EXPECT_EQ(solved.groups(), Texts{"g0: 5 channels; W2[1] out; W3[0] in"});
   EXPECT_EQ(solved.constraint("W1[1]"), "the smaller shapes did not fit here at r");

@@ -1,18 +1,17 @@
 // Zeros and constants that are followed through a network: what a slice holds for any input.
-#include "parsimony/masks/contents.h"
-
 #include <gtest/gtest.h>
 
+#include "parsimony/masks/slice_values.h"
 #include "tests/masks/small_net.h"
 
 namespace parsimony::test {
 namespace {
 
-/// A letter per index: '0' zero, 'c' constant, '~' varies.
-std::string text_of(const std::vector<Content>& slices) {
+/// A label per index: '0' zero, 'c' constant, '~' varies.
+std::string text_of(const std::vector<SliceValue>& slices) {
   std::string text;
-  for (const Content content : slices) {
-    text += content == Content::kZero ? '0' : content == Content::kConstant ? 'c' : '~';
+  for (const SliceValue content : slices) {
+    text += content == SliceValue::kZero ? '0' : content == SliceValue::kConstant ? 'c' : '~';
   }
   return text;
 }
@@ -37,47 +36,47 @@ class ContentsNet : public SmallNet {
   std::string contents(Id value, size_t dim, const std::vector<ElementMask>& masks = {}) {
     output(value);
     finish(graph);
-    return text_of(trace_contents(graph, infer(graph), masks)[value].at(dim));
+    return text_of(propagate_slice_values(graph, infer(graph), masks)[value].at(dim));
   }
 };
 
-TEST(Contents, WeightsAreZeroOrConstant) {
+TEST(SliceValues, WeightsAreZeroOrConstant) {
   ContentsNet n;
   const auto w = n.gap("W", {6, 3}, 1);
   n.node("MatMul", {n.x({2, 6}), w}, "a");
   EXPECT_EQ(n.contents(w, 1), "c0c");
 }
 
-TEST(Contents, AnInputVaries) {
+TEST(SliceValues, AnInputVaries) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.node("Relu", {n.x({2, 3})}, "r"), 1), "~~~");
 }
 
-TEST(Contents, AZeroColumnMakesAZeroChannel) {
+TEST(SliceValues, AZeroColumnMakesAZeroChannel) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.gappy(), 1), "~0~");
 }
 
-TEST(Contents, MasksAreZeros) {
+TEST(SliceValues, MasksAreZeros) {
   ContentsNet n;
   const auto a = n.linear(n.x({2, 2}), "1", {2, 3});
   EXPECT_EQ(n.contents(a, 1, {{"W1", {2, 3}, {0, 1, 1, 0, 1, 1}}}), "0~~");
 }
 
-TEST(Contents, ABiasMakesAZeroChannelConstant) {
+TEST(SliceValues, ABiasMakesAZeroChannelConstant) {
   ContentsNet n;
   const auto w = n.gap("W", {6, 3}, 1);
   EXPECT_EQ(n.contents(n.node("Gemm", {n.x({2, 6}), w, n.floats("b", {3})}, "a"), 1), "~c~");
 }
 
-TEST(Contents, ZeroStaysZeroBehindReluAndNotBehindSigmoid) {
+TEST(SliceValues, ZeroStaysZeroBehindReluAndNotBehindSigmoid) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.node("Relu", {n.gappy()}, "r"), 1), "~0~");
   ContentsNet m;
   EXPECT_EQ(m.contents(m.node("Sigmoid", {m.gappy()}, "s"), 1), "~c~");
 }
 
-TEST(Contents, AnAddIsZeroWhereAllItsTermsAre) {
+TEST(SliceValues, AnAddIsZeroWhereAllItsTermsAre) {
   ContentsNet n;
   const auto a = n.gappy();
   EXPECT_EQ(n.contents(n.node("Add", {a, n.gap("c", {3}, 0)}, "s"), 1), "~0~");
@@ -85,25 +84,25 @@ TEST(Contents, AnAddIsZeroWhereAllItsTermsAre) {
   EXPECT_EQ(m.contents(m.node("Add", {m.gappy(), m.floats("c", {3})}, "s"), 1), "~c~");
 }
 
-TEST(Contents, AProductIsZeroWhereAFactorIs) {
+TEST(SliceValues, AProductIsZeroWhereAFactorIs) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.node("Mul", {n.x({2, 3}), n.gap("c", {3}, 0)}, "m"), 1), "~0~");
 }
 
-TEST(Contents, AQuotientOfZeroIsZeroUnlessItIsDividedByZero) {
+TEST(SliceValues, AQuotientOfZeroIsZeroUnlessItIsDividedByZero) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.node("Div", {n.gappy(), n.floats("d", {3})}, "q"), 1), "~0~");
   ContentsNet m;
   EXPECT_EQ(m.contents(m.node("Div", {m.gappy(), m.gap("d", {3}, 0)}, "q"), 1), "~c~");
 }
 
-TEST(Contents, AContractionOverZerosIsZeroAndMixesTheRest) {
+TEST(SliceValues, AContractionOverZerosIsZeroAndMixesTheRest) {
   ContentsNet n;
   const auto y = n.node("MatMul", {n.gappy(), n.gap("V", {3, 3}, 1)}, "y");
   EXPECT_EQ(n.contents(y, 1), "~0~");
 }
 
-TEST(Contents, AZeroBiasStopsNoProduct) {
+TEST(SliceValues, AZeroBiasStopsNoProduct) {
   ContentsNet n;
   const auto zero = n.weight("b", std::vector<float>{0, 0, 0}, {3}, DType::kFloat32);
   const auto y = n.node("Conv", {n.x({1, 2, 2, 2}), n.floats("W", {3, 2, 1, 1}), zero}, "y");
@@ -111,18 +110,18 @@ TEST(Contents, AZeroBiasStopsNoProduct) {
   EXPECT_EQ(n.contents(y, 2), "~~");
 }
 
-TEST(Contents, ASoftmaxMixesWhatVaries) {
+TEST(SliceValues, ASoftmaxMixesWhatVaries) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.node("Softmax", {n.gappy()}, "s"), 1), "~~~");
 }
 
-TEST(Contents, PiecesKeepTheirContents) {
+TEST(SliceValues, PiecesKeepTheirContents) {
   ContentsNet n;
   const auto c = n.node("Concat", {n.gappy(), n.floats("t", {2, 2})}, "c", {{"axis", int64_t{1}}});
   EXPECT_EQ(n.contents(n.slice(c, "s", 1, 4), 1), "0~c");
 }
 
-TEST(Contents, ProductsOfAxesAreFollowedByCoordinate) {
+TEST(SliceValues, ProductsOfAxesAreFollowedByCoordinate) {
   ContentsNet n;
   const auto a = n.conv(n.x({1, 2, 2, 2}), "1", {1, 2, 1, 1});
   const auto w = n.gap("V", {3, 1, 1, 1}, 0);
@@ -130,7 +129,7 @@ TEST(Contents, ProductsOfAxesAreFollowedByCoordinate) {
   EXPECT_EQ(n.contents(flat, 1), "~~~~0000~~~~");
 }
 
-TEST(Contents, ANormalisationWithoutGainIsItsBias) {
+TEST(SliceValues, ANormalisationWithoutGainIsItsBias) {
   ContentsNet n;
   const auto w = n.gap("W", {3, 2, 1, 1}, 0);
   const auto a = n.node("Conv", {n.x({1, 2, 2, 2}), w}, "a");
@@ -141,7 +140,7 @@ TEST(Contents, ANormalisationWithoutGainIsItsBias) {
   EXPECT_EQ(n.contents(b, 1), "~c~");
 }
 
-TEST(Contents, PaddingIsZeroOrConstant) {
+TEST(SliceValues, PaddingIsZeroOrConstant) {
   ContentsNet n;
   EXPECT_EQ(n.contents(n.node("Pad", {n.gappy(), n.integers("p", {0, 1, 0, 1})}, "p1"), 1),
             "0~0~0");
@@ -151,7 +150,7 @@ TEST(Contents, PaddingIsZeroOrConstant) {
   EXPECT_EQ(m.contents(p, 1), "c~c~c");  // a zero that is moved is known as a constant
 }
 
-TEST(Contents, NothingIsKnownBehindAnUnknownOperatorOrARecurrence) {
+TEST(SliceValues, NothingIsKnownBehindAnUnknownOperatorOrARecurrence) {
   ContentsNet n;
   const auto y = n.value("y");
   n.add("RNN", {n.x({5, 2, 6}), n.gap("W", {1, 3, 6}, 1), n.gap("R", {1, 3, 3}, 1)}, {y},

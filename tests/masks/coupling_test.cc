@@ -167,7 +167,7 @@ TEST(Coupling, TwoHalvesThatAreAddedArePairs) {
             Texts{"g0: 4 channels; W1[1] out: 0+4 1+5 2+6 3+7; W2[0] in"});
 }
 
-// Groups are told apart by all their lines, however many there are.
+// Groups are told apart by all their dim classes, however many there are.
 TEST(Coupling, HundredsOfPiecesAreAsManyGroups) {
   constexpr int kPieces = 300;
   SmallNet n;
@@ -190,10 +190,11 @@ TEST(Coupling, ActivationsShareTheDimensionsOfTheirWeights) {
   const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
   const auto r = n.node("Relu", {a}, "r");
   const Solved solved = n.solve(n.linear(r, "2", {8, 4}));
-  EXPECT_EQ(solved.coupling.line_of(a, 1), solved.coupling.line_of(r, 1));
-  EXPECT_EQ(solved.coupling.line_of(a, 1), solved.coupling.line_of(n.graph.find("W2"), 0));
-  EXPECT_NE(solved.coupling.line_of(a, 1), solved.coupling.line_of(a, 0));
-  const auto channels = solved.coupling.channels(solved.coupling.line_of(a, 1));
+  EXPECT_EQ(solved.coupling.dim_class_of(a, 1), solved.coupling.dim_class_of(r, 1));
+  EXPECT_EQ(solved.coupling.dim_class_of(a, 1),
+            solved.coupling.dim_class_of(n.graph.find("W2"), 0));
+  EXPECT_NE(solved.coupling.dim_class_of(a, 1), solved.coupling.dim_class_of(a, 0));
+  const auto channels = solved.coupling.channels(solved.coupling.dim_class_of(a, 1));
   ASSERT_EQ(channels.size(), 8U);
   EXPECT_EQ(channels[5], (ChannelId{0, 5}));
 }

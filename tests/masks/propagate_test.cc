@@ -1,8 +1,7 @@
 // Channels that contribute nothing are found and removed.
-#include "parsimony/masks/propagate.h"
-
 #include <gtest/gtest.h>
 
+#include "parsimony/masks/zero_channels.h"
 #include "tests/masks/small_net.h"
 
 namespace parsimony::test {
@@ -16,7 +15,7 @@ std::vector<float> column_zero(int64_t rows, int64_t columns, int64_t zero) {
 
 std::string kept(const Solved& solved, const std::vector<ElementMask>& zeros = {}) {
   AxisMasks masks = AxisMasks::all_kept(solved.coupling);
-  const int found = remove_dead_channels(solved.graph, solved.coupling, zeros, masks);
+  const int found = remove_zero_channels(solved.graph, solved.coupling, zeros, masks);
   std::string text = std::to_string(found) + ":";
   for (const auto& keep : masks.keep) {
     text += ' ';
@@ -32,17 +31,17 @@ Solved net(SmallNet& n, const std::string& op) {
   return n.solve(n.linear(n.node(op, {a}, "m"), "2", {3, 2}));
 }
 
-TEST(DeadChannels, AChannelThatIsZeroEverywhereGoes) {
+TEST(ZeroChannels, AChannelThatIsZeroEverywhereGoes) {
   SmallNet n;
   EXPECT_EQ(kept(net(n, "Relu")), "1: 101");
 }
 
-TEST(DeadChannels, AChannelThatBecomesAConstantStays) {
+TEST(ZeroChannels, AChannelThatBecomesAConstantStays) {
   SmallNet n;
   EXPECT_EQ(kept(net(n, "Sigmoid")), "0: 111");
 }
 
-TEST(DeadChannels, ABiasKeepsAChannelAlive) {
+TEST(ZeroChannels, ABiasKeepsAChannelAlive) {
   SmallNet n;
   const auto w = n.weight("W1", column_zero(2, 3, 1), {2, 3}, DType::kFloat32);
   const auto a = n.node("Gemm", {n.x({4, 2}), w, n.floats("b", {3})}, "a");
@@ -51,14 +50,14 @@ TEST(DeadChannels, ABiasKeepsAChannelAlive) {
   EXPECT_EQ(kept(solved, {{"b", {3}, {1, 0, 1}}}), "1: 101");
 }
 
-TEST(DeadChannels, AChannelThatNobodyReadsGoesWhateverItHolds) {
+TEST(ZeroChannels, AChannelThatNobodyReadsGoesWhateverItHolds) {
   SmallNet n;
   const auto a = n.node("Sigmoid", {n.linear(n.x({4, 2}), "1", {2, 3})}, "m");
   EXPECT_EQ(kept(n.solve(n.linear(a, "2", {3, 2})), {{"W2", {3, 2}, {1, 1, 1, 1, 0, 0}}}),
             "1: 110");
 }
 
-TEST(DeadChannels, AChannelThatASumReadsStays) {
+TEST(ZeroChannels, AChannelThatASumReadsStays) {
   SmallNet n;
   const auto a = n.linear(n.x({4, 2}), "1", {2, 3});
   n.output(n.node("ReduceSum", {a, n.integers("axes", {-1})}, "s"));
@@ -66,7 +65,7 @@ TEST(DeadChannels, AChannelThatASumReadsStays) {
             "0: 111");
 }
 
-TEST(DeadChannels, OneChannelStaysOfADimension) {
+TEST(ZeroChannels, OneChannelStaysOfADimension) {
   SmallNet n;
   const Solved solved = net(n, "Relu");
   EXPECT_EQ(kept(solved, {{"W1", {2, 3}, {0, 0, 0, 0, 0, 0}}}).substr(0, 2), "2:");

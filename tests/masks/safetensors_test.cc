@@ -93,7 +93,7 @@ TEST(Safetensors, SaysWhatIsWrongWithAFile) {
             "m.safetensors: header: a.shape[0]: found -1, wanted an integer from 0 to "
             "4611686018427387904");
   EXPECT_EQ(error_of(file_of(R"({"a":1,"a":1})", "")),
-            "m.safetensors: header: key \"a\" stands twice in one object");
+            "m.safetensors: header: key \"a\" occurs twice in one object");
   EXPECT_EQ(
       error_of(file_of(R"({"a":{"dtype":"F8_E4M3","shape":[],"data_offsets":[0,1]}})", "x")),
       "m.safetensors: tensor \"a\": elements of type \"F8_E4M3\" are not read; wanted BOOL, an "

@@ -16,7 +16,7 @@
 namespace parsimony {
 
 // Equality is a test's alone.
-static bool operator==(const Cut& a, const Cut& b) {
+static bool operator==(const MagnitudeThreshold& a, const MagnitudeThreshold& b) {
   return a.magnitude == b.magnitude && a.equal == b.equal;
 }
 
@@ -29,7 +29,7 @@ const Weight& weight_of(const Builder& b, ValueId value) {
 }
 
 // By sorting.
-Cut reference(std::vector<double> magnitudes, int64_t count) {
+MagnitudeThreshold reference(std::vector<double> magnitudes, int64_t count) {
   std::sort(magnitudes.begin(), magnitudes.end());
   const double at = magnitudes[count - 1];
   const auto first = std::lower_bound(magnitudes.begin(), magnitudes.end(), at);
@@ -52,11 +52,11 @@ struct Tensors {
   void expect_as_sorted() const {
     const auto total = static_cast<int64_t>(magnitudes.size());
     for (const int64_t count : {int64_t{1}, total / 10 + 1, total / 2, total - 1, total}) {
-      const Cut wanted = reference(magnitudes, count);
-      const auto sampled = cut_by_sample(weights, count);
+      const MagnitudeThreshold wanted = reference(magnitudes, count);
+      const auto sampled = threshold_by_sample(weights, count);
       ASSERT_TRUE(sampled) << count;
       EXPECT_EQ(*sampled, wanted) << count;
-      EXPECT_EQ(cut_by_digits(weights, count), wanted) << count;
+      EXPECT_EQ(threshold_by_histogram(weights, count), wanted) << count;
     }
   }
 
@@ -115,8 +115,8 @@ TEST(FindCut, TakesTheDigitsWhereASampleMisleads) {
   Tensors t;
   t.add("w", values, DType::kFloat32);
   const auto half = static_cast<int64_t>(values.size() / 2);
-  EXPECT_FALSE(cut_by_sample(t.weights, half));
-  EXPECT_EQ(find_cut(t.weights, half), reference(t.magnitudes, half));
+  EXPECT_FALSE(threshold_by_sample(t.weights, half));
+  EXPECT_EQ(find_threshold(t.weights, half), reference(t.magnitudes, half));
 }
 
 TEST(FindCut, FindsANaNAnywhere) {
@@ -125,8 +125,8 @@ TEST(FindCut, FindsANaNAnywhere) {
     values[place] = std::numeric_limits<float>::quiet_NaN();
     Tensors t;
     t.add("w", values, DType::kFloat32);
-    EXPECT_THROW(find_cut(t.weights, 100), ModelError) << place;
-    EXPECT_THROW(cut_by_digits(t.weights, 100), ModelError) << place;
+    EXPECT_THROW(find_threshold(t.weights, 100), ModelError) << place;
+    EXPECT_THROW(threshold_by_histogram(t.weights, 100), ModelError) << place;
   }
 }
 

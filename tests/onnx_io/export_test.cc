@@ -39,7 +39,7 @@ using Names = std::vector<std::string>;
 
 constexpr char kOpset20[] = "<ir_version: 8, opset_import: [\"\" : 20]>\n";
 
-TEST(ExportOnnx, SpellsWhatIsNewerThanOpset17) {
+TEST(ExportOnnx, LowersWhatIsNewerThanOpset17) {
   const auto model = exported(std::string(kOpset20) +
                                   "net (float[2,3] x) => (float[2] y)\n<int64[1] a = {1}>\n"
                                   "{ g = Gelu(x)\n y = ReduceMean<keepdims=0>(g, a) }",
@@ -128,8 +128,8 @@ TEST(ExportOnnx, RefusesAnOperatorWithoutCounterpart) {
     ADD_FAILURE() << "was written";
   } catch (const UnsupportedError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "node \"y\" cannot be exported: foo has no counterpart in ONNX that is known here. "
-              "Write the line with the operators that docs/guide/export.md lists");
+              "node \"y\" cannot be exported: foo has no known counterpart in ONNX. Write the line "
+              "with the operators that docs/guide/export.md lists");
   }
 }
 

@@ -1,5 +1,5 @@
 // Every rule has a fixture, and the analysis finds in each what stands below its line "---". After
-// a change that is meant: PARSIMONY_UPDATE_FIXTURES=1 writes those sections anew; read the diff.
+// a change that is meant: PARSIMONY_UPDATE_FIXTURES=1 writes those sections again; read the diff.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

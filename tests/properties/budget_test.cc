@@ -47,7 +47,7 @@ class Trial {
     const double cost = of(cost_.under(found.masks));
     const bool can = of(cost_.under(narrowest())) <= most_;
     if (!can) {
-      return found.compromises.empty() ? "does not say that the budget cannot be met" : "";
+      return found.conflicts.empty() ? "does not say that the budget cannot be met" : "";
     }
     if (cost > most_) return std::to_string(cost) + " is above " + std::to_string(most_);
     return room(found.masks);

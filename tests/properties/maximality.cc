@@ -11,7 +11,7 @@ namespace {
 
 using Part = std::pair<std::string, int>;  // tensor and axis
 
-// All subsets of so many parts are tried; of more only single ones and what they leave.
+// All subsets of this many parts are tried; of more only single ones and what they leave.
 constexpr size_t kFewParts = 8;
 
 std::set<Part> parts_of(const Plan& plan) {

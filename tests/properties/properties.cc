@@ -35,9 +35,9 @@ std::string renumbered(const Workbench& bench, size_t g, const AxisMasks& masks)
   const Group& group = bench.coupling().groups[g];
   std::string text;
   for (const Member& member : group.members) {
-    const LineId line = bench.coupling().line_of(member.value, member.axis);
+    const DimClassId line = bench.coupling().dim_class_of(member.value, member.axis);
     const auto channels = bench.coupling().channels(line);
-    std::vector<int64_t> number;  // of each index among those that stay
+    std::vector<int64_t> number;  // of each index among the channels that are kept
     for (const ChannelId& channel : channels) {
       const int64_t next = number.empty() ? 0 : number.back();
       number.push_back(next + (masks.keeps(channel) ? 1 : 0));

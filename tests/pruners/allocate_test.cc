@@ -32,7 +32,7 @@ TEST(Allocate, LocallyRemovesTheLowestOfEveryGroup) {
   const Allocation found = TwoLayers().run();
   EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 0}));
   EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
-  EXPECT_TRUE(found.compromises.empty());
+  EXPECT_TRUE(found.conflicts.empty());
   EXPECT_EQ(found.given_back, 0);
 }
 
@@ -49,12 +49,12 @@ TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
   TwoLayers net;
   net.settings.requests[0].scope = Scope::kOutputs;
   // Three of six channels go. The second layer's are worth nearly nothing until the last of them.
-  const auto worth = [&](std::span<const int> groups, const Candidate&) {
+  const auto importance = [&](std::span<const int> groups, const Candidate&) {
     return groups[0] == 0 ? std::vector<double>{0, 0.1, 0.2, 0.5, 1}
                           : std::vector<double>{0, 0.99, 1};
   };
   const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
-                                    net.settings, {}, {}, worth);
+                                    net.settings, {}, {}, importance);
   EXPECT_EQ(found.masks.kept(0), 2);
   EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
   EXPECT_THROW(net.run(), UnsupportedError) << "nobody runs the network";
@@ -63,16 +63,16 @@ TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
 TEST(Allocate, ByOutputsRanksWhatIsNotKnownLast) {
   TwoLayers net;
   net.settings.requests[0].scope = Scope::kOutputs;
-  const auto worth = [&](std::span<const int> groups, const Candidate&) {
+  const auto importance = [&](std::span<const int> groups, const Candidate&) {
     return groups[0] == 0 ? std::vector<double>{} : std::vector<double>{0, 0.5, 1};
   };
   net.settings.requests[0].ratio = 1.0 / 6;
   const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
-                                    net.settings, {}, {}, worth);
+                                    net.settings, {}, {}, importance);
   EXPECT_EQ(found.masks.kept(0), 4);
   EXPECT_EQ(found.masks.kept(1), 1);
-  ASSERT_EQ(found.compromises.size(), 1U);
-  EXPECT_EQ(found.compromises[0].group, 0);
+  ASSERT_EQ(found.conflicts.size(), 1U);
+  EXPECT_EQ(found.conflicts[0].group, 0);
 }
 
 TEST(Allocate, RequestsHaveTheirOwnBudgets) {
@@ -99,9 +99,9 @@ TEST(Allocate, SaysWhatCannotBeReached) {
   net.settings.requests[0].ratio = 0.9;
   net.settings.requests[0].max_ratio = 0.5;
   const Allocation found = net.run();
-  ASSERT_EQ(found.compromises.size(), 1U);
-  EXPECT_EQ(found.compromises[0].group, kNone);
-  EXPECT_EQ(found.compromises[0].reason,
+  ASSERT_EQ(found.conflicts.size(), 1U);
+  EXPECT_EQ(found.conflicts[0].group, kNone);
+  EXPECT_EQ(found.conflicts[0].reason,
             "asked to remove 90% of the channels: no more than 50.0% can go");
 }
 
@@ -109,7 +109,7 @@ TEST(Allocate, GivesBackTheBestChannelOfAnEmptyDimension) {
   TwoLayers net;
   // A line of its own that only the channels 1 and 3 of the first group reach.
   net.coupling.element_channel.insert(net.coupling.element_channel.end(), {{0, 1}, {0, 3}});
-  net.coupling.line_begin.push_back(static_cast<int64_t>(net.coupling.element_channel.size()));
+  net.coupling.dim_class_begin.push_back(static_cast<int64_t>(net.coupling.element_channel.size()));
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 1}));
   EXPECT_EQ(found.given_back, 1);

@@ -48,7 +48,7 @@ TEST(Annealing, KeepsTheTotalAndTheBounds) {
       EXPECT_GE(shares[g], -1e-12);
       EXPECT_LE(shares[g], groups()[g].most + 1e-12);
     }
-    search.judge(harm(shares));
+    search.tell(harm(shares));
   }
 }
 
@@ -57,7 +57,7 @@ TEST(Annealing, KeepsTheTotalAndTheBounds) {
 // then λ = 27.2 / 576: 0.3778, 0.9, 0.5, 0.1889
 TEST(Annealing, FindsTheLeast) {
   Annealing search(groups(), 0.5, {.steps = 4000, .seed = 1});
-  while (!search.done()) search.judge(harm(search.candidate()));
+  while (!search.done()) search.tell(harm(search.candidate()));
   const double least = 8 * 0.37778 * 0.37778 + 0.81 + 0.25 + 4 * 0.18889 * 0.18889;
   EXPECT_NEAR(search.state().best_energy, least, 0.005 * least);
   EXPECT_NEAR(harm(search.best()), search.state().best_energy, 1e-12);
@@ -66,19 +66,19 @@ TEST(Annealing, FindsTheLeast) {
 TEST(Annealing, GoesOnWhereItsStateWasKept) {
   Annealing whole(groups(), 0.5, {.steps = 60, .seed = 9});
   Annealing first(groups(), 0.5, {.steps = 60, .seed = 9});
-  for (int i = 0; i < 25; ++i) first.judge(harm(first.candidate()));
+  for (int i = 0; i < 25; ++i) first.tell(harm(first.candidate()));
   Annealing second(groups(), 0.5, {.steps = 60, .seed = 9});
   second.take_up(first.state());
-  while (!second.done()) second.judge(harm(second.candidate()));
-  while (!whole.done()) whole.judge(harm(whole.candidate()));
+  while (!second.done()) second.tell(harm(second.candidate()));
+  while (!whole.done()) whole.tell(harm(whole.candidate()));
   EXPECT_EQ(second.best(), whole.best());
 }
 
 TEST(Annealing, NeverAcceptsTheInfinite) {
   Annealing search(groups(), 0.5, {.steps = 50, .seed = 2});
-  search.judge(1);
+  search.tell(1);
   const std::vector<double> before = search.state().current;
-  while (!search.done()) search.judge(std::numeric_limits<double>::infinity());
+  while (!search.done()) search.tell(std::numeric_limits<double>::infinity());
   EXPECT_EQ(search.state().current, before);
 }
 

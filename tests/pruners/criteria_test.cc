@@ -123,11 +123,11 @@ TEST_P(Measured, AsksForData) {
     find_criterion(GetParam().criterion).score(net.b.graph, net.group, {});
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_EQ(error.what(),
-              "criterion \"" + std::string(GetParam().criterion) +
-                  "\" judges by data that runs through the network, and there is none: "
-                  "give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
-                  "PruneOptions::measure");
+    EXPECT_EQ(
+        error.what(),
+        "criterion \"" + std::string(GetParam().criterion) +
+            "\" needs data that runs through the network, and there is none: give --calibration "
+            "DATA, for example --calibration cifar10:DIR; in a program, PruneOptions::measure");
   }
 }
 

@@ -46,7 +46,7 @@ TEST(ZeroElements, PatternsCountWhatTheMasksLeave) {
 TEST(ZeroElements, ChannelsThatDieAreRemoved) {
   TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
   const ElementPruning found = net.run();
-  EXPECT_EQ(found.dead, 2);
+  EXPECT_EQ(found.zero_channels, 2);
   EXPECT_EQ(net.masks.keep[0], (Bits{0, 1, 1, 0}));
   EXPECT_TRUE(found.notes.empty());
 }
@@ -54,19 +54,19 @@ TEST(ZeroElements, ChannelsThatDieAreRemoved) {
 TEST(ZeroElements, DeadChannelsAlongAPatternStay) {
   TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "2:4");
   const ElementPruning found = net.run();
-  EXPECT_EQ(found.dead, 0);
+  EXPECT_EQ(found.zero_channels, 0);
   EXPECT_EQ(net.masks.keep[0], (Bits{1, 1, 1, 1}));
   EXPECT_EQ(found.notes,
-            (std::vector<std::string>{"2 dead channels stay: without them the patterns along their "
-                                      "axis would no longer hold"}));
+            (std::vector<std::string>{"2 zero channels are kept: without them the patterns along "
+                                      "their axis would no longer hold"}));
 }
 
 TEST(ZeroElements, WhereOnlyExactRemovalIsAllowedDeadChannelsOfMixingGroupsStay) {
   TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
   net.coupling.groups[0].mixes = true;
-  EXPECT_EQ(net.run({.exact_only = true}).dead, 0);
+  EXPECT_EQ(net.run({.exact_only = true}).zero_channels, 0);
   EXPECT_EQ(net.masks.keep[0], (Bits{1, 1, 1, 1}));
-  EXPECT_EQ(net.run().dead, 2);
+  EXPECT_EQ(net.run().zero_channels, 2);
 }
 
 TEST(ZeroElements, LevelKeepsCounts) {
@@ -75,7 +75,7 @@ TEST(ZeroElements, LevelKeepsCounts) {
   EXPECT_EQ(found.zeros, (std::vector<TensorZeros>{{"conv1.weight", 4}}));
   ASSERT_EQ(found.zero_masks.size(), 1U);
   EXPECT_EQ(found.zero_masks[0].keep, (Bits{0, 1, 1, 0, 0, 1, 1, 0}));
-  EXPECT_EQ(found.dead, 2);
+  EXPECT_EQ(found.zero_channels, 2);
 }
 
 TEST(ZeroElements, NotesSayWhatKeepsItsElements) {

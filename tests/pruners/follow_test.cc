@@ -47,14 +47,14 @@ TEST(Follow, TakesTheRequestOfAllLayers) {
   net.set(0, State::kPruned, 0);
   net.set(1, State::kPruned, 0);
   EXPECT_EQ(net.run().request, (std::vector<int>{0}));
-  EXPECT_TRUE(net.run().compromises.empty());
+  EXPECT_TRUE(net.run().conflicts.empty());
 }
 
 TEST(Follow, LeavesWholeWhatNobodyNames) {
   Residual net;
   net.set(1, State::kExcluded);
   EXPECT_EQ(net.run().request, (std::vector<int>{kNone}));
-  EXPECT_TRUE(net.run().compromises.empty());
+  EXPECT_TRUE(net.run().conflicts.empty());
 }
 
 TEST(Follow, AnExcludedLayerKeepsTheGroupWhole) {
@@ -63,19 +63,19 @@ TEST(Follow, AnExcludedLayerKeepsTheGroupWhole) {
   net.set(1, State::kExcluded);
   const Followed found = net.run();
   EXPECT_EQ(found.request, (std::vector<int>{kNone}));
-  ASSERT_EQ(found.compromises.size(), 1U);
-  EXPECT_EQ(found.compromises[0].group, 0);
-  EXPECT_EQ(found.compromises[0].reason,
-            "\"conv2\" is excluded, and \"conv1\" is coupled with it: the group stays whole");
+  ASSERT_EQ(found.conflicts.size(), 1U);
+  EXPECT_EQ(found.conflicts[0].group, 0);
+  EXPECT_EQ(found.conflicts[0].reason,
+            "\"conv2\" is excluded, and \"conv1\" is coupled with it: the group is not pruned");
 }
 
 TEST(Follow, AnUnnamedLayerKeepsTheGroupWhole) {
   Residual net;
   net.set(1, State::kPruned, 0);
   EXPECT_EQ(net.run().request, (std::vector<int>{kNone}));
-  EXPECT_EQ(net.run().compromises.at(0).reason,
+  EXPECT_EQ(net.run().conflicts.at(0).reason,
             "\"conv1\" is not named by the configuration, and \"conv2\" is coupled with it: the "
-            "group stays whole");
+            "group is not pruned");
 }
 
 TEST(Follow, TheSmallestRatioWins) {
@@ -83,7 +83,7 @@ TEST(Follow, TheSmallestRatioWins) {
   net.set(0, State::kPruned, 0);
   net.set(1, State::kPruned, 1);
   EXPECT_EQ(net.run().request, (std::vector<int>{1}));
-  EXPECT_EQ(net.run().compromises.at(0).reason,
+  EXPECT_EQ(net.run().conflicts.at(0).reason,
             "\"conv1\" asks for 0.5, \"conv2\" asks for 0.25: the group follows the latter");
 }
 
@@ -93,9 +93,9 @@ TEST(Follow, LevelDoesNotAskForChannels) {
   net.set(0, State::kPruned, 0);
   net.set(1, State::kPruned, 1);
   EXPECT_EQ(net.run().request, (std::vector<int>{kNone}));
-  EXPECT_EQ(net.run().compromises.at(0).reason,
+  EXPECT_EQ(net.run().conflicts.at(0).reason,
             "\"conv2\" is pruned by single elements, and \"conv1\" is coupled with it: the group "
-            "stays whole");
+            "is not pruned");
 }
 
 TEST(Follow, ConsumersAndVectorsAreNoLayersOfAGroup) {

@@ -17,7 +17,7 @@ struct Blocks {
   Coupling coupling;
   ValueId last = b.input("x", {1, 4, 1, 1});
 
-  Blocks() { coupling.line_begin = {0}; }
+  Blocks() { coupling.dim_class_begin = {0}; }
 
   void add(const std::string& activation, int out, bool reverse_names = false) {
     const std::string name = std::to_string(b.graph.nodes.size());
@@ -32,8 +32,8 @@ struct Blocks {
     const auto g = static_cast<int>(coupling.groups.size());
     coupling.groups.push_back(group_of(std::move(members), out, "g" + std::to_string(g)));
     for (int c = 0; c < out; ++c) coupling.element_channel.push_back({g, c});
-    coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
-    coupling.line_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
+    coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
+    coupling.dim_class_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
   }
 };
 
@@ -64,7 +64,7 @@ TEST(SubgraphShapes, SeeHowNodesAreJoined) {
   // The same operators, once in a row and once side by side.
   Builder b;
   Coupling coupling;
-  coupling.line_begin = {0};
+  coupling.dim_class_begin = {0};
   const auto add = [&](bool row) {
     const auto n = static_cast<int>(b.graph.nodes.size());
     const std::string name = std::to_string(n);
@@ -75,8 +75,8 @@ TEST(SubgraphShapes, SeeHowNodesAreJoined) {
     const auto g = static_cast<int>(coupling.groups.size());
     coupling.groups.push_back(group_of({member(w, n, 0, 2)}, 2));
     for (int c = 0; c < 2; ++c) coupling.element_channel.push_back({g, c});
-    coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
-    coupling.line_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
+    coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
+    coupling.dim_class_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
   };
   add(true);
   add(false);

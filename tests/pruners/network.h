@@ -39,7 +39,7 @@ struct Chain {
   ValueId last = b.input("x", {1, 1, 1, 1});
   std::vector<ValueId> weights;
 
-  Chain() { coupling.line_begin = {0}; }
+  Chain() { coupling.dim_class_begin = {0}; }
 
   void add(const std::vector<float>& elements, int out) {
     const auto in = static_cast<int64_t>(elements.size()) / out;
@@ -51,12 +51,12 @@ struct Chain {
     coupling.groups.push_back(
         group_of({member(weights.back(), n, 0, out)}, out, "g" + std::to_string(g)));
     for (int c = 0; c < out; ++c) coupling.element_channel.push_back({g, c});
-    coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
+    coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
   }
 
   void finish() {
     parsimony::finish(b.graph);
-    coupling.value_lines.resize(b.graph.values.size());
+    coupling.value_dim_classes.resize(b.graph.values.size());
   }
 };
 

@@ -4,8 +4,8 @@
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/operators/macs.h"
-#include "parsimony/masks/contents.h"
 #include "parsimony/masks/coupling.h"
+#include "parsimony/masks/slice_values.h"
 #include "parsimony/pruners/elements/contraction.h"
 #include "parsimony/pruners/layers.h"
 #include "tests/graph/builder.h"
@@ -109,11 +109,11 @@ TEST(OwnOperator, HandsZerosOn) {
   std::vector<uint8_t> biases(kHidden, 1);
   biases[0] = 0;
   const std::vector<ElementMask> masks = {{"w1", {kHidden, kIn}, rows}, {"b1", {kHidden}, biases}};
-  const Contents contents = trace_contents(net.b.graph, infer(net.b.graph), masks);
+  const SliceValues contents = propagate_slice_values(net.b.graph, infer(net.b.graph), masks);
   const auto& hidden = contents[net.hidden];
   ASSERT_EQ(hidden.size(), 2U);
-  EXPECT_EQ(hidden[1][0], Content::kZero);
-  EXPECT_EQ(hidden[1][1], Content::kVaries);
+  EXPECT_EQ(hidden[1][0], SliceValue::kZero);
+  EXPECT_EQ(hidden[1][1], SliceValue::kVaries);
 }
 
 }  // namespace

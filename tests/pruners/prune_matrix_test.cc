@@ -20,7 +20,7 @@ using Bits = std::vector<uint8_t>;
 /// One layer with the weight `w`.
 struct OneLayer {
   Builder b;
-  Order order;
+  ElementTask task;
   Statistics statistics;
   Request request;
 
@@ -30,7 +30,7 @@ struct OneLayer {
     const ValueId w = b.weight("w", elements, std::move(dims), DType::kFloat32);
     b.node(op, {x, w}, "y", std::move(attributes));
     finish(b.graph);
-    order = {b.graph.value(w).weight, 0, {{NodeId(0), w}}};
+    task = {b.graph.value(w).weight, 0, {{NodeId(0), w}}};
     request.ratio = 0.5;
   }
 
@@ -39,7 +39,7 @@ struct OneLayer {
   std::variant<PrunedMatrix, Refusal> run(const std::string& criterion,
                                           const std::vector<AxisKeep>& cuts = {}) {
     request.criterion = criterion;
-    return prune_matrix(b.graph, order, request, cuts, &statistics);
+    return prune_matrix(b.graph, task, request, cuts, &statistics);
   }
 
   Bits keep(const std::string& criterion, const std::vector<AxisKeep>& cuts = {}) {
@@ -84,8 +84,8 @@ TEST(PruneMatrix, ATransposedWeightIsFollowedToItsAxes) {
   const ValueId t = b.node("Transpose", {w}, "t", {{"perm", std::vector<int64_t>{1, 0}}});
   b.node("MatMul", {x, t}, "y");
   finish(b.graph);
-  const Order order = {b.graph.value(w).weight, 0, {{NodeId(1), w}}};
-  const auto found = prune_matrix(b.graph, order, {.criterion = "2:4"}, {}, nullptr);
+  const ElementTask task = {b.graph.value(w).weight, 0, {{NodeId(1), w}}};
+  const auto found = prune_matrix(b.graph, task, {.criterion = "2:4"}, {}, nullptr);
   EXPECT_EQ(std::get<PrunedMatrix>(found).mask.keep, (Bits{0, 1, 0, 1, 0, 1, 1, 0}));
 }
 
@@ -153,17 +153,17 @@ void expect_type_survives(DType type) {
   const ValueId w = b.weight<T>("w", {T(1), T(2), T(-3), T(0.5)}, {2, 2}, type);
   b.node("MatMul", {x, w}, "y");
   finish(b.graph);
-  const Order order = {b.graph.value(w).weight, 0, {{NodeId(0), w}}};
+  const ElementTask task = {b.graph.value(w).weight, 0, {{NodeId(0), w}}};
   Statistics statistics;
   statistics.inputs["w"] = {1, Eigen::MatrixXd{{1, 1}, {1, 1}}};
   const auto masked =
-      std::get<PrunedMatrix>(prune_matrix(b.graph, order, {.criterion = "1:2"}, {}, nullptr));
+      std::get<PrunedMatrix>(prune_matrix(b.graph, task, {.criterion = "1:2"}, {}, nullptr));
   const T wanted[] = {T(0), T(2), T(-3), T(0)};
   ASSERT_EQ(masked.values.size(), sizeof wanted);
   EXPECT_EQ(std::memcmp(masked.values.data(), wanted, sizeof wanted), 0);
 
   const auto compensated = std::get<PrunedMatrix>(
-      prune_matrix(b.graph, order, {.criterion = "sparsegpt:1:2"}, {}, &statistics));
+      prune_matrix(b.graph, task, {.criterion = "sparsegpt:1:2"}, {}, &statistics));
   T found[4];
   ASSERT_EQ(compensated.values.size(), sizeof found);
   std::memcpy(found, compensated.values.data(), sizeof found);
@@ -205,7 +205,7 @@ TEST(PruneMatrix, SaysWhyAMatrixKeepsItsElements) {
 std::string error_of(OneLayer& net, const std::string& criterion, const Statistics* statistics) {
   try {
     net.request.criterion = criterion;
-    prune_matrix(net.b.graph, net.order, net.request, {}, statistics);
+    prune_matrix(net.b.graph, net.task, net.request, {}, statistics);
   } catch (const Error& error) {
     return error.what();
   }
@@ -214,11 +214,10 @@ std::string error_of(OneLayer& net, const std::string& criterion, const Statisti
 
 TEST(PruneMatrix, WantsMomentsThatFit) {
   OneLayer net("MatMul", kEight, {4, 2});
-  EXPECT_EQ(
-      error_of(net, "sparsegpt", nullptr),
-      "criterion \"sparsegpt\" judges by data that runs through the network, and there is none: "
-      "give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
-      "PruneOptions::measure");
+  EXPECT_EQ(error_of(net, "sparsegpt", nullptr),
+            "criterion \"sparsegpt\" needs data that runs through the network, and there is none: "
+            "give --calibration DATA, for example --calibration cifar10:DIR; in a program, "
+            "PruneOptions::measure");
   net.moments(Eigen::MatrixXd::Identity(3, 3));
   EXPECT_EQ(error_of(net, "sparsegpt", &net.statistics),
             "tensor \"w\": its layer's input moments are [3, 3], wanted [4, 4]");

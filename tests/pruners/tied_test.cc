@@ -1,4 +1,4 @@
-// Requests that tie layers together, or judge them from another side.
+// Requests that tie layers together, or score them from another side.
 #include <gtest/gtest.h>
 
 #include "parsimony/base/errors.h"
@@ -20,7 +20,7 @@ struct ThreeLayers : testing::Chain {
     add({9, 0, 0, 0, 0, 8, 0, 0, 0, 0, 7, 0, 0, 0, 0, 1}, 4);
     add({1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 4}, 4);
     parsimony::finish(b.graph);
-    coupling.value_lines.resize(b.graph.values.size());
+    coupling.value_dim_classes.resize(b.graph.values.size());
     settings.requests.resize(3);
     for (int i = 0; i < 3; ++i) {
       settings.requests[i].ratio = 0.5;
@@ -70,11 +70,11 @@ TEST(Tied, ALayerThatStaysWholeKeepsTheOthersWhole) {
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.kept(0), 4);
   EXPECT_EQ(found.masks.kept(1), 4);
-  ASSERT_FALSE(found.compromises.empty());
-  EXPECT_EQ(found.compromises.back().group, 0);
-  EXPECT_EQ(found.compromises.back().reason,
-            "it is to lose the same channels as group g1, which stays whole: the group stays "
-            "whole");
+  ASSERT_FALSE(found.conflicts.empty());
+  EXPECT_EQ(found.conflicts.back().group, 0);
+  EXPECT_EQ(
+      found.conflicts.back().reason,
+      "it is to lose the same channels as group g1, which is not pruned: the group is not pruned");
 }
 
 TEST(Tied, LayersWithOtherChannelsAreRefused) {
@@ -138,12 +138,12 @@ TEST(Tied, InChannelsAreJudgedByWhoReadsThem) {
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.keep[0], (Keep{1, 1, 0, 0}));  // columns of conv1: 9 8 7 1
   EXPECT_EQ(found.masks.kept(1), 4);
-  EXPECT_TRUE(found.compromises.empty());
+  EXPECT_TRUE(found.conflicts.empty());
   net.settings.layers[NodeId(0)].state = State::kExcluded;
   const Allocation whole = net.run();
   EXPECT_EQ(whole.masks.kept(0), 4);
-  EXPECT_EQ(whole.compromises.at(0).reason,
-            "\"conv0\" is excluded, and \"conv1\" is coupled with it: the group stays whole");
+  EXPECT_EQ(whole.conflicts.at(0).reason,
+            "\"conv0\" is excluded, and \"conv1\" is coupled with it: the group is not pruned");
 }
 
 TEST(Tied, GroupsThatMixStayWholeWhereOnlyExactOnesAreWanted) {

@@ -14,7 +14,7 @@ namespace {
 /// A chain of layers, layer i between the lines i-1 and i; each takes time(in, out).
 struct Chain {
   Coupling coupling;
-  std::vector<Piece> pieces;
+  std::vector<Subgraph> subgraphs;
   LatencyTables tables;
   std::vector<WidthCandidate> candidates;
   std::vector<int> dense;
@@ -22,27 +22,27 @@ struct Chain {
   using Time = std::function<double(int in, int out)>;
 
   Chain(const std::vector<std::vector<double>>& scores, const Time& time) {
-    coupling.line_begin = {0};
+    coupling.dim_class_begin = {0};
     int before = 1;
     for (size_t g = 0; g < scores.size(); ++g) {
       const auto size = static_cast<int>(scores[g].size());
       coupling.groups.push_back(testing::group_of({}, size, "g" + std::to_string(g)));
       for (int c = 0; c < size; ++c) coupling.element_channel.push_back({static_cast<int>(g), c});
-      coupling.line_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
+      coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
       Request request;
       candidates.push_back(
           {{static_cast<int>(g)},
            {limits_of(request, size), scores[g], removal_order(scores[g]), 1, 0, 0},
            1,
            {}});
-      candidates.back().shares = score_shares(candidates.back().candidate);
+      candidates.back().curve = score_curve(candidates.back().candidate);
       dense.push_back(size);
       add(static_cast<int>(g), before, size, time);
       before = size;
     }
   }
 
-  LatencyModel model() const { return {coupling, pieces, tables}; }
+  LatencyModel model() const { return {coupling, subgraphs, tables}; }
 
   double value(const std::vector<int>& kept) const {
     double sum = 0;
@@ -60,7 +60,7 @@ struct Chain {
     return sum;
   }
 
-  /// The most that any widths within the time are worth.
+  /// The highest importance of any widths within the time.
   double best(double seconds) const {
     const LatencyModel sums = model();
     std::vector<int> kept(dense.size(), 1);
@@ -75,21 +75,21 @@ struct Chain {
 
  private:
   void add(int g, int in, int out, const Time& time) {
-    Piece piece{{NodeId(g)}, {}, "k" + std::to_string(g), ""};
+    Subgraph subgraph{{NodeId(g)}, {}, "k" + std::to_string(g), ""};
     LatencyTable table;
     table.seconds.clear();
     table.x.clear();
     table.y.clear();
-    if (g > 0) piece.lines.push_back(LineId(g - 1));
-    piece.lines.push_back(LineId(g));
+    if (g > 0) subgraph.dim_classes.push_back(DimClassId(g - 1));
+    subgraph.dim_classes.push_back(DimClassId(g));
     for (int x = 1; x <= (g > 0 ? in : out); ++x) table.x.push_back(x);
     table.y = {1};
     for (int y = 2; g > 0 && y <= out; ++y) table.y.push_back(y);
     for (const int x : table.x) {
       for (const int y : table.y) table.seconds.push_back(g > 0 ? time(x, y) : time(1, x));
     }
-    pieces.push_back(piece);
-    tables[piece.key] = table;
+    subgraphs.push_back(subgraph);
+    tables[subgraph.key] = table;
   }
 };
 
@@ -117,8 +117,8 @@ TEST(LatencyModel, CountsALayerBetweenTiedGroupsOnce) {
 
 TEST(LatencyModel, CountsEqualPiecesEachAndUnknownOnesNot) {
   Chain net({{1, 1}}, product);
-  net.pieces.push_back(net.pieces[0]);
-  net.pieces.push_back({{NodeId(1)}, {LineId(0)}, "unknown", ""});
+  net.subgraphs.push_back(net.subgraphs[0]);
+  net.subgraphs.push_back({{NodeId(1)}, {DimClassId(0)}, "unknown", ""});
   EXPECT_NEAR(net.model().seconds(std::vector<int>{2}), 2 * 7e-3, 1e-12);
 }
 
@@ -126,7 +126,7 @@ TEST(ChooseWidths, FollowsSharesThatWereMeasured) {
   Chain net({std::vector<double>(8, 1), std::vector<double>(8, 1)},
             [](int, int out) { return 1e-3 * out; });
   const std::vector<std::pair<int, double>> bears_much = {{2, 0.99}};
-  net.candidates[1].shares = interpolated_shares(8, bears_much);
+  net.candidates[1].curve = interpolated_curve(8, bears_much);
   EXPECT_EQ(choose_widths(net.model(), net.candidates, net.dense, 10e-3).kept,
             (std::vector<int>{8, 2}));
 }

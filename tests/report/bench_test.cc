@@ -50,7 +50,7 @@ TEST(Bench, SaysWhereNobodyCanTell) {
   EXPECT_NE(to_text(report_of({noisy})).find("no difference beyond noise (0.875..1.500)"),
             std::string::npos);
   noisy.speedup = Ratio{1.2, 0, INFINITY, 4};
-  EXPECT_NE(to_text(report_of({noisy})).find("1.20x, too few turns to tell"), std::string::npos);
+  EXPECT_NE(to_text(report_of({noisy})).find("1.20x, too few rounds to tell"), std::string::npos);
 }
 
 TEST(Bench, GivesEachReasonOnce) {

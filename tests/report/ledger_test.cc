@@ -125,9 +125,8 @@ TEST(Ledger, AnUnfinishedLineIsPassedOverAndCut) {
     write_file(ledger.path(), first + second.substr(0, size));
     const LedgerContent content = ledger.content();
     EXPECT_EQ(content.points.size(), 1U);
-    EXPECT_EQ(content.notes,
-              std::vector<std::string>{ledger.path() +
-                                       ": the last line is unfinished and was passed over"});
+    EXPECT_EQ(content.notes, std::vector<std::string>{
+                                 ledger.path() + ": the last line is unfinished and was skipped"});
     EXPECT_TRUE(ledger.append(sample_point("l1", 0.4, 0)));
     EXPECT_EQ(read_file(ledger.path()), first + second + "\n");
   }

@@ -78,8 +78,8 @@ inline LedgerPoint sample_point(const std::string& criterion, double sparsity, u
               {"conv2", "Conv2d", 64, b},
               {"fc1", "Linear", 512, 512},
               {"fc2", "Linear", 10, 10}};
-  p.kept_whole = {{"fc1.weight[0]", "the configuration names only Conv2d"},
-                  {"fc2.weight[0]", "graph output \"logits\""}};
+  p.unpruned_dims = {{"fc1.weight[0]", "the configuration names only Conv2d"},
+                     {"fc2.weight[0]", "graph output \"logits\""}};
   if (sparsity > 0) {
     p.proof = {true,
                3.1e-7 * (2 + noise(id + 2)),
@@ -119,7 +119,7 @@ inline std::vector<LedgerPoint> hostile_sweep() {
     p.key += bad;
     p.config = "{\"x\": \"</script><script>window.harmed=1</script>\"}";
     for (LedgerPoint::Layer& layer : p.layers) layer = {bad + layer.name, bad, 8, 4};
-    p.kept_whole = {{bad, bad}};
+    p.unpruned_dims = {{bad, bad}};
     p.machine = {bad, 1, 1, bad};
     p.version = bad;
     p.command = "parsimony sweep " + bad;

@@ -43,8 +43,8 @@ Plan example() {
       {"k", "K", 1, HostTensor::scalar(7, DType::kInt32), HostTensor::scalar(5, DType::kInt32)}};
   plan.copies = {{"b_2", "b", "add2", 1}};
   plan.zeros = {{"fc.weight", 12}};
-  plan.folds = {{"fc.weight", "level"}};
-  plan.kept_whole = {{"fc.weight[0]", "graph output \"logits\""}};
+  plan.updates = {{"fc.weight", "level"}};
+  plan.unpruned_dims = {{"fc.weight[0]", "graph output \"logits\""}};
   return plan;
 }
 
@@ -124,7 +124,7 @@ TEST(Plan, EmptyMeansThatNothingChanges) {
   EXPECT_FALSE(example().empty());
   Plan plan;
   plan.groups = {{"g0", 2, 2, "channel", false, {{"w", 0, "out", 2, {0, 1}}}}};
-  plan.kept_whole = {{"w[1]", "graph input"}};
+  plan.unpruned_dims = {{"w[1]", "graph input"}};
   plan.zeros = {{"w", 0}};
   EXPECT_TRUE(plan.empty());
   Plan zeroed = plan;

@@ -21,9 +21,9 @@ std::vector<std::byte> bytes_of(const std::vector<float>& values) {
 
 Plan example() {
   Plan plan;
-  plan.folds = {{"conv2.bias", "constants of bn1", bytes_of({1, -2}), DType::kFloat32, {2}},
-                {"fc.weight", "its smallest elements are zero"},
-                {"scale", "recovered", bytes_of({0.5}), DType::kFloat32, {}}};
+  plan.updates = {{"conv2.bias", "constants of bn1", bytes_of({1, -2}), DType::kFloat32, {2}},
+                  {"fc.weight", "its smallest elements are zero"},
+                  {"scale", "recovered", bytes_of({0.5}), DType::kFloat32, {}}};
   plan.zeros = {{"fc.weight", 3}};
   plan.constants = Constants::kExact;
   plan.masks = {{"conv2.bias", {3}, {1, 0, 1}}};
@@ -74,13 +74,13 @@ TEST_F(PlanValues, StandInTheJsonAsTypeShapeAndFingerprint) {
   EXPECT_NE(text.find("\"constants\": \"exact\""), std::string::npos);
   const Plan bare = Plan::from_json(text, "p");
   EXPECT_TRUE(bare.has_values());
-  EXPECT_TRUE(bare.folds[0].values.empty());
+  EXPECT_TRUE(bare.updates[0].values.empty());
   EXPECT_EQ(bare.to_json(), text);
 }
 
 TEST_F(PlanValues, APlanWithoutValuesIsOneFile) {
   Plan plan = example();
-  plan.folds = {plan.folds[1]};
+  plan.updates = {plan.updates[1]};
   plan.masks.clear();
   plan.save(path_);
   EXPECT_FALSE(std::filesystem::exists(values_path(path_)));
@@ -91,7 +91,7 @@ TEST_F(PlanValues, MissingFileIsNamed) {
   example().save(path_);
   std::filesystem::remove(values_path(path_));
   EXPECT_THROW(Plan::load(path_), IoError);
-  const std::string wanted = "plan.json: its folds have values, which stand in a file beside it: ";
+  const std::string wanted = "plan.json: its updates have values, which are in a file beside it: ";
   EXPECT_EQ(complaint().substr(0, wanted.size()), wanted);
   EXPECT_NE(complaint().find("plan.json.safetensors"), std::string::npos) << complaint();
 }
@@ -99,19 +99,19 @@ TEST_F(PlanValues, MissingFileIsNamed) {
 TEST_F(PlanValues, ValuesOfAnotherRunAreRefused) {
   example().save(path_);
   Plan other = example();
-  other.folds[0].values = bytes_of({1, -3});
+  other.updates[0].values = bytes_of({1, -3});
   write_file(values_path(path_), other.values_file());
   EXPECT_TRUE(
       complaint().starts_with("plan.json.safetensors: tensor \"conv2.bias\": found other "
                               "elements, the plan beside it wants those of SHA-256 "))
       << complaint();
-  other.folds[0].values = bytes_of({1, -2, 0});
-  other.folds[0].dims = {3};
+  other.updates[0].values = bytes_of({1, -2, 0});
+  other.updates[0].dims = {3};
   write_file(values_path(path_), other.values_file());
   EXPECT_EQ(complaint(),
             "plan.json.safetensors: tensor \"conv2.bias\": found float32[3], the plan beside it "
             "wants float32[2]; is it from another run?");
-  other.folds.clear();
+  other.updates.clear();
   write_file(values_path(path_), other.values_file());
   EXPECT_EQ(complaint(),
             "plan.json.safetensors: lacks tensor \"conv2.bias\", which the plan beside it names; "
@@ -120,7 +120,7 @@ TEST_F(PlanValues, ValuesOfAnotherRunAreRefused) {
 
 TEST_F(PlanValues, WithoutATypeCannotBeSaved) {
   Plan plan = example();
-  plan.folds[0].dtype = DType::kUnknown;
+  plan.updates[0].dtype = DType::kUnknown;
   EXPECT_THROW(plan.save(path_), UnsupportedError);
   EXPECT_FALSE(std::filesystem::exists(values_path(path_)));
 }

@@ -104,7 +104,7 @@ TEST(Replay, CopiesThenZerosThenSlicesThenIntegers) {
                    {"split", "split", -1, HostTensor::vector({2, 2}), HostTensor::vector({1, 1})}};
   plan.copies = {{"b_2", "b", "add2", 1}};
   plan.zeros = {{"b_2", 3}};
-  plan.folds = {{"b_2", "level"}};
+  plan.updates = {{"b_2", "level"}};
   EXPECT_EQ(replayed(plan),
             (Calls{"copy b_2 of b for add2:1", "zero 3 of b_2", "slice b_2 0/4[0, 3]",
                    "feed flat:1 [0, 2] as [2]", "set conv.group [2]", "set split.split [1, 1]"}));
@@ -156,7 +156,7 @@ TEST(Replay, RefusesBeforeItTouchesTheModel) {
                               "plan: tensor \"w\", axis 0: its slices keep no index in common; at "
                               "least one must stay");
   Plan folding;
-  folding.folds = {{"conv.bias", "constant channels"}};
+  folding.updates = {{"conv.bias", "constant channels"}};
   expect_refused<UnsupportedError>(folding,
                                    "plan: folds: tensor \"conv.bias\": its new values are not "
                                    "there");

@@ -26,7 +26,7 @@ struct Fixture {
 /// @throws std::runtime_error naming file and line
 Fixture read_fixture(const std::filesystem::path& path);
 
-/// Writes the fixture's file anew with `expected` below its line "---".
+/// Writes the fixture's file again with `expected` below its line "---".
 void update_fixture(const Fixture& fixture, const std::string& expected);
 
 /// Every fixture, by name. The environment variable PARSIMONY_FIXTURE selects one.

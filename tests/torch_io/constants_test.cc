@@ -76,15 +76,15 @@ bool is_equal(const Network& network, const Pruning& pruning, const Plan& plan) 
 /// Equal to the masked original; without the folds it would not be, unless there are none.
 void expect_exact(const Network& network, const Pruning& pruning) {
   EXPECT_TRUE(is_equal(network, pruning, pruning.plan));
-  if (pruning.plan.folds.empty()) return;
+  if (pruning.plan.updates.empty()) return;
   Plan unfolded = pruning.plan;
-  unfolded.folds.clear();
+  unfolded.updates.clear();
   EXPECT_FALSE(is_equal(network, pruning, unfolded));
 }
 
 std::string reason_of(const Plan& plan, const std::string& tensor) {
-  for (const PlanFold& fold : plan.folds) {
-    if (fold.tensor == tensor) return fold.reason;
+  for (const TensorUpdate& update : plan.updates) {
+    if (update.tensor == tensor) return update.reason;
   }
   return "not folded";
 }
@@ -107,7 +107,7 @@ TEST(Constants, GoIntoTheBiasWhereNothingIsPadded) {
     Network network(block("  r = " + activation + "(n)\n", "[0,0,0,0]"), kBlock);
     const Pruning pruning = sped_up(network, {rows(network.graph, "W1", {1, 2, 6})});
     EXPECT_EQ(kept(pruning, 0), 5) << activation;
-    EXPECT_EQ(pruning.carriers, 0);
+    EXPECT_EQ(pruning.absorbers, 0);
     expect_exact(network, pruning);
     EXPECT_EQ(reason_of(pruning.plan, "W2"), "not folded");
     EXPECT_TRUE(reason_of(pruning.plan, "b2").starts_with("takes the constants")) << activation;
@@ -118,7 +118,7 @@ TEST(Constants, AreCarriedByAChannelWherePaddingBreaksTheBias) {
   Network network(block("  r = Sigmoid(n)\n", "[1,1,1,1]"), kBlock);
   const Pruning pruning = sped_up(network, {rows(network.graph, "W1", {1, 2, 6})});
   EXPECT_EQ(kept(pruning, 0), 6);  // one of the three carries
-  EXPECT_EQ(pruning.carriers, 1);
+  EXPECT_EQ(pruning.absorbers, 1);
   expect_exact(network, pruning);
   EXPECT_EQ(reason_of(pruning.plan, "b2"), "not folded");
 }
@@ -133,7 +133,7 @@ TEST(Constants, ThatAreZeroNeedNoFolds) {
   options.masks = {rows(network.graph, "W1", {0, 7})};
   const Pruning pruning = plan_pruning(network.graph, {}, options);  // nothing is run
   EXPECT_EQ(kept(pruning, 0), 6);
-  EXPECT_TRUE(pruning.plan.folds.empty());
+  EXPECT_TRUE(pruning.plan.updates.empty());
   EXPECT_TRUE(is_equal(network, pruning, pruning.plan));
 }
 
@@ -146,7 +146,7 @@ TEST(Constants, PassADepthwiseConvolutionThatIsMaskedToo) {
   const Pruning both =
       sped_up(network, {rows(network.graph, "W1", {1, 2, 6}), rows(network.graph, "D", {1, 2, 6})});
   EXPECT_EQ(kept(both, 0), 6);
-  EXPECT_EQ(both.carriers, 1);
+  EXPECT_EQ(both.absorbers, 1);
   expect_exact(network, both);
   // A constant that a padded kernel turns into another at every border stays where it is.
   const Pruning first = sped_up(network, {rows(network.graph, "W1", {1, 2, 6})});
@@ -181,7 +181,7 @@ TEST(Constants, OfAResidualSumGoOnlyIfBothSidesAreMasked) {
   const Pruning both = sped_up(
       network, {rows(network.graph, "W1", {1, 2, 6}), rows(network.graph, "W3", {1, 2, 5})});
   EXPECT_EQ(kept(both, 0), 7);  // of 1 and 2 one carries for both of their readers
-  EXPECT_EQ(both.carriers, 1);
+  EXPECT_EQ(both.absorbers, 1);
   expect_exact(network, both);
   for (const MaskOutcome& mask : both.masked) EXPECT_GT(mask.zeros - mask.gone, 0) << mask.tensor;
 }
@@ -195,7 +195,7 @@ TEST(Constants, OfConcatenatedBranchesShareACarrier) {
   const Pruning pruning =
       sped_up(network, {rows(network.graph, "W1", {0, 1, 2}), rows(network.graph, "W3", {4, 5})});
   EXPECT_EQ(kept(pruning, 0) + kept(pruning, 1), 10);
-  EXPECT_EQ(pruning.carriers, 1);
+  EXPECT_EQ(pruning.absorbers, 1);
   expect_exact(network, pruning);
 }
 
@@ -220,7 +220,7 @@ TEST(Constants, WithoutABiasAreCarried) {
   for (size_t i = 0; i < 48; ++i) columns.keep[i] = i % 8 == 2 || i % 8 == 5 ? 0 : 1;
   const Pruning pruning = sped_up(network, {columns});
   EXPECT_EQ(kept(pruning, 0), 7);
-  EXPECT_EQ(pruning.carriers, 1);
+  EXPECT_EQ(pruning.absorbers, 1);
   expect_exact(network, pruning);
 }
 
@@ -274,7 +274,7 @@ TEST(Constants, AreSafeForEveryOperator) {
       continue;  // not run by the executor
     }
     removed += pruning.plan.groups.empty() ? 0 : 1;
-    folded += pruning.plan.folds.empty() ? 0 : 1;
+    folded += pruning.plan.updates.empty() ? 0 : 1;
   }
   EXPECT_LT(infinite, 12);
   EXPECT_GT(removed, 100);

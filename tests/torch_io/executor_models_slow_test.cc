@@ -59,7 +59,7 @@ void write_inputs(const TemporaryFolder& folder, const Graph& graph, const Tenso
 }
 
 /// As float64. Empty if there is no ONNX Runtime.
-Tensors judged(const std::string& model, const TemporaryFolder& folder) {
+Tensors of_onnx_runtime(const std::string& model, const TemporaryFolder& folder) {
   const std::string command = "node '" PARSIMONY_SOURCE_DIR "/tools/ort/run_model.mjs' '" + model +
                               "' '" + (folder / "") + "' >'" + (folder / "log.txt") + "' 2>&1";
   if (std::system(command.c_str()) != 0) return {};
@@ -93,7 +93,7 @@ void compare(const fs::path& path, int& compared) {
   if (name.starts_with("magika")) inputs[0] = at::randint(256, inputs[0].sizes(), at::kInt);
   const TemporaryFolder folder;
   write_inputs(folder, graph, inputs);
-  const Tensors wanted = judged(path.string(), folder);
+  const Tensors wanted = of_onnx_runtime(path.string(), folder);
   ASSERT_FALSE(wanted.empty()) << read_file(folder / "log.txt");
   const Tensors found = run(graph, inputs);
   ASSERT_EQ(found.size(), wanted.size());

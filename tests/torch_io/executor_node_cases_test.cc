@@ -90,7 +90,7 @@ bool is_known_refusal(std::string_view message) {
 }
 
 /// Cases that cannot even be read, or whose operators or types are not ours, are passed over.
-Outcome judge(const fs::path& folder) {
+Outcome evaluate(const fs::path& folder) {
   std::optional<onnx_io::ModelFile> file;
   Graph graph;
   try {
@@ -132,7 +132,7 @@ int passed_in(const std::string& part) {
   int passed = 0;
   for (const auto& entry : fs::directory_iterator(kCases / part)) {
     if (left_out().contains(entry.path().filename().string())) continue;
-    const Outcome outcome = judge(entry.path());
+    const Outcome outcome = evaluate(entry.path());
     if (outcome == Outcome::kPassed) ++passed;
     if (outcome == Outcome::kNotOurs && std::getenv("PARSIMONY_VERBOSE") != nullptr) {
       std::cout << "not ours: " << entry.path().filename() << "\n";

@@ -240,7 +240,7 @@ TEST(Restore, AFreshModuleTakesTheSmallWeights) {
   torch::save(pruned, file);
   BranchingNet fresh;
   Plan plan = plan_of_net();
-  plan.folds.push_back({"conv.bias", "values are loaded"});
+  plan.updates.push_back({"conv.bias", "values are loaded"});
   plan.zeros.push_back({"fc.weight", 3});
   restore(*fresh, plan);
   torch::load(fresh, file);

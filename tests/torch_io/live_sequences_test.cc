@@ -193,8 +193,8 @@ TEST(LiveAttention, WhatItsForwardCannotDoIsRefused) {
                 "of 4");
   EXPECT_EQ(refusal(attention_cuts({nine, nine})),
             prefix +
-                "a head stays or goes as a whole, for its forward scales by the size of a head; "
-                "head 0 would stay in part");
+                "a head is kept or removed as a whole, since its forward scales by the head size; "
+                "head 0 would be kept in part");
   EXPECT_EQ(refusal({{"in_proj_weight", {{0, 36, in_blocks(eight, 18, 2)}}}}),
             prefix + "queries, keys and values must keep the same heads");
   std::vector<Cut> cuts = attention_cuts({eight, eight});

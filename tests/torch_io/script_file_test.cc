@@ -53,7 +53,7 @@ void replay_on(const Plan& plan, const std::string& from, const std::string& to,
   file.write(to);
 }
 
-/// As a hostile file may say: libtorch would read what lies behind the stored bytes.
+/// As a hostile file may say: libtorch would read what lies after the stored bytes.
 TEST(ScriptFile, TensorsBeyondTheirBytesAreRefused) {
   const TemporaryFolder folder;
   const auto refused = [&](std::vector<int64_t> sizes, std::vector<int64_t> strides) {
@@ -213,7 +213,7 @@ TEST(ScriptFile, BadFilesAreRefused) {
   write_file(folder / "pickle.pt", "\x80\x02}q");
   EXPECT_NE(refusal(folder / "half.pt").find("truncated"), std::string::npos);
   EXPECT_NE(refusal(folder / "empty.pt").find("empty"), std::string::npos);
-  EXPECT_NE(refusal(folder / "text.pt").find("no zip archive"), std::string::npos);
+  EXPECT_NE(refusal(folder / "text.pt").find("not a zip archive"), std::string::npos);
   EXPECT_NE(refusal(folder / "pickle.pt").find("pickle"), std::string::npos);
   EXPECT_THROW(torch_io::ScriptFile(folder / "absent.pt"), IoError);
 }

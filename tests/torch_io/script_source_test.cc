@@ -47,7 +47,7 @@ Pruned expect_exact(const Module& module, const std::vector<c10::IValue>& inputs
 }
 
 bool is_whole(const Pruned& pruned, const std::string& axis, const std::string& reason) {
-  for (const KeptWhole& whole : pruned.pruning.plan.kept_whole) {
+  for (const UnprunedDim& whole : pruned.pruning.plan.unpruned_dims) {
     if (whole.axis == axis && whole.reason.find(reason) != std::string::npos) return true;
   }
   return false;

@@ -98,14 +98,14 @@ void mask(const torch_io::ScriptGraph& script, const Plan& plan) {
       for (const PlanCopy& copy : plan.copies) {
         if (copy.tensor == name) name = copy.of;
       }
-      const auto& home = script.origins->homes.at(name);
-      if (home.made_up) continue;
+      const auto& origin = script.origins->tensor_origins.at(name);
+      if (origin.synthetic) continue;
       std::vector<int64_t> gone;
       for (int64_t i = 0; i < slice.size; ++i) {
         if (!std::binary_search(slice.keep.begin(), slice.keep.end(), i)) gone.push_back(i);
       }
       if (gone.empty()) continue;
-      at::Tensor source = home.source;
+      at::Tensor source = origin.source;
       source.index_fill_(slice.axis, at::tensor(gone, at::kLong), 0);
     }
   }

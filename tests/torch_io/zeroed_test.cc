@@ -31,12 +31,12 @@ Plan plan() {
   PlanGroup columns;
   columns.slices = {{"w", 1, "in", 6, {1, 2, 3, 4}}, {"v", 0, "out", 6, {1, 2}}};
   plan.groups = {rows, columns};
-  PlanFold fold;
-  fold.tensor = "v";
+  TensorUpdate update;
+  update.tensor = "v";
   const std::array<float, 2> values{9, 8};
   const auto bytes = std::as_bytes(std::span(values));
-  fold.values.assign(bytes.begin(), bytes.end());
-  plan.folds = {fold};
+  update.values.assign(bytes.begin(), bytes.end());
+  plan.updates = {update};
   return plan;
 }
 

@@ -115,7 +115,7 @@ TEST(Loader, DropsWhatDoesNotFillABatch) {
   EXPECT_EQ(batches.back().inputs.size(0), 5);
 }
 
-TEST(Loader, JudgesInOrderUnchangedAndComplete) {
+TEST(Loader, EvaluatesInOrderUnchangedAndComplete) {
   const Samples samples = some_samples(23);
   Loader loader(samples, for_evaluation({.batch = 5,
                                          .drop_last = true,

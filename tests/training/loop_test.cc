@@ -125,7 +125,7 @@ double still_loss(TrainSettings settings, Net* teacher = nullptr) {
   const auto net = test::live_small_net()();
   settings.optimizer = OptimizerKind::kSgd;
   settings.lr = 0;
-  const Place place{small_data(), c10::kCPU, false, teacher, nullptr};
+  const TrainContext place{small_data(), c10::kCPU, false, teacher, nullptr};
   return Stage(*net, place, settings).run(0).loss;
 }
 
@@ -173,7 +173,7 @@ TEST_P(Precisions, BFloat16TrainsEveryKindOfNet) {
   settings.precision = Precision::kBFloat16;
   settings.epochs = 4;
   settings.lr = 0.01;
-  const Place place{small_data(), c10::kCPU};
+  const TrainContext place{small_data(), c10::kCPU};
   Stage stage(*net, place, settings);
   const double first = stage.run(0).loss;
   double last = first;
@@ -232,7 +232,7 @@ TEST(GradientScaler, LeavesFloat32Alone) {
   EXPECT_EQ(scaler.scaled(at::ones({})).item<double>(), 1);
 }
 
-TEST(Place, GivesMatricesOfFourDimensionsTheFormat) {
+TEST(TrainContext, GivesMatricesOfFourDimensionsTheFormat) {
   const auto net = test::live_small_net()();
   place(*net, c10::kCPU, true);
   for (const auto& [name, tensor] : net->parameters()) {
@@ -241,13 +241,13 @@ TEST(Place, GivesMatricesOfFourDimensionsTheFormat) {
   }
 }
 
-TEST(Place, ChannelsLastTrainsAsWell) {
+TEST(TrainContext, ChannelsLastTrainsAsWell) {
   const Recipe recipe;
   const auto loss = [&](bool channels_last) {
     at::manual_seed(1);
     const auto net = test::live_small_net()();
     place(*net, c10::kCPU, channels_last);
-    const Place where{small_data(), c10::kCPU, channels_last};
+    const TrainContext where{small_data(), c10::kCPU, channels_last};
     Stage stage(*net, where, recipe.train);
     stage.run(0);
     return stage.run(1).loss;

@@ -99,7 +99,7 @@ TEST_P(Nets, TrainingMovesTheStatisticsAndEvaluationDoesNot) {
 TEST_P(Nets, ACutIsProvenAndSmaller) {
   train(*net_, 3);
   const int64_t size = size_of(*net_);
-  const Cut cut = net_->prune(example(), kHalf, {});
+  const PruneOutcome cut = net_->prune(example(), kHalf, {});
   EXPECT_TRUE(cut.proof.ran());
   EXPECT_TRUE(cut.proof.holds());
   EXPECT_EQ(cut.before.params, size);
@@ -204,7 +204,7 @@ TEST_P(Nets, AFailedProofNamesAGroupAndLeavesTheNetAsItWas) {
 TEST_P(Nets, AfreshIsWholeAndUntrained) {
   train(*net_, 2);
   net_->prune(example(), kHalf, {});
-  const std::unique_ptr<Net> fresh = net_->afresh();
+  const std::unique_ptr<Net> fresh = net_->clone_architecture();
   EXPECT_EQ(size_of(*fresh), size_of(*make_()));
 }
 
@@ -304,7 +304,7 @@ TEST(OnnxNet, NormsForTrainingSurviveACut) {
   net->train(true);
   net->forward(at::randn({8, 2, 6, 6}));
   net->train(false);
-  const Cut cut = net->prune(x, kHalf, {});
+  const PruneOutcome cut = net->prune(x, kHalf, {});
   EXPECT_TRUE(cut.proof.holds());
   EXPECT_EQ(named(net->parameters(), "W").size(0), 2);
   const at::Tensor before = answers(*net, x);
@@ -379,7 +379,7 @@ TEST(OnnxNet, OpenSidesTakeTheExamples) {
       })",
                    {{"W1", "8x3x3x3"}, {"W2", "10x8x1x1"}});
   const auto net = file_net(folder / "net.onnx")();
-  const Cut cut = net->prune(at::zeros({1, 3, 12, 12}), kHalf, {});
+  const PruneOutcome cut = net->prune(at::zeros({1, 3, 12, 12}), kHalf, {});
   EXPECT_EQ(cut.before.macs, 10 * 10 * (8 * 3 * 9 + 10 * 8));
   EXPECT_EQ(cut.plan.inputs, std::vector<std::string>{"1x3x12x12"});
 }

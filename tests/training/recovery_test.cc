@@ -16,7 +16,7 @@
 #include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/net/graph_net.h"
-#include "parsimony/training/recovery/judge.h"
+#include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/recovery/refit.h"
 #include "tests/support/model.h"
@@ -87,7 +87,7 @@ at::Tensor tensor(const Graph& graph, const std::string& name) {
   return torch_io::to_tensor(named(graph, name));
 }
 
-/// Every batch's values, one behind the other.
+/// Every batch's values, one after the other.
 at::Tensor all(const Graph& graph, const std::string& value, const Batches& batches) {
   const at::NoGradGuard no_grad;
   Graph part = graph;
@@ -216,7 +216,7 @@ TEST(Refit, ANetworkThatLacksNothingStaysAsItIs) {
   const Pruned net;
   SmallNetwork whole(net.graph(), Plan());
   EXPECT_EQ(refit(net.graph(), whole, {}, net.batches, {.batch = 16}), 0);
-  EXPECT_TRUE(whole.folds().empty());
+  EXPECT_TRUE(whole.updates().empty());
 }
 
 TEST(Refit, BiasGivesTheAnswersTheirMeans) {
@@ -255,9 +255,9 @@ TEST(Recover, ReportsEveryStepAndTellsWhatChanged) {
   EXPECT_GT(report.before.error, 0.05);
   EXPECT_LT(report.steps[0].after.error, report.before.error);
   EXPECT_LT(report.steps[2].after.error, report.steps[1].after.error);
-  for (const PlanFold& fold : result.folds) {
-    EXPECT_FALSE(fold.values.empty()) << fold.tensor;
-    EXPECT_NE(fold.reason.find("fine-tuning"), std::string::npos) << fold.tensor;
+  for (const TensorUpdate& update : result.updates) {
+    EXPECT_FALSE(update.values.empty()) << update.tensor;
+    EXPECT_NE(update.reason.find("fine-tuning"), std::string::npos) << update.tensor;
   }
   SmallNetwork small(net.graph(), net.plan());
   EXPECT_EQ(output_error(net.graph(), small.graph(), net.batches, 64), report.before.error);
@@ -291,10 +291,10 @@ TEST(Recover, ThePlanRepeatsItByteForByte) {
   };
   const std::string first = written("a.onnx", [&](Pruned& own, ModelEditor& editor) {
     apply_plan(own.plan(), own.graph(), own.pruning.analysis.probe, editor);
-    for (const PlanFold& fold : result.folds) editor.assign(fold.tensor, fold.values);
+    for (const TensorUpdate& update : result.updates) editor.assign(update.tensor, update.values);
   });
   Plan plan = net.plan();
-  plan.folds = result.folds;
+  plan.updates = result.updates;
   const std::string again = written("b.onnx", [&](Pruned& own, ModelEditor& editor) {
     apply_plan(plan, own.graph(), own.pruning.analysis.probe, editor);
   });
@@ -308,16 +308,16 @@ TEST(Recover, WhatLevelPruningZeroedStaysZero) {
   Pruned net;
   Plan plan = net.plan();
   plan.zeros = {{"W3", 400}};
-  plan.folds = {{"W3", "its smallest elements are zero"}};
+  plan.updates = {{"W3", "its smallest elements are zero"}};
   RecoverySettings options;
   options.finetune = {};
   options.steps = {RecoveryMethod::kLeastSquares, RecoveryMethod::kFinetune};
   options.finetune.epochs = 1;
   const Recovered result = recover(net.graph(), plan, test::small_data(), options);
-  plan.folds = result.folds;
+  plan.updates = result.updates;
   const SmallNetwork before(net.graph(), [&] {
     Plan zeroed = plan;
-    zeroed.folds = {{"W3", "its smallest elements are zero"}};
+    zeroed.updates = {{"W3", "its smallest elements are zero"}};
     return zeroed;
   }());
   const SmallNetwork after(net.graph(), plan);

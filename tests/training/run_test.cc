@@ -18,7 +18,7 @@ using test::answers;
 using test::size_of;
 using test::small_data;
 
-using TheRun = training::Run;  // within a test, Run is one of its own members
+using TheRun = training::TrainingRun;  // within a test, Run is one of its own members
 
 Recipe half_off(int epochs) {
   Recipe recipe;
@@ -148,7 +148,7 @@ TEST_P(Runs, TakenUpAgainAnywhereItEndsAsAnUndisturbedOne) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Runs, testing::Values("live", "onnx", "script"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-TEST(Run, MomentumAndDropoutAreTakenUpAgain) {
+TEST(TrainingRun, MomentumAndDropoutAreTakenUpAgain) {
   const test::TemporaryFolder folder;
   Recipe recipe = half_off(2);
   recipe.prune.reset();
@@ -158,7 +158,7 @@ TEST(Run, MomentumAndDropoutAreTakenUpAgain) {
   finish(whole);
   TheRun begun(make, small_data(), recipe, quick());
   begun.step();
-  begun.step();  // judged, and one epoch
+  begun.step();  // evaluated, and one epoch
   begun.save(folder / "checkpoint", "");
   TheRun rest(make, small_data(), recipe, quick());
   ASSERT_TRUE(rest.load(folder / "checkpoint", ""));
@@ -166,13 +166,13 @@ TEST(Run, MomentumAndDropoutAreTakenUpAgain) {
   EXPECT_TRUE(at::equal(values_of(rest.net()), values_of(whole.net())));
 }
 
-TEST(Run, WithoutACheckpointNothingIsLoaded) {
+TEST(TrainingRun, WithoutACheckpointNothingIsLoaded) {
   const test::TemporaryFolder folder;
   TheRun run(test::live_small_net(), small_data(), half_off(1), quick());
   EXPECT_FALSE(run.load(folder / "checkpoint", ""));
 }
 
-TEST(Run, TheCheckpointOfAnotherRunIsRefused) {
+TEST(TrainingRun, TheCheckpointOfAnotherRunIsRefused) {
   const test::TemporaryFolder folder;
   TheRun run(test::live_small_net(), small_data(), half_off(1), quick());
   run.save(folder / "checkpoint", "one");
@@ -181,7 +181,7 @@ TEST(Run, TheCheckpointOfAnotherRunIsRefused) {
   EXPECT_THROW(run.load(folder / "checkpoint", "one"), ModelError);
 }
 
-TEST(Run, TheSeedDecides) {
+TEST(TrainingRun, TheSeedDecides) {
   const auto trained = [](uint64_t seed) {
     Recipe recipe = half_off(1);
     recipe.train.seed = seed;
@@ -215,7 +215,7 @@ test::MakeNet onnx_without_statistics(const test::TemporaryFolder& folder) {
   return file_net(folder / "plain.onnx");
 }
 
-TEST(Run, StopsEarlyWhereNothingGetsBetter) {
+TEST(TrainingRun, StopsEarlyWhereNothingGetsBetter) {
   const test::TemporaryFolder folder;
   Recipe recipe = hopeless(20);
   recipe.train.early_stop = 2;
@@ -225,7 +225,7 @@ TEST(Run, StopsEarlyWhereNothingGetsBetter) {
   EXPECT_EQ(run.point().after, run.point().epochs.back().score);
 }
 
-TEST(Run, EpochsThatAreNotJudgedAreNoReasonToStop) {
+TEST(TrainingRun, EpochsThatAreNotJudgedAreNoReasonToStop) {
   const test::TemporaryFolder folder;
   Recipe recipe = hopeless(20);
   recipe.train.early_stop = 2;
@@ -236,7 +236,7 @@ TEST(Run, EpochsThatAreNotJudgedAreNoReasonToStop) {
   EXPECT_EQ(run.point().after.total, 64);
 }
 
-TEST(Run, JudgesAsOftenAsAsked) {
+TEST(TrainingRun, EvaluatesAsOftenAsAsked) {
   const test::TemporaryFolder folder;
   Recipe recipe = hopeless(5);
   recipe.train.evaluate_every = 2;
@@ -247,7 +247,7 @@ TEST(Run, JudgesAsOftenAsAsked) {
   EXPECT_EQ(totals, (std::vector<int64_t>{0, 64, 0, 64, 64}));
 }
 
-TEST(Run, DataOfOtherClassesIsRefused) {
+TEST(TrainingRun, DataOfOtherClassesIsRefused) {
   const test::TemporaryFolder folder;
   test::write_onnx(folder / "three.onnx", R"(
       net (float[N,3,32,32] x) => (float[N,3] y)
@@ -266,7 +266,7 @@ TEST(Run, DataOfOtherClassesIsRefused) {
   }
 }
 
-TEST(Run, ExternalDataCountsAsTheModelsBytes) {
+TEST(TrainingRun, ExternalDataCountsAsTheModelsBytes) {
   const test::TemporaryFolder folder;
   const test::MakeNet make = test::small_net("onnx", folder);
   test::move_weights_out(folder / "small.onnx");

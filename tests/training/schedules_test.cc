@@ -16,7 +16,7 @@ namespace {
 
 using test::example;
 using test::small_data;
-using TheRun = training::Run;
+using TheRun = training::TrainingRun;
 
 Recipe recipe_with(PruningSchedule schedule) {
   Recipe recipe;
@@ -100,7 +100,7 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   while (!run.is_warm()) run.step();
   RatioSearch search(run.net(), example(), *recipe.prune, {.seed = 7});
   const auto loss = [&](Net& trial) {
-    const Place place{small_data(), c10::kCPU};
+    const TrainContext place{small_data(), c10::kCPU};
     return loss_on(trial, place, recipe.train, 128);
   };
   const double first = search.step(run.net(), loss);
@@ -108,7 +108,7 @@ TEST(Annealing, KeepsTheNumberOfChannelsAndNeverEndsWorseThanItBegan) {
   EXPECT_LE(search.state().best_energy, first);
   const std::unique_ptr<Net> net = make();
   copy_values(run.net(), *net);
-  const Cut cut = net->prune(example(), search.best(), {.seed = 7});
+  const PruneOutcome cut = net->prune(example(), search.best(), {.seed = 7});
   int removed = 0;
   for (const PlanGroup& group : cut.plan.groups) removed += group.size - group.kept;
   EXPECT_EQ(removed, 10);  // half of 8 and 12

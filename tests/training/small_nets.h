@@ -33,7 +33,7 @@ void write_onnx(const std::string& path, const std::string& text,
 /// Moves the weights of an ONNX file into one beside it.
 void move_weights_out(const std::string& path);
 
-/// 256 images to train with and 64 to judge with.
+/// 256 images to train with and 64 to test with.
 const training::Dataset& small_data();
 
 at::Tensor example();

@@ -280,7 +280,7 @@ TEST(Statistics, WhatDoesNotFitIsRefused) {
   Data labels(4);
   labels.labels.fill_(4);
   EXPECT_EQ(refusal(Block(), labels, {{Measure::kTaylor}}),
-            "calibration: the data have label 4, the network answers with 4 classes");
+            "calibration: the data have label 4, the network has 4 classes");
   std::string fixed = kBlock;
   fixed.replace(fixed.find("[N,3"), 4, "[8,3");
   fixed.replace(fixed.find("[N,4"), 4, "[8,4");
@@ -306,7 +306,7 @@ TEST_P(CutByData, EveryKindOfNetwork) {
   PruneOptions options;
   options.measure = training::measurement(training::batches_of(small_data(), 64));
   for (const char* criterion : {"taylor", "wanda", "fisher"}) {
-    const training::Cut cut =
+    const training::PruneOutcome cut =
         net->prune(example(), from_shorthand({.criterion = criterion, .ratio = 0.3}), options);
     EXPECT_FALSE(cut.plan.empty()) << criterion;
     EXPECT_TRUE(cut.proof.holds()) << criterion;

@@ -42,7 +42,7 @@ const planOf = (slices, more = {}) => ({
   ...more,
 });
 
-const judge = (original, small, plan, options = {}) =>
+const compareModels = (original, small, plan, options = {}) =>
   compare(
     {
       original: write(original),
@@ -86,7 +86,7 @@ const outSlices = (keep) => [slice('w1', 1, 'out', 4, keep), slice('b1', 0, 'out
 const mlpPlan = (keep, more) => planOf([...outSlices(keep), slice('w2', 0, 'in', 4, keep)], more);
 
 test('a rightly pruned network is exact', async () => {
-  const result = await judge(mlp(ALL), mlp([0, 2]), mlpPlan([0, 2]));
+  const result = await compareModels(mlp(ALL), mlp([0, 2]), mlpPlan([0, 2]));
   assert.equal(result.verdict, 'exact');
   assert.ok(result.difference < 1e-6);
   assert.equal(result.degenerate, false);
@@ -95,7 +95,7 @@ test('a rightly pruned network is exact', async () => {
 });
 
 test('other channels than the planned ones are found', async () => {
-  const result = await judge(mlp(ALL), mlp([0, 3]), mlpPlan([0, 2]));
+  const result = await compareModels(mlp(ALL), mlp([0, 3]), mlpPlan([0, 2]));
   assert.equal(result.verdict, 'MISMATCH');
   assert.match(result.notes.join(), /"w1" has other values/);
   assert.ok(result.difference > result.tolerance);
@@ -103,7 +103,7 @@ test('other channels than the planned ones are found', async () => {
 
 test('the outputs are compared even where every tensor may have changed', async () => {
   const folds = ['w1', 'b1', 'w2'].map((name) => ({ tensor: name, reason: 'test' }));
-  const result = await judge(mlp(ALL), mlp([0, 3]), mlpPlan([0, 2], { folds }));
+  const result = await compareModels(mlp(ALL), mlp([0, 3]), mlpPlan([0, 2], { folds }));
   assert.equal(result.tensors.wrong.length, 0);
   assert.equal(result.verdict, 'MISMATCH');
 });
@@ -111,7 +111,7 @@ test('the outputs are compared even where every tensor may have changed', async 
 test('a small deviation in one folded tensor is found', async () => {
   const w2 = W2.map((value, i) => (i === 0 ? value * 1.001 : value));
   const folds = [{ tensor: 'w2', reason: 'test' }];
-  const result = await judge(mlp(ALL), mlp([0, 2], { w2 }), mlpPlan([0, 2], { folds }));
+  const result = await compareModels(mlp(ALL), mlp([0, 2], { w2 }), mlpPlan([0, 2], { folds }));
   assert.equal(result.verdict, 'MISMATCH');
   assert.ok(result.difference > 1e-4 && result.difference < 1e-2);
 });
@@ -119,7 +119,7 @@ test('a small deviation in one folded tensor is found', async () => {
 test('the masked original itself is no small model', async () => {
   const masked = new Model(mlp(ALL));
   maskModel(masked, mlpPlan([0, 2]));
-  const result = await judge(mlp(ALL), masked.encode(), mlpPlan([0, 2]));
+  const result = await compareModels(mlp(ALL), masked.encode(), mlpPlan([0, 2]));
   assert.equal(result.verdict, 'MISMATCH');
   assert.ok(result.difference <= result.tolerance, 'its outputs alone would have passed');
 });
@@ -145,16 +145,16 @@ function block(there, w2 = ramp(9, 3)) {
 const blockPlan = (kept) => planOf([], { blocks: [{ add: 's', kept_input: kept }] });
 
 test('a removed block adds nothing', async () => {
-  assert.equal((await judge(block(true), block(false), blockPlan(1))).verdict, 'exact');
-  const otherOperand = await judge(block(true), block(false), blockPlan(0));
+  assert.equal((await compareModels(block(true), block(false), blockPlan(1))).verdict, 'exact');
+  const otherOperand = await compareModels(block(true), block(false), blockPlan(0));
   assert.equal(otherOperand.verdict, 'MISMATCH');
-  const nothingPlanned = await judge(block(true), block(false), planOf([]));
+  const nothingPlanned = await compareModels(block(true), block(false), planOf([]));
   assert.equal(nothingPlanned.verdict, 'MISMATCH');
 });
 
 test('a block that is only masked is no removed one', async () => {
   const masked = block(true, Array(9).fill(0));
-  const result = await judge(block(true), masked, blockPlan(1));
+  const result = await compareModels(block(true), masked, blockPlan(1));
   assert.equal(result.verdict, 'MISMATCH');
   assert.match(result.notes.join(), /"s" is still there/);
   assert.ok(result.difference <= result.tolerance, 'its outputs alone would have passed');
@@ -162,17 +162,17 @@ test('a block that is only masked is no removed one', async () => {
 
 test('a block that the original does not have is refused', async () => {
   const plan = planOf([], { blocks: [{ add: 'h', kept_input: 0 }] });
-  await assert.rejects(judge(block(true), block(false), plan), /block "h": the original has no Add/);
+  await assert.rejects(compareModels(block(true), block(false), plan), /block "h": the original has no Add/);
   const fault = planOf([], { blocks: [{ add: 's' }] });
-  await assert.rejects(judge(block(true), block(false), fault), /blocks\[0\]: wanted add/);
+  await assert.rejects(compareModels(block(true), block(false), fault), /blocks\[0\]: wanted add/);
 });
 
 test('zero is not absence: out slices alone are not enough behind Sigmoid', async () => {
   const activation = 'Sigmoid';
-  const right = await judge(mlp(ALL, { activation }), mlp([0, 2], { activation }), mlpPlan([0, 2]));
+  const right = await compareModels(mlp(ALL, { activation }), mlp([0, 2], { activation }), mlpPlan([0, 2]));
   assert.equal(right.verdict, 'exact');
   const noIn = planOf([...outSlices([0, 2]), slice('w2', 0, 'in', 4, ALL)]);
-  const wrong = await judge(mlp(ALL, { activation }), mlp([0, 2], { activation }), noIn);
+  const wrong = await compareModels(mlp(ALL, { activation }), mlp([0, 2], { activation }), noIn);
   assert.equal(wrong.verdict, 'MISMATCH');
 });
 
@@ -186,7 +186,7 @@ test('a small model that does not run is a mismatch', async () => {
     ],
     tensors: { w1: floats([3, 2], ramp(6)), w2: floats([3, 2], ramp(6)) },
   });
-  const result = await judge(mlp(ALL), broken, mlpPlan([0, 2]));
+  const result = await compareModels(mlp(ALL), broken, mlpPlan([0, 2]));
   assert.equal(result.verdict, 'MISMATCH');
   assert.match(result.notes.join(), /does not run/);
 });
@@ -203,8 +203,8 @@ test('a batch size written into the small model is found', async () => {
       tensors: { w: floats([4], ramp(4)), s: int64s(target) },
     });
   const plan = planOf([]);
-  assert.equal((await judge(reshaped([-1, 2, 2]), reshaped([-1, 2, 2]), plan)).verdict, 'exact');
-  assert.equal((await judge(reshaped([-1, 2, 2]), reshaped([1, 2, 2]), plan)).verdict, 'MISMATCH');
+  assert.equal((await compareModels(reshaped([-1, 2, 2]), reshaped([-1, 2, 2]), plan)).verdict, 'exact');
+  assert.equal((await compareModels(reshaped([-1, 2, 2]), reshaped([1, 2, 2]), plan)).verdict, 'MISMATCH');
 });
 
 test('a missing output and another shape are mismatches', async () => {
@@ -215,9 +215,9 @@ test('a missing output and another shape are mismatches', async () => {
       nodes: [['Reshape', ['x', 's'], [output]]],
       tensors: { s: int64s(dims) },
     });
-  const renamed = await judge(scale('y', [4]), scale('z', [4]), planOf([]));
+  const renamed = await compareModels(scale('y', [4]), scale('z', [4]), planOf([]));
   assert.match(renamed.notes.join(), /output "y" is missing/);
-  const reshaped = await judge(scale('y', [4]), scale('y', [4, 1]), planOf([], {}));
+  const reshaped = await compareModels(scale('y', [4]), scale('y', [4, 1]), planOf([], {}));
   assert.match(reshaped.notes.join(), /gives shape \[4,1\], the original \[4\]/);
   assert.deepEqual([renamed.verdict, reshaped.verdict], ['MISMATCH', 'MISMATCH']);
 });
@@ -273,9 +273,9 @@ for (const how of [{}, { throughIdentity: true }, { irVersion: 3 }]) {
       ...how,
     });
     const small = shared({ first: [[1, 3], [6]], second: [3, 4], b1: [0.5], b2: [0.7] });
-    assert.equal((await judge(original, small, SHARED_PLAN)).verdict, 'exact');
+    assert.equal((await compareModels(original, small, SHARED_PLAN)).verdict, 'exact');
     const mixedUp = shared({ first: [[1, 3], [6]], second: [3, 4], b1: [0.5], b2: [0.5] });
-    assert.equal((await judge(original, mixedUp, SHARED_PLAN)).verdict, 'MISMATCH');
+    assert.equal((await compareModels(original, mixedUp, SHARED_PLAN)).verdict, 'MISMATCH');
   });
 }
 
@@ -316,11 +316,11 @@ test('scales that follow are in the reference what they are in the small model',
     planOf([slice('w1', 1, 'out', 4, [0, 2]), slice('w2', 0, 'in', 4, [0, 2])], { scales });
   const small = scaled([0, 2], 0.7071);
   const both = plan([scale('s', 0.7071), scale('y', 0.7071)]);
-  assert.equal((await judge(scaled(ALL, 0.5), small, both)).verdict, 'exact');
+  assert.equal((await compareModels(scaled(ALL, 0.5), small, both)).verdict, 'exact');
   const one = plan([scale('s', 0.7071)]);
-  assert.equal((await judge(scaled(ALL, 0.5), small, one)).verdict, 'MISMATCH');
+  assert.equal((await compareModels(scaled(ALL, 0.5), small, one)).verdict, 'MISMATCH');
   await assert.rejects(
-    judge(scaled(ALL, 0.5), small, plan([scale('nowhere', 1)])),
+    compareModels(scaled(ALL, 0.5), small, plan([scale('nowhere', 1)])),
     /scale "operand 1" of "nowhere": the original has no node/,
   );
 });
@@ -339,15 +339,15 @@ test('a copy that does not fit the original is refused', async () => {
     copies: [{ tensor: 'b_2', of: 'b', consumer: 'a2', input: 1, ...copy }],
   });
   await assert.rejects(
-    judge(original, original, withCopy({ consumer: 'nowhere' })),
+    compareModels(original, original, withCopy({ consumer: 'nowhere' })),
     /no node with output "nowhere"/,
   );
-  await assert.rejects(judge(original, original, withCopy({ input: 0 })), /reads "h2", not "b"/);
-  await assert.rejects(judge(original, original, withCopy({ tensor: 'w3' })), /the name is taken/);
+  await assert.rejects(compareModels(original, original, withCopy({ input: 0 })), /reads "h2", not "b"/);
+  await assert.rejects(compareModels(original, original, withCopy({ tensor: 'w3' })), /the name is taken/);
 });
 
 test('a plan that does not fit the file, or is no plan, is refused with its place', async () => {
-  const refuse = (plan, message) => assert.rejects(judge(mlp(ALL), mlp(ALL), plan), message);
+  const refuse = (plan, message) => assert.rejects(compareModels(mlp(ALL), mlp(ALL), plan), message);
   await refuse(
     planOf([slice('w1', 1, 'out', 5, [0])]),
     /"w1" of shape \[3,4\]: found 4 along axis 1, the plan says 5/,
@@ -370,15 +370,15 @@ test('a group that mixes needs only finite outputs of the same rank', async () =
     groups: [{ id: 'g', mixes, slices: mlpPlan([0, 2]).groups[0].slices }],
   });
   const folds = ['w1', 'b1', 'w2'].map((name) => ({ tensor: name, reason: 'test' }));
-  const other = await judge(mlp(ALL), mlp([0, 3]), { ...plan(true), folds });
+  const other = await compareModels(mlp(ALL), mlp([0, 3]), { ...plan(true), folds });
   assert.equal(other.verdict, 'mixes');
   assert.ok(other.difference > 1e-3, 'the difference is still told');
   const w2 = W2.map(() => Infinity);
   assert.equal(
-    (await judge(mlp(ALL), mlp([0, 2], { w2 }), { ...plan(true), folds })).verdict,
+    (await compareModels(mlp(ALL), mlp([0, 2], { w2 }), { ...plan(true), folds })).verdict,
     'NONFINITE',
   );
-  assert.equal((await judge(mlp(ALL), mlp([0, 2, 3]), plan(true))).verdict, 'MISMATCH');
+  assert.equal((await compareModels(mlp(ALL), mlp([0, 2, 3]), plan(true))).verdict, 'MISMATCH');
 });
 
 test('NaN is told, and whose it is', async () => {
@@ -388,20 +388,20 @@ test('NaN is told, and whose it is', async () => {
       outputs: { y: ['float32', [batch, 2]] },
       nodes: [['Sqrt', ['x'], ['y']]],
     });
-  const result = await judge(root(4), root(4), planOf([]));
+  const result = await compareModels(root(4), root(4), planOf([]));
   assert.equal(result.verdict, 'NONFINITE');
   assert.match(result.notes.join(), /the original itself gives NaN/);
 });
 
-test('agreement of dead outputs is called degenerate', async () => {
+test('agreement of zero outputs is called degenerate', async () => {
   const plan = mlpPlan([0]);
-  const dead = B1.map(() => -100);
+  const negative = B1.map(() => -100);
   const network = (keep) => {
     const edited = new Model(mlp(keep));
-    edited.tensor('b1').setBytes(Buffer.from(Float32Array.from(pick(dead, keep)).buffer));
+    edited.tensor('b1').setBytes(Buffer.from(Float32Array.from(pick(negative, keep)).buffer));
     return edited.encode();
   };
-  const result = await judge(network(ALL), network([0]), plan);
+  const result = await compareModels(network(ALL), network([0]), plan);
   assert.equal(result.verdict, 'exact');
   assert.equal(result.degenerate, true);
   assert.match(result.notes.join(), /is the same for every input/);
@@ -429,7 +429,7 @@ test('the numbers behind a class index are compared', async () => {
       ],
       tensors: { w: floats([2, 2], w) },
     });
-  const result = await judge(
+  const result = await compareModels(
     classifier([1, 2, 3, 4]),
     classifier([1.1, 2.2, 3.3, 4.4]),
     planOf([]),
@@ -460,16 +460,16 @@ function chooser(second = 1, table = ramp(6)) {
 
 test('who chooses otherwise in the last bit is right, and who does so for another reason is not', async () => {
   const folds = ['w', 'table'].map((name) => ({ tensor: name, reason: 'test' }));
-  const judged = (small) => judge(chooser(), small, planOf([], { folds }));
-  const same = await judged(chooser());
+  const comparedWith = (small) => compareModels(chooser(), small, planOf([], { folds }));
+  const same = await comparedWith(chooser());
   assert.deepEqual([same.verdict, same.choices], ['exact', []]);
-  const tie = await judged(chooser(1 + 2e-7));
+  const tie = await comparedWith(chooser(1 + 2e-7));
   assert.deepEqual([tie.verdict, tie.choices], ['exact', ['l']]);
   assert.match(tie.notes.join(), /given the original's numbers \("l"\)/);
   assert.ok(tie.outputs.some(({ name, difference }) => name === 'l' && difference > 0));
-  const far = await judged(chooser(1.001));
+  const far = await comparedWith(chooser(1.001));
   assert.deepEqual([far.verdict, far.choices], ['MISMATCH', []]);
-  const behind = await judged(chooser(1 + 2e-7, ramp(6, 2)));
+  const behind = await comparedWith(chooser(1 + 2e-7, ramp(6, 2)));
   assert.equal(behind.verdict, 'MISMATCH');
 });
 
@@ -484,7 +484,7 @@ test('a saturated score does not hide a difference', async () => {
       ],
       tensors: { w: floats([2, 2], w) },
     });
-  const result = await judge(
+  const result = await compareModels(
     scores([500, -500, 300, -700]),
     scores([550, -550, 330, -770]),
     planOf([]),
@@ -495,10 +495,10 @@ test('a saturated score does not hide a difference', async () => {
 });
 
 test('an inner value can be compared by name', async () => {
-  const result = await judge(mlp(ALL), mlp([0, 2]), mlpPlan([0, 2]), { also: ['hb'] });
+  const result = await compareModels(mlp(ALL), mlp([0, 2]), mlpPlan([0, 2]), { also: ['hb'] });
   assert.equal(result.verdict, 'MISMATCH', 'the pruned value itself has another shape');
   await assert.rejects(
-    judge(mlp(ALL), mlp([0, 2]), mlpPlan([0, 2]), { also: ['none'] }),
+    compareModels(mlp(ALL), mlp([0, 2]), mlpPlan([0, 2]), { also: ['none'] }),
     /both models must compute/,
   );
 });
@@ -586,7 +586,7 @@ test('a removed quantized value is its zero point', async () => {
     });
   const original = network([100, 120, 140, 160], [0, 1]);
   const outOnly = planOf([slice('q', 1, 'out', 2, [1]), slice('w2', 0, 'in', 2, [1])]);
-  assert.equal((await judge(original, network([120, 160], [1]), outOnly)).verdict, 'exact');
+  assert.equal((await compareModels(original, network([120, 160], [1]), outOnly)).verdict, 'exact');
   const masked = new Model(original);
   maskModel(masked, outOnly);
   assert.deepEqual([...masked.tensor('q').bytes()], [128, 120, 128, 160]);
@@ -650,7 +650,7 @@ test('sizes are tried until the original runs', async () => {
     nodes: [['MatMul', ['x', 'w'], ['y']]],
     tensors: { w: floats([160, 2], ramp(320)) },
   });
-  const result = await judge(network, network, planOf([]));
+  const result = await compareModels(network, network, planOf([]));
   assert.deepEqual(result.inputs[0].shape, [1, 160]);
   const never = model({
     inputs: { x: ['float32', ['N', 'L']] },
@@ -658,7 +658,7 @@ test('sizes are tried until the original runs', async () => {
     nodes: [['MatMul', ['x', 'w'], ['y']]],
     tensors: { w: floats([161, 2], ramp(322)) },
   });
-  await assert.rejects(judge(never, never, planOf([])), /runs on no inputs tried; give --input/);
+  await assert.rejects(compareModels(never, never, planOf([])), /runs on no inputs tried; give --input/);
 });
 
 test('the wire format comes back byte for byte, and garbage is refused', () => {

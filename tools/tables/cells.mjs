@@ -18,7 +18,7 @@ export const secondsBetween = ({ timings }) =>
 
 export const prunedGroups = ({ groups }) => groups.filter((g) => g.kept < g.size);
 
-/** Map from each reason, less the node that is its instance, to the dimensions it kept whole. */
+/** Map from each reason, less the node that is its instance, to the dimensions it pins. */
 export function reasonsOf({ kept_whole: kept }) {
   const by = new Map();
   for (const { axis, reason } of kept) {

@@ -1,4 +1,4 @@
-// One run: a file pruned by one recipe, proven by the command itself, and judged by ONNX Runtime.
+// One run: a file pruned by one recipe, proven by the command itself, and compared by ONNX Runtime.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -53,9 +53,9 @@ export function runRecipe(job) {
       }
     }
     if (extension === '.onnx' && ['exact', 'mixes'].includes(result.status)) {
-      judge(job, small, at('plan.json'), result);
+      compare(job, small, at('plan.json'), result);
     }
-    if (result.status !== 'whole' && !result.proof && !(isJudged(result) && result.oracle)) {
+    if (result.status !== 'whole' && !result.proof && !(isComparable(result) && result.oracle)) {
       return { ...result, status: 'FAILED', error: result.error ?? result.notes.join('; ') };
     }
     return result;
@@ -65,14 +65,14 @@ export function runRecipe(job) {
 }
 
 /**
- * By both judges. ONNX Runtime answers another question where what remains changes with what is
+ * By both engines. ONNX Runtime answers another question where what remains changes with what is
  * removed: there only the command's own proof counts.
  */
 export function largestDifference(result) {
-  return Math.max(result.proof?.difference ?? 0, isJudged(result) ? (result.oracle?.difference ?? 0) : 0);
+  return Math.max(result.proof?.difference ?? 0, isComparable(result) ? (result.oracle?.difference ?? 0) : 0);
 }
 
-const isJudged = ({ status }) => status === 'exact';
+const isComparable = ({ status }) => status === 'exact';
 
 function prune({ command, original, inputs, recipe, threads }, small, plan, report, more = []) {
   const args = ['prune', original, '-o', small, '--criterion', 'l1', ...RECIPES[recipe]];
@@ -107,7 +107,7 @@ function summary(report) {
   };
 }
 
-function judge({ original, inputs, threads }, small, plan, result) {
+function compare({ original, inputs, threads }, small, plan, result) {
   if (bytesOf(original) > ORACLE_BYTES) return;
   // The command's own proof has three inputs; this one has another batch size besides.
   const args = [ORACLE, original, small, plan, '--json', '--inputs', '1'];

@@ -26,8 +26,8 @@ at::Tensor with_past(const Call& call, size_t i, const at::Tensor& now) {
 Tensors taken_apart(const Tensors& qkv) {
   Tensors parts = qkv;
   const auto take = [&](size_t from) {
-    const Tensors pieces = parts[from].unbind(3);
-    for (size_t i = 0; i < pieces.size(); ++i) parts[from + i] = pieces[i].flatten(2);
+    const Tensors chunks = parts[from].unbind(3);
+    for (size_t i = 0; i < chunks.size(); ++i) parts[from + i] = chunks[i].flatten(2);
   };
   if (parts[0].dim() == 5) take(0);
   if (parts[1].defined() && parts[1].dim() == 5) take(1);

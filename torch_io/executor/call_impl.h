@@ -1,4 +1,4 @@
-// One run of one node, as its kernel sees it.
+// One execution of one node, as seen by its kernel.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -22,15 +22,15 @@ class Call {
   Call(const Node& of, Tensors operands) : node(of), inputs(std::move(operands)) {}
 
   const Node& node;
-  Tensors inputs;  ///< undefined where an optional operand is absent
-  /// Masked execution: which elements of an operand exist in the small network, boolean, of the
-  /// operand's shape; undefined where all do.
+  Tensors inputs;  ///< undefined for an absent optional operand
+  /// Masked execution: which elements of an operand are present in the small network, boolean, of
+  /// the operand's shape; undefined if all are.
   mutable Tensors present;
-  /// Operands that are weights of which parts are absent. Their presence is made when it is asked
-  /// for: it is as large as the weight.
+  /// Operands that are weights with absent parts. Their presence is as large as the weight, so it
+  /// is computed on demand.
   std::vector<const HeldWeight*> weights;
   bool training = false;
-  bool widens = false;  ///< halves are held as floats: see GraphModule::widen_halves
+  bool widens = false;  ///< float16 is computed as float32: see GraphModule::widen_halves
 
   int opset() const { return node.opset; }
   size_t outputs() const { return node.outputs.size(); }
@@ -39,9 +39,9 @@ class Call {
   bool has_in(size_t i) const { return in(i).defined(); }
   const at::Tensor& presence(size_t i) const;
   const HeldWeight* weight(size_t i) const { return i < weights.size() ? weights[i] : nullptr; }
-  /// The presence as 0/1 numbers of the operand's shape.
+  /// The presence as 0 and 1 in the operand's shape.
   at::Tensor presence_numbers(size_t i) const;
-  /// The operand with `value` at absent places.
+  /// The operand with absent elements replaced by `value`.
   at::Tensor filled(size_t i, double value) const;
 
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
@@ -56,17 +56,18 @@ class Call {
   Ints ints_in(size_t i) const;
   std::vector<double> numbers_in(size_t i) const;
   double number_in(size_t i, double fallback) const;
-  /// An operand if it is given, else the attribute: where newer versions made it an operand.
+  /// The operand if present, else the attribute, for attributes that newer opsets turned into
+  /// operands.
   Ints ints(size_t input, std::string_view attribute) const;
 
-  /// The same node on other operands, all of them present.
+  /// The same node with other operands, all of them present.
   Call on(Tensors operands) const {
     Call call(node, std::move(operands));
     call.widens = widens;
     return call;
   }
 
-  /// The type in which results of a type are held.
+  /// The type in which results of this type are stored.
   at::ScalarType held(at::ScalarType type) const;
 
   /// @throws UnsupportedError naming the node
@@ -77,13 +78,13 @@ class Call {
   const Attribute* find(std::string_view attribute) const;
 };
 
-/// A tensor of these sizes that holds no memory.
+/// A tensor of these sizes without memory.
 at::Tensor of_sizes(const Ints& dims);
 
-/// Where both are; an undefined one is everywhere.
+/// The intersection; undefined means all present.
 at::Tensor both(const at::Tensor& a, const at::Tensor& b);
 
-/// Of a type that the CPU has few kernels for.
+/// Is it a 16-bit float, for which the CPU has few kernels?
 bool is_half(const at::Tensor& tensor);
 
 /// 0 ≤ axis < rank, counted from the end if negative. @throws c10::Error
@@ -93,7 +94,7 @@ Ints wrapped(Ints axes, int64_t rank);
 /// Of the shape [1, …, n, …, 1] that broadcasts along `axis`.
 at::Tensor along(const at::Tensor& vector, int64_t axis, int64_t rank);
 
-/// The element type that an ONNX model writes as this number. @throws UnsupportedError
+/// The element type with this number in ONNX. @throws UnsupportedError
 at::ScalarType type_of_code(const Call& call, int64_t code);
 /// "float32". @throws UnsupportedError
 at::ScalarType type_of_name(const Call& call, std::string_view name);

@@ -1,4 +1,4 @@
-// What a network chooses from: what goes into the nodes whose answer jumps.
+// Operands of nodes that select among numbers, whose results are discontinuous.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,31 +13,32 @@
 
 namespace parsimony {
 
-/// One floating-point operand of one run of a node.
+/// A floating-point operand of one execution of a node.
 struct Choice {
-  std::string node;    ///< what messages call it
+  std::string node;    ///< its display name
   size_t operand = 0;  ///< which of its operands
-  at::Tensor numbers;  ///< as recorded, without absent channels; undefined if that run had none
-  at::Tensor found;    ///< as replayed; undefined if no run has asked
+  at::Tensor numbers;  ///< as recorded, without absent channels; undefined if it was not recorded
+  at::Tensor found;    ///< as replayed; undefined if it was not replayed
 };
 
-/// TopK, NonMaxSuppression, comparisons, rounding and such turn on the last bit of what they read,
-/// so that two networks which compute the same may answer differently. With the choices of one run
-/// laid before another both choose alike, and what each would have chosen from can be compared.
+/// TopK, NonMaxSuppression, comparisons, rounding and the like depend on the last bit of their
+/// operands, so two equivalent networks may give different results. By replaying the operands
+/// recorded in one run both select alike, and the operands themselves can be compared.
 ///
 ///     Choices choices;
 ///     { const Choices::Use use(choices, Choices::Mode::kRecord); one->forward(x); }
 ///     { const Choices::Use use(choices, Choices::Mode::kReplay); other->forward(x); }
 ///
-/// One may hold the choices of several inputs, which the other network must take in their order.
+/// It may hold the choices for several inputs, which the other network must process in the same
+/// order.
 class Choices {
  public:
   enum class Mode {
-    kRecord,  ///< keep what is chosen from
-    kReplay   ///< choose from what was kept; nodes are told apart by their first output's name
+    kRecord,  ///< record the operands
+    kReplay   ///< use the recorded operands; nodes are identified by their first output's name
   };
 
-  /// While it lives, every GraphModule that this thread runs uses `choices`. Uses nest.
+  /// During its lifetime, every GraphModule that this thread runs uses `choices`. Uses nest.
   class Use {
    public:
     Use(Choices& choices, Mode mode);
@@ -49,19 +50,19 @@ class Choices {
     Choices* before_;
   };
 
-  /// In the order in which they were recorded, then those that only a replay asked for.
+  /// In the order of recording, followed by those that occurred only in a replay.
   const std::vector<Choice>& list() const { return list_; }
 
-  /// Of this thread; null if none is in use.
+  /// The one in use in this thread; null if none is.
   static Choices* current();
-  /// What a run of `node` is to choose from in place of `operand`. `present`: which elements the
-  /// small network has, undefined if all.
+  /// The tensor that `node` should use in place of `operand`. `present`: the elements of the small
+  /// network, undefined if all.
   at::Tensor given(const Node& node, const std::string& key, size_t index,
                    const at::Tensor& operand, const at::Tensor& present);
 
  private:
   struct Runs {
-    std::vector<size_t> recorded;  ///< places in `list_`
+    std::vector<size_t> recorded;  ///< indices into `list_`
     size_t replayed = 0;
   };
 
@@ -70,7 +71,7 @@ class Choices {
   std::map<std::pair<std::string, size_t>, Runs> runs_;  ///< by key and operand
 };
 
-/// Does the answer of this node jump where what it reads hardly moves?
+/// Is the result of this node discontinuous in its operands?
 bool chooses(const Node& node);
 
 }  // namespace parsimony

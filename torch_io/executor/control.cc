@@ -68,12 +68,12 @@ Tensors scan(const Call& call, const BodyProgram& body, const RunBody& run) {
   const auto axis_of = [&](size_t s) {
     return wrapped(at_or(in_axes, s, 0), call.in(carried + s).dim());
   };
-  const int64_t turns = call.in(carried).size(axis_of(0));
+  const int64_t iterations = call.in(carried).size(axis_of(0));
   std::vector<Tensors> scanned(body.outputs.size() - std::min(carried, body.outputs.size()));
-  for (int64_t i = 0; i < turns; ++i) {
+  for (int64_t i = 0; i < iterations; ++i) {
     Tensors inputs = state;
     for (size_t s = 0; s < sequences; ++s) {
-      const int64_t at = at_or(in_back, s, 0) != 0 ? turns - 1 - i : i;
+      const int64_t at = at_or(in_back, s, 0) != 0 ? iterations - 1 - i : i;
       inputs.push_back(call.in(carried + s).select(axis_of(s), at));
     }
     Tensors outputs = run(body, std::move(inputs));

@@ -46,7 +46,7 @@ ModelError no_such_block(std::string_view add) {
                     "\" whose block could be removed");
 }
 
-UnsupportedError folds(std::string_view weight) {
+UnsupportedError updates(std::string_view weight) {
   return UnsupportedError("the plan changes \"" + std::string(weight) +
                           "\" but lacks its new values");
 }

@@ -67,7 +67,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
   for (const WeightId w : graph.weights.ids()) {
     const Weight& weight = graph.weights[w];
     if (!executor::has_tensor(weight)) continue;  // who read it would have been refused
-    if (options.read_anew && options.read_anew(weight)) {
+    if (options.streamed && options.streamed(weight)) {
       state_->program.weights[w].read = executor::WeightReader(graph, weight);
       continue;
     }

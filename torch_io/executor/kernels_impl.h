@@ -55,7 +55,7 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
 Tensors grid_sample(const Call& call);
 Tensors non_max_suppression(const Call& call);
 Tensors roi_align(const Call& call);
-/// Channels that are there are there at every place of the result.
+/// Present channels are present at every position of the result.
 Tensors sampled(const Operator& op, const Call& call, const Tensors& outputs);
 
 // fused.cc
@@ -191,7 +191,8 @@ Tensors quantised_gemm(const Call& call);
 
 // recurrent.cc
 using Activation = std::function<at::Tensor(const at::Tensor&)>;
-/// What ONNX calls so, in upper or lower case. @throws UnsupportedError naming the node
+/// The activation with this ONNX name, in upper or lower case. @throws UnsupportedError naming the
+/// node
 Activation activation_of(const Call& call, const std::string& name, std::optional<double> alpha,
                          std::optional<double> beta);
 Tensors lstm(const Call& call);
@@ -201,7 +202,7 @@ Tensors torch_lstm(const Call& call);
 Tensors torch_gru(const Call& call);
 Tensors torch_rnn(const Call& call);
 
-// What their presences look at as well.
+// Shared with the presence rules.
 Ints reduced_axes(const Call& call);
 /// The padding of every axis of a Pad: beginnings, then ends.
 Ints pads_of(const Call& call);

@@ -44,7 +44,7 @@ at::Tensor linear_rows(const Node& node, const at::Tensor& x, const at::Tensor& 
   const Linear& linear = schema_of(node).linear;
   const bool product = linear.kind == LinearKind::kMatrixProduct;
   if (!linear.plain || (!product && linear.kind != LinearKind::kConvolution)) {
-    call.unsupported("it is no linear layer");
+    call.unsupported("it is not a linear layer");
   }
   if (!product) {
     const int64_t groups = groups_of(node);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "parsimony/speedup/folds.h"
+#include "parsimony/speedup/updates.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
@@ -93,7 +93,7 @@ class Masking {
   }
 
   /// The elements that are there, in their order, take the new values.
-  void fold(const PlanFold& entry) {
+  void update(const TensorUpdate& entry) {
     if (entry.values.empty()) return;
     HeldWeight& held = weight(entry.tensor);
     held.own_type = true;
@@ -153,14 +153,14 @@ void mask(Program& program, const Plan& plan, const AddWeight& add) {
     for (const PlanMask& entry : plan.masks) masking.zero_masked(entry);
     return;
   }
-  if (const PlanFold* fold = unexplained_fold(plan)) throw errors::folds(fold->tensor);
+  if (const TensorUpdate* update = incomplete_update(plan)) throw errors::updates(update->tensor);
   for (const PlanCopy& entry : plan.copies) masking.copy(entry, add);
   for (const PlanInteger& entry : plan.integers) masking.patch(entry);
   for (const PlanZeros& entry : plan.zeros) masking.zero(entry);
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& entry : group.slices) masking.slice(entry);
   }
-  for (const PlanFold& fold : plan.folds) masking.fold(fold);
+  for (const TensorUpdate& update : plan.updates) masking.update(update);
   program.masked = true;
 }
 

@@ -1,4 +1,4 @@
-// Every operator that can be run, sorted by domain and name.
+// The supported operators, sorted by domain and name.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -11,7 +11,7 @@ namespace parsimony::executor {
 namespace {
 
 constexpr unsigned kAll = ~0U;
-/// A bit for each.
+/// One bit each.
 constexpr unsigned operands(auto... numbers) { return (0U | ... | (1U << numbers)); }
 
 // clang-format off

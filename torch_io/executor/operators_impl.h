@@ -1,5 +1,5 @@
-// The operators that can be run: what computes each, and which elements of its results exist when
-// elements of its operands do not.
+// The supported operators: their kernels, and the presence of results when elements of operands are
+// absent.
 #pragma once
 
 #include <span>
@@ -9,20 +9,21 @@
 
 namespace parsimony::executor {
 
-/// One tensor per output; undefined, or fewer, where the node does not name the last ones.
+/// One tensor per output; undefined or fewer if the node does not use the last ones.
 using Kernel = Tensors (*)(const Call& call);
 
 struct Operator;
-/// Presence of each output, undefined where all is there. Called if some operand has absences.
+/// Presence of each output, undefined if everything is present. Called if some operand has absent
+/// elements.
 using Presence = Tensors (*)(const Operator& op, const Call& call, const Tensors& outputs);
 
 struct Operator {
   std::string_view op = {};
   Kernel kernel = nullptr;
-  Presence presence = nullptr;  ///< none: cannot be run on operands with absences
-  unsigned data = 1;            ///< operands that `moved` and `contracted` look at, a bit each
-  unsigned fixed = 0;           ///< operands that are settings, hence not trained, a bit each
-  bool own_types = false;       ///< its result's type is not that of its operands
+  Presence presence = nullptr;  ///< none: does not support absent elements
+  unsigned data = 1;            ///< data operands, for `moved` and `contracted`; one bit each
+  unsigned fixed = 0;           ///< operands that are settings, which are not trained; one bit each
+  bool own_types = false;       ///< the result's type differs from the operands'
   std::string_view domain = {};
 };
 
@@ -34,30 +35,29 @@ const Operator* find_operator(std::string_view domain, std::string_view op);
 Tensors elementwise(const Operator& op, const Call& call, const Tensors& outputs);
 /// As the first operand.
 Tensors as_first(const Operator& op, const Call& call, const Tensors& outputs);
-/// The elements of the data operands go elsewhere: the kernel says where.
+/// Elements of the data operands are moved; the kernel itself determines where.
 Tensors moved(const Operator& op, const Call& call, const Tensors& outputs);
-/// Sums of products: present where any product is. The last operand may be a bias.
+/// Sums of products: present if any product is. The last operand may be a bias.
 Tensors contracted(const Operator& op, const Call& call, const Tensors& outputs);
-/// The same of a matrix that is a weight, or all there, by its rows and columns.
+/// The same by rows and columns, for a matrix that is a weight or completely present.
 Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs);
-/// As `contracted`; where a window touches no element at all, as elsewhere in the channel.
+/// As `contracted`; a window that covers no element has the presence of its channel.
 Tensors convolved(const Operator& op, const Call& call, const Tensors& outputs);
-/// The same of the data operands alone, whatever stands between them and follows: scales and zero
-/// points, activations.
+/// The same for the data operands only, ignoring scales, zero points and activations.
 Tensors contracted_plainly(const Operator& op, const Call& call, const Tensors& outputs);
 Tensors convolved_plainly(const Operator& op, const Call& call, const Tensors& outputs);
-/// Of the third, sixth, … operand, one behind the other.
+/// Concatenates the third, sixth, … operand.
 Tensors joined_integers(const Operator& op, const Call& call, const Tensors& outputs);
-/// Present if any element of the first operand that it looks at is.
+/// Present if any of the reduced elements of the first operand is.
 Tensors reduced(const Operator& op, const Call& call, const Tensors& outputs);
 Tensors pooled(const Operator& op, const Call& call, const Tensors& outputs);
 Tensors pooled_globally(const Operator& op, const Call& call, const Tensors& outputs);
-/// What is added along an axis is present where anything is along that axis.
+/// Padding along an axis is present if anything along that axis is.
 Tensors padded(const Operator& op, const Call& call, const Tensors& outputs);
 /// Hidden units whose gates are all absent are absent.
 Tensors recurrent(const Operator& op, const Call& call, const Tensors& outputs);
 Tensors arg_reduced(const Operator& op, const Call& call, const Tensors& outputs);
-/// Sizes and such: all of it is there.
+/// Sizes and the like: everything is present.
 Tensors everywhere(const Operator& op, const Call& call, const Tensors& outputs);
 
 }  // namespace parsimony::executor

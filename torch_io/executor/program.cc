@@ -7,8 +7,8 @@
 namespace parsimony::executor {
 namespace {
 
-/// Frees values after their last use in the list of steps that makes them, so that a body, which
-/// may run again, takes nothing away from what is around it.
+/// Frees values after their last use in the list of steps that computes them, so that a body, which
+/// may run again, frees nothing of its surroundings.
 class Releases {
  public:
   Releases(const Graph& graph, Program& program)
@@ -53,7 +53,7 @@ class Releases {
 
   const Graph& graph_;
   Program& program_;
-  IdVector<ValueId, BodyId> home_;  ///< the body that it is made in
+  IdVector<ValueId, BodyId> home_;  ///< the body that computes it
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What GraphModule keeps of a Graph, and how it is run.
+// The executable form of a Graph in GraphModule.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@ struct Step {
   Node node;
   const Operator* op = nullptr;
   std::string key;                                     ///< first non-empty output's name
-  std::vector<ValueId> frees;                          ///< values that nobody reads afterwards
-  std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands that the plan replaces
-  int zeroed = -1;       ///< of an addition: the operand that is zero, as its block is removed
+  std::vector<ValueId> frees;                          ///< values that are not read afterwards
+  std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands replaced by the plan
+  int zeroed = -1;       ///< of an addition whose block is removed: the operand that is zero
   bool chooses = false;  ///< see Choices
 };
 
-/// The nodes of a graph inside a node. It computes among the values of the whole network, so that
-/// what it captures is simply there.
+/// The steps of a subgraph. It shares the values of the whole network, which makes captured values
+/// available.
 struct BodyProgram {
   std::string attribute;
   std::vector<Step> steps;
@@ -43,28 +43,28 @@ struct Program {
   IdVector<BodyId, BodyProgram> bodies;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  IdVector<WeightId, HeldWeight> weights;   ///< neither tensor nor `read` where nobody can use it
+  IdVector<WeightId, HeldWeight> weights;   ///< neither tensor nor `read` if unused
   std::map<std::string, WeightId> by_name;  ///< the first of each name
   bool masked = false;
-  bool widens = false;  ///< halves become floats when they are computed with, and stay floats
+  bool widens = false;  ///< float16 is widened to float32 and stays so
 
-  /// The steps of the network itself, then those of each body.
+  /// The steps of the main graph, then those of each body.
   std::vector<std::vector<Step>*> all_steps();
   /// The step whose node has this first output; null if there is none.
   Step* find(const std::string& key);
-  /// Null where the value is no weight.
+  /// Null if the value is not a weight.
   const HeldWeight* held(ValueId v) const;
 };
 
 /// Why a node cannot be run; empty if it can.
 std::string why_not(const Graph& graph, const Node& node);
-/// libtorch has the weight's type.
+/// Does libtorch support the weight's type?
 bool has_tensor(const Weight& weight);
 
 using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;
 
-/// Runs on several inputs. Where weights are read anew the runs go step by step together, so that
-/// each is read once; else one after the other, for the memory that their values take.
+/// Runs on several inputs. With streamed weights all runs advance step by step together, so that
+/// each weight is read once; otherwise they run one after the other to save memory.
 std::vector<Tensors> run(const Program& program, const std::vector<Tensors>& inputs, bool training,
                          const Observer& observer);
 

@@ -124,13 +124,13 @@ Sequence run(const Cell& cell, CellStep step, const at::Tensor& x, State state,
   return {at::stack(y), state};
 }
 
-struct Kind {
+struct CellKind {
   CellStep step;
   int64_t gates;
   std::vector<std::string> activations;
 };
 
-Cell cell_of(const Call& call, const Kind& kind, int64_t direction) {
+Cell cell_of(const Call& call, const CellKind& kind, int64_t direction) {
   Cell cell;
   cell.w = call.in(1)[direction];
   cell.r = call.in(2)[direction];
@@ -159,7 +159,7 @@ Cell cell_of(const Call& call, const Kind& kind, int64_t direction) {
   return cell;
 }
 
-Tensors layers(const Call& call, const Kind& kind) {
+Tensors layers(const Call& call, const CellKind& kind) {
   const bool batch_first = call.integer("layout", 0) == 1;
   const at::Tensor x = batch_first ? call.in(0).transpose(0, 1) : call.in(0);
   const int64_t directions = call.in(1).size(0);
@@ -196,7 +196,7 @@ at::Tensor reordered(const at::Tensor& rows, const Ints& order) {
 }
 
 /// One layer, one direction: x w_ih w_hh b_ih? b_hh? h0? c0? w_hr?; gates as torch orders them.
-Tensors torch_layer(const Call& call, const Kind& kind, const Ints& order) {
+Tensors torch_layer(const Call& call, const CellKind& kind, const Ints& order) {
   const at::Tensor& x = call.in(0);
   Cell cell;
   cell.w = reordered(call.in(1), order);

@@ -44,9 +44,9 @@ Tensors compute(const Operator& op, Call& call) {
 }
 
 /// Of one network on its own inputs.
-class Run {
+class Execution {
  public:
-  Run(const Program& program, const Tensors& inputs, bool training, const Observer& observer)
+  Execution(const Program& program, const Tensors& inputs, bool training, const Observer& observer)
       : program_(program), training_(training), observer_(observer) {
     values_.resize(program.names.size());
     if (program.masked) present_.resize(program.names.size());
@@ -65,7 +65,7 @@ class Run {
     }
   }
 
-  /// The operands, as far as they have been lent.
+  /// The operands, as far as they have been loaded.
   Call call(const Step& step) const {
     Call call(step.node, {});
     call.training = training_;
@@ -122,7 +122,7 @@ class Run {
     return false;
   }
 
-  /// Keeps what is chosen from, or puts what another network chose from in its place.
+  /// Records the operands, or replaces them by those recorded from another network.
   static void choose(const Step& step, Call& call) {
     Choices* choices = Choices::current();
     for (size_t i = 0; i < call.inputs.size() && choices != nullptr; ++i) {
@@ -141,10 +141,10 @@ class Run {
     call.weights[operand] = nullptr;
   }
 
-  /// What goes into a body and comes out of it is pinned: all of it is there.
+  /// Inputs and results of a body are pinned, so they are completely present.
   Tensors branch(const Call& call);
 
-  /// Absent elements become zero, whatever was computed there: the next sum must not see them.
+  /// Zeroes absent elements, since the next sum must not include them.
   void set_present(const Step& step, const Call& call, Tensors& results) {
     if (step.op == nullptr || step.op->presence == nullptr) throw errors::cannot_mask(step.node);
     Tensors found;
@@ -170,41 +170,43 @@ class Run {
   std::optional<SmallSizes> small_;  ///< of masked execution
 };
 
-/// Lends weights that are read anew to runs, for as long as it lives.
+/// Provides streamed weights to runs during its lifetime.
 class Loan {
  public:
-  Loan(const Program& program, std::span<Run> runs, const std::vector<ValueId>& values)
+  Loan(const Program& program, std::span<Execution> runs, const std::vector<ValueId>& values)
       : runs_(runs) {
     const at::NoGradGuard guard;
     for (const ValueId v : values) {
       const HeldWeight* held = program.held(v);
       if (held == nullptr || !held->read || runs.front().value(v).defined()) continue;
-      lend(v, held->load(program.widens));
+      provide(v, held->load(program.widens));
     }
   }
-  Loan(std::span<Run> runs, ValueId v, const at::Tensor& tensor) : runs_(runs) { lend(v, tensor); }
+  Loan(std::span<Execution> runs, ValueId v, const at::Tensor& tensor) : runs_(runs) {
+    provide(v, tensor);
+  }
   ~Loan() {
-    for (const ValueId v : lent_) {
-      for (Run& run : runs_) run.value(v).reset();
+    for (const ValueId v : provided_) {
+      for (Execution& run : runs_) run.value(v).reset();
     }
   }
   Loan(const Loan&) = delete;
   Loan& operator=(const Loan&) = delete;
 
  private:
-  void lend(ValueId v, const at::Tensor& tensor) {
-    for (Run& run : runs_) run.value(v) = tensor;
-    lent_.push_back(v);
+  void provide(ValueId v, const at::Tensor& tensor) {
+    for (Execution& run : runs_) run.value(v) = tensor;
+    provided_.push_back(v);
   }
 
-  std::span<Run> runs_;
-  std::vector<ValueId> lent_;
+  std::span<Execution> runs_;
+  std::vector<ValueId> provided_;
 };
 
-/// Runs go step by step together, so that what is read anew is read once.
+/// Advances all runs step by step together, so that streamed weights are read once.
 class Lockstep {
  public:
-  Lockstep(const Program& program, std::span<Run> runs) : program_(program), runs_(runs) {}
+  Lockstep(const Program& program, std::span<Execution> runs) : program_(program), runs_(runs) {}
 
   void take(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -230,32 +232,32 @@ class Lockstep {
 
  private:
   void take(const Step& step) {
-    const ValueId large = read_in_pieces(program_, step);
+    const ValueId large = read_in_chunks(program_, step);
     if (large != kNone && !runs_.front().computes_sizes(step)) {
-      take_in_pieces(step, large);
+      take_in_chunks(step, large);
       return;
     }
     const Loan loan(program_, runs_, step.node.inputs);
-    for (Run& run : runs_) run.take(step);
+    for (Execution& run : runs_) run.take(step);
   }
 
-  void take_in_pieces(const Step& step, ValueId large) {
+  void take_in_chunks(const Step& step, ValueId large) {
     const at::NoGradGuard guard;
     const HeldWeight& weight = *program_.held(large);
     const Loan sizes(runs_, large, of_sizes(weight.dims));
     std::vector<Call> calls;
-    for (const Run& run : runs_) widen_halves(*step.op, calls.emplace_back(run.call(step)));
-    Tensors results = compute_in_pieces(calls, weight);
+    for (const Execution& run : runs_) widen_halves(*step.op, calls.emplace_back(run.call(step)));
+    Tensors results = compute_in_chunks(calls, weight);
     for (size_t r = 0; r < runs_.size(); ++r) {
       runs_[r].keep(step, calls[r], {std::move(results[r])});
     }
   }
 
   const Program& program_;
-  std::span<Run> runs_;
+  std::span<Execution> runs_;
 };
 
-Tensors Run::branch(const Call& call) {
+Tensors Execution::branch(const Call& call) {
   return run_control(call, program_.bodies, [&](const BodyProgram& body, Tensors inputs) {
     if (inputs.size() != body.inputs.size()) {
       throw errors::wrong_inputs(body.inputs.size(), inputs.size());
@@ -273,7 +275,7 @@ std::vector<Tensors> run(const Program& program, const std::vector<Tensors>& inp
                          const Observer& observer) {
   std::vector<Tensors> outputs;
   const auto go = [&](std::span<const Tensors> some) {
-    std::vector<Run> runs;
+    std::vector<Execution> runs;
     for (const Tensors& each : some) runs.emplace_back(program, each, training, observer);
     Lockstep together(program, runs);
     together.take(program.steps);

@@ -1,5 +1,5 @@
-// Steps of a run that take more than a kernel: If, Loop and Scan, which run graphs; weights that
-// are larger than one would hold; and, in masked execution, the sizes of the small network.
+// Steps that need more than a kernel: If, Loop and Scan, which run subgraphs; streamed weights;
+// and, in masked execution, the sizes of the small network.
 #pragma once
 
 #include <functional>
@@ -10,37 +10,37 @@
 
 namespace parsimony::executor {
 
-/// Is it one of the three, with its bodies, in a version that is run?
+/// Is it one of the three, with its bodies, in a supported version?
 bool is_control(const Node& node);
 
-/// Runs a body on the inputs that the operator gives it.
+/// Runs a body on the inputs that the operator passes to it.
 using RunBody = std::function<Tensors(const BodyProgram& body, Tensors inputs)>;
 
-/// Which of the node's bodies run, and how often, depends on the operands.
+/// Runs the node's bodies as the operands determine.
 Tensors run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
                     const RunBody& run);
 
-/// The operand of the node that can be read so: the matrix of MatMul, what Gather takes rows of.
-/// kNone if there is none. Of programs that widen halves, whose pieces are of the other operand's
+/// The operand of the node that can be read in chunks: the matrix of MatMul, the table of Gather.
+/// kNone if there is none. For programs that widen float16, where chunks have the other operand's
 /// type.
-ValueId read_in_pieces(const Program& program, const Step& step);
+ValueId read_in_chunks(const Program& program, const Step& step);
 
-/// The node's result in each of several runs, for all of which a row is read once.
+/// The node's results in several runs, reading every row only once.
 /// @throws c10::Error
-Tensors compute_in_pieces(const std::vector<Call>& calls, const HeldWeight& weight);
+Tensors compute_in_chunks(const std::vector<Call>& calls, const HeldWeight& weight);
 
-/// Sizes are those of the original, for data is moved by them. What they are in the small network
-/// is computed beside, from Shape on through whatever reads nothing but sizes and weights.
+/// Execution uses the sizes of the original. Those of the small network are computed in parallel,
+/// from Shape through all nodes that only read sizes and weights.
 class SmallSizes {
  public:
   explicit SmallSizes(const Program& program);
 
-  /// Does the node compute from sizes, and perhaps weights, alone?
+  /// Does the node depend only on sizes and weights?
   bool computes(const Step& step) const;
-  /// A size that enters the arithmetic as a real number is that of the small network, or what the
-  /// plan puts in its place.
+  /// Substitutes a size that is used as a real number by that of the small network, or by the
+  /// plan's number.
   void substitute(const Step& step, Call& call) const;
-  /// Computes what a node that has run says of sizes.
+  /// Computes the small network's sizes for a node that has run.
   void follow(const Step& step, const Call& call);
 
  private:

@@ -1,4 +1,4 @@
-// Reads a weight, or some of it, whenever it is asked for.
+// Reads a weight, or some of its rows, on demand.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace parsimony::executor {
 
-/// A row is all that has one index of the first axis; a scalar is one row. What was read need not
-/// stay resident in the memory behind the graph, whose bytes must stay.
+/// Rows are slices along the first axis; a scalar is one row. Pages are released after reading; the
+/// graph's memory must stay valid.
 class WeightReader {
  public:
   WeightReader(const Graph& graph, const Weight& weight);
 
-  /// In this order; halves as floats if `widened`.
+  /// The rows in this order; float16 as float32 if `widened`.
   at::Tensor operator()(const Ints& rows, bool widened) const;
   /// As it is stored.
   at::Tensor whole() const;
@@ -28,7 +28,7 @@ class WeightReader {
 
   Weight weight_;
   std::shared_ptr<const GraphSource> source_;
-  bool made_;  ///< by the source, which has no data to view
+  bool made_;  ///< materialised by the source, without data to view
 };
 
 /// 0, 1, …, one for each row.

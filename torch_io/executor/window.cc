@@ -35,7 +35,7 @@ Window window_of(const Call& call, Ints kernel) {
     if (!ceil) continue;
     const int64_t padded = size + pads[i] + pads[rank + i];
     int64_t count = up(padded - extent, stride) + 1;
-    // A window that would begin behind the data is left out.
+    // A window that would begin after the data is left out.
     if ((count - 1) * stride >= size + pads[i]) --count;
     window.beyond[i] = std::max<int64_t>(0, (count - 1) * stride + extent - padded);
   }

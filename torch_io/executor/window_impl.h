@@ -10,9 +10,10 @@ struct Window {
   Ints kernel;
   Ints stride;
   Ints dilation;
-  Ints begin;  ///< padding that counts as data
+  Ints begin;  ///< explicit padding
   Ints end;
-  Ints beyond;  ///< more of it behind `end`, so that the last window fits; it never counts
+  /// Additional padding after `end` for the last window with ceil_mode; never counted.
+  Ints beyond;
 };
 
 /// From the attributes strides, dilations, pads, auto_pad and ceil_mode.

@@ -1,4 +1,4 @@
-// Error texts of exports.
+// Error texts of exporting.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace parsimony::torch_io::errors {
 
-/// `worst` is the output that is furthest off.
+/// `worst` is the output with the largest difference.
 VerificationError export_differs(std::string_view worst);
-/// `forward` returns something beside tensors.
+/// `forward` returns something other than tensors.
 UnsupportedError other_results(size_t tensors, size_t wanted);
 
 }  // namespace parsimony::torch_io::errors

@@ -1,4 +1,4 @@
-// Writes TorchScript and live modules as ONNX, and proves what was written.
+// Exports TorchScript and live modules to ONNX, and proves the result.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -15,16 +15,16 @@
 namespace parsimony {
 
 struct TorchExportOptions {
-  /// The leading size of the inputs stays open; proven for two of them.
+  /// Makes the batch dimension symbolic; proven for two sizes.
   bool dynamic_batch = false;
-  /// Joins each BatchNorm with the convolution before it.
+  /// Folds each BatchNorm into the convolution before it.
   bool fold_batchnorm = false;
-  /// Names of the outputs; empty: those that `forward` gives them, see ScriptGraph::results.
+  /// Names of the outputs; empty: those of `forward`, see ScriptGraph::results.
   std::vector<std::string> outputs = {};
   ProofOptions proof = {};
 };
 
-/// What was written.
+/// The result of an export.
 struct Exported {
   std::vector<std::string> inputs;   ///< "x float32[batch, 3, 224, 224]", in the file's order
   std::vector<std::string> outputs;  ///< likewise
@@ -32,11 +32,11 @@ struct Exported {
   int64_t nodes = 0;
   int64_t bytes = 0;
   std::vector<std::string> notes;
-  Proof proof;  ///< of the file, run by our executor, against the module, run by libtorch
+  Proof proof;  ///< of the file, run by the executor, against the module, run by libtorch
 };
 
 /// Writes `module`'s forward, for inputs of these sizes and in evaluation mode, as an ONNX file of
-/// opset 17. All or nothing: if it throws, an older file at `path` stays.
+/// opset 17. All or nothing: if it throws, an existing file at `path` is unchanged.
 /// @param inputs one per argument: shape, and value where the argument is a number, which the file
 /// then fixes
 /// @throws UnsupportedError for what ONNX has no operators for, or what only a run decides, naming

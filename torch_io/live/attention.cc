@@ -1,7 +1,7 @@
 // MultiheadAttention: embed_dim, num_heads, kdim, vdim.
 //
 // Its forward wants the inputs to be embed_dim wide, takes embed_dim / num_heads for the size of a
-// head, and scales scores by that size. Hence heads go whole, and with them as many inputs:
+// head, and scales scores by that size. Hence complete heads are removed, with as many inputs:
 // heads * head_dim == embed_dim stays true. What out_proj computes may be of any width.
 
 #include <torch/nn/modules/activation.h>
@@ -38,7 +38,7 @@ std::array<Rows, 3> projections(const Attention& layer, const LayerEdit& edit) {
   return rows;
 }
 
-/// How many heads stay. @throws UnsupportedError if one stays in part
+/// The number of kept heads. @throws UnsupportedError if one is kept partly
 int64_t whole_heads(const Rows& rows, int64_t head_dim, const LayerEdit& edit) {
   const size_t size = head_dim;
   for (size_t i = 0; i < rows.size(); i += size) {
@@ -46,10 +46,10 @@ int64_t whole_heads(const Rows& rows, int64_t head_dim, const LayerEdit& edit) {
     if (rows[i] % head_dim == 0 && last < rows.size() && rows[last] == rows[i] + head_dim - 1) {
       continue;
     }
-    throw refused(edit,
-                  "a head stays or goes as a whole, for its forward scales by the size of "
-                  "a head; head " +
-                      std::to_string(rows[i] / head_dim) + " would stay in part");
+    throw refused(
+        edit,
+        "a head is kept or removed as a whole, since its forward scales by the head size; head " +
+            std::to_string(rows[i] / head_dim) + " would be kept in part");
   }
   return static_cast<int64_t>(rows.size()) / head_dim;
 }

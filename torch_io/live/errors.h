@@ -13,7 +13,7 @@
 namespace parsimony::torch_io::live::errors {
 
 ModelError no_such_tensor(std::string_view name, std::span<const std::string> known);
-/// One tensor under two names of which the plan says different things.
+/// A tensor with two names for which the plan disagrees.
 ModelError shared_differs(std::string_view name, std::string_view other);
 ModelError too_many_zeros(std::string_view name, int64_t count, int64_t elements);
 UnsupportedError cannot_copy(std::string_view name, std::string_view of);
@@ -27,8 +27,8 @@ UnsupportedError uneven_parts(std::string_view tensor, std::string_view parts,
                               std::span<const int64_t> kept);
 UnsupportedError not_possible(std::string_view module, std::string_view kind, std::string_view why);
 
-/// The module fails to run after the edit; its forward was written for sizes of before.
-/// `why` is what libtorch said.
+/// The module fails to run after the edit because its forward contains the old sizes. `why` is
+/// libtorch's message.
 UnsupportedError forward_is_fixed(std::span<const ForwardConstant> constants, std::string_view why);
 
 UnsupportedError unknown_optimizer(std::span<const std::string_view> known);

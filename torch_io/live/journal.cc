@@ -45,8 +45,8 @@ void Journal::set_data(const at::Tensor& tensor, const at::Tensor& data) {
   const at::NoGradGuard no_grad;
   const bool same_shape = tensor.sizes() == data.sizes();
   tensor.set_data(data);
-  // A loss of before that is still alive would lend the next backward its accumulator, which
-  // expects gradients of the old shape.
+  // A loss of an earlier forward pass keeps its gradient accumulator alive, which expects gradients
+  // of the old shape.
   if (!same_shape && tensor.requires_grad()) {
     compat::set_grad_accumulator(tensor, {});
   }

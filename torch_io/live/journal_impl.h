@@ -1,4 +1,4 @@
-// What an edit changed, and how it was before.
+// An undo journal of an edit.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,8 +14,8 @@
 
 namespace parsimony::torch_io::live {
 
-/// Changes tensors in place: the TensorImpl stays, and with it every holder of the tensor, its
-/// optimizer state, hooks and whether it wants a gradient.
+/// Changes tensors in place: the TensorImpl is preserved, and with it every reference to the
+/// tensor, its optimizer state, hooks and requires_grad.
 class Journal {
  public:
   Journal() = default;
@@ -27,26 +27,26 @@ class Journal {
   void slice(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes);
   void zero_smallest(const std::string& name, const at::Tensor& tensor, int64_t count);
   void assign(const std::string& name, const at::Tensor& tensor, std::span<const std::byte> values);
-  /// Runs `restore` if the edit is undone.
+  /// Registers `restore` to be called if the edit is undone.
   void remember(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
 
   bool touched(const at::Tensor& tensor) const;
-  /// What stays of the axis, in the indices and the size of before the edit.
+  /// The kept indices of the axis, relative to its original size.
   AxisKeep kept(const at::Tensor& tensor, int axis) const;
 
   void undo();
-  /// Only what was remembered besides tensors.
+  /// Undoes only registered restores, not tensors.
   void undo_options();
   void forget();
 
  private:
   struct Entry {
     at::Tensor tensor;
-    at::Tensor data;  // of before
+    at::Tensor data;  // original
     at::Tensor grad;
     compat::GradAccumulator accumulator;
-    std::string cut_as;          // the name under which it was cut
-    std::vector<AxisKeep> cuts;  // in indices of before
+    std::string cut_as;          // the name under which it was sliced
+    std::vector<AxisKeep> cuts;  // in original indices
   };
 
   Entry& entry(const at::Tensor& tensor);

@@ -85,7 +85,7 @@ template <typename Conv>
 void follow_conv(Conv& conv, const LayerEdit& edit) {
   auto& options = conv.options;
   const at::Tensor& weight = conv.weight;
-  // Shapes do not tell the number of groups; which channels stayed does.
+  // The number of groups follows from the kept channels, not from the shapes.
   std::optional<int64_t> groups = edit.integer("groups");
   if (!groups) groups = edit.integer("group");
   if (!groups) {
@@ -142,7 +142,7 @@ void follow_prelu(torch::nn::PReLUImpl& layer, const LayerEdit&) {
   layer.options.num_parameters(layer.weight.size(0));
 }
 
-/// Its row moves up by the rows that went before it.
+/// Its row moves up by the number of rows removed before it.
 int64_t moved_padding(int64_t padding, const AxisKeep& rows, const LayerEdit& edit) {
   const auto found = std::find(rows.keep.begin(), rows.keep.end(), padding);
   if (found == rows.keep.end()) {

@@ -1,4 +1,4 @@
-// How the options of a layer follow from its tensors. One file per family; one table of all.
+// Updates the options of layers after their tensors. One file per family, one table for all.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -16,7 +16,7 @@
 
 namespace parsimony::torch_io::live {
 
-/// What an edit did to a layer, and what was asked of it besides.
+/// The edits of a layer, and the attributes that were set.
 struct LayerEdit {
   std::string path;
   const Journal* journal = nullptr;
@@ -35,14 +35,14 @@ struct LayerEdit {
 /// A type of layer.
 struct LayerKind {
   std::string_view name;
-  std::vector<std::string_view> attributes;  ///< that can be set
+  std::vector<std::string_view> attributes;  ///< that may be set
   bool (*matches)(const torch::nn::Module& layer);
-  /// Returns what puts the options back.
+  /// Returns a function that restores the options.
   std::function<void()> (*remember)(torch::nn::Module& layer);
   void (*follow)(torch::nn::Module& layer, const LayerEdit& edit);
 };
 
-/// Null for the user's own modules and for layers whose options say nothing of shapes.
+/// Null for the user's own modules and for layers whose options do not contain shapes.
 const LayerKind* kind_of(const torch::nn::Module& layer);
 
 std::vector<LayerKind> conv_kinds();
@@ -51,10 +51,11 @@ std::vector<LayerKind> norm_kinds();
 std::vector<LayerKind> recurrent_kinds();
 std::vector<LayerKind> attention_kinds();
 
-/// How many indices stay in each of `parts` equal parts of the axis.
+/// The number of kept indices in each of `parts` equal parts of the axis.
 std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts);
 
-/// How many of the groups of a cut axis are left, when each that is left keeps equally many.
+/// The number of remaining groups of a sliced axis, if all of them keep the same number of
+/// channels.
 /// @throws UnsupportedError if they do not
 int64_t groups_left(const std::string& tensor, const AxisKeep& axis, int64_t groups);
 

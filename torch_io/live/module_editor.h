@@ -1,4 +1,4 @@
-// Cuts a live torch::nn module: the user's own objects become small.
+// Prunes a live torch::nn module in place.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -15,9 +15,9 @@
 
 namespace parsimony::torch_io {
 
-/// A number that the user's own forward computes with.
-/// What a plan changes but an edit of the module cannot reach: `view({n, 512})`. If C++ computes
-/// the number, as `x.size(1)` does, it follows by itself; only a run can tell.
+/// A number in the user's own forward that the plan changes but that an edit of the module cannot
+/// reach: `view({n, 512})`. If C++ computes the number, as `x.size(1)` does, it needs no edit; only
+/// a run can tell.
 struct ForwardConstant {
   std::string node;
   int input = -1;                  ///< operand index; -1 for an attribute
@@ -29,19 +29,19 @@ struct ForwardConstant {
 };
 
 /// Edits a module in place. Tensors are named as named_parameters() and named_buffers() name them
-/// ("features.0.weight"), layers by their path ("features.0"). Tensors keep their identity, so
-/// that holders, optimizers and hooks go on; they keep device, type, memory format and whether
-/// they want a gradient, and a gradient is cut with its parameter. A tensor of several names is
-/// cut once.
+/// ("features.0.weight"), layers by their path ("features.0"). Tensors keep their identity, so that
+/// references, optimizers and hooks remain valid; they keep device, type, memory format and
+/// requires_grad, and a gradient is sliced with its parameter. A tensor with several names is
+/// sliced once.
 ///
-/// All or nothing: unless `keep` is called, the destructor puts everything back as it was.
+/// All or nothing: unless `keep` is called, the destructor restores everything.
 ///
 ///     ModuleEditor editor(*net);
 ///     editor.apply(plan);
 ///     net->forward(example);  // a size that forward has written out would throw here
 ///     editor.keep();
 ///
-/// A run of before that is still to be differentiated cannot be: its tensors have changed.
+/// Graphs of earlier forward passes can no longer be differentiated: their tensors have changed.
 class ModuleEditor : public ModelEditor {
  public:
   /// The module must outlive the editor.
@@ -51,8 +51,8 @@ class ModuleEditor : public ModelEditor {
   ModuleEditor& operator=(const ModuleEditor&) = delete;
 
   /// Replays the plan and commits.
-  /// @throws UnsupportedError, ModelError as the calls it consists of; call nothing but `rollback`
-  /// then
+  /// @throws UnsupportedError, ModelError like the individual calls; then only `rollback` may be
+  /// called
   void apply(const Plan& plan);
 
   /// @throws UnsupportedError: registered parameters cannot be separated from outside
@@ -63,25 +63,25 @@ class ModuleEditor : public ModelEditor {
   void assign(const std::string& tensor, std::span<const std::byte> values) override;
   /// `node` is a layer's path: `groups` (or `group`) of convolutions, `num_groups` of GroupNorm,
   /// `normalized_shape` of LayerNorm, `hidden_size` of recurrent layers, `num_heads` of
-  /// MultiheadAttention, `sizes` of Unflatten. All but those of layers without tensors also
-  /// follow from what is cut. Of any other node it is a forward constant.
+  /// MultiheadAttention, `sizes` of Unflatten. Except for layers without tensors they also follow
+  /// from the slices. For any other node it is recorded as a forward constant.
   void set_attribute(const std::string& node, const std::string& attribute,
                      std::span<const int64_t> values) override;
-  /// Never possible, hence only noted among the forward constants.
+  /// Never possible, so it is only recorded among the forward constants.
   void set_input(const std::string& node, int input, const HostTensor& constant) override;
 
-  /// Makes the options of every touched layer say what its tensors are, so that it runs, prints
-  /// and clones. Layers of unknown type have none. May be called again after further edits.
-  /// @throws UnsupportedError naming the module if its type cannot be of these shapes, ModelError
-  /// if its tensors do not fit each other
+  /// Updates the options of every edited layer to match its tensors, so that it can be run, printed
+  /// and cloned. Layers of unknown type are skipped. May be called again after further edits.
+  /// @throws UnsupportedError naming the module if its type does not support these shapes,
+  /// ModelError if its tensors do not match each other
   void commit();
 
-  /// What the forward may have written out; see ForwardConstant.
+  /// Numbers that forward may contain; see ForwardConstant.
   const std::vector<ForwardConstant>& forward_constants() const { return forward_constants_; }
 
   /// Makes the edit final.
   void keep();
-  /// Puts everything back: data, gradients, options. Tensors are those of before, not copies.
+  /// Restores everything: data, gradients, options. Tensors are the original ones, not copies.
   void rollback();
 
  private:

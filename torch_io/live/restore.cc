@@ -11,7 +11,7 @@ void restore(torch::nn::Module& module, const std::string& plan_path) {
 void restore(torch::nn::Module& module, const Plan& plan) {
   Plan shapes = plan;
   shapes.zeros.clear();
-  shapes.folds.clear();
+  shapes.updates.clear();
   torch_io::ModuleEditor editor(module);
   editor.apply(shapes);
   editor.keep();

@@ -1,4 +1,4 @@
-// A plan on a freshly made module, which then takes the weights of the pruned one.
+// Applies a plan's shapes to a new module, which can then load the weights of the pruned one.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -10,17 +10,17 @@
 
 namespace parsimony {
 
-/// Gives a full-size module the shapes that the plan says, whatever its values. Only shapes: what
-/// pruning changed of values (zeros, folded biases) is among the weights that are loaded next.
-/// Sizes that the module's forward has written out stay as they are written; the module that was
-/// pruned ran without changing them, or it would have been refused.
+/// Gives a full-size module the shapes of the plan, whatever its values. Value changes of the plan
+/// (zeros, folded biases) are part of the weights that are loaded next. Sizes in the module's
+/// forward are not changed; the pruned module ran without changing them, otherwise pruning would
+/// have failed.
 ///
 ///     Net net;
 ///     parsimony::restore(*net, "plan.json");
 ///     torch::load(net, "small.pt");
 ///
 /// @throws IoError, ConfigError if the plan cannot be read; ModelError, UnsupportedError if it is
-/// not of this module, which then is as before
+/// for another module, which is then unchanged
 void restore(torch::nn::Module& module, const std::string& plan_path);
 void restore(torch::nn::Module& module, const Plan& plan);
 

@@ -162,7 +162,7 @@ machine::MachineReport examine() {
     facts.best_threads = best_of(facts.steps);
   }
   report.torch = std::move(facts);
-  judge(report);
+  advise(report);
   report.seconds = since(begin);
   return report;
 }

@@ -57,7 +57,7 @@ std::vector<machine::ThreadTime> time_threads(int most) {
     if (!times.empty() && elapsed(begin) > kBudget) break;
     at::set_num_threads(count);
     const double left = (kBudget - elapsed(begin)) / static_cast<double>(counts.size());
-    // The first step makes threads, and oneDNN's kernels for so many of them; but beside other
+    // The first step makes threads, and oneDNN's kernels for this many of them; but beside other
     // programs, spinning threads can make it so slow that a second one is not worth the wait.
     double seconds = quickest(step, 1);
     const int repeats = seconds > kNotAgain * best && best > 0 ? 1 : kRepeats;

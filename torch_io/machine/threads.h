@@ -1,4 +1,4 @@
-// How many threads ATen should use: measured, not guessed.
+// Measures the best number of ATen threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,17 +11,18 @@
 
 namespace parsimony::torch_io {
 
-/// Runs a small training step with 1, 2, 4, … and `most` threads; stops where more threads made it
-/// slower. About 0.3 s, longer on an overloaded machine. ATen has its number as before afterwards.
+/// Runs a small training step with 1, 2, 4, … and `most` threads; stops when more threads are
+/// slower. Takes about 0.3 s, longer on an overloaded machine. ATen's number of threads is
+/// restored.
 std::vector<machine::ThreadTime> time_threads(int most);
 
-/// The quickest; fewer threads where more hardly help.
+/// The fastest; fewer threads if more hardly help.
 int best_of(const std::vector<machine::ThreadTime>& times);
 
-/// Sets the number of threads that ATen and OpenMP use in this thread, and keeps an OpenBLAS with
-/// threads of its own from fighting with them. Without `wanted` a measurement decides, the first
-/// time that it is called in a process; no more than the process has cores.
-/// @returns the number that is set. @throws ConfigError if `wanted` is not positive
+/// Sets the number of threads that ATen and OpenMP use in this thread, and avoids oversubscription
+/// by an OpenBLAS with its own threads. Without `wanted` it is measured on the first call in a
+/// process; at most the number of cores.
+/// @returns the number set. @throws ConfigError if `wanted` is not positive
 int choose_threads(std::optional<int> wanted = {});
 
 /// A small network for 32×32 images: two convolutions 3×3 with ReLU and pooling, two linear layers.
@@ -49,7 +50,7 @@ class TrainingStep {
   std::vector<at::Tensor> weights_;
 };
 
-/// Seconds of the quickest of `repeats` steps.
+/// Seconds of the fastest of `repeats` steps.
 double quickest(TrainingStep& step, int repeats);
 
 }  // namespace parsimony::torch_io

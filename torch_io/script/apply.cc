@@ -1,4 +1,4 @@
-// Makes the collected changes in the private copy of the module.
+// Applies the collected changes to the private copy of the module.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -18,7 +18,7 @@ namespace jit = torch::jit;
 
 namespace {
 
-/// A place in a loop is changed for all rounds or not at all.
+/// A location in a loop is changed for all iterations or not at all.
 bool is_for_all_rounds(const Origins& origins, const Edits::Spot& spot, const Change& change) {
   const auto rounds = std::count(origins.calls.begin(), origins.calls.end(), std::get<0>(spot));
   return std::ssize(change.calls) == rounds;
@@ -132,12 +132,12 @@ void add_duplicates(Edits& edits, const Origins& origins) {
     const bool parameter = at::isFloatingType(duplicate.tensor.scalar_type());
     const at::Tensor held = duplicate.tensor.detach().clone().set_requires_grad(parameter);
     module.register_attribute(attribute, c10::TensorType::get(), held, parameter, !parameter);
-    for (const Place& place : duplicate.readers) {
-      jit::Node* node = origins.calls[place.call];
+    for (const SourceLocation& location : duplicate.readers) {
+      jit::Node* node = origins.calls[location.call];
       const jit::WithInsertPoint before(node);
       jit::Value* value = graph.insertGetAttr(graph.inputs()[0], attribute);
-      if (place.item != kNone) throw errors::not_written(name, "a tensor in a list");
-      node->replaceInput(place.input, value);
+      if (location.item != kNone) throw errors::not_written(name, "a tensor in a list");
+      node->replaceInput(location.input, value);
     }
     edits.placed[name] = held;
     edits.tensors[name] = std::move(duplicate.tensor);
@@ -157,9 +157,10 @@ std::vector<Replacement> replacements(const Edits& edits, const Origins& origins
   std::vector<Replacement> found;
   for (const auto& [name, tensor] : edits.tensors) {
     const auto placed = edits.placed.find(name);
-    if (placed == edits.placed.end() && origins.homes.at(name).constant != nullptr) continue;
+    if (placed == edits.placed.end() && origins.tensor_origins.at(name).constant != nullptr)
+      continue;
     const at::Tensor held =
-        placed == edits.placed.end() ? origins.homes.at(name).source : placed->second;
+        placed == edits.placed.end() ? origins.tensor_origins.at(name).source : placed->second;
     at::Tensor fresh = tensor.detach();
     if (fresh.is_alias_of(held)) fresh = fresh.clone();
     found.push_back({name, held, fresh, fresh});
@@ -169,9 +170,9 @@ std::vector<Replacement> replacements(const Edits& edits, const Origins& origins
 
 void place_constants(const Edits& edits, const Origins& origins) {
   for (const auto& [name, tensor] : edits.tensors) {
-    const auto home = origins.homes.find(name);
-    if (home == origins.homes.end() || edits.gone.contains(name)) continue;
-    jit::Node* constant = home->second.constant;
+    const auto origin = origins.tensor_origins.find(name);
+    if (origin == origins.tensor_origins.end() || edits.gone.contains(name)) continue;
+    jit::Node* constant = origin->second.constant;
     if (constant == nullptr) continue;
     constant->t_(c10::attr::value, tensor.detach().clone());
     constant->output()->inferTypeFrom(constant->t(c10::attr::value));

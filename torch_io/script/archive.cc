@@ -61,7 +61,7 @@ std::string not_torchscript_because(std::string_view bytes) {
   if (bytes.starts_with("\x80")) {
     return "it is a pickle, as torch.save wrote before version 1.6; export with torch.jit.save";
   }
-  if (!bytes.starts_with("PK")) return "it is no zip archive";
+  if (!bytes.starts_with("PK")) return "it is not a zip archive";
   const std::vector<std::string> entries = entries_of(bytes);
   if (entries.empty()) return "the archive is truncated";
   if (ends_in(entries, "/constants.pkl")) return "";

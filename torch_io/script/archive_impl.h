@@ -1,4 +1,4 @@
-// What lies in the zip archive that a TorchScript file is.
+// The zip archive of a TorchScript file.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace parsimony::torch_io::script {
 
-/// Names of all entries; empty if the bytes are no whole zip archive.
+/// Names of all entries; empty if the bytes are not a complete zip archive.
 std::vector<std::string> entries_of(std::string_view zip);
 
-/// Why the bytes are not TorchScript, in words; empty if they may be.
+/// Why the bytes are not TorchScript; empty if they may be.
 std::string not_torchscript_because(std::string_view bytes);
 
 /// Names of the files that its author added: "NAME" for the entry "ARCHIVE/extra/NAME".

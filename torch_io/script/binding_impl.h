@@ -1,4 +1,4 @@
-// What a value of a jit graph stands for while the graph is read.
+// Abstract values of a jit graph while it is read.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +12,35 @@ namespace parsimony::torch_io::script {
 
 struct Object;  // a module instance: interpreter_impl.h
 
-/// Where something is written in the jit graph: input `input` of call `call`, or element `item` of
-/// the list that stands there.
-struct Place {
+/// A location in the jit graph: input `input` of call `call`, or element `item` of the list at that
+/// input.
+struct SourceLocation {
   int call = kNone;
   int input = kNone;
   int item = kNone;
 
   bool known() const { return call != kNone; }
-  bool operator==(const Place&) const = default;
+  bool operator==(const SourceLocation&) const = default;
 };
 
-enum class Kind : uint8_t {
-  kUnknown,  ///< something that only the program's run tells
+enum class BindingKind : uint8_t {
+  kUnknown,  ///< only known at run time
   kNone,
   kInt,
   kFloat,
   kBool,
   kString,
   kTensor,  ///< `value` of the graph
-  kNumber,  ///< a number at run time: a size, or what is computed from sizes; `value`, of rank 0
+  kNumber,  ///< a number known at run time: a size, or computed from sizes; `value`, of rank 0
   kList,    ///< a list or a tuple
   kObject,
 };
 
-/// `text` of a list that holds the keys and values of a dictionary by turns.
+/// `text` of a list with the alternating keys and values of a dictionary.
 inline constexpr const char* kDictionary = "dictionary";
 
 struct Binding {
-  Kind kind = Kind::kUnknown;
+  BindingKind kind = BindingKind::kUnknown;
   int64_t integer = 0;  ///< kInt, kBool
   double number = 0;    ///< kFloat
   std::string text = {};
@@ -48,23 +48,28 @@ struct Binding {
   std::shared_ptr<std::vector<Binding>> items = {};  ///< shared: lists may grow
   std::shared_ptr<const Object> object = {};
 
-  bool is(Kind k) const { return kind == k; }
-  /// A number that is known while reading.
+  bool is(BindingKind k) const { return kind == k; }
+  /// A number that is known statically.
   bool fixed_number() const {
-    return kind == Kind::kInt || kind == Kind::kFloat || kind == Kind::kBool;
+    return kind == BindingKind::kInt || kind == BindingKind::kFloat || kind == BindingKind::kBool;
   }
-  bool is_number() const { return fixed_number() || kind == Kind::kNumber; }
-  double as_double() const { return kind == Kind::kFloat ? number : static_cast<double>(integer); }
+  bool is_number() const { return fixed_number() || kind == BindingKind::kNumber; }
+  double as_double() const {
+    return kind == BindingKind::kFloat ? number : static_cast<double>(integer);
+  }
 
-  static Binding none() { return {.kind = Kind::kNone}; }
-  static Binding of_int(int64_t v) { return {.kind = Kind::kInt, .integer = v}; }
-  static Binding of_bool(bool v) { return {.kind = Kind::kBool, .integer = v ? 1 : 0}; }
-  static Binding of_float(double v) { return {.kind = Kind::kFloat, .number = v}; }
-  static Binding of_text(std::string v) { return {.kind = Kind::kString, .text = std::move(v)}; }
-  static Binding tensor(ValueId v) { return {.kind = Kind::kTensor, .value = v}; }
-  static Binding run_time(ValueId v) { return {.kind = Kind::kNumber, .value = v}; }
+  static Binding none() { return {.kind = BindingKind::kNone}; }
+  static Binding of_int(int64_t v) { return {.kind = BindingKind::kInt, .integer = v}; }
+  static Binding of_bool(bool v) { return {.kind = BindingKind::kBool, .integer = v ? 1 : 0}; }
+  static Binding of_float(double v) { return {.kind = BindingKind::kFloat, .number = v}; }
+  static Binding of_text(std::string v) {
+    return {.kind = BindingKind::kString, .text = std::move(v)};
+  }
+  static Binding tensor(ValueId v) { return {.kind = BindingKind::kTensor, .value = v}; }
+  static Binding run_time(ValueId v) { return {.kind = BindingKind::kNumber, .value = v}; }
   static Binding list(std::vector<Binding> v) {
-    return {.kind = Kind::kList, .items = std::make_shared<std::vector<Binding>>(std::move(v))};
+    return {.kind = BindingKind::kList,
+            .items = std::make_shared<std::vector<Binding>>(std::move(v))};
   }
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kOpset = 21;
 
-// What people call a layer: it goes by the name of the module that owns its weight.
+// A layer is displayed by the name of the module that owns its weight.
 constexpr auto kLayers = std::to_array<std::string_view>(
     {"BatchNormalization", "Conv", "ConvTranspose", "Gather", "Gemm", "GroupNormalization", "Gru",
      "InstanceNormalization", "LayerNormalization", "Lstm", "MatMul", "PRelu", "Rnn"});
@@ -105,14 +105,14 @@ ValueId Builder::weight(Weight weight) {
   return id;
 }
 
-ValueId Builder::made_up(const Shape& dims, double number) {
+ValueId Builder::synthetic(const Shape& dims, double number) {
   const std::string name = fresh();
   const at::Tensor tensor = at::full(dims, number, at::kFloat);
-  origins_.homes[name] = {tensor, tensor, nullptr, true};
+  origins_.tensor_origins[name] = {tensor, tensor, nullptr, true};
   return weight(view_of(name, tensor));
 }
 
-ValueId Builder::constant(const HostTensor& tensor, std::vector<Place> places) {
+ValueId Builder::constant(const HostTensor& tensor, std::vector<SourceLocation> locations) {
   std::vector<std::byte>& bytes = origins_.storage.emplace_back();
   for (const int64_t value : tensor.ints) {
     tensor.dtype == DType::kBool ? append(bytes, static_cast<uint8_t>(value != 0))
@@ -123,9 +123,9 @@ ValueId Builder::constant(const HostTensor& tensor, std::vector<Place> places) {
                      : tensor.dtype == DType::kBool ? DType::kBool
                                                     : DType::kInt64;
   const std::string name = fresh();
-  origins_.homes[name].made_up = true;
+  origins_.tensor_origins[name].synthetic = true;
   const ValueId id = weight({name, type, tensor.dims, bytes.data(), size_of(type)});
-  origins_.constants[id] = {std::move(places)};
+  origins_.constants[id] = {std::move(locations)};
   return id;
 }
 
@@ -149,8 +149,8 @@ ValueId Builder::whole(ValueId real) {
   return result;
 }
 
-ValueId Builder::integers(std::vector<int64_t> values, std::vector<Place> places) {
-  return constant(HostTensor::vector(std::move(values)), std::move(places));
+ValueId Builder::integers(std::vector<int64_t> values, std::vector<SourceLocation> locations) {
+  return constant(HostTensor::vector(std::move(values)), std::move(locations));
 }
 
 ValueId Builder::list_of(const std::vector<Element>& elements) {
@@ -158,20 +158,20 @@ ValueId Builder::list_of(const std::vector<Element>& elements) {
                                  [](const Element& e) { return e.run_time == kNone; });
   if (fixed) {
     std::vector<int64_t> values;
-    std::vector<Place> places;
+    std::vector<SourceLocation> locations;
     for (const Element& element : elements) {
       values.push_back(element.fixed);
-      places.push_back(element.place);
+      locations.push_back(element.location);
     }
-    return integers(std::move(values), std::move(places));
+    return integers(std::move(values), std::move(locations));
   }
   std::vector<Operand> pieces;
   for (const Element& element : elements) {
     if (element.run_time == kNone) {
-      pieces.push_back({integers({element.fixed}, {element.place})});
+      pieces.push_back({integers({element.fixed}, {element.location})});
     } else {
       const ValueId piece = emit("Unsqueeze", {{element.run_time}, {integers({0})}});
-      pieces.push_back({piece, element.place});
+      pieces.push_back({piece, element.location});
     }
   }
   return emit("Concat", pieces, {{"axis", int64_t{0}}});
@@ -188,9 +188,9 @@ std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector
   node.attributes = std::move(attributes.list);
   for (const Operand& operand : inputs) {
     node.inputs.push_back(operand.value);
-    origins_.operands[id].push_back(operand.place);
+    origins_.operands[id].push_back(operand.location);
   }
-  if (!attributes.places.empty()) origins_.attributes[id] = std::move(attributes.places);
+  if (!attributes.locations.empty()) origins_.attributes[id] = std::move(attributes.locations);
   for (size_t i = 0; i < outputs; ++i) {
     node.outputs.push_back(add_value(i == 0 ? name_for(op, inputs) : fresh()));
   }
@@ -207,7 +207,7 @@ std::vector<ValueId> Builder::emit_opaque(const std::string& op, const std::vect
                                           size_t outputs, bool has_subgraph) {
   std::vector<Operand> operands;
   for (const ValueId value : inputs) operands.push_back({value});
-  // Plans and people know a node by its output.
+  // Nodes are identified by their output.
   std::vector<ValueId> results = emit_many(op, operands, std::max<size_t>(1, outputs), {}, "torch");
   graph_.nodes.back().has_subgraph = has_subgraph;
   // It stays even if nothing reads its results.
@@ -268,7 +268,7 @@ ValueId Builder::root(ValueId value) const {
 
 Builder::Mark Builder::mark() const {
   return {graph_.nodes.size(), graph_.values.size(), graph_.weights.size(),
-          origins_.followers.size(), origins_.frozen.size()};
+          origins_.size_literals.size(), origins_.frozen.size()};
 }
 
 void Builder::roll_back(const Mark& mark) {
@@ -284,7 +284,7 @@ void Builder::roll_back(const Mark& mark) {
   graph_.nodes.resize(mark.nodes);
   graph_.values.resize(mark.values);
   graph_.weights.resize(mark.weights);
-  origins_.followers.resize(mark.followers);
+  origins_.size_literals.resize(mark.size_literals);
   origins_.frozen.resize(mark.frozen);
   std::erase_if(kept_, [&](ValueId v) { return !graph_.values.has(v); });
   facts_.reset();

@@ -1,4 +1,4 @@
-// Puts the Graph together, node by node, and keeps account of what is written where.
+// Builds the Graph node by node, and records source locations.
 #pragma once
 
 #include <initializer_list>
@@ -17,30 +17,30 @@ namespace parsimony::torch_io::script {
 
 struct Origins;
 
-/// The call cannot be expressed by operators that the analysis knows.
+/// The call cannot be expressed by known operators.
 struct NotLowered {};
 
-/// A value together with the place in the jit graph that reads it.
+/// A value together with the location in the jit graph that reads it.
 struct Operand {
   ValueId value = kNone;
-  Place place = {};
+  SourceLocation location = {};
 };
 
 /// An integer in a list: fixed, or a run-time number.
 struct Element {
   int64_t fixed = 0;
   ValueId run_time = kNone;
-  Place place = {};
+  SourceLocation location = {};
 };
 
 struct Attributes {
   std::vector<std::pair<std::string, Attribute>> list;
-  std::vector<std::pair<std::string, Place>> places;
+  std::vector<std::pair<std::string, SourceLocation>> locations;
 
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : list(items) {}
-  Attributes& with(std::string name, Attribute value, Place place = {}) {
-    if (place.known()) places.emplace_back(name, place);
+  Attributes& with(std::string name, Attribute value, SourceLocation location = {}) {
+    if (location.known()) locations.emplace_back(name, location);
     list.emplace_back(std::move(name), std::move(value));
     return *this;
   }
@@ -50,24 +50,24 @@ class Builder {
  public:
   Builder(Graph& graph, Origins& origins) : graph_(graph), origins_(origins) {}
 
-  /// Names that no node may take: those of the model's tensors.
+  /// Reserves a name, such as those of the model's tensors.
   void reserve(const std::string& name) { taken_.insert(name); }
-  /// What follows is named after this operator.
+  /// Later nodes are named after this operator.
   void begin(std::string base) { base_ = std::move(base); }
 
   ValueId input(const std::string& name, DType dtype, const InputSpec& spec);
   /// A tensor of the model.
   ValueId weight(Weight weight);
-  /// Ones or zeros where the operator lets one leave its operand out.
-  ValueId made_up(const Shape& dims, double number);
+  /// Ones or zeros in place of an optional operand.
+  ValueId synthetic(const Shape& dims, double number);
 
-  ValueId constant(const HostTensor& tensor, std::vector<Place> places = {});
+  ValueId constant(const HostTensor& tensor, std::vector<SourceLocation> locations = {});
   ValueId number(double value);    ///< float32, rank 0
   ValueId integer(int64_t value);  ///< int64, rank 0
-  ValueId integers(std::vector<int64_t> values, std::vector<Place> places = {});
+  ValueId integers(std::vector<int64_t> values, std::vector<SourceLocation> locations = {});
   ValueId real(ValueId whole);  ///< as float32
   ValueId whole(ValueId real);  ///< as int64, towards zero
-  /// One list of integers; a Concat of pieces if some are only known at run time.
+  /// One list of integers; a Concat if some are only known at run time.
   ValueId list_of(const std::vector<Element>& elements);
 
   std::vector<ValueId> emit_many(const std::string& op, const std::vector<Operand>& inputs,
@@ -77,14 +77,14 @@ class Builder {
                Attributes attributes = {}, const std::string& domain = "") {
     return emit_many(op, inputs, 1, std::move(attributes), domain).front();
   }
-  /// A node that nobody knows: it pins what it touches.
+  /// An unknown node, which pins its operands.
   std::vector<ValueId> emit_opaque(const std::string& op, const std::vector<ValueId>& inputs,
                                    size_t outputs, bool has_subgraph);
 
-  /// Keeps the values as they are, because `op` looks at them in a way of its own.
+  /// Pins the values, because `op` reads them in its own way.
   void pin(const std::string& op, std::vector<ValueId> values);
 
-  /// Keeps one dimension whole, by reading one place of it.
+  /// Pins one dimension, by indexing it.
   void pin_axis(ValueId value, int64_t axis);
 
   /// Dimension `dim` of a tensor, at run time.
@@ -102,15 +102,15 @@ class Builder {
   Origins& origins() { return origins_; }
 
   struct Mark {
-    size_t nodes, values, weights, followers, frozen;
+    size_t nodes, values, weights, size_literals, frozen;
   };
   Mark mark() const;
   void roll_back(const Mark& mark);
 
-  /// The value stays even if nothing reads it.
+  /// Keeps the value even if it is unused.
   void keep(ValueId value) { kept_.push_back(value); }
 
-  /// Drops what nothing reads. Comes last.
+  /// Removes unused nodes. Must be called last.
   void compact();
 
  private:

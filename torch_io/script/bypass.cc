@@ -1,7 +1,7 @@
 // y = x + f(x) becomes y = x:
 //
 //     %y = aten::add(%f, %x, %1)      uses of %y read %x; the call goes, then what only %f needed
-//     %y = aten::add_(%f, %x, %1)     and so do uses of %f behind the call, for %f is the sum there
+//     %y = aten::add_(%f, %x, %1)     and so do uses of %f after the call, for %f is the sum there
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/runtime/graph_iterator.h>
@@ -32,8 +32,8 @@ void bypass(Edits& edits, const Origins& origins) {
   for (const jit::Node* node = nodes.next(); node != nullptr; node = nodes.next()) {
     left.insert(node);
   }
-  for (const auto& [name, home] : origins.homes) {
-    if (home.constant != nullptr && !left.contains(home.constant)) edits.gone.insert(name);
+  for (const auto& [name, origin] : origins.tensor_origins) {
+    if (origin.constant != nullptr && !left.contains(origin.constant)) edits.gone.insert(name);
   }
 }
 

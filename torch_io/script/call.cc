@@ -10,38 +10,39 @@ const Binding& Call::arg(size_t i) const {
 }
 
 Operand Call::tensor(size_t i) const {
-  require(arg(i).is(Kind::kTensor));
-  return {arg(i).value, place(i)};
+  require(arg(i).is(BindingKind::kTensor));
+  return {arg(i).value, location(i)};
 }
 
 Operand Call::optional_tensor(size_t i) const { return none(i) ? Operand{} : tensor(i); }
 
 Operand Call::tensor_or_number(size_t i) {
   const Binding& from = arg(i);
-  if (from.is(Kind::kTensor) || from.is(Kind::kNumber)) return {from.value, place(i)};
+  if (from.is(BindingKind::kTensor) || from.is(BindingKind::kNumber))
+    return {from.value, location(i)};
   require(from.fixed_number());
   // A number takes the type of the tensor beside it.
   const bool with_integers = std::any_of(args.begin(), args.end(), [&](const Binding& other) {
     return other.value != kNone && out.graph().value(other.value).dtype == DType::kInt64;
   });
-  const bool whole = !from.is(Kind::kFloat) && with_integers;
-  return {whole ? out.integer(from.integer) : out.number(from.as_double()), place(i)};
+  const bool whole = !from.is(BindingKind::kFloat) && with_integers;
+  return {whole ? out.integer(from.integer) : out.number(from.as_double()), location(i)};
 }
 
 std::vector<Operand> Call::tensors(size_t i) const {
-  require(arg(i).is(Kind::kList));
+  require(arg(i).is(BindingKind::kList));
   std::vector<Operand> operands;
   int item = 0;
   for (const Binding& binding : *arg(i).items) {
-    require(binding.is(Kind::kTensor));
-    operands.push_back({binding.value, place(i, item++)});
+    require(binding.is(BindingKind::kTensor));
+    operands.push_back({binding.value, location(i, item++)});
   }
   require(!operands.empty());
   return operands;
 }
 
 int64_t Call::integer(size_t i) const {
-  require(arg(i).is(Kind::kInt) || arg(i).is(Kind::kBool));
+  require(arg(i).is(BindingKind::kInt) || arg(i).is(BindingKind::kBool));
   return arg(i).integer;
 }
 
@@ -57,25 +58,26 @@ double Call::number(size_t i, double fallback) const { return none(i) ? fallback
 bool Call::flag(size_t i) const { return integer(i, 0) != 0; }
 
 const std::string& Call::text(size_t i) const {
-  require(arg(i).is(Kind::kString));
+  require(arg(i).is(BindingKind::kString));
   return arg(i).text;
 }
 
 Element Call::element(size_t i) const {
-  if (arg(i).is(Kind::kNumber) || arg(i).is(Kind::kTensor)) return {0, arg(i).value, place(i)};
-  return {integer(i), kNone, place(i)};
+  if (arg(i).is(BindingKind::kNumber) || arg(i).is(BindingKind::kTensor))
+    return {0, arg(i).value, location(i)};
+  return {integer(i), kNone, location(i)};
 }
 
 std::vector<Element> Call::elements(size_t i) const {
-  if (!arg(i).is(Kind::kList)) return {element(i)};
+  if (!arg(i).is(BindingKind::kList)) return {element(i)};
   std::vector<Element> elements;
   int item = 0;
   for (const Binding& binding : *arg(i).items) {
-    if (binding.is(Kind::kNumber) || binding.is(Kind::kTensor)) {
-      elements.push_back({0, binding.value, place(i, item)});
+    if (binding.is(BindingKind::kNumber) || binding.is(BindingKind::kTensor)) {
+      elements.push_back({0, binding.value, location(i, item)});
     } else {
-      require(binding.is(Kind::kInt));
-      elements.push_back({binding.integer, kNone, place(i, item)});
+      require(binding.is(BindingKind::kInt));
+      elements.push_back({binding.integer, kNone, location(i, item)});
     }
     ++item;
   }

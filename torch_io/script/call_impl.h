@@ -1,5 +1,5 @@
-// One call of an aten operator, as the functions that lower it see it. Whatever does not fit throws
-// NotLowered: the call then becomes a node that nobody knows.
+// One call of an aten operator, for the lowering functions. Anything unsupported throws NotLowered,
+// and the call becomes an unknown node.
 #pragma once
 
 #include <string>
@@ -27,8 +27,10 @@ class Call {
 
   size_t size() const { return args.size(); }
   const Binding& arg(size_t i) const;
-  bool none(size_t i) const { return arg(i).is(Kind::kNone); }
-  Place place(size_t i, int item = kNone) const { return {id_, static_cast<int>(i), item}; }
+  bool none(size_t i) const { return arg(i).is(BindingKind::kNone); }
+  SourceLocation location(size_t i, int item = kNone) const {
+    return {id_, static_cast<int>(i), item};
+  }
   void require(bool holds) const {
     if (!holds) throw NotLowered();
   }
@@ -38,16 +40,16 @@ class Call {
   Operand tensor_or_number(size_t i);       ///< a number becomes a constant
   std::vector<Operand> tensors(size_t i) const;
   int64_t integer(size_t i) const;
-  int64_t integer(size_t i, int64_t fallback) const;  ///< where it is None or left out
+  int64_t integer(size_t i, int64_t fallback) const;  ///< if it is None or omitted
   double number(size_t i) const;
   double number(size_t i, double fallback) const;
   bool flag(size_t i) const;
   const std::string& text(size_t i) const;
-  /// A list of integers; one integer counts as a list of one.
+  /// A list of integers; a single integer is a list of one.
   std::vector<Element> elements(size_t i) const;
   Element element(size_t i) const;
   std::vector<int64_t> integers(size_t i) const;  ///< all fixed
-  /// As `integers`; one number stands for `n` of them.
+  /// As `integers`; a single number is repeated `n` times.
   std::vector<int64_t> integers(size_t i, size_t n) const;
 
   size_t rank(ValueId value);
@@ -71,7 +73,7 @@ class Call {
 
 using Lower = void (*)(Call&);
 
-/// Null for an operator that is not known.
+/// Null for an unknown operator.
 Lower find_lowering(std::string_view op);
 
 }  // namespace parsimony::torch_io::script

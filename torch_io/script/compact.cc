@@ -1,5 +1,5 @@
-// Drops what nothing reads: sizes that only checks looked at, transposed weights that an operator
-// took as they are.
+// Removes unused values: sizes read only by checks, transposed weights that an operator uses
+// directly.
 #include <utility>
 
 #include "parsimony/torch_io/script/builder_impl.h"
@@ -37,7 +37,7 @@ Live find_live(const Graph& graph, const std::vector<ValueId>& kept) {
   return live;
 }
 
-/// Drops the items that are not live. @returns the new id of each; kNone where it is gone
+/// Drops unused items. @returns the new id of each; kNone for dropped ones
 template <typename Id, typename T>
 IdVector<Id, Id> drop_dead(IdVector<Id, T>& items, const IdVector<Id, bool>& live) {
   IdVector<Id, Id> ids(items.size());
@@ -73,8 +73,8 @@ void renumber_values(Graph& graph, const IdVector<ValueId, ValueId>& ids) {
   };
   rename(graph.inputs);
   rename(graph.outputs);
-  for (auto& [value, why] : graph.whole) value = ids[value];
-  std::erase_if(graph.whole, [](const auto& kept) { return kept.first == kNone; });
+  for (auto& [value, why] : graph.pinned_values) value = ids[value];
+  std::erase_if(graph.pinned_values, [](const auto& kept) { return kept.first == kNone; });
   for (Node& node : graph.nodes) {
     rename(node.inputs);
     rename(node.outputs);
@@ -104,7 +104,7 @@ void Builder::compact() {
   rekey(origins_.constants, values);
   rekey(origins_.operands, nodes);
   rekey(origins_.attributes, nodes);
-  revalue(origins_.followers, values);
+  revalue(origins_.size_literals, values);
   revalue(origins_.frozen, values);
   for (Check& check : origins_.checks) {
     for (Size& size : check.sizes) size.value = values[size.value];

@@ -1,5 +1,5 @@
-// Control flow that is decided while reading is followed. The rest, and operators that are not
-// known, become nodes that pin what they touch.
+// Control flow that is statically known is resolved. The rest, and unknown operators, become nodes
+// that pin their operands.
 #include <algorithm>
 #include <unordered_set>
 
@@ -27,7 +27,7 @@ bool raises(const jit::Block& block) {
 /// Empty if only the program's run tells.
 std::optional<bool> Interpreter::decided(const Binding& condition) {
   if (condition.fixed_number()) return condition.as_double() != 0;
-  if (!condition.is(Kind::kNumber)) return std::nullopt;
+  if (!condition.is(BindingKind::kNumber)) return std::nullopt;
   const HostTensor* known = builder_.known(condition.value);
   if (known == nullptr || known->count() != 1) return std::nullopt;
   return known->number(0) != 0;
@@ -40,7 +40,7 @@ void Interpreter::branch(jit::Node* node) {
   const bool check = raises(*blocks[0]) != raises(*blocks[1]);
   if (check && (!taken || raises(*blocks[*taken ? 0 : 1]))) taken = raises(*blocks[1]);
   if (!taken) return opaque(node);
-  if (condition.is(Kind::kNumber)) {
+  if (condition.is(BindingKind::kNumber)) {
     if (check && node->outputs().empty()) {
       origins_.checks.push_back({node, sizes_behind(condition.value)});
     } else {
@@ -63,7 +63,7 @@ void Interpreter::loop(jit::Node* node) {
   jit::Block& body = *node->blocks()[0];
   const Binding most = of_input(node, 0);
   const std::optional<bool> go_on = decided(of_input(node, 1));
-  const bool fixed = most.is(Kind::kInt) && !of_input(node, 1).is(Kind::kNumber);
+  const bool fixed = most.is(BindingKind::kInt) && !of_input(node, 1).is(BindingKind::kNumber);
   // A `for` goes on by a constant; a `while` ends by what only the program's run tells.
   const bool counted =
       most.integer <= kMostRounds && body.outputs()[0]->node()->kind() == c10::prim::Constant;
@@ -99,7 +99,7 @@ bool writes(const jit::Node& node) {
 /// Tensors from outside that the block reads, in attributes too.
 void Interpreter::collect_captures(jit::Block& block, std::vector<ValueId>& values) {
   for (jit::Node* node : block.nodes()) {
-    if (node->kind() == c10::prim::GetAttr && of_input(node, 0).is(Kind::kObject)) {
+    if (node->kind() == c10::prim::GetAttr && of_input(node, 0).is(BindingKind::kObject)) {
       get_attribute(node);
       collect_tensors(of(node->output()), values);
       continue;
@@ -118,7 +118,7 @@ void Interpreter::opaque(jit::Node* node) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   const std::string op = node->kind().toUnqualString();
-  if (is_in_place(op) && !node->inputs().empty() && of_input(node, 0).is(Kind::kTensor)) {
+  if (is_in_place(op) && !node->inputs().empty() && of_input(node, 0).is(BindingKind::kTensor)) {
     pin_aliases(op, of_input(node, 0).value);
   }
   for (const ValueId value : values) pin_sizes_behind(op, value);
@@ -206,8 +206,8 @@ bool is_made_of_mode(const jit::Value& condition) {
   return is_made_of_mode(condition, seen);
 }
 
-/// A branch that only training takes, as that of an auxiliary classifier. If it has layers of its
-/// own, which nobody cuts, what they read stays whole. Others follow what evaluation does: they
+/// A branch taken only in training, such as that of an auxiliary classifier. If it has its own
+/// layers, which are not pruned, their operands are pinned. Other branches need no pinning: they
 /// drop elements, or count batches.
 void Interpreter::keep_for_training(jit::Block& block) {
   std::vector<ValueId> values;
@@ -215,7 +215,8 @@ void Interpreter::keep_for_training(jit::Block& block) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   for (const ValueId value : values) {
-    graph_.whole.emplace_back(value, "a branch for training has layers of its own that read it");
+    graph_.pinned_values.emplace_back(value,
+                                      "a branch for training has layers of its own that read it");
   }
 }
 
@@ -224,7 +225,7 @@ void Interpreter::keep_for_training(jit::Block& block) {
 bool Interpreter::collect_for_training(jit::Block& block, std::vector<ValueId>& values) {
   bool own_layers = false;
   for (jit::Node* node : block.nodes()) {
-    if (node->kind() != c10::prim::GetAttr || !of_input(node, 0).is(Kind::kObject)) {
+    if (node->kind() != c10::prim::GetAttr || !of_input(node, 0).is(BindingKind::kObject)) {
       for (const jit::Value* input : node->inputs()) collect_tensors(of(input), values);
     } else {
       const Object& owner = *of_input(node, 0).object;
@@ -246,8 +247,8 @@ bool Interpreter::collect_for_training(jit::Block& block, std::vector<ValueId>& 
 
 namespace jit = torch::jit;
 
-// x.add_(y): from here on x is the sum, for whoever holds it. Where x is a part of p, as in
-// p[1:3].add_(y), so is p, put together anew. If another view is still in use, all stay whole.
+// x.add_(y): from here on x is the sum, for all references. If x is a slice of p, as in
+// p[1:3].add_(y), p is reassembled. If another view is still in use, all are pinned.
 namespace {
 
 bool is_read_after(const jit::Value* value, const jit::Node* node) {
@@ -258,8 +259,8 @@ bool is_read_after(const jit::Value* value, const jit::Node* node) {
 }
 
 void rename(Binding& binding, ValueId from, ValueId to) {
-  if (binding.is(Kind::kTensor) && binding.value == from) binding.value = to;
-  if (!binding.is(Kind::kList)) return;
+  if (binding.is(BindingKind::kTensor) && binding.value == from) binding.value = to;
+  if (!binding.is(BindingKind::kList)) return;
   for (Binding& item : *binding.items) rename(item, from, to);
 }
 

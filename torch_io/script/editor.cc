@@ -23,20 +23,20 @@ namespace jit = torch::jit;
 namespace errors = script::errors;
 
 using script::Change;
+using script::ConstantOrigin;
 using script::Edits;
-using script::Home;
 using script::Origins;
 using script::Outside;
-using script::Place;
-using script::Written;
+using script::SourceLocation;
+using script::TensorOrigin;
 
 struct ScriptEditor::Impl {
   Graph graph;  // its weights are views: only those of constants are looked at
   std::shared_ptr<Origins> origins;
   Edits edits;
   std::unordered_map<std::string, NodeId> nodes;
-  std::unordered_map<std::string, Shape> made_up;  // as they are now
-  std::optional<GraphEditor> shallow;              // without the blocks that are gone
+  std::unordered_map<std::string, Shape> synthetic;  // as they are now
+  std::optional<GraphEditor> shallow;                // without the blocks that are gone
   Original original = Original::kStays;
   std::unordered_set<const c10::StorageImpl*> shared;
   bool applied = false;
@@ -52,14 +52,14 @@ struct ScriptEditor::Impl {
     return found->second;
   }
 
-  Place operand(NodeId id, int input) const {
-    const auto& places = origins->operands.at(id);
-    return static_cast<size_t>(input) < places.size() ? places[input] : Place{};
+  SourceLocation operand(NodeId id, int input) const {
+    const auto& locations = origins->operands.at(id);
+    return static_cast<size_t>(input) < locations.size() ? locations[input] : SourceLocation{};
   }
 
-  const Home& home(const std::string& name) const {
-    const auto found = origins->homes.find(name);
-    if (found == origins->homes.end()) throw errors::unknown_tensor(name);
+  const TensorOrigin& origin(const std::string& name) const {
+    const auto found = origins->tensor_origins.find(name);
+    if (found == origins->tensor_origins.end()) throw errors::unknown_tensor(name);
     return found->second;
   }
 
@@ -70,16 +70,16 @@ struct ScriptEditor::Impl {
     if (duplicate != edits.duplicates.end()) return duplicate->second.tensor;
     const auto known = edits.tensors.find(name);
     if (known != edits.tensors.end()) return known->second;
-    return edits.tensors[name] = home(name).tensor;
+    return edits.tensors[name] = origin(name).tensor;
   }
 
-  void change(const Place& place, c10::IValue value, const std::string& node_key,
+  void change(const SourceLocation& location, c10::IValue value, const std::string& node_key,
               const std::string& what) {
-    if (!place.known()) throw errors::not_written(node_key, what);
-    jit::Node* call = origins->calls[place.call];
-    const Edits::Spot spot(call, place.input, place.item);
+    if (!location.known()) throw errors::not_written(node_key, what);
+    jit::Node* call = origins->calls[location.call];
+    const Edits::Spot spot(call, location.input, location.item);
     const auto [it, fresh] = edits.changes.try_emplace(spot, Change{value, node_key, what, {}});
-    it->second.calls.insert(place.call);
+    it->second.calls.insert(location.call);
     if (fresh) return;
     const c10::IValue& before = it->second.value;
     const bool same =
@@ -96,10 +96,10 @@ struct ScriptEditor::Impl {
   }
 
   void empty_unread();
-  void set_elements(const std::string& key, const std::string& what, const Written& written,
+  void set_elements(const std::string& key, const std::string& what, const ConstantOrigin& written,
                     const HostTensor& from, const HostTensor& to);
   void set_split(const std::string& key, NodeId id, const HostTensor& to, bool equal_parts);
-  void set_length(const std::string& key, const Written& written, const HostTensor& to);
+  void set_length(const std::string& key, const ConstantOrigin& written, const HostTensor& to);
   void set_tensor(const std::string& key, NodeId id, int input, const HostTensor& to);
 };
 
@@ -123,9 +123,9 @@ ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
     impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), n);
   }
   for (const Weight& weight : script.graph.weights) {
-    const auto home = script.origins->homes.find(weight.name);
-    if (home != script.origins->homes.end() && home->second.made_up) {
-      impl_->made_up[weight.name] = weight.dims;
+    const auto origin = script.origins->tensor_origins.find(weight.name);
+    if (origin != script.origins->tensor_origins.end() && origin->second.synthetic) {
+      impl_->synthetic[weight.name] = weight.dims;
     }
   }
 }
@@ -134,9 +134,9 @@ ScriptEditor::~ScriptEditor() = default;
 
 void ScriptEditor::bypass(const std::string& key, int input) {
   impl_->check_open();
-  const Place place = impl_->operand(impl_->node(key), input);
+  const SourceLocation location = impl_->operand(impl_->node(key), input);
   const auto& calls = impl_->origins->calls;
-  jit::Node* call = place.known() && place.item == kNone ? calls[place.call] : nullptr;
+  jit::Node* call = location.known() && location.item == kNone ? calls[location.call] : nullptr;
   const std::string op = call == nullptr ? "" : call->kind().toUnqualString();
   const bool adds = op == "add" || op == "add_" || op == "__iadd__";
   if (!adds || std::count(calls.begin(), calls.end(), call) != 1) {
@@ -144,7 +144,7 @@ void ScriptEditor::bypass(const std::string& key, int input) {
   }
   if (!impl_->shallow) impl_->shallow.emplace(impl_->graph);
   impl_->shallow->bypass(key, input);
-  impl_->edits.bypasses.emplace_back(call, place.input);
+  impl_->edits.bypasses.emplace_back(call, location.input);
   impl_->empty_unread();
 }
 
@@ -157,8 +157,9 @@ void ScriptEditor::Impl::empty_unread() {
   for (const Value& value : graph.values) {
     if (value.weight == kNone || shown[value.weight]) continue;
     const std::string& name = graph.weight(value.weight).name;
-    const auto found = origins->homes.find(name);
-    if (found == origins->homes.end() || found->second.made_up || !found->second.tensor.defined()) {
+    const auto found = origins->tensor_origins.find(name);
+    if (found == origins->tensor_origins.end() || found->second.synthetic ||
+        !found->second.tensor.defined()) {
       continue;
     }
     if (found->second.constant != nullptr) continue;  // goes with its node
@@ -172,30 +173,30 @@ void ScriptEditor::copy(const std::string& name, const std::string& of, const st
   const NodeId id = impl_->node(consumer);
   const auto inputs = static_cast<int>(impl_->graph.node(id).inputs.size());
   if (input < 0 || input >= inputs) throw errors::no_such_input(consumer, input, inputs);
-  if (const auto known = impl_->made_up.find(of); known != impl_->made_up.end()) {
+  if (const auto known = impl_->synthetic.find(of); known != impl_->synthetic.end()) {
     const Shape dims = known->second;
-    impl_->made_up[name] = dims;
+    impl_->synthetic[name] = dims;
     return;
   }
-  const Home& original = impl_->home(of);
-  if (impl_->origins->homes.contains(name)) throw errors::name_taken(name);
-  const Place place = impl_->operand(id, input);
-  if (!place.known()) throw errors::not_written(consumer, input_name(input));
+  const TensorOrigin& original = impl_->origin(of);
+  if (impl_->origins->tensor_origins.contains(name)) throw errors::name_taken(name);
+  const SourceLocation location = impl_->operand(id, input);
+  if (!location.known()) throw errors::not_written(consumer, input_name(input));
   auto& duplicate = impl_->edits.duplicates[name];
   const auto changed = impl_->edits.tensors.find(of);
   if (!duplicate.tensor.defined()) {
     duplicate.tensor =
         (changed == impl_->edits.tensors.end() ? original.tensor : changed->second).clone();
   }
-  duplicate.readers.push_back(place);
+  duplicate.readers.push_back(location);
 }
 
 void ScriptEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
   impl_->check_open();
-  const auto made_up = impl_->made_up.find(name);
-  if (made_up != impl_->made_up.end()) {
-    check_slices(name, made_up->second, axes);
-    made_up->second = sliced(made_up->second, axes);
+  const auto synthetic = impl_->synthetic.find(name);
+  if (synthetic != impl_->synthetic.end()) {
+    check_slices(name, synthetic->second, axes);
+    synthetic->second = sliced(synthetic->second, axes);
     return;
   }
   at::Tensor& tensor = impl_->tensor(name);
@@ -220,24 +221,25 @@ void ScriptEditor::set_attribute(const std::string& key, const std::string& attr
   if (found == impl_->origins->attributes.end() || values.size() != 1) {
     throw errors::not_written(key, "\"" + attribute + "\"");
   }
-  for (const auto& [name, place] : found->second) {
-    if (name == attribute) return impl_->change(place, values[0], key, "\"" + attribute + "\"");
+  for (const auto& [name, location] : found->second) {
+    if (name == attribute) return impl_->change(location, values[0], key, "\"" + attribute + "\"");
   }
   throw errors::not_written(key, "\"" + attribute + "\"");
 }
 
 void ScriptEditor::Impl::set_elements(const std::string& key, const std::string& what,
-                                      const Written& written, const HostTensor& from,
+                                      const ConstantOrigin& written, const HostTensor& from,
                                       const HostTensor& to) {
   if (from.ints.size() != to.ints.size()) throw errors::not_written(key, what);
   const int64_t sign = written.negated ? -1 : 1;
   for (size_t i = 0; i < to.ints.size(); ++i) {
-    const Place place = i < written.elements.size() ? written.elements[i] : Place{};
-    if (place.known() && place.item != kNone) {
-      jit::Node* call = origins->calls[place.call];
-      edits.lists[{call, place.input}].emplace(place.item, sign * from.ints[i]);
+    const SourceLocation location =
+        i < written.elements.size() ? written.elements[i] : SourceLocation{};
+    if (location.known() && location.item != kNone) {
+      jit::Node* call = origins->calls[location.call];
+      edits.lists[{call, location.input}].emplace(location.item, sign * from.ints[i]);
     }
-    if (from.ints[i] != to.ints[i]) change(place, sign * to.ints[i], key, what);
+    if (from.ints[i] != to.ints[i]) change(location, sign * to.ints[i], key, what);
   }
 }
 
@@ -246,8 +248,8 @@ void ScriptEditor::Impl::set_elements(const std::string& key, const std::string&
 void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const HostTensor& to,
                                    bool equal_parts) {
   if (equal_parts && all_equal(to.ints)) return;
-  const Place place = operand(id, 0);
-  jit::Node* call = place.known() ? origins->calls[place.call] : nullptr;
+  const SourceLocation location = operand(id, 0);
+  jit::Node* call = location.known() ? origins->calls[location.call] : nullptr;
   std::string op = call == nullptr ? "" : call->kind().toUnqualString();
   if (op.starts_with("unsafe_")) op.erase(0, std::string_view("unsafe_").size());
   if (op != "chunk" && op != "split" && op != "split_with_sizes" && op != "tensor_split") {
@@ -258,9 +260,9 @@ void ScriptEditor::Impl::set_split(const std::string& key, NodeId id, const Host
 }
 
 /// narrow(x, dim, start, length): the end is where the length has brought it.
-void ScriptEditor::Impl::set_length(const std::string& key, const Written& written,
+void ScriptEditor::Impl::set_length(const std::string& key, const ConstantOrigin& written,
                                     const HostTensor& to) {
-  const Place start = origins->constants.at(written.start_of).elements.at(0);
+  const SourceLocation start = origins->constants.at(written.start_of).elements.at(0);
   jit::Node* call = origins->calls[start.call];
   const auto changed = edits.changes.find(Edits::Spot(call, start.input, start.item));
   const Weight& before = graph.weight(graph.value(written.start_of).weight);
@@ -271,20 +273,20 @@ void ScriptEditor::Impl::set_length(const std::string& key, const Written& writt
 
 void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input,
                                     const HostTensor& to) {
-  const Place place = operand(id, input);
-  if (!place.known()) throw errors::not_written(key, input_name(input));
-  jit::Node* call = origins->calls[place.call];
-  if (static_cast<size_t>(place.input) >= call->inputs().size()) throw errors::no_scale(key);
-  c10::TypePtr type = call->input(place.input)->type();
+  const SourceLocation location = operand(id, input);
+  if (!location.known()) throw errors::not_written(key, input_name(input));
+  jit::Node* call = origins->calls[location.call];
+  if (static_cast<size_t>(location.input) >= call->inputs().size()) throw errors::no_scale(key);
+  c10::TypePtr type = call->input(location.input)->type();
   const auto list = type->cast<c10::ListType>();
   if (list) type = list->getElementType();
   const bool scalar = !type->isSubtypeOf(*c10::TensorType::get()) && to.count() == 1;
-  if (scalar && to.floating()) return change(place, to.floats[0], key, input_name(input));
-  if (scalar) return change(place, to.ints[0], key, input_name(input));
+  if (scalar && to.floating()) return change(location, to.floats[0], key, input_name(input));
+  if (scalar) return change(location, to.ints[0], key, input_name(input));
   if (list && type->kind() == c10::TypeKind::IntType) {
-    return change(place, to.ints, key, input_name(input));
+    return change(location, to.ints, key, input_name(input));
   }
-  change(place, to_tensor(to), key, input_name(input));
+  change(location, to_tensor(to), key, input_name(input));
 }
 
 void ScriptEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
@@ -297,14 +299,14 @@ void ScriptEditor::set_input(const std::string& key, int input, const HostTensor
   if (value == kNone) throw errors::not_written(key, input_name(input));
   const auto found = impl_->origins->constants.find(value);
   if (found == impl_->origins->constants.end()) return impl_->set_tensor(key, id, input, constant);
-  const Written& written = found->second;
+  const ConstantOrigin& written = found->second;
   if (impl_->graph.value(value).weight == kNone) {  // put together when the program runs
     return impl_->set_split(key, id, constant, written.equal_parts);
   }
   const HostTensor from = to_host(impl_->graph.weight(impl_->graph.value(value).weight));
   if (constant.floating()) return impl_->set_tensor(key, id, input, constant);
   const bool placed = std::any_of(written.elements.begin(), written.elements.end(),
-                                  [](const Place& place) { return place.known(); });
+                                  [](const SourceLocation& location) { return location.known(); });
   if (written.start_of != kNone) {
     impl_->set_length(key, written, constant);
   } else if (node.op == "Split" && (written.equal_parts || !placed)) {
@@ -318,31 +320,32 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
   impl_->check_open();
   const Graph& graph = impl_->graph;
   const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
-  for (const script::Follower& follower : impl_->origins->followers) {
-    const auto shapes = changed(follower.value);
+  for (const script::SizeLiteral& size_literal : impl_->origins->size_literals) {
+    const auto shapes = changed(size_literal.value);
     if (!shapes) continue;
-    const size_t dim = follower.dim;
+    const size_t dim = size_literal.dim;
     const int64_t size = shapes->after.at(dim);
-    jit::Node* call = impl_->origins->calls[follower.place.call];
-    impl_->edits.lists[{call, follower.place.input}].emplace(follower.place.item,
-                                                             shapes->before.at(dim));
+    jit::Node* call = impl_->origins->calls[size_literal.location.call];
+    impl_->edits.lists[{call, size_literal.location.input}].emplace(size_literal.location.item,
+                                                                    shapes->before.at(dim));
     if (size != shapes->before.at(dim)) {
-      impl_->change(follower.place, size, graph.value(follower.value).name, "a repeated size");
+      impl_->change(size_literal.location, size, graph.value(size_literal.value).name,
+                    "a repeated size");
     }
   }
-  for (const script::Frozen& frozen : impl_->origins->frozen) {
+  for (const script::ImplicitScale& frozen : impl_->origins->frozen) {
     const auto shapes = changed(frozen.value);
     const size_t dim = frozen.dim;
     if (!shapes || shapes->before.at(dim) == shapes->after.at(dim)) continue;
-    jit::Node* call = impl_->origins->calls[frozen.place.call];
+    jit::Node* call = impl_->origins->calls[frozen.location.call];
     const std::string& name = graph.value(frozen.value).name;
-    if (call->inputs().size() <= static_cast<size_t>(frozen.place.input)) {
+    if (call->inputs().size() <= static_cast<size_t>(frozen.location.input)) {
       throw errors::no_scale(name);
     }
     // A plan may have let it follow.
-    const Edits::Spot spot(call, frozen.place.input, frozen.place.item);
+    const Edits::Spot spot(call, frozen.location.input, frozen.location.item);
     if (impl_->edits.changes.contains(spot)) continue;
-    impl_->change(frozen.place, frozen.number, name, "the scale");
+    impl_->change(frozen.location, frozen.number, name, "the scale");
   }
   for (const script::Check& check : impl_->origins->checks) {
     const auto changes = [&](const script::Size& size) {
@@ -372,7 +375,7 @@ torch::jit::Module ScriptEditor::finish() {
     if (!impl_->applied) script::apply(impl_->edits, origins);
     impl_->applied = true;
     const std::vector<Outside> outside = script::place_tensors(impl_->edits, origins);
-    // A graph keeps what was compiled from it before; what is read anew has nothing to keep.
+    // A graph keeps what was compiled from it before; what is read again has nothing to keep.
     std::stringstream stream;
     origins.module.save(stream);
     jit::Module small = jit::load(stream, at::Device(at::kCPU));

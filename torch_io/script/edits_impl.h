@@ -1,4 +1,4 @@
-// Changes that were asked for and not yet made.
+// Pending changes.
 #pragma once
 
 #include <map>
@@ -13,35 +13,37 @@
 
 namespace parsimony::torch_io::script {
 
-/// What is to stand at a place.
+/// The new value at a location.
 struct Change {
   c10::IValue value;
   std::string node;  ///< for messages
   std::string what;
-  std::set<int> calls;  ///< that ask for it: a place in a loop belongs to several
+  std::set<int> calls;  ///< that request it: a location in a loop belongs to several
 };
 
-/// A tensor that is to exist twice.
+/// A tensor to be duplicated.
 struct Duplicate {
   at::Tensor tensor;
-  std::vector<Place> readers;
+  std::vector<SourceLocation> readers;
 };
 
 struct Edits {
   using Spot = std::tuple<torch::jit::Node*, int, int>;
 
-  std::unordered_map<std::string, at::Tensor> tensors;  ///< by name: what it is now
+  std::unordered_map<std::string, at::Tensor> tensors;  ///< by name: the current tensor
   std::map<Spot, Change> changes;
   std::map<std::pair<torch::jit::Node*, int>, std::map<int, int64_t>> lists;  ///< as they stand
-  std::map<torch::jit::Node*, std::vector<int64_t>> splits;  ///< calls that get a list of sizes
+  /// Calls with an explicit list of sizes.
+  std::map<torch::jit::Node*, std::vector<int64_t>> splits;
   std::map<std::string, Duplicate> duplicates;
   std::unordered_set<torch::jit::Node*> drops;
-  /// Calls whose result is to be the operand at that place, in order.
+  /// Calls whose result is replaced by the operand at that input, in order.
   std::vector<std::pair<torch::jit::Node*, int>> bypasses;
 
-  // What has been done. The origins are not changed: others read them.
-  std::unordered_map<std::string, at::Tensor> placed;  ///< what attributes hold for `Home::source`
-  std::unordered_set<std::string> gone;                ///< constants that only bypassed calls read
+  // Changes already made. The origins are shared and not modified.
+  std::unordered_map<std::string, at::Tensor>
+      placed;                            ///< what attributes hold for `TensorOrigin::source`
+  std::unordered_set<std::string> gone;  ///< constants read only by bypassed calls
 
   bool any() const {
     return !tensors.empty() || !changes.empty() || !splits.empty() || !duplicates.empty() ||
@@ -49,28 +51,27 @@ struct Edits {
   }
 };
 
-/// Does the place hold a number of its own, or is it in a list that can be written anew? In a loop,
-/// do all rounds ask for the change?
+/// Does the location hold a literal of its own, or is it in a list that can be rebuilt? In a loop,
+/// do all iterations request the same change?
 bool can_write(const Edits& edits, const Origins& origins, const Edits::Spot& spot,
                const Change& change);
 
-/// Of the changes, the bypasses: calls go, with whatever nothing reads then, its constants too.
+/// Applies the bypasses: removes calls with everything that is then unused, including constants.
 void bypass(Edits& edits, const Origins& origins);
 
-/// A tensor that has yet to take the place of the one which an attribute of the module at `path`
-/// holds.
+/// A tensor that still has to replace an attribute of the module at `path`.
 struct Outside {
   std::string path;
   std::string attribute;
   at::Tensor tensor;
 };
 
-/// Makes the changes of the program in the private copy, once; duplicates are tensors like others
-/// then. @throws UnsupportedError
+/// Applies the changes to the program in the private copy, once; afterwards duplicates are ordinary
+/// tensors. @throws UnsupportedError
 void apply(Edits& edits, const Origins& origins);
 
-/// Puts the tensors as they are now into the private copy, in which `apply` has been. Those of
-/// attributes stay out of it, for it is to be saved and loaded.
+/// Puts the current tensors into the private copy, after `apply`. Those of attributes are returned
+/// instead, since the copy is saved and loaded.
 std::vector<Outside> place_tensors(Edits& edits, const Origins& origins);
 
 }  // namespace parsimony::torch_io::script

@@ -1,4 +1,4 @@
-// What can be wrong with a TorchScript file, in words.
+// Error texts of TorchScript files.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace parsimony::torch_io::script {
 
-/// What libtorch says, without the calls of its own below it.
+/// libtorch's message without its backtrace.
 std::string first_line(const std::exception& error);
 
 namespace errors {

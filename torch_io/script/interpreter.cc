@@ -87,7 +87,7 @@ void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
   const auto values = origins_.graph->inputs();
   if (values.empty()) throw errors::no_forward();
   const auto& arguments = origins_.module.get_method("forward").function().getSchema().arguments();
-  Binding self{.kind = Kind::kObject};
+  Binding self{.kind = BindingKind::kObject};
   self.object = std::make_shared<Object>(Object{origins_.module._ivalue(), ""});
   bindings_[values[0]] = self;
   for (size_t i = 1; i < values.size(); ++i) {
@@ -120,9 +120,9 @@ void Interpreter::define_outputs() {
   std::vector<ValueId> numbers;
   for (const jit::Value* output : origins_.graph->outputs()) {
     const Binding& binding = of(output);
-    if (binding.is(Kind::kUnknown)) throw errors::unknown_result(output->debugName());
-    collect_values(binding, Kind::kTensor, tensors);
-    collect_values(binding, Kind::kNumber, numbers);
+    if (binding.is(BindingKind::kUnknown)) throw errors::unknown_result(output->debugName());
+    collect_values(binding, BindingKind::kTensor, tensors);
+    collect_values(binding, BindingKind::kNumber, numbers);
   }
   for (const ValueId number : numbers) pin_sizes_behind("return", number);
   result_numbers_ = numbers.size();
@@ -138,17 +138,17 @@ void Interpreter::define_outputs() {
   if (graph_.outputs.empty()) throw errors::no_tensor_results();
 }
 
-void Interpreter::collect_values(const Binding& binding, Kind kind,
+void Interpreter::collect_values(const Binding& binding, BindingKind kind,
                                  std::vector<ValueId>& values) const {
   if (binding.is(kind)) values.push_back(binding.value);
-  if (!binding.is(Kind::kList)) return;
+  if (!binding.is(BindingKind::kList)) return;
   for (const Binding& item : *binding.items) collect_values(item, kind, values);
 }
 
 /// Numbers that are computed at run time among them.
 void Interpreter::collect_tensors(const Binding& binding, std::vector<ValueId>& values) const {
-  collect_values(binding, Kind::kTensor, values);
-  collect_values(binding, Kind::kNumber, values);
+  collect_values(binding, BindingKind::kTensor, values);
+  collect_values(binding, BindingKind::kNumber, values);
 }
 
 void Interpreter::follow(jit::Block& block) {
@@ -182,7 +182,7 @@ bool Interpreter::visit_structure(jit::Node* node) {
     collect_tensors(value, tensors);
     builder_.pin("SetAttr", tensors);
     describe(node, true);
-    const std::string path = owner.is(Kind::kObject) ? owner.object->path : "";
+    const std::string path = owner.is(BindingKind::kObject) ? owner.object->path : "";
     const std::string name = node->s(c10::attr::name);
     written_[path.empty() ? name : path + "." + name] = value;
   } else if (kind == "prim::ListConstruct" || kind == "prim::TupleConstruct") {
@@ -190,14 +190,14 @@ bool Interpreter::visit_structure(jit::Node* node) {
     for (const jit::Value* input : node->inputs()) items.push_back(of(input));
     bindings_[node->output()] = Binding::list(std::move(items));
   } else if (kind == "prim::DictConstruct") {
-    // Keys and values by turns.
+    // Alternating keys and values.
     std::vector<Binding> items;
     for (const jit::Value* input : node->inputs()) items.push_back(of(input));
     bindings_[node->output()] = Binding::list(std::move(items));
     bindings_[node->output()].text = kDictionary;
   } else if (kind == "prim::ListUnpack" || kind == "prim::TupleUnpack") {
     const Binding list = of_input(node, 0);
-    if (!list.is(Kind::kList) || list.items->size() != node->outputs().size()) return false;
+    if (!list.is(BindingKind::kList) || list.items->size() != node->outputs().size()) return false;
     bind(node, *list.items);
   } else if (kind == "prim::If") {
     branch(node);
@@ -245,7 +245,7 @@ void Interpreter::call(jit::Node* node) {
   builder_.begin(op);
   std::vector<Binding> results;
   if (!lower(node, op, results)) return opaque(node);
-  const bool writes = is_in_place(written) && results[0].is(Kind::kTensor);
+  const bool writes = is_in_place(written) && results[0].is(BindingKind::kTensor);
   if (writes) write_to(node, results[0].value);
   bind(node, std::move(results));
 }
@@ -258,9 +258,9 @@ namespace {
 std::string line_of(const jit::Node& node) {
   jit::SourceRange range = node.sourceRange();
   if (const auto python = range.findSourceRangeThatGenerated()) range = *python;
-  const auto place = range.file_line_col();
-  if (!place) return {};
-  const auto& [file, line, column] = *place;
+  const auto location = range.file_line_col();
+  if (!location) return {};
+  const auto& [file, line, column] = *location;
   std::string text = range.text().str();
   text = text.substr(0, text.find('\n'));
   return file + ":" + std::to_string(line) + ": " + text;
@@ -281,12 +281,12 @@ std::string inside(const std::string& outer, const std::string& name) {
 
 void collect(const Binding& binding, const std::vector<std::string>& fields,
              const std::string& name, std::vector<std::string>& names) {
-  if (binding.is(Kind::kTensor)) names.push_back(name);
-  if (!binding.is(Kind::kList)) return;
+  if (binding.is(BindingKind::kTensor)) names.push_back(name);
+  if (!binding.is(BindingKind::kList)) return;
   const std::vector<Binding>& items = *binding.items;
   const bool dictionary = binding.text == kDictionary;
   for (size_t i = 0; i < items.size(); ++i) {
-    const bool keyed = dictionary && i % 2 == 1 && items[i - 1].is(Kind::kString);
+    const bool keyed = dictionary && i % 2 == 1 && items[i - 1].is(BindingKind::kString);
     const std::string own = keyed               ? items[i - 1].text
                             : i < fields.size() ? fields[i]
                                                 : std::to_string(dictionary ? i / 2 : i);

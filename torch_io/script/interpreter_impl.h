@@ -1,4 +1,4 @@
-// Follows a jit graph and binds each of its values to what it stands for.
+// Abstract interpretation of a jit graph: binds each value to a Binding.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -23,14 +23,14 @@ struct Object {
   std::string path;
 };
 
-/// The tensors of a module as weights of the Graph. Each tensor is one weight, whatever the number
-/// of names it has.
+/// The tensors of a module as weights of the Graph. Each tensor is one weight, even if it has
+/// several names.
 class Tensors {
  public:
   Tensors(Builder& builder, const torch::jit::Module& module);
 
   Binding attribute(const at::Tensor& tensor, const std::string& path);
-  /// kNone if no attribute was asked for that is this tensor.
+  /// kNone if no attribute with this tensor has been read.
   ValueId known(const at::Tensor& tensor, const std::string& path) const;
   Binding constant(torch::jit::Node* node, const at::Tensor& tensor);
 
@@ -46,23 +46,23 @@ class Tensors {
 
 class Interpreter {
  public:
-  /// @param measured sizes of what no lowering knows
+  /// @param measured sizes of values that no lowering covers
   Interpreter(Graph& graph, Origins& origins, Measurements measured = {});
 
   /// @throws ConfigError, ModelError
   void run(const std::vector<InputSpec>& inputs);
-  /// What the results are called; follows `run`.
+  /// Names of the results; call after `run`.
   std::vector<std::string> result_names() const;
-  /// Results that are numbers computed at run time; likewise.
+  /// Number of results that are numbers computed at run time; call after `run`.
   size_t result_numbers() const { return result_numbers_; }
-  /// Tensors of the outermost block of whose sizes nothing is known; likewise.
+  /// Tensors of the outermost block with unknown sizes; call after `run`.
   const std::vector<torch::jit::Value*>& unmeasured() const { return unmeasured_; }
 
  private:
   // interpreter.cc
   void define_inputs(const std::vector<InputSpec>& inputs);
   void define_outputs();
-  void collect_values(const Binding& binding, Kind kind, std::vector<ValueId>& values) const;
+  void collect_values(const Binding& binding, BindingKind kind, std::vector<ValueId>& values) const;
   void follow(torch::jit::Block& block);
   void visit(torch::jit::Node* node);
   bool visit_structure(torch::jit::Node* node);
@@ -122,7 +122,7 @@ class Interpreter {
   Tensors tensors_;
   std::unordered_map<const torch::jit::Value*, Binding> bindings_;
   std::unordered_map<std::string, Binding> written_;  ///< attributes since their SetAttr
-  std::unordered_set<std::string> written_names_;     ///< that some method writes
+  std::unordered_set<std::string> written_names_;     ///< written by some method
   std::unordered_map<const torch::jit::Node*, int> seen_;
   Measurements measured_;
   std::vector<torch::jit::Value*> unmeasured_;
@@ -138,7 +138,7 @@ bool is_in_place(const std::string& op);
 /// that are not inlined.
 std::vector<std::string> uncalled_methods(const torch::jit::Module& module);
 
-/// Is the condition computed from some module's `training`?
+/// Does the condition depend on some module's `training` flag?
 bool is_made_of_mode(const torch::jit::Value& condition);
 
 }  // namespace parsimony::torch_io::script

@@ -1,4 +1,4 @@
-// Activations that take parameters, or that ONNX spells as several operators.
+// Activations that take parameters, or that are several operators in ONNX.
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 

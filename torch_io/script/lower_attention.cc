@@ -37,10 +37,11 @@ void lower_attention(Call& call) {
   const double scale = call.none(kScale) ? 1 / std::sqrt(width) : call.number(kScale);
   if (call.none(kScale)) {
     call.out.origins().frozen.push_back(
-        {call.place(kScale), q.value, static_cast<int>(rank) - 1, scale});
+        {call.location(kScale), q.value, static_cast<int>(rank) - 1, scale});
   }
   const ValueId product = call.out.emit("MatMul", {q, {transposed(call, k.value)}});
-  ValueId scores = call.out.emit("Mul", {{product}, {call.out.number(scale), call.place(kScale)}});
+  ValueId scores =
+      call.out.emit("Mul", {{product}, {call.out.number(scale), call.location(kScale)}});
   if (!call.none(kMask)) scores = call.out.emit("Add", {{scores}, call.tensor(kMask)});
   if (call.flag(kCausal)) {
     scores = call.out.emit("Add", {{scores}, {causal_mask(call, q.value, k.value)}});

@@ -80,12 +80,12 @@ DType known_type(const Call& call, ValueId value) {
 void filled_like(Call& call, ValueId sizes, const Binding& number, const Binding& type,
                  ValueId like) {
   filled(call, sizes, number,
-         type.is(Kind::kInt) ? type_of(type.integer).dtype : known_type(call, like));
+         type.is(BindingKind::kInt) ? type_of(type.integer).dtype : known_type(call, like));
 }
 
 void filled(Call& call, ValueId sizes, const Binding& number, const Binding& type) {
-  int64_t torch_type = type.is(Kind::kInt) ? type.integer : kTorchFloat;
-  if (!type.is(Kind::kInt) && number.is(Kind::kInt) && call.op.starts_with("full")) {
+  int64_t torch_type = type.is(BindingKind::kInt) ? type.integer : kTorchFloat;
+  if (!type.is(BindingKind::kInt) && number.is(BindingKind::kInt) && call.op.starts_with("full")) {
     torch_type = kTorchLong;
   }
   filled(call, sizes, number, type_of(torch_type).dtype);
@@ -124,10 +124,10 @@ void lower_cast(Call& call) {
 
 /// to(x, dtype, …), to(x, device, dtype, …), to(x, device, …), to(x, other, …)
 void lower_to(Call& call) {
-  if (call.arg(1).is(Kind::kInt)) return cast(call, call.integer(1));
+  if (call.arg(1).is(BindingKind::kInt)) return cast(call, call.integer(1));
   // A device, and after it a type. A flag is no type.
-  if (call.arg(2).is(Kind::kInt)) return cast(call, call.integer(2));
-  if (call.arg(1).is(Kind::kTensor)) return lower_type_as(call);
+  if (call.arg(2).is(BindingKind::kInt)) return cast(call, call.integer(2));
+  if (call.arg(1).is(BindingKind::kTensor)) return lower_type_as(call);
   call.give(call.tensor(0).value);
 }
 
@@ -166,7 +166,7 @@ void lower_full_like(Call& call) {
 void lower_fill(Call& call) {
   const Operand x = call.tensor(0);
   Binding number = call.op == "zero" ? Binding::of_float(0) : call.arg(1);
-  if (number.is(Kind::kTensor)) {
+  if (number.is(BindingKind::kTensor)) {
     const HostTensor* known = call.out.known(number.value);
     call.require(known != nullptr && known->count() == 1);
     number = Binding::of_float(known->number(0));
@@ -217,7 +217,7 @@ void real_range(Call& call, size_t numbers) {
 void lower_arange(Call& call) {
   call.require(call.size() >= 5 && call.size() <= 7);
   const size_t numbers = call.size() - 4;
-  const auto is_real = [&](size_t i) { return call.arg(i).is(Kind::kFloat); };
+  const auto is_real = [&](size_t i) { return call.arg(i).is(BindingKind::kFloat); };
   if (is_real(0) || (numbers > 1 && is_real(1)) || (numbers > 2 && is_real(2))) {
     return real_range(call, numbers);
   }

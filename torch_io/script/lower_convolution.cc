@@ -27,8 +27,8 @@ struct Window {
 Attributes window_attributes(const Call& call, const Window& at, size_t n) {
   Attributes attributes{{"strides", call.integers(at.stride, n)},
                         {"dilations", call.integers(at.dilation, n)}};
-  attributes.with("group", call.integer(at.group), call.place(at.group));
-  if (!call.arg(at.padding).is(Kind::kString)) {
+  attributes.with("group", call.integer(at.group), call.location(at.group));
+  if (!call.arg(at.padding).is(BindingKind::kString)) {
     return attributes.with("pads", both_ends(call.integers(at.padding, n)));
   }
   const bool same = call.text(at.padding) == "same";
@@ -147,7 +147,7 @@ void lower_upsample(Call& call) {
   HostTensor scales{
       .dtype = DType::kFloat32, .dims = {static_cast<int64_t>(n)}, .ints = {}, .floats = {}};
   for (size_t i = 0; i < n; ++i) {
-    const bool listed = list.is(Kind::kList) && list.items->size() == n;
+    const bool listed = list.is(BindingKind::kList) && list.items->size() == n;
     const Binding& scale = listed ? (*list.items)[i] : call.arg(call.size() - n + i);
     call.require(scale.fixed_number());
     scales.floats.push_back(scale.as_double());

@@ -15,8 +15,8 @@ void index_first(Call& call, const std::vector<Binding>& items, const std::vecto
     call.require(call.shape(one) == call.shape(items.front().value));
     columns.push_back({call.out.emit("Unsqueeze", {{one}, {call.out.integers({-1})}})});
   }
-  const ValueId places = call.out.emit("Concat", columns, {{"axis", int64_t{-1}}});
-  call.give(call.out.emit("GatherND", {call.tensor(0), {places}}));
+  const ValueId locations = call.out.emit("Concat", columns, {{"axis", int64_t{-1}}});
+  call.give(call.out.emit("GatherND", {call.tensor(0), {locations}}));
 }
 
 }  // namespace
@@ -29,12 +29,12 @@ void lower_index_select(Call& call) {
 /// index(x, [None, …, indices, None, …]): one list of indices, or one for each of the first
 /// dimensions
 void lower_index(Call& call) {
-  call.require(call.arg(1).is(Kind::kList));
+  call.require(call.arg(1).is(BindingKind::kList));
   const std::vector<Binding>& items = *call.arg(1).items;
   std::vector<int64_t> axes;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].is(Kind::kNone)) continue;
-    call.require(items[i].is(Kind::kTensor));
+    if (items[i].is(BindingKind::kNone)) continue;
+    call.require(items[i].is(BindingKind::kTensor));
     call.require(call.out.graph().value(items[i].value).dtype == DType::kInt64);
     axes.push_back(static_cast<int64_t>(i));
   }
@@ -42,7 +42,7 @@ void lower_index(Call& call) {
   if (axes.size() > 1) return index_first(call, items, axes);
   const int64_t axis = axes.front();
   const ValueId indices = items[axis].value;
-  const Operand operand{indices, call.place(1, static_cast<int>(axis))};
+  const Operand operand{indices, call.location(1, static_cast<int>(axis))};
   call.give(call.out.emit("Gather", {call.tensor(0), operand}, {{"axis", axis}}));
 }
 
@@ -57,7 +57,7 @@ void lower_scatter(Call& call) {
   Attributes attributes{{"axis", axis_of(call)}};
   if (call.op == "scatter_add") attributes.with("reduction", std::string("add"));
   Operand updates{kNone};
-  if (call.arg(3).is(Kind::kTensor)) {
+  if (call.arg(3).is(BindingKind::kTensor)) {
     updates = call.tensor(3);
   } else {
     const ValueId sizes = call.out.emit("Shape", {{call.tensor(2).value}});

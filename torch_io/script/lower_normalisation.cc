@@ -17,15 +17,15 @@ void batch_norm(Call& call, double epsilon) {
   call.require(!call.none(3) && !call.none(4));
   const int64_t c = call.shape(call.tensor(3).value).at(0);
   call.give(call.out.emit("BatchNormalization",
-                          {call.tensor(0), or_made_up(call, 1, c, 1), or_made_up(call, 2, c, 0),
+                          {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0),
                            call.tensor(3), call.tensor(4)},
                           {{"epsilon", epsilon}}));
 }
 
 }  // namespace
 
-Operand or_made_up(Call& call, size_t i, int64_t size, double number) {
-  return call.none(i) ? Operand{call.out.made_up({size}, number)} : call.tensor(i);
+Operand or_synthetic(Call& call, size_t i, int64_t size, double number) {
+  return call.none(i) ? Operand{call.out.synthetic({size}, number)} : call.tensor(i);
 }
 
 /// batch_norm(x, w, b, mean, var, training, momentum, eps, cudnn)
@@ -42,9 +42,9 @@ void lower_layer_norm(Call& call) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].run_time != kNone) continue;
     const int dim = static_cast<int>(rank - sizes.size() + i);
-    call.out.origins().followers.push_back({sizes[i].place, x.value, dim});
+    call.out.origins().size_literals.push_back({sizes[i].location, x.value, dim});
   }
-  const Operand w = call.none(2) ? Operand{call.out.made_up(normalized, 1)} : call.tensor(2);
+  const Operand w = call.none(2) ? Operand{call.out.synthetic(normalized, 1)} : call.tensor(2);
   call.give(
       call.out.emit("LayerNormalization", {x, w, call.optional_tensor(3)},
                     {{"axis", -static_cast<int64_t>(sizes.size())}, {"epsilon", call.number(4)}}));
@@ -54,10 +54,11 @@ void lower_layer_norm(Call& call) {
 void lower_group_norm(Call& call) {
   const int64_t c = channels(call);
   Attributes attributes{{"epsilon", call.number(4)}};
-  attributes.with("num_groups", call.integer(1), call.place(1));
-  call.give(call.out.emit("GroupNormalization",
-                          {call.tensor(0), or_made_up(call, 2, c, 1), or_made_up(call, 3, c, 0)},
-                          std::move(attributes)));
+  attributes.with("num_groups", call.integer(1), call.location(1));
+  call.give(
+      call.out.emit("GroupNormalization",
+                    {call.tensor(0), or_synthetic(call, 2, c, 1), or_synthetic(call, 3, c, 0)},
+                    std::move(attributes)));
 }
 
 /// _weight_norm(v, g, dim): v by its norm over all other dimensions, times g
@@ -79,9 +80,10 @@ void lower_weight_norm(Call& call) {
 void lower_instance_norm(Call& call) {
   if (!call.flag(5)) return batch_norm(call, call.number(7));
   const int64_t c = channels(call);
-  call.give(call.out.emit("InstanceNormalization",
-                          {call.tensor(0), or_made_up(call, 1, c, 1), or_made_up(call, 2, c, 0)},
-                          {{"epsilon", call.number(7)}}));
+  call.give(
+      call.out.emit("InstanceNormalization",
+                    {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
+                    {{"epsilon", call.number(7)}}));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -170,7 +170,7 @@ void recurrent(Call& call, Stack stack) {
 }  // namespace
 
 void lower_lstm(Call& call) {
-  const bool packed = !call.arg(1).is(Kind::kList);  // sequences of different lengths
+  const bool packed = !call.arg(1).is(BindingKind::kList);  // sequences of different lengths
   call.require(!packed);
   Stack stack{.op = "Lstm"};
   take_states(call, stack, call.tensors(1));
@@ -179,14 +179,14 @@ void lower_lstm(Call& call) {
 }
 
 void lower_gru(Call& call) {
-  call.require(call.arg(2).is(Kind::kList));
+  call.require(call.arg(2).is(BindingKind::kList));
   Stack stack{.op = "Gru"};
   take_states(call, stack, {call.tensor(1)});
   recurrent(call, std::move(stack));
 }
 
 void lower_rnn(Call& call) {
-  call.require(call.arg(2).is(Kind::kList));
+  call.require(call.arg(2).is(BindingKind::kList));
   Stack stack{.op = "Rnn", .nonlinearity = call.op == "rnn_relu" ? "relu" : "tanh"};
   take_states(call, stack, {call.tensor(1)});
   recurrent(call, std::move(stack));

@@ -28,7 +28,7 @@ void permuted(Call& call, const std::vector<int64_t>& perm) {
 /// view(x, sizes), reshape(x, sizes)
 void lower_view(Call& call) {
   const Operand x = call.tensor(0);
-  call.require(call.arg(1).is(Kind::kList));
+  call.require(call.arg(1).is(BindingKind::kList));
   std::vector<Element> sizes = call.elements(1);
   for (const Element& size : sizes) call.require(size.run_time != kNone || size.fixed != 0);
   call.give_view(reshaped(call, x, sizes), x.value);
@@ -201,7 +201,7 @@ void lower_channel_shuffle(Call& call) {
   const Operand x = call.tensor(0);
   const size_t rank = call.rank(x.value);
   call.require(rank >= 3);
-  std::vector<Element> apart{{kSameSize}, {call.integer(1), kNone, call.place(1)}, {-1}};
+  std::vector<Element> apart{{kSameSize}, {call.integer(1), kNone, call.location(1)}, {-1}};
   std::vector<Element> together{{kSameSize}, {-1}};
   std::vector<int64_t> perm{0, 2, 1};
   for (size_t d = 2; d < rank; ++d) {

@@ -26,8 +26,8 @@ Windows windows_over(Call& call, int64_t size, int64_t length, int64_t stride,
   return {count, length, stride, dilation};
 }
 
-/// Dimension `axis` becomes two, windows and places in one, or the other way round. It stays whole:
-/// which places they are is not written anywhere.
+/// Dimension `axis` becomes two, windows and positions within one, or vice versa. It is pinned,
+/// since the positions are not written anywhere.
 ValueId windows_of(Call& call, ValueId x, int64_t axis, const Windows& of, bool windows_first) {
   const int64_t rows = windows_first ? of.count : of.length;
   const int64_t columns = windows_first ? of.length : of.count;

@@ -104,7 +104,7 @@ void lower_repeat(Call& call);
 void lower_repeat_interleave(Call& call);
 void lower_channel_shuffle(Call& call);
 
-// lower_pieces.cc
+// lower_slice.cc
 void lower_cat(Call& call);
 void lower_stack(Call& call);
 void lower_stack_along(Call& call);
@@ -154,11 +154,11 @@ void lower_cell(Call& call);
 void lower_attention(Call& call);
 void lower_native_attention(Call& call);
 
-/// Where an operand is left out, the number that makes it do nothing, `size` times.
-Operand or_made_up(Call& call, size_t i, int64_t size, double number);
+/// In place of an omitted operand, its neutral number, `size` times.
+Operand or_synthetic(Call& call, size_t i, int64_t size, double number);
 /// Swaps the last two dimensions.
 ValueId transposed(Call& call, ValueId value);
-/// Is the value the transpose of a matrix of the model? Then that matrix, else kNone.
+/// The matrix of the model of which the value is the transpose, else kNone.
 ValueId matrix_behind(Call& call, ValueId value);
 
 }  // namespace parsimony::torch_io::script

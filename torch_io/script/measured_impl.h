@@ -1,4 +1,4 @@
-// The sizes of what no lowering knows, from running the program.
+// Measures the sizes of values that no lowering covers by running the program.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -21,8 +21,7 @@ struct Measured {
 using Measurements = std::unordered_map<const torch::jit::Value*, Measured>;
 
 /// Runs `graph`, the module's `forward`, twice on random numbers. `values` are tensors of its
-/// outermost block; those whose sizes the numbers decide are left out, and all where it does not
-/// run.
+/// outermost block; those whose sizes depend on the data are omitted, and all if it cannot be run.
 /// @param inputs of `forward`, in order, with shape and type
 Measurements measure(const torch::jit::Module& module,
                      const std::shared_ptr<torch::jit::Graph>& graph,

@@ -1,4 +1,4 @@
-// Traced networks that can be trained: parts that follow their module's mode.
+// Makes traced networks trainable: their operators follow the training mode.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -8,10 +8,10 @@
 
 namespace parsimony::torch_io {
 
-/// A trace in evaluation mode writes that mode down as a constant: BatchNorm keeps its statistics
-/// and Dropout drops nothing, whatever `train()` says. From now on they read the attribute
-/// `training` of the module that calls them. What was written in training mode stays.
-/// Gives the names of the modules concerned; they computed as in evaluation mode before.
+/// A trace in evaluation mode contains that mode as a constant: BatchNorm keeps its statistics and
+/// Dropout is inactive, regardless of `train()`. This makes them read the attribute `training` of
+/// the calling module. Operators traced in training mode are not changed. Returns the names of the
+/// changed modules, which are in evaluation mode.
 std::vector<std::string> follow_mode(const torch::jit::Module& module);
 
 }  // namespace parsimony::torch_io

@@ -12,7 +12,7 @@ namespace parsimony::torch_io {
 
 class ScriptModel final : public EditableFile {
  public:
-  /// `specs` say what the tensors are that `forward` takes.
+  /// `specs` describe the tensors that `forward` takes.
   /// @throws IoError, ModelError, ConfigError
   ScriptModel(const std::string& path, std::vector<InputSpec> specs);
 
@@ -23,8 +23,7 @@ class ScriptModel final : public EditableFile {
   void restore() override { script_ = &file_.read(specs_); }
   void write(const std::string& path) override { file_.write(path); }
 
-  /// By libtorch's interpreter, whatever the engine. @throws UnsupportedError for engines that are
-  /// not libtorch
+  /// Runs on libtorch's interpreter. @throws UnsupportedError for engines that are not libtorch
   std::unique_ptr<Network> open(Engine& engine) override;
   std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override;
 

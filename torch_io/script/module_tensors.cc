@@ -47,12 +47,12 @@ void for_each_tensor(const jit::Module& module, const Visit& visit) {
 std::unordered_set<const c10::StorageImpl*> shared_memory(const Origins& origins) {
   using View = std::tuple<int64_t, std::vector<int64_t>, std::vector<int64_t>>;
   std::unordered_set<const c10::StorageImpl*> shared;
-  std::unordered_set<const c10::StorageImpl*> homes;
+  std::unordered_set<const c10::StorageImpl*> tensor_origins;
   std::unordered_map<const c10::StorageImpl*, View> views;
-  for (const auto& [name, home] : origins.homes) {
-    if (!home.tensor.defined()) continue;
-    const c10::StorageImpl* memory = home.tensor.storage().unsafeGetStorageImpl();
-    if (!homes.insert(memory).second) shared.insert(memory);
+  for (const auto& [name, origin] : origins.tensor_origins) {
+    if (!origin.tensor.defined()) continue;
+    const c10::StorageImpl* memory = origin.tensor.storage().unsafeGetStorageImpl();
+    if (!tensor_origins.insert(memory).second) shared.insert(memory);
   }
   for_each_tensor(origins.module, [&](const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage()) return;

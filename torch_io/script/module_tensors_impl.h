@@ -1,5 +1,5 @@
-// The tensors of a module: all of them, those whose memory must not change for the sake of one
-// weight, those that say to hold more numbers than the file has, and others in their place.
+// The tensors of a module: iterating over them, finding shared memory, validating their bounds, and
+// replacing them.
 #pragma once
 
 #include <c10/core/StorageImpl.h>
@@ -16,28 +16,27 @@
 
 namespace parsimony::torch_io::script {
 
-/// Calls `visit` with each tensor among the module's attributes, within lists and objects too, and
+/// Calls `visit` with each tensor among the module's attributes, including lists and objects, and
 /// the constants of its code.
 void for_each_tensor(const torch::jit::Module& module,
                      const std::function<void(const at::Tensor&)>& visit);
 
-/// What several weights show, or a tensor of the module in another way than a weight does.
+/// Memory that several weights refer to, or that the module also refers to in another way.
 std::unordered_set<const c10::StorageImpl*> shared_memory(const Origins& origins);
 
-/// The first tensor among a module's attributes and the constants of its code whose sizes and
-/// strides, [..] elements, reach outside of the bytes that were stored for it, or that would take
-/// 64 MB more than those when it is written out; in words. libtorch believes what a file says of
-/// its tensors, and reads whatever lies there.
+/// Describes the first tensor among a module's attributes and constants whose sizes and strides,
+/// [..] elements, reach outside of its stored bytes, or that would take 64 MB more than those when
+/// materialised. libtorch trusts the file and would read out of bounds.
 std::optional<std::string> tensor_out_of_bounds(const torch::jit::Module& module);
 
-/// What a tensor is now, and what is to take its place.
+/// A tensor and its replacement.
 using TensorPairs = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
-/// Do they show the same numbers at the same place?
+/// Are they the same view of the same memory?
 bool same_memory(const at::Tensor& a, const at::Tensor& b);
 
-/// Wherever attributes hold the first of a pair, within lists and tuples too, they hold the second
-/// from now on: all names of one tensor get the same new one, which is trained if any was.
+/// Replaces the first of each pair by the second in all attributes, including lists and tuples: all
+/// names of one tensor get the same new one, which requires gradients if any of them did.
 void replace_everywhere(const torch::jit::Module& module, const TensorPairs& pairs);
 
 }  // namespace parsimony::torch_io::script

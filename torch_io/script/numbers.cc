@@ -1,4 +1,4 @@
-// Numbers: what is asked of tensors, what is computed from it, and the sizes behind a result.
+// Numbers: queries of tensors, arithmetic on them, and the sizes behind a result.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,14 +14,14 @@ namespace parsimony::torch_io::script {
 
 namespace jit = torch::jit;
 
-/// What is asked of a tensor: its rank, its sizes, its type.
+/// Queries of a tensor: its rank, sizes and type.
 bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
   if (node->inputs().empty() || node->outputs().size() != 1) return false;
   const Binding x = of_input(node, 0);
   Binding& result = bindings_[node->output()];
   if (op == "dtype" && node->kind().is_prim()) return true;  // left unknown
   if (op == "device" || op == "layout") return true;
-  if (!x.is(Kind::kTensor)) return false;
+  if (!x.is(BindingKind::kTensor)) return false;
   if (op == "is_floating_point") {
     const DType type = graph_.value(x.value).dtype;
     if (type != DType::kUnknown) result = Binding::of_bool(is_floating(type));
@@ -42,7 +42,7 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
   }
   if (op == "len" || node->inputs().size() == 2) {
     const Binding dim = op == "len" ? Binding::of_int(0) : of_input(node, 1);
-    if (shape == nullptr || !dim.is(Kind::kInt)) return true;
+    if (shape == nullptr || !dim.is(BindingKind::kInt)) return true;
     const int64_t at = dim.integer < 0 ? dim.integer + std::ssize(*shape) : dim.integer;
     result = Binding::run_time(builder_.size_of_dim(x.value, at));
     return true;
@@ -58,12 +58,13 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
 
 /// The integer that a constant tensor holds.
 std::optional<int64_t> Interpreter::literal(const Binding& binding) const {
-  if (!binding.is(Kind::kTensor) || graph_.value(binding.value).weight == kNone) {
+  if (!binding.is(BindingKind::kTensor) || graph_.value(binding.value).weight == kNone) {
     return std::nullopt;
   }
   const Weight& weight = graph_.weight(graph_.value(binding.value).weight);
-  const auto home = origins_.homes.find(weight.name);
-  const bool constant = home != origins_.homes.end() && home->second.constant != nullptr;
+  const auto origin = origins_.tensor_origins.find(weight.name);
+  const bool constant =
+      origin != origins_.tensor_origins.end() && origin->second.constant != nullptr;
   if (!constant || weight.dtype != DType::kInt64 || weight.count() != 1) return std::nullopt;
   return to_host(weight).ints.front();
 }
@@ -82,12 +83,12 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
                          op == "item" || op == "Float" || op == "FloatImplicit" || op == "Bool";
   if (op == "__not__" || op == "neg") {
     if (x.fixed_number()) {
-      result = op == "__not__"      ? Binding::of_bool(x.integer == 0)
-               : x.is(Kind::kFloat) ? Binding::of_float(-x.number)
-                                    : Binding::of_int(-x.integer);
+      result = op == "__not__"             ? Binding::of_bool(x.integer == 0)
+               : x.is(BindingKind::kFloat) ? Binding::of_float(-x.number)
+                                           : Binding::of_int(-x.integer);
       return true;
     }
-    if (!x.is(Kind::kNumber)) return op == "__not__";
+    if (!x.is(BindingKind::kNumber)) return op == "__not__";
     result = Binding::run_time(builder_.emit(op == "neg" ? "Neg" : "Not", {{x.value}}));
     return true;
   }
@@ -110,9 +111,9 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
                                       : x;
   } else if (const auto constant = literal(x)) {
     result = op.starts_with("Bool") ? Binding::of_bool(*constant != 0) : Binding::of_int(*constant);
-  } else if (x.is(Kind::kNumber) || x.is(Kind::kTensor)) {
+  } else if (x.is(BindingKind::kNumber) || x.is(BindingKind::kTensor)) {
     // What a tensor holds is known only if it was computed from sizes.
-    const bool known = x.is(Kind::kNumber) || builder_.known(x.value) != nullptr;
+    const bool known = x.is(BindingKind::kNumber) || builder_.known(x.value) != nullptr;
     const bool rounds = op.starts_with("Int") && is_floating(graph_.value(x.value).dtype);
     if (known) result = Binding::run_time(rounds ? builder_.whole(x.value) : x.value);
   }
@@ -205,14 +206,14 @@ Binding fixed_arithmetic(const std::string& op, const Binding& a, const Binding&
   if (op == "pow") return Binding::of_float(std::pow(a.as_double(), b.as_double()));
   const auto* operation = find(kOperations, op);
   if (operation == nullptr) return {};
-  if (a.is(Kind::kFloat) || b.is(Kind::kFloat)) {
+  if (a.is(BindingKind::kFloat) || b.is(BindingKind::kFloat)) {
     return operation->real == nullptr
                ? Binding{}
                : Binding::of_float(operation->real(a.as_double(), b.as_double()));
   }
   const auto result = operation->whole(a.integer, b.integer);
   if (!result) return {};
-  const bool logical = a.is(Kind::kBool) && b.is(Kind::kBool) && op.starts_with("__");
+  const bool logical = a.is(BindingKind::kBool) && b.is(BindingKind::kBool) && op.starts_with("__");
   return logical ? Binding::of_bool(*result != 0) : Binding::of_int(*result);
 }
 
@@ -220,15 +221,16 @@ Binding fixed_arithmetic(const std::string& op, const Binding& a, const Binding&
 
 /// The number as a value of the Graph.
 Binding Interpreter::run_time(const Binding& number) {
-  if (number.is(Kind::kNumber)) return number;
-  return Binding::run_time(number.is(Kind::kFloat) ? builder_.number(number.number)
-                                                   : builder_.integer(number.integer));
+  if (number.is(BindingKind::kNumber)) return number;
+  return Binding::run_time(number.is(BindingKind::kFloat) ? builder_.number(number.number)
+                                                          : builder_.integer(number.integer));
 }
 
-/// How `for i in range(start, stop, step)` is spelled: as a count and as i of a round.
+/// `for i in range(start, stop, step)` in jit: the trip count, and i of an iteration.
 Binding Interpreter::range_number(const std::string& op, const Binding& start,
                                   const Binding& second, const Binding& third) {
-  if (!start.is(Kind::kInt) || !second.is(Kind::kInt) || !third.is(Kind::kInt)) return {};
+  if (!start.is(BindingKind::kInt) || !second.is(BindingKind::kInt) || !third.is(BindingKind::kInt))
+    return {};
   if (op == "__derive_index") {  // (round, start, step)
     int64_t at = 0;
     const bool over = __builtin_mul_overflow(start.integer, third.integer, &at) ||
@@ -336,8 +338,8 @@ std::vector<Size> Interpreter::sizes_behind(ValueId number) const {
   return SizeSearch(graph_).run(number);
 }
 
-/// For a number that leaves the graph or decides something: it may not change. A dimension of which
-/// one place is read stays whole.
+/// Pins the sizes behind a number that leaves the graph or controls it. A dimension that is indexed
+/// at one position is pinned.
 void Interpreter::pin_sizes_behind(const std::string& op, ValueId number) {
   if (graph_.value(number).weight != kNone || builder_.known(number) == nullptr) return;
   for (const Size& size : sizes_behind(number)) {

@@ -1,5 +1,4 @@
-// Where the integers and tensors of the Graph are written in the jit graph, so that they can be
-// changed there.
+// The origins of the Graph's integers and tensors in the jit graph, where they can be changed.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -16,16 +15,16 @@
 namespace parsimony::torch_io::script {
 
 /// An integer that repeats a size of a tensor: the normalized_shape of a layer_norm.
-struct Follower {
-  Place place;
+struct SizeLiteral {
+  SourceLocation location;
   ValueId value = parsimony::kNone;
   int dim = 0;
 };
 
-/// A number that the operator itself derives from a size, and that must stay as it is when the size
-/// changes: the scale of an attention.
-struct Frozen {
-  Place place;
+/// A number that the operator derives from a size, and that must not change with it: the scale of
+/// an attention.
+struct ImplicitScale {
+  SourceLocation location;
   ValueId value = parsimony::kNone;
   int dim = 0;
   double number = 0;
@@ -37,43 +36,44 @@ struct Size {
   int dim = parsimony::kNone;
 };
 
-/// A check that raises an exception. It goes if a size that it looks at changes.
+/// A check that raises an exception. It is removed if one of its sizes changes.
 struct Check {
   torch::jit::Node* node = nullptr;
   std::vector<Size> sizes;
 };
 
-/// Where a tensor lives: in attributes of modules, or as a constant of the graph. Neither: it was
-/// made up by the reader, for an operand that the operator lets one leave out.
-struct Home {
+/// Where a tensor is stored: in attributes of modules, or as a constant of the graph. If neither,
+/// the reader synthesised it for an omitted optional operand.
+struct TensorOrigin {
   at::Tensor tensor = {};  ///< dense, on the CPU
-  at::Tensor source = {};  ///< as the module holds it
+  at::Tensor source = {};  ///< as stored in the module
   torch::jit::Node* constant = nullptr;
-  bool made_up = false;
+  bool synthetic = false;
 };
 
-/// How a constant operand is written. Elements without a place can not be changed.
-struct Written {
-  std::vector<Place> elements;
-  bool negated = false;      ///< written with the other sign: the shift of a roll
-  bool equal_parts = false;  ///< the operator makes equal parts; says nothing of their size
-  ValueId start_of = parsimony::kNone;  ///< the length stands there, beside this constant as start
+/// The source locations of a constant operand. Elements without a location cannot be changed.
+struct ConstantOrigin {
+  std::vector<SourceLocation> elements;
+  bool negated = false;      ///< negated in the program: the shift of a roll
+  bool equal_parts = false;  ///< the operator makes equal parts without explicit sizes
+  /// The location holds the length, and this constant is the start.
+  ValueId start_of = parsimony::kNone;
 };
 
 struct Origins {
-  torch::jit::Module module;  ///< a private copy of types, graphs and structure, not of tensors
+  torch::jit::Module module;  ///< a private copy of types, graphs and structure, but not of tensors
   std::shared_ptr<torch::jit::Graph> graph;  ///< its forward, inlined in place
   std::vector<torch::jit::Node*> calls;
-  std::unordered_map<ValueId, Written> constants;
-  /// Of lists that are put together from others; 0 where rounds of a loop make longer ones.
+  std::unordered_map<ValueId, ConstantOrigin> constants;
+  /// Lengths of concatenated lists; 0 if iterations of a loop make them longer.
   std::unordered_map<const torch::jit::Value*, size_t> lengths;
-  std::unordered_map<NodeId, std::vector<Place>> operands;
-  std::unordered_map<NodeId, std::vector<std::pair<std::string, Place>>> attributes;
-  std::vector<Follower> followers;
-  std::vector<Frozen> frozen;
+  std::unordered_map<NodeId, std::vector<SourceLocation>> operands;
+  std::unordered_map<NodeId, std::vector<std::pair<std::string, SourceLocation>>> attributes;
+  std::vector<SizeLiteral> size_literals;
+  std::vector<ImplicitScale> frozen;
   std::vector<Check> checks;
-  std::unordered_map<std::string, Home> homes;  ///< by name of the weight
-  std::deque<std::vector<std::byte>> storage;   ///< of constants
+  std::unordered_map<std::string, TensorOrigin> tensor_origins;  ///< by name of the weight
+  std::deque<std::vector<std::byte>> storage;                    ///< of constants
   Probe probe;
 };
 

@@ -63,22 +63,23 @@ std::optional<Part> part_of(Builder& builder, ValueId value) {
   return part.begin < part.end ? std::optional(part) : std::nullopt;
 }
 
-ValueId replaced(Builder& builder, const Part& part, ValueId piece) {
+ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
   const int64_t size = (*builder.shape(part.whole))[part.axis];
   const bool single = part.starts == kNone;
-  std::vector<Operand> pieces;
+  std::vector<Operand> operands;
   if (part.begin > 0) {
     const ValueId to = single ? builder.integers({part.begin}) : part.starts;
-    pieces.push_back({slice(builder, part, builder.integers({0}), to)});
+    operands.push_back({slice(builder, part, builder.integers({0}), to)});
   }
-  pieces.push_back(
-      {single ? builder.emit("Unsqueeze", {{piece}, {builder.integers({part.axis})}}) : piece});
+  operands.push_back(
+      {single ? builder.emit("Unsqueeze", {{replacement}, {builder.integers({part.axis})}})
+              : replacement});
   if (part.end < size) {
     const ValueId from = single ? builder.integers({part.end}) : part.ends;
-    pieces.push_back({slice(builder, part, from, builder.integers({kToTheEnd}))});
+    operands.push_back({slice(builder, part, from, builder.integers({kToTheEnd}))});
   }
-  if (pieces.size() == 1) return pieces[0].value;
-  return builder.emit("Concat", pieces, {{"axis", part.axis}});
+  if (operands.size() == 1) return operands[0].value;
+  return builder.emit("Concat", operands, {{"axis", part.axis}});
 }
 
 }  // namespace parsimony::torch_io::script

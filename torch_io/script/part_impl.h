@@ -1,4 +1,4 @@
-// A tensor that is a part of another, cut out along one dimension: x[:, 1:3], x[2].
+// A tensor that is a slice of another along one dimension: x[:, 1:3], x[2].
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ struct Part {
   ValueId starts = kNone, ends = kNone;  ///< the operands that say so; kNone for a single index
 };
 
-/// Empty if the value is no such part, or its bounds are only known at run time.
+/// Empty if the value is not such a slice, or its bounds are only known at run time.
 std::optional<Part> part_of(Builder& builder, ValueId value);
 
-/// The whole with `piece` in the part's place: Concat(x[:begin], piece, x[end:]).
-ValueId replaced(Builder& builder, const Part& part, ValueId piece);
+/// The whole with the part replaced: Concat(x[:begin], replacement, x[end:]).
+ValueId replaced(Builder& builder, const Part& part, ValueId replacement);
 
 }  // namespace parsimony::torch_io::script

@@ -92,7 +92,7 @@ ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs
   return result;
 }
 
-/// The program, whose numbers cannot be changed everywhere.
+/// The program as a source, whose numbers cannot all be edited.
 class ScriptSource final : public GraphSource {
  public:
   explicit ScriptSource(std::shared_ptr<script::Origins> origins) : origins_(std::move(origins)) {}
@@ -124,9 +124,9 @@ ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>&
   }
 }
 
-bool is_made_up(const ScriptGraph& script, const std::string& weight) {
-  const auto home = script.origins->homes.find(weight);
-  return home != script.origins->homes.end() && home->second.made_up;
+bool is_synthetic(const ScriptGraph& script, const std::string& weight) {
+  const auto origin = script.origins->tensor_origins.find(weight);
+  return origin != script.origins->tensor_origins.end() && origin->second.synthetic;
 }
 
 }  // namespace parsimony::torch_io

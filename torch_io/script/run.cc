@@ -49,7 +49,7 @@ std::vector<c10::IValue> arguments(const jit::Module& module,
   return result;
 }
 
-/// A module in evaluation mode for a while.
+/// Evaluation mode for the lifetime of an object.
 class EvaluatingScript {
  public:
   explicit EvaluatingScript(const jit::Module& module) {
@@ -184,9 +184,9 @@ TorchNetwork::Bound bound_script(const jit::Module& module, const std::vector<at
 
 TorchNetwork zeroed_run(const jit::Module& module, const ScriptGraph& script, const Plan& plan) {
   const auto find = [origins = script.origins](const std::string& name) {
-    const auto home = origins->homes.find(name);
-    if (home == origins->homes.end()) throw script::errors::unknown_tensor(name);
-    return home->second.made_up ? home->second.tensor : home->second.source;
+    const auto origin = origins->tensor_origins.find(name);
+    if (origin == origins->tensor_origins.end()) throw script::errors::unknown_tensor(name);
+    return origin->second.synthetic ? origin->second.tensor : origin->second.source;
   };
   return [run = script_run(module), plan, find](const std::vector<TorchNetwork::List>& inputs) {
     const Zeroed zeroed(plan, find);

@@ -1,4 +1,4 @@
-// Runs TorchScript by libtorch's own interpreter.
+// Runs TorchScript with libtorch's interpreter.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -10,22 +10,22 @@
 namespace parsimony::torch_io {
 
 /// The module's `forward` in evaluation mode, without gradients. Outputs are the tensors of its
-/// result, those in tuples, lists and dictionaries included.
+/// result, including those in tuples, lists and dictionaries.
 TorchNetwork script_run(const torch::jit::Module& module);
 
-/// What `graph` gives in the same circumstances: a graph of the arguments of `forward`, which is
-/// the module's. Arguments beyond `inputs` are their defaults.
+/// Runs `graph`, which takes the arguments of the module's `forward`, in the same way. Arguments
+/// beyond `inputs` have their defaults.
 std::vector<c10::IValue> run_graph(const torch::jit::Module& module,
                                    const std::shared_ptr<torch::jit::Graph>& graph,
                                    const std::vector<at::Tensor>& inputs);
 
-/// The same as `script_run` on inputs that stay, without what `script_run` does around each call:
-/// the module is in evaluation mode, and its buffers go their own way, until the result is gone.
-/// It is how `script_run` is timed.
+/// Like `script_run` on bound inputs, without its work around each call: the module is in
+/// evaluation mode, and its buffers are not restored, until the result is destroyed. It is how
+/// `script_run` is timed.
 TorchNetwork::Bound bound_script(const torch::jit::Module& module,
                                  const std::vector<at::Tensor>& inputs);
 
-/// `script_run` with zeros in what the plan removes. `script` was read from the module.
+/// `script_run` with the plan's slices zeroed. `script` was read from the module.
 TorchNetwork zeroed_run(const torch::jit::Module& module, const ScriptGraph& script,
                         const Plan& plan);
 

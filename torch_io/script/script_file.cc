@@ -62,12 +62,12 @@ class ReadOnce final : public caffe2::serialize::ReadAdapterInterface {
 };
 
 std::string fingerprint(const MappedFile& file) {
-  constexpr size_t kPiece = size_t{4} << 20;
+  constexpr size_t kChunk = size_t{4} << 20;
   Sha256 sha;
-  for (size_t begin = 0; begin < file.bytes().size(); begin += kPiece) {
-    const std::string_view piece = file.bytes().substr(begin, kPiece);
-    sha.add(std::as_bytes(std::span(piece)));
-    file.release(piece);
+  for (size_t begin = 0; begin < file.bytes().size(); begin += kChunk) {
+    const std::string_view chunk = file.bytes().substr(begin, kChunk);
+    sha.add(std::as_bytes(std::span(chunk)));
+    file.release(chunk);
   }
   return sha.hex();
 }

@@ -1,4 +1,4 @@
-// A TorchScript model as it lies in its file: read once, edited, written back.
+// A TorchScript model file: read once, edited, written back.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -21,9 +21,9 @@ namespace parsimony::torch_io {
 ///     file.write("smaller.pt");
 class ScriptFile {
  public:
-  /// Reads the whole file, each tensor once; no code of it runs. Tensors come to the CPU.
-  /// @throws IoError if the file cannot be read; ModelError if it is truncated, or holds something
-  /// else than TorchScript, saying what it looks like
+  /// Reads the file, each tensor once, without running its code. Tensors are loaded to the CPU.
+  /// @throws IoError if the file cannot be read; ModelError if it is truncated or not TorchScript,
+  /// saying what it looks like
   explicit ScriptFile(const std::string& path);
   ~ScriptFile();
   ScriptFile(ScriptFile&&) noexcept;
@@ -32,30 +32,30 @@ class ScriptFile {
   const std::string& path() const;
   /// Fingerprint of the file as it was read, lower-case hexadecimal.
   const std::string& sha256() const;
-  /// The module as it was read, until it is edited: then what it computes means nothing.
+  /// The module as it was read; invalid once it has been edited.
   const torch::jit::Module& module() const;
-  /// Those that its author added to the archive, by name.
+  /// Extra files of the archive, by name.
   const std::unordered_map<std::string, std::string>& extra_files() const;
 
-  /// The module as a Graph, which lives as long as the file, and whose weights are gone once it is
-  /// edited. Reading again starts anew, from the disk if something was edited.
+  /// The module as a Graph, which lives as long as the file, and whose weights become invalid once
+  /// it is edited. Reading again starts over, from disk if something was edited.
   /// @throws ConfigError, ModelError: see read_script; IoError
   ScriptGraph& read(const std::vector<InputSpec>& inputs);
 
-  /// Edits what `read` has read, in its memory where that can be. The file keeps the changes; the
-  /// editor lives as long as it does.
+  /// Edits what `read` has read, in its memory where that can be. The file keeps the changes and
+  /// owns the editor.
   /// @throws ModelError if nothing was read
   ModelEditor& editor();
 
-  /// Some editor has changed something.
+  /// Has an editor changed anything?
   bool edited() const;
-  /// The module with all changes made, and as it stays. Then only values may change.
+  /// The module with all changes applied. Afterwards only values may change.
   /// @throws UnsupportedError
   torch::jit::Module small();
 
-  /// Writes under a temporary name, then renames; `path` may be the model itself. A model that was
-  /// not edited comes out byte for byte, an edited one with the extra files of the archive.
-  /// @throws IoError, leaving an older file at `path` whole; UnsupportedError
+  /// Writes under a temporary name, then renames; `path` may be the model itself. An unedited model
+  /// is reproduced byte for byte; an edited one keeps the extra files of the archive.
+  /// @throws IoError, without changing an existing file at `path`; UnsupportedError
   void write(const std::string& path);
 
  private:

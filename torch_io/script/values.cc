@@ -1,4 +1,4 @@
-// What stands for tensors: attributes of modules and constants; then lists and dictionaries.
+// Values: attributes of modules and constants; lists and dictionaries.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/ir/constants.h>
 
@@ -43,7 +43,7 @@ Binding Tensors::define(const at::Tensor& tensor, const std::string& name,
     return Binding::tensor(builder_.emit_opaque("tensor", {}, 1, false).front());
   }
   const at::Tensor dense = tensor.detach().cpu().contiguous();
-  builder_.origins().homes[name] = {dense, tensor, constant, false};
+  builder_.origins().tensor_origins[name] = {dense, tensor, constant, false};
   return Binding::tensor(builder_.weight(view_of(name, dense)));
 }
 
@@ -80,7 +80,7 @@ void collect_written(const jit::Block& block, std::unordered_set<std::string>& n
 }
 
 bool holds_tensors(const Binding& binding) {
-  if (!binding.is(Kind::kList)) return binding.is(Kind::kTensor);
+  if (!binding.is(BindingKind::kList)) return binding.is(BindingKind::kTensor);
   for (const Binding& item : *binding.items) {
     if (holds_tensors(item)) return true;
   }
@@ -89,7 +89,7 @@ bool holds_tensors(const Binding& binding) {
 
 }  // namespace
 
-/// Attributes that some method writes are state: what they hold now says little.
+/// Attributes written by some method are state: what they hold now says little.
 void Interpreter::find_written_attributes() {
   collect_written(*origins_.graph->block(), written_names_);
   for (const jit::Method& method : origins_.module.get_methods()) {
@@ -105,7 +105,7 @@ Binding Interpreter::from_ivalue(const c10::IValue& value, const std::string& pa
   if (value.isString()) return Binding::of_text(value.toStringRef());
   if (value.isTensor()) return tensors_.attribute(value.toTensor(), path);
   if (value.isObject()) {
-    Binding binding{.kind = Kind::kObject};
+    Binding binding{.kind = BindingKind::kObject};
     binding.object = std::make_shared<Object>(Object{value.toObject(), path});
     return binding;
   }
@@ -130,7 +130,7 @@ Binding Interpreter::attribute(const Object& owner, const std::string& name) {
   if (written != written_.end()) return written->second;
   if (name == "training") return Binding::of_bool(false);
   const Binding binding = from_ivalue(owner.object->getAttr(name), path);
-  if (!written_names_.contains(name) || binding.is(Kind::kObject)) return binding;
+  if (!written_names_.contains(name) || binding.is(BindingKind::kObject)) return binding;
   if (!holds_tensors(binding)) return {};
   std::vector<ValueId> values;
   collect_tensors(binding, values);
@@ -140,7 +140,7 @@ Binding Interpreter::attribute(const Object& owner, const std::string& name) {
 
 void Interpreter::get_attribute(jit::Node* node) {
   const Binding owner = of_input(node, 0);
-  if (!owner.is(Kind::kObject)) return opaque(node);
+  if (!owner.is(BindingKind::kObject)) return opaque(node);
   bindings_[node->output()] = attribute(*owner.object, node->s(c10::attr::name));
 }
 
@@ -168,7 +168,7 @@ constexpr auto kChanging =
 
 /// Empty if the index is not known or lies outside.
 std::optional<size_t> position(const Binding& index, size_t size) {
-  if (!index.is(Kind::kInt)) return std::nullopt;
+  if (!index.is(BindingKind::kInt)) return std::nullopt;
   const int64_t at = index.integer < 0 ? index.integer + static_cast<int64_t>(size) : index.integer;
   if (at < 0 || at >= static_cast<int64_t>(size)) return std::nullopt;
   return at;
@@ -180,15 +180,17 @@ std::optional<std::vector<Binding>> slice_of(const std::vector<Binding>& items,
                                              const Binding& step) {
   const int64_t size = std::ssize(items);
   const auto limit = [&](const Binding& at, int64_t fallback) {
-    if (at.is(Kind::kNone)) return fallback;
+    if (at.is(BindingKind::kNone)) return fallback;
     return std::clamp<int64_t>(at.integer < 0 ? at.integer + size : at.integer, 0, size);
   };
-  const auto fixed = [](const Binding& at) { return at.is(Kind::kNone) || at.is(Kind::kInt); };
-  const bool all = start.is(Kind::kNone) && end.is(Kind::kNone);
-  if (all && step.is(Kind::kInt) && step.integer == -1) {
+  const auto fixed = [](const Binding& at) {
+    return at.is(BindingKind::kNone) || at.is(BindingKind::kInt);
+  };
+  const bool all = start.is(BindingKind::kNone) && end.is(BindingKind::kNone);
+  if (all && step.is(BindingKind::kInt) && step.integer == -1) {
     return std::vector<Binding>(items.rbegin(), items.rend());
   }
-  if (!fixed(start) || !fixed(end) || !step.is(Kind::kInt) || step.integer < 1) {
+  if (!fixed(start) || !fixed(end) || !step.is(BindingKind::kInt) || step.integer < 1) {
     return std::nullopt;
   }
   std::vector<Binding> part;
@@ -201,7 +203,7 @@ std::optional<std::vector<Binding>> slice_of(const std::vector<Binding>& items,
 Binding sum_of(const std::vector<Binding>& items) {
   Binding sum = Binding::of_int(0);
   for (const Binding& item : items) {
-    if (!item.is(Kind::kInt)) return {};
+    if (!item.is(BindingKind::kInt)) return {};
     sum.integer += item.integer;
   }
   return sum;
@@ -232,11 +234,11 @@ bool Interpreter::change_list(jit::Node* node, const std::string& op, const Bind
     items.push_back(other);
   } else if (op == "reverse") {
     std::reverse(items.begin(), items.end());
-  } else if ((op == "extend" || op == "add_") && other.is(Kind::kList)) {
+  } else if ((op == "extend" || op == "add_") && other.is(BindingKind::kList)) {
     const std::vector<Binding> more = *other.items;  // it may be the same list
     items.insert(items.end(), more.begin(), more.end());
   } else if (op == "insert" && node->inputs().size() == 3) {
-    if (!other.is(Kind::kInt)) return false;
+    if (!other.is(BindingKind::kInt)) return false;
     const int64_t size = std::ssize(items);
     const int64_t at = other.integer < 0 ? other.integer + size : other.integer;
     items.insert(items.begin() + std::clamp<int64_t>(at, 0, size), of_input(node, 2));
@@ -265,22 +267,23 @@ bool Interpreter::compare(jit::Node* node, const std::string& op) {
   Binding& result = bindings_[node->output()];
   const bool equality = op == "eq" || op == "ne";
   if (op == "__is__" || op == "__isnot__") {
-    if (a.is(Kind::kUnknown) || b.is(Kind::kUnknown)) return true;
-    result = Binding::of_bool((a.is(Kind::kNone) == b.is(Kind::kNone)) == (op == "__is__"));
-  } else if (a.is(Kind::kString) && b.is(Kind::kString) && equality) {
+    if (a.is(BindingKind::kUnknown) || b.is(BindingKind::kUnknown)) return true;
+    result = Binding::of_bool((a.is(BindingKind::kNone) == b.is(BindingKind::kNone)) ==
+                              (op == "__is__"));
+  } else if (a.is(BindingKind::kString) && b.is(BindingKind::kString) && equality) {
     result = Binding::of_bool((a.text == b.text) == (op == "eq"));
-  } else if (a.is(Kind::kList) && b.is(Kind::kList) && equality) {
+  } else if (a.is(BindingKind::kList) && b.is(BindingKind::kList) && equality) {
     builder_.begin(op);
     result = equal_lists(*a.items, *b.items);
     if (op == "eq") return true;
-    if (result.is(Kind::kBool)) result.integer = result.integer == 0 ? 1 : 0;
-    if (result.is(Kind::kNumber)) {
+    if (result.is(BindingKind::kBool)) result.integer = result.integer == 0 ? 1 : 0;
+    if (result.is(BindingKind::kNumber)) {
       result = Binding::run_time(builder_.emit("Not", {{result.value}}));
     }
-  } else if (a.is(Kind::kList) && op == "__contains__") {
-    const bool text = b.is(Kind::kString);
+  } else if (a.is(BindingKind::kList) && op == "__contains__") {
+    const bool text = b.is(BindingKind::kString);
     const auto comparable = [&](const Binding& item) {
-      return text ? item.is(Kind::kString) : item.fixed_number();
+      return text ? item.is(BindingKind::kString) : item.fixed_number();
     };
     const auto same = [&](const Binding& item) {
       return text ? item.text == b.text : item.as_double() == b.as_double();
@@ -299,7 +302,7 @@ bool Interpreter::dictionary_operator(jit::Node* node, const std::string& op,
   const bool set = op == "_set_item";
   if ((!set && op != "__getitem__") || node->inputs().size() < 2) return false;
   const Binding key = of_input(node, 1);
-  if (!key.is(Kind::kString)) return false;
+  if (!key.is(BindingKind::kString)) return false;
   std::vector<Binding>& items = *dictionary.items;
   size_t at = 0;
   while (at < items.size() && items[at].text != key.text) at += 2;
@@ -316,11 +319,11 @@ bool Interpreter::dictionary_operator(jit::Node* node, const std::string& op,
 bool Interpreter::list_operator(jit::Node* node, const std::string& op) {
   if (compare(node, op)) return true;
   const Binding list = node->inputs().empty() ? Binding{} : of_input(node, 0);
-  if (list.is(Kind::kString) && op == "len") {
+  if (list.is(BindingKind::kString) && op == "len") {
     bindings_[node->output()] = Binding::of_int(std::ssize(list.text));
     return true;
   }
-  if (!list.is(Kind::kList)) return false;
+  if (!list.is(BindingKind::kList)) return false;
   if (list.text == kDictionary) return dictionary_operator(node, op, list);
   if (change_list(node, op, list)) return true;
   const std::vector<Binding>& items = *list.items;
@@ -340,7 +343,7 @@ bool Interpreter::list_operator(jit::Node* node, const std::string& op) {
     result = Binding::list(*part);
   } else if (op == "list" || op == "copy") {
     result = Binding::list(items);
-  } else if (op == "add" && other.is(Kind::kList)) {
+  } else if (op == "add" && other.is(BindingKind::kList)) {
     std::vector<Binding> both = items;
     both.insert(both.end(), other.items->begin(), other.items->end());
     result = Binding::list(std::move(both));
@@ -348,7 +351,7 @@ bool Interpreter::list_operator(jit::Node* node, const std::string& op) {
     return false;
   }
   bindings_[node->output()] = result;
-  if (result.is(Kind::kList)) {
+  if (result.is(BindingKind::kList)) {
     const auto [known, fresh] = origins_.lengths.emplace(node->output(), result.items->size());
     if (!fresh && known->second != result.items->size()) known->second = 0;
   }
@@ -359,7 +362,7 @@ bool Interpreter::list_operator(jit::Node* node, const std::string& op) {
 void Interpreter::forget_changes(const jit::Node* node) {
   const std::string op = node->kind().toUnqualString();
   const bool changes = std::find(kChanging.begin(), kChanging.end(), op) != kChanging.end();
-  if (changes && !node->inputs().empty() && of_input(node, 0).is(Kind::kList)) {
+  if (changes && !node->inputs().empty() && of_input(node, 0).is(BindingKind::kList)) {
     const auto items = of_input(node, 0).items;
     for (auto& [value, binding] : bindings_) {
       if (binding.items == items) binding = {};
@@ -368,7 +371,7 @@ void Interpreter::forget_changes(const jit::Node* node) {
   if (node->kind() == c10::prim::SetAttr) {
     const std::string name = node->s(c10::attr::name);
     for (auto& [path, binding] : written_) {
-      if (path.ends_with(name) && !binding.is(Kind::kTensor)) binding = {};
+      if (path.ends_with(name) && !binding.is(BindingKind::kTensor)) binding = {};
     }
   }
   for (const jit::Block* block : node->blocks()) {

@@ -14,7 +14,7 @@ namespace parsimony::training {
 namespace {
 
 constexpr int kGzipOnly = 16 + MAX_WBITS;
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kChunk = size_t{1} << 20;
 
 /// A byte becomes 1,032 at most; data sets become 2 to 20.
 constexpr size_t most_unpacked(size_t packed) { return (size_t{2} << 20) + 64 * packed; }
@@ -39,12 +39,12 @@ class Inflater {
       if (filled > most_unpacked(packed.size())) {
         throw damaged(at, "it unpacks to more than 2 MB and 64 times its size");
       }
-      out.resize(filled + kPiece);
+      out.resize(filled + kChunk);
       stream_.next_in = reinterpret_cast<Bytef*>(packed.data()) + at;
       const size_t offered = std::min<size_t>(packed.size() - at, std::numeric_limits<uInt>::max());
       stream_.avail_in = static_cast<uInt>(offered);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data()) + filled;
-      stream_.avail_out = kPiece;
+      stream_.avail_out = kChunk;
       status = inflate(&stream_, Z_NO_FLUSH);
       at += offered - stream_.avail_in;
       out.resize(out.size() - stream_.avail_out);

@@ -1,4 +1,4 @@
-// A file of a data set, decompressed if need be.
+// A file of a data set, decompressed if necessary.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Labelled samples in memory, and the specs by which a user names them.
+// Labelled samples in memory, and the specs that name them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace parsimony::training {
 
-/// Samples of one shape and type, one after the other, and a label for each.
+/// Consecutive samples of one shape and type, with a label for each.
 struct Samples {
   Shape dims;                     ///< of one sample; images are [c, h, w]
   DType dtype = DType::kUInt8;    ///< kUInt8 or kFloat32
@@ -24,7 +24,7 @@ struct Samples {
   int64_t stride() const;
 };
 
-/// What a network is trained and judged with. What it sees is (value · scale - mean) / deviation.
+/// Training and test data. The network's input is (value · scale - mean) / deviation.
 struct Dataset {
   std::string name;  ///< the spec's: "cifar10", "folder"
   std::vector<std::string> classes;
@@ -37,16 +37,17 @@ struct Dataset {
 };
 
 struct DatasetOptions {
-  uint64_t seed = 0;                          ///< of what is drawn: `shapes`, and splits
-  std::optional<int64_t> train_samples = {};  ///< no more than the first so many
+  uint64_t seed = 0;                          ///< of generated data (`shapes`) and splits
+  std::optional<int64_t> train_samples = {};  ///< at most; the first ones
   std::optional<int64_t> test_samples = {};
   std::optional<int64_t> size = {};  ///< folder: images become [3, size, size]
-  double test_share = 0.2;  ///< where there is no test part: so much of the samples, by seed
-  bool normalise = false;   ///< measure `mean` and `deviation` of the training part
-  int threads = 0;          ///< to decode and draw with; 0: one per core
+  /// Share of the samples used for testing if there is no test set, drawn by seed.
+  double test_share = 0.2;
+  bool normalise = false;  ///< measure `mean` and `deviation` on the training set
+  int threads = 0;         ///< for decoding and drawing; 0: one per core
 };
 
-/// Names of the data sets that a spec can begin with, by alphabet.
+/// Data set names with which a spec can begin, in alphabetical order.
 std::vector<std::string> dataset_names();
 
 /// Reads what `spec` names into memory; docs/guide/data.md describes each layout.
@@ -59,9 +60,9 @@ std::vector<std::string> dataset_names();
 ///
 ///     Dataset data = read_dataset("shapes", {.seed = 1});
 ///
-/// @throws ConfigError for a spec or an option that cannot be meant; IoError for a file that cannot
-/// be read; ModelError, naming file and byte, for a file that is not what its layout says;
-/// UnsupportedError for an array of another type or order
+/// @throws ConfigError for an invalid spec or option; IoError for a file that cannot be read;
+/// ModelError, naming file and byte, for a malformed file; UnsupportedError for an array of an
+/// unsupported type or order
 Dataset read_dataset(std::string_view spec, const DatasetOptions& options = {});
 
 }  // namespace parsimony::training

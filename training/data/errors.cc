@@ -36,7 +36,7 @@ ConfigError bad_data_option(std::string_view option, std::string_view found,
 ConfigError split_too_small(std::string_view spec, int64_t samples, std::string_view part) {
   return ConfigError("data " + in_quotes(spec) + ": a split of " + std::to_string(samples) +
                      " samples leaves none to " + std::string(part) +
-                     " with; give a test part or another share");
+                     " with; give a test set or another share");
 }
 
 IoError cannot_list(std::string_view folder, std::string_view why) {

@@ -1,5 +1,5 @@
-// What can be wrong with a data set, in words. `file` is its path; of compressed files the byte is
-// counted in what was decompressed.
+// Error texts of data sets. `file` is the path; in compressed files byte offsets refer to the
+// decompressed data.
 #pragma once
 
 #include <cstdint>

@@ -43,12 +43,12 @@ Variant variant_of(const std::string& file) {
 }
 
 /// Where the files are: a folder, and how their names begin.
-struct Place {
+struct IdxFiles {
   std::string folder;
   std::string prefix;
 };
 
-Place place_of(const std::string& place) {
+IdxFiles files_of(const std::string& place) {
   std::error_code ignored;
   if (fs::is_directory(place, ignored)) return {place, ""};
   const fs::path path(place);
@@ -58,7 +58,7 @@ Place place_of(const std::string& place) {
 }
 
 /// The one file of the folder whose name is PREFIX…KIND, with or without .gz; plain goes first.
-std::string find_file(const Place& place, const std::string& kind) {
+std::string find_file(const IdxFiles& place, const std::string& kind) {
   std::error_code failed;
   const std::regex wanted("(.*-)?" + kind + "(\\.gz)?");
   std::vector<std::string> found;
@@ -134,7 +134,7 @@ void transpose_each(Samples& samples) {
   std::swap(samples.dims[1], samples.dims[2]);
 }
 
-Samples read_part(const Place& place, const std::string& part) {
+Samples read_part(const IdxFiles& place, const std::string& part) {
   const DataFile images = read_data_file(find_file(place, part + "-images[-.]idx3-ubyte"));
   const DataFile labels = read_data_file(find_file(place, part + "-labels[-.]idx1-ubyte"));
   const Variant variant = variant_of(fs::path(images.path).filename().string());
@@ -160,7 +160,7 @@ Samples read_part(const Place& place, const std::string& part) {
 }  // namespace
 
 Dataset read_idx(const std::string& place, const DatasetOptions&) {
-  const Place files = place_of(place);
+  const IdxFiles files = files_of(place);
   Dataset data;
   data.name = "mnist";
   data.train = read_part(files, "train");

@@ -16,13 +16,13 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-/// Most pixels that a file of so many bytes may decode to: an image of more is a mistake, or an
-/// attack. Decoding takes up to 9 bytes for a pixel; photographs have one byte for 2 to 20 pixels.
+/// Maximum number of pixels of a file of this size: an image with more is an error or an attack.
+/// Decoding takes up to 9 bytes per pixel; photographs have one byte for 2 to 20 pixels.
 constexpr int64_t max_pixels(size_t file_bytes) {
   return (int64_t{5} << 20) + 32 * static_cast<int64_t>(file_bytes);
 }
 
-/// Decodes by what the bytes begin with, whatever the file is called. Grey becomes RGB, alpha is
+/// Detects the format from the first bytes, not from the file name. Grey becomes RGB, alpha is
 /// dropped, 16 bits become 8, CMYK is converted without a profile.
 /// @throws ModelError with the byte at which decoding stopped
 Image decode_image(const std::string& path, const std::string& bytes);

@@ -18,7 +18,7 @@ struct NpyArray {
   int64_t count() const { return dims.front(); }
 };
 
-/// Reads the file and its header; whether the elements are all there is not checked.
+/// Reads the file and its header; does not check that all elements are present.
 /// @throws IoError; ModelError for what is no array or has no element; UnsupportedError for Fortran
 /// order and for elements that are not little-endian
 NpyArray read_npy_array(const std::string& path);

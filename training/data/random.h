@@ -1,4 +1,4 @@
-// Random numbers that are a function of their key alone, the same on every platform.
+// Counter-based random numbers: a function of their key alone, the same on every platform.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace parsimony::training {
 
-/// A stream of random numbers. Equal keys give equal streams, whoever else draws numbers; none of
-/// the standard library's distributions, which differ between libraries.
+/// A stream of random numbers. Equal keys give equal streams, independent of other streams. Does
+/// not use the standard library's distributions, which differ between implementations.
 ///
 ///     Random random(seed, epoch, sample);
 ///     const bool flip = random.below(2) == 1;
@@ -21,7 +21,7 @@ class Random {
 
   constexpr uint64_t next() { return mix(state_ += kStep); }
 
-  /// In [0, count). For small counts: one value is likelier than another by count / 2^32.
+  /// In [0, count). For small counts: the bias is at most count / 2^32.
   constexpr uint32_t below(uint32_t count) {
     return static_cast<uint32_t>(((next() >> 32) * count) >> 32);
   }

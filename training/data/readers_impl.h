@@ -1,5 +1,5 @@
-// One reader per spec. Each fills name, classes and the two parts; what they share (limits, scale,
-// fingerprint) is done by read_dataset. `place` is what follows the colon of the spec.
+// One reader per spec. Each fills name, classes and the two parts; read_dataset does the rest
+// (limits, scale, fingerprint). `place` is the part of the spec after the colon.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ Dataset draw_shapes(const std::string& counts, const DatasetOptions& options);
 /// Keeps the first `limit` samples.
 void keep_first(Samples& samples, std::optional<int64_t> limit);
 
-/// Where there is no test part: so many of `count` samples make one.
+/// Size of the test set split off `count` samples if there is none.
 /// @throws ConfigError if either part would be empty
 int64_t test_part_of(int64_t count, const DatasetOptions& options, const std::string& spec);
 

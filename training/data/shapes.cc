@@ -19,7 +19,7 @@ constexpr int32_t kPixel = 256;  // positions count 1/256 of a pixel
 constexpr int32_t kUnit = 1024;  // within a figure, its size is 1024
 constexpr int32_t kGrid = 2;     // points per pixel and direction: smooth edges
 
-// How hard the data set is; docs/results/data_sets.md has the accuracies.
+// Difficulty of the data set; see docs/results/data_sets.md for accuracies.
 constexpr int32_t kMinSize = 8 * kPixel;
 constexpr int32_t kMaxSize = 12 * kPixel;
 constexpr int32_t kMargin = 11 * kPixel;  // between the centre and the border

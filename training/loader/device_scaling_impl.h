@@ -1,4 +1,4 @@
-// Stored values become inputs where the network runs.
+// Converts stored values to inputs on the network's device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,11 +8,11 @@
 
 namespace parsimony::training {
 
-/// On any device what Gatherer does on the CPU: scales, normalises, and gives the inputs the
+/// Does on any device what Gatherer does on the CPU: scales, normalises, and converts to the
 /// options' type and memory format.
 class DeviceScaling {
  public:
-  /// For samples of so many dimensions.
+  /// For samples with `dims` dimensions.
   DeviceScaling(const Gatherer& gatherer, size_t dims, const LoaderOptions& options);
 
   /// `stored` is [b, ..dims] on the options' device.

@@ -1,4 +1,4 @@
-// Epoch after epoch without an end, for measurements.
+// An endless loader, for measurements.
 #pragma once
 
 #include <cstdint>

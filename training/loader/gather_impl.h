@@ -13,7 +13,7 @@
 
 namespace parsimony::training {
 
-/// Where the samples of a batch come from, and what becomes of each.
+/// Gathers and augments the samples of a batch.
 class Gatherer {
  public:
   Gatherer(const Samples& samples, const LoaderOptions& options);
@@ -42,7 +42,7 @@ class Gatherer {
   int64_t plane_;  ///< values of one channel
   std::vector<float> factors_;
   std::vector<float> offsets_;
-  std::vector<float> fill_;  ///< what cutout leaves, per channel, in stored values
+  std::vector<float> fill_;  ///< the fill value of cutout, per channel, in stored values
 };
 
 }  // namespace parsimony::training

@@ -1,4 +1,4 @@
-// Batches for training and judging: gathered ahead by a thread of its own.
+// Batches for training and evaluation, prefetched by a thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,23 +14,25 @@
 
 namespace parsimony::training {
 
-/// What each sample goes through anew in every epoch. Only for images [c, h, w].
+/// Augmentation of each sample in every epoch. Only for images [c, h, w].
 struct Augmentation {
-  bool flip = false;   ///< left and right change places for every other sample
-  int64_t crop = 0;    ///< moved by up to so many pixels in each direction, zeros come in
-  int64_t cutout = 0;  ///< a square of this side takes the mean's value; it may stick out
+  bool flip = false;  ///< flips half of the samples horizontally
+  /// Random shift by up to this many pixels in each direction, padded with zeros.
+  int64_t crop = 0;
+  /// Side of a square that is filled with the mean; it may extend beyond the image.
+  int64_t cutout = 0;
 };
 
 struct LoaderOptions {
   int64_t batch = 64;
   bool shuffle = true;
-  bool drop_last = false;  ///< leave the last batch out where it is smaller than the others
+  bool drop_last = false;  ///< drop the last batch if it is incomplete
   uint64_t seed = 0;       ///< of the order and of the augmentation
   Augmentation augmentation = {};
   c10::Device device{c10::kCPU};
   c10::ScalarType dtype = c10::kFloat;  ///< of the inputs: kFloat, kBFloat16 or kHalf
   bool channels_last = false;
-  int64_t prefetch = 4;  ///< batches that wait at most; 0: no thread, next() gathers itself
+  int64_t prefetch = 4;  ///< maximum number of prefetched batches; 0: no thread
   /// Inputs are (value · scale - mean) / deviation: see Dataset.
   double scale = 1;
   std::vector<double> mean = {};
@@ -40,7 +42,7 @@ struct LoaderOptions {
 /// Takes scale, mean and deviation from the data set.
 LoaderOptions with_scale_of(const Dataset& data, LoaderOptions options);
 
-/// As it is for judging: in order, unchanged, complete.
+/// For evaluation: in order, without augmentation, complete.
 LoaderOptions for_evaluation(LoaderOptions options);
 
 struct Batch {
@@ -49,8 +51,8 @@ struct Batch {
   int64_t index = 0;  ///< within the epoch, from 0
 };
 
-/// Goes through samples batch by batch. Order and augmentation are functions of (seed, epoch,
-/// sample) and of nothing else: who goes on at (epoch, batch) sees what an undisturbed run sees.
+/// Iterates over samples in batches. Order and augmentation depend only on (seed, epoch, sample):
+/// resuming at (epoch, batch) gives the same batches as an uninterrupted run.
 ///
 ///     Loader loader(data.train, with_scale_of(data, {.batch = 64, .seed = 1}));
 ///     loader.start(epoch);
@@ -67,18 +69,18 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// Begins an epoch, at its batch `first_batch`; leaves the one under way.
+  /// Starts an epoch at batch `first_batch`, abandoning the current one.
   void start(int64_t epoch, int64_t first_batch = 0);
 
-  /// The next batch; nothing at the epoch's end, or before start(). The tensors may be kept.
-  /// Rethrows what the thread met.
+  /// The next batch; empty at the end of the epoch, or before start(). The tensors may be kept.
+  /// Rethrows the thread's exceptions.
   std::optional<Batch> next();
 
-  /// Batches in a whole epoch.
+  /// Batches per epoch.
   int64_t batches() const;
 
-  /// Seconds spent in next() since the loader was made: waiting, and converting on the device as
-  /// far as this thread does it.
+  /// Seconds spent in next() so far: waiting, and converting on the device as far as this thread
+  /// does it.
   double wait_seconds() const;
 
  private:

@@ -1,4 +1,4 @@
-// A queue of at most so many items between one thread that fills it and one that empties it.
+// A bounded single-producer, single-consumer queue.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(size_t most) : most_(most) {}
 
-  /// Waits for room. @returns false if nobody wants more
+  /// Waits for space. @returns false if the consumer has cancelled
   bool push(Item item) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return items_.size() < most_ || cancelled_; });
@@ -26,7 +26,7 @@ class BoundedQueue {
     return true;
   }
 
-  /// No more will come; `why` reaches the other side after the items.
+  /// Ends the stream; `why` is rethrown to the consumer after the items.
   void end(std::exception_ptr why = nullptr) {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -34,7 +34,7 @@ class BoundedQueue {
     filled_.notify_one();
   }
 
-  /// Waits for an item. @returns nothing at the end; throws what end() was given
+  /// Waits for an item. @returns empty at the end; throws the exception passed to end()
   std::optional<Item> pop() {
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [this] { return !items_.empty() || ended_; });
@@ -48,7 +48,7 @@ class BoundedQueue {
     return item;
   }
 
-  /// The other side need not go on.
+  /// Tells the producer to stop.
   void cancel() {
     const std::lock_guard lock(mutex_);
     cancelled_ = true;

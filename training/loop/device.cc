@@ -65,7 +65,7 @@ bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at
     for (const bool last : {false, true}) {
       std::unique_ptr<Net>& own = nets[last ? 1 : 0];
       if (own == nullptr) {
-        own = net.afresh();
+        own = net.clone_architecture();
         own->train(true);
         place(*own, inputs.device(), last);
       }

@@ -1,4 +1,4 @@
-// Where a network is trained.
+// The device on which a network is trained.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,14 +10,14 @@
 
 namespace parsimony::training {
 
-/// "auto" is CUDA's first device where there is one. @throws ConfigError, UnsupportedError
+/// "auto" is the first CUDA device, if there is one. @throws ConfigError, UnsupportedError
 c10::Device parse_device(const std::string& text);
 
-/// Moves parameters and buffers there; those with four dimensions take the memory format.
+/// Moves parameters and buffers to the device; 4-d tensors get the memory format.
 void place(Net& net, c10::Device device, bool channels_last);
 
-/// The quicker of the two formats for training `net` on inputs like these, by three steps of each
-/// in turn. The network's values and the random generator stay as they are.
+/// Measures which memory format trains `net` faster on such inputs, by three interleaved steps of
+/// each. Does not change the network's values or the random generator.
 bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at::Tensor& labels);
 
 }  // namespace parsimony::training

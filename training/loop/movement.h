@@ -1,4 +1,4 @@
-// Which weights move away from zero while a network trains.
+// Movement scores: which weights move away from zero during training.
 #pragma once
 
 #include "parsimony/pruners/statistics.h"
@@ -7,19 +7,19 @@
 
 namespace parsimony::training {
 
-/// Adds up -g·w of every step: positive for weights that grow, negative for those that shrink. As
-/// much memory as the parameters, however long the training.
+/// Accumulates -g·w of every step: positive for weights that grow, negative for those that shrink.
+/// Takes as much memory as the parameters, however long the training.
 /// @source Sanh et al., Movement Pruning: Adaptive Sparsity by Fine-Tuning, 2020, equation 3,
 /// without the constant factor of the learning rate
 class Movement {
  public:
-  /// Nothing has moved yet.
+  /// Starts with zero sums.
   explicit Movement(Net& net);
   explicit Movement(NamedTensors sums) : sums_(std::move(sums)) {}
 
-  /// One step of the training: to be called between gradients and optimizer.
+  /// Accumulates one step; call between backward and the optimizer step.
   void see(Net& net);
-  /// Cuts along with the network.
+  /// Slices the sums like the network.
   void follow(const Plan& plan) { training::follow(plan, sums_); }
 
   /// Measure::kMovement per channel: the sums over the matrices that produce it.

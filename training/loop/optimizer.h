@@ -1,4 +1,4 @@
-// The optimizers that a recipe can name, and how the learning rate goes on.
+// The optimizers of recipes, and learning rate schedules.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,10 +18,10 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> 
 
 void set_learning_rate(torch::optim::Optimizer& optimizer, double rate);
 
-/// SGD with Nesterov's momentum, in which the nearest orthogonal matrix takes the place of a
-/// matrix's step. The kernels of a convolution are a matrix [out, in · kernel]. Its steps are
-/// relative: with rate η it changes by η times its norm, or of 0.001 √elements where that is more.
-/// Weight decay is decoupled. Vectors and depthwise kernels take SGD's steps.
+/// SGD with Nesterov momentum in which the step of a matrix is replaced by the nearest orthogonal
+/// matrix. Convolution kernels are matrices [out, in · kernel]. Steps are relative: with learning
+/// rate η a matrix changes by η times its norm, or times 0.001 √elements if that is larger. Weight
+/// decay is decoupled. Vectors and depthwise kernels use plain SGD.
 ///
 /// Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024; relative steps:
 /// Shazeer and Stern, "Adafactor", 2018.
@@ -29,12 +29,12 @@ class Muon : public torch::optim::SGD {
  public:
   using SGD::SGD;
 
-  /// Only momentum, rate and weight decay of the options count.
+  /// Uses only momentum, learning rate and weight decay of the options.
   at::Tensor step(LossClosure closure = nullptr) override;
 };
 
-/// `matrix` [m, n] with the same singular vectors and values between 0.6 and 1.3 in place of its
-/// own, apart from those below a hundredth of their root sum of squares; zeros stay.
+/// `matrix` [m, n] with its singular values replaced by values between 0.6 and 1.3, except those
+/// below a hundredth of their root sum of squares; zeros are kept.
 at::Tensor orthogonalised(const at::Tensor& matrix);
 
 /// The rate of optimizer step `step`, 0 <= step < steps, of a training of `settings.epochs` epochs.

@@ -1,4 +1,5 @@
-// Penalties that make channels small while a network trains, so that their removal costs little.
+// Sparsity-inducing penalties that shrink channels during training, so that their removal costs
+// little.
 #pragma once
 
 #include <vector>
@@ -8,10 +9,10 @@
 
 namespace parsimony::training {
 
-/// Slimming: λ Σ |γ|, the scales of BatchNorms whose channels may go; its gradient is λ sign(γ).
-/// Group: λ Σ_g Σ_c ½ s_c ‖w_c‖², w_c all slices of channel c in the members of its group, with
-/// s_c = 2^(4 (I_max - I_c) / (I_max - I_min)), I_c = ‖w_c‖²: from 1 for the strongest channel of a
-/// group to 16 for the weakest. The strengths s_c are taken anew every epoch and are constants in
+/// Slimming: λ Σ |γ|, the scales of BatchNorms whose channels can be pruned; its gradient is λ
+/// sign(γ). Group: λ Σ_g Σ_c ½ s_c ‖w_c‖², w_c all slices of channel c in the members of its group,
+/// with s_c = 2^(4 (I_max - I_c) / (I_max - I_min)), I_c = ‖w_c‖²: from 1 for the strongest channel
+/// of a group to 16 for the weakest. The strengths s_c are updated every epoch and are constants in
 /// between.
 /// @source Liu et al., Learning Efficient Convolutional Networks through Network Slimming, 2017
 /// @source Fang et al., DepGraph: Towards Any Structural Pruning, 2023, section 3.3
@@ -19,11 +20,11 @@ class Penalty {
  public:
   Penalty(const PenaltySettings& settings, std::vector<ParameterGroup> groups);
 
-  /// Takes the strengths from the weights as they are.
+  /// Recomputes the strengths from the current weights.
   void begin_epoch();
-  /// Adds its gradient to the parameters' own. To be called behind `backward`.
+  /// Adds its gradient to the parameters'. Call after `backward`.
   void add_gradients() const;
-  /// What it adds to the loss, with the strengths of the epoch.
+  /// The penalty term of the loss, with the strengths of the epoch.
   double value() const;
 
  private:

@@ -1,4 +1,4 @@
-// Numbers of fewer bits in the forward pass, and what the backward pass needs then.
+// Mixed precision.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@
 
 namespace parsimony::training {
 
-/// ATen chooses the type of every operator while this lives: autocast. Does nothing for float32.
+/// Enables autocast during its lifetime. Does nothing for float32.
 class Autocast {
  public:
   Autocast(Precision precision, c10::Device device);
@@ -23,8 +23,8 @@ class Autocast {
   bool cuda_ = false;
 };
 
-/// float16 has no small gradients: the loss is scaled up before the backward pass, the gradients
-/// down before the step. A step with infinite gradients is left out and the scale halved.
+/// Small gradients underflow in float16: the loss is scaled up before the backward pass, the
+/// gradients down before the step. A step with infinite gradients is skipped and the scale halved.
 /// @source Micikevicius et al., Mixed Precision Training, 2017
 class GradientScaler {
  public:
@@ -32,11 +32,11 @@ class GradientScaler {
   explicit GradientScaler(Precision precision) : on_(precision == Precision::kFloat16) {}
 
   at::Tensor scaled(const at::Tensor& loss) const;
-  /// Divides the gradients. @returns false if the step must be left out
+  /// Divides the gradients. @returns false if the step must be skipped
   bool unscale(const std::vector<at::Tensor>& parameters);
 
   double scale() const { return scale_; }
-  /// Since the scale was last halved; every so many it is doubled.
+  /// Steps since the scale was last changed; it is doubled periodically.
   int good_steps() const { return good_steps_; }
   void take_up(double scale, int good_steps) {
     scale_ = scale;

@@ -1,4 +1,4 @@
-// Where an epoch's seconds go, batch by batch.
+// Profiles an epoch, batch by batch.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ using Phases = LedgerPoint::Phases;
 
 Phases& operator+=(Phases& to, const Phases& from);
 
-/// Collects events for the trace viewer of Chrome (chrome://tracing, ui.perfetto.dev). Holds no
-/// more than two million.
+/// Collects events for Chrome's trace viewer (chrome://tracing, ui.perfetto.dev), at most two
+/// million.
 /// @source "Trace Event Format", complete events
 class Trace {
  public:
@@ -34,14 +34,14 @@ class Trace {
   std::vector<Event> events_;
 };
 
-/// Charges time to the phase that runs. `trace` may be null.
+/// Attributes time to phases. `trace` may be null.
 class Stopwatch {
  public:
   explicit Stopwatch(Trace* trace) : trace_(trace), since_(Trace::Clock::now()) {}
 
-  /// What ran until now was this.
+  /// Attributes the time since the last call to this phase.
   void charge(double Phases::*phase, const char* name);
-  /// The clock goes on, and nobody is charged.
+  /// Restarts the clock without attributing the time.
   void skip() { since_ = Trace::Clock::now(); }
 
   const Phases& phases() const { return phases_; }

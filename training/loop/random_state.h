@@ -1,4 +1,4 @@
-// The state of libtorch's generator, which dropout and fresh weights draw from.
+// The state of libtorch's generator, which dropout and weight initialisation use.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -20,7 +20,7 @@ inline void set_random_state(const at::Tensor& state) {
   generator.set_state(state);
 }
 
-/// Puts the state back at the end.
+/// Restores the state at the end of its lifetime.
 class RandomState {
  public:
   RandomState() : state_(random_state()) {}

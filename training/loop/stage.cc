@@ -32,42 +32,42 @@ at::Tensor distillation(const at::Tensor& logits, const at::Tensor& teacher, dou
 void check_fit(const at::Tensor& logits, const Dataset& data) {
   const auto classes = static_cast<int64_t>(data.classes.size());
   if (logits.dim() == 2 && logits.size(1) >= classes) return;
-  throw errors::does_not_fit("the answers are of shape " + to_string(logits.sizes().vec()) +
+  throw errors::does_not_fit("the outputs have shape " + to_string(logits.sizes().vec()) +
                              ", the data has " + std::to_string(classes) + " classes");
 }
 
 }  // namespace
 
-LoaderOptions loader_options(const Place& place, const TrainSettings& settings) {
+LoaderOptions loader_options(const TrainContext& context, const TrainSettings& settings) {
   LoaderOptions options;
   options.batch = settings.batch;
   options.seed = settings.seed;
   options.augmentation = {settings.flip, settings.crop, settings.cutout};
-  options.device = place.device;
-  options.channels_last = place.channels_last;
-  return with_scale_of(place.data, options);
+  options.device = context.device;
+  options.channels_last = context.channels_last;
+  return with_scale_of(context.data, options);
 }
 
-Stage::Stage(Net& net, const Place& place, const TrainSettings& settings)
+Stage::Stage(Net& net, const TrainContext& context, const TrainSettings& settings)
     : net_(net),
-      place_(place),
+      context_(context),
       settings_(settings),
-      loader_(place.data.train, loader_options(place, settings)),
+      loader_(context.data.train, loader_options(context, settings)),
       parameters_(tensors_of(net.parameters())),
       optimizer_(make_optimizer(parameters_, settings)),
       scaler_(settings.precision) {}
 
 at::Tensor Stage::loss(const Batch& batch) {
-  const Autocast autocast(settings_.precision, place_.device);
+  const Autocast autocast(settings_.precision, context_.device);
   const at::Tensor logits = net_.forward(batch.inputs);
-  if (step_ == 0) check_fit(logits, place_.data);
+  if (step_ == 0) check_fit(logits, context_.data);
   const at::Tensor own =
       cross_entropy(logits.to(at::kFloat), batch.labels, settings_.label_smoothing);
-  if (place_.teacher == nullptr || settings_.distill == 0) return own;
+  if (context_.teacher == nullptr || settings_.distill == 0) return own;
   at::Tensor wanted;
   {
     const at::NoGradGuard no_grad;
-    wanted = place_.teacher->forward(batch.inputs).to(at::kFloat);
+    wanted = context_.teacher->forward(batch.inputs).to(at::kFloat);
   }
   const at::Tensor taught = distillation(logits.to(at::kFloat), wanted, settings_.temperature);
   return own * (1 - settings_.distill) + taught * settings_.distill;
@@ -82,7 +82,7 @@ at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
   const int64_t steps = settings_.epochs * loader_.batches();
   set_learning_rate(*optimizer_, learning_rate(settings_, step_, steps));
   if (scaler_.unscale(parameters_)) {
-    if (place_.after_backward) place_.after_backward();
+    if (context_.after_backward) context_.after_backward();
     optimizer_->step();
   }
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
@@ -93,8 +93,8 @@ at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
 
 EpochTimes Stage::run(int64_t shuffle) {
   net_.train(true);
-  Stopwatch watch(place_.trace);
-  at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(place_.device));
+  Stopwatch watch(context_.trace);
+  at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(context_.device));
   int64_t samples = 0;
   loader_.start(shuffle);
   while (true) {
@@ -112,9 +112,10 @@ EpochTimes Stage::run(int64_t shuffle) {
   return {watch.phases(), mean};
 }
 
-double loss_on(Net& net, const Place& place, const TrainSettings& settings, int64_t samples) {
+double loss_on(Net& net, const TrainContext& context, const TrainSettings& settings,
+               int64_t samples) {
   const at::NoGradGuard no_grad;
-  Loader loader(place.data.train, for_evaluation(loader_options(place, settings)));
+  Loader loader(context.data.train, for_evaluation(loader_options(context, settings)));
   net.train(false);
   double sum = 0;
   int64_t seen = 0;
@@ -123,7 +124,7 @@ double loss_on(Net& net, const Place& place, const TrainSettings& settings, int6
     const std::optional<Batch> batch = loader.next();
     if (!batch) break;
     const at::Tensor logits = net.forward(batch->inputs).to(at::kFloat);
-    check_fit(logits, place.data);
+    check_fit(logits, context.data);
     const int64_t n = batch->labels.size(0);
     sum += cross_entropy(logits, batch->labels, 0).item<double>() * static_cast<double>(n);
     seen += n;
@@ -131,22 +132,22 @@ double loss_on(Net& net, const Place& place, const TrainSettings& settings, int6
   return sum / static_cast<double>(std::max<int64_t>(1, seen));
 }
 
-LedgerPoint::Score score(Net& net, const Place& place, const TrainSettings& settings) {
+LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSettings& settings) {
   const at::NoGradGuard no_grad;
   constexpr int64_t kBatch = 256;
-  LoaderOptions options = for_evaluation(loader_options(place, settings));
+  LoaderOptions options = for_evaluation(loader_options(context, settings));
   options.batch = std::max<int64_t>(kBatch, settings.batch);
-  Loader loader(place.data.test, options);
+  Loader loader(context.data.test, options);
   net.train(false);
-  const Autocast autocast(settings.precision, place.device);
-  at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(place.device));
+  const Autocast autocast(settings.precision, context.device);
+  at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(context.device));
   loader.start(0);
   while (const std::optional<Batch> batch = loader.next()) {
     const at::Tensor logits = net.forward(batch->inputs);
-    check_fit(logits, place.data);
+    check_fit(logits, context.data);
     correct += logits.argmax(1).eq(batch->labels).sum();
   }
-  return {correct.item<int64_t>(), place.data.test.count()};
+  return {correct.item<int64_t>(), context.data.test.count()};
 }
 
 }  // namespace parsimony::training

@@ -1,4 +1,4 @@
-// Epochs with one optimizer: from a cut, or the beginning, to the next cut.
+// A stage: epochs with one optimizer, from the beginning or a cut to the next cut.
 #pragma once
 
 #include <torch/optim/optimizer.h>
@@ -17,14 +17,14 @@
 
 namespace parsimony::training {
 
-/// What a network learns from, and on what.
-struct Place {
+/// Data, device and further context of training.
+struct TrainContext {
   const Dataset& data;
   c10::Device device;
   bool channels_last = false;
   Net* teacher = nullptr;  ///< for distillation; in evaluation mode
   Trace* trace = nullptr;
-  /// Called in every step between the gradients and the optimizer; may change gradients.
+  /// Called in every step between backward and optimizer step; may change gradients.
   std::function<void()> after_backward = {};
 };
 
@@ -37,24 +37,24 @@ struct EpochTimes {
 class Stage {
  public:
   /// `settings.epochs` are those of this stage: the learning rate's schedule spans them.
-  Stage(Net& net, const Place& place, const TrainSettings& settings);
+  Stage(Net& net, const TrainContext& context, const TrainSettings& settings);
 
-  /// The next epoch. `shuffle` numbers it over all stages.
+  /// Runs the next epoch. `shuffle` is its number over all stages.
   EpochTimes run(int64_t shuffle);
-  /// One step of the optimizer, charged to its phases. The network must be in training mode.
+  /// One optimizer step, with its times attributed to phases. The network must be in training mode.
   /// @returns the batch's loss
   at::Tensor step(const Batch& batch, Stopwatch& watch);
 
   torch::optim::Optimizer& optimizer() { return *optimizer_; }
   GradientScaler& scaler() { return scaler_; }
-  /// Goes on behind so many epochs.
+  /// Skips this many epochs.
   void skip(int64_t epochs) { step_ = epochs * loader_.batches(); }
 
  private:
   at::Tensor loss(const Batch& batch);
 
   Net& net_;
-  const Place& place_;
+  const TrainContext& context_;
   TrainSettings settings_;
   Loader loader_;
   std::vector<at::Tensor> parameters_;
@@ -64,12 +64,13 @@ class Stage {
 };
 
 /// Mean loss on the first `samples` training samples, in evaluation mode, without augmentation.
-double loss_on(Net& net, const Place& place, const TrainSettings& settings, int64_t samples);
+double loss_on(Net& net, const TrainContext& context, const TrainSettings& settings,
+               int64_t samples);
 
-/// How many of the test samples the network answers rightly.
-LedgerPoint::Score score(Net& net, const Place& place, const TrainSettings& settings);
+/// The accuracy on the test set.
+LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSettings& settings);
 
-/// The loader's options for training as the settings say.
-LoaderOptions loader_options(const Place& place, const TrainSettings& settings);
+/// The loader's options for training with these settings.
+LoaderOptions loader_options(const TrainContext& context, const TrainSettings& settings);
 
 }  // namespace parsimony::training

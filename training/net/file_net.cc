@@ -34,8 +34,8 @@ void blame_batch(const std::string& path, const at::Tensor& x, const std::string
   throw errors::fixed_batch(path, x.size(0), why);
 }
 
-Cut carry_out(EditableModel& model, std::vector<InputSpec> inputs, const ConfigList& config,
-              const PruneOptions& options) {
+PruneOutcome carry_out(EditableModel& model, std::vector<InputSpec> inputs,
+                       const ConfigList& config, const PruneOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   PruneOptions own = options;
   own.inputs = std::move(inputs);
@@ -50,7 +50,7 @@ Cut carry_out(EditableModel& model, std::vector<InputSpec> inputs, const ConfigL
 Plan shapes_of(const Plan& plan) {
   Plan shapes = plan;
   shapes.zeros.clear();
-  shapes.folds.clear();
+  shapes.updates.clear();
   return shapes;
 }
 

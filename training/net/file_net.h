@@ -1,4 +1,4 @@
-// A network in a file as a Net: ONNX by the executor, or TorchScript.
+// A model file as a Net: ONNX, run by the executor, or TorchScript.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 namespace parsimony::training {
 
 struct FileNetOptions {
-  bool batch_norm = false;  ///< BatchNorms for the time of training (TrainingNorms); ONNX only
+  bool batch_norm = false;  ///< BatchNorms during training (TrainingNorms); ONNX only
 };
 
-/// What reads the file `path` anew at every call. Saved, it has the file's format.
+/// A factory that reads the file at every call. Networks are saved in the file's format.
 /// @throws IoError, ModelError, UnsupportedError
 std::function<std::unique_ptr<Net>()> file_net(const std::string& path,
                                                const FileNetOptions& options = {});

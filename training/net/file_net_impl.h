@@ -1,4 +1,4 @@
-// The two kinds of file, and what pruning them has in common.
+// What the two file formats have in common.
 #pragma once
 
 #include <functional>
@@ -15,17 +15,17 @@ namespace parsimony::training {
 std::unique_ptr<Net> onnx_net(const std::string& path, const FileNetOptions& options);
 std::unique_ptr<Net> script_net(const std::string& path);
 
-/// Why the network failed on `x`, when it is because it takes one sample only. `run` is tried on
-/// one and on two. @throws UnsupportedError, or nothing
+/// Explains a failure on `x` that occurs because the network accepts one sample only: tries `run`
+/// on one and on two. @throws UnsupportedError, or nothing
 void blame_batch(const std::string& path, const at::Tensor& x, const std::string& why,
                  const std::function<void(const at::Tensor&)>& run);
 
-/// What a run of pruning took and gave. @throws VerificationError naming the group, ConfigError,
+/// Arguments and result of a pruning. @throws VerificationError naming the group, ConfigError,
 /// ModelError, UnsupportedError
-Cut carry_out(EditableModel& model, std::vector<InputSpec> inputs, const ConfigList& config,
-              const PruneOptions& options);
+PruneOutcome carry_out(EditableModel& model, std::vector<InputSpec> inputs,
+                       const ConfigList& config, const PruneOptions& options);
 
-/// The plan without what it says of values: those are filled in behind it.
+/// The plan without value changes: values are filled in afterwards.
 Plan shapes_of(const Plan& plan);
 
 }  // namespace parsimony::training

@@ -23,12 +23,12 @@ class GraphNet final : public Net {
     return parameter_groups(graph, {}, granularity, parameters());
   }
 
-  Cut prune(const at::Tensor& /*example*/, const ConfigList& /*config*/,
-            const PruneOptions& /*options*/) override {
+  PruneOutcome prune(const at::Tensor& /*example*/, const ConfigList& /*config*/,
+                     const PruneOptions& /*options*/) override {
     throw errors::only_trained("pruned");
   }
   void restore(const Plan& /*plan*/) override { throw errors::only_trained("pruned"); }
-  std::unique_ptr<Net> afresh() const override { return graph_net(graph_); }
+  std::unique_ptr<Net> clone_architecture() const override { return graph_net(graph_); }
   void save(const std::string& /*path*/, const at::Tensor& /*example*/) override {
     throw errors::only_trained("saved");
   }

@@ -1,5 +1,4 @@
-// Graphs that are trained: a Graph as a Net, without a file; what a loss is computed from; its
-// names.
+// Training of graphs: a Graph as a Net without a file, logits for the loss, and tensor names.
 #pragma once
 
 #include <memory>
@@ -13,18 +12,17 @@
 
 namespace parsimony::training {
 
-/// Copies the weights; named as the graph names them. It cannot be pruned or saved: its values go
-/// back to where the graph came from. `graph` must outlive it.
-/// @throws UnsupportedError for several inputs, and for what the executor does not run
+/// Copies the weights, with the graph's names. It cannot be pruned or saved: its values are copied
+/// back to the graph's source. `graph` must outlive it.
+/// @throws UnsupportedError for several inputs, and if the executor cannot run it
 std::unique_ptr<Net> graph_net(const Graph& graph);
 
-/// `own` are parameters or buffers of `net`. A tensor that is no weight of the graph keeps the
+/// `own` are parameters or buffers of `net`. A tensor that is not a weight of the graph keeps the
 /// module's name.
 std::vector<NamedParameter> by_graph_names(const GraphModuleImpl& net,
                                            const torch::OrderedDict<std::string, at::Tensor>& own);
 
-/// The same network, answering with what stands before a Softmax at its end: cross-entropy takes
-/// logits.
+/// The same network without a final Softmax: cross-entropy takes logits.
 Graph with_logits(Graph graph);
 
 }  // namespace parsimony::training

@@ -54,8 +54,8 @@ class LiveNet final : public Net {
     return parameter_groups(script.graph, specs, granularity, parameters());
   }
 
-  Cut prune(const at::Tensor& example, const ConfigList& config,
-            const PruneOptions& options) override {
+  PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
+                     const PruneOptions& options) override {
     const auto begin = std::chrono::steady_clock::now();
     place(*this, c10::kCPU, false);
     Pruned pruned =
@@ -67,7 +67,9 @@ class LiveNet final : public Net {
 
   void restore(const Plan& plan) override { parsimony::restore(*live_.module, plan); }
 
-  std::unique_ptr<Net> afresh() const override { return std::make_unique<LiveNet>(make_); }
+  std::unique_ptr<Net> clone_architecture() const override {
+    return std::make_unique<LiveNet>(make_);
+  }
 
   void save(const std::string& path, const at::Tensor& example) override {
     const torch_io::Evaluating evaluating(*live_.module);

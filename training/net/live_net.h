@@ -11,7 +11,7 @@
 
 namespace parsimony::training {
 
-/// A module and how it is run.
+/// A module and its forward function.
 struct Live {
   std::shared_ptr<torch::nn::Module> module;
   std::function<at::Tensor(const at::Tensor&)> forward;
@@ -22,7 +22,7 @@ Live live(Holder holder) {
   return {holder.ptr(), [holder](const at::Tensor& x) mutable { return holder->forward(x); }};
 }
 
-/// `make` makes the module, full-size and with fresh weights. It is saved as TorchScript.
+/// `make` creates the module in full size with new weights. It is saved as TorchScript.
 std::unique_ptr<Net> live_net(std::function<Live()> make);
 
 }  // namespace parsimony::training

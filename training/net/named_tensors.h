@@ -1,4 +1,4 @@
-// Tensors that belong to a network's own, one by name, and are cut when it is cut.
+// Tensors associated with a network's parameters by name, which are sliced along with it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,11 +10,11 @@
 
 namespace parsimony::training {
 
-/// By the names of parameters and buffers, with their shapes.
+/// Keyed by the names of parameters and buffers, with the same shapes.
 using NamedTensors = std::map<std::string, at::Tensor>;
 
-/// Cuts them as the plan cut the network: a shared tensor that the plan separates gets its own.
-/// @throws ModelError if they do not have the shapes that the plan begins with
+/// Slices them like the plan does the network: a shared tensor that the plan separates is copied.
+/// @throws ModelError if their shapes are not those before the plan
 void follow(const Plan& plan, NamedTensors& tensors);
 
 }  // namespace parsimony::training

@@ -1,4 +1,4 @@
-// A network that can be trained and pruned, whatever it came from.
+// A network that can be trained and pruned, from any front end.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,10 +17,10 @@
 
 namespace parsimony::training {
 
-/// What one pruning did.
-struct Cut {
+/// The result of one pruning.
+struct PruneOutcome {
   Plan plan;
-  Cost before;  ///< MACs are those of one sample
+  Cost before;  ///< MACs of one sample
   Cost after;
   Proof proof;
   std::vector<std::string> notes;
@@ -34,26 +34,26 @@ class Net {
   /// [n, …] -> [n, classes]
   virtual at::Tensor forward(const at::Tensor& x) = 0;
 
-  /// What is trained, by name. The tensors are the network's own.
+  /// The trained parameters by name. The tensors are the network's own.
   virtual std::vector<NamedParameter> parameters() = 0;
-  /// What else training changes: running statistics.
+  /// Other tensors that training changes: running statistics.
   virtual std::vector<NamedParameter> buffers() = 0;
   virtual void train(bool on) = 0;
 
-  /// Which slices of the parameters can only go together. `example` as below.
+  /// Which parameter slices can only be removed together. `example` as below.
   virtual std::vector<ParameterGroup> groups(const at::Tensor& example,
                                              Granularity granularity) = 0;
 
   /// Removes channels; parameters may be other tensors afterwards, on the CPU. `example`, [1, …],
-  /// gives the input's shape, in place of `options.inputs`. @throws as parsimony::prune does
-  virtual Cut prune(const at::Tensor& example, const ConfigList& config,
-                    const PruneOptions& options) = 0;
-  /// Gives a network as it was made the shapes of a plan; values are to be filled in.
+  /// gives the input's shape, overriding `options.inputs`. @throws as parsimony::prune does
+  virtual PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
+                             const PruneOptions& options) = 0;
+  /// Gives a newly made network the shapes of a plan; values are filled in later.
   /// @throws ModelError if the plan is not of this network
   virtual void restore(const Plan& plan) = 0;
 
-  /// One as this was made: full size, values of its own.
-  virtual std::unique_ptr<Net> afresh() const = 0;
+  /// A new network of the same architecture: full size, with its own values.
+  virtual std::unique_ptr<Net> clone_architecture() const = 0;
 
   /// Writes the network in its format. @throws IoError
   virtual void save(const std::string& path, const at::Tensor& example) = 0;

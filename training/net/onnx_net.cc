@@ -60,7 +60,7 @@ class BatchWatch {
 
   int64_t batch_;
   std::vector<ValueId> batches_;
-  std::string lost_ = "its answers are of another number";
+  std::string lost_ = "its outputs differ in number";
 };
 
 class OnnxNet final : public Net {
@@ -103,12 +103,12 @@ class OnnxNet final : public Net {
     return parameter_groups(graph, specs_of(graph, example), granularity, parameters());
   }
 
-  Cut prune(const at::Tensor& example, const ConfigList& config,
-            const PruneOptions& options) override {
+  PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
+                     const PruneOptions& options) override {
     write_back();
     Edited edited(*this);
     try {
-      Cut cut = carry_out(edited, specs_of(edited.graph(), example), config, options);
+      PruneOutcome cut = carry_out(edited, specs_of(edited.graph(), example), config, options);
       take_over(cut.plan);
       return cut;
     } catch (...) {
@@ -122,7 +122,9 @@ class OnnxNet final : public Net {
     take_over(plan);
   }
 
-  std::unique_ptr<Net> afresh() const override { return onnx_net(file_.path(), options_); }
+  std::unique_ptr<Net> clone_architecture() const override {
+    return onnx_net(file_.path(), options_);
+  }
 
   void save(const std::string& path, const at::Tensor& /*example*/) override {
     write_back();
@@ -130,7 +132,7 @@ class OnnxNet final : public Net {
   }
 
  private:
-  /// The file, while it is pruned.
+  /// The file as an editable model.
   class Edited final : public EditableModel {
    public:
     explicit Edited(OnnxNet& net) : net_(net), graph_(to_graph(net.file_)) {}
@@ -197,7 +199,7 @@ class OnnxNet final : public Net {
     apply_plan(shapes, graph, choose_probe(graph, inputs), editor);
   }
 
-  /// The small network takes the place of the whole one.
+  /// Replaces the network by the pruned one.
   void take_over(const Plan& plan) {
     const bool training = net_->is_training();
     build(to_graph(file_));
@@ -205,7 +207,7 @@ class OnnxNet final : public Net {
     plans_.push_back(shapes_of(plan));
   }
 
-  /// Forgets an edit that did not come off.
+  /// Discards a failed edit.
   void read_again() {
     file_ = ModelFile(file_.path());
     for (const Plan& plan : plans_) apply(plan);
@@ -216,7 +218,7 @@ class OnnxNet final : public Net {
   FileNetOptions options_;
   TrainingNorms norms_;
   GraphModule net_;
-  std::vector<Plan> plans_;  ///< what the file has been through since it was read
+  std::vector<Plan> plans_;  ///< applied to the file since it was read
 };
 
 }  // namespace

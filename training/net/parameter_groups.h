@@ -1,4 +1,4 @@
-// The channel groups of a network as slices of its parameters: what penalties and searches need.
+// The channel groups of a network as slices of its parameters, for penalties and searches.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@
 
 namespace parsimony::training {
 
-/// The slices that a group's channels have along one dimension of a parameter.
+/// The slices of a group's channels along one dimension of a parameter.
 struct ParameterSlices {
   std::string name;
   at::Tensor parameter;  ///< the network's own
@@ -26,7 +26,8 @@ struct ParameterSlices {
   /// Σ over each channel's slices of `values`, which have the parameter's shape; added to
   /// `sums`, [channels].
   void add_sums(const at::Tensor& values, at::Tensor& sums) const;
-  /// One factor per channel, spread over the parameter; 0 where no channel is. [n along the axis]
+  /// One factor per channel, expanded to the parameter; 0 where there is no channel. [n along the
+  /// axis]
   at::Tensor along(const at::Tensor& per_channel) const;
 };
 
@@ -35,8 +36,8 @@ struct ParameterGroup {
   std::vector<ParameterSlices> slices;
 };
 
-/// Groups of the graph that was read from a network, for its parameters of the same names; those of
-/// other tensors are left out, and so are divisors and groups without parameters.
+/// Groups of the graph that was read from a network, for its parameters of the same names; other
+/// tensors, divisors and groups without parameters are skipped.
 std::vector<ParameterGroup> parameter_groups(Graph& graph, const std::vector<InputSpec>& inputs,
                                              Granularity granularity,
                                              const std::vector<NamedParameter>& parameters);

@@ -95,7 +95,7 @@ std::string reason(const std::exception& error) {
   return text;
 }
 
-/// A module of its own tensors, while it is pruned.
+/// A module with its own tensors, as an editable model.
 class Edited final : public EditableModel {
  public:
   Edited(jit::Module whole, const std::vector<InputSpec>& specs)
@@ -154,7 +154,7 @@ class ScriptNet final : public Net {
     const at::Tensor result = answers.toTensor();
     if (result.dim() > 0 && result.size(0) == x.size(0)) return result;
     throw errors::fixed_batch(path_, x.size(0),
-                              "its answers are of shape " + to_string(result.sizes().vec()));
+                              "its outputs have shape " + to_string(result.sizes().vec()));
   }
 
   std::vector<NamedParameter> parameters() override {
@@ -175,11 +175,11 @@ class ScriptNet final : public Net {
     return parameter_groups(script.graph, specs, granularity, parameters());
   }
 
-  Cut prune(const at::Tensor& example, const ConfigList& config,
-            const PruneOptions& options) override {
+  PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
+                     const PruneOptions& options) override {
     const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
     Edited edited(on_cpu(module_), specs);
-    Cut cut = carry_out(edited, specs, config, options);
+    PruneOutcome cut = carry_out(edited, specs, config, options);
     module_ = edited.small();
     return cut;
   }
@@ -193,7 +193,7 @@ class ScriptNet final : public Net {
     module_ = edited(script, shapes, choose_probe(script.graph, specs));
   }
 
-  std::unique_ptr<Net> afresh() const override { return script_net(path_); }
+  std::unique_ptr<Net> clone_architecture() const override { return script_net(path_); }
 
   /// Parts are in the mode that they computed in before.
   void save(const std::string& path, const at::Tensor& /*example*/) override {

@@ -12,7 +12,7 @@
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/graph_net.h"
-#include "parsimony/training/recovery/judge.h"
+#include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/refit.h"
 #include "parsimony/training/statistics/batches.h"
 
@@ -37,7 +37,7 @@ class Recovering {
     report_.samples = std::min(samples, data.train.count());
     report_.test_samples = data.test.count();
     report_.dense_accuracy = accuracy(dense_, data_, batch_);
-    report_.before = judge("pruned");
+    report_.before = evaluate("pruned");
   }
 
   void step(RecoveryMethod method) {
@@ -47,7 +47,7 @@ class Recovering {
     step.layers = carry_out(method);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     step.seconds = passed.count();
-    step.after = judge(std::string(name_of(method)));
+    step.after = evaluate(std::string(name_of(method)));
     report_.steps.push_back(step);
     if (step.layers > 0) return;
     report_.notes.push_back("--recover " + std::string(name_of(method)) + ": " +
@@ -56,7 +56,7 @@ class Recovering {
                                  : "there was nothing to change"));
   }
 
-  Recovered result() && { return {small_.folds(), std::move(report_)}; }
+  Recovered result() && { return {small_.updates(), std::move(report_)}; }
 
  private:
   /// As many samples as run at once; what the file fixes wins.
@@ -90,7 +90,7 @@ class Recovering {
       dense = graph_net(dense_);
       dense->train(false);
     }
-    const Place where{data_, c10::Device(c10::kCPU), false, dense.get()};
+    const TrainContext where{data_, c10::Device(c10::kCPU), false, dense.get()};
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);
@@ -125,7 +125,7 @@ class Recovering {
     return changed;
   }
 
-  RecoveryState judge(const std::string& what) {
+  RecoveryState evaluate(const std::string& what) {
     RecoveryState state{output_error(dense_, small_.graph(), batches_, batch_),
                         accuracy(small_.graph(), data_, batch_)};
     char line[120];

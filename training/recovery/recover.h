@@ -1,4 +1,4 @@
-// Gives a small network back some of what it lost, by data.
+// Recovers part of a small network's lost accuracy, using data.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace parsimony::training {
 
-/// Changes values of the small network that `plan` makes of `original`: never its shapes. Nothing
-/// is edited; the folds that come back belong into the plan in place of its own.
+/// Changes values of the small network of `plan`, never its shapes. Nothing is edited; the returned
+/// updates replace those of the plan.
 ///
 ///     Recovered result = recover(graph, plan, data, {.steps = {RecoveryMethod::kLeastSquares}});
-///     plan.folds = result.folds;
+///     plan.updates = result.updates;
 ///
 /// @throws UnsupportedError for several inputs and for what the executor does not run; ModelError
 /// if plan, data and network do not fit
-/// @param samples of the training part: calibration
+/// @param samples of the training set, for calibration
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples = 256);
 
-/// What PruneOptions::recover takes. `data` must outlive it.
+/// For PruneOptions::recover. `data` must outlive it.
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256);
 
 }  // namespace parsimony::training

@@ -59,7 +59,7 @@ class Part {
   GraphModule module_;
 };
 
-/// Sums over what a layer reads and what its answers lack.
+/// Sums over a layer's inputs and its residuals.
 class Sums {
  public:
   Sums(bool weights, bool shift) : weights_(weights), shift_(shift) {}
@@ -139,7 +139,7 @@ class Refit {
       const std::vector<at::Tensor> own = found(batch->inputs);
       if (!dense.sizes().equals(own[1].sizes())) return Sums(true, true);
       at::Tensor lack = dense - own[1];
-      // Where Relu makes zero of the dense answer, any negative one will do.
+      // If Relu zeroes the dense target, any negative value is as good.
       if (rectified) lack = at::where(dense.gt(0), lack, own[1].clamp_min(0).neg());
       sums.add(linear_rows(node, own[0].to(at::kFloat), weight),
                answer_rows(lack.to(at::kFloat), layer.answer_axis, groups_of(node)));
@@ -147,7 +147,7 @@ class Refit {
     return sums;
   }
 
-  /// Per output channel: what the layer's own output is multiplied with before it shows.
+  /// Per output channel: the factor between the layer's output and the target.
   at::Tensor scale_of(const FitLayer& layer, int64_t out) const {
     if (layer.norm == kNone) return at::ones({out}, at::kDouble);
     const Graph& graph = small_.graph();

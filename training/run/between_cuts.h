@@ -1,4 +1,4 @@
-// What a recipe follows while a network trains towards its last cut.
+// What a recipe tracks until the last cut.
 #pragma once
 
 #include <functional>
@@ -16,23 +16,23 @@ class OutputArchive;
 
 namespace parsimony::training {
 
-/// The penalty, the movement of weights and the earlier weights to return to: each where the recipe
-/// asks for it. Cut along with the network.
+/// The penalty, movement scores and weights for rewinding, as far as the recipe uses them. Sliced
+/// along with the network.
 class BetweenCuts {
  public:
-  /// @throws ConfigError if what is followed does not go with the recipe's batch norms
+  /// @throws ConfigError if they cannot be combined with the recipe's batch norms
   BetweenCuts(const Recipe& recipe, Net& net);
 
-  /// @returns what is to happen between gradients and optimizer; empty behind the last cut
-  /// @throws ConfigError if slimming finds no scale
+  /// @returns the hook between backward and optimizer step; empty after the last cut
+  /// @throws ConfigError if slimming finds no BatchNorm scale
   std::function<void()> begin_stage(const at::Tensor& example, bool before_last_cut);
   void begin_epoch();
-  /// `epochs` of warm-up are done.
+  /// Called after `epochs` of warm-up.
   void end_warm_up_epoch(int epochs);
-  /// Cuts along, and returns the network's weights to earlier ones.
+  /// Slices the tracked tensors, and rewinds the network's weights.
   void follow(const Plan& plan);
 
-  /// Adds to `by_data` the movement of the training so far.
+  /// Adds the movement scores so far to `by_data`.
   Measurement with_movement(Measurement by_data) const;
 
   void save(torch::serialize::OutputArchive& archive) const;

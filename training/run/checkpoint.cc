@@ -1,4 +1,4 @@
-// A run in the middle, as a file.
+// Saves and resumes runs.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/serialize/archive.h>
@@ -56,7 +56,7 @@ LedgerPoint with_key(LedgerPoint point) {
 
 }  // namespace
 
-void Run::save(const std::string& path, const std::string& identity) const {
+void TrainingRun::save(const std::string& path, const std::string& identity) const {
   torch::serialize::OutputArchive archive;
   archive.write("parsimony_checkpoint", c10::IValue(kFormat));
   archive.write("identity", ivalue(identity));
@@ -94,7 +94,7 @@ void Run::save(const std::string& path, const std::string& identity) const {
   write_file(path, out.str());
 }
 
-bool Run::load(const std::string& path, const std::string& identity) {
+bool TrainingRun::load(const std::string& path, const std::string& identity) {
   if (!std::filesystem::exists(path)) return false;
   std::istringstream in(read_file(path));
   torch::serialize::InputArchive archive;
@@ -128,7 +128,7 @@ bool Run::load(const std::string& path, const std::string& identity) {
     set_values(*net_, value.toTensorVector(), path);
     archive.read("dense", value);
     if (!value.toListRef().empty()) {
-      std::unique_ptr<Net> dense = net_->afresh();
+      std::unique_ptr<Net> dense = net_->clone_architecture();
       set_values(*dense, value.toTensorVector(), path);
       teach_by(std::move(dense));
     }

@@ -1,4 +1,4 @@
-// What a run measures of its network beside accuracy: layers, bytes, time.
+// Measurements of a run besides accuracy: layer widths, bytes, latency.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,13 +12,13 @@
 
 namespace parsimony::training {
 
-/// Outputs of each layer now and in the dense network, whose parameters had `dense_shapes`.
-/// `plans` tell along which axis they lie.
+/// Outputs of each layer now and in the dense network, whose parameters had `dense_shapes`. `plans`
+/// determine their axis.
 std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& plans,
                                              const std::map<std::string, Shape>& dense_shapes);
 
-/// Of the files that `save` writes. `scratch` is a folder to make and remove; empty: a temporary
-/// one. @throws IoError
+/// Size of the files that `save` writes. `scratch` is a folder to create and remove; empty: a
+/// temporary one. @throws IoError
 int64_t bytes_of(Net& net, const at::Tensor& example, const std::string& scratch);
 
 /// Milliseconds of `forward` on the batch `x` in evaluation mode: the median of 15, after 3.

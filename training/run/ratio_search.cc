@@ -12,19 +12,19 @@
 namespace parsimony::training {
 namespace {
 
-/// What entries that prune have in common: the first one's.
+/// The request of the first entry that prunes.
 const Request& request_of(const ConfigList& config) {
   const auto prunes = [](const ConfigEntry& entry) { return !entry.exclude; };
   return std::find_if(config.entries.begin(), config.entries.end(), prunes)->request;
 }
 
 std::unique_ptr<Net> copy_of(Net& net) {
-  std::unique_ptr<Net> copy = net.afresh();
+  std::unique_ptr<Net> copy = net.clone_architecture();
   copy_values(net, *copy);
   return copy;
 }
 
-/// Candidates are many; the cut that is made in the end is proven.
+/// Only the final cut is proven, not the candidates.
 PruneOptions unproven(PruneOptions options) {
   options.verify = false;
   return options;
@@ -59,7 +59,7 @@ std::vector<RatioSearch::Searched> RatioSearch::find(Net& net, const at::Tensor&
                                                      const PruneOptions& cut_options) {
   const std::unique_ptr<Net> trial = copy_of(net);
   const std::set<std::string> matrices = matrices_of(*trial);
-  const Cut cut = trial->prune(example, settings.config, cut_options);
+  const PruneOutcome cut = trial->prune(example, settings.config, cut_options);
   std::vector<Searched> groups;
   for (const PlanGroup& group : cut.plan.groups) {
     Searched searched{{}, group.size, group.size - group.kept};
@@ -126,7 +126,7 @@ double RatioSearch::step(Net& net, const LossOf& loss) {
     found = std::numeric_limits<double>::infinity();
   }
   if (std::isnan(found)) found = std::numeric_limits<double>::infinity();
-  search_.judge(found);
+  search_.tell(found);
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Which layers can spare channels: ratios per group, found by trying on data.
+// Searches ratios per group by trying candidates on data.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace parsimony::training {
 
-/// Anneals the shares that the groups of one cut lose. Their total is what the configuration would
-/// remove as it stands; a candidate is judged by the loss of the network cut so, not trained
-/// further. Candidates that cannot be cut are never accepted.
+/// Simulated annealing over the shares of channels that the groups of one cut lose. Their total is
+/// what the configuration removes; the energy of a candidate is the loss of the pruned network
+/// without further training. Candidates that cannot be pruned are never accepted.
 class RatioSearch {
  public:
   using LossOf = std::function<double(Net&)>;
 
-  /// Cuts a copy of `net` once, to see which groups the configuration touches.
-  /// `cut.measure` is for criteria that need data.
+  /// Prunes a copy of `net` once, to find the groups that the configuration prunes. `cut.measure`
+  /// is for criteria that need data.
   RatioSearch(Net& net, const at::Tensor& example, const PruneSettings& settings,
               const PruneOptions& cut);
 
@@ -35,9 +35,9 @@ class RatioSearch {
  private:
   /// A group that the configuration prunes.
   struct Searched {
-    std::vector<std::string> layers;  ///< by their weights' names
+    std::vector<std::string> layers;  ///< names of their weights
     int size = 0;
-    int removed = 0;  ///< by the configuration as it stands
+    int removed = 0;  ///< by the configuration itself
   };
 
   static std::vector<Searched> find(Net& net, const at::Tensor& example,
@@ -57,7 +57,7 @@ class RatioSearch {
 std::vector<double> to_numbers(const Annealing::State& state);
 Annealing::State to_annealing_state(const std::vector<double>& numbers);
 
-/// Whole numbers near `wanted` with the same sum, rounded; the largest remainders are rounded up.
+/// Rounds `wanted` to integers with the same (rounded) sum, by largest remainders.
 std::vector<int> rounded_with_sum(const std::vector<double>& wanted);
 
 }  // namespace parsimony::training

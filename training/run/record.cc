@@ -22,7 +22,7 @@ LedgerPoint::Evidence evidence(const Proof& proof) {
 
 }  // namespace
 
-void Record::add(Cut cut, Net& net) {
+void Record::add(PruneOutcome cut, Net& net) {
   if (plans.empty()) {
     point.params.before = cut.before.params;
     point.macs.before = cut.before.macs;
@@ -30,7 +30,7 @@ void Record::add(Cut cut, Net& net) {
   point.params.after = cut.after.params;
   point.macs.after = cut.after.macs;
   point.prune_seconds += cut.seconds;
-  point.kept_whole = cut.plan.kept_whole;
+  point.unpruned_dims = cut.plan.unpruned_dims;
   if (!cut.plan.empty()) point.proof = evidence(cut.proof);
   plans.push_back(std::move(cut.plan));
   point.layers = layer_widths(net, plans, dense_shapes);

@@ -1,4 +1,4 @@
-// What a run keeps of its network for the ledger, and when it has trained enough.
+// Records a run's results for the ledger, and decides on early stopping.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,16 @@ struct Record {
   std::map<std::string, Shape> dense_shapes;  ///< of the parameters
 
   bool in_warm_up() const { return point.before.total == 0; }
-  /// Sizes, proof and layers after a cut; keeps its plan.
-  void add(Cut cut, Net& net);
+  /// Records sizes, proof and layers after a cut; keeps its plan.
+  void add(PruneOutcome cut, Net& net);
 };
 
-/// Ends a training that gets no better.
+/// Early stopping.
 struct EarlyStop {
   double best = -1;
   int worse = 0;  ///< epochs since `best`
 
-  /// `epochs` after the last score. @returns is it time to stop? Never if `patience` is 0.
+  /// `epochs` since the last score. @returns whether to stop; never if `patience` is 0
   bool after(double score, int epochs, int patience) {
     if (patience == 0) return false;
     worse = score > best ? 0 : worse + epochs;

@@ -1,4 +1,4 @@
-// Earlier weights of a network, for what a cut leaves of it to return to.
+// Weight rewinding: earlier weights, restored after a cut.
 #pragma once
 
 #include <utility>
@@ -9,19 +9,19 @@
 
 namespace parsimony::training {
 
-/// Parameters and buffers as they were once, cut along with the network.
+/// Parameters and buffers of an earlier epoch, sliced along with the network.
 /// @source Frankle and Carbin, The Lottery Ticket Hypothesis, 2019; returning to a later epoch than
 /// the first: Frankle et al., Linear Mode Connectivity and the Lottery Ticket Hypothesis, 2020
 class Rewind {
  public:
-  /// Copies what the network holds now.
+  /// Copies the network's current values.
   explicit Rewind(Net& net);
-  /// Values of an earlier one.
+  /// From saved values.
   explicit Rewind(NamedTensors values) : values_(std::move(values)) {}
 
-  /// Cuts the values as the plan cut the network. @throws ModelError if it is of another
+  /// Slices the values like the network. @throws ModelError if the plan is for another network
   void follow(const Plan& plan) { training::follow(plan, values_); }
-  /// Gives the network the values. @throws ModelError if its tensors are others
+  /// Restores the values. @throws ModelError if the network's tensors do not match
   void restore(Net& net) const;
 
   const NamedTensors& values() const { return values_; }

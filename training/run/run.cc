@@ -10,7 +10,7 @@
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/run/measured.h"
-#include "parsimony/training/run/sentences.h"
+#include "parsimony/training/run/messages.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::training {
@@ -27,7 +27,7 @@ at::Tensor zeros(const Dataset& data, int64_t batch, c10::Device device) {
 }
 
 std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uint64_t seed,
-                          const Place& on) {
+                          const TrainContext& on) {
   at::manual_seed(seed);
   std::unique_ptr<Net> net = make();
   place(*net, on.device, on.channels_last);
@@ -41,13 +41,13 @@ std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
   return model.name + '\n' + model.sha256 + '\n' + data.fingerprint + '\n' + settings;
 }
 
-Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
-         const Recipe& recipe, RunOptions options)
+TrainingRun::TrainingRun(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+                         const Recipe& recipe, RunOptions options)
     : data_(data),
       recipe_(recipe),
       options_(std::move(options)),
-      place_{data, options_.device, options_.channels_last, options_.teacher, options_.trace},
-      net_(made(make, recipe_.train.seed, place_)),
+      context_{data, options_.device, options_.channels_last, options_.teacher, options_.trace},
+      net_(made(make, recipe_.train.seed, context_)),
       steps_(steps_of(recipe_)),
       between_cuts_(recipe_, *net_) {
   if (recipe_.prune) cuts_ = cuts(*recipe_.prune);
@@ -58,12 +58,12 @@ Run::Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
   }
 }
 
-bool Run::is_warm() const {
+bool TrainingRun::is_warm() const {
   return std::none_of(steps_.begin() + static_cast<std::ptrdiff_t>(next_), steps_.end(),
                       [](const Step& step) { return step.kind == kScoreBefore; });
 }
 
-void Run::step() {
+void TrainingRun::step() {
   const Step step = steps_[next_];
   LedgerPoint& point = record_.point;
   switch (step.kind) {
@@ -92,16 +92,16 @@ void Run::step() {
   ++next_;
 }
 
-void Run::begin_stage(const Step& step) {
+void TrainingRun::begin_stage(const Step& step) {
   TrainSettings settings = recipe_.train;
   settings.epochs = step.epochs;
   if (!step.last) settings.schedule = RateSchedule::kConstant;
-  place_.after_backward = between_cuts_.begin_stage(example(), !step.last);
-  stage_ = std::make_unique<Stage>(*net_, place_, settings);
+  context_.after_backward = between_cuts_.begin_stage(example(), !step.last);
+  stage_ = std::make_unique<Stage>(*net_, context_, settings);
   stage_->skip(step.epoch);
 }
 
-void Run::epoch(const Step& step) {
+void TrainingRun::epoch(const Step& step) {
   if (step.epoch == 0) begin_stage(step);
   between_cuts_.begin_epoch();
   const EpochTimes times = stage_->run(shuffle_++);
@@ -123,8 +123,8 @@ void Run::epoch(const Step& step) {
   if (!final && step.last && result.score.total > 0) stop_early(step, result.score);
 }
 
-/// Leaves out what is left of the stage if it gets no better.
-void Run::stop_early(const Step& step, const LedgerPoint::Score& score) {
+/// Skips the rest of the stage if there is no improvement.
+void TrainingRun::stop_early(const Step& step, const LedgerPoint::Score& score) {
   const TrainSettings& train = recipe_.train;
   if (!early_stop_.after(score.share(), train.evaluate_every, train.early_stop)) return;
   say("no better for " + std::to_string(early_stop_.worse) + " epochs: stopped");
@@ -132,41 +132,41 @@ void Run::stop_early(const Step& step, const LedgerPoint::Score& score) {
   next_ += step.epochs - step.epoch - 1;
 }
 
-PruneOptions Run::cut_options(const ConfigList& config) const {
+PruneOptions TrainingRun::cut_options(const ConfigList& config) const {
   const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
   PruneOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
   options.measure = between_cuts_.with_movement(measurement(batches_of(data_, samples)));
   return options;
 }
 
-void Run::begin_search() {
+void TrainingRun::begin_search() {
   search_.emplace(*net_, example(), *recipe_.prune, cut_options(recipe_.prune->config));
 }
 
-void Run::search(const Step& step) {
+void TrainingRun::search(const Step& step) {
   if (!search_) begin_search();
   if (search_->done()) return;  // there is nothing to choose from
   const double loss = search_->step(*net_, [this](Net& trial) {
     place(trial, options_.device, options_.channels_last);
-    return loss_on(trial, place_, recipe_.train, recipe_.prune->search_samples);
+    return loss_on(trial, context_, recipe_.train, recipe_.prune->search_samples);
   });
   say("candidate " + std::to_string(step.epoch + 1) + " of " + std::to_string(step.epochs) +
       ": loss " + number(loss) + ", best " + number(search_->state().best_energy));
   if (search_->done()) cuts_.front() = search_->best();
 }
 
-void Run::cut(const Step& step) {
+void TrainingRun::cut(const Step& step) {
   LedgerPoint& point = record_.point;
   const bool first = record_.plans.empty();
   if (first && options_.latency)
     point.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
   if (first) point.bytes.before = bytes_of(*net_, example(), options_.scratch);
   if (first && recipe_.train.distill > 0 && options_.teacher == nullptr) {
-    std::unique_ptr<Net> dense = net_->afresh();
+    std::unique_ptr<Net> dense = net_->clone_architecture();
     copy_values(*net_, *dense);
     teach_by(std::move(dense));
   }
-  Cut done = net_->prune(example(), cuts_[step.cut], cut_options(cuts_[step.cut]));
+  PruneOutcome done = net_->prune(example(), cuts_[step.cut], cut_options(cuts_[step.cut]));
   place(*net_, options_.device, options_.channels_last);
   stage_.reset();  // a fresh optimizer
   search_.reset();
@@ -183,30 +183,30 @@ void Run::cut(const Step& step) {
   if (point.latency_ms) point.latency_ms->after = latency();
 }
 
-void Run::teach_by(std::unique_ptr<Net> dense) {
+void TrainingRun::teach_by(std::unique_ptr<Net> dense) {
   dense_ = std::move(dense);
   dense_->train(false);
   place(*dense_, options_.device, options_.channels_last);
-  place_.teacher = dense_.get();
+  context_.teacher = dense_.get();
 }
 
-LedgerPoint::Score Run::score() {
+LedgerPoint::Score TrainingRun::score() {
   const auto begin = std::chrono::steady_clock::now();
-  const LedgerPoint::Score result = training::score(*net_, place_, recipe_.train);
+  const LedgerPoint::Score result = training::score(*net_, context_, recipe_.train);
   record_.point.evaluate_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 
-at::Tensor Run::example() const { return zeros(data_, 1, options_.device); }
+at::Tensor TrainingRun::example() const { return zeros(data_, 1, options_.device); }
 
-double Run::latency() {
+double TrainingRun::latency() {
   at::Tensor x = zeros(data_, recipe_.train.batch, options_.device);
-  if (place_.channels_last && x.dim() == 4) x = x.contiguous(at::MemoryFormat::ChannelsLast);
+  if (context_.channels_last && x.dim() == 4) x = x.contiguous(at::MemoryFormat::ChannelsLast);
   return latency_of(*net_, x);
 }
 
-void Run::say(const std::string& line) const {
+void TrainingRun::say(const std::string& line) const {
   if (options_.say) options_.say(line);
 }
 

@@ -1,5 +1,5 @@
-// One recipe on one network: warm-up, pruning, training, in steps that a checkpoint can stand
-// between.
+// One recipe on one network: warm-up, pruning, training, in steps between which checkpoints can be
+// written.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -26,41 +26,41 @@ struct RunOptions {
   c10::Device device{c10::kCPU};
   bool channels_last = false;
   bool verify = true;      ///< prove every cut
-  bool latency = true;     ///< measure that of the dense and the small network
-  Net* teacher = nullptr;  ///< to distil from; without one, the dense network before its first cut
+  bool latency = true;     ///< measure latency of the dense and the small network
+  Net* teacher = nullptr;  ///< for distillation; by default the dense network before its first cut
   Trace* trace = nullptr;
-  std::string scratch = {};  ///< a folder to make and remove; empty: a temporary one
-  std::function<void(const std::string& line)> say = {};  ///< told of every step
+  std::string scratch = {};  ///< a folder to create and remove; empty: a temporary one
+  std::function<void(const std::string& line)> say = {};  ///< called at every step
 };
 
-/// Everything that decides what comes out of a run with these settings. Threads, processor and a
-/// measured memory format decide the last bits only.
+/// Everything that determines the result of a run with these settings. Threads, processor and a
+/// measured memory format affect only the last bits.
 std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
                      const std::string& settings);
 
-class Run {
+class TrainingRun {
  public:
-  /// Seeds libtorch's generator; `make` makes the network, with fresh weights where it has none.
+  /// Seeds libtorch's generator; `make` creates the network, with new weights if it has none.
   /// `data` must outlive the run.
-  Run(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data, const Recipe& recipe,
-      RunOptions options);
-  Run(const Run&) = delete;  // its stages point into it
-  Run& operator=(const Run&) = delete;
+  TrainingRun(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
+              const Recipe& recipe, RunOptions options);
+  TrainingRun(const TrainingRun&) = delete;  // stages refer to it
+  TrainingRun& operator=(const TrainingRun&) = delete;
 
   bool done() const { return next_ == steps_.size(); }
-  /// Is what follows no longer warm-up?
+  /// Is the warm-up over?
   bool is_warm() const;
-  /// An epoch, a cut or a judgement.
+  /// An epoch, a cut or an evaluation.
   void step();
 
-  /// Writes values, optimizer, random state and what is known so far. `identity` is a hash
-  /// of what the run depends on. @throws IoError
+  /// Writes a checkpoint: values, optimizer, random state and results so far. `identity` is a hash
+  /// of everything that determines the run. @throws IoError
   void save(const std::string& path, const std::string& identity) const;
-  /// Goes on where such a file was written; false if there is none.
-  /// @throws ConfigError if it is of another run; ModelError if it is none of ours
+  /// Resumes from a checkpoint; false if there is none.
+  /// @throws ConfigError if it belongs to another run; ModelError if it is not a checkpoint
   bool load(const std::string& path, const std::string& identity);
 
-  /// What has come of it. Key, model, machine and command are the caller's.
+  /// The results so far. The caller fills in key, model, machine and command.
   const LedgerPoint& point() const { return record_.point; }
   const std::vector<Plan>& plans() const { return record_.plans; }
   Net& net() { return *net_; }
@@ -83,9 +83,9 @@ class Run {
   const Dataset& data_;
   Recipe recipe_;
   RunOptions options_;
-  Place place_;
+  TrainContext context_;
   std::unique_ptr<Net> net_;
-  std::unique_ptr<Net> dense_;  ///< teaches, if there is no other teacher
+  std::unique_ptr<Net> dense_;  ///< the teacher, if no other is given
   std::vector<ConfigList> cuts_;
   std::vector<Step> steps_;
   size_t next_ = 0;

@@ -1,4 +1,4 @@
-// What a run does, one step after the other.
+// The steps of a run.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace parsimony::training {
 
-/// A checkpoint can stand between any two steps.
+/// Checkpoints can be written between any two steps.
 struct Step {
   enum class Kind : uint8_t { kEpoch, kSearch, kCut, kScoreBefore, kScorePruned, kScoreAfter };
   Kind kind;
-  int epoch = 0;     ///< within the stage; candidates of the search
-  int epochs = 0;    ///< of the stage; candidates
-  bool last = true;  ///< cuts, and the stage behind the last cut
-  size_t cut = 0;    ///< the how manieth
+  int epoch = 0;     ///< within the stage; for a search, the candidate
+  int epochs = 0;    ///< of the stage; for a search, the number of candidates
+  bool last = true;  ///< for cuts, and for the stage after the last cut
+  size_t cut = 0;    ///< its index
 
   bool ends_stage() const { return epoch + 1 == epochs; }
 };
 
-/// Warm-up, the search for ratios, cuts with epochs in between, and training, with the scores that
-/// a ledger wants.
+/// Warm-up, the search for ratios, cuts with epochs in between, and training, with the evaluations
+/// that a ledger needs.
 std::vector<Step> steps_of(const Recipe& recipe);
 
 }  // namespace parsimony::training

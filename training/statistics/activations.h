@@ -1,4 +1,4 @@
-// Sums over the activations of channels.
+// Statistics of channel activations.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,15 +13,15 @@
 namespace parsimony::training {
 
 /// Collects kZeroShare, kMeanActivation, kActivationNorm and kRank. A channel that several layers
-/// read counts with all that they read; what two layers read as one value counts once.
+/// read accumulates over all of their inputs; a value that two layers read counts once.
 ///
 ///     kZeroShare       #{x = 0} / #x
 ///     kMeanActivation  Σ x / #x
 ///     kActivationNorm  √(Σ x² / samples)
 ///     kRank            mean over samples of rank(X), X [h, w] the channel's feature map
 ///
-/// A map that reaches its readers flattened is looked at where it still was one. A channel that is
-/// no map has rank 1, or 0 where the sample leaves all of it zero.
+/// A feature map that is flattened before its readers is observed before flattening. A channel that
+/// is not a map has rank 1, or 0 if it is all zero for the sample.
 ///
 /// @source Hu 2016 (zero share), Molchanov 2017 (mean), Sun 2023 (norm), Lin 2020 (rank)
 class ActivationSums {
@@ -29,16 +29,16 @@ class ActivationSums {
   ActivationSums(const Graph& graph, const Facts& facts, const Coupling& coupling,
                  const std::vector<Site>& sites, std::set<Measure> wanted);
 
-  /// A value of the network as it is computed.
+  /// Observes a computed value of the network.
   void see(ValueId value, const at::Tensor& x);
-  /// So many samples have been through.
+  /// Counts processed samples.
   void add_samples(int64_t count) { samples_ += count; }
 
   void finish(Statistics& statistics) const;
   int64_t bytes() const;
 
  private:
-  /// One value in which a group's channels lie.
+  /// One value that contains a group's channels.
   struct View {
     int group;
     int dim;

@@ -1,4 +1,4 @@
-// Where calibration data come from, one batch after the other.
+// Sources of calibration batches.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace parsimony::training {
 
-/// The next batch; nothing behind the last.
+/// The next batch; empty after the last.
 using Feed = std::function<std::optional<Batch>()>;
 
-/// Begins to go through the data from the start, `size` samples at a time; the last batch may be
-/// smaller. Each call gives the same batches.
+/// Starts an iteration over the data, `size` samples at a time; the last batch may be smaller. Each
+/// call gives the same batches.
 using Batches = std::function<Feed(int64_t size)>;
 
-/// The first `samples` of the training part as the network sees them, in order and unchanged.
+/// The first `samples` of the training set as network inputs, in order and without augmentation.
 /// `data` must outlive it.
 Batches batches_of(const Dataset& data, int64_t samples);
 
-/// Samples that a network takes at once, by its first input; 0 where that is open.
+/// The batch size declared by the network's first input; 0 if symbolic.
 int64_t fixed_batch(const Graph& graph);
 
-/// @throws ModelError if samples [n, …] are not what the network's first input declares
+/// @throws ModelError if samples [n, …] do not match the network's first input
 void check_dims(const Graph& graph, const at::Tensor& samples);
 
 }  // namespace parsimony::training

@@ -1,4 +1,4 @@
-// Sums over the gradients of channels.
+// Gradient statistics of channels.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,12 +23,12 @@ namespace parsimony::training {
 /// @source Molchanov 2017 and 2019; LeCun 1989
 class WeightGradients {
  public:
-  /// `weights` are the network's own, by the names that the graph has; those that are not trained
-  /// are left out, and a group that loses all by that has an empty entry.
+  /// `weights` are the network's own, by the names that the graph has; untrained ones are skipped,
+  /// and a group without any has an empty entry.
   WeightGradients(const Graph& graph, const Coupling& coupling,
                   const std::map<std::string, at::Tensor>& weights, std::set<Measure> wanted);
 
-  /// Those whose gradients it wants.
+  /// The weights whose gradients are needed.
   const std::vector<at::Tensor>& weights() const { return weights_; }
   /// Gradients of a batch's mean loss, in the order of weights().
   void add_batch(const std::vector<at::Tensor>& gradients);
@@ -42,7 +42,7 @@ class WeightGradients {
   struct Part {
     size_t weight;  ///< in weights_
     int axis;
-    at::Tensor channels;  ///< per index of the axis; the group's size where it has none
+    at::Tensor channels;  ///< per index of the axis; the group's size if there is none
   };
   /// Σ (g·w)^power per channel, [size]
   at::Tensor sum(size_t group, const std::vector<at::Tensor>& products) const;
@@ -55,8 +55,8 @@ class WeightGradients {
   int64_t samples_ = 0;
 };
 
-/// The network with a multiplication by one before every operand that a site names: the gradient
-/// behind it is that of this operand alone.
+/// The network with a multiplication by one before every operand of a site, so that the gate's
+/// gradient is that of this operand alone.
 struct Gated {
   Graph graph;
   std::vector<ValueId> gates;  ///< per site
@@ -71,11 +71,11 @@ class GateGradients {
   GateGradients(const Coupling& coupling, const std::vector<Site>& sites,
                 std::vector<ValueId> gates);
 
-  /// A value of the gated network as it is computed, for one sample.
+  /// Observes a computed value of the gated network, for one sample.
   void see(ValueId value, const at::Tensor& x);
-  /// What was seen since the last sample, whose gradients it wants.
+  /// The values observed since the last sample, whose gradients are needed.
   std::vector<at::Tensor> seen() const;
-  /// Gradients of one sample's loss, in that order; undefined where there is none.
+  /// Gradients of one sample's loss, in that order; may be undefined.
   void add_sample(const std::vector<at::Tensor>& gradients);
 
   void finish(Statistics& statistics) const;

@@ -1,4 +1,4 @@
-// Second moments of what weight matrices are multiplied with.
+// Second moments of the inputs of weight matrices.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,15 +14,15 @@
 namespace parsimony::training {
 
 /// Σ x xᵀ for the matrices of Conv (any stride, dilation, padding and groups), ConvTranspose, Gemm,
-/// MatMul and for the input matrices of GRU, LSTM and RNN. Columns are in the order in which the
-/// stored kernel has them, [i ..k]. A matrix that several layers share sees all their inputs.
-/// Matrices of other layers, and stacks of matrices, have no entry.
+/// MatMul and for the input matrices of GRU, LSTM and RNN. Columns are in the order of the stored
+/// kernel, [i ..k]. A matrix that several layers share accumulates all their inputs. Matrices of
+/// other layers, and stacked matrices, have no entry.
 class InputMomentSums {
  public:
   /// `wanted` are names of weights.
   InputMomentSums(const Graph& graph, const std::set<std::string>& wanted);
 
-  /// A value of the network as it is computed, or the network's input.
+  /// Observes a computed value, or an input, of the network.
   void see(ValueId value, const at::Tensor& x);
 
   void finish(Statistics& statistics) const;
@@ -31,7 +31,7 @@ class InputMomentSums {
  private:
   struct Layer {
     NodeId node;
-    int input;  ///< where the data come in
+    int input;  ///< index of the data operand
     const Weight* weight;
     LinearKind kind;
   };

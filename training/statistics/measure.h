@@ -1,4 +1,4 @@
-// Runs data through a network and collects what criteria read of it.
+// Runs data through a network and collects the statistics that criteria need.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace parsimony::training {
 
-/// A pass over calibration data under way. The network runs in evaluation mode. Sums are kept in
-/// double; their memory depends on the network alone, not on the samples.
+/// A pass over calibration data. The network runs in evaluation mode. Sums are in double; their
+/// memory depends on the network, not on the number of samples.
 class Measuring {
  public:
   /// @throws UnsupportedError if the network has several inputs or cannot be run
@@ -18,14 +18,14 @@ class Measuring {
   ~Measuring();
   Measuring(Measuring&&) noexcept;
 
-  /// Samples that the network wants at once.
+  /// The network's batch size.
   int64_t batch() const;
-  /// One batch, [batch(), …], or a smaller one where the network's file leaves that open.
+  /// Adds one batch, [batch(), …], or a smaller one if the network's batch is symbolic.
   /// @throws ModelError if samples or labels do not fit
   void add(const Batch& batch);
-  /// Of what was added.
+  /// The statistics of all added batches.
   Statistics finish() const;
-  /// Of the sums.
+  /// Memory of the sums.
   int64_t bytes() const;
 
  private:
@@ -33,17 +33,17 @@ class Measuring {
   std::unique_ptr<State> state_;
 };
 
-/// Goes through all batches. A rest that is smaller than what the network takes is left out.
+/// Processes all batches. An incomplete batch is dropped if the network's batch is fixed.
 ///
 ///     const Dataset data = read_dataset("cifar10:DIR", {.train_samples = 256});
 ///     PruneOptions options;
 ///     options.measure = measurement(batches_of(data, 256));
 ///
-/// @throws as Measuring; ConfigError if there is not a single batch
+/// @throws as Measuring; ConfigError if there is no batch
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches);
 
-/// What PruneOptions takes.
+/// For PruneOptions.
 Measurement measurement(Batches batches);
 
 }  // namespace parsimony::training

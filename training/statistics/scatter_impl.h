@@ -8,7 +8,7 @@
 
 namespace parsimony::training {
 
-/// Sums over all dimensions but one, in double. [size of the dimension]
+/// Sums over all dimensions except one, in double. [size of the dimension]
 inline at::Tensor sum_but(const at::Tensor& x, int64_t dim) {
   std::vector<int64_t> others;
   for (int64_t i = 0; i < x.dim(); ++i) {
@@ -17,7 +17,7 @@ inline at::Tensor sum_but(const at::Tensor& x, int64_t dim) {
   return others.empty() ? x.to(at::kDouble) : at::sum(x, others, false, at::kDouble);
 }
 
-/// What each channel has at its indices; `channels` is `size` where the index is another group's.
+/// Scatter-adds values to channels; `channels` is `size` for indices of other groups.
 inline at::Tensor by_channel(const at::Tensor& values, const at::Tensor& channels, int64_t size) {
   return at::zeros({size + 1}, at::kDouble).index_add_(0, channels, values).narrow(0, 0, size);
 }

@@ -9,9 +9,9 @@
 namespace parsimony::training {
 namespace {
 
-class Finder {
+class SiteFinder {
  public:
-  Finder(const Graph& graph, const Coupling& coupling)
+  SiteFinder(const Graph& graph, const Coupling& coupling)
       : graph_(graph), coupling_(coupling), layers_(graph) {}
 
   std::vector<Site> of(int group) const {
@@ -42,12 +42,12 @@ class Finder {
   /// The first dimension of the value that has channels of the group.
   void add(int group, NodeId reader, int input, ValueId value, std::vector<Site>& sites) const {
     if (value == kNone || graph_.value(value).weight != kNone) return;
-    const auto& lines = coupling_.value_lines[value];
+    const auto& dim_classes = coupling_.value_dim_classes[value];
     const int64_t other = coupling_.groups[group].size;
-    for (size_t dim = 0; dim < lines.size(); ++dim) {
-      const LineId line = coupling_.line_of(value, static_cast<int>(dim));
-      if (line == kNone) continue;
-      const auto channels = coupling_.channels(line);
+    for (size_t dim = 0; dim < dim_classes.size(); ++dim) {
+      const DimClassId dim_class = coupling_.dim_class_of(value, static_cast<int>(dim));
+      if (dim_class == kNone) continue;
+      const auto channels = coupling_.channels(dim_class);
       const auto belongs = [&](const ChannelId& c) { return c.group == group; };
       if (std::none_of(channels.begin(), channels.end(), belongs)) continue;
       Site site{group, reader, input, value, static_cast<int>(dim), {}};
@@ -67,7 +67,7 @@ class Finder {
 }  // namespace
 
 std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling) {
-  const Finder finder(graph, coupling);
+  const SiteFinder finder(graph, coupling);
   std::vector<Site> sites;
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     for (Site& site : finder.of(static_cast<int>(g))) sites.push_back(std::move(site));

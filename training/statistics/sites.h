@@ -1,4 +1,4 @@
-// Where in a network the channels of a group are read.
+// The sites at which the channels of a group are read.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace parsimony::training {
 /// One operand of one layer.
 struct Site {
   int group = kNone;
-  NodeId reader = kNone;  ///< kNone: nobody multiplies it with a weight; it is what a layer makes
+  NodeId reader = kNone;  ///< kNone: the output of a layer, if no weight consumes the channels
   int input = 0;          ///< of the reader
   ValueId value = kNone;
   int dim = 0;                    ///< of the value, along which the channels lie
-  std::vector<int64_t> channels;  ///< at each index along `dim`; group.size where it is another's
+  std::vector<int64_t> channels;  ///< at each index along `dim`; group.size for other groups
 };
 
-/// The operands of the layers whose matrices consume a group's channels: behind normalisation and
-/// activation function. A group that no matrix consumes is seen where its matrices produce it.
+/// The operands of the layers whose matrices consume a group's channels: after normalisation and
+/// activation function. A group that no matrix consumes is observed at the layers that produce it.
 std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling);
 
 }  // namespace parsimony::training

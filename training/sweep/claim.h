@@ -1,4 +1,4 @@
-// A lock that dies with its owner.
+// A file lock that is released when its owner dies.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace parsimony::training {
 
-/// Holds the file locked while it lives, unless another process does. The file goes at the end.
+/// Locks the file during its lifetime, unless another process has. The file is removed at the end.
 class Claim {
  public:
   enum class IfTaken : uint8_t { kGiveUp, kWait };
 
-  /// @throws IoError if there can be no such file
+  /// @throws IoError if the file cannot be created
   explicit Claim(std::string path, IfTaken if_taken = IfTaken::kGiveUp);
   ~Claim();
   Claim(const Claim&) = delete;

@@ -41,7 +41,7 @@ void remove_all(const fs::path& folder, const std::string& beginning) {
   for (const fs::path& path : found) fs::remove_all(path, error);
 }
 
-/// Tells how long the rest takes, from what has been finished since, by whomever.
+/// Estimates the remaining time from the points finished so far, by all processes.
 class Estimate {
  public:
   explicit Estimate(size_t left) : begin_(Clock::now()), left_(left) {}
@@ -120,7 +120,7 @@ class Sweep {
     return (fs::path(options_.folder) / folder / name).string();
   }
 
-  /// False if somebody else is at it.
+  /// False if another process is working on it.
   bool settle(const Task& task, const std::string& remark) {
     const Claim claim(path("claims", task.key));
     if (!claim.held()) return false;
@@ -135,7 +135,7 @@ class Sweep {
     run_options.say = [&](const std::string& line) { say(task.number + "   " + line); };
     const std::string own = path("checkpoints", task.key);
     run_options.scratch = own + ".model";
-    Run run(make_, data_, task.recipe, run_options);
+    TrainingRun run(make_, data_, task.recipe, run_options);
     if (!run.load(own, task.key)) warm(run, task.recipe);
     while (!run.done()) {
       run.step();
@@ -151,7 +151,7 @@ class Sweep {
     tidy(task.key);
   }
 
-  void save_model(Run& run, const std::string& key) const {
+  void save_model(TrainingRun& run, const std::string& key) const {
     const bool is_file = !options_.origin.model.sha256.empty();
     const std::string name = name_of(key);
     const std::string extension =
@@ -176,8 +176,9 @@ class Sweep {
   }
 
   /// The warm-up is the same for all points of a seed: the first one does it, the others wait.
-  void warm(Run& run, const Recipe& recipe) {
-    const bool moves = asks_for(recipe.prune->config, "movement");  // added up from the beginning
+  void warm(TrainingRun& run, const Recipe& recipe) {
+    // Accumulated from the beginning.
+    const bool moves = asks_for(recipe.prune->config, "movement");
     Recipe same = recipe;
     same.prune = PruneSettings{.warmup_epochs = recipe.prune->warmup_epochs,
                                .schedule = recipe.prune->schedule,

@@ -1,4 +1,4 @@
-// The same recipe at many sparsities: each point once, whoever is killed in between.
+// Sweeps: the same recipe at many sparsities, each point once, resumable after crashes.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct SweepPoint {
   bool operator==(const SweepPoint&) const = default;
 };
 
-/// All combinations, each once, and the dense network once for every seed; seed by seed.
+/// All combinations, and the dense network once per seed; ordered by seed.
 std::vector<SweepPoint> points_of(const Recipe& recipe);
 
 /// The recipe of one point.
@@ -35,11 +35,11 @@ struct SweepOptions {
   LedgerOrigin origin;
 };
 
-/// Trains every point that the folder's ledger lacks. Several processes may work on one folder at
-/// once: each point is claimed by a file lock, which the system releases when its owner dies. A
-/// point that was begun goes on from its last epoch; points of a seed share their warm-up, which
-/// stays in checkpoints/ for points that are added later.
-/// @returns the points that are still missing because others are at work on them
+/// Trains every point missing in the folder's ledger. Several processes may work on one folder:
+/// each point is claimed by a file lock, which the system releases when its owner dies. An
+/// interrupted point is resumed from its last epoch; points of a seed share their warm-up, which is
+/// kept in checkpoints/ for points that are added later.
+/// @returns the number of points that are still missing because other processes are working on them
 /// @throws IoError, and what training throws
 int sweep(const std::function<std::unique_ptr<Net>()>& make, const Dataset& data,
           const Recipe& recipe, const SweepOptions& options);

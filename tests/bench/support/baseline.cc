@@ -27,7 +27,7 @@ Expected expected_of(const std::string& measure, std::span<const Ratios> runs) {
   return {median, std::max(kLeastBand, kMargin * (ratios.back() - ratios.front()) / median)};
 }
 
-Verdict judge(const Expected& expected, double found) {
+Verdict compare(const Expected& expected, double found) {
   if (found > expected.ratio * (1 + expected.band)) return Verdict::kSlower;
   // As many times as quick, not as many per cent: a band of 1 would allow everything.
   if (found * (1 + expected.band) < expected.ratio) return Verdict::kQuicker;
@@ -54,7 +54,7 @@ std::vector<Comparison> compare(const Baseline& baseline, const Ratios& found) {
     if (it == found.end()) {
       comparisons.push_back({measure, expected, std::nullopt, Verdict::kMissing});
     } else {
-      comparisons.push_back({measure, expected, it->second, judge(expected, it->second)});
+      comparisons.push_back({measure, expected, it->second, compare(expected, it->second)});
     }
   }
   for (const auto& [measure, ratio] : found) {

@@ -86,7 +86,7 @@ std::vector<Loop> inner_loops() {
         [](const Weight& weight) { benchmark::DoNotOptimize(find_nan(weight)); });
   reads("half the elements", matrix, [](const Weight& weight) {
     const Weight* only = &weight;
-    benchmark::DoNotOptimize(find_cut({&only, 1}, weight.count() / 2));
+    benchmark::DoNotOptimize(find_threshold({&only, 1}, weight.count() / 2));
   });
   const auto slices = [&](const std::string& name, const Weight& weight, int axis) {
     const AxisKeep keep = every_second(axis, weight.dims[axis]);

@@ -8,7 +8,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/cli/torch_commands.h"
-#include "parsimony/engines/turns.h"
+#include "parsimony/engines/interleaved.h"
 
 namespace parsimony {
 
@@ -27,7 +27,7 @@ double seconds_of(const Graph& graph) {
   return seconds;
 }
 
-/// Answers every run with one number per output, in so many seconds.
+/// Answers every run with one number per output, in this many seconds.
 class FakeNetwork final : public Network {
  public:
   FakeNetwork(const Graph& graph, float answer) : seconds_(seconds_of(graph)) {
@@ -72,7 +72,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
     machine::MachineReport report;
     report.processor.model = "OMP_WAIT_POLICY=" + variable("OMP_WAIT_POLICY") +
                              " OPENBLAS_CORETYPE=" + variable("OPENBLAS_CORETYPE");
-    machine::judge(report);
+    machine::advise(report);
     return report;
   }
   int choose_threads(std::optional<int>) override { return 1; }
@@ -111,7 +111,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
                     const CalibrationData&) override {
     return {};
   }
-  cli::ExportOutcome export_onnx(const cli::ExportOrder&) override { return {}; }
+  cli::ExportOutcome export_onnx(const cli::ExportJob&) override { return {}; }
   /// The later a block comes, the less it does.
   std::vector<double> block_influences(const Graph&, const std::vector<ResidualBlock>& blocks,
                                        const CalibrationData&) override {
@@ -124,9 +124,9 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
   ErrorData samples(const Graph&, const CalibrationData&) override { return {}; }
   /// The higher a channel's number, the less it matters.
   Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,
-                     const CalibrationData& order) override {
+                     const CalibrationData& job) override {
     Statistics statistics;
-    statistics.samples = order.samples;
+    statistics.samples = job.samples;
     for (const Group& group : coupling.groups) {
       statistics.groups.push_back(group.id);
       for (const Measure measure : needs.channels) {

@@ -1,0 +1,86 @@
+#include "parsimony/api/element_updates.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "parsimony/graph/axis_keep.h"
+#include "parsimony/graph/slice.h"
+#include "parsimony/pruners/elements/pattern.h"
+
+namespace parsimony {
+
+namespace {
+
+class ElementUpdates {
+ public:
+  explicit ElementUpdates(Plan& plan) : plan_(plan) {
+    for (const PlanGroup& group : plan.groups) {
+      for (const PlanSlice& slice : group.slices) {
+        cuts_[slice.tensor].push_back({slice.axis, slice.size, slice.keep});
+      }
+    }
+    for (auto& [tensor, axes] : cuts_) axes = merged(axes);
+  }
+
+  ElementOutcome add(const TensorZeros& zeros, const ElementMask& mask) {
+    plan_.zeros.push_back({zeros.tensor, zeros.smallest});
+    plan_.updates.push_back({zeros.tensor, "its smallest elements are zero"});
+    return outcome_of(mask, "level");
+  }
+
+  ElementOutcome add(const PrunedMatrix& matrix) {
+    ElementOutcome outcome = outcome_of(matrix.mask, matrix.criterion);
+    const int64_t bytes = size_of(matrix.dtype);
+    const std::span<const AxisKeep> axes = cuts_[matrix.tensor];
+    const Shape dims = sliced(matrix.mask.dims, axes);
+    std::vector<std::byte> values(element_count(dims) * bytes);
+    slice(matrix.values.data(), matrix.mask.dims, bytes, axes, values.data());
+    if (matrix.rule.pattern.exists()) {
+      const Weight remains = {matrix.tensor, matrix.dtype, dims, values.data(), bytes};
+      outcome.pattern = to_text(matrix.rule.pattern);
+      outcome.axis = matrix.contraction.input;
+      outcome.pattern_holds =
+          elements::has_pattern(remains, matrix.contraction, matrix.rule.pattern);
+    }
+    const bool compensated = matrix.rule.method == ElementMethod::kSparseGpt;
+    plan_.updates.push_back({matrix.tensor,
+                             matrix.criterion + ": elements are zero" +
+                                 (compensated ? ", the others make up for them" : ""),
+                             std::move(values), matrix.dtype, dims});
+    return outcome;
+  }
+
+ private:
+  ElementOutcome outcome_of(const ElementMask& mask, const std::string& criterion) {
+    const std::span<const AxisKeep> axes = cuts_[mask.tensor];
+    std::vector<uint8_t> left(element_count(sliced(mask.dims, axes)));
+    slice(std::as_bytes(std::span(mask.keep)).data(), mask.dims, 1, axes,
+          std::as_writable_bytes(std::span(left)).data());
+    ElementOutcome outcome;
+    outcome.tensor = mask.tensor;
+    outcome.criterion = criterion;
+    outcome.elements = static_cast<int64_t>(left.size());
+    outcome.zeroed = std::count(left.begin(), left.end(), 0);
+    return outcome;
+  }
+
+  Plan& plan_;
+  std::unordered_map<std::string, std::vector<AxisKeep>> cuts_;
+};
+
+}  // namespace
+
+std::vector<ElementOutcome> add_elements(const ElementPruning& pruning, Plan& plan) {
+  ElementUpdates updates(plan);
+  std::vector<ElementOutcome> outcomes;
+  for (size_t i = 0; i < pruning.zeros.size(); ++i) {
+    outcomes.push_back(updates.add(pruning.zeros[i], pruning.zero_masks[i]));
+  }
+  for (const PrunedMatrix& matrix : pruning.matrices) outcomes.push_back(updates.add(matrix));
+  return outcomes;
+}
+
+}  // namespace parsimony

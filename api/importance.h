@@ -1,0 +1,34 @@
+// Measures how important a group's channels are to the network's outputs.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "parsimony/api/trial.h"
+#include "parsimony/pruners/budget.h"
+
+namespace parsimony {
+
+/// R² of a smaller network's outputs relative to the original's, 0..1, for instance
+/// NetworkComparison::r_squared().
+using RSquared = std::function<double(const Graph& small)>;
+
+/// Runs the network with one group alone narrowed, at each tenth of its channels.
+class ImportanceMeter {
+ public:
+  /// Measures the R² of the dense network. The arguments must outlive the meter.
+  ImportanceMeter(const Coupled& network, const RSquared& r_squared);
+
+  /// The share of the dense network's R² that remains when `groups`, which lose the same channels,
+  /// keep only the candidate's best 0, 1, … channels: 0..1, ascending, linear between the measured
+  /// widths. Empty if nothing remains at any of them, or if the groups cannot be pruned.
+  std::vector<double> curve(std::span<const int> groups, const Candidate& candidate) const;
+
+ private:
+  Coupled network_;
+  const RSquared& r_squared_;
+  double whole_ = 1;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,129 @@
+// First half of the solver: the factors of all nodes, dimensions united into dim classes, and pins
+// propagated to a fixed point. Private to masks/.
+#pragma once
+
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsimony/graph/operators/factor.h"
+#include "parsimony/graph/operators/operands.h"
+#include "parsimony/masks/coupling.h"
+
+namespace parsimony {
+
+/// A label of one node, numbered over all nodes.
+using LabelId = Id<struct LabelTag>;
+
+/// Why something is pinned.
+struct Reason {
+  NodeId node = kNone;
+  bool structural = false;       ///< the extent of a kernel, not a channel dimension
+  std::string_view text;         ///< of the factors, of `DimClasses::keep_text`, or a literal
+  const Label* label = nullptr;  ///< the label that has the reason
+
+  std::string words() const { return label != nullptr ? label->why() : std::string(text); }
+};
+
+/// A segment of a map as seen from one of its two dim classes.
+struct ClassSegment {
+  int64_t begin = 0;
+  int64_t count = 0;
+  DimClassId other = kNone;
+  int64_t other_begin = 0;
+};
+
+struct PlacedTerm {
+  NodeId node = kNone;
+  const Term* term = nullptr;
+};
+
+class DimClasses {
+ public:
+  DimClasses(const Graph& graph, const Facts& facts, std::span<const NodeId> pinned_nodes);
+
+  IdRange<DimClassId> all() const { return size_.ids(); }
+  size_t count() const { return size_.size(); }
+  int64_t size(DimClassId dim_class) const { return size_[dim_class]; }
+  DimClassId of(ValueId value, int dim) const {
+    const auto& dims = value_dim_classes_[value];
+    return dim < std::ssize(dims) ? dims[dim] : kNone;
+  }
+  bool wholly_pinned(DimClassId dim_class) const { return class_pin_[dim_class] != kNone; }
+
+  const IdVector<NodeId, Factors>& factors() const { return factors_; }
+  /// Does the value depend only on weights? A transposed weight is still a weight.
+  bool from_weights(ValueId value) const { return from_weights_[value]; }
+  const IdVector<ValueId, Few<DimClassId>>& value_dim_classes() const { return value_dim_classes_; }
+  std::span<const PlacedTerm> terms(DimClassId dim_class) const { return terms_[dim_class]; }
+  const std::vector<ClassSegment>& segments(DimClassId dim_class) const {
+    return segments_[dim_class];
+  }
+
+  LabelId label_id(NodeId node, int label) const {
+    return LabelId(label_begin_[node].number() + label);
+  }
+  bool label_pinned(LabelId label) const { return label_pin_[label] != kNone; }
+  size_t labels() const { return label_pin_.size(); }
+
+  /// Reason why index `i` of a dim class that is not wholly pinned is pinned; kNone if it is not.
+  int pinned(DimClassId dim_class, int64_t i) const {
+    const auto& pins = pinned_[dim_class];
+    return pins.empty() ? kNone : pins[i];
+  }
+  const Reason& reason(int id) const { return reasons_[id]; }
+  const Reason& why_pinned(DimClassId dim_class) const { return reason(class_pin_[dim_class]); }
+  int add_reason(const Reason& reason);
+  /// Stores a text for the lifetime of the dim classes.
+  std::string_view keep_text(std::string text) { return texts_.emplace_back(std::move(text)); }
+
+ private:
+  void collect_factors(std::span<const NodeId> pinned_nodes);
+  void unite_dims();
+  void place_terms_and_maps();
+  void pin_bodies();
+  void pin_ends();
+  bool is_scale(const Value& value) const;
+  void pin_labels();
+  void pin_longest();
+  void pin_parts();
+  bool is_whole(const Pin& pin) const;
+  void pin_single(NodeId node, const Map& map);
+  bool is_kernel(NodeId node, size_t label) const;
+  void pin_class(DimClassId dim_class, int reason);
+  void pin_index(DimClassId dim_class, int64_t i, int reason);
+  void pin_label(LabelId label, int reason);
+  void pin_value(ValueId value, const Reason& reason);
+  void propagate();
+  void propagate_class(DimClassId dim_class);
+  void propagate_index(DimClassId dim_class, int64_t i);
+  void propagate_label(LabelId label);
+
+  const Graph& graph_;
+  const Facts& facts_;
+  const IdVector<ValueId, bool> from_weights_;
+  IdVector<NodeId, Factors> factors_;  // per node; empty where the node is shape arithmetic
+  IdVector<ValueId, Few<DimClassId>> value_dim_classes_;
+  IdVector<DimClassId, int64_t> size_;
+  IdVector<DimClassId, Few<PlacedTerm>> terms_;
+  IdVector<DimClassId, std::vector<ClassSegment>> segments_;
+  IdVector<DimClassId, int64_t> longest_segment_;
+  IdVector<NodeId, LabelId> label_begin_;
+  IdVector<LabelId, NodeId> label_node_;
+  std::vector<Reason> reasons_;
+  std::deque<std::string> texts_;
+  IdVector<DimClassId, int> class_pin_;            // reason
+  IdVector<LabelId, int> label_pin_;               // reason
+  IdVector<DimClassId, std::vector<int>> pinned_;  // if only some indices are pinned
+  IdVector<DimClassId, int64_t> pinned_count_;
+  const int64_t most_indices_;
+  int64_t noted_indices_ = 0;  // of dim classes that have an entry in `pinned_`
+  std::vector<DimClassId> class_queue_;
+  std::vector<LabelId> label_queue_;
+  std::vector<std::pair<DimClassId, int64_t>> index_queue_;
+};
+
+}  // namespace parsimony

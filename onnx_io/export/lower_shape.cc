@@ -1,0 +1,88 @@
+// Axes and sizes where opset 17 wants them.
+#include <algorithm>
+
+#include "parsimony/onnx_io/export/lowering_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+Attributes without(const Lowering& s, std::string_view name) {
+  Attributes rest;
+  for (const auto& attribute : s.node().attributes) {
+    if (attribute.first != name) rest.push_back(attribute);
+  }
+  return rest;
+}
+
+/// Torch adds up booleans and small integers as int64.
+void widen(Lowering& s) {
+  if (!is_floating(s.dtype())) s.inputs[0] = s.out.cast(s.in(0), DType::kInt64);
+}
+
+/// The sizes of x in front of those in operand 3.
+ValueId all_sizes(Lowering& s, size_t leading) {
+  std::vector<int64_t> front(s.shape().begin(),
+                             s.shape().begin() + static_cast<std::ptrdiff_t>(leading));
+  if (!s.open_batch) {
+    const std::vector<int64_t> back = s.known_integers(3);
+    front.insert(front.end(), back.begin(), back.end());
+    return s.out.integers(front);
+  }
+  const ValueId shape = s.out.emit("Shape", {s.in(0)});
+  const ValueId first = s.out.emit(
+      "Slice", {shape, s.out.integers({0}), s.out.integers({static_cast<int64_t>(leading)})});
+  return s.out.emit("Concat", {first, s.in(3)}, {{"axis", int64_t{0}}});
+}
+
+/// Ones in front of the scales in operand 2.
+ValueId all_scales(Lowering& s, size_t leading) {
+  const HostTensor* given = s.view.constant(2);
+  s.require(given != nullptr, "its scales are not known");
+  HostTensor scales{.dtype = DType::kFloat32, .dims = {}, .ints = {}, .floats = {}};
+  scales.floats.assign(leading, 1);
+  for (int64_t i = 0; i < given->count(); ++i) scales.floats.push_back(given->number(i));
+  scales.dims = {scales.count()};
+  return s.out.constant(scales);
+}
+
+}  // namespace
+
+/// The axes are an operand since opset 18, an attribute before.
+void lower_reduce(Lowering& s) {
+  if (s.node().op == "ReduceProd") widen(s);
+  Attributes attributes = s.node().attributes;
+  if (s.in(1) != kNone) attributes.emplace_back("axes", s.known_integers(1));
+  s.give(s.out.emit(s.node().op, {s.in(0)}, std::move(attributes)));
+}
+
+void lower_reduce_sum(Lowering& s) {
+  widen(s);
+  s.give(s.out.emit("ReduceSum", s.inputs, s.node().attributes));
+}
+
+/// Some axes since opset 18, all of them before.
+void lower_resize(Lowering& s) {
+  const std::vector<int64_t> axes = s.view.attrs("axes");
+  const size_t leading = s.rank() - axes.size();
+  s.require(!axes.empty() && axes.front() == static_cast<int64_t>(leading),
+            "its axes are not the last ones");
+  std::vector<ValueId> inputs{s.in(0), kNone, kNone, kNone};
+  if (s.in(3) != kNone) {
+    inputs[3] = all_sizes(s, leading);
+  } else {
+    inputs[2] = all_scales(s, leading);
+  }
+  s.give(s.out.emit("Resize", inputs, without(s, "axes")));
+}
+
+/// ConstantOfShape: ONNX wants the element type beside the number.
+void lower_filled(Lowering& s) {
+  const DType type = s.view.graph().value(s.node().outputs[0]).dtype;
+  Attributes attributes = s.node().attributes;
+  attributes.emplace_back("value.dtype", std::string(name_of(type)));
+  const ValueId result = s.out.emit("ConstantOfShape", {s.in(0)}, std::move(attributes));
+  s.out.set_dtype(result, type);
+  s.give(result);
+}
+
+}  // namespace parsimony::onnx_io

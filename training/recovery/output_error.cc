@@ -1,0 +1,57 @@
+#include "parsimony/training/recovery/output_error.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+
+#include "parsimony/torch_io/executor/graph_module.h"
+
+namespace parsimony::training {
+namespace {
+
+GraphModule runnable(const Graph& graph) {
+  return GraphModule(graph, GraphModuleOptions{.trainable = false});
+}
+
+}  // namespace
+
+double output_error(const Graph& dense, const Graph& small, const Batches& batches, int64_t batch) {
+  const at::NoGradGuard no_grad;
+  GraphModule wanted = runnable(dense);
+  GraphModule found = runnable(small);
+  double apart = 0;
+  double size = 0;
+  const Feed feed = batches(batch);
+  while (const std::optional<Batch> some = feed()) {
+    const std::vector<at::Tensor> inputs = {some->inputs};
+    const std::vector<at::Tensor> a = wanted->forward(inputs);
+    const std::vector<at::Tensor> b = found->forward(inputs);
+    for (size_t o = 0; o < a.size(); ++o) {
+      if (!a[o].is_floating_point() || !a[o].sizes().equals(b[o].sizes())) continue;
+      const at::Tensor exact = a[o].to(at::kDouble);
+      apart += (b[o].to(at::kDouble) - exact).square().sum().item<double>();
+      size += exact.square().sum().item<double>();
+    }
+  }
+  return apart == 0 ? 0 : std::sqrt(apart / size);
+}
+
+std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch) {
+  if (data.test.count() == 0) return {};
+  const at::NoGradGuard no_grad;
+  GraphModule module = runnable(graph);
+  Loader loader(data.test, for_evaluation(with_scale_of(data, {.batch = batch})));
+  int64_t correct = 0;
+  loader.start(0);
+  while (const std::optional<Batch> some = loader.next()) {
+    const at::Tensor answers = module->forward(some->inputs);
+    const int64_t count = some->labels.size(0);
+    const auto classes = static_cast<int64_t>(data.classes.size());
+    if (answers.dim() != 2 || answers.size(0) != count || answers.size(1) < classes) return {};
+    correct += answers.argmax(1).eq(some->labels).sum().item<int64_t>();
+  }
+  return static_cast<double>(correct) / static_cast<double>(data.test.count());
+}
+
+}  // namespace parsimony::training
