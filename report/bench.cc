@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/text.h"
@@ -12,12 +10,6 @@ namespace parsimony {
 namespace {
 
 constexpr const char* kNoDifference = "no difference beyond noise";
-
-std::string formatted(const char* format, double number) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, number);
-  return text;
-}
 
 /// Three digits: "1.23", "12.3", "1,234".
 std::string three_digits(double number) {
@@ -109,61 +101,6 @@ std::string machine_text(const BenchReport& report) {
   return text;
 }
 
-Json ratio_json(const machine::Ratio& ratio) {
-  const bool known = std::isfinite(ratio.high);
-  return {{"median", ratio.median},
-          {"low", known ? Json(ratio.low) : Json()},
-          {"high", known ? Json(ratio.high) : Json()},
-          {"turns", ratio.pairs},
-          {"differs", ratio.differs()}};
-}
-
-Json row_json(const BenchReport& report, const BenchRow& row) {
-  Json json = {{"model", row.model},
-               {"engine", report.engines[row.engine].name},
-               {"batch", row.batch},
-               {"refused", nullptr}};
-  if (!row.refused.empty()) {
-    json["refused"] = row.refused;
-    return json;
-  }
-  json["warm_up"] = row.warm_up;
-  json["runs"] = row.time.runs;
-  json["median_seconds"] = row.time.median;
-  json["lower_quartile_seconds"] = row.time.low;
-  json["upper_quartile_seconds"] = row.time.high;
-  json["samples_per_second"] = row.throughput();
-  json["speedup"] = row.speedup ? ratio_json(*row.speedup) : Json();
-  return json;
-}
-
-Json model_json(const BenchModel& model) {
-  Json inputs = Json::array();
-  for (const BenchInput& input : model.inputs) {
-    inputs.push_back(
-        {{"name", input.name}, {"type", name_of(input.dtype)}, {"shape", input.shape}});
-  }
-  return {{"path", model.path},
-          {"sha256", model.sha256},
-          {"bytes", model.bytes},
-          {"inputs", std::move(inputs)}};
-}
-
-Json machine_json(const machine::MachineReport& facts) {
-  Json json = {{"processor", facts.processor.model},
-               {"vectors", machine::name_of(vectors_of(facts.processor))},
-               {"cores", facts.cores.usable()},
-               {"load", facts.cores.load},
-               {"blas", nullptr}};
-  if (const auto& blas = facts.blas) {
-    json["blas"] = {{"library", blas->library},
-                    {"version", blas->version},
-                    {"kernel", blas->kernel},
-                    {"threading", blas->threading}};
-  }
-  return json;
-}
-
 }  // namespace
 
 double BenchRow::throughput() const {
@@ -176,25 +113,54 @@ std::string to_text(const BenchReport& report) {
   return text + machine_text(report);
 }
 
-std::string to_json(const BenchReport& report) {
-  Json models = Json::array();
-  for (const BenchModel& model : report.models) models.push_back(model_json(model));
-  Json engines = Json::array();
-  for (const BenchEngine& engine : report.engines) {
-    engines.push_back({{"name", engine.name}, {"version", engine.version}, {"path", engine.path}});
-  }
+void describe(JsonWriter& way, const BenchInput& input) {
+  way("name", input.name)("type", name_of(input.dtype))("shape", input.shape);
+}
+
+void describe(JsonWriter& way, const BenchModel& model) {
+  way("path", model.path)("sha256", model.sha256)("bytes", model.bytes)("inputs", model.inputs);
+}
+
+void describe(JsonWriter& way, const BenchEngine& engine) {
+  way("name", engine.name)("version", engine.version)("path", engine.path);
+}
+
+void describe(JsonWriter& way, const machine::Ratio& ratio) {
+  const bool known = std::isfinite(ratio.high);
+  way("median", ratio.median)("low", known ? Json(ratio.low) : Json())("high", ratio.high);
+  way("turns", ratio.pairs)("differs", ratio.differs());
+}
+
+void describe(JsonWriter& way, const machine::Blas& blas) {
+  way("library", blas.library)("version", blas.version);
+  way("kernel", blas.kernel)("threading", blas.threading);
+}
+
+void describe(JsonWriter& way, const machine::MachineReport& facts) {
+  way("processor", facts.processor.model);
+  way("vectors", machine::name_of(vectors_of(facts.processor)));
+  way("cores", facts.cores.usable())("load", facts.cores.load)("blas", facts.blas);
+}
+
+Json row_json(const BenchReport& report, const BenchRow& row) {
+  JsonWriter way;
+  way("model", row.model)("engine", report.engines[row.engine].name)("batch", row.batch);
+  way("refused", row.refused.empty() ? Json() : Json(row.refused));
+  if (!row.refused.empty()) return way.taken();
+  way("warm_up", row.warm_up)("runs", row.time.runs)("median_seconds", row.time.median);
+  way("lower_quartile_seconds", row.time.low)("upper_quartile_seconds", row.time.high);
+  way("samples_per_second", row.throughput())("speedup", row.speedup);
+  return way.taken();
+}
+
+void describe(JsonWriter& way, const BenchReport& report) {
+  way("command", report.command)("threads", report.threads)("seed", report.seed);
+  way("machine", report.facts)("engines", report.engines)("models", report.models);
   Json rows = Json::array();
   for (const BenchRow& row : report.rows) rows.push_back(row_json(report, row));
-  const Json document = {{"parsimony_bench", 1},
-                         {"command", report.command},
-                         {"threads", report.threads},
-                         {"seed", report.seed},
-                         {"machine", machine_json(report.facts)},
-                         {"engines", std::move(engines)},
-                         {"models", std::move(models)},
-                         {"rows", std::move(rows)},
-                         {"notes", report.notes}};
-  return dumped(document);
+  way("rows", rows)("notes", report.notes);
 }
+
+std::string to_json(const BenchReport& report) { return document_of("parsimony_bench", report); }
 
 }  // namespace parsimony

@@ -5,7 +5,6 @@
 
 #include "parsimony/report/errors.h"
 #include "parsimony/report/groups_impl.h"
-#include "parsimony/report/json_impl.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
@@ -172,40 +171,29 @@ std::string to_text(const Explanation& explanation, bool all) {
   return text + table.text() + (scales.empty() ? "" : "\n" + scales);
 }
 
+void describe(JsonWriter& way, const MemberRow& member) {
+  way("tensor", member.tensor)("axis", member.axis)("role", member.role)("size", member.size);
+  way("indices", member.indices)("node", member.node);
+}
+
+void describe(JsonWriter& way, const GroupRow& group) {
+  way("id", group.id)("size", group.size)("granularity", group.granularity)("mixes", group.mixes);
+  if (group.mixes) way("mixes_at", group.mixes_at);
+  way("members", group.members)("ties", group.ties);
+}
+
+void describe(JsonWriter& way, const ObstacleRow& row) {
+  way("tensor", row.tensor)("axis", row.axis)("size", row.size)("pinned", row.pinned);
+  way("node", row.node.empty() ? Json() : Json(row.node))("reason", row.reason);
+}
+
+void describe(JsonWriter& way, const Explanation& explanation) {
+  way("groups", explanation.groups)("kept_whole", explanation.unpruned_dims);
+  way("scales", explanation.scales);
+}
+
 std::string to_json(const Explanation& explanation) {
-  Json groups = Json::array();
-  for (const GroupRow& group : explanation.groups) {
-    Json members = Json::array();
-    for (const MemberRow& member : group.members) {
-      members.push_back({{"tensor", member.tensor},
-                         {"axis", member.axis},
-                         {"role", member.role},
-                         {"size", member.size},
-                         {"indices", member.indices},
-                         {"node", member.node}});
-    }
-    Json row = {{"id", group.id},
-                {"size", group.size},
-                {"granularity", group.granularity},
-                {"mixes", group.mixes}};
-    if (group.mixes) row["mixes_at"] = group.mixes_at;
-    row["members"] = std::move(members);
-    row["ties"] = group.ties;
-    groups.push_back(std::move(row));
-  }
-  Json kept = Json::array();
-  for (const ObstacleRow& row : explanation.unpruned_dims) {
-    kept.push_back({{"tensor", row.tensor},
-                    {"axis", row.axis},
-                    {"size", row.size},
-                    {"pinned", row.pinned},
-                    {"node", row.node.empty() ? Json(nullptr) : Json(row.node)},
-                    {"reason", row.reason}});
-  }
-  return dumped(Json{{"parsimony_explain", 1},
-                     {"groups", std::move(groups)},
-                     {"kept_whole", std::move(kept)},
-                     {"scales", scales_json(explanation.scales)}});
+  return document_of("parsimony_explain", explanation);
 }
 
 }  // namespace parsimony

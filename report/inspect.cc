@@ -1,11 +1,10 @@
 #include "parsimony/report/inspect.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "parsimony/masks/cost.h"
 #include "parsimony/report/groups_impl.h"
-#include "parsimony/report/json_impl.h"
+#include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony {
@@ -166,39 +165,28 @@ std::string to_text(const Inspection& inspection, bool all) {
   return text;
 }
 
+void describe(JsonWriter& way, const std::pair<std::string, Shape>& weight) {
+  way("name", weight.first)("shape", weight.second);
+}
+
+void describe(JsonWriter& way, const NodeRow& row) {
+  way("node", row.node)("op", row.op)("weights", row.weights)("outputs", row.outputs);
+  way("params", row.params)("macs", row.macs);
+  way("groups_in", row.groups_in)("groups_out", row.groups_out);
+  way("shape_arithmetic", row.shape_arithmetic);
+}
+
+void describe(JsonWriter& way, const Inspection& inspection) {
+  way("inputs", inspection.inputs)("nodes", inspection.nodes);
+  way.inner("totals", [&](JsonWriter& inner) {
+    inner("params", inspection.params)("macs", inspection.macs);
+    inner("uncounted", inspection.uncounted)("groups", inspection.groups);
+    inner("channels", inspection.channels);
+  });
+}
+
 std::string to_json(const Inspection& inspection) {
-  Json inputs = Json::array();
-  for (const InputRow& input : inspection.inputs) {
-    inputs.push_back(
-        {{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
-  }
-  Json nodes = Json::array();
-  for (const NodeRow& row : inspection.nodes) {
-    Json weights = Json::array();
-    for (const auto& [name, dims] : row.weights)
-      weights.push_back({{"name", name}, {"shape", dims}});
-    Json outputs = Json::array();
-    for (const auto& shape : row.outputs) outputs.push_back(shape_json(shape));
-    nodes.push_back({{"node", row.node},
-                     {"op", row.op},
-                     {"weights", std::move(weights)},
-                     {"outputs", std::move(outputs)},
-                     {"params", row.params},
-                     {"macs", row.macs},
-                     {"groups_in", row.groups_in},
-                     {"groups_out", row.groups_out},
-                     {"shape_arithmetic", row.shape_arithmetic}});
-  }
-  const Json document = {{"parsimony_inspect", 1},
-                         {"inputs", std::move(inputs)},
-                         {"nodes", std::move(nodes)},
-                         {"totals",
-                          {{"params", inspection.params},
-                           {"macs", inspection.macs},
-                           {"uncounted", inspection.uncounted},
-                           {"groups", inspection.groups},
-                           {"channels", inspection.channels}}}};
-  return dumped(document);
+  return document_of("parsimony_inspect", inspection);
 }
 
 }  // namespace parsimony

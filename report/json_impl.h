@@ -1,25 +1,87 @@
-// JSON helpers of the reports. Private to report/.
+// JSON of the reports. Private to report/.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "parsimony/base/types.h"
+#include "parsimony/report/errors.h"
 
 namespace parsimony {
 
 /// Keys keep their order.
 using Json = nlohmann::ordered_json;
 
-inline Json shape_json(const std::optional<Shape>& shape) {
-  return shape ? Json(*shape) : Json(nullptr);
-}
-
 /// Indented, with a newline at the end. Invalid UTF-8 in names is replaced, not rejected: a report
-/// is for reading.
+/// is for reading. NaN and infinity, which JSON lacks, become null.
 inline std::string dumped(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Writes an object member by member. A struct is an object of what its `describe` names:
+///
+///     void describe(JsonWriter& way, const MemberRow& row) {
+///       way("tensor", row.tensor)("axis", row.axis);
+///     }
+class JsonWriter {
+ public:
+  JsonWriter& operator()(const char* key, const auto& value) {
+    object_[key] = of(value);
+    return *this;
+  }
+  void inner(const char* key, const auto& members) {
+    JsonWriter way;
+    members(way);
+    object_[key] = way.taken();
+  }
+  Json taken() { return std::move(object_); }
+
+  // What a description says for readers.
+  void name(const char* key, const std::string& text) { object_[key] = text; }
+  void share(const char* key, double value) { object_[key] = value; }
+  void finite_or(const char* key, double value, double /*instead*/) { object_[key] = value; }
+  void json(const char* key, const std::string& text) {
+    object_[key] = Json::parse(text, nullptr, false);
+    if (!object_[key].is_object()) throw errors::ledger_config();
+  }
+  void require(bool /*holds*/, const char* /*why_not*/) {}
+
+ private:
+  template <typename Value>
+  static Json of(const Value& value) {
+    if constexpr (requires(JsonWriter way) { describe(way, value); }) {
+      JsonWriter way;
+      describe(way, value);
+      return way.taken();
+    } else {
+      return value;
+    }
+  }
+  static Json of(const Json& value) { return value; }
+  template <typename Entry>
+  static Json of(const std::optional<Entry>& entry) {
+    return entry ? of(*entry) : Json();
+  }
+  template <typename Entry>
+  static Json of(const std::vector<Entry>& entries) {
+    Json list = Json::array();
+    for (const Entry& entry : entries) list.push_back(of(entry));
+    return list;
+  }
+
+  Json object_ = Json::object();
+};
+
+/// {"parsimony_report": 1, …}: the kind, its version, and the members of the report.
+template <typename Report>
+std::string document_of(const char* kind, const Report& report) {
+  JsonWriter way;
+  way(kind, 1);
+  describe(way, report);
+  return dumped(way.taken());
 }
 
 }  // namespace parsimony

@@ -1,30 +1,23 @@
 #include "parsimony/report/ledger_point.h"
 
 #include <cmath>
-#include <concepts>
 #include <limits>
 
 #include "parsimony/base/json_reader.h"
 #include "parsimony/report/errors.h"
-#include "parsimony/report/json_impl.h"
+#include "parsimony/report/parts_impl.h"
 
 namespace parsimony {
 namespace {
 
 constexpr int64_t kVersion = 1;
 
-template <typename T, typename U>
-concept Is = std::same_as<std::remove_const_t<T>, U>;
+}  // namespace
 
 // The fields of a line are described once, for writing and reading.
 
 void describe(auto& way, Is<LedgerPoint::Pair> auto& pair) {
   way("before", pair.before)("after", pair.after);
-}
-
-void describe(auto& way, Is<LedgerPoint::Phases> auto& phases) {
-  way("wait", phases.wait)("forward", phases.forward)("backward", phases.backward);
-  way("optimizer", phases.optimizer)("rest", phases.rest);
 }
 
 void describe(auto& way, Is<LedgerPoint::Score> auto& score) {
@@ -36,14 +29,6 @@ void describe(auto& way, Is<LedgerPoint::Epoch> auto& epoch) {
   way("seconds", epoch.seconds);
   way.finite_or("loss", epoch.loss, std::numeric_limits<double>::quiet_NaN());
   describe(way, epoch.score);
-}
-
-void describe(auto& way, Is<LedgerPoint::Layer> auto& layer) {
-  way("name", layer.name)("op", layer.op)("before", layer.before)("after", layer.after);
-}
-
-void describe(auto& way, Is<UnprunedDim> auto& whole) {
-  way("axis", whole.axis)("reason", whole.reason);
 }
 
 void describe(auto& way, Is<LedgerPoint::Evidence> auto& proof) {
@@ -96,55 +81,7 @@ void describe(auto& way, Is<LedgerPoint> auto& point) {
   way("version", point.version)("command", point.command);
 }
 
-class Writing {
- public:
-  Writing& operator()(const char* key, const auto& value) {
-    object_[key] = of(value);
-    return *this;
-  }
-  void name(const char* key, const std::string& text) { object_[key] = text; }
-  void share(const char* key, double value) { object_[key] = value; }
-  /// JSON has neither NaN nor infinity: both are null there.
-  void finite_or(const char* key, double value, double /*instead*/) {
-    object_[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
-  }
-  void inner(const char* key, const auto& members) {
-    Writing way;
-    members(way);
-    object_[key] = way.taken();
-  }
-  void json(const char* key, const std::string& text) {
-    object_[key] = Json::parse(text, nullptr, false);
-    if (!object_[key].is_object()) throw errors::ledger_config();
-  }
-  void require(bool /*holds*/, const char* /*why_not*/) {}
-  Json taken() { return std::move(object_); }
-
- private:
-  template <typename Value>
-  static Json of(const Value& value) {
-    if constexpr (std::constructible_from<Json, Value> && !requires { value.begin(); }) {
-      return value;
-    } else {
-      Writing way;
-      describe(way, value);
-      return way.taken();
-    }
-  }
-  static Json of(const std::string& text) { return text; }
-  template <typename Entry>
-  static Json of(const std::optional<Entry>& entry) {
-    return entry ? of(*entry) : Json();
-  }
-  template <typename Entry>
-  static Json of(const std::vector<Entry>& entries) {
-    Json list = Json::array();
-    for (const Entry& entry : entries) list.push_back(of(entry));
-    return list;
-  }
-
-  Json object_ = Json::object();
-};
+namespace {
 
 class Reading {
  public:
@@ -218,7 +155,7 @@ bool LedgerPoint::agrees_with(const LedgerPoint& other) const {
 }
 
 std::string to_json_line(const LedgerPoint& point) {
-  Writing way;
+  JsonWriter way;
   way("parsimony_ledger", kVersion);
   describe(way, point);
   return way.taken().dump(-1, ' ', false, Json::error_handler_t::replace);

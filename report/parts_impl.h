@@ -1,9 +1,12 @@
-// Parts shared by several reports: residual blocks, numbers that encode a size, phases of an epoch.
+// Parts shared by several reports.
 #pragma once
 
+#include <concepts>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "parsimony/report/inspect.h"
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/report/scales.h"
@@ -11,23 +14,34 @@
 
 namespace parsimony {
 
-/// {"blocks": […], "candidates": […]}
-Json to_object(const DepthReport& report);
+/// Of a struct that is described for writing, where it is const, and for reading.
+template <typename T, typename U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-Json scales_json(const std::vector<ScaleRow>& rows);
+void describe(auto& way, Is<LedgerPoint::Phases> auto& phases) {
+  way("wait", phases.wait)("forward", phases.forward)("backward", phases.backward);
+  way("optimizer", phases.optimizer)("rest", phases.rest);
+}
+
+void describe(auto& way, Is<LedgerPoint::Layer> auto& layer) {
+  way("name", layer.name)("op", layer.op)("before", layer.before)("after", layer.after);
+}
+
+void describe(auto& way, Is<UnprunedDim> auto& whole) {
+  way("axis", whole.axis)("reason", whole.reason);
+}
+
+inline void describe(JsonWriter& way, const InputRow& input) {
+  way("name", input.name)("shape", input.shape)("assumed", input.assumed);
+}
+
+void describe(JsonWriter& way, const DepthReport& report);
+void describe(JsonWriter& way, const ScaleRow& row);
 
 /// A table; empty if there are none.
 std::string scales_text(const std::vector<ScaleRow>& rows);
 
 /// Of a run of `prune`: how many there are; with `all` the table, too.
 std::string scales_text(const std::vector<ScaleRow>& rows, bool all);
-
-inline Json to_object(const LedgerPoint::Phases& phases) {
-  return {{"wait", phases.wait},
-          {"forward", phases.forward},
-          {"backward", phases.backward},
-          {"optimizer", phases.optimizer},
-          {"rest", phases.rest}};
-}
 
 }  // namespace parsimony

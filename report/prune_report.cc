@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <map>
 
-#include "parsimony/report/json_impl.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/speedup.h"
 #include "parsimony/report/text.h"
@@ -55,41 +53,6 @@ std::string unpruned_table(const PruneReport& report) {
     table.add({printable(kept.axis), printable(kept.reason)});
   }
   return "\n" + table.text();
-}
-
-Json to_object(const ReportedFile& file) {
-  Json object = {{"path", file.path}};
-  if (!file.sha256.empty()) object["sha256"] = file.sha256;
-  object["bytes"] = file.bytes;
-  return object;
-}
-
-Json groups_json(const PruneReport& report) {
-  Json groups = Json::array();
-  for (const GroupOutcome& group : report.groups) {
-    groups.push_back({{"id", group.id},
-                      {"size", group.size},
-                      {"kept", group.kept},
-                      {"mixes", group.mixes},
-                      {"granularity", group.granularity},
-                      {"layers", group.layers}});
-  }
-  return groups;
-}
-
-Json to_object(const ConstantsReport& constants) {
-  Json masks = Json::array();
-  for (const MaskOutcome& mask : constants.masks) {
-    masks.push_back({{"tensor", mask.tensor},
-                     {"zeros", mask.zeros},
-                     {"removed", mask.gone},
-                     {"zeroed", mask.zeros - mask.gone}});
-  }
-  Json updates = Json::array();
-  for (const TensorUpdate& update : constants.updates) {
-    updates.push_back({{"tensor", update.tensor}, {"reason", update.reason}});
-  }
-  return {{"carriers", constants.absorbers}, {"folds", updates}, {"masks", masks}};
 }
 
 /// What the masks came to; with `all` tensor by tensor.
@@ -150,51 +113,7 @@ std::string pattern_counts(const PruneReport& report) {
   return text;
 }
 
-Json elements_json(const PruneReport& report) {
-  Json rows = Json::array();
-  for (const ElementOutcome& outcome : report.elements) {
-    Json row = {{"tensor", outcome.tensor},
-                {"criterion", outcome.criterion},
-                {"elements", outcome.elements},
-                {"zeroed", outcome.zeroed}};
-    if (!outcome.pattern.empty()) {
-      row["pattern"] = {
-          {"is", outcome.pattern}, {"axis", outcome.axis}, {"holds", outcome.pattern_holds}};
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-/// JSON has no infinity.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json to_array(const std::vector<OutputDifference>& differences) {
-  Json rows = Json::array();
-  for (const OutputDifference& one : differences) {
-    rows.push_back(
-        {{"name", one.name}, {"difference", number(one.difference)}, {"tolerance", one.tolerance}});
-  }
-  return rows;
-}
-
-Json to_object(const Proof& proof) {
-  if (!proof.ran()) return {{"ran", false}, {"reason", proof.not_run}};
-  return {{"ran", true},
-          {"holds", proof.holds()},
-          {"inputs", proof.inputs},
-          {"seed", proof.seed},
-          {"mixes", proof.mixes},
-          {"outputs", to_array(proof.outputs)},
-          {"choices", to_array(proof.choices)},
-          {"notes", proof.notes}};
-}
-
-std::string milliseconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", seconds * 1e3);
-  return text;
-}
+std::string milliseconds(double seconds) { return formatted("%.3g", seconds * 1e3); }
 
 /// "today", "1 day ago", "12 days ago"
 std::string age_of(int64_t moment) {
@@ -212,42 +131,6 @@ std::string latency_text(const LatencyRow& row) {
          counted(row.subgraphs, "layer") + ", " + counted(row.fresh, "shape") +
          " of them measured in this run" +
          (row.oldest > 0 ? ", the oldest time " + age_of(row.oldest) : std::string()) + ".\n";
-}
-
-Json to_object(const LatencyRow& row) {
-  return {{"engine", row.engine},
-          {"threads", row.threads},
-          {"wanted_seconds", row.wanted},
-          {"dense_seconds", row.dense},
-          {"dense_by_tables_seconds", row.tables},
-          {"predicted_seconds", row.predicted},
-          {"measured_seconds", row.measured},
-          {"networks", row.networks},
-          {"pieces", row.subgraphs},
-          {"measured_now", row.fresh},
-          {"oldest", row.oldest}};
-}
-
-Json to_object(const RecoveryState& state) {
-  return {{"output_error", number(state.error)},
-          {"accuracy", state.accuracy ? Json(*state.accuracy) : Json(nullptr)}};
-}
-
-Json to_object(const RecoveryReport& report) {
-  Json steps = Json::array();
-  for (const RecoveryStep& step : report.steps) {
-    Json object = to_object(step.after);
-    object["method"] = name_of(step.method);
-    object["layers"] = step.layers;
-    object["seconds"] = step.seconds;
-    steps.push_back(std::move(object));
-  }
-  return {{"samples", report.samples},
-          {"test_samples", report.test_samples},
-          {"dense_accuracy", report.dense_accuracy ? Json(*report.dense_accuracy) : Json(nullptr)},
-          {"before", to_object(report.before)},
-          {"steps", std::move(steps)},
-          {"notes", report.notes}};
 }
 
 }  // namespace
@@ -277,44 +160,101 @@ int64_t zeroed(const PruneReport& report) {
   return sum;
 }
 
-std::string to_json(const PruneReport& report) {
-  Json inputs = Json::array();
-  for (const InputRow& input : report.inputs) {
-    inputs.push_back(
-        {{"name", input.name}, {"shape", shape_json(input.shape)}, {"assumed", input.assumed}});
+void describe(JsonWriter& way, const ReportedFile& file) {
+  way("path", file.path);
+  if (!file.sha256.empty()) way("sha256", file.sha256);
+  way("bytes", file.bytes);
+}
+
+void describe(JsonWriter& way, const GroupOutcome& group) {
+  way("id", group.id)("size", group.size)("kept", group.kept)("mixes", group.mixes);
+  way("granularity", group.granularity)("layers", group.layers);
+}
+
+void describe(JsonWriter& way, const MaskOutcome& mask) {
+  way("tensor", mask.tensor)("zeros", mask.zeros);
+  way("removed", mask.gone)("zeroed", mask.zeros - mask.gone);
+}
+
+void describe(JsonWriter& way, const TensorUpdate& update) {
+  way("tensor", update.tensor)("reason", update.reason);
+}
+
+void describe(JsonWriter& way, const ConstantsReport& constants) {
+  way("carriers", constants.absorbers)("folds", constants.updates)("masks", constants.masks);
+}
+
+void describe(JsonWriter& way, const ElementOutcome& outcome) {
+  way("tensor", outcome.tensor)("criterion", outcome.criterion);
+  way("elements", outcome.elements)("zeroed", outcome.zeroed);
+  if (outcome.pattern.empty()) return;
+  way.inner("pattern", [&](JsonWriter& inner) {
+    inner("is", outcome.pattern)("axis", outcome.axis)("holds", outcome.pattern_holds);
+  });
+}
+
+void describe(JsonWriter& way, const OutputDifference& one) {
+  way("name", one.name)("difference", one.difference)("tolerance", one.tolerance);
+}
+
+void describe(JsonWriter& way, const Proof& proof) {
+  way("ran", proof.ran());
+  if (!proof.ran()) {
+    way("reason", proof.not_run);
+    return;
   }
-  Json kept = Json::array();
-  for (const UnprunedDim& whole : report.unpruned_dims) {
-    kept.push_back({{"axis", whole.axis}, {"reason", whole.reason}});
-  }
+  way("holds", proof.holds())("inputs", proof.inputs)("seed", proof.seed)("mixes", proof.mixes);
+  way("outputs", proof.outputs)("choices", proof.choices)("notes", proof.notes);
+}
+
+void describe(JsonWriter& way, const LatencyRow& row) {
+  way("engine", row.engine)("threads", row.threads)("wanted_seconds", row.wanted);
+  way("dense_seconds", row.dense)("dense_by_tables_seconds", row.tables);
+  way("predicted_seconds", row.predicted)("measured_seconds", row.measured);
+  way("networks", row.networks)("pieces", row.subgraphs)("measured_now", row.fresh);
+  way("oldest", row.oldest);
+}
+
+void describe(JsonWriter& way, const RecoveryState& state) {
+  way("output_error", state.error)("accuracy", state.accuracy);
+}
+
+void describe(JsonWriter& way, const RecoveryStep& step) {
+  describe(way, step.after);
+  way("method", name_of(step.method))("layers", step.layers)("seconds", step.seconds);
+}
+
+void describe(JsonWriter& way, const RecoveryReport& report) {
+  way("samples", report.samples)("test_samples", report.test_samples);
+  way("dense_accuracy", report.dense_accuracy)("before", report.before);
+  way("steps", report.steps)("notes", report.notes);
+}
+
+void describe(JsonWriter& way, const PruneReport& report) {
+  way("command", report.command)("source", report.source)("result", report.result);
+  way("inputs", report.inputs);
+  way.inner("params", [&](JsonWriter& inner) {
+    inner("before", report.before.params)("after", report.after.params);
+  });
+  way.inner("macs", [&](JsonWriter& inner) {
+    inner("before", report.before.macs)("after", report.after.macs);
+    inner("uncounted", report.uncounted);
+  });
+  way("zeroed", zeroed(report))("elements", report.elements)("groups", report.groups);
+  way("scales", report.scales)("kept_whole", report.unpruned_dims)("proof", report.proof);
+  way("notes", report.notes);
   Json timings = Json::object();
   for (const auto& [stage, seconds] : report.timings) {
     timings[stage] = timings.value(stage, 0.0) + seconds;
   }
-  Json document = {{"parsimony_report", 1},
-                   {"command", report.command},
-                   {"source", to_object(report.source)},
-                   {"result", to_object(report.result)},
-                   {"inputs", std::move(inputs)},
-                   {"params", {{"before", report.before.params}, {"after", report.after.params}}},
-                   {"macs",
-                    {{"before", report.before.macs},
-                     {"after", report.after.macs},
-                     {"uncounted", report.uncounted}}},
-                   {"zeroed", zeroed(report)},
-                   {"elements", elements_json(report)},
-                   {"groups", groups_json(report)},
-                   {"scales", scales_json(report.scales)},
-                   {"kept_whole", std::move(kept)},
-                   {"proof", to_object(report.proof)},
-                   {"notes", report.notes},
-                   {"timings", std::move(timings)}};
-  if (report.latency) document["latency"] = to_object(*report.latency);
-  if (report.depth) document["depth"] = to_object(*report.depth);
-  if (report.constants) document["constants"] = to_object(*report.constants);
-  if (report.recovery) document["recovery"] = to_object(*report.recovery);
-  return dumped(document);
+  way("timings", timings);
+  if (report.latency) way("latency", *report.latency);
+  if (report.depth) way("depth", *report.depth);
+  if (report.constants) way("constants", *report.constants);
+  if (report.recovery) way("recovery", *report.recovery);
 }
+
+std::string to_json(const PruneReport& report) { return document_of("parsimony_report", report); }
 
 std::string to_text(const PruneReport& report, bool all) {
   using enum Table::Align;

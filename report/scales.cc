@@ -1,7 +1,6 @@
 #include "parsimony/report/scales.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
@@ -11,11 +10,7 @@ namespace {
 
 constexpr size_t kMostGroups = 3;
 
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
+std::string number_text(double value) { return formatted("%.6g", value); }
 
 std::string place_text(const ScaleRow& row) {
   const std::string name = row.what.empty() ? "constant" : printable(row.what);
@@ -44,20 +39,11 @@ ScaleRow row_of(const Graph& graph, const Coupling& coupling, const CutScale& cu
   return row;
 }
 
-Json scales_json(const std::vector<ScaleRow>& rows) {
-  Json list = Json::array();
-  for (const ScaleRow& row : rows) {
-    Json object = {{"node", row.node},   {row.attribute ? "attribute" : "tensor", row.what},
-                   {"value", row.value}, {"encodes", row.encodes},
-                   {"size", row.size},   {"groups", row.groups}};
-    if (row.cut) {
-      object["kept"] = row.cut->kept;
-      object["would_be"] = row.cut->would_be;
-      object["patched"] = row.cut->patched;
-    }
-    list.push_back(std::move(object));
-  }
-  return list;
+void describe(JsonWriter& way, const ScaleRow& row) {
+  way("node", row.node)(row.attribute ? "attribute" : "tensor", row.what)("value", row.value);
+  way("encodes", row.encodes)("size", row.size)("groups", row.groups);
+  if (!row.cut) return;
+  way("kept", row.cut->kept)("would_be", row.cut->would_be)("patched", row.cut->patched);
 }
 
 std::string scales_text(const std::vector<ScaleRow>& rows) {

@@ -1,7 +1,6 @@
 #include "parsimony/report/sensitivity.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/text.h"
@@ -10,12 +9,6 @@ namespace parsimony {
 namespace {
 
 constexpr size_t kMostLayers = 2;
-
-std::string formatted(const char* format, double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, number);
-  return text;
-}
 
 std::string measured(const SensitivityReport& report) {
   std::string text =
@@ -37,8 +30,6 @@ const std::vector<double>& widest(const SensitivityReport& report) {
 
 /// Rounded down: a ratio above the proposed one could remove a channel more.
 double rounded(double ratio) { return std::floor(ratio * 1e4) / 1e4; }
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 }  // namespace
 
@@ -76,30 +67,28 @@ std::string to_text(const SensitivityReport& report) {
   return text;
 }
 
-std::string to_json(const SensitivityReport& report) {
-  Json groups = Json::array();
-  for (const SensitivityRow& row : report.rows) {
-    Json errors = Json::array();
-    for (const double error : row.errors) errors.push_back(number(error));
-    Json group = {{"id", row.id},
-                  {"size", row.size},
-                  {"layers", row.layers},
-                  {"ratios", row.ratios},
-                  {"errors", std::move(errors)}};
-    if (report.ratio > 0) group["proposed"] = row.proposed;
-    groups.push_back(std::move(group));
-  }
-  Json document = {{"parsimony_sensitivity", 1}, {"command", report.command},
-                   {"model", report.model},      {"criterion", report.criterion},
-                   {"measure", report.measure},  {"data", report.data},
-                   {"samples", report.samples}};
-  if (report.accuracy >= 0) document["accuracy"] = report.accuracy;
+void describe(JsonWriter& way, const SensitivityReport& report) {
+  way("command", report.command)("model", report.model)("criterion", report.criterion);
+  way("measure", report.measure)("data", report.data)("samples", report.samples);
+  if (report.accuracy >= 0) way("accuracy", report.accuracy);
   if (report.ratio > 0) {
-    document["proposal"] = {
-        {"ratio", report.ratio}, {"reached", report.reached}, {"level", number(report.level)}};
+    way.inner("proposal", [&](JsonWriter& inner) {
+      inner("ratio", report.ratio)("reached", report.reached)("level", report.level);
+    });
   }
-  document["groups"] = std::move(groups);
-  return dumped(document);
+  std::vector<Json> groups;
+  for (const SensitivityRow& row : report.rows) {
+    JsonWriter group;
+    group("id", row.id)("size", row.size)("layers", row.layers);
+    group("ratios", row.ratios)("errors", row.errors);
+    if (report.ratio > 0) group("proposed", row.proposed);
+    groups.push_back(group.taken());
+  }
+  way("groups", groups);
+}
+
+std::string to_json(const SensitivityReport& report) {
+  return document_of("parsimony_sensitivity", report);
 }
 
 std::string to_config(const SensitivityReport& report) {

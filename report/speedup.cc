@@ -1,8 +1,6 @@
 #include "parsimony/report/speedup.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include "parsimony/report/parts_impl.h"
@@ -13,11 +11,7 @@ namespace {
 
 constexpr size_t kMostChoices = 5;  // rows of a table for people
 
-std::string brief(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1e", value);
-  return text;
-}
+std::string brief(double value) { return formatted("%.1e", value); }
 
 std::string output_table(const Proof& proof) {
   using enum Table::Align;
@@ -66,14 +60,8 @@ std::string to_text(const Proof& proof, bool all, const Plan& plan) {
 
 namespace {
 
-std::string with(const char* format, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
 std::string percent(const std::optional<double>& accuracy) {
-  return accuracy ? with("%.2f%%", 100 * *accuracy) : "-";
+  return accuracy ? formatted("%.2f%%", 100 * *accuracy) : "-";
 }
 
 }  // namespace
@@ -84,13 +72,13 @@ std::string to_text(const RecoveryReport& report) {
               {kLeft, kRight, kRight, kRight, kRight});
   const auto add = [&](const std::string& name, const RecoveryState& state,
                        const std::string& layers, const std::string& seconds) {
-    table.add({name, with("%.4f", state.error), percent(state.accuracy), layers, seconds});
+    table.add({name, formatted("%.4f", state.error), percent(state.accuracy), layers, seconds});
   };
   add("dense", {0, report.dense_accuracy}, "", "");
   add("pruned", report.before, "", "");
   for (const RecoveryStep& step : report.steps) {
     add("+ " + std::string(name_of(step.method)), step.after, with_thousands(step.layers),
-        with("%.1f", step.seconds));
+        formatted("%.1f", step.seconds));
   }
   std::string text = table.text() + "Output error: |small - dense| / |dense| over " +
                      counted(report.samples, "calibration sample") + "; accuracy on " +
@@ -101,13 +89,7 @@ std::string to_text(const RecoveryReport& report) {
 
 namespace {
 
-std::string four_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
-}
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+std::string four_digits(double value) { return formatted("%.4f", value); }
 
 int64_t removed(const DepthReport& report) {
   return std::count_if(report.blocks.begin(), report.blocks.end(),
@@ -146,27 +128,19 @@ std::string candidate_table(const DepthReport& report) {
 
 }  // namespace
 
-Json to_object(const DepthReport& report) {
-  Json blocks = Json::array();
-  for (const BlockOutcome& block : report.blocks) {
-    blocks.push_back({{"add", block.add},
-                      {"label", block.label},
-                      {"influence", number(block.influence)},
-                      {"params", block.cost.params},
-                      {"macs", block.cost.macs},
-                      {"nodes", block.nodes},
-                      {"excluded", block.excluded},
-                      {"removed", block.removed}});
-  }
-  Json candidates = Json::array();
-  for (const DepthCandidate& candidate : report.candidates) {
-    candidates.push_back({{"removed", candidate.removed},
-                          {"params", candidate.cost.params},
-                          {"macs", candidate.cost.macs},
-                          {"output_error", number(candidate.error)},
-                          {"met", candidate.met}});
-  }
-  return {{"blocks", std::move(blocks)}, {"candidates", std::move(candidates)}};
+void describe(JsonWriter& way, const BlockOutcome& block) {
+  way("add", block.add)("label", block.label)("influence", block.influence);
+  way("params", block.cost.params)("macs", block.cost.macs)("nodes", block.nodes);
+  way("excluded", block.excluded)("removed", block.removed);
+}
+
+void describe(JsonWriter& way, const DepthCandidate& candidate) {
+  way("removed", candidate.removed)("params", candidate.cost.params)("macs", candidate.cost.macs);
+  way("output_error", candidate.error)("met", candidate.met);
+}
+
+void describe(JsonWriter& way, const DepthReport& report) {
+  way("blocks", report.blocks)("candidates", report.candidates);
 }
 
 std::string to_text(const DepthReport& report, bool all) {
@@ -190,15 +164,14 @@ std::string blocks_text(const DepthReport& report) {
 }
 
 std::string blocks_json(const DepthReport& report) {
-  Json rows = Json::array();
+  std::vector<Json> rows;
   for (const BlockOutcome& block : report.blocks) {
-    rows.push_back({{"add", block.add},
-                    {"label", block.label},
-                    {"nodes", block.nodes},
-                    {"params", block.cost.params},
-                    {"macs", block.cost.macs}});
+    JsonWriter row;
+    row("add", block.add)("label", block.label)("nodes", block.nodes);
+    row("params", block.cost.params)("macs", block.cost.macs);
+    rows.push_back(row.taken());
   }
-  return dumped({{"parsimony_blocks", 1}, {"blocks", std::move(rows)}});
+  return dumped({{"parsimony_blocks", 1}, {"blocks", rows}});
 }
 
 }  // namespace parsimony

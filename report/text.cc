@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 
-std::string formatted(const char* format, double number) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, format, number);
-  return buffer;
-}
-
 /// Characters, not bytes: a minus sign has three of these.
 size_t width_of(std::string_view cell) {
   return std::count_if(cell.begin(), cell.end(),
@@ -22,6 +16,12 @@ size_t width_of(std::string_view cell) {
 }
 
 }  // namespace
+
+std::string formatted(const char* format, double number) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, format, number);
+  return buffer;
+}
 
 std::string with_thousands(int64_t number) {
   std::string digits = std::to_string(number);

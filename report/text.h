@@ -8,6 +8,9 @@
 
 namespace parsimony {
 
+/// As printf writes it.
+std::string formatted(const char* format, double number);
+
 /// "1,234,567"
 std::string with_thousands(int64_t number);
 
