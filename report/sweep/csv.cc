@@ -1,6 +1,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "parsimony/report/sweep/summary.h"
 
@@ -26,91 +27,70 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+/// The names of the columns, and the cells of a line under them.
 class Line {
  public:
-  void add(const std::string& cell) {
-    if (!text_.empty() || !first_) text_ += ',';
-    first_ = false;
-    text_ += quoted(cell);
+  Line& operator()(const std::string& name, const std::string& cell) {
+    const char* gap = names_.empty() ? "" : ",";
+    names_ += gap + name;
+    cells_ += gap + quoted(cell);
+    return *this;
   }
-  void add(double value) { add(number(value)); }
-  void add(int64_t value) { add(std::to_string(value)); }
-  void add(const LedgerPoint::Pair& pair) {
-    add(pair.before);
-    add(pair.after);
+  Line& operator()(const std::string& name, double value) { return (*this)(name, number(value)); }
+  Line& operator()(const std::string& name, int64_t value) {
+    return (*this)(name, std::to_string(value));
   }
-  void add(const LedgerPoint::Score& score) {
-    add(score.correct);
-    add(score.total);
+  Line& operator()(const std::string& name, const LedgerPoint::Pair& pair) {
+    return (*this)(name + "_before", pair.before)(name + "_after", pair.after);
   }
-  void add(const LedgerPoint::Phases& phases) {
-    for (const double seconds :
-         {phases.wait, phases.forward, phases.backward, phases.optimizer, phases.rest}) {
-      add(seconds);
-    }
+  Line& operator()(const std::string& name, const LedgerPoint::Score& score) {
+    return (*this)(name + "_correct", score.correct)(name + "_total", score.total);
   }
-  std::string text() const { return text_ + "\r\n"; }
+  Line& operator()(const std::string& name, const LedgerPoint::Phases& phases) {
+    (*this)(name + "_wait_s", phases.wait)(name + "_forward_s", phases.forward);
+    (*this)(name + "_backward_s", phases.backward)(name + "_optimizer_s", phases.optimizer);
+    return (*this)(name + "_rest_s", phases.rest);
+  }
+  std::string names() const { return names_ + "\r\n"; }
+  std::string cells() const { return cells_ + "\r\n"; }
 
  private:
-  std::string text_;
-  bool first_ = true;
+  std::string names_, cells_;
 };
 
-constexpr const char* kNames =
-    "key,series,criterion,sparsity,seed,model,data,train_examples,test_examples,"
-    "params_before,params_after,macs_before,macs_after,bytes_before,bytes_after,"
-    "latency_before_ms,latency_after_ms,latency_batch,"
-    "warm_up_wait_s,warm_up_forward_s,warm_up_backward_s,warm_up_optimizer_s,warm_up_rest_s,"
-    "prune_s,train_wait_s,train_forward_s,train_backward_s,train_optimizer_s,train_rest_s,"
-    "evaluate_s,train_s,train_speedup,epochs,before_correct,before_total,pruned_correct,"
-    "pruned_total,after_correct,after_total,compared_with,compared_correct,compared_total,"
-    "accuracy_change,proof_difference,proof_tolerance,processor,cores,threads,blas,version\r\n";
-
-std::string line_of(const SweepRow& row) {
+Line line_of(const SweepRow& row) {
+  constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
   const LedgerPoint& point = row.point;
-  Line line;
-  for (const std::string& cell : {point.key, row.series, point.criterion}) line.add(cell);
-  line.add(point.sparsity);
-  line.add(std::to_string(point.seed));
-  line.add(point.model.name);
-  line.add(point.data.name);
-  line.add(point.data.train);
-  line.add(point.data.test);
-  line.add(point.params);
-  line.add(point.macs);
-  line.add(point.bytes);
-  line.add(point.latency_ms ? number(point.latency_ms->before) : "");
-  line.add(point.latency_ms ? number(point.latency_ms->after) : "");
-  line.add(point.latency_ms ? std::to_string(point.latency_ms->batch) : "");
-  line.add(point.warm_up);
-  line.add(point.prune_seconds);
-  line.add(point.train);
-  line.add(point.evaluate_seconds);
-  line.add(point.train.total());
-  line.add(row.train_speedup ? number(*row.train_speedup) : "");
-  line.add(std::ssize(point.epochs));
-  line.add(point.before);
-  line.add(point.pruned);
-  line.add(point.after);
-  line.add(std::string(row.dense ? "dense" : point.sparsity > 0 ? "before" : "itself"));
-  line.add(row.reference);
-  line.add(row.change);
+  const auto& latency = point.latency_ms;
   const bool proven = point.proof && point.proof->ran;
-  line.add(proven ? number(point.proof->difference) : "");
-  line.add(proven ? number(point.proof->tolerance) : "");
-  line.add(point.machine.processor);
-  line.add(int64_t{point.machine.cores});
-  line.add(int64_t{point.machine.threads});
-  line.add(point.machine.blas);
-  line.add(point.version);
-  return line.text();
+  Line line;
+  line("key", point.key)("series", row.series)("criterion", point.criterion);
+  line("sparsity", point.sparsity)("seed", std::to_string(point.seed));
+  line("model", point.model.name)("data", point.data.name);
+  line("train_examples", point.data.train)("test_examples", point.data.test);
+  line("params", point.params)("macs", point.macs)("bytes", point.bytes);
+  line("latency_before_ms", latency ? latency->before : kNothing);
+  line("latency_after_ms", latency ? latency->after : kNothing);
+  line("latency_batch", latency ? std::to_string(latency->batch) : "");
+  line("warm_up", point.warm_up)("prune_s", point.prune_seconds)("train", point.train);
+  line("evaluate_s", point.evaluate_seconds)("train_s", point.train.total());
+  line("train_speedup", row.train_speedup.value_or(kNothing));
+  line("epochs", int64_t{std::ssize(point.epochs)});
+  line("before", point.before)("pruned", point.pruned)("after", point.after);
+  line("compared_with", row.dense ? "dense" : point.sparsity > 0 ? "before" : "itself");
+  line("compared", row.reference)("accuracy_change", row.change);
+  line("proof_difference", proven ? point.proof->difference : kNothing);
+  line("proof_tolerance", proven ? point.proof->tolerance : kNothing);
+  line("processor", point.machine.processor)("cores", int64_t{point.machine.cores});
+  line("threads", int64_t{point.machine.threads})("blas", point.machine.blas);
+  return line("version", point.version);
 }
 
 }  // namespace
 
 std::string to_csv(const SweepReport& report) {
-  std::string text = kNames;
-  for (const SweepRow& row : report.rows) text += line_of(row);
+  std::string text = line_of({}).names();
+  for (const SweepRow& row : report.rows) text += line_of(row).cells();
   return text;
 }
 
