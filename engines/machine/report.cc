@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -191,6 +190,14 @@ void advise(MachineReport& report) {
     report.findings.push_back(about_threads(*report.torch, report.cores));
   }
   report.findings.push_back(about_allocator(report));
+}
+
+MachineReport facts_without_torch(bool with_blas) {
+  void* library = with_blas ? dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL) : nullptr;
+  MachineReport report = facts(library);
+  if (library == nullptr) report.blas.reset();
+  advise(report);
+  return report;
 }
 
 }  // namespace parsimony::machine
