@@ -1,9 +1,9 @@
 #include <cstdio>
-#include <memory>
 
 #include "parsimony/api/apply.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/terminal.h"
@@ -45,25 +45,21 @@ void run(const ApplyOptions& options, const Session& session) {
         counted(static_cast<int64_t>(plan.groups.size()), "group") + " pruned\n");
 }
 
+void add_options(CLI::App& command, ApplyOptions& options) {
+  add_model_argument(command, options.model);
+  add_option(command, "--plan", options.plan, "P.json", "The plan that `prune --plan` wrote")
+      ->required();
+  add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
+      ->required();
+  add_input_option(command, options.inputs);
+}
+
 }  // namespace
 
 void add_apply(CLI::App& app, Session& session) {
-  auto options = std::make_shared<ApplyOptions>();
-  CLI::App* command =
-      add_command(app, "apply", "Replays a plan: gives the same bytes as the run that made it",
-                  "parsimony apply resnet.onnx --plan p.json -o small.onnx");
-  command->add_option("IN", options->model, "The model: ONNX or TorchScript")
-      ->required()
-      ->type_name("");
-  command->add_option("--plan", options->plan, "The plan that `prune --plan` wrote")
-      ->required()
-      ->type_name("P.json");
-  command->add_option("-o,--output", options->output, "Where the smaller model goes")
-      ->required()
-      ->type_name("OUT");
-  add_input_option(*command, options->inputs);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<ApplyOptions>(
+      app, session, "apply", "Replays a plan: gives the same bytes as the run that made it",
+      "parsimony apply resnet.onnx --plan p.json -o small.onnx", add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -1,7 +1,5 @@
 #include "parsimony/cli/bench_latency.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -13,10 +11,9 @@
 #include "parsimony/base/files.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
-#include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/validators.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/report/bench.h"
 
@@ -192,15 +189,6 @@ void describe_models(const std::vector<Entrant>& entrants, const LatencyOptions&
   }
 }
 
-/// The BLAS is libtorch's; without libtorch it does not matter.
-machine::MachineReport machine_facts(bool with_torch) {
-  void* library = with_torch ? dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL) : nullptr;
-  machine::MachineReport report = machine::facts(library);
-  if (library == nullptr) report.blas.reset();
-  machine::advise(report);
-  return report;
-}
-
 void check_something_ran(const BenchReport& report) {
   std::vector<std::string> reasons;
   for (const BenchRow& row : report.rows) {
@@ -232,34 +220,24 @@ std::vector<std::optional<int64_t>> parse_batches(const std::string& text) {
 }
 
 void add_options(CLI::App& command, LatencyOptions& options) {
-  command
-      .add_option("MODEL", options.models, "ONNX or TorchScript files; the first is compared to")
-      ->type_name("");
+  add_option(command, "MODEL", options.models, "",
+             "ONNX or TorchScript files; the first is compared to");
   add_input_option(command, options.specs);
-  command
-      .add_option("--batch", options.batches,
-                  "Batch sizes, where the files leave the batch open: 1,64 (1, or as --input says)")
-      ->type_name("N,...");
+  add_option(command, "--batch", options.batches, "N,...",
+             "Batch sizes, where the files leave the batch open: 1,64 (1, or as --input says)");
   add_engine_options(command, options.engines, options.threads);
-  command
-      .add_option("--seconds", options.rounds.seconds,
-                  "How long each model is measured on each engine with each batch (3)")
-      ->type_name("S")
+  add_option(command, "--seconds", options.rounds.seconds, "S",
+             "How long each model is measured on each engine with each batch (3)")
       ->check(above_zero());
-  command
-      .add_option("--runs", options.rounds.runs,
-                  "How many runs of each are counted, in place of --seconds")
-      ->type_name("N")
+  add_option(command, "--runs", options.rounds.runs, "N",
+             "How many runs of each are counted, in place of --seconds")
       ->check(above_zero());
-  command
-      .add_option("--warm-up", options.rounds.warm_up,
-                  "How many runs are not counted at first; without it, until they settle")
-      ->type_name("N")
+  add_option(command, "--warm-up", options.rounds.warm_up, "N",
+             "How many runs are not counted at first; without it, until they settle")
       ->check(not_below_zero());
-  command.add_option("--seed", options.seed, "Where the random inputs begin (1)")
-      ->type_name("N")
+  add_option(command, "--seed", options.seed, "N", "Where the random inputs begin (1)")
       ->check(not_below_zero());
-  command.add_option("--json", options.json, "Write the results as JSON too")->type_name("FILE");
+  add_option(command, "--json", options.json, "FILE", "Write the results as JSON too");
 }
 
 void bench_latency(const LatencyOptions& options, const Session& session) {
@@ -281,7 +259,7 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
   report.seed = options.seed;
   report.notes = engines.notes;
   describe_models(entrants, options, batches[0], report);
-  report.facts = machine_facts(engines.found[0]->name() == "libtorch");
+  report.facts = machine::facts_without_torch(engines.found[0]->name() == "libtorch");
   for (const auto& engine : engines.found) {
     progress.begin("measuring on " + engine->name());
     report.engines.push_back({engine->name(), engine->version(), engine->path()});

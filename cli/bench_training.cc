@@ -7,9 +7,9 @@
 
 #include "parsimony/base/files.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
-#include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_commands.h"
 #include "parsimony/report/text.h"
 
@@ -99,15 +99,11 @@ std::string to_json(const std::vector<TrainBenchRow>& rows, const TrainBenchRequ
 }  // namespace
 
 void add_options(CLI::App& command, BenchTrainingOptions& options) {
-  command
-      .add_option("--train", options.model,
-                  "Instead: training steps of this network, by memory format and precision")
-      ->type_name("NAME");
-  command.add_option("--data", options.data, "With --train: what it learns (shapes)")
-      ->type_name("SPEC");
-  command
-      .add_option("--optimizer", options.optimizer, "With --train: sgd, adam, adamw or muon (adam)")
-      ->type_name("WORD");
+  add_option(command, "--train", options.model, "NAME",
+             "Instead: training steps of this network, by memory format and precision");
+  add_option(command, "--data", options.data, "SPEC", "With --train: what it learns (shapes)");
+  add_option(command, "--optimizer", options.optimizer, "WORD",
+             "With --train: sgd, adam, adamw or muon (adam)");
 }
 
 void bench_training(const BenchTrainingOptions& options, const LatencyOptions& shared,

@@ -3,10 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
-
-#include "parsimony/graph/infer.h"
 
 namespace parsimony::cli {
 
@@ -44,15 +43,21 @@ void add_sweep(CLI::App& app, Session& session);
 void add_report(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 
-/// Adds a subcommand with its example and the common options.
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
-                      const std::string& example);
-
-/// The option --input, shared by several commands.
-void add_input_option(CLI::App& command, std::vector<std::string>& specs);
-
-/// Reads the --input options. @throws ConfigError if there are more than the graph has inputs
-std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph);
+/// Adds a subcommand: its example, and the options of `add_options`, with which `run` works.
+template <typename Options>
+void add_command(CLI::App& app, Session& session, const std::string& name,
+                 const std::string& description, const std::string& example,
+                 void (*add_options)(CLI::App&, Options&),
+                 const std::function<void(Options&, const Session&)>& run) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer("Example:\n  " + example);
+  command->fallthrough();
+  add_options(*command, *options);
+  command->callback([options, run, &session] {
+    session.run = [options, run, &session] { run(*options, session); };
+  });
+}
 
 /// Prints to standard output. @throws IoError if that fails
 void print(const std::string& text);

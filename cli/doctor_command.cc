@@ -1,7 +1,4 @@
-#include <dlfcn.h>
-
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "parsimony/base/errors.h"
@@ -23,20 +20,11 @@ struct Diagnosis {
   std::string not_measured;  ///< why libtorch was not asked; empty if it was
 };
 
-/// The BLAS that libtorch would use, as far as that can be told without it.
-MachineReport without_component() {
-  void* library = dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL);
-  MachineReport report = machine::facts(library);
-  if (library == nullptr) report.blas.reset();
-  machine::advise(report);
-  return report;
-}
-
 Diagnosis diagnose() {
   try {
     return {torch_commands().doctor(), {}};
   } catch (const UnsupportedError& error) {
-    return {without_component(), error.what()};
+    return {machine::facts_without_torch(true), error.what()};
   }
 }
 
@@ -128,20 +116,21 @@ std::string to_json(const Diagnosis& diagnosis) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void add_options(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print one JSON object instead of text");
+}
+
+void run(bool json, const Session& /*session*/) {
+  const Diagnosis diagnosis = diagnose();
+  print(json ? to_json(diagnosis) : to_text(diagnosis));
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App* command = add_command(
-      app, "doctor", "Examines the performance of this machine and its libraries, with advice",
-      "parsimony doctor");
-  command->add_flag("--json", *json, "Print one JSON object instead of text");
-  command->callback([json, &session] {
-    session.run = [json] {
-      const Diagnosis diagnosis = diagnose();
-      print(*json ? to_json(diagnosis) : to_text(diagnosis));
-    };
-  });
+  add_command<bool>(app, session, "doctor",
+                    "Examines the performance of this machine and its libraries, with advice",
+                    "parsimony doctor", add_options, run);
 }
 
 }  // namespace parsimony::cli

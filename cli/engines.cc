@@ -1,14 +1,13 @@
 #include "parsimony/cli/engines.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 
 #include "parsimony/api/engines.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/errors.h"
-#include "parsimony/cli/threads_option.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/engines/errors.h"
 #include "parsimony/engines/machine/cores.h"
 #include "parsimony/engines/onnx_runtime.h"
@@ -36,15 +35,10 @@ int choose_threads(bool with_torch, std::optional<int> wanted) {
 }  // namespace
 
 void add_engine_options(CLI::App& command, EngineOptions& options, std::string& threads) {
-  command
-      .add_option("--engine", options.engine,
-                  "What runs the models: libtorch, onnxruntime or all (those that are found, the "
-                  "default)")
-      ->type_name("NAME");
-  command
-      .add_option("--onnxruntime", options.onnxruntime,
-                  "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)")
-      ->type_name("PATH");
+  add_option(command, "--engine", options.engine, "NAME",
+             "What runs the models: libtorch, onnxruntime or all (those that are found, the "
+             "default)");
+  add_onnxruntime_option(command, options.onnxruntime);
   add_threads_option(command, threads);
 }
 

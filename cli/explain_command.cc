@@ -1,10 +1,9 @@
-#include <memory>
-
 #include "parsimony/api/depth.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/explain_config.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/report/explain.h"
 #include "parsimony/report/speedup.h"
@@ -61,40 +60,29 @@ void run(ExplainOptions& options, const Session& session) {
   print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
 }
 
+void add_options(CLI::App& command, ExplainOptions& options) {
+  add_model_argument(command, options.model);
+  CLI::Option* node =
+      add_option(command, "--node", options.filter.node, "NAME",
+                 "Only what concerns this node: its name, its output or a weight of it");
+  add_option(command, "--group", options.filter.group, "ID", "Only this group")->excludes(node);
+  add_option(command, "--config", options.config, "CFG.json",
+             "Print instead the setting of every layer in this config list, and its entry");
+  command.add_flag("--blocks", options.blocks,
+                   "Print instead the residual blocks that prune --layers could remove");
+  add_option(command, "--dot", options.dot, "F.dot", "Write the network as a picture for Graphviz");
+  command.add_flag("--json", options.json, "Print one JSON object instead of text");
+  add_option(command, "--granularity", options.granularity, "WHAT",
+             "What is removed as one: channel, head, head_dim or group");
+  add_input_option(command, options.inputs);
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app, Session& session) {
-  auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command =
-      add_command(app, "explain", "Says which channels are coupled and what cannot shrink, and why",
-                  "parsimony explain resnet.onnx --node conv1 --dot resnet.dot");
-  command->add_option("IN", options->model, "The model: ONNX or TorchScript")
-      ->required()
-      ->type_name("");
-  CLI::Option* node =
-      command
-          ->add_option("--node", options->filter.node,
-                       "Only what concerns this node: its name, its output or a weight of it")
-          ->type_name("NAME");
-  command->add_option("--group", options->filter.group, "Only this group")
-      ->type_name("ID")
-      ->excludes(node);
-  command
-      ->add_option("--config", options->config,
-                   "Print instead the setting of every layer in this config list, and its entry")
-      ->type_name("CFG.json");
-  command->add_flag("--blocks", options->blocks,
-                    "Print instead the residual blocks that prune --layers could remove");
-  command->add_option("--dot", options->dot, "Write the network as a picture for Graphviz")
-      ->type_name("F.dot");
-  command->add_flag("--json", options->json, "Print one JSON object instead of text");
-  command
-      ->add_option("--granularity", options->granularity,
-                   "What is removed as one: channel, head, head_dim or group")
-      ->type_name("WHAT");
-  add_input_option(*command, options->inputs);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<ExplainOptions>(
+      app, session, "explain", "Says which channels are coupled and what cannot shrink, and why",
+      "parsimony explain resnet.onnx --node conv1 --dot resnet.dot", add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -1,7 +1,5 @@
 #include "parsimony/cli/explain_config.h"
 
-#include <algorithm>
-
 #include "parsimony/masks/granularity.h"
 #include "parsimony/pruners/units.h"
 #include "parsimony/report/text.h"

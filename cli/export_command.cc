@@ -1,16 +1,14 @@
 #include <cstdio>
 #include <fstream>
-#include <memory>
 
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/cli/threads_option.h"
 #include "parsimony/cli/torch_commands.h"
-#include "parsimony/cli/validators.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -66,22 +64,19 @@ void run(const ExportOptions& options, const Session& session) {
 
 void add_options(CLI::App& command, ExportOptions& options) {
   ExportJob& job = options.job;
-  command.add_option("IN", job.model, "The model: TorchScript")->required()->type_name("");
-  command.add_option("-o,--output", job.output, "Where the ONNX model goes")
-      ->required()
-      ->type_name("OUT.onnx");
+  add_option(command, "IN", job.model, "", "The model: TorchScript")->required();
+  add_option(command, "-o,--output", job.output, "OUT.onnx", "Where the ONNX model goes")
+      ->required();
   add_input_option(command, job.inputs);
-  command.add_option("--output-name", job.names, "Name of an output; repeat it, in their order")
-      ->type_name("NAME");
+  add_option(command, "--output-name", job.names, "NAME",
+             "Name of an output; repeat it, in their order");
   command.add_flag("--dynamic-batch", job.dynamic_batch,
                    "Leave the leading size of the inputs open");
   command.add_flag("--fold-batchnorm", job.fold_batchnorm,
                    "Join each BatchNorm with the convolution before it");
-  command.add_option("--inputs", job.proof.inputs, "How many random inputs to try (3)")
-      ->type_name("N")
+  add_option(command, "--inputs", job.proof.inputs, "N", "How many random inputs to try (3)")
       ->check(above_zero());
-  command.add_option("--seed", job.proof.seed, "Where the random numbers begin (1)")
-      ->type_name("S")
+  add_option(command, "--seed", job.proof.seed, "S", "Where the random numbers begin (1)")
       ->check(above_zero());
   add_threads_option(command, options.threads);
 }
@@ -89,12 +84,9 @@ void add_options(CLI::App& command, ExportOptions& options) {
 }  // namespace
 
 void add_export(CLI::App& app, Session& session) {
-  auto options = std::make_shared<ExportOptions>();
-  CLI::App* command = add_command(app, "export", "Writes TorchScript as ONNX, and proves it",
-                                  "parsimony export small.pt -o small.onnx --input 1x3x224x224");
-  add_options(*command, *options);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<ExportOptions>(app, session, "export", "Writes TorchScript as ONNX, and proves it",
+                             "parsimony export small.pt -o small.onnx --input 1x3x224x224",
+                             add_options, run);
 }
 
 }  // namespace parsimony::cli

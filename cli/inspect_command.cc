@@ -1,7 +1,6 @@
-#include <memory>
-
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/report/inspect.h"
 
 namespace parsimony::cli {
@@ -21,20 +20,18 @@ void run(const InspectOptions& options, const Session& session) {
   print(options.json ? to_json(inspection) : to_text(inspection, session.verbosity > 0));
 }
 
+void add_options(CLI::App& command, InspectOptions& options) {
+  add_model_argument(command, options.model);
+  command.add_flag("--json", options.json, "Print one JSON object instead of a table");
+  add_input_option(command, options.inputs);
+}
+
 }  // namespace
 
 void add_inspect(CLI::App& app, Session& session) {
-  auto options = std::make_shared<InspectOptions>();
-  CLI::App* command =
-      add_command(app, "inspect", "Lists a model's nodes with shapes, parameters, MACs and groups",
-                  "parsimony inspect resnet.onnx --input 1x3x224x224");
-  command->add_option("IN", options->model, "The model: ONNX or TorchScript")
-      ->required()
-      ->type_name("");
-  command->add_flag("--json", options->json, "Print one JSON object instead of a table");
-  add_input_option(*command, options->inputs);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<InspectOptions>(
+      app, session, "inspect", "Lists a model's nodes with shapes, parameters, MACs and groups",
+      "parsimony inspect resnet.onnx --input 1x3x224x224", add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "parsimony/api/open_model.h"
-#include "parsimony/cli/command.h"
 #include "parsimony/cli/large_pages.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/progress.h"
 
 namespace parsimony::cli {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,10 +13,10 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/prune_options.h"
-#include "parsimony/cli/pruning_masks.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/report/prune_report.h"
@@ -112,6 +111,29 @@ PruneReport report_of(const PruneResult& result, const Graph& graph) {
   return report;
 }
 
+/// Masks of the removed channels and the zeroed elements over the original's weights; with exact
+/// constants, the plan's. The weights of `graph` must still be valid.
+std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& pruning) {
+  if (pruning.plan.constants == Constants::kExact) {
+    std::vector<ElementMask> masks;
+    for (const PlanMask& mask : pruning.plan.masks) {
+      masks.push_back({mask.tensor, mask.dims, mask.keep});
+    }
+    return masks;
+  }
+  auto masks = to_element_masks(graph, pruning.analysis.coupling, pruning.allocation.masks);
+  for (const ElementMask& mask : pruning.element_masks) {
+    const auto same = [&](const ElementMask& other) { return other.tensor == mask.tensor; };
+    const auto it = std::find_if(masks.begin(), masks.end(), same);
+    if (it == masks.end()) {
+      masks.push_back(mask);
+      continue;
+    }
+    for (size_t i = 0; i < mask.keep.size(); ++i) it->keep[i] &= mask.keep[i];
+  }
+  return masks;
+}
+
 class PruneRun {
  public:
   PruneRun(const PruneCommandOptions& options, const Session& session)
@@ -196,20 +218,24 @@ class PruneRun {
   PruneReport report_;
 };
 
-}  // namespace
-
 void prune(const PruneCommandOptions& options, const Session& session) {
   PruneRun(options, session).run();
 }
 
+}  // namespace
+
 void add_prune(CLI::App& app, Session& session) {
-  auto options = std::make_shared<PruneCommandOptions>();
-  CLI::App* command = add_command(
-      app, "prune", "Makes a model smaller by removing channels",
-      "parsimony prune resnet.onnx -o small.onnx --ratio 0.5 --exclude fc --plan p.json");
-  add_options(*command, *options);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { prune(*options, session); }; });
+  add_command<PruneCommandOptions>(
+      app, session, "prune", "Makes a model smaller by removing channels",
+      "parsimony prune resnet.onnx -o small.onnx --ratio 0.5 --exclude fc --plan p.json",
+      add_options, prune);
+}
+
+void add_speedup(CLI::App& app, Session& session) {
+  add_command<PruneCommandOptions>(
+      app, session, "speedup", "Removes the channels that given masks make zero",
+      "parsimony speedup resnet.onnx --masks m.safetensors -o small.onnx", add_speedup_options,
+      prune);
 }
 
 }  // namespace parsimony::cli

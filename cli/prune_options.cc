@@ -1,41 +1,36 @@
 #include "parsimony/cli/prune_options.h"
 
+#include <limits>
+
 #include "parsimony/api/depth.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/cli/calibration.h"
-#include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
-#include "parsimony/cli/latency_budget.h"
-#include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/validators.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"
+#include "parsimony/report/text.h"
 #include "parsimony/speedup/recovery.h"
 
 namespace parsimony::cli {
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
   Shorthand& shorthand = options.shorthand;
   const std::string group = "Without a config file";
   const auto add = [&](const std::string& name, auto& variable, const std::string& text,
                        const char* type) {
-    CLI::Option* option = command.add_option(name, variable, text)->type_name(type)->group(group);
+    CLI::Option* option = add_option(command, name, variable, type, text)->group(group);
     options.shorthand_options.push_back(option);
     return option;
   };
   add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO");
   add("--criterion", shorthand.criterion,
-      "What ranks channels or elements: " + joined(criterion_names()) +
+      "What ranks channels or elements: " + listed(criterion_names(), kAll) +
           " (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
       "NAME");
   add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
@@ -64,30 +59,25 @@ bool says_how_much(const std::string& criterion) {
 }
 
 void add_files(CLI::App& command, PruneCommandOptions& options) {
-  command.add_option("IN", options.model, "The model: ONNX or TorchScript")
-      ->required()
-      ->type_name("");
-  command.add_option("-o,--output", options.output, "Where the smaller model goes")
-      ->required()
-      ->type_name("OUT");
+  add_model_argument(command, options.model);
+  add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
+      ->required();
 }
 
 void add_constants(CLI::App& command, PruneCommandOptions& options) {
-  command
-      .add_option("--constants", options.constants,
-                  "What a removed channel leaves behind: nothing (drop), or the constant that zero "
-                  "weights leave, folded into what remains (exact)")
-      ->type_name("WHAT")
+  add_option(command, "--constants", options.constants, "WHAT",
+             "What a removed channel leaves behind: nothing (drop), or the constant that zero "
+             "weights leave, folded into what remains (exact)")
       ->check(CLI::IsMember({"drop", "exact"}))
       ->capture_default_str();
 }
 
 void add_run(CLI::App& command, PruneCommandOptions& options) {
   add_input_option(command, options.inputs);
-  command.add_option("--plan", options.plan, "Write what was removed: for apply and verify")
-      ->type_name("P.json");
-  command.add_option("--report", options.report, "Write costs, groups, notes and times as JSON")
-      ->type_name("R.json");
+  add_option(command, "--plan", options.plan, "P.json",
+             "Write what was removed: for apply and verify");
+  add_option(command, "--report", options.report, "R.json",
+             "Write costs, groups, notes and times as JSON");
   command.add_flag("!--no-verify", options.prune.verify,
                    "Do not run the masked original and the smaller model to prove the result");
   add_threads_option(command, options.threads);
@@ -95,31 +85,34 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
 }
 
 void add_recovery(CLI::App& command, PruneCommandOptions& options) {
-  const char* group = "Recovery of what pruning costs";
   RecoverySettings& recovery = options.prune.recovery;
-  command
-      .add_option("--recover", options.recover,
-                  "One after the other, with calibration data: " + joined(recovery_names()))
-      ->type_name("STEP,…")
-      ->delimiter(',')
+  const auto add = [&](const char* name, auto& value, const char* type, const std::string& text) {
+    return add_option(command, name, value, type, text)->group("Recovery of what pruning costs");
+  };
+  add("--recover", options.recover, "STEP,…",
+      "One after the other, with calibration data: " + listed(recovery_names(), kAll))
+      ->delimiter(',');
+  add("--ridge", recovery.ridge, "R",
+      "What draws least squares towards the weights as they are (0.001)")
+      ->check(not_below_zero());
+  add("--rounds", recovery.rounds, "N", "Rounds of least squares in front of a Relu (3)")
+      ->check(above_zero());
+  add("--recover-epochs", recovery.finetune.epochs, "N", "Epochs of finetune (2)")
+      ->check(not_below_zero());
+  add("--recover-recipe", options.recipe, "FILE", "How finetune trains: a recipe's \"train\"");
+}
+
+void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
+  const char* group = "With a budget of milliseconds";
+  add_option(command, "--engine", options.engine, "NAME",
+             "What the network is to be quick on: libtorch (the default) or onnxruntime")
       ->group(group);
-  command
-      .add_option("--ridge", recovery.ridge,
-                  "What draws least squares towards the weights as they are (0.001)")
-      ->type_name("R")
-      ->check(not_below_zero())
+  add_onnxruntime_option(command, options.onnxruntime, group);
+  add_option(command, "--latency-table", options.table, "FILE",
+             "Times of layers, read and added to (a file of the cache)")
       ->group(group);
-  command.add_option("--rounds", recovery.rounds, "Rounds of least squares in front of a Relu (3)")
-      ->type_name("N")
+  add_option(command, "--batch", options.batch, "N", "Samples per run (1)")
       ->check(above_zero())
-      ->group(group);
-  command.add_option("--recover-epochs", recovery.finetune.epochs, "Epochs of finetune (2)")
-      ->type_name("N")
-      ->check(not_below_zero())
-      ->group(group);
-  command
-      .add_option("--recover-recipe", options.recipe, "How finetune trains: a recipe's \"train\"")
-      ->type_name("FILE")
       ->group(group);
 }
 
@@ -127,45 +120,37 @@ void add_recovery(CLI::App& command, PruneCommandOptions& options) {
 
 void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_files(command, options);
-  command.add_option("--config", options.config, "Config list: what to prune, and how much")
-      ->type_name("CFG.json");
+  add_option(command, "--config", options.config, "CFG.json",
+             "Config list: what to prune, and how much");
   add_shorthand(command, options);
-  command
-      .add_option("--granularity", options.granularity,
-                  "What is removed as one: channel, head, head_dim or group")
-      ->type_name("WHAT");
+  add_option(command, "--granularity", options.granularity, "WHAT",
+             "What is removed as one: channel, head, head_dim or group");
   command.add_flag("--exact-only", options.prune.exact_only,
                    "Do not prune groups whose removal changes what remains (LayerNorm, softmax)");
   command.add_flag("--rescale", options.prune.rescale,
                    "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
                    "what the network was trained with");
   add_constants(command, options);
-  command
-      .add_option(
-          "--layers", options.layers,
-          "Residual blocks to remove, those that change least on --calibration first: 3, 25% "
-          "of them, or auto: as many as serve the --budget best")
-      ->type_name("N");
-  command.add_option("--seed", options.prune.seed, "For criteria that draw at random (0)")
-      ->type_name("N")
+  add_option(command, "--layers", options.layers, "N",
+             "Residual blocks to remove, those that change least on --calibration first: 3, 25% "
+             "of them, or auto: as many as serve the --budget best");
+  add_option(command, "--seed", options.prune.seed, "N", "For criteria that draw at random (0)")
       ->check(not_below_zero());
   add_calibration_options(command, options.prune.calibration);
-  command.add_option("--masks-out", options.masks, "Write the masks over the original's weights")
-      ->type_name("M.safetensors");
+  add_option(command, "--masks-out", options.masks, "M.safetensors",
+             "Write the masks over the original's weights");
   add_run(command, options);
   add_recovery(command, options);
-  add_latency_options(command, options.prune.latency);
+  add_latency(command, options.prune.latency);
 }
 
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
   options.constants = "exact";
   add_files(command, options);
-  command
-      .add_option("--masks", options.masks_in,
-                  "Which elements of the weights are zero: tensors of the weights' names and "
-                  "shapes, 0 where an element is removed")
-      ->required()
-      ->type_name("M.safetensors");
+  add_option(command, "--masks", options.masks_in, "M.safetensors",
+             "Which elements of the weights are zero: tensors of the weights' names and "
+             "shapes, 0 where an element is removed")
+      ->required();
   add_run(command, options);
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
-#include "parsimony/cli/command.h"
 
 namespace parsimony::cli {
 
@@ -36,9 +35,6 @@ void add_options(CLI::App& command, PruneCommandOptions& options);
 
 /// The options of `speedup`, which takes masks in place of a config.
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options);
-
-/// Prunes, proves and writes.
-void prune(const PruneCommandOptions& options, const Session& session);
 
 /// The config file or the shorthand options; empty with masks. @throws ConfigError if neither says
 /// how much to prune, IoError

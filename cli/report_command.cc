@@ -1,10 +1,10 @@
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/report_files.h"
 #include "parsimony/report/html/page.h"
@@ -48,6 +48,20 @@ std::string summary(const SweepReport& report) {
   return text;
 }
 
+void add_options(CLI::App& command, ReportOptions& options) {
+  add_option(command, "dir", options.folders, "DIR",
+             "Folders of sweeps; their points are put together")
+      ->required();
+  add_option(command, "--out", options.out, "DIR",
+             "Folder for the four files (default: the first DIR)");
+  add_option(command, "--title", options.title, "TEXT", "Title (default: of model and data)");
+}
+
+void run(const ReportOptions& options, const Session& session) {
+  const std::string text = write_report(options.folders, folder_of(options), options.title);
+  if (!session.quiet) print(text);
+}
+
 }  // namespace
 
 std::string write_report(const std::vector<std::string>& folders, const std::string& out,
@@ -71,23 +85,9 @@ std::string write_report(const std::vector<std::string>& folders, const std::str
 }
 
 void add_report(CLI::App& app, Session& session) {
-  auto options = std::make_shared<ReportOptions>();
-  CLI::App* command =
-      add_command(app, "report", "Makes a page, tables and JSON of the points of a sweep",
-                  "parsimony report runs/cifar10");
-  command->add_option("dir", options->folders, "Folders of sweeps; their points are put together")
-      ->required()
-      ->type_name("DIR");
-  command->add_option("--out", options->out, "Folder for the four files (default: the first DIR)")
-      ->type_name("DIR");
-  command->add_option("--title", options->title, "Title (default: of model and data)")
-      ->type_name("TEXT");
-  command->callback([options, &session] {
-    session.run = [options, &session] {
-      const std::string text = write_report(options->folders, folder_of(*options), options->title);
-      if (!session.quiet) print(text);
-    };
-  });
+  add_command<ReportOptions>(app, session, "report",
+                             "Makes a page, tables and JSON of the points of a sweep",
+                             "parsimony report runs/cifar10", add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -1,22 +1,17 @@
 #include <algorithm>
-#include <cmath>
-#include <memory>
 #include <optional>
-#include <utility>
 
 #include "parsimony/api/comparison.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/sensitivity.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
-#include "parsimony/cli/calibration.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
-#include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/validators.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/report/prune_report.h"
@@ -113,42 +108,33 @@ void run(const SensitivityCommandOptions& options, const Session& session) {
 }
 
 void add_options(CLI::App& command, SensitivityCommandOptions& options) {
-  command.add_option("IN", options.model, "The model: ONNX or TorchScript")
-      ->required()
-      ->type_name("");
+  add_model_argument(command, options.model);
   add_input_option(command, options.inputs);
-  command.add_option("--criterion", options.criterion, "What ranks channels (l1)")
-      ->type_name("NAME");
-  command.add_option("--ratios", options.ratios, "Shares of a group to remove (0.1,0.2,…,0.9)")
-      ->type_name("R,...")
+  add_option(command, "--criterion", options.criterion, "NAME", "What ranks channels (l1)");
+  add_option(command, "--ratios", options.ratios, "R,...",
+             "Shares of a group to remove (0.1,0.2,…,0.9)")
       ->delimiter(',')
       ->check(CLI::Range(0.001, 0.999));
-  command
-      .add_option("--ratio", options.ratio,
-                  "Propose ratios of equal error that remove this share of all channels")
-      ->type_name("RATIO")
+  add_option(command, "--ratio", options.ratio, "RATIO",
+             "Propose ratios of equal error that remove this share of all channels")
       ->check(CLI::Range(0.0, 0.999));
-  command.add_option("--config-out", options.config, "Write the proposal for prune --config")
-      ->type_name("CFG.json");
+  add_option(command, "--config-out", options.config, "CFG.json",
+             "Write the proposal for prune --config");
   add_calibration_options(command, options.calibration);
   options.samples = command.get_option("--samples");
-  command.add_option("--seed", options.seed, "Of random inputs and criteria (1)")
-      ->type_name("N")
+  add_option(command, "--seed", options.seed, "N", "Of random inputs and criteria (1)")
       ->check(not_below_zero());
   add_threads_option(command, options.threads);
-  command.add_option("--json", options.json, "Write the curves as JSON too")->type_name("FILE");
+  add_option(command, "--json", options.json, "FILE", "Write the curves as JSON too");
 }
 
 }  // namespace
 
 void add_sensitivity(CLI::App& app, Session& session) {
-  auto options = std::make_shared<SensitivityCommandOptions>();
-  CLI::App* command = add_command(
-      app, "sensitivity", "Measures the network's sensitivity to each group, and proposes ratios",
-      "parsimony sensitivity resnet.onnx --ratio 0.5 --config-out cfg.json");
-  add_options(*command, *options);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<SensitivityCommandOptions>(
+      app, session, "sensitivity",
+      "Measures the network's sensitivity to each group, and proposes ratios",
+      "parsimony sensitivity resnet.onnx --ratio 0.5 --config-out cfg.json", add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <thread>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/report_files.h"
 #include "parsimony/cli/shard.h"
 #include "parsimony/cli/torch_commands.h"
@@ -97,27 +97,26 @@ void run(SweepCommandOptions& options, const Session& session) {
   if (!session.quiet) print(text);
 }
 
+void add_options(CLI::App& command, SweepCommandOptions& options) {
+  add_model_option(command, "--model", options.recipe)->type_name("NAME");
+  add_option(command, "--out", options.request.folder, "DIR",
+             "Folder of the ledger and the report");
+  command.add_flag("--demo", options.demo, "Two minutes on drawn shapes; needs no file");
+  add_option(command, "--jobs", options.jobs, "N", "Points in parallel")
+      ->check(CLI::Range(1, 1024));
+  add_option(command, "--shard", options.shard, "I/N",
+             "Only the i-th of n parts (default: as Slurm or mpirun say)");
+  add_options(command, options.request, options.recipe);
+}
+
 }  // namespace
 
 void add_sweep(CLI::App& app, Session& session) {
-  auto options = std::make_shared<SweepCommandOptions>();
-  CLI::App* command = add_command(
-      app, "sweep", "Prunes and trains at many sparsities; writes a report. Resumes if interrupted",
-      "parsimony sweep --config configs/cifar10_cnn_sweep.json --data cifar10:DIR --out runs/c");
-  add_model_option(*command, "--model", options->recipe)->type_name("NAME");
-  command->add_option("--out", options->request.folder, "Folder of the ledger and the report")
-      ->type_name("DIR");
-  command->add_flag("--demo", options->demo, "Two minutes on drawn shapes; needs no file");
-  command->add_option("--jobs", options->jobs, "Points in parallel")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  command
-      ->add_option("--shard", options->shard,
-                   "Only the i-th of n parts (default: as Slurm or mpirun say)")
-      ->type_name("I/N");
-  add_options(*command, options->request, options->recipe);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<SweepCommandOptions>(
+      app, session, "sweep",
+      "Prunes and trains at many sparsities; writes a report. Resumes if interrupted",
+      "parsimony sweep --config configs/cifar10_cnn_sweep.json --data cifar10:DIR --out runs/c",
+      add_options, run);
 }
 
 }  // namespace parsimony::cli

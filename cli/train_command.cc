@@ -1,9 +1,9 @@
 #include <cstdio>
-#include <memory>
 
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/training_options.h"
@@ -18,19 +18,6 @@ struct TrainCommandOptions {
   TrainRequest request;
   std::string report;
 };
-
-void add_files(CLI::App& command, TrainCommandOptions& options) {
-  command.add_option("--report", options.report, "Write the result as JSON")->type_name("FILE");
-  command
-      .add_option("--checkpoint", options.request.checkpoint,
-                  "Write the state after every epoch, and resume from it if it exists")
-      ->type_name("FILE");
-  command.add_option("--profile", options.request.profile, "Write a trace for chrome://tracing")
-      ->type_name("FILE");
-  command
-      .add_option("--teacher", options.request.teacher, "Model file to distil from: see --distill")
-      ->type_name("MODEL");
-}
 
 std::string row(const char* what, const LedgerPoint::Score& score) {
   return score.total == 0
@@ -78,36 +65,45 @@ void run(TrainCommandOptions& options, const Session& session) {
   if (!session.quiet) print(summary(point));
 }
 
+void add_files(CLI::App& command, TrainCommandOptions& options) {
+  TrainRequest& request = options.request;
+  add_option(command, "--report", options.report, "FILE", "Write the result as JSON");
+  add_option(command, "--checkpoint", request.checkpoint, "FILE",
+             "Write the state after every epoch, and resume from it if it exists");
+  add_option(command, "--profile", request.profile, "FILE", "Write a trace for chrome://tracing");
+  add_option(command, "--teacher", request.teacher, "MODEL",
+             "Model file to distil from: see --distill");
+}
+
+void add_train_options(CLI::App& command, TrainCommandOptions& options) {
+  TrainRequest& request = options.request;
+  add_model_option(command, "--model", options.recipe)->type_name("NAME");
+  add_option(command, "-o,--output", request.out, "OUT", "The trained network");
+  add_option(command, "--plan", request.plan, "FILE", "Write the plan of the last cut");
+  add_options(command, request, options.recipe);
+  add_files(command, options);
+}
+
+void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
+  add_model_option(command, "model", options.recipe)->required()->type_name("IN");
+  add_option(command, "-o,--output", options.request.out, "OUT", "The trained model")->required();
+  add_options(command, options.request, options.recipe);
+  add_files(command, options);
+}
+
 }  // namespace
 
 void add_train(CLI::App& app, Session& session) {
-  auto options = std::make_shared<TrainCommandOptions>();
-  CLI::App* command =
-      add_command(app, "train", "Trains a network, and prunes it on the way if the recipe says so",
-                  "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt");
-  add_model_option(*command, "--model", options->recipe)->type_name("NAME");
-  command->add_option("-o,--output", options->request.out, "The trained network")->type_name("OUT");
-  command->add_option("--plan", options->request.plan, "Write the plan of the last cut")
-      ->type_name("FILE");
-  add_options(*command, options->request, options->recipe);
-  add_files(*command, *options);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<TrainCommandOptions>(
+      app, session, "train", "Trains a network, and prunes it on the way if the recipe says so",
+      "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt", add_train_options, run);
 }
 
 void add_finetune(CLI::App& app, Session& session) {
-  auto options = std::make_shared<TrainCommandOptions>();
-  CLI::App* command =
-      add_command(app, "finetune", "Trains an ONNX or TorchScript model further",
-                  "parsimony finetune small.onnx -o tuned.onnx --data cifar10:DIR --epochs 3");
-  add_model_option(*command, "model", options->recipe)->required()->type_name("IN");
-  command->add_option("-o,--output", options->request.out, "The trained model")
-      ->required()
-      ->type_name("OUT");
-  add_options(*command, options->request, options->recipe);
-  add_files(*command, *options);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<TrainCommandOptions>(
+      app, session, "finetune", "Trains an ONNX or TorchScript model further",
+      "parsimony finetune small.onnx -o tuned.onnx --data cifar10:DIR --epochs 3",
+      add_finetune_options, run);
 }
 
 }  // namespace parsimony::cli

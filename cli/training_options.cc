@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
-#include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/validators.h"
 #include "parsimony/configs/fields.h"
 #include "parsimony/report/text.h"
 
@@ -87,8 +86,8 @@ CLI::Option* add_model_option(CLI::App& command, const std::string& name, Recipe
 }
 
 void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& options) {
-  command.add_option("--config", options.config, "The recipe; the options below go before it")
-      ->type_name("FILE");
+  add_option(command, "--config", options.config, "FILE",
+             "The recipe; the options below go before it");
   add_change<std::string>(command, options, "--data",
                           "cifar10:DIR, cifar100:DIR, mnist:DIR, folder:DIR, npy:X,Y, or shapes",
                           [](Recipe& recipe, const std::string& data) { recipe.data = data; })
@@ -96,14 +95,13 @@ void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& opt
   for (const Field<TrainSettings>& field : train_fields()) {
     std::visit(FieldOption(command, options, field), field.member);
   }
-  command.add_option("--device", request.device, "auto, cpu or cuda:N")->type_name("DEVICE");
+  add_option(command, "--device", request.device, "DEVICE", "auto, cpu or cuda:N");
   add_threads_option(command, request.threads);
   command.add_flag("--deterministic", request.deterministic,
                    "Only operators that always give the same bits");
   command.add_flag("!--no-verify", request.verify, "Do not prove the cuts");
   const auto add_size = [&](const char* name, std::optional<int64_t>& size, const char* meaning) {
-    command.add_option(name, size, meaning)
-        ->type_name("N")
+    add_option(command, name, size, "N", meaning)
         ->check(CLI::Range(1, std::numeric_limits<int>::max()));
   };
   add_size("--train-samples", request.train_samples, "No more than the first N");

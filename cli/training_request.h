@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/engines/interleaved.h"

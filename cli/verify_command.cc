@@ -10,9 +10,8 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
 #include "parsimony/cli/progress.h"
-#include "parsimony/cli/threads_option.h"
-#include "parsimony/cli/validators.h"
 #include "parsimony/engines/onnx_runtime.h"
 #include "parsimony/report/speedup.h"
 #include "parsimony/speedup/plan.h"
@@ -128,39 +127,29 @@ void run(const VerifyOptions& options, const Session& session) {
   if (!session.quiet) print(to_text(proof, true, plan));
 }
 
+void add_options(CLI::App& command, VerifyOptions& options) {
+  add_option(command, "IN", options.original, "", "The original")->required();
+  add_option(command, "OUT", options.small, "", "The smaller model")->required();
+  add_option(command, "--plan", options.plan, "P.json", "The plan that made it")->required();
+  add_option(command, "--inputs", options.proof.inputs, "N", "How many random inputs to try")
+      ->check(above_zero());
+  add_option(command, "--seed", options.proof.seed, "S", "Where the random numbers begin (1)")
+      ->check(above_zero());
+  add_option(command, "--engine", options.engine, "NAME",
+             "What runs the models: executor (ours, the default) or onnxruntime (ONNX only, "
+             "independent of ours)")
+      ->check(CLI::IsMember({"executor", "onnxruntime"}));
+  add_onnxruntime_option(command, options.onnxruntime);
+  add_threads_option(command, options.threads);
+  add_input_option(command, options.specs);
+}
+
 }  // namespace
 
 void add_verify(CLI::App& app, Session& session) {
-  auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command =
-      add_command(app, "verify", "Compares a pruned model with its masked original",
-                  "parsimony verify resnet.onnx small.onnx --plan p.json --inputs 8");
-  command->add_option("IN", options->original, "The original")->required()->type_name("");
-  command->add_option("OUT", options->small, "The smaller model")->required()->type_name("");
-  command->add_option("--plan", options->plan, "The plan that made it")
-      ->required()
-      ->type_name("P.json");
-  command->add_option("--inputs", options->proof.inputs, "How many random inputs to try")
-      ->type_name("N")
-      ->check(above_zero());
-  command->add_option("--seed", options->proof.seed, "Where the random numbers begin (1)")
-      ->type_name("S")
-      ->check(above_zero());
-  command
-      ->add_option("--engine", options->engine,
-                   "What runs the models: executor (ours, the default) or onnxruntime (ONNX only, "
-                   "independent of ours)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"executor", "onnxruntime"}));
-  command
-      ->add_option(
-          "--onnxruntime", options->onnxruntime,
-          "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)")
-      ->type_name("PATH");
-  add_threads_option(*command, options->threads);
-  add_input_option(*command, options->specs);
-  command->callback(
-      [options, &session] { session.run = [options, &session] { run(*options, session); }; });
+  add_command<VerifyOptions>(
+      app, session, "verify", "Compares a pruned model with its masked original",
+      "parsimony verify resnet.onnx small.onnx --plan p.json --inputs 8", add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -1,0 +1,116 @@
+#include "parsimony/cli/options.h"
+
+#include <charconv>
+#include <functional>
+#include <limits>
+
+#include "parsimony/cli/errors.h"
+#include "parsimony/engines/errors.h"
+
+namespace parsimony::cli {
+namespace {
+
+// More only cost time, whatever the machine.
+constexpr int kMostThreads = 256;
+
+constexpr const char* kThreads =
+    "Threads that run the network: a number, or auto (the default), which measures";
+
+CLI::Validator number_that(const std::function<bool(double)>& holds, const std::string& wanted) {
+  return {[=](const std::string& text) {
+            double value = 0;
+            const bool fits = CLI::detail::lexical_cast(text, value) && holds(value);
+            return fits ? std::string() : "found \"" + text + "\", wanted a number " + wanted;
+          },
+          ""};
+}
+
+}  // namespace
+
+CLI::Validator above_zero() {
+  return number_that([](double x) { return x > 0; }, "above 0");
+}
+
+CLI::Validator not_below_zero() {
+  return number_that([](double x) { return x >= 0; }, "not below 0");
+}
+
+CLI::Validator within(const Interval& interval) {
+  return number_that([=](double x) { return interval.contains(x); }, "in " + interval.text());
+}
+
+void add_model_argument(CLI::App& command, std::string& path) {
+  add_option(command, "IN", path, "", "The model: ONNX or TorchScript")->required();
+}
+
+void add_onnxruntime_option(CLI::App& command, std::string& path, const std::string& group) {
+  CLI::Option* option =
+      add_option(command, "--onnxruntime", path, "PATH",
+                 "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)");
+  if (!group.empty()) option->group(group);
+}
+
+void add_input_option(CLI::App& command, std::vector<std::string>& specs) {
+  add_option(command, "--input", specs, "SPEC",
+             "Size of a graph input that the model leaves open, one per input in order: "
+             "1x3x32x32, 2x8:int64, :int64=16000 (a scalar)");
+}
+
+std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph) {
+  if (specs.size() > graph.inputs.size()) {
+    throw errors::too_many_inputs(specs.size(), graph.inputs.size());
+  }
+  std::vector<InputSpec> result;
+  for (const std::string& spec : specs) result.push_back(parse_input_spec(spec));
+  return result;
+}
+
+void add_threads_option(CLI::App& command, std::string& text) {
+  add_option(command, "--threads", text, "N", kThreads);
+}
+
+void add_threads_option(CLI::App& command, std::optional<int>& threads) {
+  const auto parse = [&threads](const std::string& text) { threads = parse_threads(text); };
+  command.add_option_function<std::string>("--threads", parse, kThreads)->type_name("N");
+}
+
+std::optional<int> parse_threads(const std::string& text) {
+  if (text.empty() || text == "auto") return std::nullopt;
+  int threads = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, threads);
+  if (error != std::errc{} || stopped != end || threads < 1 || threads > kMostThreads) {
+    throw machine::errors::bad_threads(text);
+  }
+  return threads;
+}
+
+void add_calibration_options(CLI::App& command, CalibrationData& job) {
+  const auto add = [&](const char* name, auto& value, const char* type, const char* meaning) {
+    return add_option(command, name, value, type, meaning)
+        ->group("Data that runs through the network");
+  };
+  add("--calibration", job.data, "DATA", "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …");
+  add("--samples", job.samples, "N",
+      "The first N of its training part (256), or so many random inputs")
+      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));
+  add("--mean", job.mean, "M", "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
+      ->delimiter(',');
+  add("--std", job.deviation, "S", "What is then divided by, of each channel")
+      ->delimiter(',')
+      ->check(above_zero());
+}
+
+CalibrationData resolved(CalibrationData given, const ConfigList& config) {
+  if (given.data.empty() && config.calibration) {
+    given.data = config.calibration->data;
+    given.samples = config.calibration->samples;
+  }
+  if (given.mean.size() != given.deviation.size()) {
+    throw errors::mean_without_deviation(given.mean.size(), given.deviation.size());
+  }
+  if (given.data.empty() && !given.mean.empty()) throw errors::no_calibration("--mean");
+  return given;
+}
+
+}  // namespace parsimony::cli

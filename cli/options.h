@@ -1,0 +1,53 @@
+// How options are added, and those that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/prune.h"
+#include "parsimony/base/json_reader.h"
+#include "parsimony/configs/config.h"
+
+namespace parsimony::cli {
+
+/// Adds an option or an argument; the help calls its value `type`.
+template <typename Value>
+CLI::Option* add_option(CLI::App& command, const std::string& name, Value& value, const char* type,
+                        const std::string& meaning) {
+  return command.add_option(name, value, meaning)->type_name(type);
+}
+
+// Validators with short descriptions: CLI11's would print the largest double.
+CLI::Validator above_zero();
+CLI::Validator not_below_zero();
+CLI::Validator within(const Interval& interval);
+
+/// The argument that names the model.
+void add_model_argument(CLI::App& command, std::string& path);
+
+/// --onnxruntime: the path of its library.
+void add_onnxruntime_option(CLI::App& command, std::string& path, const std::string& group = {});
+
+/// --input
+void add_input_option(CLI::App& command, std::vector<std::string>& specs);
+
+/// Reads the --input options. @throws ConfigError if there are more than the graph has inputs
+std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph);
+
+/// --threads; `text` is what was given.
+void add_threads_option(CLI::App& command, std::string& text);
+void add_threads_option(CLI::App& command, std::optional<int>& threads);
+
+/// Empty for "auto", the default. @throws ConfigError
+std::optional<int> parse_threads(const std::string& text);
+
+/// --calibration, --samples, --mean and --std
+void add_calibration_options(CLI::App& command, CalibrationData& job);
+
+/// The options' settings, or the config's if the options name no data.
+/// @throws ConfigError if the options contradict each other
+CalibrationData resolved(CalibrationData given, const ConfigList& config);
+
+}  // namespace parsimony::cli
