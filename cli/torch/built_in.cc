@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "parsimony/cli/torch/errors.h"
 #include "parsimony/examples/models/cifar_cnn.h"

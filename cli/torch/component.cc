@@ -1,20 +1,50 @@
 // The command's libtorch component.
+#include <algorithm>
+#include <limits>
+
 #include "parsimony/cli/torch/calibration.h"
-#include "parsimony/cli/torch/export.h"
 #include "parsimony/cli/torch/guard.h"
-#include "parsimony/cli/torch/recovery.h"
 #include "parsimony/cli/torch/training.h"
 #include "parsimony/cli/torch_commands.h"
+#include "parsimony/torch_io/export/export.h"
 #include "parsimony/torch_io/machine/examine.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/observe.h"
 #include "parsimony/torch_io/script/model.h"
+#include "parsimony/torch_io/script/script_file.h"
+#include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/statistics/block_influence.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::component {
 namespace {
+
+cli::ExportOutcome export_onnx(const cli::ExportJob& job) {
+  const torch_io::ScriptFile file(job.model);
+  std::vector<InputSpec> inputs;
+  for (const std::string& spec : job.inputs) inputs.push_back(parse_input_spec(spec));
+  Exported made = parsimony::export_onnx(file.module(), inputs, job.output,
+                                         {.dynamic_batch = job.dynamic_batch,
+                                          .fold_batchnorm = job.fold_batchnorm,
+                                          .outputs = job.names,
+                                          .proof = job.proof});
+  return {std::move(made.inputs), std::move(made.outputs), made.opset, made.nodes, made.bytes,
+          std::move(made.notes),  std::move(made.proof)};
+}
+
+Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
+                  const CalibrationData& data) {
+  const auto& steps = settings.steps;
+  CalibrationData wanted = data;
+  // Fine-tuning sees the whole training part, the other steps its beginning.
+  if (std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end()) {
+    wanted.samples = std::numeric_limits<int64_t>::max();
+  }
+  training::Dataset samples = calibration_data(wanted, original);
+  if (!settings.accuracy) samples.test.labels.clear();
+  return training::recover(original, plan, samples, settings, data.samples);
+}
 
 class Component final : public TorchComponent, public cli::TorchCommands {
  public:

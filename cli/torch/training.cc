@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <system_error>
 #include <utility>
