@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "parsimony/configs/carried_impl.h"
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/fields.h"
 #include "parsimony/configs/recipe.h"

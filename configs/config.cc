@@ -1,11 +1,9 @@
 // JSON to ConfigList. What a key means is in configs/schema.json.
 #include "parsimony/configs/config.h"
 
-#include <algorithm>
 #include <map>
 
 #include "parsimony/base/files.h"
-#include "parsimony/configs/carried_impl.h"
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/request_impl.h"

@@ -24,10 +24,6 @@ ConfigError wrong_type(std::string_view place, std::string_view found, std::stri
   return ConfigError(at(place) + "found " + std::string(found) + ", wanted " + std::string(wanted));
 }
 
-ConfigError empty_list(std::string_view place) {
-  return ConfigError(at(place) + "the list is empty; omit the key to select every layer");
-}
-
 UnsupportedError refused(std::string_view place, std::string_view why) {
   return UnsupportedError(at(place) + std::string(why));
 }

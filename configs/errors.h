@@ -12,7 +12,6 @@
 namespace parsimony::errors {
 
 ConfigError wrong_type(std::string_view place, std::string_view found, std::string_view wanted);
-ConfigError empty_list(std::string_view place);
 /// Supported by NNI, but meaningless for channel pruning.
 UnsupportedError refused(std::string_view place, std::string_view why);
 ConfigError unknown_word(std::string_view place, std::string_view word,

@@ -1,9 +1,11 @@
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include "parsimony/configs/errors.h"
 #include "parsimony/configs/layer_names_impl.h"
-#include "parsimony/configs/pattern_impl.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/schema.h"
 
@@ -77,11 +79,10 @@ std::string module_of_node_name(std::string_view name) {
 
 LayerNames::LayerNames(const Graph& graph) : graph_(graph), index_(graph) {
   for (const NodeId n : graph.nodes.ids()) {
-    const auto layer = n;
-    if (!index_.contains(layer)) continue;
-    layers_.push_back(layer);
-    names_.push_back(names_of(graph, index_, layer));
-    for (const std::string& name : names_.back()) by_name_[name].push_back(layer);
+    if (!index_.contains(n)) continue;
+    layers_.push_back(n);
+    names_.push_back(names_of(graph, index_, n));
+    for (const std::string& name : names_.back()) by_name_[name].push_back(n);
   }
 }
 
@@ -125,25 +126,31 @@ std::vector<NodeId> LayerNames::of_name(const std::string& name) const {
   return found == by_name_.end() ? std::vector<NodeId>() : found->second;
 }
 
-std::vector<NodeId> LayerNames::matching(const std::string& pattern, std::string_view place) const {
-  const Pattern compiled(pattern, place);
+std::vector<NodeId> LayerNames::with_name(
+    const std::function<bool(const std::string&)>& wanted) const {
   std::vector<NodeId> result;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const auto matches = [&](const std::string& name) { return compiled.matches(name); };
-    if (std::any_of(names_[i].begin(), names_[i].end(), matches)) result.push_back(layers_[i]);
+    if (std::any_of(names_[i].begin(), names_[i].end(), wanted)) result.push_back(layers_[i]);
   }
   return result;
 }
 
-std::vector<NodeId> LayerNames::containing(std::string_view part) const {
-  std::vector<NodeId> result;
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const auto has_part = [&](const std::string& name) {
-      return name.find(part) != std::string::npos;
-    };
-    if (std::any_of(names_[i].begin(), names_[i].end(), has_part)) result.push_back(layers_[i]);
+std::vector<NodeId> LayerNames::matching(const std::string& pattern, std::string_view place) const {
+  // Patterns come from untrusted files: RE2 takes linear time and bounded memory.
+  const RE2 compiled(pattern, RE2::Quiet);
+  if (!compiled.ok()) {
+    constexpr size_t kMostShown = 40;
+    const bool whole = pattern.size() <= kMostShown;
+    throw errors::bad_pattern(place, whole ? pattern : pattern.substr(0, kMostShown) + "…",
+                              compiled.error());
   }
-  return result;
+  return with_name([&](const std::string& name) {
+    return compiled.Match(name, 0, name.size(), RE2::ANCHOR_START, nullptr, 0);
+  });
+}
+
+std::vector<NodeId> LayerNames::containing(std::string_view part) const {
+  return with_name([&](const std::string& name) { return name.find(part) != std::string::npos; });
 }
 
 std::vector<std::string> LayerNames::present_types() const {

@@ -1,6 +1,7 @@
 // The names by which a configuration can select layers.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,6 +40,8 @@ class LayerNames {
 
  private:
   bool has_type(NodeId layer, std::string_view type) const;
+  /// Layers with a name that is `wanted`.
+  std::vector<NodeId> with_name(const std::function<bool(const std::string&)>& wanted) const;
 
   const Graph& graph_;
   Layers index_;

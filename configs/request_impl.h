@@ -63,4 +63,15 @@ void parse_budget(std::string_view text, std::string_view place, GivenRequest& g
 std::string parse_criterion(const std::string& text, std::string_view place);
 Scope parse_scope(std::string_view text, std::string_view place);
 
+// Settings for training and calibration, which are read and passed on.
+
+/// {"schedule": "agp", "warmup_epochs": 1, "steps": 5, "epochs_between": 1}, or just the name.
+ScheduleSetting read_schedule(const JsonReader& value);
+
+/// {"data": "cifar10:DIR", "samples": 512}
+CalibrationSetting read_calibration(const JsonReader& value);
+
+/// "bn", or ["bias", "least-squares"].
+std::vector<std::string> read_recover(const JsonReader& value);
+
 }  // namespace parsimony
