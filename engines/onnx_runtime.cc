@@ -3,9 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstring>
-#include <filesystem>
 #include <functional>
-#include <optional>
 #include <utility>
 #include <vector>
 

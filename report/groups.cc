@@ -36,13 +36,6 @@ void DimClassGroups::add(ValueId value, std::vector<int>& groups) const {
   }
 }
 
-std::vector<int> DimClassGroups::of_value(ValueId value) const {
-  std::vector<int> groups;
-  add(value, groups);
-  sort_unique(groups);
-  return groups;
-}
-
 std::vector<int> DimClassGroups::of_inputs(const Graph& graph, const Node& node) const {
   std::vector<int> groups;
   for (const ValueId value : node.inputs) {

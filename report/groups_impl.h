@@ -13,8 +13,6 @@ class DimClassGroups {
  public:
   explicit DimClassGroups(const Coupling& coupling);
 
-  /// Ascending groups with a channel on some dimension of the value.
-  std::vector<int> of_value(ValueId value) const;
   /// Ascending groups of the data that a node reads: of its operands other than weights.
   std::vector<int> of_inputs(const Graph& graph, const Node& node) const;
   std::vector<int> of_outputs(const Node& node) const;

@@ -1,7 +1,5 @@
 #include "parsimony/report/scales.h"
 
-#include <algorithm>
-
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
 
