@@ -4,8 +4,16 @@
 namespace parsimony::executor {
 namespace {
 
-/// Before version 7 the second operand's place was given by the attribute `axis`.
-at::Tensor second(const Call& call) {
+template <typename Combine>
+Tensors fold(const Call& call, const Combine& combine) {
+  at::Tensor result = call.in(0);
+  for (size_t i = 1; i < call.inputs.size(); ++i) result = combine(result, call.in(i));
+  return {result};
+}
+
+}  // namespace
+
+at::Tensor second_operand(const Call& call) {
   const at::Tensor& a = call.in(0);
   const at::Tensor& b = call.in(1);
   if (call.opset() >= 7 || !call.has("axis") || b.dim() == 0) return b;
@@ -15,27 +23,13 @@ at::Tensor second(const Call& call) {
   return b.reshape(dims);
 }
 
-template <typename Combine>
-Tensors fold(const Call& call, const Combine& combine) {
-  at::Tensor result = call.in(0);
-  for (size_t i = 1; i < call.inputs.size(); ++i) result = combine(result, call.in(i));
-  return {result};
-}
-
-at::Tensor maximum(const at::Tensor& a, const at::Tensor& b) { return at::maximum(a, b); }
-at::Tensor minimum(const at::Tensor& a, const at::Tensor& b) { return at::minimum(a, b); }
-at::Tensor sum(const at::Tensor& a, const at::Tensor& b) { return a + b; }
-
-}  // namespace
-
-Tensors add(const Call& call) { return {call.in(0) + second(call)}; }
-Tensors sub(const Call& call) { return {call.in(0) - second(call)}; }
-Tensors mul(const Call& call) { return {call.in(0) * second(call)}; }
+Tensors add(const Call& call) { return {call.in(0) + second_operand(call)}; }
+Tensors sub(const Call& call) { return {call.in(0) - second_operand(call)}; }
 
 Tensors div(const Call& call) {
   const at::Tensor& a = call.in(0);
-  if (a.is_floating_point()) return {a / second(call)};
-  return {at::div(a, second(call), "trunc")};
+  if (a.is_floating_point()) return {a / second_operand(call)};
+  return {at::div(a, second_operand(call), "trunc")};
 }
 
 Tensors mod(const Call& call) {
@@ -45,27 +39,18 @@ Tensors mod(const Call& call) {
 
 Tensors pow(const Call& call) {
   const at::Tensor& base = call.in(0);
-  const at::Tensor exponent = second(call);
+  const at::Tensor exponent = second_operand(call);
   if (base.scalar_type() == exponent.scalar_type()) return {at::pow(base, exponent)};
   if (base.is_floating_point()) return {at::pow(base, exponent.to(base.scalar_type()))};
   return {at::pow(base.to(at::kDouble), exponent.to(at::kDouble)).to(base.scalar_type())};
 }
 
-Tensors max(const Call& call) { return fold(call, maximum); }
-Tensors min(const Call& call) { return fold(call, minimum); }
+Tensors max(const Call& call) { return fold(call, at::maximum); }
+Tensors min(const Call& call) { return fold(call, at::minimum); }
 Tensors sum(const Call& call) {
-  return fold(call, [](const at::Tensor& a, const at::Tensor& b) { return sum(a, b); });
+  return fold(call, [](const at::Tensor& a, const at::Tensor& b) { return a + b; });
 }
 Tensors mean(const Call& call) { return {sum(call)[0] / static_cast<double>(call.inputs.size())}; }
-
-Tensors logical_and(const Call& call) { return {at::logical_and(call.in(0), second(call))}; }
-Tensors logical_or(const Call& call) { return {at::logical_or(call.in(0), second(call))}; }
-Tensors logical_xor(const Call& call) { return {at::logical_xor(call.in(0), second(call))}; }
-Tensors equal(const Call& call) { return {at::eq(call.in(0), second(call))}; }
-Tensors greater(const Call& call) { return {at::gt(call.in(0), second(call))}; }
-Tensors greater_or_equal(const Call& call) { return {at::ge(call.in(0), second(call))}; }
-Tensors less(const Call& call) { return {at::lt(call.in(0), second(call))}; }
-Tensors less_or_equal(const Call& call) { return {at::le(call.in(0), second(call))}; }
 
 Tensors bit_shift(const Call& call) {
   const bool left = call.text("direction", "") == "LEFT";

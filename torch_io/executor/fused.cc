@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {
@@ -25,17 +26,8 @@ Tensors normalised(const Call& call, const at::Tensor& x, const at::Tensor& pres
 
 at::Tensor root_mean_square(const Call& call, const at::Tensor& x, const at::Tensor& present,
                             const at::Tensor& scale) {
-  const int64_t first = wrapped(call.integer("axis", -1), x.dim());
-  Ints axes;
-  for (int64_t i = first; i < x.dim(); ++i) axes.push_back(i);
-  at::Tensor squares = at::square(x);
-  at::Tensor mean;
-  if (present.defined()) {
-    const at::Tensor p = present.to(x.scalar_type());
-    mean = at::sum(squares * p, axes, true) / at::clamp_min(at::sum(p, axes, true), 1);
-  } else {
-    mean = at::mean(squares, axes, true);
-  }
+  const Ints axes = successive(wrapped(call.integer("axis", -1), x.dim()), x.dim());
+  const at::Tensor mean = mean_of(at::square(x), present, axes);
   return x * at::rsqrt(mean + call.real("epsilon", 1e-5)) * scale;
 }
 

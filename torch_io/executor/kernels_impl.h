@@ -1,4 +1,4 @@
-// The kernels, by the file that has them.
+// The kernels, by the file that has them: `Kernel add` declares a function.
 #pragma once
 
 #include <functional>
@@ -14,180 +14,68 @@ Tensors unary(const Call& call) {
   return {kFunction(call.in(0))};
 }
 
+/// Before version 7 the second operand's place was given by the attribute `axis`.
+at::Tensor second_operand(const Call& call);
+
+template <at::Tensor (*kFunction)(const at::Tensor&, const at::Tensor&)>
+Tensors binary(const Call& call) {
+  return {kFunction(call.in(0), second_operand(call))};
+}
+
 // arithmetic.cc
-Tensors add(const Call& call);
-Tensors sub(const Call& call);
-Tensors mul(const Call& call);
-Tensors div(const Call& call);
-Tensors mod(const Call& call);
-Tensors pow(const Call& call);
-Tensors max(const Call& call);
-Tensors min(const Call& call);
-Tensors sum(const Call& call);
-Tensors mean(const Call& call);
-Tensors logical_and(const Call& call);
-Tensors logical_or(const Call& call);
-Tensors logical_xor(const Call& call);
-Tensors equal(const Call& call);
-Tensors greater(const Call& call);
-Tensors greater_or_equal(const Call& call);
-Tensors less(const Call& call);
-Tensors less_or_equal(const Call& call);
-Tensors bit_shift(const Call& call);
-Tensors where(const Call& call);
-Tensors is_inf(const Call& call);
-Tensors clip(const Call& call);
-Tensors cast(const Call& call);
-Tensors cast_like(const Call& call);
-Tensors identity(const Call& call);
-Tensors affine(const Call& call);
-Tensors image_scaler(const Call& call);
+Kernel add, sub, div, mod, pow, max, min, sum, mean, bit_shift, where, is_inf, clip, cast,
+    cast_like, identity, affine, image_scaler;
 
 // attention.cc
-Tensors attention(const Call& call);
-Tensors multi_head_attention(const Call& call);
-Tensors packed_attention(const Call& call);
-Tensors group_query_attention(const Call& call);
-Tensors rotary_embedding(const Call& call);
-Tensors attention_presence(const Operator& op, const Call& call, const Tensors& outputs);
+Kernel attention, multi_head_attention, packed_attention, group_query_attention, rotary_embedding;
+Presence attention_presence;
 
 // detection.cc
-Tensors grid_sample(const Call& call);
-Tensors non_max_suppression(const Call& call);
-Tensors roi_align(const Call& call);
+Kernel grid_sample, non_max_suppression, roi_align;
 /// Present channels are present at every position of the result.
-Tensors sampled(const Operator& op, const Call& call, const Tensors& outputs);
+Presence sampled;
 
 // fused.cc
-Tensors biased_gelu(const Call& call);
-Tensors fast_gelu(const Call& call);
-Tensors quick_gelu(const Call& call);
-Tensors swish(const Call& call);
-Tensors fused_conv(const Call& call);
-Tensors fused_gemm(const Call& call);
-Tensors fused_matmul(const Call& call);
-Tensors rms_normalization(const Call& call);
-Tensors skip_layer_normalization(const Call& call);
-Tensors skip_rms_normalization(const Call& call);
-Tensors embed_layer_normalization(const Call& call);
-Tensors embedded(const Operator& op, const Call& call, const Tensors& outputs);
-Tensors skipped_presence(const Operator& op, const Call& call, const Tensors& outputs);
+Kernel biased_gelu, fast_gelu, quick_gelu, swish, fused_conv, fused_gemm, fused_matmul,
+    rms_normalization, skip_layer_normalization, skip_rms_normalization, embed_layer_normalization;
+Presence embedded;
+Presence skipped_presence;
 
 // activation.cc
-Tensors celu(const Call& call);
-Tensors elu(const Call& call);
-Tensors gelu(const Call& call);
-Tensors hard_sigmoid(const Call& call);
-Tensors hard_swish(const Call& call);
-Tensors leaky_relu(const Call& call);
-Tensors mish(const Call& call);
-Tensors prelu(const Call& call);
-Tensors selu(const Call& call);
-Tensors shrink(const Call& call);
-Tensors softsign(const Call& call);
-Tensors softplus(const Call& call);
-Tensors thresholded_relu(const Call& call);
-Tensors softmax(const Call& call);
-Tensors log_softmax(const Call& call);
-Tensors hardmax(const Call& call);
-Tensors dropout(const Call& call);
+Kernel celu, elu, gelu, hard_sigmoid, hard_swish, leaky_relu, mish, prelu, selu, shrink, softsign,
+    softplus, thresholded_relu, softmax, log_softmax, hardmax, dropout;
 
 // convolution.cc
-Tensors conv(const Call& call);
-Tensors conv_transpose(const Call& call);
-Tensors matmul(const Call& call);
-Tensors gemm(const Call& call);
-Tensors einsum(const Call& call);
+Kernel conv, conv_transpose, matmul, gemm, einsum;
 
 // pooling.cc
-Tensors average_pool(const Call& call);
-Tensors adaptive_average_pool(const Call& call);
-Tensors adaptive_max_pool(const Call& call);
-Tensors max_pool(const Call& call);
-Tensors lp_pool(const Call& call);
-Tensors global_average_pool(const Call& call);
-Tensors global_max_pool(const Call& call);
-Tensors global_lp_pool(const Call& call);
+Kernel average_pool, adaptive_average_pool, adaptive_max_pool, max_pool, lp_pool,
+    global_average_pool, global_max_pool, global_lp_pool;
 
 // normalisation.cc
-Tensors batch_normalization(const Call& call);
-Tensors layer_normalization(const Call& call);
-Tensors group_normalization(const Call& call);
-Tensors instance_normalization(const Call& call);
-Tensors mean_variance_normalization(const Call& call);
-Tensors lp_normalization(const Call& call);
-Tensors lrn(const Call& call);
+Kernel batch_normalization, layer_normalization, group_normalization, instance_normalization,
+    mean_variance_normalization, lp_normalization, lrn;
 
 // reduction.cc
-Tensors reduce_sum(const Call& call);
-Tensors reduce_l1(const Call& call);
-Tensors reduce_sum_square(const Call& call);
-Tensors reduce_l2(const Call& call);
-Tensors reduce_log_sum(const Call& call);
-Tensors reduce_log_sum_exp(const Call& call);
-Tensors reduce_mean(const Call& call);
-Tensors reduce_prod(const Call& call);
-Tensors reduce_max(const Call& call);
-Tensors reduce_min(const Call& call);
-Tensors arg_max(const Call& call);
-Tensors arg_min(const Call& call);
-Tensors cum_sum(const Call& call);
-Tensors top_k(const Call& call);
+Kernel reduce_sum, reduce_l1, reduce_sum_square, reduce_l2, reduce_log_sum, reduce_log_sum_exp,
+    reduce_mean, reduce_prod, reduce_max, reduce_min, arg_max, arg_min, cum_sum, top_k;
 
 // shape.cc
-Tensors reshape(const Call& call);
-Tensors flatten(const Call& call);
-Tensors squeeze(const Call& call);
-Tensors unsqueeze(const Call& call);
-Tensors transpose(const Call& call);
-Tensors concat(const Call& call);
-Tensors split(const Call& call);
-Tensors slice(const Call& call);
-Tensors pad(const Call& call);
-Tensors expand(const Call& call);
-Tensors tile(const Call& call);
-Tensors depth_to_space(const Call& call);
-Tensors space_to_depth(const Call& call);
-Tensors crop(const Call& call);
-Tensors shape(const Call& call);
-Tensors size(const Call& call);
+Kernel reshape, flatten, squeeze, unsqueeze, transpose, concat, split, slice, pad, expand, tile,
+    depth_to_space, space_to_depth, crop, shape, size;
 
 // indexing.cc
-Tensors gather(const Call& call);
-Tensors gather_elements(const Call& call);
-Tensors gather_nd(const Call& call);
-Tensors scatter_elements(const Call& call);
-Tensors scatter_nd(const Call& call);
-Tensors non_zero(const Call& call);
-Tensors one_hot(const Call& call);
-Tensors trilu(const Call& call);
-Tensors constant_of_shape(const Call& call);
-Tensors range(const Call& call);
-Tensors eye_like(const Call& call);
-Tensors compress(const Call& call);
-Tensors reverse_sequence(const Call& call);
+Kernel gather, gather_elements, gather_nd, scatter_elements, scatter_nd, non_zero, one_hot, trilu,
+    constant_of_shape, range, eye_like, compress, reverse_sequence;
 
 // resize.cc
-Tensors resize(const Call& call);
+Kernel resize;
 
 // quantise.cc
-Tensors quantize_linear(const Call& call);
-Tensors dequantize_linear(const Call& call);
-Tensors dynamic_quantize_linear(const Call& call);
-Tensors matmul_integer(const Call& call);
-Tensors conv_integer(const Call& call);
-Tensors qlinear_matmul(const Call& call);
-Tensors qlinear_conv(const Call& call);
-Tensors qlinear_add(const Call& call);
-Tensors qlinear_mul(const Call& call);
-Tensors qlinear_average_pool(const Call& call);
-Tensors qlinear_global_average_pool(const Call& call);
-Tensors qlinear_leaky_relu(const Call& call);
-Tensors qlinear_sigmoid(const Call& call);
-Tensors qlinear_concat(const Call& call);
-Tensors dynamic_quantize_matmul(const Call& call);
-Tensors matmul_integer_to_float(const Call& call);
-Tensors quantised_gemm(const Call& call);
+Kernel quantize_linear, dequantize_linear, dynamic_quantize_linear, matmul_integer, conv_integer,
+    qlinear_matmul, qlinear_conv, qlinear_add, qlinear_mul, qlinear_average_pool,
+    qlinear_global_average_pool, qlinear_leaky_relu, qlinear_sigmoid, qlinear_concat,
+    dynamic_quantize_matmul, matmul_integer_to_float, quantised_gemm;
 
 // recurrent.cc
 using Activation = std::function<at::Tensor(const at::Tensor&)>;
@@ -195,14 +83,11 @@ using Activation = std::function<at::Tensor(const at::Tensor&)>;
 /// node
 Activation activation_of(const Call& call, const std::string& name, std::optional<double> alpha,
                          std::optional<double> beta);
-Tensors lstm(const Call& call);
-Tensors gru(const Call& call);
-Tensors rnn(const Call& call);
-Tensors torch_lstm(const Call& call);
-Tensors torch_gru(const Call& call);
-Tensors torch_rnn(const Call& call);
+Kernel lstm, gru, rnn, torch_lstm, torch_gru, torch_rnn;
 
-// Shared with the presence rules.
+// Shared among kernels and with the presence rules.
+/// Of the present elements; `axes` stay with size 1. `present` may be undefined.
+at::Tensor mean_of(const at::Tensor& x, const at::Tensor& present, const Ints& axes);
 Ints reduced_axes(const Call& call);
 /// The padding of every axis of a Pad: beginnings, then ends.
 Ints pads_of(const Call& call);

@@ -2,8 +2,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <numeric>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {
@@ -12,25 +12,18 @@ namespace {
 struct Moments {
   at::Tensor mean;
   at::Tensor variance;  ///< biased
-  at::Tensor count;     ///< defined where elements are absent
 };
 
 /// Over `axes`, which stay with size 1. `present` may be undefined.
 Moments moments_of(const at::Tensor& x, const at::Tensor& present, const Ints& axes) {
   if (!present.defined()) {
     const at::Tensor mean = at::mean(x, axes, true);
-    return {mean, at::mean(at::square(x - mean), axes, true), {}};
+    return {mean, at::mean(at::square(x - mean), axes, true)};
   }
   const at::Tensor p = present.to(x.scalar_type());
   const at::Tensor count = at::clamp_min(at::sum(p, axes, true), 1);
   const at::Tensor mean = at::sum(x * p, axes, true) / count;
-  return {mean, at::sum(at::square((x - mean) * p), axes, true) / count, count};
-}
-
-Ints axes_from(int64_t first, int64_t rank) {
-  Ints axes(rank - first);
-  std::iota(axes.begin(), axes.end(), first);
-  return axes;
+  return {mean, at::sum(at::square((x - mean) * p), axes, true) / count};
 }
 
 /// running = momentum running + (1 - momentum) current
@@ -64,7 +57,7 @@ Normalised normalised_by_libtorch(const Call& call, bool of_batch) {
       at::native_batch_norm(call.in(0), call.in(1), call.in(2), of_batch ? none : call.in(3),
                             of_batch ? none : call.in(4), of_batch, /*momentum=*/0, epsilon);
   if (!of_batch) return {y, {}};
-  return {y, {mean, inverse.square().reciprocal() - epsilon, {}}};
+  return {y, {mean, inverse.square().reciprocal() - epsilon}};
 }
 
 Normalised normalised_by_parts(const Call& call, bool of_batch) {
@@ -75,7 +68,7 @@ Normalised normalised_by_parts(const Call& call, bool of_batch) {
     feature[i] = x.size(i);
   }
   const auto shaped = [&](size_t i) { return call.in(i).reshape(feature); };
-  Moments used{shaped(3), shaped(4), {}};
+  Moments used{shaped(3), shaped(4)};
   if (of_batch) {
     Ints axes{0};
     for (int64_t i = 2; i < x.dim() && !per_element; ++i) axes.push_back(i);
@@ -102,6 +95,12 @@ at::Tensor local_response(const Call& call, const at::Tensor& x) {
 
 }  // namespace
 
+at::Tensor mean_of(const at::Tensor& x, const at::Tensor& present, const Ints& axes) {
+  if (!present.defined()) return at::mean(x, axes, true);
+  const at::Tensor p = present.to(x.scalar_type());
+  return at::sum(x * p, axes, true) / at::clamp_min(at::sum(p, axes, true), 1);
+}
+
 Tensors batch_normalization(const Call& call) {
   const double momentum = call.real("momentum", 0.9);
   const bool of_batch = call.training || call.integer("training_mode", 0) != 0;
@@ -127,7 +126,7 @@ Tensors batch_normalization(const Call& call) {
 
 Tensors layer_normalization(const Call& call) {
   const at::Tensor& x = call.in(0);
-  const Ints axes = axes_from(wrapped(call.integer("axis", -1), x.dim()), x.dim());
+  const Ints axes = successive(wrapped(call.integer("axis", -1), x.dim()), x.dim());
   const Moments moments = moments_of(x, call.presence(0), axes);
   const at::Tensor inverse = at::rsqrt(moments.variance + call.real("epsilon", 1e-5));
   at::Tensor y = (x - moments.mean) * inverse * call.in(1);
@@ -154,7 +153,7 @@ Tensors group_normalization(const Call& call) {
 
 Tensors instance_normalization(const Call& call) {
   const at::Tensor& x = call.in(0);
-  const Moments moments = moments_of(x, call.presence(0), axes_from(2, x.dim()));
+  const Moments moments = moments_of(x, call.presence(0), successive(2, x.dim()));
   const at::Tensor inverse = at::rsqrt(moments.variance + call.real("epsilon", 1e-5));
   return {(x - moments.mean) * inverse * along(call.in(1), 1, x.dim()) +
           along(call.in(2), 1, x.dim())};
@@ -179,7 +178,7 @@ Tensors lrn(const Call& call) {
   const at::Tensor& x = call.in(0);
   const at::Tensor& p = call.presence(0);
   if (!p.defined()) return {local_response(call, x)};
-  Ints others = axes_from(2, x.dim());
+  Ints others = successive(2, x.dim());
   others.push_back(0);
   const at::Tensor kept = at::amax(p, others).nonzero().flatten();
   return {at::zeros_like(x).index_copy(1, kept, local_response(call, x.index_select(1, kept)))};

@@ -10,20 +10,20 @@
 namespace parsimony::executor {
 
 /// One tensor per output; undefined or fewer if the node does not use the last ones.
-using Kernel = Tensors (*)(const Call& call);
+using Kernel = Tensors(const Call& call);
 
 struct Operator;
 /// Presence of each output, undefined if everything is present. Called if some operand has absent
 /// elements.
-using Presence = Tensors (*)(const Operator& op, const Call& call, const Tensors& outputs);
+using Presence = Tensors(const Operator& op, const Call& call, const Tensors& outputs);
 
 struct Operator {
   std::string_view op = {};
-  Kernel kernel = nullptr;
-  Presence presence = nullptr;  ///< none: does not support absent elements
-  unsigned data = 1;            ///< data operands, for `moved` and `contracted`; one bit each
-  unsigned fixed = 0;           ///< operands that are settings, which are not trained; one bit each
-  bool own_types = false;       ///< the result's type differs from the operands'
+  Kernel* kernel = nullptr;
+  Presence* presence = nullptr;  ///< none: does not support absent elements
+  unsigned data = 1;             ///< data operands, for `moved` and `contracted`; one bit each
+  unsigned fixed = 0;      ///< operands that are settings, which are not trained; one bit each
+  bool own_types = false;  ///< the result's type differs from the operands'
   std::string_view domain = {};
 };
 
@@ -32,32 +32,32 @@ std::span<const Operator> operators();
 const Operator* find_operator(std::string_view domain, std::string_view op);
 
 /// Present where all operands are, broadcast.
-Tensors elementwise(const Operator& op, const Call& call, const Tensors& outputs);
+Presence elementwise;
 /// As the first operand.
-Tensors as_first(const Operator& op, const Call& call, const Tensors& outputs);
+Presence as_first;
 /// Elements of the data operands are moved; the kernel itself determines where.
-Tensors moved(const Operator& op, const Call& call, const Tensors& outputs);
+Presence moved;
 /// Sums of products: present if any product is. The last operand may be a bias.
-Tensors contracted(const Operator& op, const Call& call, const Tensors& outputs);
+Presence contracted;
 /// The same by rows and columns, for a matrix that is a weight or completely present.
-Tensors multiplied(const Operator& op, const Call& call, const Tensors& outputs);
+Presence multiplied;
 /// As `contracted`; a window that covers no element has the presence of its channel.
-Tensors convolved(const Operator& op, const Call& call, const Tensors& outputs);
+Presence convolved;
 /// The same for the data operands only, ignoring scales, zero points and activations.
-Tensors contracted_plainly(const Operator& op, const Call& call, const Tensors& outputs);
-Tensors convolved_plainly(const Operator& op, const Call& call, const Tensors& outputs);
+Presence contracted_plainly;
+Presence convolved_plainly;
 /// Concatenates the third, sixth, … operand.
-Tensors joined_integers(const Operator& op, const Call& call, const Tensors& outputs);
+Presence joined_integers;
 /// Present if any of the reduced elements of the first operand is.
-Tensors reduced(const Operator& op, const Call& call, const Tensors& outputs);
-Tensors pooled(const Operator& op, const Call& call, const Tensors& outputs);
-Tensors pooled_globally(const Operator& op, const Call& call, const Tensors& outputs);
+Presence reduced;
+Presence pooled;
+Presence pooled_globally;
 /// Padding along an axis is present if anything along that axis is.
-Tensors padded(const Operator& op, const Call& call, const Tensors& outputs);
+Presence padded;
 /// Hidden units whose gates are all absent are absent.
-Tensors recurrent(const Operator& op, const Call& call, const Tensors& outputs);
-Tensors arg_reduced(const Operator& op, const Call& call, const Tensors& outputs);
+Presence recurrent;
+Presence arg_reduced;
 /// Sizes and the like: everything is present.
-Tensors everywhere(const Operator& op, const Call& call, const Tensors& outputs);
+Presence everywhere;
 
 }  // namespace parsimony::executor

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 #include "parsimony/torch_io/executor/window_impl.h"
 
@@ -86,11 +86,7 @@ at::Tensor flat_indices(const Call& call, const Window& window, const at::Tensor
   return flat;
 }
 
-Ints spatial(const at::Tensor& x) {
-  Ints axes(x.dim() - 2);
-  std::iota(axes.begin(), axes.end(), 2);
-  return axes;
-}
+Ints spatial(const at::Tensor& x) { return successive(2, x.dim()); }
 
 }  // namespace
 
@@ -129,11 +125,7 @@ Tensors lp_pool(const Call& call) {
 }
 
 Tensors global_average_pool(const Call& call) {
-  const at::Tensor& x = call.in(0);
-  const at::Tensor& p = call.presence(0);
-  if (!p.defined()) return {at::mean(x, spatial(x), true)};
-  const at::Tensor counts = at::sum(p.to(x.scalar_type()), spatial(x), true);
-  return {at::sum(x, spatial(x), true) / at::clamp_min(counts, 1)};
+  return {mean_of(call.in(0), call.presence(0), spatial(call.in(0)))};
 }
 
 Tensors global_max_pool(const Call& call) {

@@ -1,8 +1,8 @@
 // Which elements of a result exist in the small network. Known from the kernels themselves, run on
 // zeros and ones; nothing here knows about axes or groups.
 #include <algorithm>
-#include <numeric>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/held_weight_impl.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
@@ -15,7 +15,7 @@ bool is_data(const Operator& op, size_t operand) {
 }
 
 /// The kernel on presences in place of the data; other operands as they are.
-Tensors run_on_presence(const Operator& op, const Call& call, Kernel kernel) {
+Tensors run_on_presence(const Operator& op, const Call& call, Kernel* kernel) {
   Tensors operands = call.inputs;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (is_data(op, i) && call.has_in(i)) operands[i] = call.presence_numbers(i);
@@ -39,12 +39,6 @@ at::Tensor products(const Operator& op, const Call& call, bool everything) {
     if (everything) operands[i] = at::ones_like(operands[i]);
   }
   return op.kernel(call.on(std::move(operands))).front();
-}
-
-Ints spatial_axes(const at::Tensor& x) {
-  Ints axes(x.dim() - 2);
-  std::iota(axes.begin(), axes.end(), 2);
-  return axes;
 }
 
 /// [d h] of an operand whose rows are the gates of d directions' hidden units.
@@ -166,7 +160,7 @@ Tensors pooled(const Operator& op, const Call& call, const Tensors& outputs) {
 
 Tensors pooled_globally(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {
   const at::Tensor p = call.presence_numbers(0);
-  return {at::amax(p, spatial_axes(p), true) > 0.5};
+  return {at::amax(p, successive(2, p.dim()), true) > 0.5};
 }
 
 Tensors joined_integers(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {

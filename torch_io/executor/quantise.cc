@@ -128,7 +128,7 @@ Tensors qlinear_mul(const Call& call) {
 namespace {
 
 /// The plain kernel between one operand's real numbers and quantised ones again.
-Tensors through(const Call& call, Kernel plain) {
+Tensors through(const Call& call, Kernel* plain) {
   if (call.integer("channels_last", 0) != 0) call.unsupported("has its channels last");
   return {requantised(call, plain(call.on({real(call, 0, 1)})).front(), 3, 4)};
 }

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <numeric>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {
@@ -70,12 +70,9 @@ Tensors arg(const Call& call, bool highest) {
 
 Ints reduced_axes(const Call& call) {
   const int64_t rank = call.in(0).dim();
-  Ints axes = wrapped(call.ints(1, "axes"), rank);
-  if (axes.empty() && call.integer("noop_with_empty_axes", 0) == 0) {
-    axes.resize(rank);
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  return axes;
+  const Ints axes = wrapped(call.ints(1, "axes"), rank);
+  const bool all = axes.empty() && call.integer("noop_with_empty_axes", 0) == 0;
+  return all ? successive(0, rank) : axes;
 }
 
 Tensors reduce_sum(const Call& call) { return {over(call, call.in(0), sum_over)}; }

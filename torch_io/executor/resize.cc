@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {
@@ -188,9 +189,7 @@ Tensors resize(const Call& call) {
   at::Tensor x = call.in(0);
   const Mode mode = mode_of(call);
   Ints dims = call.integers("axes");
-  if (dims.empty()) {
-    for (int64_t i = 0; i < x.dim(); ++i) dims.push_back(i);
-  }
+  if (dims.empty()) dims = successive(0, x.dim());
   dims = wrapped(dims, x.dim());
   const std::vector<Axis> axes = axes_of(call, targets_of(call), dims);
   const bool crops = mode.coordinate == "tf_crop_and_resize";

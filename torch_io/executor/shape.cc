@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {
@@ -128,10 +129,7 @@ Tensors slice(const Call& call) {
   const Ints ends = call.ints(2, "ends");
   Ints axes = call.ints(3, "axes");
   Ints steps = call.has_in(4) ? call.ints_in(4) : Ints(starts.size(), 1);
-  if (axes.empty()) {
-    axes.resize(starts.size());
-    std::iota(axes.begin(), axes.end(), 0);
-  }
+  if (axes.empty()) axes = successive(0, starts.size());
   for (size_t i = 0; i < starts.size(); ++i) {
     x = cut(x, wrapped(axes[i], x.dim()), starts[i], ends[i], steps[i]);
   }

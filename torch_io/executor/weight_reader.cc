@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/weight_reader_impl.h"
 #include "parsimony/torch_io/tensor.h"
 
@@ -17,11 +17,7 @@ size_t neighbours(const Ints& rows, size_t from) {
 
 }  // namespace
 
-Ints every_row(const Shape& dims) {
-  Ints rows(dims.empty() ? 1 : dims[0]);
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
+Ints every_row(const Shape& dims) { return successive(0, dims.empty() ? 1 : dims[0]); }
 
 WeightReader::WeightReader(const Graph& graph, const Weight& weight)
     : weight_(weight), source_(graph.source), made_(weight.data == nullptr && weight.count() > 0) {}

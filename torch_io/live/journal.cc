@@ -1,10 +1,10 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <numeric>
 #include <ranges>
 #include <utility>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/journal_impl.h"
@@ -96,10 +96,7 @@ AxisKeep Journal::kept(const at::Tensor& tensor, int axis) const {
     const AxisKeep* cut = find_axis(known->second.cuts, axis);
     if (cut != nullptr) return *cut;
   }
-  AxisKeep whole{axis, tensor.size(axis), {}};
-  whole.keep.resize(whole.size);
-  std::iota(whole.keep.begin(), whole.keep.end(), int64_t{0});
-  return whole;
+  return {axis, tensor.size(axis), successive(0, tensor.size(axis))};
 }
 
 void Journal::undo() {

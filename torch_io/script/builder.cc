@@ -234,6 +234,14 @@ ValueId Builder::size_of_dim(ValueId value, int64_t dim) {
   return emit("Gather", {{all}, {integer(dim)}}, {{"axis", int64_t{0}}});
 }
 
+const Node* Builder::producer(ValueId value) const {
+  const auto found =
+      std::find_if(graph_.nodes.rbegin(), graph_.nodes.rend(), [value](const Node& node) {
+        return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
+      });
+  return found == graph_.nodes.rend() ? nullptr : &*found;
+}
+
 const Facts& Builder::facts() {
   if (!facts_ || facts_nodes_ != graph_.nodes.size() || facts_values_ != graph_.values.size()) {
     facts_ = infer(graph_, origins_.probe);

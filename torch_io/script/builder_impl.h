@@ -90,6 +90,9 @@ class Builder {
   /// Dimension `dim` of a tensor, at run time.
   ValueId size_of_dim(ValueId value, int64_t dim);
 
+  /// The node that computes the value; null for inputs and weights.
+  const Node* producer(ValueId value) const;
+
   /// Null if unknown.
   const Shape* shape(ValueId value);
   const HostTensor* known(ValueId value);

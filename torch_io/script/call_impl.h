@@ -10,18 +10,33 @@
 
 namespace parsimony::torch_io::script {
 
+class Call;
+using Lowering = void(Call& call);
+
+/// How an aten operator is lowered.
+struct Rule {
+  std::string_view op;
+  Lowering* lower;
+  std::string_view onnx = {};  ///< its name in ONNX, for functions that lower several
+};
+
+/// Null for an unknown operator.
+const Rule* find_rule(std::string_view op);
+
 class Call {
  public:
-  Call(Builder& builder, int id, std::string op_name, std::vector<Binding> arguments,
+  Call(Builder& builder, int id, const Rule& rule, std::vector<Binding> arguments,
        size_t result_count)
       : out(builder),
-        op(std::move(op_name)),
+        op(rule.op),
+        onnx(rule.onnx),
         args(std::move(arguments)),
         results(result_count),
         id_(id) {}
 
   Builder& out;
-  const std::string op;  ///< "conv2d"
+  const std::string op;    ///< "conv2d"
+  const std::string onnx;  ///< of the rule
   const std::vector<Binding> args;
   std::vector<Binding> results;
 
@@ -66,14 +81,7 @@ class Call {
   }
 
  private:
-  Binding fixed(size_t i) const;
-
   int id_;
 };
-
-using Lower = void (*)(Call&);
-
-/// Null for an unknown operator.
-Lower find_lowering(std::string_view op);
 
 }  // namespace parsimony::torch_io::script

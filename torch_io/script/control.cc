@@ -144,8 +144,6 @@ void Interpreter::size_up(jit::Value* of, ValueId value) {
   }
 }
 
-namespace jit = torch::jit;
-
 namespace {
 
 using Functions = std::unordered_set<const jit::Function*>;
@@ -244,8 +242,6 @@ bool Interpreter::collect_for_training(jit::Block& block, std::vector<ValueId>& 
   for (const jit::Value* output : block.outputs()) collect_tensors(of(output), values);
   return own_layers;
 }
-
-namespace jit = torch::jit;
 
 // x.add_(y): from here on x is the sum, for all references. If x is a slice of p, as in
 // p[1:3].add_(y), p is reassembled. If another view is still in use, all are pinned.

@@ -12,11 +12,6 @@ std::string first_line(const std::exception& error) {
 }
 
 namespace errors {
-namespace {
-
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
-}  // namespace
 
 ModelError not_torchscript(std::string_view path, std::string_view why) {
   return ModelError(std::string(path) + ": not a TorchScript model: " + std::string(why));
@@ -33,7 +28,7 @@ ModelError cannot_read(std::string_view why) {
 ModelError no_forward() { return ModelError("the module has no method \"forward\""); }
 
 ModelError unknown_result(std::string_view value) {
-  return ModelError("the result " + quoted(value) +
+  return ModelError("the result " + in_quotes(value) +
                     " of \"forward\" is not a tensor, nor a tuple, " +
                     "list or dictionary of tensors that can be followed");
 }
@@ -42,18 +37,18 @@ ModelError no_tensor_results() { return ModelError("\"forward\" returns no tenso
 
 ConfigError missing_input(std::string_view name, size_t position, size_t given) {
   return ConfigError("TorchScript does not say what shape its inputs have: \"forward\" takes " +
-                     quoted(name) + " as input " + std::to_string(position + 1) + ", but " +
+                     in_quotes(name) + " as input " + std::to_string(position + 1) + ", but " +
                      std::to_string(given) + " were given; wanted for example 1x3x32x32");
 }
 
 UnsupportedError no_such_type_of_input(std::string_view name, std::string_view type) {
-  return UnsupportedError("input " + quoted(name) + " of \"forward\" is of type " +
+  return UnsupportedError("input " + in_quotes(name) + " of \"forward\" is of type " +
                           std::string(type) +
                           "; only tensors, integers and booleans can be given to it");
 }
 
 ConfigError input_needs_value(std::string_view name) {
-  return ConfigError("input " + quoted(name) +
+  return ConfigError("input " + in_quotes(name) +
                      " of \"forward\" is a number; wanted for example :int64=16000");
 }
 
@@ -63,39 +58,34 @@ ConfigError too_many_inputs(size_t given, size_t wanted) {
 }
 
 ModelError unknown_node(std::string_view key) {
-  return ModelError("there is no node " + quoted(key));
+  return ModelError("there is no node " + in_quotes(key));
 }
 
 ModelError unknown_tensor(std::string_view name) {
-  return ModelError("there is no tensor " + quoted(name));
+  return ModelError("there is no tensor " + in_quotes(name));
 }
 
 ModelError name_taken(std::string_view name) {
-  return ModelError("the name " + quoted(name) + " is taken");
+  return ModelError("the name " + in_quotes(name) + " is taken");
 }
 
 ModelError no_such_input(std::string_view node, int input, int inputs) {
-  return ModelError("node " + quoted(node) + " has no input " + std::to_string(input) + ", only " +
-                    std::to_string(inputs));
+  return ModelError("node " + in_quotes(node) + " has no input " + std::to_string(input) +
+                    ", only " + std::to_string(inputs));
 }
 
 UnsupportedError not_written(std::string_view node, std::string_view what) {
-  return UnsupportedError("node " + quoted(node) + ": " + std::string(what) +
+  return UnsupportedError("node " + in_quotes(node) + ": " + std::string(what) +
                           " is not written in the program as a number that could be changed");
 }
 
 UnsupportedError shared_place(std::string_view node, std::string_view what) {
-  return UnsupportedError("node " + quoted(node) + ": " + std::string(what) +
+  return UnsupportedError("node " + in_quotes(node) + ": " + std::string(what) +
                           " stands in a loop, and its rounds want different numbers");
 }
 
-UnsupportedError size_is_checked(std::string_view value) {
-  return UnsupportedError("the program chooses its way by the size of " + quoted(value) +
-                          ", which would change");
-}
-
 UnsupportedError no_scale(std::string_view node) {
-  return UnsupportedError("node " + quoted(node) +
+  return UnsupportedError("node " + in_quotes(node) +
                           ": this version's attention derives its scale from a width that would " +
                           "change, and takes no other");
 }

@@ -32,7 +32,6 @@ ModelError name_taken(std::string_view name);
 ModelError no_such_input(std::string_view node, int input, int inputs);
 UnsupportedError not_written(std::string_view node, std::string_view what);
 UnsupportedError shared_place(std::string_view node, std::string_view what);
-UnsupportedError size_is_checked(std::string_view value);
 UnsupportedError no_scale(std::string_view node);
 UnsupportedError cannot_edit(std::string_view why);
 UnsupportedError not_onnx(std::string_view path, std::string_view engine);

@@ -221,16 +221,16 @@ bool Interpreter::visit_number(jit::Node* node) {
 }
 
 bool Interpreter::lower(jit::Node* node, const std::string& op, std::vector<Binding>& results) {
-  const Lower lowering = node->kind().is_aten() ? find_lowering(op) : nullptr;
-  if (lowering == nullptr) return false;
+  const Rule* rule = node->kind().is_aten() ? find_rule(op) : nullptr;
+  if (rule == nullptr) return false;
   std::vector<Binding> arguments;
   for (const jit::Value* input : node->inputs()) arguments.push_back(of(input));
   const auto mark = builder_.mark();
   const auto id = static_cast<int>(origins_.calls.size());
   origins_.calls.push_back(node);
   try {
-    Call call(builder_, id, op, std::move(arguments), node->outputs().size());
-    lowering(call);
+    Call call(builder_, id, *rule, std::move(arguments), node->outputs().size());
+    rule->lower(call);
     results = std::move(call.results);
     return true;
   } catch (const NotLowered&) {
@@ -249,8 +249,6 @@ void Interpreter::call(jit::Node* node) {
   if (writes) write_to(node, results[0].value);
   bind(node, std::move(results));
 }
-
-namespace jit = torch::jit;
 
 namespace {
 

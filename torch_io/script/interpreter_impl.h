@@ -123,7 +123,6 @@ class Interpreter {
   std::unordered_map<const torch::jit::Value*, Binding> bindings_;
   std::unordered_map<std::string, Binding> written_;  ///< attributes since their SetAttr
   std::unordered_set<std::string> written_names_;     ///< written by some method
-  std::unordered_map<const torch::jit::Node*, int> seen_;
   Measurements measured_;
   std::vector<torch::jit::Value*> unmeasured_;
   int loops_ = 0;

@@ -1,4 +1,5 @@
 // Activations that take parameters, or that are several operators in ONNX.
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 
@@ -76,13 +77,9 @@ void lower_prelu(Call& call) {
   const Operand w = call.tensor(1);
   const size_t rank = call.rank(x.value);
   const Shape slopes = call.shape(w.value);
-  std::vector<int64_t> axes;
-  for (size_t d = 1; d + 1 < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-  if (slopes == Shape{1} || axes.empty()) {
-    call.give(call.out.emit("PRelu", {x, w}));
-    return;
-  }
-  const ValueId column = call.out.emit("Unsqueeze", {{w.value}, {call.out.integers(axes)}});
+  if (slopes == Shape{1} || rank < 3) return call.give(call.out.emit("PRelu", {x, w}));
+  const ValueId axes = call.out.integers(successive(1, rank - 1));
+  const ValueId column = call.out.emit("Unsqueeze", {{w.value}, {axes}});
   call.out.alias(column, w.value);
   call.give(call.out.emit("PRelu", {x, {column}}));
 }
@@ -113,13 +110,9 @@ void lower_threshold(Call& call) {
   call.give(call.out.emit("Where", {{more}, x, number(call, call.number(2))}));
 }
 
-/// softmax(x, dim, dtype)
+/// softmax(x, dim, dtype), log_softmax(x, dim, dtype)
 void lower_softmax(Call& call) {
-  call.give(call.out.emit("Softmax", {call.tensor(0)}, {{"axis", call.integer(1)}}));
-}
-
-void lower_log_softmax(Call& call) {
-  call.give(call.out.emit("LogSoftmax", {call.tensor(0)}, {{"axis", call.integer(1)}}));
+  call.give(call.out.emit(call.onnx, {call.tensor(0)}, {{"axis", call.integer(1)}}));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -1,4 +1,5 @@
 // Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b).
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -51,20 +52,6 @@ size_t dims_in_name(const std::string& op) {
 
 void require_batch(Call& call, size_t n) { call.require(call.rank(call.tensor(0).value) == n + 2); }
 
-void adaptive_pool(Call& call, const std::string& global, const std::string& other) {
-  const size_t n = dims_in_name(call.op);
-  require_batch(call, n);
-  const std::vector<int64_t> sizes = call.integers(1, n);
-  if (sizes == std::vector<int64_t>(n, 1)) {
-    call.give(call.out.emit(global, {call.tensor(0)}));
-    return;
-  }
-  std::vector<int64_t> axes;
-  for (size_t i = 0; i < n; ++i) axes.push_back(static_cast<int64_t>(i) + 2);
-  call.give(call.out.emit(other, {call.tensor(0), {}, {}, {call.out.integers(sizes)}},
-                          {{"axes", axes}}, "torch"));
-}
-
 }  // namespace
 
 /// conv2d(x, w, b, stride, padding, dilation, groups)
@@ -107,13 +94,18 @@ void lower_avg_pool(Call& call) {
                            {"count_include_pad", call.none(5) ? int64_t{1} : call.integer(5)}}));
 }
 
-void lower_adaptive_avg_pool(Call& call) {
-  adaptive_pool(call, "GlobalAveragePool", "AdaptiveAveragePool");
-}
-
-/// The second result, the places of the maxima, is left unknown.
-void lower_adaptive_max_pool(Call& call) {
-  adaptive_pool(call, "GlobalMaxPool", "AdaptiveMaxPool");
+/// adaptive_avg_pool2d(x, output_size), adaptive_max_pool2d(x, output_size): the second result, the
+/// places of the maxima, is left unknown.
+void lower_adaptive_pool(Call& call) {
+  const size_t n = dims_in_name(call.op);
+  require_batch(call, n);
+  const std::vector<int64_t> sizes = call.integers(1, n);
+  if (sizes == std::vector<int64_t>(n, 1)) {
+    return call.give(call.out.emit("Global" + call.onnx, {call.tensor(0)}));
+  }
+  const std::vector<Operand> inputs{call.tensor(0), {}, {}, {call.out.integers(sizes)}};
+  call.give(
+      call.out.emit("Adaptive" + call.onnx, inputs, {{"axes", successive(2, n + 2)}}, "torch"));
 }
 
 /// upsample_nearest2d(x, output_size, …), upsample_bilinear2d(x, output_size, align_corners, …);
@@ -126,10 +118,9 @@ void lower_upsample(Call& call) {
   const bool nearest = call.op.find("nearest") != std::string::npos;
   const bool exact = call.op.find("exact") != std::string::npos;
   const bool corners = !nearest && call.flag(2);
-  std::vector<int64_t> axes;
-  for (size_t i = 0; i < n; ++i) axes.push_back(static_cast<int64_t>(i) + 2);
   const std::string cubic = call.op.find("bicubic") != std::string::npos ? "cubic" : "linear";
-  Attributes attributes{{"axes", axes}, {"mode", nearest ? std::string("nearest") : cubic}};
+  Attributes attributes{{"axes", successive(2, rank)},
+                        {"mode", nearest ? std::string("nearest") : cubic}};
   attributes.with("coordinate_transformation_mode",
                   std::string(corners             ? "align_corners"
                               : nearest && !exact ? "asymmetric"

@@ -1,78 +1,10 @@
 // Elementwise arithmetic. The table names the operator; what remains are scaled and rounded forms.
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
-
-struct Name {
-  std::string_view aten;
-  std::string_view onnx;
-};
-
-constexpr auto kNames = std::to_array<Name>({
-    {"__and__", "And"},
-    {"__or__", "Or"},
-    {"__xor__", "Xor"},
-    {"abs", "Abs"},
-    {"acos", "Acos"},
-    {"acosh", "Acosh"},
-    {"asin", "Asin"},
-    {"asinh", "Asinh"},
-    {"atan", "Atan"},
-    {"atanh", "Atanh"},
-    {"bitwise_not", "Not"},
-    {"ceil", "Ceil"},
-    {"cos", "Cos"},
-    {"cosh", "Cosh"},
-    {"eq", "Equal"},
-    {"erf", "Erf"},
-    {"exp", "Exp"},
-    {"floor", "Floor"},
-    {"fmod", "Mod"},
-    {"ge", "GreaterOrEqual"},
-    {"gt", "Greater"},
-    {"hardswish", "HardSwish"},
-    {"isinf", "IsInf"},
-    {"isnan", "IsNaN"},
-    {"le", "LessOrEqual"},
-    {"log", "Log"},
-    {"logical_and", "And"},
-    {"logical_not", "Not"},
-    {"logical_or", "Or"},
-    {"logical_xor", "Xor"},
-    {"lt", "Less"},
-    {"maximum", "Max"},
-    {"minimum", "Min"},
-    {"mish", "Mish"},
-    {"mul", "Mul"},
-    {"multiply", "Mul"},
-    {"neg", "Neg"},
-    {"pow", "Pow"},
-    {"reciprocal", "Reciprocal"},
-    {"relu", "Relu"},
-    {"remainder", "Mod"},
-    {"round", "Round"},
-    {"selu", "Selu"},
-    {"sigmoid", "Sigmoid"},
-    {"sign", "Sign"},
-    {"sin", "Sin"},
-    {"sinh", "Sinh"},
-    {"sqrt", "Sqrt"},
-    {"tan", "Tan"},
-    {"tanh", "Tanh"},
-});
-static_assert(std::ranges::is_sorted(kNames, {}, &Name::aten));
-
-std::string onnx_name(const Call& call) {
-  const auto* found = std::ranges::lower_bound(kNames, std::string_view(call.op), {}, &Name::aten);
-  call.require(found != kNames.end() && found->aten == call.op);
-  return std::string(found->onnx);
-}
 
 bool is_whole(const Call& call, const Operand& operand) {
   return call.out.graph().value(operand.value).dtype == DType::kInt64;
@@ -115,24 +47,18 @@ void quotient(Call& call, const std::string& how) {
 
 }  // namespace
 
-void lower_unary(Call& call) { call.give(call.out.emit(onnx_name(call), {call.tensor(0)})); }
+void lower_unary(Call& call) { call.give(call.out.emit(call.onnx, {call.tensor(0)})); }
 
 void lower_binary(Call& call) {
-  const std::string op = onnx_name(call);
   Attributes attributes;
   if (call.op == "fmod") attributes.with("fmod", int64_t{1});  // the sign of the dividend
-  call.give(call.out.emit(op, both(call), std::move(attributes)));
+  call.give(call.out.emit(call.onnx, both(call), std::move(attributes)));
 }
 
-/// add(a, b, alpha) = a + alpha b
+/// add(a, b, alpha) = a + alpha b, sub(a, b, alpha) = a - alpha b
 void lower_add(Call& call) {
   const Operand a = call.tensor_or_number(0);
-  call.give(call.out.emit("Add", {a, scaled(call, 1, 2)}));
-}
-
-void lower_sub(Call& call) {
-  const Operand a = call.tensor_or_number(0);
-  call.give(call.out.emit("Sub", {a, scaled(call, 1, 2)}));
+  call.give(call.out.emit(call.onnx, {a, scaled(call, 1, 2)}));
 }
 
 /// rsub(a, b, alpha) = b - alpha a
@@ -206,8 +132,7 @@ void lower_masked_fill(Call& call) {
 
 /// addcmul(x, a, b, value) = x + value a b; addcdiv likewise
 void lower_addcmul(Call& call) {
-  const std::string op = call.op == "addcdiv" ? "Div" : "Mul";
-  ValueId term = call.out.emit(op, {call.tensor(1), call.tensor(2)});
+  ValueId term = call.out.emit(call.onnx, {call.tensor(1), call.tensor(2)});
   if (call.number(3, 1) != 1) term = call.out.emit("Mul", {{term}, call.tensor_or_number(3)});
   call.give(call.out.emit("Add", {call.tensor(0), {term}}));
 }

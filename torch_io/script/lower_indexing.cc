@@ -21,11 +21,6 @@ void index_first(Call& call, const std::vector<Binding>& items, const std::vecto
 
 }  // namespace
 
-/// index_select(x, dim, indices)
-void lower_index_select(Call& call) {
-  call.give(call.out.emit("Gather", {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}}));
-}
-
 /// index(x, [None, …, indices, None, …]): one list of indices, or one for each of the first
 /// dimensions
 void lower_index(Call& call) {
@@ -46,10 +41,9 @@ void lower_index(Call& call) {
   call.give(call.out.emit("Gather", {call.tensor(0), operand}, {{"axis", axis}}));
 }
 
-/// gather(x, dim, indices, sparse_grad)
+/// index_select(x, dim, indices), gather(x, dim, indices, sparse_grad)
 void lower_gather(Call& call) {
-  call.give(
-      call.out.emit("GatherElements", {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}}));
+  call.give(call.out.emit(call.onnx, {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}}));
 }
 
 /// scatter(x, dim, indices, src or number), scatter_add(x, dim, indices, src)

@@ -1,7 +1,8 @@
 // Products of matrices: linear, addmm, matmul, einsum, and the embedding, which is one by one-hot
 // vectors.
-#include <algorithm>
+#include <utility>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -16,8 +17,7 @@ ValueId scaled(Call& call, ValueId value, double factor) {
 ValueId transposed(Call& call, ValueId value) {
   const size_t rank = call.rank(value);
   call.require(rank >= 2);
-  std::vector<int64_t> perm;
-  for (size_t d = 0; d < rank; ++d) perm.push_back(static_cast<int64_t>(d));
+  std::vector<int64_t> perm = successive(0, rank);
   std::swap(perm[rank - 1], perm[rank - 2]);
   const ValueId result = call.out.emit("Transpose", {{value}}, {{"perm", perm}});
   call.out.alias(result, value);
@@ -25,14 +25,10 @@ ValueId transposed(Call& call, ValueId value) {
 }
 
 ValueId matrix_behind(Call& call, ValueId value) {
-  const Graph& graph = call.out.graph();
-  const auto producer =
-      std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), [&](const Node& node) {
-        return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
-      });
-  if (producer == graph.nodes.rend() || producer->op != "Transpose") return kNone;
+  const Node* producer = call.out.producer(value);
+  if (producer == nullptr || producer->op != "Transpose") return kNone;
   const ValueId behind = producer->inputs[0];
-  const bool matrix = graph.value(behind).weight != kNone && call.rank(behind) == 2;
+  const bool matrix = call.out.graph().value(behind).weight != kNone && call.rank(behind) == 2;
   return matrix ? behind : kNone;
 }
 

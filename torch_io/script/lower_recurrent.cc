@@ -38,15 +38,8 @@ struct Step {
   std::vector<ValueId> states;
 };
 
-const Node* producer_of(const Graph& graph, ValueId value) {
-  const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
-  });
-  return found == graph.nodes.end() ? nullptr : &*found;
-}
-
-bool is_zeros(const Graph& graph, ValueId value) {
-  const Node* node = producer_of(graph, value);
+bool is_zeros(const Call& call, const Operand& state) {
+  const Node* node = call.out.producer(state.value);
   if (node == nullptr || node->op != "ConstantOfShape") return false;
   const auto* filling = std::get_if<std::vector<double>>(&node->attributes.at(0).second);
   return filling != nullptr && *filling == std::vector<double>{0};
@@ -55,10 +48,8 @@ bool is_zeros(const Graph& graph, ValueId value) {
 /// States that begin as zeros are no operands: a channel that is removed is zero in them anyhow.
 void take_states(Call& call, Stack& stack, const std::vector<Operand>& states) {
   stack.state_count = states.size();
-  const Graph& graph = call.out.graph();
-  const bool zeros = std::all_of(states.begin(), states.end(), [&](const Operand& state) {
-    return is_zeros(graph, state.value);
-  });
+  const bool zeros = std::all_of(states.begin(), states.end(),
+                                 [&](const Operand& state) { return is_zeros(call, state); });
   for (const Operand& state : states) {
     (zeros ? stack.zeros : stack.states).push_back(state.value);
   }
@@ -152,8 +143,22 @@ void stacked(Call& call, const Stack& stack, ValueId x) {
   }
 }
 
-/// lstm(x, states, parameters, biases, layers, dropout, train, bidirectional, batch_first)
-void recurrent(Call& call, Stack stack) {
+/// What the name of the operator and its states, operand 1, say.
+Stack begun(Call& call) {
+  Stack stack{.op = call.onnx, .nonlinearity = call.op.starts_with("rnn_relu") ? "relu" : "tanh"};
+  const bool lstm = stack.op == "Lstm";
+  take_states(call, stack, lstm ? call.tensors(1) : std::vector<Operand>{call.tensor(1)});
+  return stack;
+}
+
+}  // namespace
+
+/// lstm(x, states, parameters, biases, layers, dropout, train, bidirectional, batch_first), gru(x,
+/// state, …), rnn_tanh(x, state, …)
+void lower_recurrent(Call& call) {
+  call.require(call.arg(2).is(BindingKind::kList));  // else sequences of different lengths
+  Stack stack = begun(call);
+  call.require(stack.op != "Lstm" || stack.state_count == 2);
   const Operand x = call.tensor(0);
   call.require(call.size() == 9 && call.rank(x.value) == 3);
   stack.parameters = call.tensors(2);
@@ -167,39 +172,11 @@ void recurrent(Call& call, Stack stack) {
   stacked(call, stack, x.value);
 }
 
-}  // namespace
-
-void lower_lstm(Call& call) {
-  const bool packed = !call.arg(1).is(BindingKind::kList);  // sequences of different lengths
-  call.require(!packed);
-  Stack stack{.op = "Lstm"};
-  take_states(call, stack, call.tensors(1));
-  call.require(stack.state_count == 2);
-  recurrent(call, std::move(stack));
-}
-
-void lower_gru(Call& call) {
-  call.require(call.arg(2).is(BindingKind::kList));
-  Stack stack{.op = "Gru"};
-  take_states(call, stack, {call.tensor(1)});
-  recurrent(call, std::move(stack));
-}
-
-void lower_rnn(Call& call) {
-  call.require(call.arg(2).is(BindingKind::kList));
-  Stack stack{.op = "Rnn", .nonlinearity = call.op == "rnn_relu" ? "relu" : "tanh"};
-  take_states(call, stack, {call.tensor(1)});
-  recurrent(call, std::move(stack));
-}
-
 /// lstm_cell(x, states, w_ih, w_hh, b_ih, b_hh), gru_cell(x, state, …), rnn_tanh_cell(x, state, …):
 /// a sequence of one step
 void lower_cell(Call& call) {
-  Stack stack{.op = call.op == "lstm_cell"  ? "Lstm"
-                    : call.op == "gru_cell" ? "Gru"
-                                            : "Rnn",
-              .nonlinearity = call.op == "rnn_relu_cell" ? "relu" : "tanh",
-              .biases = !call.none(4)};
+  Stack stack = begun(call);
+  stack.biases = !call.none(4);
   const auto leading = [&](ValueId value) {
     call.require(call.rank(value) == 2);
     return call.out.emit("Unsqueeze", {{value}, {call.out.integers({kTime})}});
@@ -207,9 +184,6 @@ void lower_cell(Call& call) {
   const auto without = [&](ValueId value) {
     return call.out.emit("Squeeze", {{value}, {call.out.integers({kTime})}});
   };
-  const std::vector<Operand> states =
-      stack.op == "Lstm" ? call.tensors(1) : std::vector<Operand>{call.tensor(1)};
-  take_states(call, stack, states);
   for (ValueId& state : stack.states) state = leading(state);
   for (ValueId& zero : stack.zeros) zero = leading(zero);
   for (size_t i = 2; i < (stack.biases ? 6 : 4); ++i) stack.parameters.push_back(call.tensor(i));

@@ -1,9 +1,5 @@
 // Sums, means and extremes over some dimensions.
-#include <algorithm>
-#include <array>
-#include <numeric>
-#include <string_view>
-
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -22,10 +18,7 @@ std::vector<int64_t> axes_in(Call& call, size_t i) {
 
 /// n / (n - correction) of the n elements that are reduced to one.
 ValueId corrected(Call& call, ValueId x, std::vector<int64_t> axes, int64_t correction) {
-  if (axes.empty()) {
-    axes.resize(call.rank(x));
-    std::iota(axes.begin(), axes.end(), 0);
-  }
+  if (axes.empty()) axes = successive(0, call.rank(x));
   ValueId n = call.out.integer(1);
   for (const int64_t axis : axes) {
     n = call.out.emit("Mul", {{n}, {call.out.size_of_dim(x, axis)}});
@@ -34,51 +27,35 @@ ValueId corrected(Call& call, ValueId x, std::vector<int64_t> axes, int64_t corr
   return call.out.emit("Div", {{call.out.real(n)}, {call.out.real(less)}});
 }
 
-struct Reduction {
-  std::string_view aten;
-  std::string_view onnx;
-};
-
-constexpr auto kReductions = std::to_array<Reduction>({{"amax", "ReduceMax"},
-                                                       {"amin", "ReduceMin"},
-                                                       {"logsumexp", "ReduceLogSumExp"},
-                                                       {"mean", "ReduceMean"},
-                                                       {"prod", "ReduceProd"},
-                                                       {"sum", "ReduceSum"}});
-
 }  // namespace
 
 /// mean(x, dims, keepdim, dtype); mean(x, dtype)
 void lower_reduce(Call& call) {
-  const auto* name = std::find_if(kReductions.begin(), kReductions.end(),
-                                  [&](const Reduction& n) { return n.aten == call.op; });
-  call.require(name != kReductions.end());
   // Without dimensions the only other argument is the type.
   const bool whole = call.size() <= 2 && call.op.starts_with('a') == false;
-  call.give(reduced(call, std::string(name->onnx), call.tensor(0).value,
+  call.give(reduced(call, call.onnx, call.tensor(0).value,
                     whole ? std::vector<int64_t>{} : axes_in(call, 1), !whole && call.flag(2)));
 }
 
 /// max(x), max(x, dim, keepdim) -> (values, indices), max(x, y)
 void lower_max_min(Call& call) {
-  const bool max = call.op == "max";
   const Operand x = call.tensor(0);
   if (call.size() == 2) {
-    call.give(call.out.emit(max ? "Max" : "Min", {x, call.tensor(1)}));
+    call.give(call.out.emit(call.onnx, {x, call.tensor(1)}));
     return;
   }
-  const std::string op = max ? "ReduceMax" : "ReduceMin";
+  const std::string op = "Reduce" + call.onnx;
   if (call.size() < 2) return call.give(reduced(call, op, x.value, {}, false));
   call.give(reduced(call, op, x.value, {call.integer(1)}, call.flag(2)));
   const ValueId indices =
-      call.out.emit(max ? "ArgMax" : "ArgMin", {x},
+      call.out.emit("Arg" + call.onnx, {x},
                     {{"axis", call.integer(1)}, {"keepdims", int64_t{call.flag(2) ? 1 : 0}}});
   call.give(1, Binding::tensor(indices));
 }
 
 /// argmax(x, dim, keepdim)
 void lower_arg(Call& call) {
-  call.give(call.out.emit(call.op == "argmax" ? "ArgMax" : "ArgMin", {call.tensor(0)},
+  call.give(call.out.emit(call.onnx, {call.tensor(0)},
                           {{"axis", call.integer(1)}, {"keepdims", call.integer(2, 0)}}));
 }
 

@@ -1,8 +1,6 @@
 // Other shapes for the same elements. Sizes that are written as numbers become constants that a
 // plan can change; sizes that come from a tensor follow it.
-#include <limits>
-#include <numeric>
-
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -76,8 +74,7 @@ void lower_permute(Call& call) {
 void lower_transpose(Call& call) {
   const size_t rank = call.rank(call.tensor(0).value);
   if (rank == 0) return call.give(call.tensor(0).value);
-  std::vector<int64_t> perm(rank);
-  std::iota(perm.begin(), perm.end(), 0);
+  std::vector<int64_t> perm = successive(0, rank);
   std::swap(perm[call.axis(call.integer(1), rank)], perm[call.axis(call.integer(2), rank)]);
   permuted(call, perm);
 }
@@ -116,11 +113,9 @@ void lower_t(Call& call) {
 void lower_squeeze(Call& call) {
   const Operand x = call.tensor(0);
   const Shape shape = call.shape(x.value);
-  std::vector<int64_t> dims(shape.size());
-  std::iota(dims.begin(), dims.end(), 0);
   const bool named = call.size() > 1;
   std::vector<int64_t> axes;
-  for (const int64_t dim : named ? call.integers(1) : dims) {
+  for (const int64_t dim : named ? call.integers(1) : successive(0, shape.size())) {
     if (shape.empty()) return call.give(x.value);
     const int64_t axis = call.axis(dim, shape.size());
     if (shape[axis] == 1) {
@@ -150,16 +145,11 @@ void lower_expand(Call& call) {
   call.give_view(call.out.emit("Expand", {x, {call.out.list_of(sizes)}}), x.value);
 }
 
-void lower_expand_as(Call& call) {
+/// expand_as(x, like), view_as(x, like)
+void lower_as(Call& call) {
   const Operand x = call.tensor(0);
   const ValueId sizes = call.out.emit("Shape", {{call.tensor(1).value}});
-  call.give_view(call.out.emit("Expand", {x, {sizes}}), x.value);
-}
-
-void lower_view_as(Call& call) {
-  const Operand x = call.tensor(0);
-  const ValueId sizes = call.out.emit("Shape", {{call.tensor(1).value}});
-  call.give_view(call.out.emit("Reshape", {x, {sizes}}), x.value);
+  call.give_view(call.out.emit(call.onnx, {x, {sizes}}), x.value);
 }
 
 /// repeat(x, times): missing dimensions come first; tile(x, times), where missing times do
@@ -172,9 +162,8 @@ void lower_repeat(Call& call) {
   }
   call.require(times.size() >= rank);
   if (times.size() > rank) {
-    std::vector<int64_t> axes(times.size() - rank);
-    std::iota(axes.begin(), axes.end(), 0);
-    x = {call.out.emit("Unsqueeze", {x, {call.out.integers(axes)}})};
+    const ValueId axes = call.out.integers(successive(0, times.size() - rank));
+    x = {call.out.emit("Unsqueeze", {x, {axes}})};
   }
   call.give(call.out.emit("Tile", {x, {call.out.list_of(times)}}));
 }

@@ -1,8 +1,8 @@
 // Putting tensors together and taking them apart: cat, chunk, slice, select, pad.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 
@@ -113,8 +113,7 @@ void lower_stack_along(Call& call) {
 /// meshgrid(vectors, indexing): each along a dimension of its own
 void lower_meshgrid(Call& call) {
   const std::vector<Operand> vectors = call.tensors(0);
-  std::vector<size_t> dims(vectors.size());
-  std::iota(dims.begin(), dims.end(), 0);
+  std::vector<int64_t> dims = successive(0, vectors.size());
   if (!call.none(1) && call.text(1) == "xy" && dims.size() > 1) std::swap(dims[0], dims[1]);
   std::vector<int64_t> sizes(vectors.size());
   for (size_t i = 0; i < vectors.size(); ++i) {

@@ -1,6 +1,5 @@
 // Windows as tensors, samples between places, and places in order.
-#include <numeric>
-
+#include "parsimony/base/successive.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -69,8 +68,7 @@ void lower_unfold(Call& call) {
   const int64_t axis = call.axis(call.integer(1), shape.size());
   const Windows windows = windows_over(call, shape[axis], call.integer(2), call.integer(3));
   const ValueId apart = windows_of(call, x, axis, windows, /*windows_first=*/true);
-  std::vector<int64_t> perm(shape.size() + 1);
-  std::iota(perm.begin(), perm.end(), 0);
+  std::vector<int64_t> perm = successive(0, shape.size() + 1);
   perm.erase(perm.begin() + axis + 1);
   perm.push_back(axis + 1);
   call.give(permuted(call, apart, perm));

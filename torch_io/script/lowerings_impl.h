@@ -1,4 +1,5 @@
-// The functions that lower aten operators, by subject. The table is in table.cc.
+// The functions that lower aten operators, by the file that has them: `Lowering lower_conv`
+// declares a function. The table is in table.cc.
 #pragma once
 
 #include "parsimony/torch_io/script/call_impl.h"
@@ -6,153 +7,57 @@
 namespace parsimony::torch_io::script {
 
 // lower_convolution.cc
-void lower_conv(Call& call);
-void lower_convolution(Call& call);
-void lower_conv_transpose(Call& call);
-void lower_max_pool(Call& call);
-void lower_avg_pool(Call& call);
-void lower_adaptive_avg_pool(Call& call);
-void lower_adaptive_max_pool(Call& call);
-void lower_upsample(Call& call);
-void lower_pixel_shuffle(Call& call);
+Lowering lower_conv, lower_convolution, lower_conv_transpose, lower_max_pool, lower_avg_pool,
+    lower_adaptive_pool, lower_upsample, lower_pixel_shuffle;
 
 // lower_linear.cc
-void lower_linear(Call& call);
-void lower_addmm(Call& call);
-void lower_matmul(Call& call);
-void lower_baddbmm(Call& call);
-void lower_einsum(Call& call);
-void lower_embedding(Call& call);
+Lowering lower_linear, lower_addmm, lower_matmul, lower_baddbmm, lower_einsum, lower_embedding;
 
 // lower_normalisation.cc
-void lower_batch_norm(Call& call);
-void lower_layer_norm(Call& call);
-void lower_group_norm(Call& call);
-void lower_instance_norm(Call& call);
-void lower_weight_norm(Call& call);
+Lowering lower_batch_norm, lower_layer_norm, lower_group_norm, lower_instance_norm,
+    lower_weight_norm;
 
 // lower_activation.cc
-void lower_clamp(Call& call);
-void lower_hardtanh(Call& call);
-void lower_relu6(Call& call);
-void lower_leaky_relu(Call& call);
-void lower_elu(Call& call);
-void lower_celu(Call& call);
-void lower_gelu(Call& call);
-void lower_silu(Call& call);
-void lower_hard_sigmoid(Call& call);
-void lower_softplus(Call& call);
-void lower_log_sigmoid(Call& call);
-void lower_prelu(Call& call);
-void lower_glu(Call& call);
-void lower_shrink(Call& call);
-void lower_threshold(Call& call);
-void lower_softmax(Call& call);
-void lower_log_softmax(Call& call);
+Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_elu, lower_celu,
+    lower_gelu, lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu,
+    lower_glu, lower_shrink, lower_threshold, lower_softmax;
 
 // lower_elementwise.cc
-void lower_unary(Call& call);
-void lower_binary(Call& call);
-void lower_add(Call& call);
-void lower_sub(Call& call);
-void lower_rsub(Call& call);
-void lower_div(Call& call);
-void lower_floor_divide(Call& call);
-void lower_rsqrt(Call& call);
-void lower_square(Call& call);
-void lower_ne(Call& call);
-void lower_log_of_base(Call& call);
-void lower_log1p(Call& call);
-void lower_expm1(Call& call);
-void lower_erfc(Call& call);
-void lower_trunc(Call& call);
-void lower_lerp(Call& call);
-void lower_where(Call& call);
-void lower_masked_fill(Call& call);
-void lower_addcmul(Call& call);
-void lower_trilu(Call& call);
-void lower_cumsum(Call& call);
+Lowering lower_unary, lower_binary, lower_add, lower_rsub, lower_div, lower_floor_divide,
+    lower_rsqrt, lower_square, lower_ne, lower_log_of_base, lower_log1p, lower_expm1, lower_erfc,
+    lower_trunc, lower_lerp, lower_where, lower_masked_fill, lower_addcmul, lower_trilu,
+    lower_cumsum;
 
 // lower_cast.cc
-void lower_same(Call& call);
-void lower_copy(Call& call);
-void lower_copy_into(Call& call);
-void lower_maybe_copy(Call& call);
-void lower_cast(Call& call);
-void lower_to(Call& call);
-void lower_type_as(Call& call);
-void lower_fill(Call& call);
-void lower_full(Call& call);
-void lower_full_like(Call& call);
-void lower_arange(Call& call);
-void lower_linspace(Call& call);
+Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
+    lower_type_as, lower_fill, lower_full, lower_full_like, lower_arange, lower_linspace;
 
 // lower_shape.cc
-void lower_view(Call& call);
-void lower_flatten(Call& call);
-void lower_unflatten(Call& call);
-void lower_permute(Call& call);
-void lower_transpose(Call& call);
-void lower_movedim(Call& call);
-void lower_t(Call& call);
-void lower_squeeze(Call& call);
-void lower_unsqueeze(Call& call);
-void lower_expand(Call& call);
-void lower_expand_as(Call& call);
-void lower_view_as(Call& call);
-void lower_repeat(Call& call);
-void lower_repeat_interleave(Call& call);
-void lower_channel_shuffle(Call& call);
+Lowering lower_view, lower_flatten, lower_unflatten, lower_permute, lower_transpose, lower_movedim,
+    lower_t, lower_squeeze, lower_unsqueeze, lower_expand, lower_as, lower_repeat,
+    lower_repeat_interleave, lower_channel_shuffle;
 
 // lower_slice.cc
-void lower_cat(Call& call);
-void lower_stack(Call& call);
-void lower_stack_along(Call& call);
-void lower_meshgrid(Call& call);
-void lower_chunk(Call& call);
-void lower_split(Call& call);
-void lower_tensor_split(Call& call);
-void lower_unbind(Call& call);
-void lower_slice(Call& call);
-void lower_flip(Call& call);
-void lower_narrow(Call& call);
-void lower_roll(Call& call);
-void lower_select(Call& call);
-void lower_pad(Call& call);
+Lowering lower_cat, lower_stack, lower_stack_along, lower_meshgrid, lower_chunk, lower_split,
+    lower_tensor_split, lower_unbind, lower_slice, lower_flip, lower_narrow, lower_roll,
+    lower_select, lower_pad;
 
 // lower_indexing.cc
-void lower_index_select(Call& call);
-void lower_index(Call& call);
-void lower_gather(Call& call);
-void lower_scatter(Call& call);
-void lower_index_add(Call& call);
+Lowering lower_gather, lower_index, lower_scatter, lower_index_add;
 
 // lower_windows.cc
-void lower_unfold(Call& call);
-void lower_im2col(Call& call);
-void lower_pixel_unshuffle(Call& call);
-void lower_grid_sampler(Call& call);
-void lower_topk(Call& call);
-void lower_sort(Call& call);
+Lowering lower_unfold, lower_im2col, lower_pixel_unshuffle, lower_grid_sampler, lower_topk,
+    lower_sort;
 
 // lower_reduction.cc
-void lower_reduce(Call& call);
-void lower_max_min(Call& call);
-void lower_arg(Call& call);
-void lower_norm(Call& call);
-void lower_frobenius_norm(Call& call);
-void lower_linalg_norm(Call& call);
-void lower_var(Call& call);
+Lowering lower_reduce, lower_max_min, lower_arg, lower_norm, lower_frobenius_norm,
+    lower_linalg_norm, lower_var;
 
 // lower_recurrent.cc
-void lower_lstm(Call& call);
-void lower_gru(Call& call);
-void lower_rnn(Call& call);
-void lower_cell(Call& call);
+Lowering lower_recurrent, lower_cell;
 
 // lower_attention.cc
-void lower_attention(Call& call);
-void lower_native_attention(Call& call);
+Lowering lower_attention, lower_native_attention;
 
 /// In place of an omitted operand, its neutral number, `size` times.
 Operand or_synthetic(Call& call, size_t i, int64_t size, double number);

@@ -108,15 +108,13 @@ std::optional<std::string> beyond(const at::Tensor& tensor) {
 
 }  // namespace
 
-std::optional<std::string> tensor_out_of_bounds(const torch::jit::Module& module) {
+std::optional<std::string> tensor_out_of_bounds(const jit::Module& module) {
   std::optional<std::string> found;
   for_each_tensor(module, [&](const at::Tensor& tensor) {
     if (!found) found = beyond(tensor);
   });
   return found;
 }
-
-namespace jit = torch::jit;
 
 bool same_memory(const at::Tensor& a, const at::Tensor& b) {
   if (a.is_same(b)) return true;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -120,22 +120,21 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
   return true;
 }
 
-namespace jit = torch::jit;
-
 namespace {
 
 struct Comparison {
   std::string_view op;
+  std::string_view onnx;  ///< of its opposite for "ne"
   bool (*holds)(double, double);
 };
 
 constexpr auto kComparisons = std::to_array<Comparison>({
-    {"eq", [](double a, double b) { return a == b; }},
-    {"ne", [](double a, double b) { return a != b; }},
-    {"lt", [](double a, double b) { return a < b; }},
-    {"le", [](double a, double b) { return a <= b; }},
-    {"gt", [](double a, double b) { return a > b; }},
-    {"ge", [](double a, double b) { return a >= b; }},
+    {"eq", "Equal", [](double a, double b) { return a == b; }},
+    {"ne", "Equal", [](double a, double b) { return a != b; }},
+    {"lt", "Less", [](double a, double b) { return a < b; }},
+    {"le", "LessOrEqual", [](double a, double b) { return a <= b; }},
+    {"gt", "Greater", [](double a, double b) { return a > b; }},
+    {"ge", "GreaterOrEqual", [](double a, double b) { return a >= b; }},
 });
 
 struct Operation {
@@ -155,39 +154,26 @@ std::optional<int64_t> modulo(int64_t a, int64_t b) {
   return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
 }
 
-template <typename Fold>
-std::optional<int64_t> checked(int64_t a, int64_t b, Fold fold) {
-  int64_t out = 0;
-  return fold(a, b, &out) ? std::nullopt : std::optional(out);
+std::optional<int64_t> narrowed(__int128 wide) {
+  const auto narrow = static_cast<int64_t>(wide);
+  return narrow == wide ? std::optional(narrow) : std::nullopt;
 }
 
 constexpr auto kOperations = std::to_array<Operation>({
     {"__and__", "And", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a & b; },
      nullptr},
     {"__or__", "Or", [](int64_t a, int64_t b) -> std::optional<int64_t> { return a | b; }, nullptr},
-    {"add", "Add",
-     [](int64_t a, int64_t b) {
-       return checked(a, b,
-                      [](auto x, auto y, auto* o) { return __builtin_add_overflow(x, y, o); });
-     },
+    {"add", "Add", [](int64_t a, int64_t b) { return narrowed(__int128{a} + b); },
      [](double a, double b) { return a + b; }},
     {"floordiv", "Div", floor_divide, [](double a, double b) { return std::floor(a / b); }},
     {"max", "Max", [](int64_t a, int64_t b) -> std::optional<int64_t> { return std::max(a, b); },
      [](double a, double b) { return std::max(a, b); }},
     {"min", "Min", [](int64_t a, int64_t b) -> std::optional<int64_t> { return std::min(a, b); },
      [](double a, double b) { return std::min(a, b); }},
-    {"mul", "Mul",
-     [](int64_t a, int64_t b) {
-       return checked(a, b,
-                      [](auto x, auto y, auto* o) { return __builtin_mul_overflow(x, y, o); });
-     },
+    {"mul", "Mul", [](int64_t a, int64_t b) { return narrowed(__int128{a} * b); },
      [](double a, double b) { return a * b; }},
     {"remainder", "Mod", modulo, nullptr},
-    {"sub", "Sub",
-     [](int64_t a, int64_t b) {
-       return checked(a, b,
-                      [](auto x, auto y, auto* o) { return __builtin_sub_overflow(x, y, o); });
-     },
+    {"sub", "Sub", [](int64_t a, int64_t b) { return narrowed(__int128{a} - b); },
      [](double a, double b) { return a - b; }},
 });
 
@@ -271,71 +257,46 @@ bool Interpreter::arithmetic(jit::Node* node, const std::string& op) {
   } else if (op == "div" || op == "pow") {  // of integers too it is a fraction
     const std::string name = op == "div" ? "Div" : "Pow";
     result = Binding::run_time(builder_.emit(name, {{builder_.real(x)}, {builder_.real(y)}}));
-  } else if (op == "eq" || op == "ne") {
-    const ValueId same = builder_.emit("Equal", {{x}, {y}});
-    result = Binding::run_time(op == "eq" ? same : builder_.emit("Not", {{same}}));
-  } else if (op == "lt" || op == "le" || op == "gt" || op == "ge") {
-    const std::string name = op[0] == 'l' ? "Less" : "Greater";
-    result = Binding::run_time(builder_.emit(op[1] == 'e' ? name + "OrEqual" : name, {{x}, {y}}));
+  } else if (const auto* comparison = find(kComparisons, op)) {
+    const ValueId holds = builder_.emit(std::string(comparison->onnx), {{x}, {y}});
+    result = Binding::run_time(op == "ne" ? builder_.emit("Not", {{holds}}) : holds);
   }
   return true;
 }
 
-namespace {
-
-constexpr size_t kMostNodes = 256;  // arithmetic on sizes is short
-
-class SizeSearch {
- public:
-  explicit SizeSearch(const Graph& graph) : graph_(graph) {
-    for (const Node& node : graph.nodes) {
-      for (const ValueId output : node.outputs) producers_[output] = &node;
-    }
-  }
-
-  std::vector<Size> run(ValueId number) {
-    std::vector<ValueId> open{number};
-    while (!open.empty() && done_.size() < kMostNodes) {
-      const ValueId value = open.back();
-      open.pop_back();
-      const Node* node = producer(value);
-      if (node == nullptr || !done_.insert(value).second || found(*node)) continue;
-      for (const ValueId input : node->inputs) {
-        if (input != kNone) open.push_back(input);
-      }
-    }
-    return std::move(sizes_);
-  }
-
- private:
-  const Node* producer(ValueId value) const {
-    const auto found = producers_.find(value);
-    return found == producers_.end() ? nullptr : found->second;
-  }
-
-  /// One size: Gather(Shape(x), index); all of them: Shape(x), Size(x).
-  bool found(const Node& node) {
-    if (node.op == "Shape" || node.op == "Size") {
-      sizes_.push_back({node.inputs[0], kNone});
-      return true;
-    }
-    const Node* shape = node.op == "Gather" ? producer(node.inputs[0]) : nullptr;
-    const WeightId index = shape == nullptr ? kNone : graph_.value(node.inputs[1]).weight;
-    if (shape == nullptr || shape->op != "Shape" || index == kNone) return false;
-    sizes_.push_back({shape->inputs[0], static_cast<int>(to_host(graph_.weight(index)).ints[0])});
-    return true;
-  }
-
-  const Graph& graph_;
-  std::unordered_map<ValueId, const Node*> producers_;
-  std::unordered_set<ValueId> done_;
-  std::vector<Size> sizes_;
-};
-
-}  // namespace
-
 std::vector<Size> Interpreter::sizes_behind(ValueId number) const {
-  return SizeSearch(graph_).run(number);
+  constexpr size_t kMostNodes = 256;  // arithmetic on sizes is short
+  std::unordered_map<ValueId, const Node*> producers;
+  for (const Node& node : graph_.nodes) {
+    for (const ValueId output : node.outputs) producers[output] = &node;
+  }
+  const auto producer = [&](ValueId value) {
+    const auto found = producers.find(value);
+    return found == producers.end() ? nullptr : found->second;
+  };
+  std::vector<Size> sizes;
+  std::unordered_set<ValueId> done;
+  std::vector<ValueId> open{number};
+  while (!open.empty() && done.size() < kMostNodes) {
+    const ValueId value = open.back();
+    open.pop_back();
+    const Node* node = producer(value);
+    if (node == nullptr || !done.insert(value).second) continue;
+    // One size: Gather(Shape(x), index); all of them: Shape(x), Size(x).
+    const Node* shape = node->op == "Gather" ? producer(node->inputs[0]) : nullptr;
+    const bool of_shape = shape != nullptr && shape->op == "Shape";
+    const WeightId index = of_shape ? graph_.value(node->inputs[1]).weight : kNone;
+    if (node->op == "Shape" || node->op == "Size") {
+      sizes.push_back({node->inputs[0], kNone});
+    } else if (index != kNone) {
+      const auto dim = static_cast<int>(to_host(graph_.weight(index)).ints[0]);
+      sizes.push_back({shape->inputs[0], dim});
+    } else {
+      std::ranges::copy_if(node->inputs, std::back_inserter(open),
+                           [](ValueId input) { return input != kNone; });
+    }
+  }
+  return sizes;
 }
 
 /// Pins the sizes behind a number that leaves the graph or controls it. A dimension that is indexed

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
@@ -8,26 +9,11 @@ namespace {
 
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
-const Node* producer(const Graph& graph, ValueId value) {
-  const auto makes = [value](const Node& node) {
-    return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
-  };
-  const auto found = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), makes);
-  return found == graph.nodes.rend() ? nullptr : &*found;
-}
-
 /// The one integer in an operand, as far as it is known.
 std::optional<int64_t> only(Builder& builder, ValueId value) {
   const HostTensor* tensor = builder.known(value);
   return tensor != nullptr && tensor->ints.size() == 1 ? std::optional(tensor->ints[0])
                                                        : std::nullopt;
-}
-
-std::optional<int64_t> axis_of(const Node& gather) {
-  for (const auto& [name, value] : gather.attributes) {
-    if (name == "axis" && std::holds_alternative<int64_t>(value)) return std::get<int64_t>(value);
-  }
-  return std::nullopt;
 }
 
 int64_t within(int64_t index, int64_t size) {
@@ -43,8 +29,7 @@ ValueId slice(Builder& builder, const Part& part, ValueId starts, ValueId ends) 
 }  // namespace
 
 std::optional<Part> part_of(Builder& builder, ValueId value) {
-  const Graph& graph = builder.graph();
-  const Node* node = producer(graph, value);
+  const Node* node = builder.producer(value);
   if (node == nullptr || (node->op != "Slice" && node->op != "Gather")) return std::nullopt;
   const std::vector<ValueId> inputs = node->inputs;
   const bool sliced = node->op == "Slice";
@@ -52,7 +37,7 @@ std::optional<Part> part_of(Builder& builder, ValueId value) {
   if (!sliced && (index == nullptr || !index->empty())) return std::nullopt;
   const auto begin = only(builder, inputs[1]);
   const auto end = sliced ? only(builder, inputs[2]) : begin;
-  const auto axis = sliced ? only(builder, inputs[3]) : axis_of(*node);
+  const auto axis = sliced ? only(builder, inputs[3]) : std::optional(attr(*node, "axis", 0));
   const auto step = sliced ? only(builder, inputs[4]) : 1;
   const Shape* shape = builder.shape(inputs[0]);
   if (!begin || !end || !axis || step != 1 || shape == nullptr) return std::nullopt;

@@ -12,6 +12,9 @@
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io::script {
+
+namespace jit = torch::jit;
+
 namespace {
 
 /// Numbers that lie in memory one after the other, or can be copied so.
@@ -22,7 +25,7 @@ bool is_plain(const at::Tensor& tensor) {
 
 }  // namespace
 
-Tensors::Tensors(Builder& builder, const torch::jit::Module& module) : builder_(builder) {
+Tensors::Tensors(Builder& builder, const jit::Module& module) : builder_(builder) {
   for (const auto& attribute : module.named_attributes(/*recurse=*/true)) {
     if (!attribute.value.isTensor()) continue;
     builder_.reserve(attribute.name);
@@ -36,8 +39,7 @@ std::string Tensors::key_of(const at::Tensor& tensor, const std::string& path) c
   return std::to_string(at) + to_string(tensor.sizes().vec()) + to_string(tensor.strides().vec());
 }
 
-Binding Tensors::define(const at::Tensor& tensor, const std::string& name,
-                        torch::jit::Node* constant) {
+Binding Tensors::define(const at::Tensor& tensor, const std::string& name, jit::Node* constant) {
   if (!is_plain(tensor)) {  // quantised, sparse: nobody knows its numbers
     builder_.begin(name);
     return Binding::tensor(builder_.emit_opaque("tensor", {}, 1, false).front());
@@ -61,14 +63,12 @@ ValueId Tensors::known(const at::Tensor& tensor, const std::string& path) const 
   return found == bindings_.end() ? kNone : found->second.value;
 }
 
-Binding Tensors::constant(torch::jit::Node* node, const at::Tensor& tensor) {
+Binding Tensors::constant(jit::Node* node, const at::Tensor& tensor) {
   const auto known = constants_.find(node);
   if (known != constants_.end()) return known->second;
   const std::string name = "constant_" + std::to_string(constants_.size());
   return constants_[node] = define(tensor, name, node);
 }
-
-namespace jit = torch::jit;
 
 namespace {
 
@@ -157,8 +157,6 @@ void Interpreter::constant(jit::Node* node) {
     bindings_[node->output()] = from_ivalue(*value, node->output()->debugName());
   }
 }
-
-namespace jit = torch::jit;
 
 namespace {
 
