@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <tuple>
-#include <utility>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"

@@ -1,6 +1,5 @@
 // Activations, and what normalises to probabilities.
-#include <cmath>
-#include <limits>
+#include <algorithm>
 
 #include "parsimony/torch_io/executor/kernels_impl.h"
 

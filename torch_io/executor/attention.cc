@@ -80,8 +80,6 @@ at::Tensor by_heads(const at::Tensor& x, int64_t heads) {
 
 at::Tensor joined(const at::Tensor& y) { return y.transpose(1, 2).flatten(2); }
 
-int64_t heads_of(const Call& call, const char* name) { return call.integer(name, 1); }
-
 at::Tensor attended(const Call& call, const Parts& parts, const Looks& looks) {
   const int64_t each = parts.q.size(1) / parts.k.size(1);
   const at::Tensor k = each > 1 ? parts.k.repeat_interleave(each, 1) : parts.k;
@@ -112,8 +110,8 @@ void refuse(const Call& call, bool found, std::string_view what) {
 Tensors attention(const Call& call) {
   refuse(call, call.outputs() > 3, "returns its scores");
   const bool joint = call.in(0).dim() == 3;
-  const int64_t q_heads = joint ? heads_of(call, "q_num_heads") : call.in(0).size(1);
-  const int64_t kv_heads = joint ? heads_of(call, "kv_num_heads") : call.in(1).size(1);
+  const int64_t q_heads = joint ? call.integer("q_num_heads", 1) : call.in(0).size(1);
+  const int64_t kv_heads = joint ? call.integer("kv_num_heads", 1) : call.in(1).size(1);
   const Parts parts{by_heads(call.in(0), q_heads),
                     with_past(call, 4, by_heads(call.in(1), kv_heads)),
                     with_past(call, 5, by_heads(call.in(2), kv_heads))};
@@ -151,7 +149,7 @@ Tensors multi_head_attention(const Call& call) {
       if (x[i].dim() == 3) x[i] = x[i] + bias[i];
     }
   }
-  const int64_t heads = heads_of(call, "num_heads");
+  const int64_t heads = call.integer("num_heads", 1);
   const Parts parts{by_heads(x[0], heads), with_past(call, 6, by_heads(x[1], heads)),
                     with_past(call, 7, by_heads(x[2], heads))};
   return {joined(attended(call, parts, looks_of(call, parts, 4, 5))), parts.k, parts.v};
@@ -164,7 +162,7 @@ Tensors packed_attention(const Call& call) {
   if (call.has_in(2)) all = all + call.in(2);
   Ints sizes = call.integers("qkv_hidden_sizes");
   if (sizes.empty()) sizes.assign(3, all.size(2) / 3);
-  const int64_t heads = heads_of(call, "num_heads");
+  const int64_t heads = call.integer("num_heads", 1);
   const Tensors x = all.split_with_sizes(sizes, 2);
   Parts parts{by_heads(x[0], heads), by_heads(x[1], heads), by_heads(x[2], heads)};
   if (call.has_in(4)) {
@@ -186,7 +184,7 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
     if (sizes.empty()) sizes.assign(3, w.size(0) / 3);
     const Tensors x = w.split_with_sizes(sizes);
     if (outputs.size() < 2 || !outputs[1].defined()) return {x[2].expand(y.sizes())};
-    const int64_t heads = heads_of(call, "num_heads");
+    const int64_t heads = call.integer("num_heads", 1);
     const at::Tensor kept = at::stack({x[1], x[2]}).reshape({2, 1, heads, 1, -1});
     return {x[2].expand(y.sizes()), kept.expand(outputs[1].sizes())};
   }
@@ -200,9 +198,9 @@ Tensors attention_presence(const Operator& op, const Call& call, const Tensors& 
   const bool joint = y.dim() == 3;
   const bool one_count = op.op == "MultiHeadAttention";
   const int64_t kv_heads =
-      joint ? heads_of(call, one_count ? "num_heads" : "kv_num_heads") : x[2].size(1);
+      joint ? call.integer(one_count ? "num_heads" : "kv_num_heads", 1) : x[2].size(1);
   const int64_t q_heads =
-      joint ? heads_of(call, op.domain.empty() ? "q_num_heads" : "num_heads") : y.size(1);
+      joint ? call.integer(op.domain.empty() ? "q_num_heads" : "num_heads", 1) : y.size(1);
   // Of each head's dimensions, [n h 1 d].
   const auto any = [&](size_t i) { return by_heads(x[i], kv_heads).amax(2, true) > 0.5; };
   const at::Tensor asks = by_heads(x[0], q_heads).amax({2, 3}, true) > 0.5;

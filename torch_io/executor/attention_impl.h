@@ -27,7 +27,6 @@ struct Looks {
 at::Tensor by_heads(const at::Tensor& x, int64_t heads);
 /// [n h l d] as [n l (h d)].
 at::Tensor joined(const at::Tensor& y);
-int64_t heads_of(const Call& call, const char* name);
 
 /// Scaled dot-product attention; with fewer key heads, each serves several query heads.
 at::Tensor attended(const Call& call, const Parts& parts, const Looks& looks);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "parsimony/torch_io/executor/kernels_impl.h"
 

@@ -49,8 +49,8 @@ at::Tensor visible(const Call& call, const Places& places) {
 }
 
 Parts parts_of(const Call& call) {
-  const int64_t heads = heads_of(call, "num_heads");
-  const int64_t kv_heads = heads_of(call, "kv_num_heads");
+  const int64_t heads = call.integer("num_heads", 1);
+  const int64_t kv_heads = call.integer("kv_num_heads", 1);
   Tensors x{call.in(0), call.in(1), call.in(2)};
   if (!call.has_in(1)) {  // in one matrix
     const int64_t size = x[0].size(2) / (heads + 2 * kv_heads);

@@ -59,14 +59,10 @@ Tensors gather_nd(const Call& call) {
   const at::IntArrayRef dims = x.sizes();
   at::Tensor places = places_of(indices, dims.slice(batch, depth));
   // Each batch element has its own rows.
-  int64_t rows = 1;
-  for (int64_t i = batch; i < batch + depth; ++i) rows *= x.size(i);
-  int64_t batches = 1;
+  const int64_t rows = c10::multiply_integers(dims.slice(batch, depth));
+  const int64_t batches = c10::multiply_integers(dims.slice(0, batch));
   Ints shape(places.dim(), 1);
-  for (int64_t i = 0; i < batch; ++i) {
-    batches *= x.size(i);
-    shape[i] = x.size(i);
-  }
+  std::copy_n(dims.begin(), batch, shape.begin());
   places = places + (at::arange(batches, places.options()) * rows).reshape(shape);
   Ints row = dims.slice(batch + depth).vec();
   Ints flat = row;
@@ -88,8 +84,7 @@ Tensors scatter_nd(const Call& call) {
   const size_t depth = indices.size(-1);
   const at::IntArrayRef dims = x.sizes();
   const at::Tensor places = places_of(indices, dims.slice(0, depth)).flatten();
-  int64_t rows = 1;
-  for (size_t i = 0; i < depth; ++i) rows *= dims[i];
+  const int64_t rows = c10::multiply_integers(dims.slice(0, depth));
   const int64_t width = x.numel() / std::max<int64_t>(rows, 1);
   const at::Tensor updates = call.in(2).reshape({places.numel(), width});
   const at::Tensor index = places.unsqueeze(1).expand({places.numel(), width});

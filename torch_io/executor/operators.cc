@@ -241,8 +241,6 @@ static_assert(std::ranges::adjacent_find(kOperators, std::ranges::greater_equal{
 
 }  // namespace
 
-std::span<const Operator> operators() { return kOperators; }
-
 const Operator* find_operator(std::string_view domain, std::string_view op) {
   const auto it = std::ranges::lower_bound(kOperators, std::pair(domain, op), {}, key_of_row);
   return it != kOperators.end() && key_of_row(*it) == std::pair(domain, op) ? &*it : nullptr;

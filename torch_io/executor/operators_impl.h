@@ -2,7 +2,6 @@
 // absent.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "parsimony/torch_io/executor/call_impl.h"
@@ -27,8 +26,7 @@ struct Operator {
   std::string_view domain = {};
 };
 
-/// Sorted by domain and name.
-std::span<const Operator> operators();
+/// Null for an unknown operator.
 const Operator* find_operator(std::string_view domain, std::string_view op);
 
 /// Present where all operands are, broadcast.

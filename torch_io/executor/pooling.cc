@@ -1,6 +1,5 @@
 // Pooling over windows and over everything.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "parsimony/base/successive.h"
@@ -45,18 +44,11 @@ at::Tensor window_counts(const Window& window, const at::Tensor& x, bool with_pa
 }
 
 std::tuple<at::Tensor, at::Tensor> max_pool_any(const Window& window, const at::Tensor& padded) {
-  const Ints none(window.kernel.size(), 0);
-  switch (window.kernel.size()) {
-    case 1:
-      return at::max_pool1d_with_indices(padded, window.kernel, window.stride, none,
-                                         window.dilation);
-    case 2:
-      return at::max_pool2d_with_indices(padded, window.kernel, window.stride, none,
-                                         window.dilation);
-    default:
-      return at::max_pool3d_with_indices(padded, window.kernel, window.stride, none,
-                                         window.dilation);
-  }
+  const size_t rank = window.kernel.size();
+  const auto pool = rank == 1   ? at::max_pool1d_with_indices
+                    : rank == 2 ? at::max_pool2d_with_indices
+                                : at::max_pool3d_with_indices;
+  return pool(padded, window.kernel, window.stride, Ints(rank, 0), window.dilation, false);
 }
 
 /// From places in a padded plane to places in the whole of x.

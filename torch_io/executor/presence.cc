@@ -134,13 +134,11 @@ Tensors as_plain(const Operator& plain, const Operator& op, const Call& call,
 }  // namespace
 
 Tensors convolved_plainly(const Operator& op, const Call& call, const Tensors& outputs) {
-  constexpr Operator kConv{.op = "Conv", .kernel = conv, .presence = convolved, .data = 0b11};
-  return as_plain(kConv, op, call, outputs);
+  return as_plain(*find_operator("", "Conv"), op, call, outputs);
 }
 
 Tensors contracted_plainly(const Operator& op, const Call& call, const Tensors& outputs) {
-  constexpr Operator kGemm{.op = "Gemm", .kernel = gemm, .presence = contracted, .data = 0b11};
-  return as_plain(kGemm, op, call, outputs);
+  return as_plain(*find_operator("", "Gemm"), op, call, outputs);
 }
 
 Tensors reduced(const Operator& op, const Call& call, const Tensors& /*outputs*/) {
@@ -200,24 +198,15 @@ Tensors recurrent(const Operator& /*op*/, const Call& call, const Tensors& outpu
     const at::Tensor found = units(call.presence(i), hidden, directed);
     there = both(there, found);
   }
+  // [t d n h], [n t d h]; [d n h], [n d h]; without d in a torch layer's [t n h].
+  if (there.defined() && !directed) there = there[0];
+  if (there.defined() && directed && call.integer("layout", 0) != 1) there = there.unsqueeze(1);
+  at::Tensor projected = there;
+  if (projects) projected = call.presence(7).defined() ? call.presence(7).any(1) : at::Tensor();
   Tensors results(outputs.size());
-  if (projects) {
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const at::Tensor p = i == 2                       ? (there.defined() ? there[0] : there)
-                           : call.presence(7).defined() ? call.presence(7).any(1)
-                                                        : at::Tensor();
-      if (p.defined() && outputs[i].defined()) results[i] = p.expand(outputs[i].sizes());
-    }
-    return results;
-  }
-  if (!there.defined()) return results;
-  const bool batch_first = directed && call.integer("layout", 0) == 1;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined()) continue;
-    // [t d n h], [n t d h]; [d n h], [n d h]; without d in a torch layer's [t n h].
-    at::Tensor p = directed ? there : there[0];
-    if (directed && !batch_first) p = p.unsqueeze(1);
-    results[i] = p.expand(outputs[i].sizes());
+    const at::Tensor& p = i == 2 ? there : projected;  // c is not projected
+    if (p.defined() && outputs[i].defined()) results[i] = p.expand(outputs[i].sizes());
   }
   return results;
 }

@@ -84,19 +84,16 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
   for (const BodyId b : bodies.ids()) releases.place(bodies[b].steps, bodies[b].outputs, b);
 }
 
-std::vector<std::vector<Step>*> Program::all_steps() {
-  std::vector<std::vector<Step>*> lists = {&steps};
-  for (BodyProgram& body : bodies) lists.push_back(&body.steps);
-  return lists;
-}
-
 Step* Program::find(const std::string& key) {
-  for (std::vector<Step>* list : all_steps()) {
-    for (Step& step : *list) {
-      if (step.key == key) return &step;
-    }
+  const auto find_in = [&](std::vector<Step>& list) {
+    const auto found = std::ranges::find(list, key, &Step::key);
+    return found == list.end() ? nullptr : &*found;
+  };
+  Step* found = find_in(steps);
+  for (BodyProgram& body : bodies) {
+    if (found == nullptr) found = find_in(body.steps);
   }
-  return nullptr;
+  return found;
 }
 
 const HeldWeight* Program::held(ValueId v) const {

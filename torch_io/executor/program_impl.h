@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,9 +47,8 @@ struct Program {
   bool masked = false;
   bool widens = false;  ///< float16 is widened to float32 and stays so
 
-  /// The steps of the main graph, then those of each body.
-  std::vector<std::vector<Step>*> all_steps();
-  /// The step whose node has this first output; null if there is none.
+  /// The step whose node has this first output, in the main graph or else in a body; null if there
+  /// is none.
   Step* find(const std::string& key);
   /// Null if the value is not a weight.
   const HeldWeight* held(ValueId v) const;

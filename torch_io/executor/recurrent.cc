@@ -1,7 +1,7 @@
 // LSTM, GRU and RNN, step by step, after the formulas of the ONNX specification. The layers of
 // domain "torch" differ in the order of their gates alone.
 #include <algorithm>
-#include <functional>
+#include <cctype>
 
 #include "parsimony/torch_io/executor/kernels_impl.h"
 

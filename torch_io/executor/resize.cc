@@ -1,7 +1,6 @@
 // Resize and Upsample, axis by axis: every mode is separable.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "parsimony/base/successive.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"

@@ -44,8 +44,6 @@ class SmallSizes {
   void follow(const Step& step, const Call& call);
 
  private:
-  bool reads_constants_only(const Step& step) const;
-
   IdVector<ValueId, at::Tensor> small_;
   IdVector<ValueId, bool> constant_;  ///< computed from weights alone
 };

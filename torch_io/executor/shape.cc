@@ -1,6 +1,5 @@
 // What changes a tensor's shape and none of its elements.
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "parsimony/base/successive.h"
@@ -8,10 +7,6 @@
 
 namespace parsimony::executor {
 namespace {
-
-int64_t product(at::IntArrayRef dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-}
 
 at::Tensor vector_of(const at::Tensor& like, const Ints& values) {
   return at::tensor(values, at::kLong).to(like.device());
@@ -69,7 +64,8 @@ Tensors flatten(const Call& call) {
   const int64_t axis = call.integer("axis", 1);
   const int64_t from = axis < 0 ? axis + x.dim() : axis;
   const at::IntArrayRef dims = x.sizes();
-  return {x.reshape({product(dims.slice(0, from)), product(dims.slice(from))})};
+  return {x.reshape(
+      {c10::multiply_integers(dims.slice(0, from)), c10::multiply_integers(dims.slice(from))})};
 }
 
 Tensors squeeze(const Call& call) {

@@ -34,13 +34,6 @@ bool SmallSizes::computes(const Step& step) const {
   return any;
 }
 
-/// Weights, and what is computed from them alone: the exponent of a size, cast to its type.
-bool SmallSizes::reads_constants_only(const Step& step) const {
-  return !step.node.inputs.empty() &&
-         std::all_of(step.node.inputs.begin(), step.node.inputs.end(),
-                     [&](ValueId v) { return v == kNone || constant_[v]; });
-}
-
 void SmallSizes::substitute(const Step& step, Call& call) const {
   if (computes(step)) return;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -58,7 +51,9 @@ void SmallSizes::substitute(const Step& step, Call& call) const {
 }
 
 void SmallSizes::follow(const Step& step, const Call& call) {
-  if (reads_constants_only(step)) {
+  // Weights, and what is computed from them alone: the exponent of a size, cast to its type.
+  const auto is_constant = [&](ValueId v) { return v == kNone || constant_[v]; };
+  if (!step.node.inputs.empty() && std::ranges::all_of(step.node.inputs, is_constant)) {
     for (const ValueId v : step.node.outputs) {
       if (v != kNone) constant_[v] = true;
     }

@@ -24,7 +24,10 @@ WeightReader::WeightReader(const Graph& graph, const Weight& weight)
 
 at::Tensor WeightReader::operator()(const Ints& rows, bool widened) const {
   const at::Tensor tensor = read(rows, widened);
-  release(rows);
+  if (!made_ && !rows.empty()) {  // with what lies between the rows: the system reads ahead
+    const auto [first, last] = std::minmax_element(rows.begin(), rows.end());
+    source_->release(part(*first, *last - *first + 1));
+  }
   return tensor;
 }
 
@@ -58,13 +61,6 @@ std::byte* WeightReader::copy(int64_t first, int64_t count, std::byte* out) cons
   if (!made_) return torch_io::copy_elements(part(first, count), out);
   const std::vector<std::byte> made = source_->make(weight_, first, count);
   return std::copy(made.begin(), made.end(), out);
-}
-
-/// With what lies between the rows: the system reads ahead.
-void WeightReader::release(const Ints& rows) const {
-  if (made_ || rows.empty()) return;
-  const auto [first, last] = std::minmax_element(rows.begin(), rows.end());
-  source_->release(part(*first, *last - *first + 1));
 }
 
 }  // namespace parsimony::executor

@@ -24,7 +24,6 @@ class WeightReader {
   at::Tensor read(const Ints& rows, bool widened) const;
   Weight part(int64_t first, int64_t count) const;
   std::byte* copy(int64_t first, int64_t count, std::byte* out) const;
-  void release(const Ints& rows) const;
 
   Weight weight_;
   std::shared_ptr<const GraphSource> source_;

@@ -1,7 +1,6 @@
 #include "parsimony/torch_io/export/export.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "parsimony/api/reference.h"
 #include "parsimony/base/files.h"

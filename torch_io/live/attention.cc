@@ -8,7 +8,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
 
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"

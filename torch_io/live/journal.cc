@@ -2,7 +2,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <ranges>
-#include <utility>
 
 #include "parsimony/base/successive.h"
 #include "parsimony/torch_io/cut.h"
@@ -71,19 +70,9 @@ void Journal::slice(const std::string& name, const at::Tensor& tensor,
   if (grad.defined()) tensor.mutable_grad() = kept_grad;
 }
 
-void Journal::zero_smallest(const std::string& name, const at::Tensor& tensor, int64_t count) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor data = with_zeros(name, tensor, count);
+void Journal::assign(const at::Tensor& tensor, const at::Tensor& values) {
   entry(tensor);
-  set_data(tensor, data);
-}
-
-void Journal::assign(const std::string& name, const at::Tensor& tensor,
-                     std::span<const std::byte> values) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor data = with_values(name, tensor, values);
-  entry(tensor);
-  set_data(tensor, data);
+  set_data(tensor, values);
 }
 
 bool Journal::touched(const at::Tensor& tensor) const {

@@ -18,15 +18,9 @@ namespace parsimony::torch_io::live {
 /// tensor, its optimizer state, hooks and requires_grad.
 class Journal {
  public:
-  Journal() = default;
-  Journal(Journal&&) = default;
-  Journal& operator=(Journal&&) = default;
-  ~Journal() = default;
-
   /// @throws ModelError if the slices do not fit; then nothing has changed
   void slice(const std::string& name, const at::Tensor& tensor, std::span<const AxisKeep> axes);
-  void zero_smallest(const std::string& name, const at::Tensor& tensor, int64_t count);
-  void assign(const std::string& name, const at::Tensor& tensor, std::span<const std::byte> values);
+  void assign(const at::Tensor& tensor, const at::Tensor& values);
   /// Registers `restore` to be called if the edit is undone.
   void remember(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
 

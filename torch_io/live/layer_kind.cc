@@ -8,24 +8,12 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <algorithm>
-#include <iterator>
+#include <functional>
 
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"
 
 namespace parsimony::torch_io::live {
-namespace {
-
-std::vector<LayerKind> all_kinds() {
-  std::vector<LayerKind> all;
-  for (const auto& family :
-       {conv_kinds(), linear_kinds(), norm_kinds(), recurrent_kinds(), attention_kinds()}) {
-    all.insert(all.end(), family.begin(), family.end());
-  }
-  return all;
-}
-
-}  // namespace
 
 std::string LayerEdit::name_of(std::string_view tensor) const {
   return (path.empty() ? "" : path + ".") + std::string(tensor);
@@ -52,13 +40,6 @@ void LayerEdit::require(std::string_view tensor, const at::Tensor& value,
   throw errors::wrong_shape(name_of(tensor), shape, value.sizes().vec());
 }
 
-const LayerKind* kind_of(const torch::nn::Module& layer) {
-  static const std::vector<LayerKind> kinds = all_kinds();
-  const auto found = std::find_if(kinds.begin(), kinds.end(),
-                                  [&](const LayerKind& kind) { return kind.matches(layer); });
-  return found == kinds.end() ? nullptr : &*found;
-}
-
 std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts) {
   std::vector<int64_t> counts(parts);
   const int64_t size = axis.size / parts;
@@ -66,19 +47,34 @@ std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts) {
   return counts;
 }
 
+namespace {
+
+/// The number of groups of which channels are kept. @throws UnsupportedError if not equally many
 int64_t groups_left(const std::string& tensor, const AxisKeep& axis, int64_t groups) {
   const std::vector<int64_t> counts = count_in_parts(axis, groups);
-  std::vector<int64_t> left;
-  std::copy_if(counts.begin(), counts.end(), std::back_inserter(left),
-               [](int64_t count) { return count > 0; });
+  std::vector<int64_t> left = counts;
+  std::erase(left, 0);
   const bool even =
-      std::all_of(left.begin(), left.end(), [&](int64_t count) { return count == left.front(); });
+      std::adjacent_find(left.begin(), left.end(), std::not_equal_to<>()) == left.end();
   if (!even) throw errors::uneven_parts(tensor, "groups", counts);
-  return static_cast<int64_t>(left.size());
+  return std::ssize(left);
+}
+
+/// As many groups as `wanted`, else as the channels that are kept form.
+/// @throws ModelError if the channels are not a multiple of them
+int64_t groups_of(const LayerEdit& edit, std::string_view attribute, std::optional<int64_t> wanted,
+                  const at::Tensor& weight, int64_t before) {
+  const int64_t groups =
+      wanted ? *wanted : groups_left(edit.name_of("weight"), edit.journal->kept(weight, 0), before);
+  if (weight.size(0) % groups != 0) {
+    throw errors::bad_attribute(
+        edit.path, attribute,
+        std::to_string(groups) + " do not divide " + std::to_string(weight.size(0)) + " channels");
+  }
+  return groups;
 }
 
 // Convolutions: in_channels, out_channels and groups.
-namespace {
 
 /// `weight` is [out, in / groups, ...], of a transposed convolution [in, out / groups, ...].
 template <typename Conv>
@@ -86,23 +82,16 @@ void follow_conv(Conv& conv, const LayerEdit& edit) {
   auto& options = conv.options;
   const at::Tensor& weight = conv.weight;
   // The number of groups follows from the kept channels, not from the shapes.
-  std::optional<int64_t> groups = edit.integer("groups");
-  if (!groups) groups = edit.integer("group");
-  if (!groups) {
-    groups = groups_left(edit.name_of("weight"), edit.journal->kept(weight, 0), options.groups());
-  }
-  if (weight.size(0) % *groups != 0) {
-    throw errors::bad_attribute(
-        edit.path, "groups",
-        std::to_string(*groups) + " do not divide " + std::to_string(weight.size(0)) + " channels");
-  }
+  std::optional<int64_t> wanted = edit.integer("groups");
+  if (!wanted) wanted = edit.integer("group");
+  const int64_t groups = groups_of(edit, "groups", wanted, weight, options.groups());
   const int64_t joint = weight.size(0);
-  const int64_t split = weight.size(1) * *groups;
+  const int64_t split = weight.size(1) * groups;
   const int64_t out = options.transposed() ? split : joint;
   edit.require("bias", conv.bias, {out});
   options.in_channels(options.transposed() ? joint : split);
   options.out_channels(out);
-  options.groups(*groups);
+  options.groups(groups);
 }
 
 template <typename Conv>
@@ -110,21 +99,8 @@ LayerKind conv_kind(std::string_view name) {
   return layer_kind<Conv, follow_conv<Conv>>(name, {"groups", "group"});
 }
 
-}  // namespace
-
-std::vector<LayerKind> conv_kinds() {
-  using namespace torch::nn;
-  return {conv_kind<Conv1dImpl>("Conv1d"),
-          conv_kind<Conv2dImpl>("Conv2d"),
-          conv_kind<Conv3dImpl>("Conv3d"),
-          conv_kind<ConvTranspose1dImpl>("ConvTranspose1d"),
-          conv_kind<ConvTranspose2dImpl>("ConvTranspose2d"),
-          conv_kind<ConvTranspose3dImpl>("ConvTranspose3d")};
-}
-
 // Layers whose weight is a table: Linear, Bilinear, PReLU, Embedding, EmbeddingBag; and Unflatten,
 // whose sizes are told.
-namespace {
 
 void follow_linear(torch::nn::LinearImpl& layer, const LayerEdit& edit) {
   edit.require("bias", layer.bias, {layer.weight.size(0)});
@@ -170,20 +146,7 @@ void follow_unflatten(torch::nn::UnflattenImpl& layer, const LayerEdit& edit) {
   if (sizes != edit.wanted.end()) layer.options.sizes(sizes->second);
 }
 
-}  // namespace
-
-std::vector<LayerKind> linear_kinds() {
-  using namespace torch::nn;
-  return {layer_kind<LinearImpl, follow_linear>("Linear"),
-          layer_kind<BilinearImpl, follow_bilinear>("Bilinear"),
-          layer_kind<PReLUImpl, follow_prelu>("PReLU"),
-          layer_kind<EmbeddingImpl, follow_embedding<EmbeddingImpl>>("Embedding"),
-          layer_kind<EmbeddingBagImpl, follow_embedding<EmbeddingBagImpl>>("EmbeddingBag"),
-          layer_kind<UnflattenImpl, follow_unflatten>("Unflatten", {"sizes"})};
-}
-
 // Normalizations: num_features, num_channels and num_groups, normalized_shape.
-namespace {
 
 template <typename Norm>
 void follow_features(Norm& norm, const LayerEdit& edit) {
@@ -220,29 +183,46 @@ void follow_group_norm(torch::nn::GroupNormImpl& norm, const LayerEdit& edit) {
   const int64_t channels = norm.weight.size(0);
   edit.require("bias", norm.bias, {channels});
   const int64_t groups =
-      wanted ? *wanted
-             : groups_left(edit.name_of("weight"), edit.journal->kept(norm.weight, 0),
-                           norm.options.num_groups());
-  if (channels % groups != 0) {
-    throw errors::bad_attribute(
-        edit.path, "num_groups",
-        std::to_string(groups) + " do not divide " + std::to_string(channels) + " channels");
-  }
+      groups_of(edit, "num_groups", wanted, norm.weight, norm.options.num_groups());
   norm.options.num_channels(channels).num_groups(groups);
+}
+
+std::vector<LayerKind> all_kinds() {
+  using namespace torch::nn;
+  std::vector<LayerKind> all = {
+      conv_kind<Conv1dImpl>("Conv1d"),
+      conv_kind<Conv2dImpl>("Conv2d"),
+      conv_kind<Conv3dImpl>("Conv3d"),
+      conv_kind<ConvTranspose1dImpl>("ConvTranspose1d"),
+      conv_kind<ConvTranspose2dImpl>("ConvTranspose2d"),
+      conv_kind<ConvTranspose3dImpl>("ConvTranspose3d"),
+      layer_kind<LinearImpl, follow_linear>("Linear"),
+      layer_kind<BilinearImpl, follow_bilinear>("Bilinear"),
+      layer_kind<PReLUImpl, follow_prelu>("PReLU"),
+      layer_kind<EmbeddingImpl, follow_embedding<EmbeddingImpl>>("Embedding"),
+      layer_kind<EmbeddingBagImpl, follow_embedding<EmbeddingBagImpl>>("EmbeddingBag"),
+      layer_kind<UnflattenImpl, follow_unflatten>("Unflatten", {"sizes"}),
+      feature_norm<BatchNorm1dImpl>("BatchNorm1d"),
+      feature_norm<BatchNorm2dImpl>("BatchNorm2d"),
+      feature_norm<BatchNorm3dImpl>("BatchNorm3d"),
+      feature_norm<InstanceNorm1dImpl>("InstanceNorm1d"),
+      feature_norm<InstanceNorm2dImpl>("InstanceNorm2d"),
+      feature_norm<InstanceNorm3dImpl>("InstanceNorm3d"),
+      layer_kind<LayerNormImpl, follow_layer_norm>("LayerNorm", {"normalized_shape"}),
+      layer_kind<GroupNormImpl, follow_group_norm>("GroupNorm", {"num_groups"})};
+  for (const auto& family : {recurrent_kinds(), attention_kinds()}) {
+    all.insert(all.end(), family.begin(), family.end());
+  }
+  return all;
 }
 
 }  // namespace
 
-std::vector<LayerKind> norm_kinds() {
-  using namespace torch::nn;
-  return {feature_norm<BatchNorm1dImpl>("BatchNorm1d"),
-          feature_norm<BatchNorm2dImpl>("BatchNorm2d"),
-          feature_norm<BatchNorm3dImpl>("BatchNorm3d"),
-          feature_norm<InstanceNorm1dImpl>("InstanceNorm1d"),
-          feature_norm<InstanceNorm2dImpl>("InstanceNorm2d"),
-          feature_norm<InstanceNorm3dImpl>("InstanceNorm3d"),
-          layer_kind<LayerNormImpl, follow_layer_norm>("LayerNorm", {"normalized_shape"}),
-          layer_kind<GroupNormImpl, follow_group_norm>("GroupNorm", {"num_groups"})};
+const LayerKind* kind_of(const torch::nn::Module& layer) {
+  static const std::vector<LayerKind> kinds = all_kinds();
+  const auto found = std::find_if(kinds.begin(), kinds.end(),
+                                  [&](const LayerKind& kind) { return kind.matches(layer); });
+  return found == kinds.end() ? nullptr : &*found;
 }
 
 }  // namespace parsimony::torch_io::live

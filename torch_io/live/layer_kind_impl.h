@@ -1,4 +1,4 @@
-// Updates the options of layers after their tensors. One file per family, one table for all.
+// Updates the options of layers after their tensors.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,19 +44,11 @@ struct LayerKind {
 /// Null for the user's own modules and for layers whose options do not contain shapes.
 const LayerKind* kind_of(const torch::nn::Module& layer);
 
-std::vector<LayerKind> conv_kinds();
-std::vector<LayerKind> linear_kinds();
-std::vector<LayerKind> norm_kinds();
 std::vector<LayerKind> recurrent_kinds();
 std::vector<LayerKind> attention_kinds();
 
 /// The number of kept indices in each of `parts` equal parts of the axis.
 std::vector<int64_t> count_in_parts(const AxisKeep& axis, int64_t parts);
-
-/// The number of remaining groups of a sliced axis, if all of them keep the same number of
-/// channels.
-/// @throws UnsupportedError if they do not
-int64_t groups_left(const std::string& tensor, const AxisKeep& axis, int64_t groups);
 
 template <typename Layer>
 std::function<void()> remember_options(torch::nn::Module& module) {

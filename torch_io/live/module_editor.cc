@@ -1,8 +1,8 @@
 #include "parsimony/torch_io/live/module_editor.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/journal_impl.h"
 #include "parsimony/torch_io/live/layer_kind_impl.h"
@@ -77,11 +77,11 @@ void ModuleEditor::slice(const std::string& name, std::span<const AxisKeep> axes
 }
 
 void ModuleEditor::assign(const std::string& name, std::span<const std::byte> values) {
-  state_->journal.assign(name, tensor(name), values);
+  state_->journal.assign(tensor(name), with_values(name, tensor(name), values));
 }
 
 void ModuleEditor::zero_smallest(const std::string& name, int64_t count) {
-  state_->journal.zero_smallest(name, tensor(name), count);
+  state_->journal.assign(tensor(name), with_zeros(name, tensor(name), count));
 }
 
 void ModuleEditor::set_attribute(const std::string& node, const std::string& attribute,

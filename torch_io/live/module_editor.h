@@ -3,7 +3,6 @@
 
 #include <torch/nn/module.h>
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

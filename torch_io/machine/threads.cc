@@ -101,14 +101,12 @@ namespace {
 /// Weights as long as 1/√inputs, so that numbers stay of ordinary size. `seed` fills them without
 /// a random generator: that of the user's process is not ours to advance.
 at::Tensor waves(at::IntArrayRef sizes, double scale, double seed) {
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
+  const int64_t count = c10::multiply_integers(sizes);
   return at::arange(count, at::kFloat).mul_(seed).sin_().mul_(scale).view(sizes);
 }
 
 at::Tensor weight(at::IntArrayRef sizes, double seed) {
-  int64_t inputs = 1;
-  for (const int64_t size : sizes.slice(1)) inputs *= size;
+  const int64_t inputs = c10::multiply_integers(sizes.slice(1));
   return waves(sizes, 1 / std::sqrt(static_cast<double>(inputs)), seed);
 }
 
@@ -147,10 +145,9 @@ void TrainingStep::run() {
 double quickest(TrainingStep& step, int repeats) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < repeats; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     step.run();
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, passed.count());
+    best = std::min(best, elapsed(begin));
   }
   return best;
 }

@@ -225,6 +225,12 @@ void Builder::pin(const std::string& op, std::vector<ValueId> values) {
   base_ = base;
 }
 
+ValueId Builder::slice(const Operand& x, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
+  const ValueId axes = integers({axis});
+  const ValueId steps = integers({step});
+  return emit("Slice", {x, {starts}, {ends}, {axes}, {steps}});
+}
+
 void Builder::pin_axis(ValueId value, int64_t axis) {
   keep(emit("Gather", {{value}, {integer(0)}}, {{"axis", axis}}));
 }

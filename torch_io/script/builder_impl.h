@@ -84,6 +84,9 @@ class Builder {
   /// Pins the values, because `op` reads them in its own way.
   void pin(const std::string& op, std::vector<ValueId> values);
 
+  /// x[starts:ends:step] along one axis.
+  ValueId slice(const Operand& x, int64_t axis, ValueId starts, ValueId ends, int64_t step = 1);
+
   /// Pins one dimension, by indexing it.
   void pin_axis(ValueId value, int64_t axis);
 

@@ -16,7 +16,7 @@ using Lowering = void(Call& call);
 /// How an aten operator is lowered.
 struct Rule {
   std::string_view op;
-  Lowering* lower;
+  Lowering* lower = nullptr;
   std::string_view onnx = {};  ///< its name in ONNX, for functions that lower several
 };
 
@@ -73,6 +73,10 @@ class Call {
   int64_t axis(int64_t axis, size_t rank) const;
 
   void give(ValueId value) { give(0, Binding::tensor(value)); }
+  void give_node(const std::string& op_name, const std::vector<Operand>& inputs,
+                 Attributes attributes = {}, const std::string& domain = "") {
+    give(out.emit(op_name, inputs, std::move(attributes), domain));
+  }
   void give(size_t i, Binding binding) { results.at(i) = std::move(binding); }
   /// The result may share memory with the operand.
   void give_view(ValueId view, ValueId base) {

@@ -81,11 +81,7 @@ struct ScriptEditor::Impl {
     const auto [it, fresh] = edits.changes.try_emplace(spot, Change{value, node_key, what, {}});
     it->second.calls.insert(location.call);
     if (fresh) return;
-    const c10::IValue& before = it->second.value;
-    const bool same =
-        (before.isInt() && value.isInt() && before.toInt() == value.toInt()) ||
-        (before.isDouble() && value.isDouble() && before.toDouble() == value.toDouble()) ||
-        (before.isIntList() && value.isIntList() && before.toIntVector() == value.toIntVector());
+    const bool same = !value.isTensor() && it->second.value == value;
     if (!same) throw errors::shared_place(node_key, what);
   }
 
@@ -123,10 +119,7 @@ ScriptEditor::ScriptEditor(const ScriptGraph& script, Original original)
     impl_->nodes.emplace(key_of(script.graph, script.graph.nodes[n]), n);
   }
   for (const Weight& weight : script.graph.weights) {
-    const auto origin = script.origins->tensor_origins.find(weight.name);
-    if (origin != script.origins->tensor_origins.end() && origin->second.synthetic) {
-      impl_->synthetic[weight.name] = weight.dims;
-    }
+    if (is_synthetic(script, weight.name)) impl_->synthetic[weight.name] = weight.dims;
   }
 }
 

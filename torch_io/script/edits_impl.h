@@ -56,9 +56,6 @@ struct Edits {
 bool can_write(const Edits& edits, const Origins& origins, const Edits::Spot& spot,
                const Change& change);
 
-/// Applies the bypasses: removes calls with everything that is then unused, including constants.
-void bypass(Edits& edits, const Origins& origins);
-
 /// A tensor that still has to replace an attribute of the module at `path`.
 struct Outside {
   std::string path;

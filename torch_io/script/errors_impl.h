@@ -1,7 +1,6 @@
 // Error texts of TorchScript files.
 #pragma once
 
-#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>

@@ -185,16 +185,12 @@ bool Interpreter::visit_structure(jit::Node* node) {
     const std::string path = owner.is(BindingKind::kObject) ? owner.object->path : "";
     const std::string name = node->s(c10::attr::name);
     written_[path.empty() ? name : path + "." + name] = value;
-  } else if (kind == "prim::ListConstruct" || kind == "prim::TupleConstruct") {
+  } else if (kind == "prim::ListConstruct" || kind == "prim::TupleConstruct" ||
+             kind == "prim::DictConstruct") {
     std::vector<Binding> items;
     for (const jit::Value* input : node->inputs()) items.push_back(of(input));
-    bindings_[node->output()] = Binding::list(std::move(items));
-  } else if (kind == "prim::DictConstruct") {
-    // Alternating keys and values.
-    std::vector<Binding> items;
-    for (const jit::Value* input : node->inputs()) items.push_back(of(input));
-    bindings_[node->output()] = Binding::list(std::move(items));
-    bindings_[node->output()].text = kDictionary;
+    Binding& list = bindings_[node->output()] = Binding::list(std::move(items));
+    if (kind == "prim::DictConstruct") list.text = kDictionary;
   } else if (kind == "prim::ListUnpack" || kind == "prim::TupleUnpack") {
     const Binding list = of_input(node, 0);
     if (!list.is(BindingKind::kList) || list.items->size() != node->outputs().size()) return false;

@@ -7,7 +7,7 @@ namespace parsimony::torch_io::script {
 namespace {
 
 void clip(Call& call, Operand low, Operand high) {
-  call.give(call.out.emit("Clip", {call.tensor(0), low, high}));
+  call.give_node("Clip", {call.tensor(0), low, high});
 }
 
 Operand number(Call& call, double value) { return {call.out.number(value)}; }
@@ -35,40 +35,36 @@ void lower_hardtanh(Call& call) {
 void lower_relu6(Call& call) { clip(call, number(call, 0), number(call, 6)); }
 
 void lower_leaky_relu(Call& call) {
-  call.give(call.out.emit("LeakyRelu", {call.tensor(0)}, {{"alpha", call.number(1, 0.01)}}));
+  call.give_node("LeakyRelu", {call.tensor(0)}, {{"alpha", call.number(1, 0.01)}});
 }
 
-/// elu(x, alpha, scale, input_scale)
+/// elu(x, alpha, scale, input_scale), celu(x, alpha)
 void lower_elu(Call& call) {
   call.require(call.number(2, 1) == 1 && call.number(3, 1) == 1);
-  call.give(call.out.emit("Elu", {call.tensor(0)}, {{"alpha", call.number(1, 1)}}));
-}
-
-void lower_celu(Call& call) {
-  call.give(call.out.emit("Celu", {call.tensor(0)}, {{"alpha", call.number(1, 1)}}));
+  call.give_node(call.onnx, {call.tensor(0)}, {{"alpha", call.number(1, 1)}});
 }
 
 /// gelu(x, approximate)
 void lower_gelu(Call& call) {
   const std::string how = call.none(1) ? "none" : call.text(1);
-  call.give(call.out.emit("Gelu", {call.tensor(0)}, {{"approximate", how}}));
+  call.give_node("Gelu", {call.tensor(0)}, {{"approximate", how}});
 }
 
 void lower_silu(Call& call) { call.give(gated(call, call.tensor(0), call.tensor(0).value)); }
 
 void lower_hard_sigmoid(Call& call) {
-  call.give(call.out.emit("HardSigmoid", {call.tensor(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}}));
+  call.give_node("HardSigmoid", {call.tensor(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
 }
 
 /// softplus(x, beta, threshold): the threshold only spares the exponential where it makes no
 /// difference.
 void lower_softplus(Call& call) {
   call.require(call.number(1, 1) == 1);
-  call.give(call.out.emit("Softplus", {call.tensor(0)}));
+  call.give_node("Softplus", {call.tensor(0)});
 }
 
 void lower_log_sigmoid(Call& call) {
-  call.give(call.out.emit("Log", {{call.out.emit("Sigmoid", {call.tensor(0)})}}));
+  call.give_node("Log", {{call.out.emit("Sigmoid", {call.tensor(0)})}});
 }
 
 /// prelu(x, w[c]): the slopes stand along dimension 1.
@@ -77,11 +73,11 @@ void lower_prelu(Call& call) {
   const Operand w = call.tensor(1);
   const size_t rank = call.rank(x.value);
   const Shape slopes = call.shape(w.value);
-  if (slopes == Shape{1} || rank < 3) return call.give(call.out.emit("PRelu", {x, w}));
+  if (slopes == Shape{1} || rank < 3) return call.give_node("PRelu", {x, w});
   const ValueId axes = call.out.integers(successive(1, rank - 1));
   const ValueId column = call.out.emit("Unsqueeze", {{w.value}, {axes}});
   call.out.alias(column, w.value);
-  call.give(call.out.emit("PRelu", {x, {column}}));
+  call.give_node("PRelu", {x, {column}});
 }
 
 /// glu(x, dim): the first half, gated by the second
@@ -99,20 +95,20 @@ void lower_glu(Call& call) {
 /// softshrink(x, lambda): towards zero by lambda; hardshrink(x, lambda): zero up to lambda
 void lower_shrink(Call& call) {
   const double lambda = call.number(1, 0.5);
-  call.give(call.out.emit("Shrink", {call.tensor(0)},
-                          {{"lambd", lambda}, {"bias", call.op == "softshrink" ? lambda : 0.0}}));
+  call.give_node("Shrink", {call.tensor(0)},
+                 {{"lambd", lambda}, {"bias", call.op == "softshrink" ? lambda : 0.0}});
 }
 
 /// threshold(x, most, number): x where it is more than that, else the number
 void lower_threshold(Call& call) {
   const Operand x = call.tensor(0);
   const ValueId more = call.out.emit("Greater", {x, number(call, call.number(1))});
-  call.give(call.out.emit("Where", {{more}, x, number(call, call.number(2))}));
+  call.give_node("Where", {{more}, x, number(call, call.number(2))});
 }
 
 /// softmax(x, dim, dtype), log_softmax(x, dim, dtype)
 void lower_softmax(Call& call) {
-  call.give(call.out.emit(call.onnx, {call.tensor(0)}, {{"axis", call.integer(1)}}));
+  call.give_node(call.onnx, {call.tensor(0)}, {{"axis", call.integer(1)}});
 }
 
 }  // namespace parsimony::torch_io::script

@@ -47,7 +47,7 @@ void lower_attention(Call& call) {
     scores = call.out.emit("Add", {{scores}, {causal_mask(call, q.value, k.value)}});
   }
   const ValueId weights = call.out.emit("Softmax", {{scores}}, {{"axis", int64_t{-1}}});
-  call.give(call.out.emit("MatMul", {{weights}, call.tensor(2)}));
+  call.give_node("MatMul", {{weights}, call.tensor(2)});
 }
 
 /// _native_multi_head_attention(q, k, v, width, heads, w[3 d, d], b, w_out, b_out, mask,
@@ -66,15 +66,11 @@ void lower_native_attention(Call& call) {
     return call.out.emit("Add",
                          {{call.out.emit("MatMul", {{value}, {matrix}})}, call.tensor(bias)});
   };
-  const auto permuted = [&](ValueId value, const std::vector<int64_t>& perm) {
-    return call.out.emit("Transpose", {{value}}, {{"perm", perm}});
-  };
   const ValueId sizes = call.out.integers({width, width, width});
   const auto parts =
       call.out.emit_many("Split", {{linear(x.value, 5, 6)}, {sizes}}, 3, {{"axis", int64_t{2}}});
   const auto apart = [&](ValueId part, const std::vector<int64_t>& perm) {
-    const ValueId shape = call.out.integers({0, 0, heads, each});
-    return permuted(call.out.emit("Reshape", {{part}, {shape}}), perm);
+    return permuted(call, reshaped(call, part, {0, 0, heads, each}), perm);
   };
   const double scale = 1 / std::sqrt(static_cast<double>(each));
   const ValueId q =
@@ -82,8 +78,7 @@ void lower_native_attention(Call& call) {
   const ValueId product = call.out.emit("MatMul", {{q}, {apart(parts[1], {0, 2, 3, 1})}});
   const ValueId weights = call.out.emit("Softmax", {{product}}, {{"axis", int64_t{-1}}});
   const ValueId mixed = call.out.emit("MatMul", {{weights}, {apart(parts[2], {0, 2, 1, 3})}});
-  const ValueId together = call.out.emit(
-      "Reshape", {{permuted(mixed, {0, 2, 1, 3})}, {call.out.integers({0, 0, width})}});
+  const ValueId together = reshaped(call, permuted(call, mixed, {0, 2, 1, 3}), {0, 0, width});
   const ValueId y = linear(together, 7, 8);
   call.out.pin(call.op, {x.value, call.tensor(5).value, call.tensor(7).value, y});
   call.give(y);

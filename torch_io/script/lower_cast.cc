@@ -1,4 +1,6 @@
 // What leaves the numbers as they are, changes their type, or makes them from nothing.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
@@ -14,36 +16,29 @@ constexpr int64_t kTorchFloat = 6;
 constexpr int64_t kMostNumbers = 1 << 20;  // of a constant that is made here
 
 struct Type {
+  int64_t torch;
   DType dtype;
   int64_t onnx;
 };
 
+constexpr auto kTypes = std::to_array<Type>({
+    {0, DType::kUInt8, 2},
+    {1, DType::kInt8, 3},
+    {2, DType::kInt16, 5},
+    {3, DType::kInt32, 6},
+    {kTorchLong, DType::kInt64, 7},
+    {5, DType::kFloat16, 10},
+    {kTorchFloat, DType::kFloat32, 1},
+    {7, DType::kFloat64, 11},
+    {kTorchBool, DType::kBool, 9},
+    {15, DType::kBFloat16, 16},
+});
+
 /// @throws NotLowered for complex and quantised types
 Type type_of(int64_t torch) {
-  switch (torch) {
-    case 0:
-      return {DType::kUInt8, 2};
-    case 1:
-      return {DType::kInt8, 3};
-    case 2:
-      return {DType::kInt16, 5};
-    case 3:
-      return {DType::kInt32, 6};
-    case kTorchLong:
-      return {DType::kInt64, 7};
-    case 5:
-      return {DType::kFloat16, 10};
-    case kTorchFloat:
-      return {DType::kFloat32, 1};
-    case 7:
-      return {DType::kFloat64, 11};
-    case kTorchBool:
-      return {DType::kBool, 9};
-    case 15:
-      return {DType::kBFloat16, 16};
-    default:
-      throw NotLowered();
-  }
+  const auto* found = std::ranges::find(kTypes, torch, &Type::torch);
+  if (found == kTypes.end()) throw NotLowered();
+  return *found;
 }
 
 void cast(Call& call, int64_t torch_type) {
@@ -76,19 +71,9 @@ DType known_type(const Call& call, ValueId value) {
   return known == DType::kUnknown ? DType::kFloat32 : known;
 }
 
-/// The type is the one that is named, or that of the tensor which `like` is.
-void filled_like(Call& call, ValueId sizes, const Binding& number, const Binding& type,
-                 ValueId like) {
-  filled(call, sizes, number,
-         type.is(BindingKind::kInt) ? type_of(type.integer).dtype : known_type(call, like));
-}
-
-void filled(Call& call, ValueId sizes, const Binding& number, const Binding& type) {
-  int64_t torch_type = type.is(BindingKind::kInt) ? type.integer : kTorchFloat;
-  if (!type.is(BindingKind::kInt) && number.is(BindingKind::kInt) && call.op.starts_with("full")) {
-    torch_type = kTorchLong;
-  }
-  filled(call, sizes, number, type_of(torch_type).dtype);
+/// The type that an argument names, else `other`.
+DType type_or(const Binding& type, DType other) {
+  return type.is(BindingKind::kInt) ? type_of(type.integer).dtype : other;
 }
 
 /// "new_zeros" and "zeros_like" end or begin with what they are filled with.
@@ -103,7 +88,7 @@ Binding filling(const Call& call) {
 void lower_same(Call& call) { call.give(call.tensor(0).value); }
 
 /// clone: the same numbers in other memory
-void lower_copy(Call& call) { call.give(call.out.emit("Identity", {call.tensor(0)})); }
+void lower_copy(Call& call) { call.give_node("Identity", {call.tensor(0)}); }
 
 /// contiguous: the tensor itself or a copy, as the case may be
 void lower_maybe_copy(Call& call) {
@@ -149,16 +134,17 @@ void lower_full(Call& call) {
   const bool with_number = call.op.ends_with("full");
   const Binding number = with_number ? call.arg(at + 1) : filling(call);
   const Binding& type = call.arg(at + (with_number ? 2 : 1));
-  if (at == 1) return filled_like(call, sizes, number, type, call.tensor(0).value);
-  filled(call, sizes, number, type);
+  DType other = with_number && number.is(BindingKind::kInt) ? DType::kInt64 : DType::kFloat32;
+  if (at == 1) other = known_type(call, call.tensor(0).value);
+  filled(call, sizes, number, type_or(type, other));
 }
 
 /// zeros_like(x, dtype, …), ones_like(…), full_like(x, number, dtype, …)
 void lower_full_like(Call& call) {
   const ValueId sizes = call.out.emit("Shape", {call.tensor(0)});
   const bool with_number = call.op == "full_like";
-  filled_like(call, sizes, with_number ? call.arg(1) : filling(call), call.arg(with_number ? 2 : 1),
-              call.tensor(0).value);
+  filled(call, sizes, with_number ? call.arg(1) : filling(call),
+         type_or(call.arg(with_number ? 2 : 1), known_type(call, call.tensor(0).value)));
 }
 
 /// fill(x, number), zero(x): x gives its shape and its type. Zeros are a product, for which what is
@@ -175,7 +161,7 @@ void lower_fill(Call& call) {
   call.require(number.fixed_number());
   if (number.as_double() == 0 && (is_floating(dtype) || dtype == DType::kInt64)) {
     const ValueId zero = is_floating(dtype) ? call.out.number(0) : call.out.integer(0);
-    return call.give(call.out.emit("Mul", {x, {zero}}));
+    return call.give_node("Mul", {x, {zero}});
   }
   filled(call, call.out.emit("Shape", {x}), number, dtype);
 }
@@ -187,9 +173,9 @@ void lower_copy_into(Call& call) {
   const Graph& graph = call.out.graph();
   call.require(graph.value(x.value).dtype == graph.value(from.value).dtype);
   if (call.shape(x.value) == call.shape(from.value)) {
-    return call.give(call.out.emit("Identity", {from}));
+    return call.give_node("Identity", {from});
   }
-  call.give(call.out.emit("Expand", {from, {call.out.emit("Shape", {x})}}));
+  call.give_node("Expand", {from, {call.out.emit("Shape", {x})}});
 }
 
 namespace {

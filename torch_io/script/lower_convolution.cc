@@ -41,13 +41,22 @@ void convolution(Call& call, const Window& at, bool transposed) {
   Attributes attributes = window_attributes(call, at, n);
   const std::vector<Operand> inputs{call.tensor(0), call.tensor(1), call.optional_tensor(2)};
   if (transposed) attributes.with("output_padding", call.integers(at.output_padding, n));
-  call.give(call.out.emit(transposed ? "ConvTranspose" : "Conv", inputs, std::move(attributes)));
+  call.give_node(transposed ? "ConvTranspose" : "Conv", inputs, std::move(attributes));
 }
 
 /// "max_pool2d" has windows of 2 dimensions.
 size_t dims_in_name(const std::string& op) {
   const size_t d = op.find('d', op.find_first_of("123"));
   return d == std::string::npos || d == 0 ? 2 : static_cast<size_t>(op[d - 1] - '0');
+}
+
+/// max_pool2d(x, kernel, stride, padding, …), avg_pool2d likewise
+Attributes pool_attributes(const Call& call, size_t n) {
+  const std::vector<int64_t> kernel = call.integers(1, n);
+  const bool default_stride = call.none(2) || call.integers(2).empty();
+  return {{"kernel_shape", kernel},
+          {"strides", default_stride ? kernel : call.integers(2, n)},
+          {"pads", both_ends(call.integers(3, n))}};
 }
 
 void require_batch(Call& call, size_t n) { call.require(call.rank(call.tensor(0).value) == n + 2); }
@@ -67,13 +76,8 @@ void lower_conv_transpose(Call& call) { convolution(call, {3, 4, 7, 5, 6}, true)
 void lower_max_pool(Call& call) {
   const size_t n = dims_in_name(call.op);
   require_batch(call, n);
-  const std::vector<int64_t> kernel = call.integers(1, n);
-  const bool default_stride = call.none(2) || call.integers(2).empty();
-  const Attributes attributes{{"kernel_shape", kernel},
-                              {"strides", default_stride ? kernel : call.integers(2, n)},
-                              {"pads", both_ends(call.integers(3, n))},
-                              {"dilations", call.integers(4, n)},
-                              {"ceil_mode", call.integer(5, 0)}};
+  Attributes attributes = pool_attributes(call, n);
+  attributes.with("dilations", call.integers(4, n)).with("ceil_mode", call.integer(5, 0));
   const auto results =
       call.out.emit_many("MaxPool", {call.tensor(0)}, call.results.size(), attributes);
   for (size_t i = 0; i < results.size(); ++i) call.give(i, Binding::tensor(results[i]));
@@ -84,14 +88,9 @@ void lower_avg_pool(Call& call) {
   const size_t n = dims_in_name(call.op);
   require_batch(call, n);
   call.require(call.none(6));
-  const std::vector<int64_t> kernel = call.integers(1, n);
-  const bool default_stride = call.none(2) || call.integers(2).empty();
-  call.give(call.out.emit("AveragePool", {call.tensor(0)},
-                          {{"kernel_shape", kernel},
-                           {"strides", default_stride ? kernel : call.integers(2, n)},
-                           {"pads", both_ends(call.integers(3, n))},
-                           {"ceil_mode", call.integer(4, 0)},
-                           {"count_include_pad", call.none(5) ? int64_t{1} : call.integer(5)}}));
+  Attributes attributes = pool_attributes(call, n);
+  attributes.with("ceil_mode", call.integer(4, 0)).with("count_include_pad", call.integer(5, 1));
+  call.give_node("AveragePool", {call.tensor(0)}, std::move(attributes));
 }
 
 /// adaptive_avg_pool2d(x, output_size), adaptive_max_pool2d(x, output_size): the second result, the
@@ -101,11 +100,10 @@ void lower_adaptive_pool(Call& call) {
   require_batch(call, n);
   const std::vector<int64_t> sizes = call.integers(1, n);
   if (sizes == std::vector<int64_t>(n, 1)) {
-    return call.give(call.out.emit("Global" + call.onnx, {call.tensor(0)}));
+    return call.give_node("Global" + call.onnx, {call.tensor(0)});
   }
   const std::vector<Operand> inputs{call.tensor(0), {}, {}, {call.out.integers(sizes)}};
-  call.give(
-      call.out.emit("Adaptive" + call.onnx, inputs, {{"axes", successive(2, n + 2)}}, "torch"));
+  call.give_node("Adaptive" + call.onnx, inputs, {{"axes", successive(2, n + 2)}}, "torch");
 }
 
 /// upsample_nearest2d(x, output_size, …), upsample_bilinear2d(x, output_size, align_corners, …);
@@ -130,8 +128,7 @@ void lower_upsample(Call& call) {
   if (!call.none(1)) {
     std::vector<Element> sizes = call.elements(1);
     call.require(sizes.size() == n);
-    call.give(
-        call.out.emit("Resize", {x, {}, {}, {call.out.list_of(sizes)}}, std::move(attributes)));
+    call.give_node("Resize", {x, {}, {}, {call.out.list_of(sizes)}}, std::move(attributes));
     return;
   }
   const Binding& list = call.arg(call.size() - 1);
@@ -143,14 +140,14 @@ void lower_upsample(Call& call) {
     call.require(scale.fixed_number());
     scales.floats.push_back(scale.as_double());
   }
-  call.give(call.out.emit("Resize", {x, {}, {call.out.constant(scales)}}, std::move(attributes)));
+  call.give_node("Resize", {x, {}, {call.out.constant(scales)}}, std::move(attributes));
 }
 
 /// pixel_shuffle(x, r) -> DepthToSpace, channels outermost
 void lower_pixel_shuffle(Call& call) {
   require_batch(call, 2);
-  call.give(call.out.emit("DepthToSpace", {call.tensor(0)},
-                          {{"blocksize", call.integer(1)}, {"mode", std::string("CRD")}}));
+  call.give_node("DepthToSpace", {call.tensor(0)},
+                 {{"blocksize", call.integer(1)}, {"mode", std::string("CRD")}});
 }
 
 }  // namespace parsimony::torch_io::script

@@ -47,24 +47,24 @@ void quotient(Call& call, const std::string& how) {
 
 }  // namespace
 
-void lower_unary(Call& call) { call.give(call.out.emit(call.onnx, {call.tensor(0)})); }
+void lower_unary(Call& call) { call.give_node(call.onnx, {call.tensor(0)}); }
 
 void lower_binary(Call& call) {
   Attributes attributes;
   if (call.op == "fmod") attributes.with("fmod", int64_t{1});  // the sign of the dividend
-  call.give(call.out.emit(call.onnx, both(call), std::move(attributes)));
+  call.give_node(call.onnx, both(call), std::move(attributes));
 }
 
 /// add(a, b, alpha) = a + alpha b, sub(a, b, alpha) = a - alpha b
 void lower_add(Call& call) {
   const Operand a = call.tensor_or_number(0);
-  call.give(call.out.emit(call.onnx, {a, scaled(call, 1, 2)}));
+  call.give_node(call.onnx, {a, scaled(call, 1, 2)});
 }
 
 /// rsub(a, b, alpha) = b - alpha a
 void lower_rsub(Call& call) {
   const Operand a = scaled(call, 0, 2);
-  call.give(call.out.emit("Sub", {call.tensor_or_number(1), a}));
+  call.give_node("Sub", {call.tensor_or_number(1), a});
 }
 
 /// div(a, b, rounding_mode)
@@ -73,34 +73,34 @@ void lower_div(Call& call) { quotient(call, call.none(2) ? "" : call.text(2)); }
 void lower_floor_divide(Call& call) { quotient(call, "floor"); }
 
 void lower_rsqrt(Call& call) {
-  call.give(call.out.emit("Reciprocal", {{call.out.emit("Sqrt", {call.tensor(0)})}}));
+  call.give_node("Reciprocal", {{call.out.emit("Sqrt", {call.tensor(0)})}});
 }
 
-void lower_square(Call& call) { call.give(call.out.emit("Mul", {call.tensor(0), call.tensor(0)})); }
+void lower_square(Call& call) { call.give_node("Mul", {call.tensor(0), call.tensor(0)}); }
 
 void lower_ne(Call& call) {
   const ValueId same = call.out.emit("Equal", {call.tensor_or_number(0), call.tensor_or_number(1)});
-  call.give(call.out.emit("Not", {{same}}));
+  call.give_node("Not", {{same}});
 }
 
 /// log2(x), log10(x): log(x) by the log of the base
 void lower_log_of_base(Call& call) {
   const double base = call.op == "log2" ? 2 : 10;
   const ValueId natural = call.out.emit("Log", {call.tensor(0)});
-  call.give(call.out.emit("Mul", {{natural}, {call.out.number(1 / std::log(base))}}));
+  call.give_node("Mul", {{natural}, {call.out.number(1 / std::log(base))}});
 }
 
 void lower_log1p(Call& call) {
   const ValueId more = call.out.emit("Add", {call.tensor(0), {call.out.number(1)}});
-  call.give(call.out.emit("Log", {{more}}));
+  call.give_node("Log", {{more}});
 }
 
 void lower_expm1(Call& call) {
-  call.give(call.out.emit("Sub", {{call.out.emit("Exp", {call.tensor(0)})}, {call.out.number(1)}}));
+  call.give_node("Sub", {{call.out.emit("Exp", {call.tensor(0)})}, {call.out.number(1)}});
 }
 
 void lower_erfc(Call& call) {
-  call.give(call.out.emit("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {call.tensor(0)})}}));
+  call.give_node("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {call.tensor(0)})}});
 }
 
 /// trunc(x): towards zero; frac(x): what trunc leaves
@@ -116,36 +116,35 @@ void lower_lerp(Call& call) {
   const Operand a = call.tensor(0);
   const ValueId way = call.out.emit("Sub", {call.tensor(1), a});
   const ValueId part = call.out.emit("Mul", {{way}, call.tensor_or_number(2)});
-  call.give(call.out.emit("Add", {a, {part}}));
+  call.give_node("Add", {a, {part}});
 }
 
 /// where(condition, a, b)
 void lower_where(Call& call) {
-  call.give(
-      call.out.emit("Where", {call.tensor(0), call.tensor_or_number(1), call.tensor_or_number(2)}));
+  call.give_node("Where", {call.tensor(0), call.tensor_or_number(1), call.tensor_or_number(2)});
 }
 
 /// masked_fill(x, mask, number)
 void lower_masked_fill(Call& call) {
-  call.give(call.out.emit("Where", {call.tensor(1), call.tensor_or_number(2), call.tensor(0)}));
+  call.give_node("Where", {call.tensor(1), call.tensor_or_number(2), call.tensor(0)});
 }
 
 /// addcmul(x, a, b, value) = x + value a b; addcdiv likewise
 void lower_addcmul(Call& call) {
   ValueId term = call.out.emit(call.onnx, {call.tensor(1), call.tensor(2)});
   if (call.number(3, 1) != 1) term = call.out.emit("Mul", {{term}, call.tensor_or_number(3)});
-  call.give(call.out.emit("Add", {call.tensor(0), {term}}));
+  call.give_node("Add", {call.tensor(0), {term}});
 }
 
 /// tril(x, diagonal), triu(x, diagonal)
 void lower_trilu(Call& call) {
-  call.give(call.out.emit("Trilu", {call.tensor(0), {call.out.integer(call.integer(1, 0))}},
-                          {{"upper", int64_t{call.op == "triu" ? 1 : 0}}}));
+  call.give_node("Trilu", {call.tensor(0), {call.out.integer(call.integer(1, 0))}},
+                 {{"upper", int64_t{call.op == "triu" ? 1 : 0}}});
 }
 
 /// cumsum(x, dim, dtype)
 void lower_cumsum(Call& call) {
-  call.give(call.out.emit("CumSum", {call.tensor(0), {call.out.integer(call.integer(1))}}));
+  call.give_node("CumSum", {call.tensor(0), {call.out.integer(call.integer(1))}});
 }
 
 }  // namespace parsimony::torch_io::script

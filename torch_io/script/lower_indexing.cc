@@ -16,7 +16,7 @@ void index_first(Call& call, const std::vector<Binding>& items, const std::vecto
     columns.push_back({call.out.emit("Unsqueeze", {{one}, {call.out.integers({-1})}})});
   }
   const ValueId locations = call.out.emit("Concat", columns, {{"axis", int64_t{-1}}});
-  call.give(call.out.emit("GatherND", {call.tensor(0), {locations}}));
+  call.give_node("GatherND", {call.tensor(0), {locations}});
 }
 
 }  // namespace
@@ -38,12 +38,12 @@ void lower_index(Call& call) {
   const int64_t axis = axes.front();
   const ValueId indices = items[axis].value;
   const Operand operand{indices, call.location(1, static_cast<int>(axis))};
-  call.give(call.out.emit("Gather", {call.tensor(0), operand}, {{"axis", axis}}));
+  call.give_node("Gather", {call.tensor(0), operand}, {{"axis", axis}});
 }
 
 /// index_select(x, dim, indices), gather(x, dim, indices, sparse_grad)
 void lower_gather(Call& call) {
-  call.give(call.out.emit(call.onnx, {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}}));
+  call.give_node(call.onnx, {call.tensor(0), call.tensor(2)}, {{"axis", axis_of(call)}});
 }
 
 /// scatter(x, dim, indices, src or number), scatter_add(x, dim, indices, src)
@@ -60,16 +60,16 @@ void lower_scatter(Call& call) {
         whole ? call.out.integer(call.integer(3)) : call.out.number(call.number(3));
     updates = {call.out.emit("Expand", {{number}, {sizes}})};
   }
-  call.give(call.out.emit("ScatterElements", {call.tensor(0), call.tensor(2), updates},
-                          std::move(attributes)));
+  call.give_node("ScatterElements", {call.tensor(0), call.tensor(2), updates},
+                 std::move(attributes));
 }
 
 /// index_add(x, 0, indices, rows, alpha): adds rows to those that the indices name
 void lower_index_add(Call& call) {
   call.require(axis_of(call) == 0 && call.number(4, 1) == 1);
   const ValueId column = call.out.emit("Unsqueeze", {call.tensor(2), {call.out.integers({1})}});
-  call.give(call.out.emit("ScatterND", {call.tensor(0), {column}, call.tensor(3)},
-                          {{"reduction", std::string("add")}}));
+  call.give_node("ScatterND", {call.tensor(0), {column}, call.tensor(3)},
+                 {{"reduction", std::string("add")}});
 }
 
 }  // namespace parsimony::torch_io::script

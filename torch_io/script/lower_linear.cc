@@ -19,7 +19,7 @@ ValueId transposed(Call& call, ValueId value) {
   call.require(rank >= 2);
   std::vector<int64_t> perm = successive(0, rank);
   std::swap(perm[rank - 1], perm[rank - 2]);
-  const ValueId result = call.out.emit("Transpose", {{value}}, {{"perm", perm}});
+  const ValueId result = permuted(call, value, perm);
   call.out.alias(result, value);
   return result;
 }
@@ -39,7 +39,7 @@ void lower_linear(Call& call) {
   const Operand b = call.optional_tensor(2);
   call.require(call.rank(w.value) == 2);
   if (call.rank(x.value) == 2) {
-    call.give(call.out.emit("Gemm", {x, w, b}, {{"transB", int64_t{1}}}));
+    call.give_node("Gemm", {x, w, b}, {{"transB", int64_t{1}}});
     return;
   }
   const ValueId product = call.out.emit("MatMul", {x, {transposed(call, w.value)}});
@@ -54,14 +54,11 @@ void lower_addmm(Call& call) {
   if (matrix != kNone) attributes.with("transB", int64_t{1});
   if (call.number(4, 1) != 1) attributes.with("alpha", call.number(4));
   if (call.number(3, 1) != 1) attributes.with("beta", call.number(3));
-  call.give(call.out.emit("Gemm",
-                          {call.tensor(1), matrix == kNone ? b : Operand{matrix}, call.tensor(0)},
-                          std::move(attributes)));
+  call.give_node("Gemm", {call.tensor(1), matrix == kNone ? b : Operand{matrix}, call.tensor(0)},
+                 std::move(attributes));
 }
 
-void lower_matmul(Call& call) {
-  call.give(call.out.emit("MatMul", {call.tensor(0), call.tensor(1)}));
-}
+void lower_matmul(Call& call) { call.give_node("MatMul", {call.tensor(0), call.tensor(1)}); }
 
 /// baddbmm(c, a, b, beta, alpha)
 void lower_baddbmm(Call& call) {
@@ -71,19 +68,19 @@ void lower_baddbmm(Call& call) {
   if (beta == 0) return call.give(scaled_product);
   const Operand c = call.tensor(0);
   const Operand addend = beta == 1 ? c : Operand{scaled(call, c.value, beta)};
-  call.give(call.out.emit("Add", {{scaled_product}, addend}));
+  call.give_node("Add", {{scaled_product}, addend});
 }
 
 /// einsum(equation, tensors)
 void lower_einsum(Call& call) {
   std::string equation = call.text(0);
   std::erase(equation, ' ');
-  call.give(call.out.emit("Einsum", call.tensors(1), {{"equation", equation}}));
+  call.give_node("Einsum", call.tensors(1), {{"equation", equation}});
 }
 
 /// embedding(table, indices, …)
 void lower_embedding(Call& call) {
-  call.give(call.out.emit("Gather", {call.tensor(0), call.tensor(1)}, {{"axis", int64_t{0}}}));
+  call.give_node("Gather", {call.tensor(0), call.tensor(1)}, {{"axis", int64_t{0}}});
 }
 
 }  // namespace parsimony::torch_io::script

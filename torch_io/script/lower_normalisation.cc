@@ -1,6 +1,4 @@
 // Normalisations. An affine operand that is left out becomes ones or zeros that no module owns.
-#include <string>
-
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 
@@ -16,10 +14,10 @@ int64_t channels(Call& call) {
 void batch_norm(Call& call, double epsilon) {
   call.require(!call.none(3) && !call.none(4));
   const int64_t c = call.shape(call.tensor(3).value).at(0);
-  call.give(call.out.emit("BatchNormalization",
-                          {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0),
-                           call.tensor(3), call.tensor(4)},
-                          {{"epsilon", epsilon}}));
+  call.give_node("BatchNormalization",
+                 {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0),
+                  call.tensor(3), call.tensor(4)},
+                 {{"epsilon", epsilon}});
 }
 
 }  // namespace
@@ -45,9 +43,8 @@ void lower_layer_norm(Call& call) {
     call.out.origins().size_literals.push_back({sizes[i].location, x.value, dim});
   }
   const Operand w = call.none(2) ? Operand{call.out.synthetic(normalized, 1)} : call.tensor(2);
-  call.give(
-      call.out.emit("LayerNormalization", {x, w, call.optional_tensor(3)},
-                    {{"axis", -static_cast<int64_t>(sizes.size())}, {"epsilon", call.number(4)}}));
+  call.give_node("LayerNormalization", {x, w, call.optional_tensor(3)},
+                 {{"axis", -static_cast<int64_t>(sizes.size())}, {"epsilon", call.number(4)}});
 }
 
 /// group_norm(x, groups, w, b, eps, cudnn)
@@ -55,10 +52,9 @@ void lower_group_norm(Call& call) {
   const int64_t c = channels(call);
   Attributes attributes{{"epsilon", call.number(4)}};
   attributes.with("num_groups", call.integer(1), call.location(1));
-  call.give(
-      call.out.emit("GroupNormalization",
-                    {call.tensor(0), or_synthetic(call, 2, c, 1), or_synthetic(call, 3, c, 0)},
-                    std::move(attributes)));
+  call.give_node("GroupNormalization",
+                 {call.tensor(0), or_synthetic(call, 2, c, 1), or_synthetic(call, 3, c, 0)},
+                 std::move(attributes));
 }
 
 /// _weight_norm(v, g, dim): v by its norm over all other dimensions, times g
@@ -73,17 +69,16 @@ void lower_weight_norm(Call& call) {
   const ValueId norm =
       call.out.emit("ReduceL2", {v, {call.out.integers(axes)}}, {{"keepdims", int64_t{1}}});
   const ValueId factor = call.out.emit("Div", {call.tensor(1), {norm}});
-  call.give(call.out.emit("Mul", {v, {factor}}));
+  call.give_node("Mul", {v, {factor}});
 }
 
 /// instance_norm(x, w, b, mean, var, use_input_stats, momentum, eps, cudnn)
 void lower_instance_norm(Call& call) {
   if (!call.flag(5)) return batch_norm(call, call.number(7));
   const int64_t c = channels(call);
-  call.give(
-      call.out.emit("InstanceNormalization",
-                    {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
-                    {{"epsilon", call.number(7)}}));
+  call.give_node("InstanceNormalization",
+                 {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
+                 {{"epsilon", call.number(7)}});
 }
 
 }  // namespace parsimony::torch_io::script

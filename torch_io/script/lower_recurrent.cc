@@ -55,10 +55,6 @@ void take_states(Call& call, Stack& stack, const std::vector<Operand>& states) {
   }
 }
 
-ValueId swapped(Call& call, ValueId x) {
-  return call.out.emit("Transpose", {{x}}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
-}
-
 ValueId joined(Call& call, const std::vector<ValueId>& parts, int64_t axis) {
   if (parts.size() == 1) return parts.front();
   std::vector<Operand> operands;
@@ -69,11 +65,9 @@ ValueId joined(Call& call, const std::vector<ValueId>& parts, int64_t axis) {
 /// State number `i` of all: [1, n, h]
 ValueId state_at(Call& call, ValueId states, int64_t i, int64_t count) {
   if (count == 1) return states;
-  return call.out.emit("Slice", {{states},
-                                 {call.out.integers({i})},
-                                 {call.out.integers({i + 1})},
-                                 {call.out.integers({0})},
-                                 {call.out.integers({1})}});
+  const ValueId start = call.out.integers({i});
+  const ValueId end = call.out.integers({i + 1});
+  return call.out.slice({states}, 0, start, end);
 }
 
 /// All layers have the same width, and so have their first states, even where nobody reads the
@@ -118,7 +112,7 @@ Step step(Call& call, const Stack& stack, ValueId x, int64_t i, bool reverse) {
 void stacked(Call& call, const Stack& stack, ValueId x) {
   call.require(static_cast<int64_t>(stack.parameters.size()) ==
                parameters_of(stack) * stack.layers * stack.directions);
-  if (stack.batch_first) x = swapped(call, x);
+  if (stack.batch_first) x = permuted(call, x, {1, 0, 2});
   std::vector<std::vector<ValueId>> last(stack.state_count);
   for (int64_t layer = 0; layer < stack.layers; ++layer) {
     std::vector<ValueId> ways;
@@ -129,7 +123,7 @@ void stacked(Call& call, const Stack& stack, ValueId x) {
     }
     x = joined(call, ways, kUnits);
   }
-  if (stack.batch_first) x = swapped(call, x);
+  if (stack.batch_first) x = permuted(call, x, {1, 0, 2});
   call.give(x);
   std::vector<ValueId> states;
   for (size_t s = 0; s < last.size(); ++s) {

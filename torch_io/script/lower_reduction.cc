@@ -41,7 +41,7 @@ void lower_reduce(Call& call) {
 void lower_max_min(Call& call) {
   const Operand x = call.tensor(0);
   if (call.size() == 2) {
-    call.give(call.out.emit(call.onnx, {x, call.tensor(1)}));
+    call.give_node(call.onnx, {x, call.tensor(1)});
     return;
   }
   const std::string op = "Reduce" + call.onnx;
@@ -55,8 +55,8 @@ void lower_max_min(Call& call) {
 
 /// argmax(x, dim, keepdim)
 void lower_arg(Call& call) {
-  call.give(call.out.emit(call.onnx, {call.tensor(0)},
-                          {{"axis", call.integer(1)}, {"keepdims", call.integer(2, 0)}}));
+  call.give_node(call.onnx, {call.tensor(0)},
+                 {{"axis", call.integer(1)}, {"keepdims", call.integer(2, 0)}});
 }
 
 /// norm(x, p, dims, keepdim), linalg_vector_norm(x, p, dims, keepdim)

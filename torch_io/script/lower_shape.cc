@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kSameSize = 0;  // what Reshape takes from the input's own dimension
 
-ValueId reshaped(Call& call, const Operand& x, const std::vector<Element>& sizes) {
+ValueId with_sizes(Call& call, const Operand& x, const std::vector<Element>& sizes) {
   return call.out.emit("Reshape", {x, {call.out.list_of(sizes)}});
 }
 
@@ -16,12 +16,30 @@ Element size_of(Call& call, ValueId value, int64_t dim) {
   return {0, call.out.size_of_dim(value, dim), {}};
 }
 
-void permuted(Call& call, const std::vector<int64_t>& perm) {
+/// The sizes of x, but for those of dimensions `begin` to before `end`, which become `middle`.
+std::vector<Element> sizes_around(Call& call, ValueId x, int64_t begin, int64_t end,
+                                  const std::vector<Element>& middle) {
+  std::vector<Element> sizes(begin, Element{kSameSize});
+  sizes.insert(sizes.end(), middle.begin(), middle.end());
+  const int64_t rank = call.rank(x);
+  for (int64_t d = end; d < rank; ++d) sizes.push_back(size_of(call, x, d));
+  return sizes;
+}
+
+void give_permuted(Call& call, const std::vector<int64_t>& perm) {
   const Operand x = call.tensor(0);
   call.give_view(call.out.emit("Transpose", {x}, {{"perm", perm}}), x.value);
 }
 
 }  // namespace
+
+ValueId permuted(Call& call, ValueId value, const std::vector<int64_t>& perm) {
+  return call.out.emit("Transpose", {{value}}, {{"perm", perm}});
+}
+
+ValueId reshaped(Call& call, ValueId value, const std::vector<int64_t>& sizes) {
+  return call.out.emit("Reshape", {{value}, {call.out.integers(sizes)}});
+}
 
 /// view(x, sizes), reshape(x, sizes)
 void lower_view(Call& call) {
@@ -29,14 +47,14 @@ void lower_view(Call& call) {
   call.require(call.arg(1).is(BindingKind::kList));
   std::vector<Element> sizes = call.elements(1);
   for (const Element& size : sizes) call.require(size.run_time != kNone || size.fixed != 0);
-  call.give_view(reshaped(call, x, sizes), x.value);
+  call.give_view(with_sizes(call, x, sizes), x.value);
 }
 
 /// flatten(x, start, end)
 void lower_flatten(Call& call) {
   const Operand x = call.tensor(0);
   const size_t rank = call.rank(x.value);
-  if (rank == 0) return call.give_view(reshaped(call, x, {{1}}), x.value);
+  if (rank == 0) return call.give_view(with_sizes(call, x, {{1}}), x.value);
   const int64_t start = call.axis(call.integer(1, 0), rank);
   const int64_t end = call.axis(call.integer(2, -1), rank);
   const auto last = static_cast<int64_t>(rank) - 1;
@@ -44,30 +62,23 @@ void lower_flatten(Call& call) {
   if (start == 1 && end == last) {
     return call.give_view(call.out.emit("Flatten", {x}, {{"axis", int64_t{1}}}), x.value);
   }
-  std::vector<Element> sizes(start, Element{kSameSize});
-  sizes.push_back({-1});
-  for (int64_t d = end + 1; d <= last; ++d) sizes.push_back(size_of(call, x.value, d));
-  call.give_view(reshaped(call, x, sizes), x.value);
+  const auto sizes = sizes_around(call, x.value, start, end + 1, {{-1}});
+  call.give_view(with_sizes(call, x, sizes), x.value);
 }
 
 /// unflatten(x, dim, sizes)
 void lower_unflatten(Call& call) {
   const Operand x = call.tensor(0);
-  const size_t rank = call.rank(x.value);
-  const int64_t axis = call.axis(call.integer(1), rank);
-  std::vector<Element> sizes(axis, Element{kSameSize});
-  for (const Element& size : call.elements(2)) sizes.push_back(size);
-  for (int64_t d = axis + 1; d < static_cast<int64_t>(rank); ++d) {
-    sizes.push_back(size_of(call, x.value, d));
-  }
-  call.give_view(reshaped(call, x, sizes), x.value);
+  const int64_t axis = call.axis(call.integer(1), call.rank(x.value));
+  const auto sizes = sizes_around(call, x.value, axis, axis + 1, call.elements(2));
+  call.give_view(with_sizes(call, x, sizes), x.value);
 }
 
 /// permute(x, dims)
 void lower_permute(Call& call) {
   std::vector<int64_t> perm = call.integers(1);
   for (int64_t& axis : perm) axis = call.axis(axis, perm.size());
-  permuted(call, perm);
+  give_permuted(call, perm);
 }
 
 /// transpose(x, a, b)
@@ -76,7 +87,7 @@ void lower_transpose(Call& call) {
   if (rank == 0) return call.give(call.tensor(0).value);
   std::vector<int64_t> perm = successive(0, rank);
   std::swap(perm[call.axis(call.integer(1), rank)], perm[call.axis(call.integer(2), rank)]);
-  permuted(call, perm);
+  give_permuted(call, perm);
 }
 
 /// movedim(x, from, to): the others keep their order
@@ -98,7 +109,7 @@ void lower_movedim(Call& call) {
     while (moves[next]) ++next;
     axis = next++;
   }
-  permuted(call, perm);
+  give_permuted(call, perm);
 }
 
 /// t(x): the transpose of a matrix, and a vector as it is
@@ -165,7 +176,7 @@ void lower_repeat(Call& call) {
     const ValueId axes = call.out.integers(successive(0, times.size() - rank));
     x = {call.out.emit("Unsqueeze", {x, {axes}})};
   }
-  call.give(call.out.emit("Tile", {x, {call.out.list_of(times)}}));
+  call.give_node("Tile", {x, {call.out.list_of(times)}});
 }
 
 /// repeat_interleave(x, times, dim): [.., n, ..] -> [.., n, times, ..] -> [.., n times, ..]
@@ -177,12 +188,7 @@ void lower_repeat_interleave(Call& call) {
   times[axis + 1] = call.element(1);
   const ValueId apart = call.out.emit("Unsqueeze", {x, {call.out.integers({axis + 1})}});
   const ValueId repeated = call.out.emit("Tile", {{apart}, {call.out.list_of(times)}});
-  std::vector<Element> sizes(axis, Element{kSameSize});
-  sizes.push_back({-1});
-  for (size_t d = axis + 1; d < rank; ++d) {
-    sizes.push_back(size_of(call, x.value, static_cast<int64_t>(d)));
-  }
-  call.give(reshaped(call, {repeated}, sizes));
+  call.give(with_sizes(call, {repeated}, sizes_around(call, x.value, axis, axis + 1, {{-1}})));
 }
 
 /// channel_shuffle(x, groups): [n, g c, …] -> [n, g, c, …] -> [n, c, g, …] -> [n, c g, …]
@@ -199,9 +205,8 @@ void lower_channel_shuffle(Call& call) {
     together.push_back(size);
     perm.push_back(static_cast<int64_t>(d) + 1);
   }
-  const ValueId groups = reshaped(call, x, apart);
-  const ValueId swapped = call.out.emit("Transpose", {{groups}}, {{"perm", perm}});
-  call.give(reshaped(call, {swapped}, together));
+  const ValueId groups = with_sizes(call, x, apart);
+  call.give(with_sizes(call, {permuted(call, groups, perm)}, together));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -34,12 +34,6 @@ void split(Call& call, int64_t axis, const std::vector<Element>& sizes, bool equ
                                      {{"axis", axis}}));
 }
 
-/// From one index to before another, of the dimension of `x`.
-ValueId part(Call& call, ValueId x, int64_t axis, ValueId from, ValueId to) {
-  return call.out.emit("Slice",
-                       {{x}, {from}, {to}, {call.out.integers({axis})}, {call.out.integers({1})}});
-}
-
 /// What lies beyond an end comes from the other end.
 void pad_round(Call& call, ValueId x, const std::vector<int64_t>& pairs) {
   const auto rank = static_cast<int64_t>(call.rank(x));
@@ -50,8 +44,9 @@ void pad_round(Call& call, ValueId x, const std::vector<int64_t>& pairs) {
     call.require(before >= 0 && behind >= 0);
     std::vector<Operand> slices{{x}};
     const auto from = [&](int64_t number) { return call.out.integers({number}); };
-    if (before > 0) slices.insert(slices.begin(), {part(call, x, axis, from(-before), from(kEnd))});
-    if (behind > 0) slices.push_back({part(call, x, axis, from(0), from(behind))});
+    if (before > 0)
+      slices.insert(slices.begin(), {call.out.slice({x}, axis, from(-before), from(kEnd))});
+    if (behind > 0) slices.push_back({call.out.slice({x}, axis, from(0), from(behind))});
     if (slices.size() > 1) x = call.out.emit("Concat", slices, {{"axis", axis}});
   }
   call.give(x);
@@ -81,9 +76,7 @@ ValueId one(Call& call, const Element& element) { return call.out.list_of({eleme
 
 void cut(Call& call, int64_t axis, ValueId starts, ValueId ends, int64_t step) {
   const Operand x = call.tensor(0);
-  const ValueId axes = call.out.integers({axis});
-  const ValueId steps = call.out.integers({step});
-  call.give_view(call.out.emit("Slice", {x, {starts}, {ends}, {axes}, {steps}}), x.value);
+  call.give_view(call.out.slice(x, axis, starts, ends, step), x.value);
 }
 
 ValueId at_index(Call& call, int64_t axis, const Element& index) {
@@ -98,7 +91,7 @@ ValueId at_index(Call& call, int64_t axis, const Element& index) {
 
 /// cat(tensors, dim)
 void lower_cat(Call& call) {
-  call.give(call.out.emit("Concat", call.tensors(0), {{"axis", call.integer(1, 0)}}));
+  call.give_node("Concat", call.tensors(0), {{"axis", call.integer(1, 0)}});
 }
 
 /// hstack(tensors), vstack(tensors), dstack(tensors) of tensors that have the dimension
@@ -107,7 +100,7 @@ void lower_stack_along(Call& call) {
   const size_t rank = call.rank(tensors.front().value);
   const size_t axis = call.op == "vstack" ? 0 : call.op == "dstack" ? 2 : rank == 1 ? 0 : 1;
   call.require(rank > axis && (rank > 1 || call.op == "hstack"));
-  call.give(call.out.emit("Concat", tensors, {{"axis", static_cast<int64_t>(axis)}}));
+  call.give_node("Concat", tensors, {{"axis", static_cast<int64_t>(axis)}});
 }
 
 /// meshgrid(vectors, indexing): each along a dimension of its own
@@ -141,7 +134,7 @@ void lower_stack(Call& call) {
   for (const Operand& tensor : tensors) {
     rows.push_back({call.out.emit("Unsqueeze", {tensor, {call.out.integers({axis})}})});
   }
-  call.give(call.out.emit("Concat", rows, {{"axis", axis}}));
+  call.give_node("Concat", rows, {{"axis", axis}});
 }
 
 /// chunk(x, parts, dim)
@@ -221,8 +214,8 @@ void lower_roll(Call& call) {
     const ValueId at = call.out.integers({-shifts[i]}, {call.location(1, static_cast<int>(i))});
     call.out.origins().constants[at].negated = true;
     x = call.out.emit("Concat",
-                      {{part(call, x, axis, at, call.out.integers({kEnd}))},
-                       {part(call, x, axis, call.out.integers({0}), at)}},
+                      {{call.out.slice({x}, axis, at, call.out.integers({kEnd}))},
+                       {call.out.slice({x}, axis, call.out.integers({0}), at)}},
                       {{"axis", axis}});
   }
   call.give(x);
@@ -238,8 +231,7 @@ void lower_flip(Call& call) {
     return Operand{call.out.integers(std::vector<int64_t>(axes.size(), number))};
   };
   if (axes.empty()) return call.give(x.value);
-  call.give(call.out.emit("Slice",
-                          {x, every(-1), every(kBeginning), {call.out.integers(axes)}, every(-1)}));
+  call.give_node("Slice", {x, every(-1), every(kBeginning), {call.out.integers(axes)}, every(-1)});
 }
 
 /// narrow(x, dim, start, length)
@@ -280,7 +272,7 @@ void lower_pad(Call& call) {
   if (mode == "constant" && call.number(value, 0) != 0) {
     inputs.push_back({call.out.number(call.number(value))});
   }
-  call.give(call.out.emit("Pad", inputs, {{"mode", mode}}));
+  call.give_node("Pad", inputs, {{"mode", mode}});
 }
 
 }  // namespace parsimony::torch_io::script

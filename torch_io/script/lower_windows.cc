@@ -37,17 +37,8 @@ ValueId windows_of(Call& call, ValueId x, int64_t axis, const Windows& of, bool 
     }
   }
   call.out.pin_axis(x, axis);
-  const ValueId flat = call.out.integers(which);
-  const ValueId matrix = call.out.emit("Reshape", {{flat}, {call.out.integers({rows, columns})}});
+  const ValueId matrix = reshaped(call, call.out.integers(which), {rows, columns});
   return call.out.emit("Gather", {{x}, {matrix}}, {{"axis", axis}});
-}
-
-ValueId permuted(Call& call, ValueId x, const std::vector<int64_t>& perm) {
-  return call.out.emit("Transpose", {{x}}, {{"perm", perm}});
-}
-
-ValueId reshaped(Call& call, ValueId x, const std::vector<int64_t>& sizes) {
-  return call.out.emit("Reshape", {{x}, {call.out.integers(sizes)}});
 }
 
 /// The k first of an order, and where they stood.
@@ -118,10 +109,10 @@ void lower_grid_sampler(Call& call) {
   const int64_t padding = call.integer(3);
   call.require(mode >= 0 && mode < 3 && padding >= 0 && padding < 3);
   call.require(call.rank(call.tensor(0).value) == 4);
-  call.give(call.out.emit("GridSample", {call.tensor(0), call.tensor(1)},
-                          {{"mode", std::string(kModes[mode])},
-                           {"padding_mode", std::string(kPaddings[padding])},
-                           {"align_corners", int64_t{call.flag(4) ? 1 : 0}}}));
+  call.give_node("GridSample", {call.tensor(0), call.tensor(1)},
+                 {{"mode", std::string(kModes[mode])},
+                  {"padding_mode", std::string(kPaddings[padding])},
+                  {"align_corners", int64_t{call.flag(4) ? 1 : 0}}});
 }
 
 /// topk(x, k, dim, largest, sorted) -> (values, indices)

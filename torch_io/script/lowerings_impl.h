@@ -18,9 +18,9 @@ Lowering lower_batch_norm, lower_layer_norm, lower_group_norm, lower_instance_no
     lower_weight_norm;
 
 // lower_activation.cc
-Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_elu, lower_celu,
-    lower_gelu, lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu,
-    lower_glu, lower_shrink, lower_threshold, lower_softmax;
+Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_elu, lower_gelu,
+    lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu, lower_glu,
+    lower_shrink, lower_threshold, lower_softmax;
 
 // lower_elementwise.cc
 Lowering lower_unary, lower_binary, lower_add, lower_rsub, lower_div, lower_floor_divide,
@@ -61,6 +61,8 @@ Lowering lower_attention, lower_native_attention;
 
 /// In place of an omitted operand, its neutral number, `size` times.
 Operand or_synthetic(Call& call, size_t i, int64_t size, double number);
+ValueId permuted(Call& call, ValueId value, const std::vector<int64_t>& perm);
+ValueId reshaped(Call& call, ValueId value, const std::vector<int64_t>& sizes);
 /// Swaps the last two dimensions.
 ValueId transposed(Call& call, ValueId value);
 /// The matrix of the model of which the value is the transpose, else kNone.

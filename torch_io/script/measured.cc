@@ -1,8 +1,5 @@
 #include <ATen/ATen.h>
 
-#include <optional>
-#include <utility>
-
 #include "parsimony/torch_io/script/measured_impl.h"
 #include "parsimony/torch_io/script/run.h"
 #include "parsimony/torch_io/tensor.h"

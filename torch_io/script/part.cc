@@ -20,12 +20,6 @@ int64_t within(int64_t index, int64_t size) {
   return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
 }
 
-ValueId slice(Builder& builder, const Part& part, ValueId starts, ValueId ends) {
-  return builder.emit(
-      "Slice",
-      {{part.whole}, {starts}, {ends}, {builder.integers({part.axis})}, {builder.integers({1})}});
-}
-
 }  // namespace
 
 std::optional<Part> part_of(Builder& builder, ValueId value) {
@@ -54,14 +48,15 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
   std::vector<Operand> operands;
   if (part.begin > 0) {
     const ValueId to = single ? builder.integers({part.begin}) : part.starts;
-    operands.push_back({slice(builder, part, builder.integers({0}), to)});
+    operands.push_back({builder.slice({part.whole}, part.axis, builder.integers({0}), to)});
   }
   operands.push_back(
       {single ? builder.emit("Unsqueeze", {{replacement}, {builder.integers({part.axis})}})
               : replacement});
   if (part.end < size) {
     const ValueId from = single ? builder.integers({part.end}) : part.ends;
-    operands.push_back({slice(builder, part, from, builder.integers({kToTheEnd}))});
+    operands.push_back(
+        {builder.slice({part.whole}, part.axis, from, builder.integers({kToTheEnd}))});
   }
   if (operands.size() == 1) return operands[0].value;
   return builder.emit("Concat", operands, {{"axis", part.axis}});

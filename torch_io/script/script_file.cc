@@ -11,7 +11,6 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"

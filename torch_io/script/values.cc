@@ -79,14 +79,6 @@ void collect_written(const jit::Block& block, std::unordered_set<std::string>& n
   }
 }
 
-bool holds_tensors(const Binding& binding) {
-  if (!binding.is(BindingKind::kList)) return binding.is(BindingKind::kTensor);
-  for (const Binding& item : *binding.items) {
-    if (holds_tensors(item)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 /// Attributes written by some method are state: what they hold now says little.
@@ -131,9 +123,9 @@ Binding Interpreter::attribute(const Object& owner, const std::string& name) {
   if (name == "training") return Binding::of_bool(false);
   const Binding binding = from_ivalue(owner.object->getAttr(name), path);
   if (!written_names_.contains(name) || binding.is(BindingKind::kObject)) return binding;
-  if (!holds_tensors(binding)) return {};
   std::vector<ValueId> values;
   collect_tensors(binding, values);
+  if (values.empty()) return {};
   builder_.pin("SetAttr", values);
   return binding;
 }
@@ -145,17 +137,11 @@ void Interpreter::get_attribute(jit::Node* node) {
 }
 
 void Interpreter::constant(jit::Node* node) {
-  const std::optional<c10::IValue> value = [&]() -> std::optional<c10::IValue> {
-    if (node->output()->type()->kind() == c10::TypeKind::FunctionType) return std::nullopt;
-    if (auto held = jit::toIValue(node->output())) return std::move(*held);
-    return std::nullopt;
-  }();
+  if (node->output()->type()->kind() == c10::TypeKind::FunctionType) return;
+  const auto value = jit::toIValue(node->output());
   if (!value) return;
-  if (value->isTensor()) {
-    bindings_[node->output()] = tensors_.constant(node, value->toTensor());
-  } else {
-    bindings_[node->output()] = from_ivalue(*value, node->output()->debugName());
-  }
+  bindings_[node->output()] = value->isTensor() ? tensors_.constant(node, value->toTensor())
+                                                : from_ivalue(*value, node->output()->debugName());
 }
 
 namespace {
