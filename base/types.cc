@@ -1,6 +1,8 @@
 #include "parsimony/base/types.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "parsimony/base/errors.h"
 
@@ -9,69 +11,36 @@ namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 
+struct ElementType {
+  std::string_view name;
+  int64_t bytes;
+};
+
+/// In the order of DType.
+constexpr std::array<ElementType, 15> kTypes = {{
+    {"unknown", 0},
+    {"float32", 4},
+    {"float64", 8},
+    {"float16", 2},
+    {"bfloat16", 2},
+    {"int8", 1},
+    {"int16", 2},
+    {"int32", 4},
+    {"int64", 8},
+    {"uint8", 1},
+    {"uint16", 2},
+    {"uint32", 4},
+    {"uint64", 8},
+    {"bool", 1},
+    {"string", 0},
+}};
+static_assert(kTypes.size() == static_cast<size_t>(DType::kString) + 1);
+
 }  // namespace
 
-int64_t size_of(DType type) {
-  switch (type) {
-    case DType::kBool:
-    case DType::kInt8:
-    case DType::kUInt8:
-      return 1;
-    case DType::kFloat16:
-    case DType::kBFloat16:
-    case DType::kInt16:
-    case DType::kUInt16:
-      return 2;
-    case DType::kFloat32:
-    case DType::kInt32:
-    case DType::kUInt32:
-      return 4;
-    case DType::kFloat64:
-    case DType::kInt64:
-    case DType::kUInt64:
-      return 8;
-    case DType::kUnknown:
-    case DType::kString:
-      return 0;
-  }
-  return 0;
-}
+int64_t size_of(DType type) { return kTypes[static_cast<size_t>(type)].bytes; }
 
-std::string_view name_of(DType type) {
-  switch (type) {
-    case DType::kUnknown:
-      return "unknown";
-    case DType::kFloat32:
-      return "float32";
-    case DType::kFloat64:
-      return "float64";
-    case DType::kFloat16:
-      return "float16";
-    case DType::kBFloat16:
-      return "bfloat16";
-    case DType::kInt8:
-      return "int8";
-    case DType::kInt16:
-      return "int16";
-    case DType::kInt32:
-      return "int32";
-    case DType::kInt64:
-      return "int64";
-    case DType::kUInt8:
-      return "uint8";
-    case DType::kUInt16:
-      return "uint16";
-    case DType::kUInt32:
-      return "uint32";
-    case DType::kUInt64:
-      return "uint64";
-    case DType::kBool:
-      return "bool";
-    case DType::kString:
-      return "string";
-  }
-  return "unknown";
-}
+std::string_view name_of(DType type) { return kTypes[static_cast<size_t>(type)].name; }
 
 bool is_floating(DType type) {
   return type == DType::kFloat32 || type == DType::kFloat64 || type == DType::kFloat16 ||

@@ -82,9 +82,7 @@ Dataset read_cifar100(const std::string& place, const DatasetOptions&) {
   const Layout layout{.label_bytes = 2, .classes = 100};
   Dataset data;
   data.name = "cifar100";
-  std::vector<std::string> numbers;
-  for (int64_t i = 0; i < layout.classes; ++i) numbers.push_back(std::to_string(i));
-  data.classes = names(folder + "/fine_label_names.txt", std::move(numbers));
+  data.classes = names(folder + "/fine_label_names.txt", numbers_from(0, layout.classes));
   data.train.dims = data.test.dims = {3, kImageSide, kImageSide};
   append(data.train, folder + "/train.bin", layout);
   append(data.test, folder + "/test.bin", layout);

@@ -100,6 +100,12 @@ void check_parts(const Dataset& data, std::string_view spec) {
 
 int64_t Samples::stride() const { return element_count(dims) * size_of(dtype); }
 
+std::vector<std::string> numbers_from(int64_t first, int64_t count) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < count; ++i) names.push_back(std::to_string(first + i));
+  return names;
+}
+
 void keep_first(Samples& samples, std::optional<int64_t> limit) {
   if (!limit || *limit >= samples.count()) return;
   samples.labels.resize(*limit);

@@ -35,7 +35,8 @@ constexpr std::array<Variant, 6> kVariants = {{
     {"emnist-mnist", 10, 0, true},
 }};
 
-Variant variant_of(const std::string& file) {
+Variant variant_of(const fs::path& path) {
+  const std::string file = path.filename().string();
   for (const Variant& variant : kVariants) {
     if (file.starts_with(variant.prefix)) return variant;
   }
@@ -57,10 +58,13 @@ IdxFiles files_of(const std::string& place) {
   return {place, ""};
 }
 
-/// The one file of the folder whose name is PREFIX…KIND, with or without .gz; plain goes first.
-std::string find_file(const IdxFiles& place, const std::string& kind) {
+/// The one file of the folder whose name is PREFIX…PART-KIND-LAYOUT, with or without .gz; plain goes
+/// first.
+std::string find_file(const IdxFiles& place, const std::string& part, const std::string& kind,
+                      const std::string& layout) {
   std::error_code failed;
-  const std::regex wanted("(.*-)?" + kind + "(\\.gz)?");
+  const std::regex wanted("(.*-)?" + (part == "t10k" ? "(t10k|test)" : part) + "-" + kind +
+                          "[-.]" + layout + "(\\.gz)?");
   std::vector<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(place.folder, failed)) {
     const std::string name = entry.path().filename().string();
@@ -74,14 +78,8 @@ std::string find_file(const IdxFiles& place, const std::string& kind) {
   });
   if (found.size() > 1) throw errors::several_files(place.folder, found);
   if (found.empty()) {
-    const size_t stem = kind.find('-');
-    const bool train = kind.starts_with("train");
-    throw errors::no_such_files(
-        place.folder, place.prefix + (place.prefix.empty() ? "" : "…") +
-                          (train ? "train" : "t10k") +
-                          (kind.find("images", stem) != std::string::npos ? "-images-idx3-ubyte"
-                                                                          : "-labels-idx1-ubyte") +
-                          "[.gz]");
+    const std::string begin = place.prefix.empty() ? "" : place.prefix + "…";
+    throw errors::no_such_files(place.folder, begin + part + "-" + kind + "-" + layout + "[.gz]");
   }
   return place.folder + "/" + found.front();
 }
@@ -135,9 +133,9 @@ void transpose_each(Samples& samples) {
 }
 
 Samples read_part(const IdxFiles& place, const std::string& part) {
-  const DataFile images = read_data_file(find_file(place, part + "-images[-.]idx3-ubyte"));
-  const DataFile labels = read_data_file(find_file(place, part + "-labels[-.]idx1-ubyte"));
-  const Variant variant = variant_of(fs::path(images.path).filename().string());
+  const DataFile images = read_data_file(find_file(place, part, "images", "idx3-ubyte"));
+  const DataFile labels = read_data_file(find_file(place, part, "labels", "idx1-ubyte"));
+  const Variant variant = variant_of(images.path);
   const std::vector<int64_t> sizes = sizes_of(images, kImages, "its images");
   const int64_t count = sizes_of(labels, kLabels, "its labels")[0];
   if (sizes[0] != count) throw errors::counts_differ(images.path, sizes[0], labels.path, count);
@@ -164,13 +162,9 @@ Dataset read_idx(const std::string& place, const DatasetOptions&) {
   Dataset data;
   data.name = "mnist";
   data.train = read_part(files, "train");
-  data.test = read_part(files, "(?:t10k|test)");
-  const std::string name =
-      fs::path(find_file(files, "train-images[-.]idx3-ubyte")).filename().string();
-  const Variant variant = variant_of(name);
-  for (int64_t i = 0; i < variant.classes; ++i) {
-    data.classes.push_back(std::to_string(i + variant.first_label));
-  }
+  data.test = read_part(files, "t10k");
+  const Variant variant = variant_of(find_file(files, "train", "images", "idx3-ubyte"));
+  data.classes = numbers_from(variant.first_label, variant.classes);
   return data;
 }
 

@@ -142,7 +142,7 @@ Dataset read_npy(const std::string& place, const DatasetOptions& options) {
   for (const Samples* part : {&data.train, &data.test}) {
     for (const int64_t label : part->labels) classes = std::max(classes, label + 1);
   }
-  for (int64_t i = 0; i < classes; ++i) data.classes.push_back(std::to_string(i));
+  data.classes = numbers_from(0, classes);
   return data;
 }
 
