@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 #include <memory>
 
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/random_state.h"
 
@@ -17,10 +17,10 @@ namespace parsimony::training {
 namespace {
 
 double seconds_of_step(Net& net, const at::Tensor& inputs, const at::Tensor& labels) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = machine::steady_seconds();
   at::cross_entropy_loss(net.forward(inputs), labels).backward();
   for (auto& [name, parameter] : net.parameters()) parameter.mutable_grad().reset();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return machine::steady_seconds() - begin;
 }
 
 }  // namespace
@@ -41,15 +41,13 @@ c10::Device parse_device(const std::string& text) {
 
 void place(Net& net, c10::Device device, bool channels_last) {
   const at::NoGradGuard no_grad;
-  for (const auto& list : {net.parameters(), net.buffers()}) {
-    for (const auto& [name, tensor] : list) {
-      at::Tensor placed = tensor.detach().to(device);
-      if (placed.dim() == 4) {
-        placed = placed.contiguous(channels_last ? at::MemoryFormat::ChannelsLast
-                                                 : at::MemoryFormat::Contiguous);
-      }
-      at::Tensor(tensor).set_data(placed);
+  for (const auto& [name, tensor] : all_tensors(net)) {
+    at::Tensor placed = tensor.detach().to(device);
+    if (placed.dim() == 4) {
+      placed = placed.contiguous(channels_last ? at::MemoryFormat::ChannelsLast
+                                               : at::MemoryFormat::Contiguous);
     }
+    at::Tensor(tensor).set_data(placed);
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "parsimony/pruners/statistics.h"
-#include "parsimony/training/net/named_tensors.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::training {

@@ -2,13 +2,13 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <chrono>
 #include <exception>
 #include <utility>
 
 #include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/net/file_net_impl.h"
@@ -36,15 +36,18 @@ void blame_batch(const std::string& path, const at::Tensor& x, const std::string
 
 PruneOutcome carry_out(EditableModel& model, std::vector<InputSpec> inputs,
                        const ConfigList& config, const PruneOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = machine::steady_seconds();
   PruneOptions own = options;
   own.inputs = std::move(inputs);
   torch_io::TorchEngine engine;
   PruneResult result = prune_model(model, config, own, &engine);
   Pruning& pruning = result.pruning;
-  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-  return {std::move(pruning.plan),  pruning.dense, pruning.small, std::move(result.proof),
-          std::move(pruning.notes), passed.count()};
+  return {std::move(pruning.plan),
+          pruning.dense,
+          pruning.small,
+          std::move(result.proof),
+          std::move(pruning.notes),
+          machine::steady_seconds() - begin};
 }
 
 Plan shapes_of(const Plan& plan) {

@@ -2,10 +2,10 @@
 
 #include <torch/csrc/jit/api/module.h>
 
-#include <chrono>
 #include <sstream>
 
 #include "parsimony/base/files.h"
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/mirror.h"
 #include "parsimony/torch_io/prune.h"
@@ -19,9 +19,7 @@ namespace {
 class OnCpu {
  public:
   explicit OnCpu(Net& net) {
-    for (const auto& list : {net.parameters(), net.buffers()}) {
-      for (const auto& [name, tensor] : list) own_.emplace_back(tensor, tensor.detach());
-    }
+    for (const auto& [name, tensor] : all_tensors(net)) own_.emplace_back(tensor, tensor.detach());
     place(net, c10::kCPU, false);
   }
   ~OnCpu() {
@@ -41,9 +39,9 @@ class LiveNet final : public Net {
   at::Tensor forward(const at::Tensor& x) override { return live_.forward(x); }
 
   std::vector<NamedParameter> parameters() override {
-    return pairs(live_.module->named_parameters());
+    return live_.module->named_parameters().pairs();
   }
-  std::vector<NamedParameter> buffers() override { return pairs(live_.module->named_buffers()); }
+  std::vector<NamedParameter> buffers() override { return live_.module->named_buffers().pairs(); }
   void train(bool on) override { live_.module->train(on); }
 
   std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
@@ -56,13 +54,16 @@ class LiveNet final : public Net {
 
   PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
                      const PruneOptions& options) override {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = machine::steady_seconds();
     place(*this, c10::kCPU, false);
     Pruned pruned =
         parsimony::prune(*live_.module, all_forward(), {example.cpu()}, config, options);
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    return {std::move(pruned.plan),  pruned.dense,  pruned.small, std::move(pruned.proof),
-            std::move(pruned.notes), passed.count()};
+    return {std::move(pruned.plan),
+            pruned.dense,
+            pruned.small,
+            std::move(pruned.proof),
+            std::move(pruned.notes),
+            machine::steady_seconds() - begin};
   }
 
   void restore(const Plan& plan) override { parsimony::restore(*live_.module, plan); }
@@ -80,13 +81,6 @@ class LiveNet final : public Net {
   }
 
  private:
-  static std::vector<NamedParameter> pairs(
-      const torch::OrderedDict<std::string, at::Tensor>& named) {
-    std::vector<NamedParameter> result;
-    for (const auto& item : named) result.emplace_back(item.key(), item.value());
-    return result;
-  }
-
   torch_io::Forward all_forward() {
     return [this](const std::vector<at::Tensor>& x) { return live_.forward(x.at(0)); };
   }

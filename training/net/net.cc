@@ -3,6 +3,10 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "parsimony/torch_io/cut.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
@@ -23,10 +27,28 @@ void copy(const std::vector<NamedParameter>& from, const std::vector<NamedParame
 
 }  // namespace
 
+std::vector<NamedParameter> all_tensors(Net& net) {
+  std::vector<NamedParameter> tensors = net.parameters();
+  std::ranges::move(net.buffers(), std::back_inserter(tensors));
+  return tensors;
+}
+
 void copy_values(Net& from, Net& to) {
   const at::NoGradGuard no_grad;
   copy(from.parameters(), to.parameters());
   copy(from.buffers(), to.buffers());
+}
+
+void follow(const Plan& plan, NamedTensors& tensors) {
+  for (const PlanCopy& copy : plan.copies) {
+    const auto source = tensors.find(copy.of);
+    if (source != tensors.end()) tensors[copy.tensor] = source->second.clone();
+  }
+  for (const TensorCut& cut : cuts_of(plan)) {
+    const auto found = tensors.find(std::string(cut.tensor));
+    if (found == tensors.end()) continue;  // a constant of the file, not the network's own
+    found->second = torch_io::cut(found->first, found->second, cut.axes);
+  }
 }
 
 }  // namespace parsimony::training

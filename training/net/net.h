@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,7 +60,18 @@ class Net {
   virtual void save(const std::string& path, const at::Tensor& example) = 0;
 };
 
+/// The network's tensors: parameters, then buffers.
+std::vector<NamedParameter> all_tensors(Net& net);
+
 /// Copies parameters and buffers by name. @throws ModelError if names or shapes differ
 void copy_values(Net& from, Net& to);
+
+/// Tensors associated with a network's parameters and buffers: keyed by their names, with the same
+/// shapes.
+using NamedTensors = std::map<std::string, at::Tensor>;
+
+/// Slices them like the plan does the network: a shared tensor that the plan separates is copied.
+/// @throws ModelError if their shapes are not those before the plan
+void follow(const Plan& plan, NamedTensors& tensors);
 
 }  // namespace parsimony::training

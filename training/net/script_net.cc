@@ -131,10 +131,8 @@ class ScriptNet final : public Net {
     extra_ = file.extra_files();
     modes_ = modes_of(module_);
     for (const std::string& name : torch_io::follow_mode(module_)) modes_[name] = false;
-    const std::vector<NamedParameter> all = parameters();
-    const bool any = std::any_of(all.begin(), all.end(),
-                                 [](const NamedParameter& p) { return p.second.requires_grad(); });
-    if (!any) throw errors::nothing_to_train(path);
+    const auto trained = [](const NamedParameter& p) { return p.second.requires_grad(); };
+    if (std::ranges::none_of(parameters(), trained)) throw errors::nothing_to_train(path);
   }
 
   at::Tensor forward(const at::Tensor& x) override {
@@ -157,16 +155,8 @@ class ScriptNet final : public Net {
                               "its outputs have shape " + to_string(result.sizes().vec()));
   }
 
-  std::vector<NamedParameter> parameters() override {
-    std::vector<std::pair<std::string, at::Tensor>> list;
-    for (const auto& item : module_.named_parameters()) list.emplace_back(item.name, item.value);
-    return named(list);
-  }
-  std::vector<NamedParameter> buffers() override {
-    std::vector<std::pair<std::string, at::Tensor>> list;
-    for (const auto& item : module_.named_buffers()) list.emplace_back(item.name, item.value);
-    return named(list);
-  }
+  std::vector<NamedParameter> parameters() override { return named(module_.named_parameters()); }
+  std::vector<NamedParameter> buffers() override { return named(module_.named_buffers()); }
   void train(bool on) override { module_.train(on); }
 
   std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
@@ -190,7 +180,9 @@ class ScriptNet final : public Net {
     const ScriptGraph script = torch_io::read_script(on_cpu(module_), specs);
     const Plan shapes = shapes_of(plan);
     if (shapes.empty()) return;
-    module_ = edited(script, shapes, choose_probe(script.graph, specs));
+    ScriptEditor editor(script);
+    apply_plan(shapes, script.graph, choose_probe(script.graph, specs), editor);
+    module_ = editor.finish();
   }
 
   std::unique_ptr<Net> clone_architecture() const override { return script_net(path_); }
@@ -208,12 +200,6 @@ class ScriptNet final : public Net {
   }
 
  private:
-  static jit::Module edited(const ScriptGraph& script, const Plan& plan, const Probe& probe) {
-    ScriptEditor editor(script);
-    apply_plan(plan, script.graph, probe, editor);
-    return editor.finish();
-  }
-
   std::string path_;
   jit::Module module_;
   jit::ExtraFilesMap extra_;

@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
@@ -41,12 +41,11 @@ class Recovering {
   }
 
   void step(RecoveryMethod method) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = machine::steady_seconds();
     RecoveryStep step;
     step.method = method;
     step.layers = carry_out(method);
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    step.seconds = passed.count();
+    step.seconds = machine::steady_seconds() - begin;
     step.after = evaluate(std::string(name_of(method)));
     report_.steps.push_back(step);
     if (step.layers > 0) return;
@@ -104,12 +103,9 @@ class Recovering {
 
   int take_over(Net& net) {
     int changed = 0;
-    std::vector<NamedParameter> values = net.parameters();
-    for (NamedParameter& buffer : net.buffers()) values.push_back(std::move(buffer));
-    for (const auto& [name, tensor] : values) {
+    for (const auto& [name, tensor] : all_tensors(net)) {
       const auto& weights = small_.graph().weights;
-      const auto weight = std::find_if(weights.begin(), weights.end(),
-                                       [&, &own = name](const Weight& w) { return w.name == own; });
+      const auto weight = std::ranges::find(weights, name, &Weight::name);
       if (weight == weights.end() || !tensor.is_floating_point()) continue;
       const at::Tensor old = torch_io::to_tensor(*weight);
       at::Tensor now = tensor.detach().cpu().contiguous();

@@ -21,31 +21,25 @@ constexpr int64_t kFormat = 2;
 
 c10::List<at::Tensor> values_of(Net& net) {
   c10::List<at::Tensor> values;
-  for (const auto& list : {net.parameters(), net.buffers()}) {
-    for (const auto& [name, tensor] : list) values.push_back(tensor.detach().cpu());
-  }
+  for (const auto& [name, tensor] : all_tensors(net)) values.push_back(tensor.detach().cpu());
   return values;
 }
 
 void set_values(Net& net, const std::vector<at::Tensor>& values, const std::string& path) {
   const at::NoGradGuard no_grad;
   size_t next = 0;
-  for (const auto& list : {net.parameters(), net.buffers()}) {
-    for (const auto& [name, tensor] : list) {
-      if (next == values.size() || values[next].sizes() != tensor.sizes()) {
-        throw errors::bad_checkpoint(path, "\"" + name + "\" has another shape there");
-      }
-      at::Tensor(tensor).copy_(values[next++]);
+  for (const auto& [name, tensor] : all_tensors(net)) {
+    if (next == values.size() || values[next].sizes() != tensor.sizes()) {
+      throw errors::bad_checkpoint(path, "\"" + name + "\" has another shape there");
     }
+    at::Tensor(tensor).copy_(values[next++]);
   }
 }
 
-c10::IValue ivalue(const std::string& text) { return c10::IValue(text); }
-
-std::string text_at(torch::serialize::InputArchive& archive, const std::string& key) {
+c10::IValue value_at(torch::serialize::InputArchive& archive, const std::string& key) {
   c10::IValue value;
   archive.read(key, value);
-  return value.toStringRef();
+  return value;
 }
 
 /// A ledger's line has one; here it is not known yet.
@@ -59,12 +53,12 @@ LedgerPoint with_key(LedgerPoint point) {
 void TrainingRun::save(const std::string& path, const std::string& identity) const {
   torch::serialize::OutputArchive archive;
   archive.write("parsimony_checkpoint", c10::IValue(kFormat));
-  archive.write("identity", ivalue(identity));
+  archive.write("identity", c10::IValue(identity));
   archive.write("next", c10::IValue(static_cast<int64_t>(next_)));
   archive.write("shuffle", c10::IValue(shuffle_));
   archive.write("best", c10::IValue(early_stop_.best));
   archive.write("worse", c10::IValue(int64_t{early_stop_.worse}));
-  archive.write("point", ivalue(to_json_line(with_key(record_.point))));
+  archive.write("point", c10::IValue(to_json_line(with_key(record_.point))));
   archive.write("random", random_state());
   c10::List<std::string> plans;
   c10::List<std::string> plan_values;
@@ -100,55 +94,44 @@ bool TrainingRun::load(const std::string& path, const std::string& identity) {
   torch::serialize::InputArchive archive;
   try {
     archive.load_from(in);
-    c10::IValue value;
-    archive.read("parsimony_checkpoint", value);
-    if (value.toInt() != kFormat) throw errors::bad_checkpoint(path, "its version is another");
-    if (text_at(archive, "identity") != identity) throw errors::other_run(path);
-    archive.read("next", value);
-    next_ = value.toInt();
-    archive.read("shuffle", value);
-    shuffle_ = value.toInt();
-    archive.read("best", value);
-    early_stop_.best = value.toDouble();
-    archive.read("worse", value);
-    early_stop_.worse = static_cast<int>(value.toInt());
-    record_.point = read_ledger_point(text_at(archive, "point"), path);
+    if (value_at(archive, "parsimony_checkpoint").toInt() != kFormat) {
+      throw errors::bad_checkpoint(path, "its version is another");
+    }
+    if (value_at(archive, "identity").toStringRef() != identity) throw errors::other_run(path);
+    next_ = value_at(archive, "next").toInt();
+    shuffle_ = value_at(archive, "shuffle").toInt();
+    early_stop_.best = value_at(archive, "best").toDouble();
+    early_stop_.worse = static_cast<int>(value_at(archive, "worse").toInt());
+    record_.point = read_ledger_point(value_at(archive, "point").toStringRef(), path);
     record_.point.key.clear();
-    archive.read("plans", value);
-    c10::IValue plan_values;
-    archive.read("plan_values", plan_values);
-    for (size_t i = 0; i < value.toListRef().size(); ++i) {
-      Plan plan = Plan::from_json(value.toListRef()[i].toStringRef(), path);
+    const c10::IValue plans = value_at(archive, "plans");
+    const c10::IValue plan_values = value_at(archive, "plan_values");
+    for (size_t i = 0; i < plans.toListRef().size(); ++i) {
+      Plan plan = Plan::from_json(plans.toListRef()[i].toStringRef(), path);
       if (plan.has_values()) plan.read_values(plan_values.toListRef().at(i).toStringRef(), path);
       net_->restore(plan);
       record_.plans.push_back(std::move(plan));
     }
-    archive.read("values", value);
     place(*net_, options_.device, options_.channels_last);
-    set_values(*net_, value.toTensorVector(), path);
-    archive.read("dense", value);
-    if (!value.toListRef().empty()) {
+    set_values(*net_, value_at(archive, "values").toTensorVector(), path);
+    if (const auto values = value_at(archive, "dense").toTensorVector(); !values.empty()) {
       std::unique_ptr<Net> dense = net_->clone_architecture();
-      set_values(*dense, value.toTensorVector(), path);
+      set_values(*dense, values, path);
       teach_by(std::move(dense));
     }
-    archive.read("search", value);
-    if (const std::vector<double> state = value.toDoubleVector(); !state.empty()) {
+    if (const auto state = value_at(archive, "search").toDoubleVector(); !state.empty()) {
       begin_search();
       search_->take_up(to_annealing_state(state));
       if (search_->done()) cuts_.front() = search_->best();
     }
     between_cuts_.load(archive);
-    archive.read("in_stage", value);
-    if (value.toBool()) {
+    if (value_at(archive, "in_stage").toBool()) {
       begin_stage(steps_.at(next_));
       torch::serialize::InputArchive optimizer;
       archive.read("optimizer", optimizer);
       stage_->optimizer().load(optimizer);
-      c10::IValue good_steps;
-      archive.read("scale", value);
-      archive.read("good_steps", good_steps);
-      stage_->scaler().take_up(value.toDouble(), static_cast<int>(good_steps.toInt()));
+      stage_->scaler().take_up(value_at(archive, "scale").toDouble(),
+                               static_cast<int>(value_at(archive, "good_steps").toInt()));
     }
     at::Tensor random;
     archive.read("random", random);

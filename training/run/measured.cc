@@ -4,10 +4,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string_view>
 
 #include "parsimony/base/temporary_folder.h"
+#include "parsimony/engines/interleaved.h"
 #include "parsimony/graph/operators/linear_form.h"
 
 namespace parsimony::training {
@@ -65,12 +65,10 @@ double latency_of(Net& net, const at::Tensor& x) {
   net.train(false);
   std::vector<double> times;
   for (int i = 0; i < kWarmUp + kRuns; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = machine::steady_seconds();
     // The sum waits for the device.
     static_cast<void>(net.forward(x).sum().item<double>());
-    const std::chrono::duration<double, std::milli> passed =
-        std::chrono::steady_clock::now() - begin;
-    if (i >= kWarmUp) times.push_back(passed.count());
+    if (i >= kWarmUp) times.push_back((machine::steady_seconds() - begin) * 1e3);
   }
   std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
   return times[kRuns / 2];

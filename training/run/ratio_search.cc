@@ -14,8 +14,7 @@ namespace {
 
 /// The request of the first entry that prunes.
 const Request& request_of(const ConfigList& config) {
-  const auto prunes = [](const ConfigEntry& entry) { return !entry.exclude; };
-  return std::find_if(config.entries.begin(), config.entries.end(), prunes)->request;
+  return std::ranges::find(config.entries, false, &ConfigEntry::exclude)->request;
 }
 
 std::unique_ptr<Net> copy_of(Net& net) {
@@ -123,7 +122,6 @@ double RatioSearch::step(Net& net, const LossOf& loss) {
     trial->prune(example_, config(search_.candidate()), cut_);
     found = loss(*trial);
   } catch (const UnsupportedError&) {  // e.g. sizes that a layer does not take
-    found = std::numeric_limits<double>::infinity();
   }
   if (std::isnan(found)) found = std::numeric_limits<double>::infinity();
   search_.tell(found);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "parsimony/speedup/plan.h"
-#include "parsimony/training/net/named_tensors.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::training {

@@ -217,11 +217,9 @@ std::vector<SweepPoint> points_of(const Recipe& recipe) {
   if (seeds.empty()) seeds = {recipe.train.seed};
   std::vector<std::string> criteria = sweep.criterion;
   if (criteria.empty()) {
-    for (const ConfigEntry& entry : recipe.prune->config.entries) {
-      if (entry.exclude) continue;
-      criteria = {entry.request.criterion};
-      break;
-    }
+    const std::vector<ConfigEntry>& entries = recipe.prune->config.entries;
+    const auto first = std::ranges::find(entries, false, &ConfigEntry::exclude);
+    if (first != entries.end()) criteria = {first->request.criterion};
   }
   std::vector<SweepPoint> points;
   const auto add = [&](const SweepPoint& point) {
