@@ -57,6 +57,11 @@ std::string content_of(const Descriptor& file, const struct stat& status, const 
   return content;
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
 
 bool is_zip(const std::string& path) {
@@ -136,15 +141,6 @@ void write_file(const std::string& path, std::string_view bytes) {
   file.write(bytes);
   file.commit();
 }
-
-namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
 
 std::filesystem::path cache_folder() {
   namespace fs = std::filesystem;

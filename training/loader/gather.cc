@@ -140,19 +140,14 @@ void Gatherer::convert(int64_t epoch, std::span<const int64_t> indices, Input* o
   }
 }
 
-void Gatherer::gather(int64_t epoch, std::span<const int64_t> indices, float* out) const {
+template <typename Input>
+void Gatherer::gather(int64_t epoch, std::span<const int64_t> indices, Input* out) const {
   samples_.dtype == DType::kUInt8 ? convert<uint8_t>(epoch, indices, out)
                                   : convert<float>(epoch, indices, out);
 }
 
-void Gatherer::gather(int64_t epoch, std::span<const int64_t> indices, c10::BFloat16* out) const {
-  samples_.dtype == DType::kUInt8 ? convert<uint8_t>(epoch, indices, out)
-                                  : convert<float>(epoch, indices, out);
-}
-
-void Gatherer::gather(int64_t epoch, std::span<const int64_t> indices, c10::Half* out) const {
-  samples_.dtype == DType::kUInt8 ? convert<uint8_t>(epoch, indices, out)
-                                  : convert<float>(epoch, indices, out);
-}
+template void Gatherer::gather(int64_t, std::span<const int64_t>, float*) const;
+template void Gatherer::gather(int64_t, std::span<const int64_t>, c10::BFloat16*) const;
+template void Gatherer::gather(int64_t, std::span<const int64_t>, c10::Half*) const;
 
 }  // namespace parsimony::training

@@ -22,9 +22,9 @@ class Gatherer {
   void gather(int64_t epoch, std::span<const int64_t> indices, std::byte* out) const;
 
   /// The same, scaled and normalised: [indices, ..dims], or [indices, h, w, c] for channels-last.
-  void gather(int64_t epoch, std::span<const int64_t> indices, float* out) const;
-  void gather(int64_t epoch, std::span<const int64_t> indices, c10::BFloat16* out) const;
-  void gather(int64_t epoch, std::span<const int64_t> indices, c10::Half* out) const;
+  /// `Input` is float, c10::BFloat16 or c10::Half.
+  template <typename Input>
+  void gather(int64_t epoch, std::span<const int64_t> indices, Input* out) const;
 
   /// Inputs are value · factor + offset, one of each per channel.
   const std::vector<float>& factors() const { return factors_; }

@@ -22,75 +22,55 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+void require(bool holds, std::string_view option, const std::string& found,
+             std::string_view wanted) {
+  if (!holds) throw errors::bad_loader_option(option, found, wanted);
+}
+
 void check_scale(const Samples& samples, const LoaderOptions& options) {
-  if (!std::isfinite(options.scale) || options.scale == 0) {
-    throw errors::bad_loader_option("scale", std::to_string(options.scale), "a number but 0");
-  }
+  require(std::isfinite(options.scale) && options.scale != 0, "scale",
+          std::to_string(options.scale), "a number but 0");
+  const size_t means = options.mean.size();
+  const size_t deviations = options.deviation.size();
   const size_t channels = samples.dims.front();
-  for (const auto* values : {&options.mean, &options.deviation}) {
-    if (values->size() != options.mean.size() || (!values->empty() && values->size() != channels)) {
-      throw errors::bad_loader_option(
+  require(means == deviations && (means == 0 || means == channels),
           "number of means and deviations",
-          std::to_string(options.mean.size()) + " and " + std::to_string(options.deviation.size()),
+          std::to_string(means) + " and " + std::to_string(deviations),
           std::to_string(channels) + " of each, or none");
-    }
-  }
   for (const double deviation : options.deviation) {
-    if (!(deviation > 0)) {
-      throw errors::bad_loader_option("deviation", std::to_string(deviation), "more than 0");
-    }
+    require(deviation > 0, "deviation", std::to_string(deviation), "more than 0");
   }
 }
 
 void check_augmentation(const Samples& samples, const Augmentation& wanted) {
   const bool any = wanted.flip || wanted.crop != 0 || wanted.cutout != 0;
-  if (any && samples.dims.size() != 3) {
-    throw errors::bad_loader_option("augmentation", "on for samples of " + to_string(samples.dims),
-                                    "images [c, h, w]");
-  }
-  const int64_t most = samples.dims.size() == 3 ? std::min(samples.dims[1], samples.dims[2]) : 0;
+  const bool images = samples.dims.size() == 3;
+  require(!any || images, "augmentation", "on for samples of " + to_string(samples.dims),
+          "images [c, h, w]");
+  const int64_t most = images ? std::min(samples.dims[1], samples.dims[2]) : 0;
   const auto check = [&](std::string_view what, int64_t pixels) {
-    if (pixels < 0 || pixels > most) {
-      throw errors::bad_loader_option(what, std::to_string(pixels),
-                                      "0 to " + std::to_string(most) + " pixels");
-    }
+    require(pixels >= 0 && pixels <= most, what, std::to_string(pixels),
+            "0 to " + std::to_string(most) + " pixels");
   };
   check("crop", wanted.crop);
   check("cutout", wanted.cutout);
 }
 
 LoaderOptions checked(const Samples& samples, LoaderOptions options) {
-  if (options.batch < 1) {
-    throw errors::bad_loader_option("batch", std::to_string(options.batch), "at least 1");
-  }
-  if (options.prefetch < 0) {
-    throw errors::bad_loader_option("prefetch", std::to_string(options.prefetch), "at least 0");
-  }
-  if (options.dtype != c10::kFloat && options.dtype != c10::kBFloat16 &&
-      options.dtype != c10::kHalf) {
-    throw errors::bad_loader_option("type of inputs", c10::toString(options.dtype),
-                                    "float32, bfloat16 or float16");
-  }
-  if (options.channels_last && samples.dims.size() != 3) {
-    throw errors::bad_loader_option("memory format",
-                                    "channels-last for samples of " + to_string(samples.dims),
-                                    "images [c, h, w]");
-  }
-  if (samples.count() == 0) throw errors::bad_loader_option("number of samples", "0", "some");
+  require(options.batch >= 1, "batch", std::to_string(options.batch), "at least 1");
+  require(options.prefetch >= 0, "prefetch", std::to_string(options.prefetch), "at least 0");
+  require(options.dtype == c10::kFloat || options.dtype == c10::kBFloat16 ||
+              options.dtype == c10::kHalf,
+          "type of inputs", c10::toString(options.dtype), "float32, bfloat16 or float16");
+  require(!options.channels_last || samples.dims.size() == 3, "memory format",
+          "channels-last for samples of " + to_string(samples.dims), "images [c, h, w]");
+  require(samples.count() > 0, "number of samples", "0", "some");
   const int64_t bytes = samples.count() * samples.stride();
-  if (static_cast<int64_t>(samples.values.size()) != bytes) {
-    throw errors::bad_loader_option("size of the samples", std::to_string(samples.values.size()),
-                                    std::to_string(bytes) + " bytes");
-  }
+  require(static_cast<int64_t>(samples.values.size()) == bytes, "size of the samples",
+          std::to_string(samples.values.size()), std::to_string(bytes) + " bytes");
   check_scale(samples, options);
   check_augmentation(samples, options.augmentation);
   return options;
-}
-
-Shape batch_shape(int64_t count, const Shape& dims) {
-  Shape shape = {count};
-  shape.insert(shape.end(), dims.begin(), dims.end());
-  return shape;
 }
 
 }  // namespace
@@ -193,7 +173,8 @@ class Loader::Worker {
     batch.labels = at::empty({count}, pinned.dtype(at::kLong));
     auto* labels = batch.labels.data_ptr<int64_t>();
     for (const int64_t i : indices) *labels++ = samples_.labels[i];
-    const Shape shape = batch_shape(count, samples_.dims);
+    Shape shape = samples_.dims;
+    shape.insert(shape.begin(), count);
     if (!here) {
       const auto stored = samples_.dtype == DType::kUInt8 ? at::kByte : at::kFloat;
       batch.inputs = at::empty(shape, pinned.dtype(stored));

@@ -14,38 +14,9 @@
 #include "parsimony/torch_io/compat.h"
 
 namespace parsimony::training {
-
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> parameters,
-                                                        const TrainSettings& settings) {
-  using namespace torch::optim;
-  switch (settings.optimizer) {
-    case OptimizerKind::kAdam:
-      return std::make_unique<Adam>(std::move(parameters),
-                                    AdamOptions(settings.lr).weight_decay(settings.weight_decay));
-    case OptimizerKind::kAdamW:
-      return std::make_unique<AdamW>(std::move(parameters),
-                                     AdamWOptions(settings.lr).weight_decay(settings.weight_decay));
-    case OptimizerKind::kMuon:
-      return std::make_unique<Muon>(
-          std::move(parameters),
-          SGDOptions(settings.lr).momentum(settings.momentum).weight_decay(settings.weight_decay));
-    case OptimizerKind::kSgd:
-      break;
-  }
-  return std::make_unique<SGD>(
-      std::move(parameters),
-      SGDOptions(settings.lr).momentum(settings.momentum).weight_decay(settings.weight_decay));
-}
-
-void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
-  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
-    group.options().set_lr(rate);
-  }
-}
+namespace {
 
 namespace optim = torch::optim;
-
-namespace {
 
 constexpr double kSmallestNorm = 1e-7;
 constexpr double kSmallestRms = 1e-3;
@@ -62,7 +33,46 @@ at::Tensor relative_step(const at::Tensor& parameter, const at::Tensor& directio
   return (turned * (length / turned.norm().clamp_min(kSmallestNorm))).view_as(parameter);
 }
 
+/// From `from` at 0 to `to` at 1, along half a cosine.
+double eased(double from, double to, double at) {
+  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * at));
+}
+
+double one_cycle(double highest, double at) {
+  constexpr double kRise = 0.3;
+  const double first = highest / 25;
+  const double last = first / 10'000;
+  return at < kRise ? eased(first, highest, at / kRise)
+                    : eased(highest, last, (at - kRise) / (1 - kRise));
+}
+
 }  // namespace
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<at::Tensor> parameters,
+                                                        const TrainSettings& settings) {
+  using namespace optim;
+  const double decay = settings.weight_decay;
+  const auto sgd = SGDOptions(settings.lr).momentum(settings.momentum).weight_decay(decay);
+  switch (settings.optimizer) {
+    case OptimizerKind::kAdam:
+      return std::make_unique<Adam>(std::move(parameters),
+                                    AdamOptions(settings.lr).weight_decay(decay));
+    case OptimizerKind::kAdamW:
+      return std::make_unique<AdamW>(std::move(parameters),
+                                     AdamWOptions(settings.lr).weight_decay(decay));
+    case OptimizerKind::kMuon:
+      return std::make_unique<Muon>(std::move(parameters), sgd);
+    case OptimizerKind::kSgd:
+      break;
+  }
+  return std::make_unique<SGD>(std::move(parameters), sgd);
+}
+
+void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
+  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+    group.options().set_lr(rate);
+  }
+}
 
 at::Tensor orthogonalised(const at::Tensor& matrix) {
   // Newton-Schulz iterations x <- a x + b (x xᵀ) x + c (x xᵀ)² x, the factors as published.
@@ -102,23 +112,6 @@ at::Tensor Muon::step(LossClosure closure) {
   }
   return loss;
 }
-
-namespace {
-
-/// From `from` at 0 to `to` at 1, along half a cosine.
-double eased(double from, double to, double at) {
-  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * at));
-}
-
-double one_cycle(double highest, double at) {
-  constexpr double kRise = 0.3;
-  const double first = highest / 25;
-  const double last = first / 10'000;
-  return at < kRise ? eased(first, highest, at / kRise)
-                    : eased(highest, last, (at - kRise) / (1 - kRise));
-}
-
-}  // namespace
 
 double learning_rate(const TrainSettings& settings, int64_t step, int64_t steps) {
   const double at = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, steps));

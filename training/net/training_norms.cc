@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "parsimony/graph/operators/schema.h"
@@ -59,15 +58,12 @@ TrainingNorms::TrainingNorms(Graph& graph) {
 ValueId TrainingNorms::add_vector(Graph& graph, const std::string& name, int64_t size,
                                   float value) {
   const std::vector<float>& values = values_.emplace_back(size, value);
-  Value operand;
-  operand.name = name;
-  operand.dtype = DType::kFloat32;
-  operand.weight =
+  const WeightId weight =
       graph.weights.push_back({.name = name,
                                .dtype = DType::kFloat32,
                                .dims = {size},
                                .data = reinterpret_cast<const std::byte*>(values.data())});
-  return graph.values.push_back(std::move(operand));
+  return graph.values.push_back({.name = name, .dtype = DType::kFloat32, .weight = weight});
 }
 
 void TrainingNorms::add(Graph& graph, NodeId convolution) {
@@ -83,10 +79,7 @@ void TrainingNorms::add(Graph& graph, NodeId convolution) {
             .variance = answers + "/norm/variance",
             .answers = graph.values.next_id()};
 
-  Value between;
-  between.name = answers + "/norm/input";
-  between.dtype = DType::kFloat32;
-  graph.values.push_back(std::move(between));
+  graph.values.push_back({.name = answers + "/norm/input", .dtype = DType::kFloat32});
   graph.nodes[convolution].outputs[0] = norm.answers;
 
   Node node;
@@ -132,19 +125,17 @@ void TrainingNorms::settle(GraphModuleImpl& net, const at::Tensor& x) {
 std::map<std::string, at::Tensor> TrainingNorms::folded(const GraphModuleImpl& net) const {
   const at::NoGradGuard no_grad;
   const auto& weights = net.weights();
+  const auto wide = [&](const std::string& name) { return weights.at(name).to(at::kDouble); };
   std::map<std::string, at::Tensor> result;
   for (const Norm& norm : norms_) {
     const at::Tensor& weight = weights.at(norm.weight);
-    const at::Tensor factor = weights.at(norm.scale).to(at::kDouble) /
-                              at::sqrt(weights.at(norm.variance).to(at::kDouble) + kEpsilon);
+    const at::Tensor factor = wide(norm.scale) / at::sqrt(wide(norm.variance) + kEpsilon);
     std::vector<int64_t> per_filter(weight.dim(), 1);
     per_filter[0] = -1;
-    const at::Tensor centred =
-        weights.at(norm.bias).to(at::kDouble) - weights.at(norm.mean).to(at::kDouble);
-    result[norm.weight] =
-        (weight.to(at::kDouble) * factor.reshape(per_filter)).to(weight.scalar_type());
-    result[norm.bias] =
-        (centred * factor + weights.at(norm.shift).to(at::kDouble)).to(weight.scalar_type());
+    const at::Tensor centred = wide(norm.bias) - wide(norm.mean);
+    const auto type = weight.scalar_type();
+    result[norm.weight] = (wide(norm.weight) * factor.reshape(per_filter)).to(type);
+    result[norm.bias] = (centred * factor + wide(norm.shift)).to(type);
   }
   return result;
 }

@@ -29,16 +29,7 @@ bool is_map(const Facts& facts, ValueId value) {
 Site where_it_is_a_map(const Graph& graph, const Facts& facts, const Coupling& coupling,
                        const Site& site) {
   ValueId value = site.value;
-  const auto own_dim = [&](ValueId v) -> int {
-    const auto& dim_classes = coupling.value_dim_classes[v];
-    for (size_t dim = 0; dim < dim_classes.size(); ++dim) {
-      if (dim_classes[dim] == kNone) continue;
-      for (const ChannelId& c : coupling.channels(dim_classes[dim])) {
-        if (c.group == site.group) return static_cast<int>(dim);
-      }
-    }
-    return kNone;
-  };
+  const auto own_dim = [&](ValueId v) { return dim_of_group(coupling, v, site.group); };
   while (value != kNone && !is_map(facts, value)) {
     const NodeId producer = graph.value(value).producer;
     value = kNone;
@@ -50,12 +41,7 @@ Site where_it_is_a_map(const Graph& graph, const Facts& facts, const Coupling& c
     }
   }
   if (value == kNone || own_dim(value) != 1) return site;
-  Site map{site.group, kNone, 0, value, 1, {}};
-  const int64_t other = coupling.groups[site.group].size;
-  for (const ChannelId& c : coupling.channels(coupling.dim_class_of(value, 1))) {
-    map.channels.push_back(c.group == site.group ? int64_t{c.channel} : other);
-  }
-  return map;
+  return {site.group, kNone, 0, value, 1, channels_along(coupling, value, 1, site.group)};
 }
 
 }  // namespace

@@ -33,6 +33,26 @@ int64_t fixed_batch(const Graph& graph) {
   return declared && !declared->empty() && declared->front() > 0 ? declared->front() : 0;
 }
 
+int64_t calibration_batch(const Graph& graph) {
+  constexpr int64_t kOpenBatch = 32;
+  const int64_t fixed = fixed_batch(graph);
+  return fixed > 0 ? fixed : kOpenBatch;
+}
+
+void for_each_batch(const Graph& graph, const Batches& batches,
+                    const std::function<void(const Batch&)>& add) {
+  const int64_t fixed = fixed_batch(graph);
+  const int64_t size = calibration_batch(graph);
+  const Feed feed = batches(size);
+  bool any = false;
+  while (const std::optional<Batch> batch = feed()) {
+    if (fixed > 0 && batch->labels.size(0) != fixed) continue;
+    add(*batch);
+    any = true;
+  }
+  if (!any) throw errors::no_calibration_data(size);
+}
+
 void check_dims(const Graph& graph, const at::Tensor& x) {
   const auto& declared = graph.value(graph.inputs.front()).declared;
   if (!declared) return;

@@ -25,6 +25,14 @@ Batches batches_of(const Dataset& data, int64_t samples);
 /// The batch size declared by the network's first input; 0 if symbolic.
 int64_t fixed_batch(const Graph& graph);
 
+/// The samples per run of the network: its own batch size, or 32 if that is symbolic.
+int64_t calibration_batch(const Graph& graph);
+
+/// Calls `add` with every batch of that size; an incomplete one is dropped if the network's is
+/// fixed. @throws ConfigError if there is no batch
+void for_each_batch(const Graph& graph, const Batches& batches,
+                    const std::function<void(const Batch&)>& add);
+
 /// @throws ModelError if samples [n, …] do not match the network's first input
 void check_dims(const Graph& graph, const at::Tensor& samples);
 

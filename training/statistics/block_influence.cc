@@ -3,18 +3,14 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
 
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
 namespace {
-
-constexpr int64_t kOpenBatch = 32;
 
 /// Sum of the cosines of vectors along `axis`, and how many there are.
 std::pair<double, int64_t> cosines(const at::Tensor& x, const at::Tensor& y, int64_t axis) {
@@ -90,18 +86,11 @@ std::vector<double> block_influences(const Graph& graph, const std::vector<Resid
   net->observe([&](const Node&, ValueId value, const at::Tensor& x) {
     if (x.defined()) influences.see(value, x);
   });
-  const int64_t fixed = fixed_batch(graph);
-  const int64_t size = fixed > 0 ? fixed : kOpenBatch;
-  const Feed feed = batches(size);
-  bool any = false;
-  while (const std::optional<Batch> batch = feed()) {
-    if (fixed > 0 && batch->labels.size(0) != fixed) continue;
-    check_dims(graph, batch->inputs);
-    influences.see(graph.inputs.front(), batch->inputs);
-    net->forward(batch->inputs);
-    any = true;
-  }
-  if (!any) throw errors::no_calibration_data(size);
+  for_each_batch(graph, batches, [&](const Batch& batch) {
+    check_dims(graph, batch.inputs);
+    influences.see(graph.inputs.front(), batch.inputs);
+    net->forward(batch.inputs);
+  });
   return influences.result();
 }
 

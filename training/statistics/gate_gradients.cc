@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "parsimony/training/statistics/gradients.h"
@@ -11,11 +10,8 @@ Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
   Gated gated{graph, {}};
   IdVector<NodeId, Node>& nodes = gated.graph.nodes;
   Weight one{"gate of one", DType::kFloat32, {}, reinterpret_cast<const std::byte*>(&kOne), 4};
-  Value shown;
-  shown.name = one.name;
-  shown.dtype = DType::kFloat32;
-  shown.weight = gated.graph.weights.push_back(one);
-  const ValueId factor = gated.graph.values.push_back(shown);
+  const ValueId factor = gated.graph.values.push_back(
+      {.name = one.name, .dtype = DType::kFloat32, .weight = gated.graph.weights.push_back(one)});
   std::map<std::pair<NodeId, int>, ValueId> known;
   std::map<NodeId, std::vector<Node>> before;
   for (const Site& site : sites) {
@@ -27,10 +23,9 @@ Gated with_gates(const Graph& graph, const std::vector<Site>& sites) {
     if (is_new) {
       const auto value = gated.graph.values.next_id();
       place->second = value;
-      Value behind;
-      behind.name = "gate " + std::to_string(value.number());
-      behind.producer = site.reader;  // for as long as nobody asks more than whether it has one
-      gated.graph.values.push_back(behind);
+      // This producer will do for as long as nobody asks more than whether there is one.
+      gated.graph.values.push_back(
+          {.name = "gate " + std::to_string(value.number()), .producer = site.reader});
       Node gate;
       gate.op = "Mul";
       gate.body = nodes[site.reader].body;

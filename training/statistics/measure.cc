@@ -20,8 +20,6 @@
 namespace parsimony::training {
 namespace {
 
-constexpr int64_t kBatch = 32;
-
 /// Mean cross-entropy of answers [n, classes].
 at::Tensor loss(const at::Tensor& answers, const at::Tensor& labels) {
   if (answers.dim() != 2 || answers.size(0) != labels.size(0)) {
@@ -117,10 +115,7 @@ Measuring::Measuring(const Graph& graph, const Facts& facts, const Coupling& cou
 Measuring::~Measuring() = default;
 Measuring::Measuring(Measuring&&) noexcept = default;
 
-int64_t Measuring::batch() const {
-  const int64_t fixed = fixed_batch(state_->graph);
-  return fixed > 0 ? fixed : kBatch;
-}
+int64_t Measuring::batch() const { return calibration_batch(state_->graph); }
 
 void Measuring::add(const Batch& batch) {
   check_dims(state_->graph, batch.inputs);
@@ -148,15 +143,7 @@ int64_t Measuring::bytes() const {
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches) {
   Measuring measuring(graph, facts, coupling, needs);
-  const int64_t fixed = fixed_batch(graph);
-  const Feed feed = batches(measuring.batch());
-  bool any = false;
-  while (const std::optional<Batch> batch = feed()) {
-    if (fixed > 0 && batch->labels.size(0) != fixed) continue;
-    measuring.add(*batch);
-    any = true;
-  }
-  if (!any) throw errors::no_calibration_data(measuring.batch());
+  for_each_batch(graph, batches, [&](const Batch& batch) { measuring.add(batch); });
   return measuring.finish();
 }
 

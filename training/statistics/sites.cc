@@ -39,24 +39,12 @@ class SiteFinder {
     return found;
   }
 
-  /// The first dimension of the value that has channels of the group.
   void add(int group, NodeId reader, int input, ValueId value, std::vector<Site>& sites) const {
     if (value == kNone || graph_.value(value).weight != kNone) return;
-    const auto& dim_classes = coupling_.value_dim_classes[value];
-    const int64_t other = coupling_.groups[group].size;
-    for (size_t dim = 0; dim < dim_classes.size(); ++dim) {
-      const DimClassId dim_class = coupling_.dim_class_of(value, static_cast<int>(dim));
-      if (dim_class == kNone) continue;
-      const auto channels = coupling_.channels(dim_class);
-      const auto belongs = [&](const ChannelId& c) { return c.group == group; };
-      if (std::none_of(channels.begin(), channels.end(), belongs)) continue;
-      Site site{group, reader, input, value, static_cast<int>(dim), {}};
-      for (const ChannelId& c : channels) {
-        site.channels.push_back(belongs(c) ? int64_t{c.channel} : other);
-      }
-      sites.push_back(std::move(site));
-      return;
-    }
+    const int dim = dim_of_group(coupling_, value, group);
+    if (dim == kNone) return;
+    sites.push_back(
+        {group, reader, input, value, dim, channels_along(coupling_, value, dim, group)});
   }
 
   const Graph& graph_;
@@ -65,6 +53,26 @@ class SiteFinder {
 };
 
 }  // namespace
+
+int dim_of_group(const Coupling& coupling, ValueId value, int group) {
+  const auto& dim_classes = coupling.value_dim_classes[value];
+  for (size_t dim = 0; dim < dim_classes.size(); ++dim) {
+    if (dim_classes[dim] == kNone) continue;
+    const auto channels = coupling.channels(dim_classes[dim]);
+    const auto found = std::ranges::find(channels, group, &ChannelId::group);
+    if (found != channels.end()) return static_cast<int>(dim);
+  }
+  return kNone;
+}
+
+std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim, int group) {
+  const int64_t other = coupling.groups[group].size;
+  std::vector<int64_t> channels;
+  for (const ChannelId& c : coupling.channels(coupling.dim_class_of(value, dim))) {
+    channels.push_back(c.group == group ? int64_t{c.channel} : other);
+  }
+  return channels;
+}
 
 std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling) {
   const SiteFinder finder(graph, coupling);

@@ -22,4 +22,10 @@ struct Site {
 /// activation function. A group that no matrix consumes is observed at the layers that produce it.
 std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling);
 
+/// The first dimension of the value that has channels of the group; kNone if there is none.
+int dim_of_group(const Coupling& coupling, ValueId value, int group);
+
+/// Site::channels along a dimension of the value.
+std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim, int group);
+
 }  // namespace parsimony::training

@@ -15,6 +15,17 @@ at::Tensor channels_of(const Member& member, int size) {
   return channels;
 }
 
+/// g·w, in double.
+std::vector<at::Tensor> products_of(const std::vector<at::Tensor>& weights,
+                                    const std::vector<at::Tensor>& gradients) {
+  std::vector<at::Tensor> products;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    products.push_back(gradients[i].defined() ? weights[i].detach().to(at::kDouble) * gradients[i]
+                                              : at::Tensor());
+  }
+  return products;
+}
+
 }  // namespace
 
 WeightGradients::WeightGradients(const Graph& graph, const Coupling& coupling,
@@ -47,21 +58,6 @@ at::Tensor WeightGradients::sum(size_t group, const std::vector<at::Tensor>& pro
   }
   return result;
 }
-
-namespace {
-
-/// g·w, in double.
-std::vector<at::Tensor> products_of(const std::vector<at::Tensor>& weights,
-                                    const std::vector<at::Tensor>& gradients) {
-  std::vector<at::Tensor> products;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    products.push_back(gradients[i].defined() ? weights[i].detach().to(at::kDouble) * gradients[i]
-                                              : at::Tensor());
-  }
-  return products;
-}
-
-}  // namespace
 
 void WeightGradients::add_batch(const std::vector<at::Tensor>& gradients) {
   const auto products = products_of(weights_, gradients);
