@@ -1,7 +1,6 @@
 // CIFAR-10 and CIFAR-100 in their binary layout: records of one or two bytes of labels and 3072
 // bytes of pixels, planar RGB, row by row.
 // Source: Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html
-#include <array>
 #include <filesystem>
 
 #include "parsimony/training/data/data_file_impl.h"

@@ -19,51 +19,39 @@ constexpr size_t kChunk = size_t{1} << 20;
 /// A byte becomes 1,032 at most; data sets become 2 to 20.
 constexpr size_t most_unpacked(size_t packed) { return (size_t{2} << 20) + 64 * packed; }
 
-class Inflater {
- public:
-  explicit Inflater(const std::string& path) : path_(path) {
-    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw std::bad_alloc();
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  /// Files may be several gzip members, one after the other.
-  std::string inflate_all(std::string& packed) {
-    std::string out;
-    size_t at = 0;
-    int status = Z_STREAM_END;
-    while (at < packed.size() || status != Z_STREAM_END) {
-      if (status == Z_STREAM_END) inflateReset(&stream_);
-      const size_t filled = out.size();
-      if (filled > most_unpacked(packed.size())) {
-        throw damaged(at, "it unpacks to more than 2 MB and 64 times its size");
-      }
-      out.resize(filled + kChunk);
-      stream_.next_in = reinterpret_cast<Bytef*>(packed.data()) + at;
-      const size_t offered = std::min<size_t>(packed.size() - at, std::numeric_limits<uInt>::max());
-      stream_.avail_in = static_cast<uInt>(offered);
-      stream_.next_out = reinterpret_cast<Bytef*>(out.data()) + filled;
-      stream_.avail_out = kChunk;
-      status = inflate(&stream_, Z_NO_FLUSH);
-      at += offered - stream_.avail_in;
-      out.resize(out.size() - stream_.avail_out);
-      if (status == Z_BUF_ERROR) throw damaged(at, "the file ends in the middle of it");
-      if (status != Z_OK && status != Z_STREAM_END) {
-        throw damaged(at, stream_.msg != nullptr ? stream_.msg : "cannot be decompressed");
-      }
+/// Files may be several gzip members, one after the other.
+std::string inflated(const std::string& path, std::string& packed) {
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> owner(&stream, &inflateEnd);
+  std::string out;
+  size_t at = 0;
+  const auto damaged = [&](std::string_view why) {
+    return errors::damaged_gzip(path, static_cast<int64_t>(at), why);
+  };
+  int status = Z_STREAM_END;
+  while (at < packed.size() || status != Z_STREAM_END) {
+    if (status == Z_STREAM_END) inflateReset(&stream);
+    const size_t filled = out.size();
+    if (filled > most_unpacked(packed.size())) {
+      throw damaged("it unpacks to more than 2 MB and 64 times its size");
     }
-    return out;
+    out.resize(filled + kChunk);
+    stream.next_in = reinterpret_cast<Bytef*>(packed.data()) + at;
+    const size_t offered = std::min<size_t>(packed.size() - at, std::numeric_limits<uInt>::max());
+    stream.avail_in = static_cast<uInt>(offered);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data()) + filled;
+    stream.avail_out = kChunk;
+    status = inflate(&stream, Z_NO_FLUSH);
+    at += offered - stream.avail_in;
+    out.resize(out.size() - stream.avail_out);
+    if (status == Z_BUF_ERROR) throw damaged("the file ends in the middle of it");
+    if (status != Z_OK && status != Z_STREAM_END) {
+      throw damaged(stream.msg != nullptr ? stream.msg : "cannot be decompressed");
+    }
   }
-
- private:
-  ModelError damaged(size_t at, std::string_view why) const {
-    return errors::damaged_gzip(path_, static_cast<int64_t>(at), why);
-  }
-
-  const std::string& path_;
-  z_stream stream_{};
-};
+  return out;
+}
 
 }  // namespace
 
@@ -71,7 +59,7 @@ DataFile read_data_file(const std::string& path) {
   DataFile file{path, read_file(path)};
   if (path.ends_with(".gz")) {
     if (file.bytes.empty()) throw errors::damaged_gzip(path, 0, "the file is empty");
-    file.bytes = Inflater(path).inflate_all(file.bytes);
+    file.bytes = inflated(path, file.bytes);
   }
   return file;
 }

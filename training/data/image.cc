@@ -44,7 +44,13 @@ std::vector<Tap> taps_of(int64_t length, int64_t scaled, int64_t begin, int64_t 
   return taps;
 }
 
-uint8_t rounded(int64_t sum) {
+/// The pixel made of those from `from` on, each `step` behind the one before.
+uint8_t weighted(const Tap& tap, const uint8_t* from, int64_t step) {
+  int64_t sum = 0;
+  for (const int32_t weight : tap.weights) {
+    sum += weight * *from;
+    from += step;
+  }
   return static_cast<uint8_t>(std::clamp<int64_t>((sum + kOne / 2) / kOne, 0, 255));
 }
 
@@ -74,15 +80,7 @@ void resize_image(const Image& image, int64_t size, std::byte* out) {
     const uint8_t* line = image.pixels.data() + y * image.width * 3;
     uint8_t* to = narrow.data() + (y - top) * size * 3;
     for (const Tap& tap : columns) {
-      for (int64_t c = 0; c < 3; ++c) {
-        const uint8_t* from = line + tap.first * 3 + c;
-        int64_t sum = 0;
-        for (const int32_t weight : tap.weights) {
-          sum += weight * *from;
-          from += 3;
-        }
-        *to++ = rounded(sum);
-      }
+      for (int64_t c = 0; c < 3; ++c) *to++ = weighted(tap, line + tap.first * 3 + c, 3);
     }
   }
   for (int64_t y = 0; y < size; ++y) {
@@ -90,13 +88,8 @@ void resize_image(const Image& image, int64_t size, std::byte* out) {
     const uint8_t* line = narrow.data() + (tap.first - top) * size * 3;
     for (int64_t x = 0; x < size; ++x) {
       for (int64_t c = 0; c < 3; ++c) {
-        const uint8_t* from = line + x * 3 + c;
-        int64_t sum = 0;
-        for (const int32_t weight : tap.weights) {
-          sum += weight * *from;
-          from += size * 3;
-        }
-        out[(c * size + y) * size + x] = static_cast<std::byte>(rounded(sum));
+        const uint8_t pixel = weighted(tap, line + x * 3 + c, size * 3);
+        out[(c * size + y) * size + x] = static_cast<std::byte>(pixel);
       }
     }
   }

@@ -1,7 +1,10 @@
 // Counter-based random numbers: a function of their key alone, the same on every platform.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace parsimony::training {
@@ -45,6 +48,13 @@ class Random {
 };
 
 /// The numbers 0 … count - 1 in random order. `count` is below 2^32.
-std::vector<int64_t> permutation(int64_t count, Random random);
+inline std::vector<int64_t> permutation(int64_t count, Random random) {
+  std::vector<int64_t> order(count);
+  std::iota(order.begin(), order.end(), int64_t{0});
+  for (size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[random.below(static_cast<uint32_t>(i))]);
+  }
+  return order;
+}
 
 }  // namespace parsimony::training

@@ -129,9 +129,7 @@ Point draw_turn(Random& random) { return unit_vector({4096, random.between(-kMax
 /// Any direction.
 Point draw_direction(Random& random) {
   for (;;) {
-    Point p;
-    p.x = random.between(-4096, 4096);
-    p.y = random.between(-4096, 4096);
+    const Point p{random.between(-4096, 4096), random.between(-4096, 4096)};
     if (square_of(p.x) + square_of(p.y) > 256 * 256) return unit_vector(p);
   }
 }
@@ -203,10 +201,8 @@ class Canvas {
 };
 
 Point draw_place(Random& random, int32_t margin) {
-  Point place;
-  place.x = random.between(margin, kSide * kPixel - margin);
-  place.y = random.between(margin, kSide * kPixel - margin);
-  return place;
+  const int32_t last = kSide * kPixel - margin;
+  return {random.between(margin, last), random.between(margin, last)};
 }
 
 /// Draws one image of [3, 32, 32]. @returns its class
