@@ -4,7 +4,6 @@
 #include <cctype>
 #include <optional>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace parsimony {
@@ -64,6 +63,15 @@ std::optional<size_t> distance(std::string_view wanted, std::string_view candida
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
+std::string one_of(std::span<const std::string_view> words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += in_quotes(words[i]);
+  }
+  return text;
+}
+
 std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates) {
   const std::string lower_wanted = lower(wanted);
   std::vector<std::string_view> nearest;
@@ -76,12 +84,7 @@ std::string did_you_mean(std::string_view wanted, std::span<const std::string> c
     const bool known = std::find(nearest.begin(), nearest.end(), candidate) != nearest.end();
     if (!known && nearest.size() < kMaxCandidates) nearest.push_back(candidate);
   }
-  if (nearest.empty()) return {};
-  std::string text = " Did you mean " + in_quotes(nearest[0]);
-  for (size_t i = 1; i < nearest.size(); ++i) {
-    text += (i + 1 == nearest.size() ? " or " : ", ") + in_quotes(nearest[i]);
-  }
-  return text + "?";
+  return nearest.empty() ? "" : " Did you mean " + one_of(nearest) + "?";
 }
 
 namespace errors {

@@ -1,7 +1,6 @@
 // The errors a user of the library can meet. The library throws and never prints.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -60,6 +59,9 @@ class VerificationError : public Error {
 
 /// "name", as messages show it.
 std::string in_quotes(std::string_view text);
+
+/// "a", "b" or "c"
+std::string one_of(std::span<const std::string_view> words);
 
 /// " Did you mean "a" or "b"?" for the candidates closest to `wanted`; empty if none is near.
 std::string did_you_mean(std::string_view wanted, std::span<const std::string> candidates);

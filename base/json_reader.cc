@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace parsimony {
 namespace {
@@ -352,15 +351,6 @@ void JsonReader::fail(std::string_view what) const {
 }
 
 bool is_json(std::string_view text) { return nlohmann::json::accept(text); }
-
-std::string one_of(std::span<const std::string_view> words) {
-  std::string text;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
-    text.append("\"").append(words[i]).append("\"");
-  }
-  return text;
-}
 
 std::string json_text(std::string_view text) {
   try {

@@ -169,9 +169,6 @@ class JsonReader {
 
 bool is_json(std::string_view text);
 
-/// "a", "b" or "c"
-std::string one_of(std::span<const std::string_view> words);
-
 /// A quoted JSON string. @throws ModelError if it is not UTF-8
 std::string json_text(std::string_view text);
 /// A number formatted like nlohmann_json: 0.001, 1.0, 1e-05.

@@ -9,40 +9,24 @@
 
 namespace parsimony {
 
-struct Sha256::Context {
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest{EVP_MD_CTX_new(),
-                                                                 &EVP_MD_CTX_free};
-};
-
-namespace {
-
-/// Keeps libcrypto from freeing its state at exit while a thread may still be hashing a file.
-void use_libcrypto_to_the_end() {
+Sha256::Sha256() : context_(nullptr, &EVP_MD_CTX_free) {
+  // Keeps libcrypto from freeing its state at exit while a thread may still be hashing a file.
   [[maybe_unused]] static const int once = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
-}
-
-}  // namespace
-
-Sha256::Sha256() {
-  use_libcrypto_to_the_end();
-  context_ = std::make_unique<Context>();
-  EVP_MD_CTX* digest = context_->digest.get();
-  if (digest == nullptr || EVP_DigestInit_ex(digest, EVP_sha256(), nullptr) != 1) {
+  context_.reset(EVP_MD_CTX_new());
+  if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
     throw UnsupportedError("libcrypto offers no SHA-256");
   }
 }
 
-Sha256::~Sha256() = default;
-
 void Sha256::add(std::span<const std::byte> bytes) {
-  EVP_DigestUpdate(context_->digest.get(), bytes.data(), bytes.size());
+  EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
 }
 
 std::string Sha256::hex() {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int length = 0;
-  EVP_DigestFinal_ex(context_->digest.get(), digest.data(), &length);
+  EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
   std::string text;
   for (unsigned int i = 0; i < length; ++i) {
     text += kDigits[digest[i] >> 4];

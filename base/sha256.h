@@ -7,13 +7,14 @@
 #include <string>
 #include <string_view>
 
+struct evp_md_ctx_st;  // of libcrypto
+
 namespace parsimony {
 
 /// Incremental SHA-256.
 class Sha256 {
  public:
   Sha256();  ///< @throws UnsupportedError if libcrypto offers no SHA-256
-  ~Sha256();
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
 
@@ -22,8 +23,7 @@ class Sha256 {
   std::string hex();
 
  private:
-  struct Context;
-  std::unique_ptr<Context> context_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
 /// The digest of bytes in memory, in lower-case hexadecimal.
