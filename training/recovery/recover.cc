@@ -9,11 +9,11 @@
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
-#include "parsimony/training/loop/device.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/refit.h"
+#include "parsimony/training/run/messages.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
@@ -93,10 +93,8 @@ class Recovering {
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);
-      char line[80];
-      std::snprintf(line, sizeof line, "finetune: epoch %d of %d, loss %.4f", epoch + 1,
-                    options_.finetune.epochs, times.loss);
-      say(line);
+      say("finetune: epoch " + std::to_string(epoch + 1) + " of " +
+          std::to_string(options_.finetune.epochs) + ", loss " + number(times.loss));
     }
     return take_over(*net);
   }
@@ -124,13 +122,11 @@ class Recovering {
   RecoveryState evaluate(const std::string& what) {
     RecoveryState state{output_error(dense_, small_.graph(), batches_, batch_),
                         accuracy(small_.graph(), data_, batch_)};
-    char line[120];
-    std::snprintf(line, sizeof line, "%s: output error %.4f%s", what.c_str(), state.error,
-                  state.accuracy ? ", accuracy " : "");
-    std::string text = line;
+    std::string text = what + ": output error " + number(state.error);
     if (state.accuracy) {
-      std::snprintf(line, sizeof line, "%.2f %%", 100 * *state.accuracy);
-      text += line;
+      char share[32];
+      std::snprintf(share, sizeof share, ", accuracy %.2f %%", 100 * *state.accuracy);
+      text += share;
     }
     say(text);
     return state;

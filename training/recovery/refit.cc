@@ -45,19 +45,12 @@ void assign(SmallNetwork& small, const Weight& weight, const at::Tensor& values,
 
 at::Tensor wide(const Weight& weight) { return torch_io::to_tensor(weight).to(at::kDouble); }
 
+using Inputs = std::vector<at::Tensor>;
+
 /// Runs the nodes that some values need.
-class Part {
- public:
-  Part(const Graph& graph, const std::vector<ValueId>& wanted)
-      : module_(part_for(graph, wanted), GraphModuleOptions{.trainable = false}) {}
-
-  std::vector<at::Tensor> operator()(const at::Tensor& x) {
-    return module_->forward(std::vector<at::Tensor>{x});
-  }
-
- private:
-  GraphModule module_;
-};
+GraphModule part_of(const Graph& graph, const std::vector<ValueId>& wanted) {
+  return GraphModule(part_for(graph, wanted), GraphModuleOptions{.trainable = false});
+}
 
 /// Sums over a layer's inputs and its residuals.
 class Sums {
@@ -129,14 +122,14 @@ class Refit {
     const Node& node = graph.node(layer.node);
     const at::Tensor weight = torch_io::to_tensor(graph.weight(layer.weight));
     const std::vector<int64_t> kept = small_.kept(graph.weight(layer.weight).name, layer.out_axis);
-    Part wanted(dense_, {layer.answer});
-    Part found(graph, {layer.input, layer.answer});
+    GraphModule wanted = part_of(dense_, {layer.answer});
+    GraphModule found = part_of(graph, {layer.input, layer.answer});
     Sums sums(options_.weights, layer.shift != kNone);
     const Feed feed = batches_(options_.batch);
     while (const std::optional<Batch> batch = feed()) {
-      at::Tensor dense = wanted(batch->inputs)[0];
+      at::Tensor dense = wanted->forward(Inputs{batch->inputs})[0];
       if (!kept.empty()) dense = dense.index_select(layer.answer_axis, at::tensor(kept, at::kLong));
-      const std::vector<at::Tensor> own = found(batch->inputs);
+      const std::vector<at::Tensor> own = found->forward(Inputs{batch->inputs});
       if (!dense.sizes().equals(own[1].sizes())) return Sums(true, true);
       at::Tensor lack = dense - own[1];
       // If Relu zeroes the dense target, any negative value is as good.
@@ -219,10 +212,12 @@ int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t ba
   int changed = 0;
   for (const NodeId n : batch_norms(small.graph())) {
     const Node& node = small.graph().node(n);
-    Part part(small.graph(), {node.inputs[0]});
+    GraphModule part = part_of(small.graph(), {node.inputs[0]});
     ChannelMoments moments;
     const Feed feed = batches(batch);
-    while (const std::optional<Batch> some = feed()) moments.add(part(some->inputs)[0]);
+    while (const std::optional<Batch> some = feed()) {
+      moments.add(part->forward(Inputs{some->inputs})[0]);
+    }
     if (moments.empty()) continue;
     const char* reason = "statistics of the calibration data";
     assign(small, weight_at(small.graph(), node, 3), moments.mean(), reason);

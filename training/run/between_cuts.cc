@@ -1,5 +1,7 @@
 #include "parsimony/training/run/between_cuts.h"
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/serialize/archive.h>
 
 #include <algorithm>
@@ -52,6 +54,23 @@ NamedTensors read_tensors(torch::serialize::InputArchive& archive, const std::st
 }
 
 }  // namespace
+
+Rewind::Rewind(Net& net) {
+  for (const auto& [name, tensor] : all_tensors(net)) {
+    values_[name] = tensor.detach().cpu().clone();
+  }
+}
+
+void Rewind::restore(Net& net) const {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : all_tensors(net)) {
+    const auto found = values_.find(name);
+    if (found == values_.end() || found->second.sizes() != tensor.sizes()) {
+      throw errors::other_values(name, "its earlier values have another shape");
+    }
+    at::Tensor(tensor).copy_(found->second);
+  }
+}
 
 BetweenCuts::BetweenCuts(const Recipe& recipe, Net& net) : recipe_(recipe), net_(net) {
   check_norms(recipe);

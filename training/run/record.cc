@@ -1,8 +1,15 @@
 #include "parsimony/training/run/record.h"
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
-#include "parsimony/training/run/measured.h"
+#include "parsimony/base/temporary_folder.h"
+#include "parsimony/engines/interleaved.h"
+#include "parsimony/graph/operators/linear_form.h"
 
 namespace parsimony::training {
 namespace {
@@ -20,6 +27,29 @@ LedgerPoint::Evidence evidence(const Proof& proof) {
   return result;
 }
 
+/// The axis along which a weight has its layer's outputs, as the plans tell: exporters also write
+/// matrices with the inputs first.
+size_t output_axis(const std::string& tensor, const std::vector<Plan>& plans) {
+  size_t axis = 0;
+  for (const Plan& plan : plans) {
+    for (const PlanGroup& group : plan.groups) {
+      for (const PlanSlice& slice : group.slices) {
+        if (slice.tensor != tensor) continue;
+        if (slice.role == "out") return slice.axis;
+        if (slice.role == "in" && slice.axis == 0) axis = 1;
+      }
+    }
+  }
+  return axis;
+}
+
+/// "conv1" for "conv1.weight".
+std::string layer_of(std::string tensor) {
+  constexpr std::string_view kSuffix = ".weight";
+  if (tensor.ends_with(kSuffix)) tensor.resize(tensor.size() - kSuffix.size());
+  return tensor;
+}
+
 }  // namespace
 
 void Record::add(PruneOutcome cut, Net& net) {
@@ -34,6 +64,42 @@ void Record::add(PruneOutcome cut, Net& net) {
   if (!cut.plan.empty()) point.proof = evidence(cut.proof);
   plans.push_back(std::move(cut.plan));
   point.layers = layer_widths(net, plans, dense_shapes);
+}
+
+std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& plans,
+                                             const std::map<std::string, Shape>& dense_shapes) {
+  std::vector<LedgerPoint::Layer> layers;
+  for (const auto& [name, tensor] : net.parameters()) {
+    const auto dense = dense_shapes.find(name);
+    if (tensor.dim() < 2 || dense == dense_shapes.end()) continue;
+    const size_t axis = output_axis(name, plans);
+    const std::string op = layer_word(static_cast<size_t>(tensor.dim()));
+    layers.push_back(
+        {layer_of(name), op, dense->second[axis], tensor.size(static_cast<int64_t>(axis))});
+  }
+  return layers;
+}
+
+int64_t bytes_of(Net& net, const at::Tensor& example, const std::string& scratch) {
+  const TemporaryFolder folder(scratch);
+  net.save((folder.path() / "model").string(), example);
+  return folder.bytes();
+}
+
+double latency_of(Net& net, const at::Tensor& x) {
+  constexpr int kWarmUp = 3;
+  constexpr int kRuns = 15;
+  const at::NoGradGuard no_grad;
+  net.train(false);
+  std::vector<double> times;
+  for (int i = 0; i < kWarmUp + kRuns; ++i) {
+    const double begin = machine::steady_seconds();
+    // The sum waits for the device.
+    static_cast<void>(net.forward(x).sum().item<double>());
+    if (i >= kWarmUp) times.push_back((machine::steady_seconds() - begin) * 1e3);
+  }
+  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+  return times[kRuns / 2];
 }
 
 }  // namespace parsimony::training

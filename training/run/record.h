@@ -1,5 +1,7 @@
-// Records a run's results for the ledger, and decides on early stopping.
+// Measures and records a run's results for the ledger, and decides on early stopping.
 #pragma once
+
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <map>
@@ -20,6 +22,18 @@ struct Record {
   /// Records sizes, proof and layers after a cut; keeps its plan.
   void add(PruneOutcome cut, Net& net);
 };
+
+/// Outputs of each layer now and in the dense network, whose parameters had `dense_shapes`. `plans`
+/// determine their axis.
+std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& plans,
+                                             const std::map<std::string, Shape>& dense_shapes);
+
+/// Size of the files that `save` writes. `scratch` is a folder to create and remove; empty: a
+/// temporary one. @throws IoError
+int64_t bytes_of(Net& net, const at::Tensor& example, const std::string& scratch);
+
+/// Milliseconds of `forward` on the batch `x` in evaluation mode: the median of 15, after 3.
+double latency_of(Net& net, const at::Tensor& x);
 
 /// Early stopping.
 struct EarlyStop {

@@ -3,14 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/report/text.h"
-#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
-#include "parsimony/training/run/measured.h"
+#include "parsimony/training/run/messages.h"
 #include "parsimony/training/statistics/measure.h"
 
 namespace parsimony::training {
@@ -24,33 +22,6 @@ at::Tensor zeros(const Dataset& data, int64_t batch, c10::Device device) {
   Shape dims = data.train.dims;
   dims.insert(dims.begin(), batch);
   return at::zeros(dims, at::TensorOptions(at::kFloat).device(device));
-}
-
-/// "85.31 % (8531 of 10000)"
-std::string percent(const LedgerPoint::Score& score) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.2f %% (%lld of %lld)", 100 * score.share(),
-                static_cast<long long>(score.correct), static_cast<long long>(score.total));
-  return text;
-}
-
-/// "1.25 s"
-std::string seconds(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f s", value);
-  return text;
-}
-
-/// With four decimals.
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
-}
-
-std::string taken_apart(const Phases& p) {
-  return "wait " + seconds(p.wait) + ", forward " + seconds(p.forward) + ", backward " +
-         seconds(p.backward) + ", optimizer " + seconds(p.optimizer) + ", rest " + seconds(p.rest);
 }
 
 std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uint64_t seed,
