@@ -58,13 +58,13 @@ IdxFiles files_of(const std::string& place) {
   return {place, ""};
 }
 
-/// The one file of the folder whose name is PREFIX…PART-KIND-LAYOUT, with or without .gz; plain goes
-/// first.
+/// The one file of the folder whose name is PREFIX…PART-KIND-LAYOUT, with or without .gz; plain
+/// goes first.
 std::string find_file(const IdxFiles& place, const std::string& part, const std::string& kind,
                       const std::string& layout) {
   std::error_code failed;
-  const std::regex wanted("(.*-)?" + (part == "t10k" ? "(t10k|test)" : part) + "-" + kind +
-                          "[-.]" + layout + "(\\.gz)?");
+  const std::regex wanted("(.*-)?" + (part == "t10k" ? "(t10k|test)" : part) + "-" + kind + "[-.]" +
+                          layout + "(\\.gz)?");
   std::vector<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(place.folder, failed)) {
     const std::string name = entry.path().filename().string();
