@@ -1,8 +1,7 @@
 #include "parsimony/api/blame.h"
 
-#include <algorithm>
-
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/speedup/make_plan.h"
 #include "parsimony/speedup/proof.h"
 
@@ -14,7 +13,7 @@ std::vector<size_t> pruned_groups(const Pruning& pruning) {
   std::vector<size_t> groups;
   for (size_t g = 0; g < pruning.allocation.masks.keep.size(); ++g) {
     const auto& keep = pruning.allocation.masks.keep[g];
-    if (std::find(keep.begin(), keep.end(), 0) != keep.end()) groups.push_back(g);
+    if (contains(keep, 0)) groups.push_back(g);
   }
   return groups;
 }

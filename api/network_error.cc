@@ -141,8 +141,7 @@ int NetworkComparison::samples() const {
 
 double NetworkComparison::r_squared(const Graph& small) const {
   const auto compares = [](const TensorBytes& output) { return is_floating(output.dtype); };
-  const bool any =
-      !wanted_.empty() && std::any_of(wanted_.front().begin(), wanted_.front().end(), compares);
+  const bool any = !wanted_.empty() && std::ranges::any_of(wanted_.front(), compares);
   if (!any) return 0;
   const double lost = unexplained(small);
   return std::max(0.0, 1 - lost * lost);

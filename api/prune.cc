@@ -1,12 +1,12 @@
 #include "parsimony/api/prune.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "parsimony/api/element_updates.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/finite.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/pruners/elements/elements.h"
@@ -36,7 +36,7 @@ void note_conflicts(const Coupling& coupling, Pruning& pruning) {
 /// pruned may still have channels that zeroed elements made zero.
 void exclude_mixing(const Coupling& coupling, AxisMasks& masks) {
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
-    if (coupling.groups[g].mixes) std::fill(masks.keep[g].begin(), masks.keep[g].end(), uint8_t{1});
+    if (coupling.groups[g].mixes) std::ranges::fill(masks.keep[g], uint8_t{1});
   }
 }
 
@@ -227,8 +227,7 @@ class Planner {
   void refuse(NodeId node) {
     const std::string label = label_of(graph_, graph_.node(node));
     auto& whole = coupling_options_.pinned_nodes;
-    if (whole.size() >= kMostRefusals ||
-        std::find(whole.begin(), whole.end(), node) != whole.end()) {
+    if (whole.size() >= kMostRefusals || contains(whole, node)) {
       throw UnsupportedError("the smaller shapes do not fit together at node \"" + label + "\"");
     }
     whole.push_back(node);

@@ -1,7 +1,5 @@
 #include "parsimony/api/prune_model.h"
 
-#include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 

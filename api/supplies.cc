@@ -17,7 +17,7 @@ constexpr int64_t kTrialSamples = 128;
 /// Does an entry that prunes use it?
 template <typename Asks>
 bool any_request(const ConfigList& config, const Asks& asks) {
-  return std::any_of(config.entries.begin(), config.entries.end(), [&](const ConfigEntry& entry) {
+  return std::ranges::any_of(config.entries, [&](const ConfigEntry& entry) {
     return !entry.exclude && asks(entry.request);
   });
 }

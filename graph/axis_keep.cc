@@ -13,8 +13,8 @@ std::vector<int64_t> common(const std::vector<int64_t>& a, const std::vector<int
 }
 
 const AxisKeep* find_axis(const std::vector<AxisKeep>& axes, int axis) {
-  const auto it = std::find_if(axes.begin(), axes.end(),
-                               [&](const AxisKeep& entry) { return entry.axis == axis; });
+  const auto it =
+      std::ranges::find_if(axes, [&](const AxisKeep& entry) { return entry.axis == axis; });
   return it == axes.end() ? nullptr : &*it;
 }
 

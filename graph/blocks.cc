@@ -8,7 +8,7 @@ namespace {
 
 /// Two dimensions or more that are not 1.
 bool is_matrix(const Shape& dims) {
-  return std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; }) > 1;
+  return std::ranges::count_if(dims, [](int64_t d) { return d > 1; }) > 1;
 }
 
 class BlockFinder {
@@ -44,7 +44,7 @@ class BlockFinder {
     if (block.nodes.empty() || !reads_input_alone(block)) return {};
     block.channel_axis = channel_axis(block);
     const auto& uses = graph_.value(block.output).uses;
-    block.rectified = !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+    block.rectified = !uses.empty() && std::ranges::all_of(uses, [&](const Use& use) {
       return has_trait(graph_.node(use.node), kRectifies);
     });
     return block;
@@ -79,7 +79,7 @@ class BlockFinder {
         if (v != kNone) work.push_back(v);
       }
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     return found;
   }
 
@@ -88,11 +88,11 @@ class BlockFinder {
   bool inside(NodeId n, NodeId add, ValueId branch) const {
     const Node& node = graph_.node(n);
     if (node.has_subgraph || node.calls > 0 || node.body != graph_.node(add).body) return false;
-    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+    return std::ranges::all_of(node.outputs, [&](ValueId v) {
       if (v == kNone) return true;
       const Value& value = graph_.value(v);
       if (value.is_output || value.captured) return false;
-      return std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+      return std::ranges::all_of(value.uses, [&](const Use& use) {
         if (use.node == add) return v == branch;
         return mark_[use.node] == stamp_;
       });
@@ -112,7 +112,7 @@ class BlockFinder {
         if (value.weight != kNone) {
           has_layer = has_layer || is_matrix(graph_.weight(value.weight).dims);
         } else if (v != block.input && value.producer != kNone && !facts_.computed[v] &&
-                   !std::binary_search(block.nodes.begin(), block.nodes.end(), value.producer)) {
+                   !std::ranges::binary_search(block.nodes, value.producer)) {
           others.push_back(v);
         }
       }
@@ -130,23 +130,23 @@ class BlockFinder {
     NodeId n = graph_.value(block.input).producer;  // kNone: before the first node
     while (++n < block.add) {
       const Node& node = graph_.node(n);
-      bool any = std::any_of(node.inputs.begin(), node.inputs.end(), marked);
+      bool any = std::ranges::any_of(node.inputs, marked);
       if (node.body != kNone) {  // what the owner reads may be an input of the body
         const Node& owner = graph_.node(graph_.bodies[node.body].owner);
-        any = any || std::any_of(owner.inputs.begin(), owner.inputs.end(), marked);
+        any = any || std::ranges::any_of(owner.inputs, marked);
       }
       for (const BodyId b : node.bodies) {
         const auto& results = graph_.bodies[b].outputs;
-        any = any || std::any_of(results.begin(), results.end(), marked);
+        any = any || std::ranges::any_of(results, marked);
       }
       if (any) mark_[n] = stamp_;
     }
-    return std::any_of(others.begin(), others.end(), marked);
+    return std::ranges::any_of(others, marked);
   }
 
   int channel_axis(const ResidualBlock& block) const {
     const auto rank = static_cast<int>(facts_.shapes[block.input]->size());
-    const bool convolves = std::any_of(block.nodes.begin(), block.nodes.end(), [&](NodeId n) {
+    const bool convolves = std::ranges::any_of(block.nodes, [&](NodeId n) {
       return schema_of(graph_.node(n)).linear.kind == LinearKind::kConvolution;
     });
     return convolves && rank > 1 ? 1 : rank - 1;
@@ -156,9 +156,8 @@ class BlockFinder {
     std::vector<NodeId> adds;
     for (const ResidualBlock& block : blocks) adds.push_back(block.add);
     std::erase_if(blocks, [&](const ResidualBlock& block) {
-      return std::any_of(adds.begin(), adds.end(), [&](NodeId add) {
-        return std::binary_search(block.nodes.begin(), block.nodes.end(), add);
-      });
+      return std::ranges::any_of(
+          adds, [&](NodeId add) { return std::ranges::binary_search(block.nodes, add); });
     });
     return blocks;
   }

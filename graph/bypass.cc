@@ -21,7 +21,7 @@ void check(const Graph& graph, const Node& node, int input) {
 
 /// Is the node still needed? `read` says which values are.
 bool stays(const Graph& graph, const Node& node, const IdVector<ValueId, bool>& read) {
-  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+  return std::ranges::any_of(node.outputs, [&](ValueId v) {
     if (v == kNone) return false;
     const Value& value = graph.value(v);
     return read[v] || value.is_output || value.captured;
@@ -32,8 +32,8 @@ bool stays(const Graph& graph, const Node& node, const IdVector<ValueId, bool>& 
 void spread(const Graph& graph, IdVector<NodeId, bool>& gone) {
   IdVector<ValueId, bool> read(graph.values.size(), false);
   const auto was_read = [&](const Node& node) {
-    return std::any_of(node.outputs.begin(), node.outputs.end(),
-                       [&](ValueId v) { return v != kNone && !graph.value(v).uses.empty(); });
+    return std::ranges::any_of(
+        node.outputs, [&](ValueId v) { return v != kNone && !graph.value(v).uses.empty(); });
   };
   const auto lost_owner = [&](const Node& node) {
     if (node.body == kNone) return false;
@@ -71,8 +71,7 @@ IdVector<NodeId, NodeId> bypass(Graph& graph, NodeId id, int input) {
   const IdVector<ValueId, bool> was_read = read_weights(graph);
   IdVector<NodeId, bool> gone(graph.nodes.size(), false);
   gone[id] = true;
-  for (Node& reader : graph.nodes)
-    std::replace(reader.inputs.begin(), reader.inputs.end(), from, to);
+  for (Node& reader : graph.nodes) std::ranges::replace(reader.inputs, from, to);
   spread(graph, gone);
 
   IdVector<NodeId, NodeId> numbers(graph.nodes.size(), kNone);

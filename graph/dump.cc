@@ -44,8 +44,8 @@ std::string text_of(const std::vector<T>& items) {
 }
 
 std::string on_one_line(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return c < ' '; }, '?');
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c < ' '; }, '?');
   return name;
 }
 

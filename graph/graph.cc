@@ -133,7 +133,7 @@ void finish(Graph& graph) {
   link_producers(graph);
   link_owners(graph);
   const std::vector<NodeId> order = sorted_nodes(graph);
-  if (!std::is_sorted(order.begin(), order.end())) {
+  if (!std::ranges::is_sorted(order)) {
     IdVector<NodeId, Node> nodes;
     nodes.reserve(order.size());
     for (const NodeId node : order) nodes.push_back(std::move(graph.nodes[node]));

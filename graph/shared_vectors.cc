@@ -18,8 +18,7 @@ namespace {
 bool is_vector(const Shape& dims) {
   const auto longer = [](int64_t dim) { return dim > 1; };
   const auto empty = [](int64_t dim) { return dim < 1; };
-  return std::none_of(dims.begin(), dims.end(), empty) &&
-         std::count_if(dims.begin(), dims.end(), longer) == 1;
+  return std::ranges::none_of(dims, empty) && std::ranges::count_if(dims, longer) == 1;
 }
 
 bool is_regular(const Graph& graph, const Use& use) {

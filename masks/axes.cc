@@ -5,6 +5,7 @@
 #include <random>
 #include <tuple>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/axes_impl.h"
 
 namespace parsimony {
@@ -24,9 +25,8 @@ bool is_activation(const Graph& graph, ValueId value) {
 }
 
 bool stands_in(const Factors& factors, ValueId value, int label) {
-  return std::any_of(factors.terms.begin(), factors.terms.end(), [&](const Term& term) {
-    return term.value == value &&
-           std::find(term.labels.begin(), term.labels.end(), label) != term.labels.end();
+  return std::ranges::any_of(factors.terms, [&](const Term& term) {
+    return term.value == value && contains(term.labels, label);
   });
 }
 
@@ -88,8 +88,8 @@ class Collector {
 
   void visit(NodeId node) {
     const Factors& factors = dim_classes_.factors()[node];
-    const bool has_product = std::any_of(factors.terms.begin(), factors.terms.end(),
-                                         [](const Term& t) { return t.labels.size() > 1; });
+    const bool has_product =
+        std::ranges::any_of(factors.terms, [](const Term& t) { return t.labels.size() > 1; });
     if (!has_product) return;
     for (const Term& term : factors.terms) {
       const DimClassId dim_class = dim_classes_.of(term.value, term.dim);
@@ -180,7 +180,7 @@ std::map<DimClassId, Granularity> policies_of_dim_classes(const Graph& graph,
 
 std::vector<AxisId> policy_order(const IdVector<AxisId, Axis>& axes, unsigned shuffle_seed) {
   std::vector<AxisId> order(axes.ids().begin(), axes.ids().end());
-  std::stable_sort(order.begin(), order.end(), [&](AxisId a, AxisId b) {
+  std::ranges::stable_sort(order, [&](AxisId a, AxisId b) {
     return std::pair(axes[a].priority, axes[a].size) > std::pair(axes[b].priority, axes[b].size);
   });
   if (shuffle_seed != 0) std::shuffle(order.begin(), order.end(), std::mt19937(shuffle_seed));
@@ -208,9 +208,8 @@ void Axes::collect(const Graph& graph, const CouplingOptions& options) {
       policies_of_dim_classes(graph, dim_classes_, options);
   std::map<Granularity, IdVector<AxisId, Axis>> others;
   for (const AxisId a : axes_.ids()) {
-    const auto position =
-        std::find_if(axes_[a].positions.begin(), axes_[a].positions.end(),
-                     [&](const Axis::Position& p) { return own.contains(p.dim_class); });
+    const auto position = std::ranges::find_if(
+        axes_[a].positions, [&](const Axis::Position& p) { return own.contains(p.dim_class); });
     if (position == axes_[a].positions.end()) continue;
     const auto [found, fresh] = others.try_emplace(own.at(position->dim_class));
     if (fresh) found->second = under(found->first);

@@ -43,9 +43,8 @@ IdVector<WeightId, bool> parameters(const Graph& graph) {
   }
   for (const Value& value : graph.values) {
     if (value.weight == kNone || value.uses.empty()) continue;
-    const bool statistics = std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
-      return is_statistic(graph.node(use.node), use.input);
-    });
+    const bool statistics = std::ranges::all_of(
+        value.uses, [&](const Use& use) { return is_statistic(graph.node(use.node), use.input); });
     if (statistics) result[value.weight] = false;
   }
   return result;
@@ -55,15 +54,14 @@ int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, DimCl
                          int64_t stride, int64_t size) {
   const auto channels = coupling.channels(dim_class);
   if (stride == 1 && size == static_cast<int64_t>(channels.size())) {
-    return std::count_if(channels.begin(), channels.end(),
-                         [&](const ChannelId& c) { return masks.keeps(c); });
+    return std::ranges::count_if(channels, [&](const ChannelId& c) { return masks.keeps(c); });
   }
   std::vector<bool> seen(size, false);
   for (size_t i = 0; i < channels.size(); ++i) {
     const int64_t coordinate = (static_cast<int64_t>(i) / stride) % size;
     if (masks.keeps(channels[i])) seen[coordinate] = true;
   }
-  return std::count(seen.begin(), seen.end(), true);
+  return std::ranges::count(seen, true);
 }
 
 int CostModel::factor_id(const Factor& factor) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/masks/smallest.h"
 
@@ -80,7 +81,7 @@ std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& co
   std::map<ValueId, Removed> removed;
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     const auto& keep = masks.keep[g];
-    if (std::find(keep.begin(), keep.end(), 0) == keep.end()) continue;
+    if (!contains(keep, 0)) continue;
     for (const Member& member : coupling.groups[g].members) {
       if (member.role != Role::kWith) mark(graph, member, keep, removed);
     }

@@ -79,7 +79,7 @@ void IndexClasses::mark_pins() {
     for (const PlacedTerm& placed : dim_classes_.terms(dim_class)) {
       const auto is_free = [&](int l) { return axes_.free(dim_classes_.label_id(placed.node, l)); };
       const auto& labels = placed.term->labels;
-      if (std::any_of(labels.begin(), labels.end(), is_free)) continue;
+      if (std::ranges::any_of(labels, is_free)) continue;
       const int reason = kRefused - static_cast<int>(refused_.size());
       refused_.push_back({placed.node, false, "competes with another axis of this dimension"});
       for (int64_t i = 0; i < n; ++i) pin(element(dim_class, i), reason);

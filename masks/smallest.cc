@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <numeric>
 
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/masks/smallest_impl.h"
@@ -58,9 +57,8 @@ Tally tally(const Weight& weight, double threshold) {
 
 MagnitudeThreshold threshold_by_histogram(std::span<const Weight* const> weights, int64_t count) {
   // As doubles, all other types end in 29 zeros: the last digit is 0.
-  const bool doubles = std::any_of(weights.begin(), weights.end(), [](const Weight* weight) {
-    return weight->dtype == DType::kFloat64;
-  });
+  const bool doubles = std::ranges::any_of(
+      weights, [](const Weight* weight) { return weight->dtype == DType::kFloat64; });
   const size_t passes = doubles ? kShifts.size() : kShifts.size() - 1;
   uint64_t key = 0;
   int64_t left = count;

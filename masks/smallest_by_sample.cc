@@ -148,7 +148,7 @@ std::optional<MagnitudeThreshold> threshold_by_sample(Weights weights, int64_t c
   int64_t total = 0;
   for (const Weight* weight : weights) total += weight->count();
   std::vector<double> sampled = sample(weights, total);
-  if (std::any_of(sampled.begin(), sampled.end(), [](double x) { return std::isnan(x); })) {
+  if (std::ranges::any_of(sampled, [](double x) { return std::isnan(x); })) {
     for (const Weight* weight : weights) reject_nan(*weight);
   }
   const Bounds bounds = enclose(std::move(sampled), total, count);

@@ -6,6 +6,7 @@
 
 #include "parsimony/base/files.h"
 #include "parsimony/base/json_reader.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/errors.h"
 
 namespace parsimony {
@@ -45,8 +46,7 @@ struct Entry {
 };
 
 void sort_by_name(std::vector<FileTensor>& tensors) {
-  const auto by_name = [](const FileTensor& a, const FileTensor& b) { return a.name < b.name; };
-  std::sort(tensors.begin(), tensors.end(), by_name);
+  std::ranges::sort(tensors, {}, &FileTensor::name);
 }
 
 std::string_view format_name(const FileTensor& tensor) {
@@ -122,7 +122,7 @@ uint64_t read_length(std::string_view bytes) {
 
 /// Bytes that the shape asks for; `limit` + 1 where they are more than the file has.
 uint64_t bytes_of(const std::vector<uint64_t>& shape, uint64_t element, uint64_t limit) {
-  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
+  if (contains(shape, 0U)) return 0;
   uint64_t bytes = element;
   for (uint64_t dim : shape) {
     if (dim > limit / bytes) return limit + 1;
@@ -135,7 +135,7 @@ Entry read_entry(const JsonReader& fields, uint64_t data_size, std::string_view 
   const std::string name(fields.own_key());
   const std::string dtype = fields.at("dtype").text();
   const auto has_name = [&](const Type& type) { return type.name == dtype; };
-  const auto* type = std::find_if(kTypes.begin(), kTypes.end(), has_name);
+  const auto* type = std::ranges::find_if(kTypes, has_name);
   if (type == kTypes.end()) throw errors::tensor_dtype(file, name, dtype);
   Entry entry{{name, type->dtype, {}}};
   std::vector<uint64_t> shape;
@@ -163,7 +163,7 @@ void check_cover(std::vector<Entry>& entries, uint64_t data_size, std::string_vi
   const auto by_offset = [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   };
-  std::sort(entries.begin(), entries.end(), by_offset);
+  std::ranges::sort(entries, by_offset);
   uint64_t end = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != end) {

@@ -91,7 +91,7 @@ void ModelIndex::remove_unread(const PlacedNode& first) {
     const auto unread = [&](const std::string& name) {
       return readers(placed.scope->own(name)) == 0;
     };
-    if (gone.contains(placed.node) || !std::all_of(outputs.begin(), outputs.end(), unread)) {
+    if (gone.contains(placed.node) || !std::ranges::all_of(outputs, unread)) {
       continue;
     }
     gone.insert(placed.node);

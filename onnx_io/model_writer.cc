@@ -289,8 +289,7 @@ std::vector<std::byte> edited(const ExternalEdit& edit, DType dtype, const Exter
 std::vector<std::byte> edited_rows(const ExternalEdit& edit, DType dtype,
                                    const ExternalData& external, int64_t first, int64_t count) {
   ExternalEdit rows = edit;
-  auto axis = std::find_if(rows.axes.begin(), rows.axes.end(),
-                           [](const AxisKeep& keep) { return keep.axis == 0; });
+  auto axis = std::ranges::find_if(rows.axes, [](const AxisKeep& keep) { return keep.axis == 0; });
   if (axis == rows.axes.end()) {
     axis = rows.axes.insert(axis, {0, edit.dims.at(0), {}});
     axis->keep.resize(axis->size);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "parsimony/masks/cost.h"
@@ -35,7 +34,7 @@ std::vector<Pool> make_pools(const Settings& settings, const Scored& scored) {
     pool.units.push_back(&scored.units[u]);
     pool.candidates.push_back(scored.candidates[u]);
   }
-  std::stable_sort(pools.begin(), pools.end(), [](const Pool& a, const Pool& b) {
+  std::ranges::stable_sort(pools, [](const Pool& a, const Pool& b) {
     return !a.request->amount.has_value() && b.request->amount.has_value();
   });
   std::erase_if(pools, [](const Pool& pool) { return pool.units.empty(); });

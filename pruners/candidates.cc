@@ -26,9 +26,8 @@ class Scorer {
     std::vector<Unit> units = tie(graph_, layers_, coupling_, settings_, followed);
     result_.conflicts = std::move(followed.conflicts);
     result_.ranks.resize(coupling_.groups.size());
-    const bool any_isomorphic =
-        std::any_of(settings_.requests.begin(), settings_.requests.end(),
-                    [](const Request& r) { return r.scope == Scope::kIsomorphic; });
+    const bool any_isomorphic = std::ranges::any_of(
+        settings_.requests, [](const Request& r) { return r.scope == Scope::kIsomorphic; });
     if (any_isomorphic) shapes_ = subgraph_shapes(graph_, coupling_);
     for (Unit& unit : units) add(std::move(unit));
     return std::move(result_);
@@ -45,9 +44,8 @@ class Scorer {
     for (Member member : group.members) {
       if (member.role != Role::kIn || member.node == kNone) continue;
       const std::vector<NodeId> users = layers_.using_weight_of(member.node);
-      const bool asks = std::any_of(users.begin(), users.end(), [&](NodeId layer) {
-        return settings_.layers[layer].request == r;
-      });
+      const bool asks = std::ranges::any_of(
+          users, [&](NodeId layer) { return settings_.layers[layer].request == r; });
       if (!asks) continue;
       member.role = Role::kOut;
       view.members.push_back(std::move(member));
@@ -101,7 +99,7 @@ class Scorer {
     }
     if (asked.threshold) {
       candidate.below = static_cast<int>(
-          std::count_if(sum.begin(), sum.end(), [&](double s) { return s < *asked.threshold; }));
+          std::ranges::count_if(sum, [&](double s) { return s < *asked.threshold; }));
     }
     candidate.order = removal_order(sum, blocks);
     candidate.score = find_criterion(asked.criterion).comparable ? sum : normalised(sum);

@@ -47,7 +47,7 @@ const Criterion& find_criterion(std::string_view name) {
   const auto has_name = [&](const Criterion& row) {
     return row.name == (row.score == nullptr ? base : name);
   };
-  const auto* row = std::find_if(kTable.begin(), kTable.end(), has_name);
+  const auto* row = std::ranges::find_if(kTable, has_name);
   if (row == kTable.end()) throw errors::unknown_criterion(name);
   return *row;
 }

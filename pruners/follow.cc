@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/pruners/criterion.h"
 
 namespace parsimony {
@@ -38,13 +39,12 @@ class Follower {
     if (settings_.exact_only && group.mixes) return kNone;
     const std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
     std::vector<NodeId> askers;
-    std::copy_if(producers.begin(), producers.end(), std::back_inserter(askers),
-                 [&](NodeId node) { return asks(node, false); });
+    std::ranges::copy_if(producers, std::back_inserter(askers),
+                         [&](NodeId node) { return asks(node, false); });
     const bool by_consumers = add_consumers(group, askers);
     if (askers.empty()) return kNone;
-    const auto refuser = std::find_if(producers.begin(), producers.end(), [&](NodeId node) {
-      return by_consumers ? refuses(node) : !asks(node, false);
-    });
+    const auto refuser = std::ranges::find_if(
+        producers, [&](NodeId node) { return by_consumers ? refuses(node) : !asks(node, false); });
     if (refuser != producers.end()) {
       reason = refusal(*refuser) + ", and " + quoted(graph_, askers.front()) +
                " is coupled with it: the group is not pruned";
@@ -53,7 +53,7 @@ class Follower {
     const auto more_careful = [&](NodeId a, NodeId b) {
       return std::pair(care(a), request_of(a)) < std::pair(care(b), request_of(b));
     };
-    const auto [least, most] = std::minmax_element(askers.begin(), askers.end(), more_careful);
+    const auto [least, most] = std::ranges::minmax_element(askers, more_careful);
     if (request_of(*least) != request_of(*most)) {
       reason = asked(*most) + ", " + asked(*least) + ": the group follows the latter";
     }
@@ -137,8 +137,7 @@ std::vector<NodeId> layers_of(const Graph& graph, const Layers& layers, const Gr
     const std::vector<NodeId> found = layers.using_weight_of(member.node);
     result.insert(result.end(), found.begin(), found.end());
   }
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
+  sort_unique(result);
   return result;
 }
 

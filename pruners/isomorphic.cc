@@ -4,6 +4,8 @@
 #include <map>
 #include <string_view>
 
+#include "parsimony/base/ranges.h"
+
 namespace parsimony {
 
 namespace {
@@ -24,7 +26,7 @@ uint64_t mixed(uint64_t seed, std::string_view text) {
 
 /// The same for any order of the values.
 uint64_t of_bag(uint64_t seed, std::vector<uint64_t> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   for (const uint64_t value : values) seed = mixed(seed, value);
   return seed;
 }
@@ -84,8 +86,7 @@ std::vector<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
     for (const Member& member : coupling.groups[g].members) {
       if (member.node != kNone) nodes[g].push_back(member.node);
     }
-    std::sort(nodes[g].begin(), nodes[g].end());
-    nodes[g].erase(std::unique(nodes[g].begin(), nodes[g].end()), nodes[g].end());
+    sort_unique(nodes[g]);
   }
   return nodes;
 }

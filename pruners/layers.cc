@@ -25,7 +25,7 @@ Layers::Layers(const Graph& graph)
   const auto is_made = [&](ValueId v) { return v == kNone || made_of_weights_[v]; };
   for (const NodeId n : graph.nodes.ids()) {
     const auto& outputs = graph.nodes[n].outputs;
-    const bool folds = std::all_of(outputs.begin(), outputs.end(), is_made);
+    const bool folds = std::ranges::all_of(outputs, is_made);
     is_layer_[n] = !folds && !weights(n).empty();
   }
 }

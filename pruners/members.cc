@@ -18,7 +18,7 @@ namespace {
 bool is_running_statistic(const Graph& graph, const Member& member) {
   if (member.node == kNone) return false;
   const Node& node = graph.node(member.node);
-  const auto at = std::find(node.inputs.begin(), node.inputs.end(), member.value);
+  const auto at = std::ranges::find(node.inputs, member.value);
   return is_statistic(node, static_cast<int>(at - node.inputs.begin()));
 }
 

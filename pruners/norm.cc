@@ -121,7 +121,7 @@ double signed_value(const Weight& weight, int64_t i) {
 /// Windows that cover the member's indices without reading much beside them.
 std::vector<Window> windows_of(const Member& member) {
   std::vector<int64_t> indices = member.indices;
-  std::sort(indices.begin(), indices.end());
+  std::ranges::sort(indices);
   if (indices.empty()) return {};
   const int64_t span = indices.back() + 1 - indices.front();
   if (static_cast<int64_t>(indices.size()) * 2 >= span) {

@@ -8,7 +8,7 @@ namespace parsimony {
 
 std::span<const double> Statistics::of(Measure measure, const Group& group) const {
   const auto found = channels.find(measure);
-  const auto at = std::find(groups.begin(), groups.end(), group.id);
+  const auto at = std::ranges::find(groups, group.id);
   const size_t index = at - groups.begin();
   if (found == channels.end() || index >= found->second.size()) return {};
   return found->second[index];

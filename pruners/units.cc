@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/union_find.h"
 #include "parsimony/pruners/errors.h"
 
@@ -26,7 +27,7 @@ std::vector<Rows> rows_of(const Layers& layers, const Coupling& coupling, const 
       const Weight& weight = graph.weight(graph.value(member.value).weight);
       if (member.role != Role::kOut || weight.dims.size() < 2 || member.node == kNone) continue;
       const std::vector<NodeId> users = layers.using_weight_of(member.node);
-      if (std::find(users.begin(), users.end(), layer) == users.end()) continue;
+      if (!contains(users, layer)) continue;
       Rows rows{static_cast<int>(g), {}};
       for (int c = 0; c < group.size; ++c) {
         rows.first.push_back(member.of(c).empty() ? -1 : member.of(c).front());
@@ -35,8 +36,7 @@ std::vector<Rows> rows_of(const Layers& layers, const Coupling& coupling, const 
       break;
     }
   }
-  std::sort(result.begin(), result.end(),
-            [](const Rows& a, const Rows& b) { return a.first < b.first; });
+  std::ranges::sort(result, {}, &Rows::first);
   return result;
 }
 
@@ -63,8 +63,7 @@ class Tier {
     for (auto& [root, unit] : units) {
       if (complete(unit)) result.push_back(std::move(unit));
     }
-    std::sort(result.begin(), result.end(),
-              [](const Unit& a, const Unit& b) { return a.groups < b.groups; });
+    std::ranges::sort(result, {}, &Unit::groups);
     return result;
   }
 
@@ -111,15 +110,15 @@ class Tier {
 
   /// False if the unit is not pruned.
   bool complete(Unit& unit) {
-    const auto whole = std::find_if(unit.groups.begin(), unit.groups.end(),
-                                    [&](int g) { return followed_.request[g] == kNone; });
+    const auto whole =
+        std::ranges::find_if(unit.groups, [&](int g) { return followed_.request[g] == kNone; });
     if (whole != unit.groups.end()) return exclude(unit, *whole);
     for (const int g : unit.groups) {
       if (followed_by(g).aligned_with == kNone) unit.scored.push_back(g);
     }
     if (unit.scored.empty()) return exclude(unit, kNone);
     const auto careful = [&](int a, int b) { return followed_by(a).ratio < followed_by(b).ratio; };
-    const int least = *std::min_element(unit.scored.begin(), unit.scored.end(), careful);
+    const int least = *std::ranges::min_element(unit.scored, careful);
     unit.request = followed_.request[least];
     for (const int g : unit.groups) followed_.request[g] = unit.request;
     return true;

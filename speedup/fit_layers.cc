@@ -1,9 +1,9 @@
 #include "parsimony/speedup/fit_layers.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/linear_form.h"
 
@@ -69,18 +69,15 @@ class FitLayerFinder {
   /// The only reader of a value; kNone if there are several.
   NodeId only_reader(ValueId v) const {
     const auto& readers = readers_[v];
-    const auto& outputs = graph_.outputs;
-    const bool shown = std::find(outputs.begin(), outputs.end(), v) != outputs.end();
+    const bool shown = contains(graph_.outputs, v);
     return readers.size() == 1 && !shown && !graph_.value(v).captured ? readers[0] : kNone;
   }
 
   bool only_relu_reads(ValueId v) const {
     const auto& readers = readers_[v];
-    const auto& outputs = graph_.outputs;
-    if (std::find(outputs.begin(), outputs.end(), v) != outputs.end()) return false;
-    if (graph_.value(v).captured || readers.empty()) return false;
-    return std::all_of(readers.begin(), readers.end(),
-                       [&](NodeId n) { return has_trait(graph_.node(n), kRectifies); });
+    if (contains(graph_.outputs, v) || graph_.value(v).captured || readers.empty()) return false;
+    return std::ranges::all_of(readers,
+                               [&](NodeId n) { return has_trait(graph_.node(n), kRectifies); });
   }
 
   std::optional<FitLayer> matrix_of(NodeId n) const {
@@ -96,7 +93,7 @@ class FitLayerFinder {
              : form->kind != LinearKind::kMatrixProduct || matrix.dims.size() != 2) {
       return {};
     }
-    if (std::find(fixed_.begin(), fixed_.end(), matrix.name) != fixed_.end()) return {};
+    if (contains(fixed_, matrix.name)) return {};
     if (attr(node, "alpha", 1.0) != 1 || attr(node, "beta", 1.0) != 1) return {};
     FitLayer layer;
     layer.node = n;
@@ -205,7 +202,7 @@ Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
   for (const NodeId n : graph.nodes.reversed_ids()) {
     const Node& node = graph.nodes[n];
     const auto is_needed = [&](ValueId v) { return v != kNone && needed[v]; };
-    if (!std::any_of(node.outputs.begin(), node.outputs.end(), is_needed)) continue;
+    if (!std::ranges::any_of(node.outputs, is_needed)) continue;
     const auto need = [&](ValueId v) {
       if (v != kNone) needed[v] = true;
     };
@@ -215,7 +212,7 @@ Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
     }
     part.nodes.push_back(node);
   }
-  std::reverse(part.nodes.begin(), part.nodes.end());
+  std::ranges::reverse(part.nodes);
   part.outputs = wanted;
   return part;
 }

@@ -20,8 +20,7 @@ bool is_layer(const Node& node) {
 bool is_transposed_for_product(const Graph& graph, const Node& node) {
   if (!has_trait(node, kPermutes)) return false;
   const std::vector<Use>& uses = graph.value(node.outputs.front()).uses;
-  return std::any_of(uses.begin(), uses.end(),
-                     [&](const Use& use) { return is_layer(graph.node(use.node)); });
+  return std::ranges::any_of(uses, [&](const Use& use) { return is_layer(graph.node(use.node)); });
 }
 
 /// Of matrices, without a bias.
@@ -34,7 +33,7 @@ bool is_bare_product(const Node& node) {
 bool produces(const Graph& graph, const Node& node) {
   if (is_layer(node) || is_transposed_for_product(graph, node)) return true;
   if (!has_trait(node, kAdds)) return false;
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+  return std::ranges::any_of(node.inputs, [&](ValueId v) {
     const NodeId producer = v == kNone ? kNone : graph.value(v).producer;
     return producer != kNone && is_bare_product(graph.node(producer));
   });
@@ -50,7 +49,7 @@ std::vector<ElementMask> producer_masks(const Graph& graph, const Coupling& coup
     const auto other = [&](const Member& m) {
       return m.role != Role::kOut || !produces(graph, graph.node(m.node));
     };
-    if (std::all_of(group.members.begin(), group.members.end(), other)) {
+    if (std::ranges::all_of(group.members, other)) {
       std::erase_if(group.members, [](const Member& m) { return m.role != Role::kOut; });
     } else {
       std::erase_if(group.members, other);
@@ -61,9 +60,8 @@ std::vector<ElementMask> producer_masks(const Graph& graph, const Coupling& coup
 
 void merge_masks(std::vector<ElementMask>& masks, const std::vector<ElementMask>& further) {
   for (const ElementMask& mask : further) {
-    const auto same = std::find_if(masks.begin(), masks.end(), [&](const ElementMask& other) {
-      return other.tensor == mask.tensor;
-    });
+    const auto same = std::ranges::find_if(
+        masks, [&](const ElementMask& other) { return other.tensor == mask.tensor; });
     if (same == masks.end()) {
       masks.push_back(mask);
       continue;
@@ -77,8 +75,8 @@ void merge_masks(std::vector<ElementMask>& masks, const std::vector<ElementMask>
 
 void check_masks(const Graph& graph, const std::vector<ElementMask>& masks) {
   for (const ElementMask& mask : masks) {
-    const auto found = std::find_if(graph.weights.begin(), graph.weights.end(),
-                                    [&](const Weight& w) { return w.name == mask.tensor; });
+    const auto found =
+        std::ranges::find_if(graph.weights, [&](const Weight& w) { return w.name == mask.tensor; });
     if (found == graph.weights.end()) {
       std::vector<std::string> names;
       for (const Weight& weight : graph.weights) names.push_back(weight.name);

@@ -51,7 +51,7 @@ class Freezer {
       const DimClassId dim_class = coupling_.dim_class_of(value, static_cast<int>(d));
       if ((*was)[d] == (*is)[d] || dim_class == kNone) continue;
       const auto channels = coupling_.channels(dim_class);
-      if (std::any_of(channels.begin(), channels.end(), [&](const ChannelId& c) {
+      if (std::ranges::any_of(channels, [&](const ChannelId& c) {
             return c.group != kNone && coupling_.groups[c.group].mixes;
           })) {
         return true;
@@ -73,8 +73,7 @@ bool touched(const Node& node, const Facts& before, const Facts& after) {
     return before.shapes[v] != after.shapes[v] ||
            (before.computed[v] && before.constants[v] != after.constants[v]);
   };
-  return std::any_of(node.inputs.begin(), node.inputs.end(), changed) ||
-         std::any_of(node.outputs.begin(), node.outputs.end(), changed);
+  return std::ranges::any_of(node.inputs, changed) || std::ranges::any_of(node.outputs, changed);
 }
 
 /// Lists computed from sizes must keep their length, which determines the rank of their reader's

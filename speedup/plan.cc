@@ -8,8 +8,7 @@ namespace {
 bool whole(const PlanSlice& slice) { return static_cast<int64_t>(slice.keep.size()) == slice.size; }
 
 bool whole(const PlanGroup& group) {
-  return std::all_of(group.slices.begin(), group.slices.end(),
-                     [](const PlanSlice& slice) { return whole(slice); });
+  return std::ranges::all_of(group.slices, [](const PlanSlice& slice) { return whole(slice); });
 }
 
 }  // namespace
@@ -22,10 +21,10 @@ Plan reference_changes(const Plan& plan) {
 }
 
 bool Plan::empty() const {
-  const bool nothing_sliced = std::all_of(groups.begin(), groups.end(),
-                                          [](const PlanGroup& group) { return whole(group); });
-  const bool nothing_zeroed = std::all_of(
-      zeros.begin(), zeros.end(), [](const PlanZeros& entry) { return entry.smallest == 0; });
+  const bool nothing_sliced =
+      std::ranges::all_of(groups, [](const PlanGroup& group) { return whole(group); });
+  const bool nothing_zeroed =
+      std::ranges::all_of(zeros, [](const PlanZeros& entry) { return entry.smallest == 0; });
   return blocks.empty() && nothing_sliced && nothing_zeroed && integers.empty() && scales.empty() &&
          copies.empty() && updates.empty();
 }

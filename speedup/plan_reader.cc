@@ -182,7 +182,7 @@ PlanZeros read_zeros(JsonReader at) {
 std::string read_fingerprint(JsonReader at) {
   const std::string digest = at.text();
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  if (digest.size() != 64 || !std::all_of(digest.begin(), digest.end(), is_hex)) {
+  if (digest.size() != 64 || !std::ranges::all_of(digest, is_hex)) {
     at.wanted("64 lower-case hexadecimal digits");
   }
   return digest;

@@ -29,8 +29,7 @@ const OutputDifference* Proof::worst() const {
 }
 
 bool Proof::holds() const {
-  return ran() && std::all_of(outputs.begin(), outputs.end(), fine) &&
-         std::all_of(choices.begin(), choices.end(), fine);
+  return ran() && std::ranges::all_of(outputs, fine) && std::ranges::all_of(choices, fine);
 }
 
 std::string to_text(const OutputDifference& difference) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/speedup/reduction_sites_impl.h"
@@ -35,10 +36,7 @@ class ReductionSiteFinder {
       if (label.size <= 1 || label.pinned()) continue;
       std::vector<Term> terms;
       for (const Term& term : factors.terms) {
-        const auto& labels = term.labels;
-        if (std::find(labels.begin(), labels.end(), static_cast<int>(l)) != labels.end()) {
-          terms.push_back(term);
-        }
+        if (contains(term.labels, static_cast<int>(l))) terms.push_back(term);
       }
       if (label.contracted) {
         sum(view, id, terms, is_product(zero_behaviour(view)));
@@ -49,16 +47,16 @@ class ReductionSiteFinder {
   }
 
   bool all_computed(const Node& node) const {
-    return std::all_of(node.outputs.begin(), node.outputs.end(),
-                       [&](ValueId v) { return v == kNone || facts_.computed[v]; });
+    return std::ranges::all_of(node.outputs,
+                               [&](ValueId v) { return v == kNone || facts_.computed[v]; });
   }
 
   DimClassId channel_dim_class(const Term& term) const {
     const DimClassId dim_class = coupling_.dim_class_of(term.value, term.dim);
     if (dim_class == kNone) return kNone;
     const auto channels = coupling_.channels(dim_class);
-    const bool any = std::any_of(channels.begin(), channels.end(),
-                                 [](const ChannelId& c) { return c.group != kNone; });
+    const bool any =
+        std::ranges::any_of(channels, [](const ChannelId& c) { return c.group != kNone; });
     return any ? dim_class : kNone;
   }
 
@@ -82,13 +80,11 @@ class ReductionSiteFinder {
   /// A recurrence contracts the channels that it produces.
   void recurrence(const Node& node, NodeId id, const std::vector<Term>& terms) {
     for (const Term& term : terms) {
-      const auto twice = std::count_if(terms.begin(), terms.end(),
-                                       [&](const Term& t) { return t.value == term.value; });
+      const auto twice =
+          std::ranges::count_if(terms, [&](const Term& t) { return t.value == term.value; });
       if (twice < 2 || graph_.value(term.value).weight == kNone) continue;
       for (const Term& out : terms) {
-        if (std::find(node.outputs.begin(), node.outputs.end(), out.value) == node.outputs.end()) {
-          continue;
-        }
+        if (!contains(node.outputs, out.value)) continue;
         if (channel_dim_class(out) != kNone) {
           sites_.push_back({id, out.value, out.dim, channel_dim_class(out), {}});
         }
@@ -116,7 +112,7 @@ class ReductionSiteFinder {
     const std::string automatic = view.attr("auto_pad", "NOTSET");
     if (automatic != "NOTSET" && automatic != "VALID") return true;
     const auto pads = view.attrs("pads");
-    return std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p != 0; });
+    return std::ranges::any_of(pads, [](int64_t p) { return p != 0; });
   }
 
   void describe(const NodeView& view, const Term& weight, ReductionSite& site) const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/speedup/scale_axes_impl.h"
 
 namespace parsimony {
@@ -21,8 +22,8 @@ bool is_static(const Graph& graph, const Facts& facts, ValueId value, int depth 
   const NodeId producer = graph.value(value).producer;
   if (producer == kNone || depth == kMostWeightSteps) return false;
   const auto& inputs = graph.node(producer).inputs;
-  return std::all_of(inputs.begin(), inputs.end(),
-                     [&](ValueId v) { return is_static(graph, facts, v, depth + 1); });
+  return std::ranges::all_of(inputs,
+                             [&](ValueId v) { return is_static(graph, facts, v, depth + 1); });
 }
 
 /// The rows of a table that are looked up: their width is what an embedding is scaled by.
@@ -44,15 +45,13 @@ class Walk {
       if (i < behind.size()) step_forward(behind[i], behind);
       if (i < before.size()) step_back(before[i], before);
     }
-    std::stable_sort(found_.begin(), found_.end(), [](const ScaleAxis& a, const ScaleAxis& b) {
-      return static_cast<int>(a.weighted) < static_cast<int>(b.weighted);
-    });
+    std::ranges::stable_sort(found_, {}, &ScaleAxis::weighted);
     return std::move(found_);
   }
 
  private:
   static void visit(ValueId value, std::vector<ValueId>& queue) {
-    if (value == kNone || std::find(queue.begin(), queue.end(), value) != queue.end()) return;
+    if (value == kNone || contains(queue, value)) return;
     queue.push_back(value);
   }
 

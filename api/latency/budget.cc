@@ -20,9 +20,8 @@ constexpr double kMilli = 1e-3;
 
 const Request* latency_request(const Settings& settings) {
   const auto& all = settings.requests;
-  const auto it = std::find_if(all.begin(), all.end(), [](const Request& request) {
-    return request.budget == Budget::kLatency;
-  });
+  const auto it = std::ranges::find_if(
+      all, [](const Request& request) { return request.budget == Budget::kLatency; });
   return it == all.end() ? nullptr : &*it;
 }
 
@@ -124,7 +123,7 @@ class Spender {
       const Weight& weight = task_.graph.weight(task_.graph.value(member.value).weight);
       return member.role == Role::kOut && weight.dims.size() >= 2;
     };
-    const auto count = std::count_if(group.members.begin(), group.members.end(), produces);
+    const auto count = std::ranges::count_if(group.members, produces);
     return std::max(1, static_cast<int>(count));
   }
 
@@ -153,9 +152,7 @@ class Spender {
   double wanted() const { return amount_ ? *amount_ * kMilli : wanted_share_ * dense_seconds(); }
 
   /// The dense network's time, as a minimum since noise can only add to it.
-  double dense_seconds() const {
-    return *std::min_element(dense_seconds_.begin(), dense_seconds_.end());
-  }
+  double dense_seconds() const { return *std::ranges::min_element(dense_seconds_); }
 
   void search(const LatencyModel& model, const Coupled& network) {
     const double by_tables = model.seconds(dense_);
@@ -169,9 +166,8 @@ class Spender {
     for (int attempt = 0; attempt < kMostAttempts && outcome_.rounds < options_.rounds; ++attempt) {
       Trial trial;
       trial.choice = choose_widths(model, candidates_, dense_, aim.seconds());
-      const auto known = std::find_if(trials.begin(), trials.end(), [&](const Trial& other) {
-        return other.choice.kept == trial.choice.kept;
-      });
+      const auto known = std::ranges::find_if(
+          trials, [&](const Trial& other) { return other.choice.kept == trial.choice.kept; });
       if (known != trials.end()) {
         if (!aim.correct(miss(*known))) break;
         continue;
@@ -204,7 +200,7 @@ class Spender {
     const auto fits = [&](const Trial& trial) {
       return miss(trial) <= 0 && miss(trial) >= -options_.tolerance;
     };
-    return *std::max_element(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
+    return *std::ranges::max_element(trials, [&](const Trial& a, const Trial& b) {
       if (fits(a) != fits(b)) return fits(b);
       return fits(a) ? a.choice.value < b.choice.value : distance(a) > distance(b);
     });

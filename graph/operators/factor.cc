@@ -29,14 +29,14 @@ void pin_unnamed(const NodeView& view, Factors& factors) {
     named.emplace_back(m.b, m.b_dim);
   }
   for (const Pin& p : factors.pins) named.emplace_back(p.value, p.dim);
-  std::sort(named.begin(), named.end());
+  std::ranges::sort(named);
   for (const auto* side : {&view.node().inputs, &view.node().outputs}) {
     for (const ValueId value : *side) {
       const Shape* shape = value == kNone ? nullptr : view.shape(value);
       if (shape == nullptr) continue;
       for (size_t d = 0; d < shape->size(); ++d) {
         const std::pair place(value, static_cast<int>(d));
-        if ((*shape)[d] <= 1 || std::binary_search(named.begin(), named.end(), place)) continue;
+        if ((*shape)[d] <= 1 || std::ranges::binary_search(named, place)) continue;
         factors.pins.push_back({value, static_cast<int>(d), 0, (*shape)[d],
                                 "an operand that the operator's rule does not follow"});
       }
@@ -59,7 +59,7 @@ bool derives_results(const OpSchema& schema, const NodeView& view) {
 }
 
 bool makes_nothing(const NodeView& view) {
-  return std::any_of(view.node().outputs.begin(), view.node().outputs.end(), [&](ValueId value) {
+  return std::ranges::any_of(view.node().outputs, [&](ValueId value) {
     return value != kNone && element_count(*view.shape(value)) == 0;
   });
 }

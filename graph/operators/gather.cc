@@ -81,11 +81,10 @@ void patch_gather(PatchView& view) {
   const int64_t size = known_shape(view.before, 0)[axis];
   HostTensor to = HostTensor::vector({}, fixed->dtype);
   for (int64_t i = 0; i < fixed->count(); ++i) {
-    if (kept_y != nullptr && !std::binary_search(kept_y->begin(), kept_y->end(), i)) continue;
+    if (kept_y != nullptr && !std::ranges::binary_search(*kept_y, i)) continue;
     int64_t at = fixed->ints[i];
     if (at < 0) at += size;
-    if (kept_x != nullptr)
-      at = std::lower_bound(kept_x->begin(), kept_x->end(), at) - kept_x->begin();
+    if (kept_x != nullptr) at = std::ranges::lower_bound(*kept_x, at) - kept_x->begin();
     to.ints.push_back(at);
   }
   to.dims = {to.count()};

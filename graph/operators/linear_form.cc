@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/match.h"
 
@@ -13,9 +14,8 @@ using notation::Dim;
 using notation::Operand;
 
 bool has_label(const Operand& operand, const std::string& label) {
-  return std::any_of(operand.dims.begin(), operand.dims.end(), [&](const Dim& dim) {
-    return std::find(dim.labels.begin(), dim.labels.end(), label) != dim.labels.end();
-  });
+  return std::ranges::any_of(operand.dims,
+                             [&](const Dim& dim) { return contains(dim.labels, label); });
 }
 
 /// The operand's pattern, expanded to its rank; empty if the rank does not match.
@@ -25,7 +25,7 @@ std::vector<const Dim*> layout(const Alternative& form, const Node& node, const 
   for (const Dim& dim : pattern.dims) dims.push_back(&dim);
   for (const notation::Swap& swap : form.swaps) {
     if (swap.operand == pattern.name && attr(node, swap.attribute, 0) == 1) {
-      std::reverse(dims.begin(), dims.end());
+      std::ranges::reverse(dims);
     }
   }
   const auto wide = static_cast<int64_t>(rank);
@@ -34,15 +34,14 @@ std::vector<const Dim*> layout(const Alternative& form, const Node& node, const 
     int64_t count = attr(node, binding.attribute, binding.fallback);
     if (count < 0) count += wide;
     if (count < 0 || count > wide) return {};
-    const auto at = std::find_if(dims.begin(), dims.end(), [&](const Dim* dim) {
-      return dim->ellipsis && dim->labels[0] == binding.label;
-    });
+    const auto at = std::ranges::find_if(
+        dims, [&](const Dim* dim) { return dim->ellipsis && dim->labels[0] == binding.label; });
     if (at == dims.end()) continue;
     const Dim* counted = *at;
     dims.insert(dims.erase(at), static_cast<size_t>(count), counted);
     // Sizes that are counted are bound.
-    const auto open = std::find_if(dims.begin(), dims.end(),
-                                   [&](const Dim* dim) { return dim->ellipsis && dim != counted; });
+    const auto open =
+        std::ranges::find_if(dims, [&](const Dim* dim) { return dim->ellipsis && dim != counted; });
     if (open == dims.end()) return dims.size() == rank ? dims : std::vector<const Dim*>{};
   }
   const auto open =

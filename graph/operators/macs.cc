@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/match.h"
 
 namespace parsimony {
@@ -14,7 +15,7 @@ namespace {
 std::map<int, int> labels_of(const Match& match, const std::vector<std::string>& names) {
   std::map<int, int> result;
   for (const MatchedOperand& operand : match.operands) {
-    if (std::find(names.begin(), names.end(), operand.pattern->name) == names.end()) continue;
+    if (!contains(names, operand.pattern->name)) continue;
     std::map<int, int> here;
     for (const MatchedDim& dim : operand.dims) {
       for (const int label : dim.labels) ++here[label];
@@ -24,8 +25,7 @@ std::map<int, int> labels_of(const Match& match, const std::vector<std::string>&
   const auto is_operand = [&](const std::string& name) {
     const auto named = [&](const notation::Operand& operand) { return operand.name == name; };
     const auto& [inputs, outputs] = std::tie(match.alternative->inputs, match.alternative->outputs);
-    return std::any_of(inputs.begin(), inputs.end(), named) ||
-           std::any_of(outputs.begin(), outputs.end(), named);
+    return std::ranges::any_of(inputs, named) || std::ranges::any_of(outputs, named);
   };
   for (const std::string& name : names) {
     if (is_operand(name)) continue;

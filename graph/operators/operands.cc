@@ -10,8 +10,7 @@ bool is_weight(const Graph& graph, const Value& value) {
   const DType type = graph.weight(value.weight).dtype;
   if (is_floating(type) || type == DType::kInt8 || type == DType::kUInt8) return true;
   const bool wide = type == DType::kInt32 || type == DType::kInt16 || type == DType::kUInt16;
-  return wide && !value.uses.empty() &&
-         std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+  return wide && !value.uses.empty() && std::ranges::all_of(value.uses, [&](const Use& use) {
            return has_trait(graph.node(use.node), kReadsIntegers);
          });
 }

@@ -55,8 +55,7 @@ ZeroBehaviour zero_of_constant_of_shape(const NodeView& view) {
   const Attribute* value = view.find("value");
   if (value == nullptr) return ZeroBehaviour::kZeros;
   const auto all_zero = [](const auto* list) {
-    return list != nullptr &&
-           std::all_of(list->begin(), list->end(), [](auto v) { return v == 0; });
+    return list != nullptr && std::ranges::all_of(*list, [](auto v) { return v == 0; });
   };
   const bool zeros = all_zero(std::get_if<std::vector<double>>(value)) ||
                      all_zero(std::get_if<std::vector<int64_t>>(value));

@@ -1,7 +1,6 @@
 // Pooling to a given size: window i of n over a dimension of s elements begins at floor(i s / n)
 // and ends before ceil((i + 1) s / n). Where n divides s all windows are alike.
 // @source at::adaptive_avg_pool2d
-#include <algorithm>
 
 #include "parsimony/onnx_io/export/lowering_impl.h"
 

@@ -52,7 +52,7 @@ Ints sum(Ints a, const Ints& b) {
 }
 
 bool any(const Ints& values) {
-  return std::any_of(values.begin(), values.end(), [](int64_t v) { return v != 0; });
+  return std::ranges::any_of(values, [](int64_t v) { return v != 0; });
 }
 
 /// Zeros around x, which count.

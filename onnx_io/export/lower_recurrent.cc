@@ -1,9 +1,6 @@
 // Lstm(x[t n i], w_ih[(4 h) i], w_hh[(4 h) h], b_ih?, b_hh?, h0?, c0?) -> y[t n h], hn, cn of
 // torch: gates in another order, and one tensor for both biases. Gru and Rnn likewise.
 // @source LSTM, GRU and RNN of opset 14
-#include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "parsimony/onnx_io/export/lowering_impl.h"
 

@@ -1,5 +1,4 @@
 // Axes and sizes where opset 17 wants them.
-#include <algorithm>
 
 #include "parsimony/onnx_io/export/lowering_impl.h"
 

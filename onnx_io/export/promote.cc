@@ -76,8 +76,8 @@ void promote(Lowering& s) {
     return;
   }
   if (op == "Where") s.inputs[0] = s.out.cast(s.inputs[0], DType::kBool);
-  const auto* found = std::find_if(kOperands.begin(), kOperands.end(),
-                                   [&](const Operands& row) { return row.op == op; });
+  const auto* found =
+      std::ranges::find_if(kOperands, [&](const Operands& row) { return row.op == op; });
   if (found == kOperands.end()) return;
   const DType type = common_type(s, found->first);
   for (size_t i = found->first; i < s.inputs.size(); ++i) s.inputs[i] = s.out.cast(s.in(i), type);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/linear_form.h"
 
@@ -70,11 +71,9 @@ std::optional<Contraction> contraction_of(const Graph& graph, NodeId layer, Valu
   const auto of_weight = [&](int axis) { return axes[static_cast<size_t>(axis)]; };
   Contraction result{.input = of_weight(form->in_axis), .groups = form->groups};
   auto& kernel = result.kernel;
-  if (!transposed)
-    std::transform(form->kernel.begin(), form->kernel.end(), std::back_inserter(kernel), of_weight);
+  if (!transposed) std::ranges::transform(form->kernel, std::back_inserter(kernel), of_weight);
   for (int axis = 0; axis < rank; ++axis) {
-    const bool summed =
-        axis == result.input || std::find(kernel.begin(), kernel.end(), axis) != kernel.end();
+    const bool summed = axis == result.input || contains(kernel, axis);
     if (!summed) result.outputs.push_back(axis);
   }
   return result;

@@ -18,7 +18,7 @@ struct State {
 
 /// Leaves what no cheaper state reaches the value of, by ascending cost and value.
 std::vector<State> undominated(std::vector<State> states) {
-  std::sort(states.begin(), states.end(), [](const State& a, const State& b) {
+  std::ranges::sort(states, [](const State& a, const State& b) {
     return a.cost != b.cost ? a.cost < b.cost : a.value > b.value;
   });
   std::vector<State> kept;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
+
 namespace parsimony {
 
 LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Subgraph> subgraphs,
@@ -60,11 +62,8 @@ double LatencyModel::seconds(std::span<const int> kept) const {
 double LatencyModel::change(std::span<const int> kept, std::span<const int> groups,
                             int count) const {
   const auto touched = [&](size_t t, size_t before) {
-    for (size_t g = 0; g < before; ++g) {
-      const auto& uses = of_group_[groups[g]];
-      if (std::find(uses.begin(), uses.end(), t) != uses.end()) return true;
-    }
-    return false;
+    return std::ranges::any_of(groups.first(before),
+                               [&](int g) { return contains(of_group_[g], t); });
   };
   double sum = 0;
   for (size_t g = 0; g < groups.size(); ++g) {

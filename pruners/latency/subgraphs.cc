@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/layers.h"
 
@@ -52,7 +53,7 @@ class Cutter {
     const Node& node = graph_.node(id);
     const auto constant = [&](ValueId v) { return is_constant(v); };
     if (node.has_subgraph || node.body != kNone) return;  // it may run any number of times
-    if (node.inputs.empty() || std::all_of(node.outputs.begin(), node.outputs.end(), constant)) {
+    if (node.inputs.empty() || std::ranges::all_of(node.outputs, constant)) {
       return;
     }
     const std::vector<DimClassId> dim_classes = lines_of(node);
@@ -100,8 +101,7 @@ class Cutter {
   static std::vector<DimClassId> united(std::vector<DimClassId> a,
                                         const std::vector<DimClassId>& b) {
     a.insert(a.end(), b.begin(), b.end());
-    std::sort(a.begin(), a.end());
-    a.erase(std::unique(a.begin(), a.end()), a.end());
+    sort_unique(a);
     return a;
   }
 
@@ -110,16 +110,16 @@ class Cutter {
     for (const ChannelId& channel : coupling_.channels(a)) groups.insert(channel.group);
     groups.erase(kNone);
     const auto of_b = coupling_.channels(b);
-    return std::any_of(of_b.begin(), of_b.end(),
-                       [&](const ChannelId& channel) { return groups.contains(channel.group); });
+    return std::ranges::any_of(
+        of_b, [&](const ChannelId& channel) { return groups.contains(channel.group); });
   }
 
   std::vector<DimClassId> longest(std::vector<DimClassId> dim_classes) const {
-    std::stable_sort(dim_classes.begin(), dim_classes.end(), [&](DimClassId a, DimClassId b) {
+    std::ranges::stable_sort(dim_classes, [&](DimClassId a, DimClassId b) {
       return coupling_.channels(a).size() > coupling_.channels(b).size();
     });
     if (dim_classes.size() > kMostLines) dim_classes.resize(kMostLines);
-    std::sort(dim_classes.begin(), dim_classes.end());
+    std::ranges::sort(dim_classes);
     return dim_classes;
   }
 
@@ -138,8 +138,7 @@ class Cutter {
     for (size_t d = 0; d < shape->size(); ++d) {
       out << (d == 0 ? "" : "x") << (*shape)[d];
       const DimClassId dim_class = coupling_.dim_class_of(v, static_cast<int>(d));
-      const auto at =
-          std::find(subgraph.dim_classes.begin(), subgraph.dim_classes.end(), dim_class);
+      const auto at = std::ranges::find(subgraph.dim_classes, dim_class);
       if (at != subgraph.dim_classes.end()) out << '@' << at - subgraph.dim_classes.begin();
     }
     out << ' ';
@@ -159,8 +158,7 @@ class Cutter {
         write_value(key, v, subgraph);
         // Which of the subgraph's own results is read.
         if (v == kNone || graph_.value(v).producer == kNone) continue;
-        const auto from =
-            std::find(subgraph.nodes.begin(), subgraph.nodes.end(), graph_.value(v).producer);
+        const auto from = std::ranges::find(subgraph.nodes, graph_.value(v).producer);
         if (from != subgraph.nodes.end()) key << '#' << from - subgraph.nodes.begin() << ' ';
       }
       key << "-> ";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parsimony/base/ranges.h"
+
 namespace parsimony {
 namespace {
 
@@ -16,8 +18,8 @@ struct Interpolation {
 };
 
 Interpolation interpolation_of(const std::vector<int>& widths, double width) {
-  const auto above = std::upper_bound(widths.begin(), widths.end(), width,
-                                      [](double value, int each) { return value < each; });
+  const auto above =
+      std::ranges::upper_bound(widths, width, [](double value, int each) { return value < each; });
   if (above == widths.begin()) return {0, 0, 0};
   const size_t lower = static_cast<size_t>(above - widths.begin()) - 1;
   if (above == widths.end()) return {lower, lower, 0};
@@ -27,7 +29,7 @@ Interpolation interpolation_of(const std::vector<int>& widths, double width) {
 
 bool ascends(const std::vector<int>& widths) {
   return !widths.empty() && widths.front() >= 1 &&
-         std::adjacent_find(widths.begin(), widths.end(), std::greater_equal<>()) == widths.end();
+         std::ranges::adjacent_find(widths, std::greater_equal<>()) == widths.end();
 }
 
 }  // namespace
@@ -45,21 +47,19 @@ double LatencyTable::at(double width_x, double width_y) const {
 
 bool LatencyTable::is_sound() const {
   return ascends(x) && ascends(y) && seconds.size() == x.size() * y.size() &&
-         std::all_of(seconds.begin(), seconds.end(),
-                     [](double s) { return std::isfinite(s) && s >= 0; });
+         std::ranges::all_of(seconds, [](double s) { return std::isfinite(s) && s >= 0; });
 }
 
 std::vector<int> first_widths(int size) {
   std::vector<int> widths = {1, size / 4, size / 2, size * 3 / 4, size};
-  std::sort(widths.begin(), widths.end());
-  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  sort_unique(widths);
   if (widths.front() == 0) widths.erase(widths.begin());
   return widths;
 }
 
 int next_width(std::span<const int> widths, std::span<const double> seconds) {
   if (seconds.empty()) return 0;
-  double most = kFlat * *std::max_element(seconds.begin(), seconds.end());
+  double most = kFlat * *std::ranges::max_element(seconds);
   int found = 0;
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
     const double change = std::abs(seconds[i + 1] - seconds[i]);

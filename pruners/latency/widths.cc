@@ -104,9 +104,7 @@ class Chooser {
     const auto chosen = best_options(items, wanted - model_.seconds(kept_));
     for (size_t i = 0; i < items.size(); ++i) {
       const auto& options = items[i];
-      const auto cheapest = std::min_element(
-          options.begin(), options.end(),
-          [](const KnapsackOption& a, const KnapsackOption& b) { return a.cost < b.cost; });
+      const auto cheapest = std::ranges::min_element(options, {}, &KnapsackOption::cost);
       const size_t option = chosen ? static_cast<size_t>((*chosen)[i])
                                    : static_cast<size_t>(cheapest - options.begin());
       at_[i] = level_of[i][option];
