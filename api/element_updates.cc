@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
-#include "parsimony/graph/axis_keep.h"
 #include "parsimony/graph/slice.h"
-#include "parsimony/pruners/elements/pattern.h"
+#include "parsimony/pruners/elements/view.h"
 
 namespace parsimony {
 
@@ -16,14 +14,7 @@ namespace {
 
 class ElementUpdates {
  public:
-  explicit ElementUpdates(Plan& plan) : plan_(plan) {
-    for (const PlanGroup& group : plan.groups) {
-      for (const PlanSlice& slice : group.slices) {
-        cuts_[slice.tensor].push_back({slice.axis, slice.size, slice.keep});
-      }
-    }
-    for (auto& [tensor, axes] : cuts_) axes = merged(axes);
-  }
+  explicit ElementUpdates(Plan& plan) : plan_(plan), cuts_(cuts_by_tensor(plan)) {}
 
   ElementOutcome add(const TensorZeros& zeros, const ElementMask& mask) {
     plan_.zeros.push_back({zeros.tensor, zeros.smallest});
@@ -36,8 +27,8 @@ class ElementUpdates {
     const int64_t bytes = size_of(matrix.dtype);
     const std::span<const AxisKeep> axes = cuts_[matrix.tensor];
     const Shape dims = sliced(matrix.mask.dims, axes);
-    std::vector<std::byte> values(element_count(dims) * bytes);
-    slice(matrix.values.data(), matrix.mask.dims, bytes, axes, values.data());
+    std::vector<std::byte> values =
+        sliced_bytes(matrix.values.data(), matrix.mask.dims, bytes, axes);
     if (matrix.rule.pattern.exists()) {
       const Weight remains = {matrix.tensor, matrix.dtype, dims, values.data(), bytes};
       outcome.pattern = to_text(matrix.rule.pattern);
@@ -55,20 +46,18 @@ class ElementUpdates {
 
  private:
   ElementOutcome outcome_of(const ElementMask& mask, const std::string& criterion) {
-    const std::span<const AxisKeep> axes = cuts_[mask.tensor];
-    std::vector<uint8_t> left(element_count(sliced(mask.dims, axes)));
-    slice(std::as_bytes(std::span(mask.keep)).data(), mask.dims, 1, axes,
-          std::as_writable_bytes(std::span(left)).data());
+    const std::vector<std::byte> left =
+        sliced_bytes(std::as_bytes(std::span(mask.keep)).data(), mask.dims, 1, cuts_[mask.tensor]);
     ElementOutcome outcome;
     outcome.tensor = mask.tensor;
     outcome.criterion = criterion;
     outcome.elements = static_cast<int64_t>(left.size());
-    outcome.zeroed = std::count(left.begin(), left.end(), 0);
+    outcome.zeroed = std::ranges::count(left, std::byte{0});
     return outcome;
   }
 
   Plan& plan_;
-  std::unordered_map<std::string, std::vector<AxisKeep>> cuts_;
+  TensorCuts cuts_;
 };
 
 }  // namespace

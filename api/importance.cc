@@ -27,20 +27,19 @@ ImportanceMeter::ImportanceMeter(const Coupled& network, const RSquared& r_squar
 std::vector<double> ImportanceMeter::curve(std::span<const int> groups,
                                            const Candidate& candidate) const {
   const int size = candidate.limits.size;
-  const std::vector<std::vector<double>> scores(network_.coupling.groups.size());
   std::vector<std::pair<int, double>> known;
   for (const int width : scored_widths(size)) {
     AxisMasks masks = AxisMasks::all_kept(network_.coupling);
     for (const int group : groups) {
       keep_best(candidate, width, masks.keep[group]);
     }
-    if (keep_at_least_one(network_.coupling, scores, masks) > 0) continue;
+    if (keep_at_least_one(network_.coupling, {}, masks) > 0) continue;
     const auto small = cut(network_, masks);
     if (!small) return {};
     known.emplace_back(width, r_squared_(small->graph()) / std::max(whole_, 1e-9));
   }
   const auto says_something = [](const auto& at) { return at.second > 0; };
-  if (std::none_of(known.begin(), known.end(), says_something)) return {};
+  if (std::ranges::none_of(known, says_something)) return {};
   return interpolated_curve(size, known);
 }
 

@@ -1,16 +1,14 @@
 #include "parsimony/api/reference.h"
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/random_inputs.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/graph_editor.h"
 
 namespace parsimony {
@@ -21,54 +19,10 @@ constexpr double kRoundingMargin = 4;
 constexpr double kWeakTolerance = 1e-2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-template <typename Element>
-double element(const std::byte* bytes, size_t i) {
-  Element value;
-  std::memcpy(&value, bytes + i * sizeof value, sizeof value);
-  return static_cast<double>(value);
-}
-
-using Read = double (*)(const std::byte* bytes, size_t i);
-
-/// Null for non-numeric types.
-Read reader_of(DType type) {
-  switch (type) {
-    case DType::kFloat32:
-      return element<float>;
-    case DType::kFloat64:
-      return element<double>;
-    case DType::kFloat16:
-      return element<Eigen::half>;
-    case DType::kBFloat16:
-      return element<Eigen::bfloat16>;
-    case DType::kInt8:
-      return element<int8_t>;
-    case DType::kInt16:
-      return element<int16_t>;
-    case DType::kInt32:
-      return element<int32_t>;
-    case DType::kInt64:
-      return element<int64_t>;
-    case DType::kUInt8:
-      return element<uint8_t>;
-    case DType::kUInt16:
-      return element<uint16_t>;
-    case DType::kUInt32:
-      return element<uint32_t>;
-    case DType::kUInt64:
-      return element<uint64_t>;
-    case DType::kBool:
-      return element<uint8_t>;
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace
 
 bool mixes(const Plan& plan) {
-  return std::any_of(plan.groups.begin(), plan.groups.end(),
-                     [](const PlanGroup& group) { return group.mixes; });
+  return std::ranges::any_of(plan.groups, [](const PlanGroup& group) { return group.mixes; });
 }
 
 bool zeros_suffice(const Plan& plan) {
@@ -78,16 +32,18 @@ bool zeros_suffice(const Plan& plan) {
 double difference_of(const TensorBytes& a, const TensorBytes& b) {
   if (a.dims != b.dims || a.bytes.empty() != b.bytes.empty()) return kInfinity;
   if (a.bytes.empty()) return element_count(a.dims) == 0 ? 0 : kInfinity;
-  const Read read_a = reader_of(a.dtype);
-  const Read read_b = reader_of(b.dtype);
+  const ReadNumber read_a = reader_of(a.dtype);
+  const ReadNumber read_b = reader_of(b.dtype);
   if (read_a == nullptr || read_b == nullptr) return a.bytes == b.bytes ? 0 : kInfinity;
+  const size_t a_bytes = size_of(a.dtype);
+  const size_t b_bytes = size_of(b.dtype);
   double largest = 0;
   double scale = 0;
   bool nan = false;
   const auto count = static_cast<size_t>(element_count(a.dims));
   for (size_t i = 0; i < count; ++i) {
-    const double x = read_a(a.bytes.data(), i);
-    const double y = read_b(b.bytes.data(), i);
+    const double x = read_a(a.bytes.data() + i * a_bytes);
+    const double y = read_b(b.bytes.data() + i * b_bytes);
     if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
     if (x == y) continue;
     const double apart = std::abs(x - y);

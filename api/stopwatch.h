@@ -36,8 +36,8 @@ class Stopwatch {
  private:
   void add(std::string_view stage, std::chrono::steady_clock::time_point begin) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    const auto it = std::find_if(times_.begin(), times_.end(),
-                                 [&](const StageTime& t) { return t.stage == stage; });
+    const auto it =
+        std::ranges::find_if(times_, [&](const StageTime& t) { return t.stage == stage; });
     if (it == times_.end()) {
       times_.push_back({std::string(stage), passed.count()});
     } else {

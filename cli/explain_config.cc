@@ -1,6 +1,8 @@
 #include "parsimony/cli/explain_config.h"
 
-#include "parsimony/masks/granularity.h"
+#include <algorithm>
+
+#include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/units.h"
 #include "parsimony/report/text.h"
 

@@ -56,67 +56,22 @@ UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype) {
 
 ConfigError known_operator(std::string_view domain, std::string_view op) {
   const std::string name = (domain.empty() ? "" : std::string(domain) + "::") + std::string(op);
-  return ConfigError("operator \"" + name + "\" has a rule already");
+  return ConfigError("operator " + in_quotes(name) + " has a rule already");
 }
 
 ConfigError bad_rule(std::string_view op, std::string_view why) {
-  return ConfigError("rule of \"" + std::string(op) + "\": " + std::string(why));
+  return ConfigError("rule of " + in_quotes(op) + ": " + std::string(why));
 }
 
 ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given) {
-  return ModelError("tensor \"" + std::string(tensor) + "\": its elements are " +
-                    std::to_string(wanted) + " bytes, found " + std::to_string(given));
+  return ModelError("tensor " + in_quotes(tensor) + ": its elements are " + std::to_string(wanted) +
+                    " bytes, found " + std::to_string(given));
 }
 
-UnsupportedError sizes_disagree() {
-  return UnsupportedError("the sizes of input and result disagree");
-}
-
-UnsupportedError part_not_read() { return UnsupportedError("a part of the split is not read"); }
-
-UnsupportedError index_does_not_fit() { return UnsupportedError("an index does not fit the rank"); }
-
-UnsupportedError indices_of_another_rank() { return UnsupportedError("indices of another rank"); }
-
-UnsupportedError operand_is_missing() { return UnsupportedError("an operand is missing"); }
-
-UnsupportedError ranks_do_not_fit() {
-  return UnsupportedError("the operands' ranks do not belong together");
-}
-
-UnsupportedError indices_outside() { return UnsupportedError("indices lie outside of an axis"); }
-
-UnsupportedError shape_not_known(int operand) {
-  return UnsupportedError("the shape of operand " + std::to_string(operand) + " is not known");
-}
-
-UnsupportedError integers_not_known(std::string_view operand) {
-  return UnsupportedError("the integers of operand " + std::string(operand) + " are not known");
-}
-
-UnsupportedError part_not_known(std::string_view operand) {
-  return UnsupportedError("a part of operand " + std::string(operand) + " is not known");
-}
-
-UnsupportedError computed_from_data(std::string_view what) {
-  return UnsupportedError(std::string(what) + " are computed from data");
-}
-
-UnsupportedError not_made_of_heads() { return UnsupportedError("the matrix is not made of heads"); }
-
-UnsupportedError no_form_fits() {
-  return UnsupportedError("the operands' ranks fit no form of the operator");
-}
-
-UnsupportedError nothing_is_joined() { return UnsupportedError("nothing is joined"); }
-
-UnsupportedError axes_differ(int64_t a, int64_t b) {
-  return UnsupportedError("axes of " + std::to_string(a) + " and " + std::to_string(b) +
-                          " should be the same");
-}
+UnsupportedError not_followed(std::string_view why) { return UnsupportedError(std::string(why)); }
 
 ConfigError wrong_input(std::string_view input, std::string_view has, std::string_view given) {
-  return ConfigError("input \"" + std::string(input) + "\" has " + std::string(has) + ", but " +
+  return ConfigError("input " + in_quotes(input) + " has " + std::string(has) + ", but " +
                      std::string(given) + " was given for it");
 }
 

@@ -24,21 +24,7 @@ UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype);
 ConfigError known_operator(std::string_view domain, std::string_view op);
 ConfigError bad_rule(std::string_view op, std::string_view why);
 /// Why the dimensions of a node are pinned.
-UnsupportedError sizes_disagree();
-UnsupportedError part_not_read();
-UnsupportedError index_does_not_fit();
-UnsupportedError indices_of_another_rank();
-UnsupportedError operand_is_missing();
-UnsupportedError ranks_do_not_fit();
-UnsupportedError indices_outside();
-UnsupportedError shape_not_known(int operand);
-UnsupportedError integers_not_known(std::string_view operand);
-UnsupportedError part_not_known(std::string_view operand);
-UnsupportedError computed_from_data(std::string_view what);
-UnsupportedError not_made_of_heads();
-UnsupportedError no_form_fits();
-UnsupportedError nothing_is_joined();
-UnsupportedError axes_differ(int64_t a, int64_t b);
+UnsupportedError not_followed(std::string_view why);
 /// A size or type of the probe that the file does not allow.
 ConfigError wrong_input(std::string_view input, std::string_view has, std::string_view given);
 /// New elements for a tensor.

@@ -1,10 +1,10 @@
 #include "parsimony/graph/graph_editor.h"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
 
 #include "parsimony/graph/bypass.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/slice.h"
@@ -12,32 +12,13 @@
 namespace parsimony {
 namespace {
 
-template <typename T>
-void append(std::vector<std::byte>& bytes, T value) {
-  const size_t at = bytes.size();
-  bytes.resize(at + sizeof(T));
-  std::memcpy(bytes.data() + at, &value, sizeof(T));
-}
-
 /// Integers as int64, which only the analysis reads; numbers as what they are, for they are run.
 std::vector<std::byte> to_bytes(const HostTensor& tensor) {
-  std::vector<std::byte> bytes;
-  for (const int64_t value : tensor.ints) append(bytes, value);
-  for (const double value : tensor.floats) {
-    const auto single = static_cast<float>(value);
-    switch (tensor.dtype) {
-      case DType::kFloat16:
-        append(bytes, Eigen::half(single));
-        break;
-      case DType::kBFloat16:
-        append(bytes, Eigen::bfloat16(single));
-        break;
-      case DType::kFloat32:
-        append(bytes, single);
-        break;
-      default:
-        append(bytes, value);
-    }
+  const size_t width = tensor.floating() ? size_of(tensor.dtype) : sizeof(int64_t);
+  std::vector<std::byte> bytes(tensor.count() * width);
+  if (!tensor.ints.empty()) std::memcpy(bytes.data(), tensor.ints.data(), bytes.size());
+  for (size_t i = 0; i < tensor.floats.size(); ++i) {
+    write_number(tensor.floats[i], tensor.dtype, bytes.data() + i * width);
   }
   return bytes;
 }
@@ -57,9 +38,8 @@ GraphEditor::GraphEditor(const Graph& original, Elements elements)
 }
 
 void GraphEditor::bypass(const std::string& key, int input) {
-  const auto it = nodes_.find(key);
-  if (it == nodes_.end()) throw errors::not_in_model("node", key);
-  const IdVector<NodeId, NodeId> numbers = parsimony::bypass(graph_, it->second, input);
+  const IdVector<NodeId, NodeId> numbers =
+      parsimony::bypass(graph_, graph_.nodes.id_of(node(key)), input);
   for (auto& [name, id] : nodes_) id = numbers[id];
   absl::erase_if(nodes_, [](const auto& entry) { return entry.second == kNone; });
 }
@@ -107,9 +87,7 @@ void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axe
   check_slices(tensor, w.dims, axes);
   const Shape dims = sliced(w.dims, axes);
   if (elements_ == Elements::kAll || is_literal(w.dtype, element_count(dims))) {
-    auto& bytes = storage_.emplace_back(element_count(dims) * w.stride);
-    parsimony::slice(w.data, w.dims, w.stride, axes, bytes.data());
-    w.data = bytes.data();
+    w.data = storage_.emplace_back(sliced_bytes(w.data, w.dims, w.stride, axes)).data();
   }
   w.dims = dims;
 }
@@ -127,8 +105,8 @@ void GraphEditor::assign(const std::string& tensor, std::span<const std::byte> v
 void GraphEditor::set_attribute(const std::string& key, const std::string& attribute,
                                 std::span<const int64_t> values) {
   auto& attributes = node(key).attributes;
-  const auto it = std::find_if(attributes.begin(), attributes.end(),
-                               [&](const auto& a) { return a.first == attribute; });
+  const auto it =
+      std::ranges::find_if(attributes, [&](const auto& a) { return a.first == attribute; });
   if (values.empty()) {
     if (it != attributes.end()) attributes.erase(it);
     return;

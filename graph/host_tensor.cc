@@ -1,9 +1,9 @@
 #include "parsimony/graph/host_tensor.h"
 
-#include <Eigen/Core>
 #include <cstring>
 #include <utility>
 
+#include "parsimony/graph/element_type_impl.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/graph.h"
 
@@ -11,51 +11,18 @@ namespace parsimony {
 namespace {
 
 /// Elements of a file need not be aligned, hence the memcpy.
-template <typename Stored, typename Number>
+template <typename Number>
 std::vector<Number> read(const Weight& weight) {
-  const int64_t count = weight.count();
-  std::vector<Number> numbers(count);
-  for (int64_t i = 0; i < count; ++i) {
-    Stored element;
-    std::memcpy(&element, weight.data + i * weight.stride, sizeof(Stored));
-    numbers[i] = static_cast<Number>(element);
-  }
-  return numbers;
-}
-
-std::vector<double> read_floats(const Weight& weight) {
-  switch (weight.dtype) {
-    case DType::kFloat64:
-      return read<double, double>(weight);
-    case DType::kFloat16:
-      return read<Eigen::half, double>(weight);
-    case DType::kBFloat16:
-      return read<Eigen::bfloat16, double>(weight);
-    default:
-      return read<float, double>(weight);
-  }
-}
-
-std::vector<int64_t> read_ints(const Weight& weight) {
-  switch (weight.dtype) {
-    case DType::kBool:
-    case DType::kUInt8:
-      return read<uint8_t, int64_t>(weight);
-    case DType::kInt8:
-      return read<int8_t, int64_t>(weight);
-    case DType::kInt16:
-      return read<int16_t, int64_t>(weight);
-    case DType::kUInt16:
-      return read<uint16_t, int64_t>(weight);
-    case DType::kInt32:
-      return read<int32_t, int64_t>(weight);
-    case DType::kUInt32:
-      return read<uint32_t, int64_t>(weight);
-    case DType::kUInt64:
-      return read<uint64_t, int64_t>(weight);
-    default:
-      return read<int64_t, int64_t>(weight);
-  }
+  return with_element_type(weight.dtype, [&](auto element) {
+    std::vector<Number> numbers(weight.count());
+    const std::byte* from = weight.data;
+    for (Number& number : numbers) {
+      std::memcpy(&element, from, sizeof element);
+      number = static_cast<Number>(element);
+      from += weight.stride;
+    }
+    return numbers;
+  });
 }
 
 }  // namespace
@@ -64,6 +31,11 @@ HostTensor HostTensor::scalar(int64_t value, DType dtype) {
   HostTensor tensor = vector({value}, dtype);
   tensor.dims.clear();
   return tensor;
+}
+
+HostTensor HostTensor::of(double number, DType dtype) {
+  if (!is_floating(dtype)) return scalar(static_cast<int64_t>(number), dtype);
+  return {dtype, {}, {}, {number}};
 }
 
 HostTensor HostTensor::vector(std::vector<int64_t> values, DType dtype) {
@@ -86,9 +58,9 @@ HostTensor to_host(const Weight& weight) {
   tensor.dtype = weight.dtype;
   tensor.dims = weight.dims;
   if (tensor.floating()) {
-    tensor.floats = read_floats(weight);
+    tensor.floats = read<double>(weight);
   } else {
-    tensor.ints = read_ints(weight);
+    tensor.ints = read<int64_t>(weight);
   }
   return tensor;
 }

@@ -17,6 +17,8 @@ struct HostTensor {
   std::vector<double> floats;
 
   static HostTensor scalar(int64_t value, DType dtype = DType::kInt64);
+  /// A scalar; without its fraction if the type is one of integers.
+  static HostTensor of(double number, DType dtype);
   static HostTensor vector(std::vector<int64_t> values, DType dtype = DType::kInt64);
 
   bool floating() const { return is_floating(dtype); }

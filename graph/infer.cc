@@ -1,6 +1,7 @@
 #include "parsimony/graph/infer.h"
 
 #include <algorithm>
+#include <span>
 
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
@@ -15,6 +16,11 @@ constexpr int64_t kMostFloats = 32;
 
 bool is_index_type(DType type) {
   return type == DType::kInt64 || type == DType::kInt32 || type == DType::kBool;
+}
+
+/// -1 marks a size that the file leaves open.
+bool is_open(std::span<const int64_t> dims) {
+  return std::ranges::any_of(dims, [](int64_t d) { return d < 0; });
 }
 
 /// Fixes symbolic dimensions: the first of an input by one size, the others by another; the same
@@ -122,9 +128,7 @@ class Inference {
   /// The declared shape if it leaves nothing open: a symbol may be another size at every turn.
   static std::optional<Shape> fixed_shape(const Value& value) {
     const auto& shape = value.declared;
-    const bool open =
-        !shape || std::any_of(shape->begin(), shape->end(), [](int64_t d) { return d < 0; });
-    return open ? std::nullopt : shape;
+    return shape && !is_open(*shape) ? shape : std::nullopt;
   }
 
   /// A shape of more dimensions than tensors have is not followed: rules take time by their square.
@@ -189,7 +193,6 @@ class Inference {
     }
   }
 
-  /// -1 marks a size that the file leaves open.
   static bool fits(const Shape& declared, const Shape& given) {
     return std::equal(declared.begin(), declared.end(), given.begin(), given.end(),
                       [](int64_t wanted, int64_t size) { return wanted < 0 || wanted == size; });
@@ -217,7 +220,7 @@ class Inference {
   /// Is it read as scales only?
   bool gives_scales(const Node& node) const {
     const auto& uses = graph_.value(node.outputs.front()).uses;
-    return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return !uses.empty() && std::ranges::all_of(uses, [&](const Use& use) {
       return use.input > 0 && has_trait(graph_.node(use.node), kRescales);
     });
   }
@@ -264,25 +267,16 @@ class Inference {
   bool must_repeat_ = false;
 };
 
-bool has_symbols(const Graph& graph) {
-  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](ValueId id) {
+/// Do the inputs leave sizes open, of those from dimension `first` on?
+bool leaves_open(const Graph& graph, size_t first = 0) {
+  return std::ranges::any_of(graph.inputs, [&](ValueId id) {
     const auto& declared = graph.value(id).declared;
-    return declared &&
-           std::any_of(declared->begin(), declared->end(), [](int64_t d) { return d < 0; });
-  });
-}
-
-bool leaves_more_than_batch_open(const Graph& graph) {
-  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](ValueId id) {
-    const auto& declared = graph.value(id).declared;
-    if (!declared || declared->empty()) return false;
-    return std::any_of(declared->begin() + 1, declared->end(), [](int64_t d) { return d < 0; });
+    return declared && is_open(std::span(*declared).subspan(std::min(first, declared->size())));
   });
 }
 
 int64_t known_shapes(const Facts& facts) {
-  return std::count_if(facts.shapes.begin(), facts.shapes.end(),
-                       [](const auto& s) { return s.has_value(); });
+  return std::ranges::count_if(facts.shapes, [](const auto& s) { return s.has_value(); });
 }
 
 struct Choice {
@@ -292,7 +286,7 @@ struct Choice {
 
 Choice choose(const Graph& graph, const std::vector<InputSpec>& inputs) {
   Choice best{{inputs, 2, 32}, std::nullopt};
-  if (!has_symbols(graph) || inputs.size() >= graph.inputs.size()) return best;
+  if (!leaves_open(graph) || inputs.size() >= graph.inputs.size()) return best;
   int64_t most = -1;
   for (const int64_t first : {2, 1}) {
     for (const int64_t other : {32, 64, 224, 320, 512, 640, 128, 16}) {
@@ -337,14 +331,14 @@ Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& input
   try {
     if (!choice.facts) choice.facts = infer(graph, choice.probe);
   } catch (const ShapeError& error) {
-    if (!leaves_more_than_batch_open(graph) || inputs.size() >= graph.inputs.size()) throw;
+    if (!leaves_open(graph, 1) || inputs.size() >= graph.inputs.size()) throw;
     throw errors::guess_does_not_fit(error, choice.probe.other);
   }
   return {std::move(choice.probe), std::move(*choice.facts)};
 }
 
 std::optional<Probed> second_probe(const Graph& graph, const Probed& first) {
-  if (!has_symbols(graph) || first.probe.inputs.size() >= graph.inputs.size()) return std::nullopt;
+  if (!leaves_open(graph) || first.probe.inputs.size() >= graph.inputs.size()) return std::nullopt;
   const int64_t known = known_shapes(first.facts);
   Probed second{first.probe, {}};
   second.probe.first += 1;
@@ -363,7 +357,7 @@ std::optional<Probed> second_probe(const Graph& graph, const Probed& first) {
 Facts infer_sample(const Graph& graph, const Probed& first) {
   Probe one = first.probe;
   one.first = 1;
-  if (!has_symbols(graph) || first.probe.first == 1) return first.facts;
+  if (!leaves_open(graph) || first.probe.first == 1) return first.facts;
   try {
     Facts facts = infer(graph, one);
     if (known_shapes(facts) == known_shapes(first.facts)) return facts;
@@ -377,8 +371,8 @@ ValueConstants reevaluate(const Graph& graph, const Facts& facts, const ValueSha
   Facts after{shapes, facts.constants, facts.computed};
   for (const Node& node : graph.nodes) {
     if (node.outputs.empty()) continue;
-    const bool computed = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                      [&](ValueId v) { return v != kNone && facts.computed[v]; });
+    const bool computed = std::ranges::any_of(
+        node.outputs, [&](ValueId v) { return v != kNone && facts.computed[v]; });
     if (!computed) continue;
     const auto results = evaluate(NodeView(graph, node, after));
     for (size_t i = 0; results && i < results->size() && i < node.outputs.size(); ++i) {

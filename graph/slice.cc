@@ -4,10 +4,10 @@
 #include <cstring>
 #include <list>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 
 namespace parsimony {
 namespace {
@@ -120,7 +120,7 @@ void walk(const Layout& layout, size_t depth, const std::byte* data, Row& row) {
   }
 }
 
-bool is_empty(const Shape& dims) { return std::find(dims.begin(), dims.end(), 0) != dims.end(); }
+bool is_empty(const Shape& dims) { return contains(dims, 0); }
 
 /// Kept elements only move towards the front, so `out` may be `row` or lie before it.
 template <size_t kBytes>
@@ -290,6 +290,13 @@ void slice(const std::byte* data, const Shape& dims, int64_t element_bytes,
     out += layout.row_bytes;
   };
   walk(layout, layout.loops.size(), data, row);
+}
+
+std::vector<std::byte> sliced_bytes(const std::byte* data, const Shape& dims, int64_t element_bytes,
+                                    std::span<const AxisKeep> axes) {
+  std::vector<std::byte> bytes(element_count(sliced(dims, axes)) * element_bytes);
+  slice(data, dims, element_bytes, axes, bytes.data());
+  return bytes;
 }
 
 }  // namespace parsimony

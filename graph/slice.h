@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "parsimony/base/types.h"
 #include "parsimony/graph/model_editor.h"
@@ -48,5 +49,9 @@ void for_each_packed(const std::byte* data, const Shape& dims, int64_t element_b
 ///     slice(weight, dims, sizeof(float), {&rows, 1}, out);  // out: [3, 3, 3, 3]
 void slice(const std::byte* data, const Shape& dims, int64_t element_bytes,
            std::span<const AxisKeep> axes, std::byte* out);
+
+/// The same in new memory.
+std::vector<std::byte> sliced_bytes(const std::byte* data, const Shape& dims, int64_t element_bytes,
+                                    std::span<const AxisKeep> axes);
 
 }  // namespace parsimony

@@ -14,8 +14,7 @@ AxisMasks AxisMasks::all_kept(const Coupling& coupling) {
 
 int AxisMasks::kept(int group) const {
   const auto& mask = keep[group];
-  return static_cast<int>(
-      std::count_if(mask.begin(), mask.end(), [](uint8_t k) { return k != 0; }));
+  return static_cast<int>(std::ranges::count_if(mask, [](uint8_t k) { return k != 0; }));
 }
 
 int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
@@ -29,8 +28,8 @@ int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<do
     for (const ChannelId& channel : channels) {
       any_kept = any_kept || masks.keeps(channel);
       if (any_kept) break;
-      const auto& scores = score[channel.group];
-      const double s = scores.empty() ? 0 : scores[channel.channel];
+      const bool scored = !score.empty() && !score[channel.group].empty();
+      const double s = scored ? score[channel.group][channel.channel] : 0;
       if (best.group == kNone || s > best_score) {
         best = channel;
         best_score = s;
@@ -51,8 +50,8 @@ namespace {
 int64_t removed_of(std::span<const ChannelId> channels, int64_t removed, int64_t size) {
   const auto solved = static_cast<int64_t>(channels.size());
   if (removed == 0 || size == solved || removed * size % solved != 0) return removed;
-  const bool all = std::all_of(channels.begin(), channels.end(),
-                               [](const ChannelId& c) { return c.group != kNone; });
+  const bool all =
+      std::ranges::all_of(channels, [](const ChannelId& c) { return c.group != kNone; });
   return all ? removed * size / solved : removed;
 }
 
@@ -62,8 +61,8 @@ ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const A
   IdVector<DimClassId, int64_t> removed(coupling.dim_classes().size());
   for (const DimClassId dim_class : coupling.dim_classes()) {
     const auto channels = coupling.channels(dim_class);
-    removed[dim_class] = std::count_if(channels.begin(), channels.end(),
-                                       [&](const ChannelId& c) { return !masks.keeps(c); });
+    removed[dim_class] =
+        std::ranges::count_if(channels, [&](const ChannelId& c) { return !masks.keeps(c); });
   }
   ValueShapes shapes = facts.shapes;
   for (const ValueId v : shapes.ids()) {
@@ -76,6 +75,19 @@ ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const A
     }
   }
   return shapes;
+}
+
+std::vector<int64_t> kept_indices(const Member& member, const std::vector<uint8_t>& keep) {
+  std::vector<bool> stays(member.size, true);
+  for (size_t channel = 0; channel < keep.size(); ++channel) {
+    if (keep[channel] != 0) continue;
+    for (const int64_t i : member.of(static_cast<int>(channel))) stays[i] = false;
+  }
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < member.size; ++i) {
+    if (stays[i]) kept.push_back(i);
+  }
+  return kept;
 }
 
 std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks,

@@ -20,13 +20,16 @@ struct AxisMasks {
   }
 };
 
-/// Restores the highest-scoring removed channel (by `score`, one vector per group) of every
-/// dimension that would otherwise be empty. Returns how many channels were restored.
+/// Restores the highest-scoring removed channel (by `score`, one vector per group, or none) of
+/// every dimension that would otherwise be empty. Returns how many channels were restored.
 int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
                       AxisMasks& masks);
 
 /// Shapes after removal, for every value whose shape is known.
 ValueShapes predict_shapes(const Facts& facts, const Coupling& coupling, const AxisMasks& masks);
+
+/// Ascending indices along the member's axis that stay if its group keeps these channels.
+std::vector<int64_t> kept_indices(const Member& member, const std::vector<uint8_t>& keep);
 
 /// Ascending kept indices of one dim class; empty if all are kept.
 std::vector<int64_t> kept_indices(const Coupling& coupling, const AxisMasks& masks,

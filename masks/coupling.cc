@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/axes_impl.h"
 #include "parsimony/masks/dim_classes_impl.h"
 #include "parsimony/masks/effects_impl.h"
-#include "parsimony/masks/granularity.h"
 #include "parsimony/masks/obstacles_impl.h"
 
 namespace parsimony {
@@ -135,9 +135,7 @@ class Grouper {
       const std::span<const ChannelId> channels = result_.channels(dim_class);
       FewInts here;
       for (const ChannelId& c : channels) {
-        if (c.group != kNone && std::find(here.begin(), here.end(), c.group) == here.end()) {
-          here.push_back(c.group);
-        }
+        if (c.group != kNone && !contains(here, c.group)) here.push_back(c.group);
       }
       for (const int g : here) {
         Group& group = result_.groups[g];
@@ -179,10 +177,10 @@ class Grouper {
   void name_policies() {
     for (const auto& [node, granularity] : options_.of_layers) {
       for (Group& group : result_.groups) {
-        const bool own = std::any_of(group.members.begin(), group.members.end(),
-                                     [&, layer = node](const Member& member) {
-                                       return member.node == layer && member.role == Role::kOut;
-                                     });
+        const bool own =
+            std::ranges::any_of(group.members, [&, layer = node](const Member& member) {
+              return member.node == layer && member.role == Role::kOut;
+            });
         if (own) group.granularity = name_of(granularity);
       }
     }
@@ -195,8 +193,7 @@ class Grouper {
       auto& nodes = result_.dim_class_nodes[dim_class];
       nodes.reserve(dim_classes_.terms(dim_class).size());
       for (const PlacedTerm& placed : dim_classes_.terms(dim_class)) nodes.push_back(placed.node);
-      std::sort(nodes.begin(), nodes.end());
-      nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+      sort_unique(nodes);
     }
   }
 
@@ -218,29 +215,12 @@ class Grouper {
 }  // namespace
 
 std::string_view name_of(Granularity granularity) {
-  switch (granularity) {
-    case Granularity::kHead:
-      return "head";
-    case Granularity::kHeadDim:
-      return "head_dim";
-    case Granularity::kGroup:
-      return "group";
-    case Granularity::kChannel:
-      break;
-  }
-  return "channel";
+  constexpr std::string_view kNames[] = {"channel", "head", "head_dim", "group"};
+  return kNames[static_cast<size_t>(granularity)];
 }
 
 std::string_view name_of(Role role) {
-  switch (role) {
-    case Role::kOut:
-      return "out";
-    case Role::kIn:
-      return "in";
-    case Role::kWith:
-      break;
-  }
-  return "with";
+  return role == Role::kOut ? "out" : role == Role::kIn ? "in" : "with";
 }
 
 DimClassId Coupling::dim_class_of(ValueId value, int dim) const {
@@ -253,13 +233,12 @@ std::vector<NodeId> Coupling::ties(int group) const {
   for (const DimClassId dim_class : dim_classes()) {
     const auto all = channels(dim_class);
     const bool here =
-        std::any_of(all.begin(), all.end(), [&](const ChannelId& c) { return c.group == group; });
+        std::ranges::any_of(all, [&](const ChannelId& c) { return c.group == group; });
     if (!here) continue;
     const auto& named = dim_class_nodes[dim_class];
     nodes.insert(nodes.end(), named.begin(), named.end());
   }
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  sort_unique(nodes);
   return nodes;
 }
 

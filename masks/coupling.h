@@ -62,6 +62,9 @@ struct Obstacle {
 
 enum class Granularity : uint8_t { kChannel, kHead, kHeadDim, kGroup };
 
+/// "channel", "head", "head_dim" or "group", as in configurations and plans.
+std::string_view name_of(Granularity granularity);
+
 struct CouplingOptions {
   Granularity granularity = Granularity::kChannel;
   /// Nodes that read weights, and the granularity policy for the axes of those weights.

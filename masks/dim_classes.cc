@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/dim_classes_impl.h"
 #include "parsimony/masks/union_find.h"
 
@@ -21,8 +22,8 @@ int64_t most_indices(const Graph& graph) {
 }
 
 bool takes_part(const Facts& facts, const Node& node) {
-  return !std::all_of(node.outputs.begin(), node.outputs.end(),
-                      [&](ValueId v) { return v == kNone || facts.computed[v]; });
+  return !std::ranges::all_of(node.outputs,
+                              [&](ValueId v) { return v == kNone || facts.computed[v]; });
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ void DimClasses::collect_factors(std::span<const NodeId> pinned_nodes) {
   for (const NodeId n : graph_.nodes.ids()) {
     const Node& node = graph_.nodes[n];
     if (takes_part(facts_, node)) factors_[n] = factor(NodeView(graph_, node, facts_));
-    if (std::find(pinned_nodes.begin(), pinned_nodes.end(), n) != pinned_nodes.end()) {
+    if (contains(pinned_nodes, n)) {
       const std::string why = node.calls > 1 ? "all calls of its function read the same integers"
                                              : "the smaller shapes did not fit here";
       factors_[n] = pin_operands(NodeView(graph_, node, facts_), why);
@@ -126,9 +127,7 @@ void DimClasses::place_terms_and_maps() {
     }
   }
   for (const DimClassId dim_class : all()) {
-    std::stable_sort(
-        segments_[dim_class].begin(), segments_[dim_class].end(),
-        [](const ClassSegment& x, const ClassSegment& y) { return x.begin < y.begin; });
+    std::ranges::stable_sort(segments_[dim_class], {}, &ClassSegment::begin);
     for (const ClassSegment& run : segments_[dim_class]) {
       longest_segment_[dim_class] = std::max(longest_segment_[dim_class], run.count);
     }
@@ -178,7 +177,7 @@ void DimClasses::pin_ends() {
 /// Numbers that are evaluated, not only read for their shapes.
 bool DimClasses::is_scale(const Value& value) const {
   if (!is_floating(graph_.weight(value.weight).dtype)) return false;
-  return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+  return std::ranges::any_of(value.uses, [&](const Use& use) {
     const Node& node = graph_.node(use.node);
     if (node.outputs.empty() || node.outputs[0] == kNone) return false;
     const bool evaluated = facts_.computed[node.outputs[0]];
@@ -194,8 +193,7 @@ void DimClasses::pin_longest() {
     prunable.push_back(dim_class);
     indices += size(dim_class);
   }
-  std::stable_sort(prunable.begin(), prunable.end(),
-                   [&](DimClassId a, DimClassId b) { return size(a) > size(b); });
+  std::ranges::stable_sort(prunable, [&](DimClassId a, DimClassId b) { return size(a) > size(b); });
   for (const DimClassId dim_class : prunable) {
     if (indices <= most_indices_) break;
     pin_class(dim_class, add_reason({kNone, false, kTooLong}));
@@ -257,10 +255,8 @@ void DimClasses::pin_single(NodeId node, const Map& map) {
 bool DimClasses::is_kernel(NodeId node, size_t label) const {
   const Factors& factors = factors_[node];
   if (!factors.labels[label].window) return false;
-  return std::any_of(factors.terms.begin(), factors.terms.end(), [&](const Term& term) {
-    const auto& labels = term.labels;
-    return std::find(labels.begin(), labels.end(), static_cast<int>(label)) != labels.end() &&
-           from_weights(term.value);
+  return std::ranges::any_of(factors.terms, [&](const Term& term) {
+    return contains(term.labels, static_cast<int>(label)) && from_weights(term.value);
   });
 }
 
@@ -335,8 +331,8 @@ void DimClasses::propagate_index(DimClassId dim_class, int64_t i) {
   if (wholly_pinned(dim_class)) return;  // propagation of the class covers it
   const int reason = pinned(dim_class, i);
   const auto& all = segments(dim_class);
-  auto it = std::lower_bound(all.begin(), all.end(), i - longest_segment_[dim_class] + 1,
-                             [](const ClassSegment& run, int64_t at) { return run.begin < at; });
+  auto it =
+      std::ranges::lower_bound(all, i - longest_segment_[dim_class] + 1, {}, &ClassSegment::begin);
   for (; it != all.end() && it->begin <= i; ++it) {
     if (it->other == kNone || i >= it->begin + it->count) continue;
     pin_index(it->other, it->other_begin + i - it->begin, reason);
@@ -350,9 +346,9 @@ void DimClasses::propagate_label(LabelId label) {
   const int reason = label_pin_[label];
   const int own = label.number() - label_begin_[node].number();
   for (const Term& term : factors_[node].terms) {
-    if (std::find(term.labels.begin(), term.labels.end(), own) == term.labels.end()) continue;
-    const bool all_pinned = std::all_of(term.labels.begin(), term.labels.end(),
-                                        [&](int l) { return label_pinned(label_id(node, l)); });
+    if (!contains(term.labels, own)) continue;
+    const bool all_pinned =
+        std::ranges::all_of(term.labels, [&](int l) { return label_pinned(label_id(node, l)); });
     const DimClassId dim_class = of(term.value, term.dim);
     if (all_pinned && dim_class != kNone) pin_class(dim_class, reason);
   }

@@ -1,7 +1,6 @@
 #include <absl/container/inlined_vector.h>
 
-#include <algorithm>
-
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/zero.h"
 #include "parsimony/masks/effects_impl.h"
 
@@ -41,9 +40,7 @@ class Tracer {
   void push_roles(NodeId id) {
     const Node& node = graph_.node(id);
     const Factors& factors = dim_classes_.factors()[id];
-    const auto is_output = [&](ValueId v) {
-      return std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
-    };
+    const auto is_output = [&](ValueId v) { return contains(node.outputs, v); };
     std::vector<uint8_t>& produced = produced_;
     produced.assign(factors.labels.size(), 0);
     for (const Term& term : factors.terms) {
@@ -64,9 +61,7 @@ class Tracer {
         before = term.value;
         uint8_t role = second ? 0 : produced[static_cast<size_t>(l)];
         if (role == 0) role = bit(Role::kIn);
-        const auto& divisors = factors.divisors;
-        const bool divides =
-            std::find(divisors.begin(), divisors.end(), term.value) != divisors.end();
+        const bool divides = contains(factors.divisors, term.value);
         roles(term.value)[static_cast<size_t>(term.dim)] |= divides ? bit(Role::kWith) : role;
       }
     }
@@ -110,13 +105,11 @@ class Tracer {
       OperandSlice slice{.operand = i};
       bool zero = i == zero_point;  // removed integers have their zero point
       for (const Term& term : factors.terms) {
-        if (term.value != value) continue;
-        if (std::find(term.labels.begin(), term.labels.end(), label) == term.labels.end()) continue;
+        if (term.value != value || !contains(term.labels, label)) continue;
         slice.has_axis = true;
         zero = zero || zero_at(term.value, term.dim);
       }
-      const auto& divisors = factors.divisors;
-      slice.divides = std::find(divisors.begin(), divisors.end(), value) != divisors.end();
+      slice.divides = contains(factors.divisors, value);
       if (zero) slice.content = SliceValue::kZero;
       result.operands += slice.has_axis ? 1 : 0;
       result.zeros += slice.has_axis && zero ? 1 : 0;
@@ -164,9 +157,7 @@ class Tracer {
   void set_outputs(NodeId id, int label, bool zero) {
     const Node& node = graph_.node(id);
     for (const Term& term : dim_classes_.factors()[id].terms) {
-      if (std::find(node.outputs.begin(), node.outputs.end(), term.value) == node.outputs.end())
-        continue;
-      if (std::find(term.labels.begin(), term.labels.end(), label) == term.labels.end()) continue;
+      if (!contains(node.outputs, term.value) || !contains(term.labels, label)) continue;
       effects_.zero[term.value][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
     }
   }

@@ -1,6 +1,7 @@
 #include "parsimony/masks/safetensors.h"
 
 #include "parsimony/base/files.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/masks/tensor_file.h"
 
 namespace parsimony {
@@ -16,17 +17,12 @@ std::vector<FileTensor> tensors_of(const std::vector<ElementMask>& masks) {
   return tensors;
 }
 
-/// 1 where an element is not zero; -0.0 is.
+/// 1 where an element is not zero.
 std::vector<uint8_t> nonzero(const FileTensor& tensor) {
-  const size_t width = size_of(tensor.dtype);
+  const int64_t width = size_of(tensor.dtype);
   std::vector<uint8_t> keep(tensor.data.size() / width);
   for (size_t i = 0; i < keep.size(); ++i) {
-    const auto element = tensor.data.subspan(i * width, width);
-    std::byte any{0};
-    for (const std::byte byte : element.first(width - 1)) any |= byte;
-    const std::byte top = element.back();
-    any |= is_floating(tensor.dtype) ? top & std::byte{0x7f} : top;
-    keep[i] = any != std::byte{0} ? 1 : 0;
+    keep[i] = is_zero(tensor.data.data() + i * width, width, is_floating(tensor.dtype)) ? 0 : 1;
   }
   return keep;
 }

@@ -4,6 +4,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "parsimony/base/ranges.h"
+#include "parsimony/graph/elements.h"
+
 namespace parsimony {
 namespace {
 
@@ -17,7 +20,7 @@ struct SliceState {
 };
 
 SliceValue meet(const std::vector<SliceValue>& slices) {
-  return slices.empty() ? SliceValue::kZero : *std::min_element(slices.begin(), slices.end());
+  return slices.empty() ? SliceValue::kZero : *std::ranges::min_element(slices);
 }
 
 class Tracer {
@@ -83,14 +86,6 @@ class Tracer {
     }
   }
 
-  static bool is_zero(const std::byte* element, int64_t bytes, bool floating) {
-    for (int64_t b = 0; b + 1 < bytes; ++b) {
-      if (element[b] != std::byte{0}) return false;
-    }
-    const std::byte top = bytes > 0 ? element[bytes - 1] : std::byte{1};
-    return (floating ? top & std::byte{0x7f} : top) == std::byte{0};
-  }
-
   void push(NodeId id) {
     const Node& node = graph_.node(id);
     const OpSchema* schema = followed_schema(node);
@@ -119,11 +114,9 @@ class Tracer {
         const ValueId operand = view.input(i);
         if (operand == kNone) continue;
         seen.push_back(see(factors, operand, output, static_cast<int>(d)));
-        const auto& divisors = factors.divisors;
-        seen.back().slice = {
-            .operand = i,
-            .has_axis = seen.back().has,
-            .divides = std::find(divisors.begin(), divisors.end(), operand) != divisors.end()};
+        seen.back().slice = {.operand = i,
+                             .has_axis = seen.back().has,
+                             .divides = contains(factors.divisors, operand)};
       }
       for (size_t j = 0; j < dims[d].size(); ++j) {
         slices.clear();
@@ -141,9 +134,8 @@ class Tracer {
   SliceState see(const Factors& factors, ValueId operand, ValueId output, int dim) const {
     const auto size = slice_values_[output][static_cast<size_t>(dim)].size();
     SliceState seen;
-    const bool pieces = std::any_of(factors.maps.begin(), factors.maps.end(), [&](const Map& map) {
-      return map.b == output && map.b_dim == dim;
-    });
+    const bool pieces = std::ranges::any_of(
+        factors.maps, [&](const Map& map) { return map.b == output && map.b_dim == dim; });
     if (pieces) {
       see_pieces(factors, operand, output, dim, size, seen);
     } else {
@@ -193,8 +185,7 @@ class Tracer {
 
   static bool is_shared(const Factors& factors, int l, const Term& other) {
     const Label& label = factors.labels[static_cast<size_t>(l)];
-    return label.size > 1 && !label.mixes && !label.pinned() &&
-           std::find(other.labels.begin(), other.labels.end(), l) != other.labels.end();
+    return label.size > 1 && !label.mixes && !label.pinned() && contains(other.labels, l);
   }
 
   void see_labels(const Factors& factors, ValueId operand, ValueId output, int dim, size_t size,
@@ -204,9 +195,10 @@ class Tracer {
       if (mine.value != output || mine.dim != dim) continue;
       for (const Term& theirs : factors.terms) {
         if (theirs.value != operand || from.empty()) continue;
-        const bool shares = std::any_of(theirs.labels.begin(), theirs.labels.end(),
-                                        [&](int l) { return is_shared(factors, l, mine); }) &&
-                            same_order(factors, mine, theirs);
+        const bool shares =
+            std::ranges::any_of(theirs.labels,
+                                [&](int l) { return is_shared(factors, l, mine); }) &&
+            same_order(factors, mine, theirs);
         if (!shares) continue;
         std::unordered_map<int64_t, SliceValue> by_key;
         const auto& slices = from[static_cast<size_t>(theirs.dim)];

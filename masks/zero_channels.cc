@@ -60,8 +60,7 @@ class ZeroChannels {
       const auto zero = zero_slices(weight, member.axis, it == masks_.end() ? nullptr : it->second);
       for (int c = 0; c < group.size; ++c) {
         const auto indices = member.of(c);
-        const bool all =
-            std::all_of(indices.begin(), indices.end(), [&](int64_t i) { return zero[i]; });
+        const bool all = std::ranges::all_of(indices, [&](int64_t i) { return zero[i]; });
         result[c] = result[c] && all;
       }
     }
@@ -79,8 +78,7 @@ int remove_zero_channels(const Graph& graph, const Coupling& coupling,
                          const std::vector<ElementMask>& zeros, AxisMasks& masks) {
   const int found = ZeroChannels(graph, coupling, zeros).remove(masks);
   // A dimension needs at least one index, even if it is zero.
-  return found - keep_at_least_one(coupling,
-                                   std::vector<std::vector<double>>(coupling.groups.size()), masks);
+  return found - keep_at_least_one(coupling, {}, masks);
 }
 
 }  // namespace parsimony

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/errors.h"
@@ -22,36 +23,31 @@ constexpr std::array<std::string_view, 14> kListAttributes = {
     "axes", "dilations", "ends",  "kernel_shape", "output_padding", "output_shape", "pads",
     "perm", "repeats",   "shape", "split",        "starts",         "steps",        "strides"};
 
-/// A constant as one that can be sliced: its numbers, their type and dims.
+/// A constant that can be sliced: its numbers, their type and dims.
 struct Dense {
-  Field field;
+  onnx::TensorProto* external = nullptr;  ///< where the numbers lie in a file; else they lie in
+  Field field;                            ///< this field
   DType dtype = DType::kUnknown;
   Shape dims;
 };
 
-/// The tensor if it lies in an external file, else null.
-/// @throws ModelError for strings and the like, and where dims and data disagree
-onnx::TensorProto* external_tensor(ModelFile::Impl& impl, const std::string& name,
-                                   const Constant& constant) {
-  if (constant.tensor == nullptr) return nullptr;
-  onnx::TensorProto& tensor = *constant.tensor;
-  if (size_of(dtype_of(tensor.data_type())) == 0) throw errors::not_dense(name);
-  if (!impl.external_edits.contains(&tensor)) view_of(tensor, name, impl.external);
-  return is_external(tensor) ? &tensor : nullptr;
-}
-
-/// @throws ModelError for scalars in attributes
-Dense dense(const std::string& name, const Constant& constant) {
+/// @throws ModelError for strings and the like, for scalars in attributes, and where dims and data
+/// disagree
+Dense dense(ModelFile::Impl& impl, const std::string& name, const Constant& constant) {
   if (constant.tensor != nullptr) {
-    return {field_of(*constant.tensor), dtype_of(constant.tensor->data_type()),
-            dims_of(*constant.tensor)};
+    onnx::TensorProto& tensor = *constant.tensor;
+    const DType dtype = dtype_of(tensor.data_type());
+    if (size_of(dtype) == 0) throw errors::not_dense(name);
+    if (!impl.external_edits.contains(&tensor)) view_of(tensor, name, impl.external);
+    if (is_external(tensor)) return {&tensor, {}, dtype, dims_of(tensor)};
+    return {nullptr, field_of(tensor), dtype, dims_of(tensor)};
   }
   AttributeProto& attribute = *constant.attribute;
   if (attribute.name() == "value_ints") {
-    return {attribute.mutable_ints(), DType::kInt64, {attribute.ints_size()}};
+    return {nullptr, attribute.mutable_ints(), DType::kInt64, {attribute.ints_size()}};
   }
   if (attribute.name() == "value_floats") {
-    return {attribute.mutable_floats(), DType::kFloat32, {attribute.floats_size()}};
+    return {nullptr, attribute.mutable_floats(), DType::kFloat32, {attribute.floats_size()}};
   }
   throw errors::not_dense(name);
 }
@@ -96,11 +92,13 @@ onnx::TensorProto tensor_from(const Constant& constant) {
   return tensor;
 }
 
-void remove_attribute(onnx::NodeProto& node, const std::string& name) {
-  auto& attributes = *node.mutable_attribute();
-  attributes.erase(std::remove_if(attributes.begin(), attributes.end(),
-                                  [&](const AttributeProto& a) { return a.name() == name; }),
-                   attributes.end());
+/// Null if there is none.
+AttributeProto* find_attribute(onnx::NodeProto& node, const std::string& name) {
+  AttributeProto* found = nullptr;
+  for (AttributeProto& known : *node.mutable_attribute()) {
+    if (known.name() == name) found = &known;
+  }
+  return found;
 }
 
 bool is_list(const AttributeProto& attribute, size_t values) {
@@ -108,8 +106,7 @@ bool is_list(const AttributeProto& attribute, size_t values) {
     return attribute.type() == AttributeProto::INTS;
   }
   const auto& lists = kListAttributes;
-  return attribute.ints_size() > 0 || values != 1 ||
-         std::find(lists.begin(), lists.end(), attribute.name()) != lists.end();
+  return attribute.ints_size() > 0 || values != 1 || contains(lists, attribute.name());
 }
 
 }  // namespace
@@ -154,17 +151,14 @@ void OnnxEditor::copy(const std::string& name, const std::string& of, const std:
 
 void OnnxEditor::slice(const std::string& name, std::span<const AxisKeep> axes) {
   const Constant& constant = impl_.index->constant(name);
-  if (onnx::TensorProto* tensor = external_tensor(impl_, name, constant)) {
-    const Shape dims = dims_of(*tensor);
-    check_slices(name, dims, axes);
-    compose(external_edit(impl_, *tensor).axes, merged(axes));
-    set_dims(*tensor, sliced(dims, axes));
+  const Dense whole = dense(impl_, name, constant);
+  check_slices(name, whole.dims, axes);
+  if (whole.external != nullptr) {
+    compose(external_edit(impl_, *whole.external).axes, merged(axes));
   } else {
-    const Dense whole = dense(name, constant);
-    check_slices(name, whole.dims, axes);
-    slice_field(whole.field, whole.dims, element_count(whole.dims), axes);
-    if (constant.tensor != nullptr) set_dims(*constant.tensor, sliced(whole.dims, axes));
+    slice_field(whole.field, whole.dtype, whole.dims, axes);
   }
+  if (constant.tensor != nullptr) set_dims(*constant.tensor, sliced(whole.dims, axes));
   if (constant.is_initializer && constant.tensor != nullptr) {
     impl_.index->declare(name, dims_of(*constant.tensor));
   }
@@ -172,46 +166,36 @@ void OnnxEditor::slice(const std::string& name, std::span<const AxisKeep> axes) 
 }
 
 void OnnxEditor::zero_smallest(const std::string& name, int64_t count) {
-  const Constant& constant = impl_.index->constant(name);
-  onnx::TensorProto* external = external_tensor(impl_, name, constant);
-  const Dense whole = external != nullptr ? Dense{} : dense(name, constant);
-  const Shape dims = external != nullptr ? dims_of(*external) : whole.dims;
-  const int64_t elements = element_count(dims);
+  const Dense whole = dense(impl_, name, impl_.index->constant(name));
+  const int64_t elements = element_count(whole.dims);
   if (count < 0 || count > elements) throw errors::too_many_zeros(name, count, elements);
   if (count == 0) return;
-  if (external != nullptr) {
-    ExternalEdit& edit = external_edit(impl_, *external);
-    edit.zeros = smallest_of(edit, dtype_of(external->data_type()), count, impl_.external);
+  if (whole.external != nullptr) {
+    ExternalEdit& edit = external_edit(impl_, *whole.external);
+    edit.zeros = smallest_of(edit, whole.dtype, count, impl_.external);
   } else {
-    std::byte* data = mutable_data(whole.field);
-    const int64_t stride = stride_of(whole.field, whole.dtype);
+    const auto [data, stride] = elements_of(whole.field, whole.dtype);
     const SmallestElements chosen =
         smallest(whole.dtype, stride, count, std::nullopt,
-                 [&](const ElementRun& run) { run(data, elements, 0); });
+                 [&, data = data](const ElementRun& run) { run(data, elements, 0); });
     set_zero(data, elements, 0, whole.dtype, stride, chosen);
   }
   impl_.edited = true;
 }
 
 void OnnxEditor::assign(const std::string& name, std::span<const std::byte> values) {
-  const Constant& constant = impl_.index->constant(name);
-  onnx::TensorProto* external = external_tensor(impl_, name, constant);
-  const DType dtype =
-      external != nullptr ? dtype_of(external->data_type()) : dense(name, constant).dtype;
-  const Shape dims = external != nullptr ? dims_of(*external) : dense(name, constant).dims;
-  const int64_t size = size_of(dtype);
-  const int64_t elements = element_count(dims);
+  const Dense whole = dense(impl_, name, impl_.index->constant(name));
+  const int64_t size = size_of(whole.dtype);
+  const int64_t elements = element_count(whole.dims);
   const auto given = static_cast<int64_t>(values.size());
   if (given != elements * size) throw errors::wrong_bytes(name, elements * size, given);
-  if (external != nullptr) {
-    impl_.external_edits.erase(external);
-    external->clear_external_data();
-    external->clear_data_location();
-    external->set_raw_data(values.data(), values.size());
+  if (whole.external != nullptr) {
+    impl_.external_edits.erase(whole.external);
+    whole.external->clear_external_data();
+    whole.external->clear_data_location();
+    whole.external->set_raw_data(values.data(), values.size());
   } else {
-    const Field field = dense(name, constant).field;
-    std::byte* data = mutable_data(field);
-    const int64_t stride = stride_of(field, dtype);
+    const auto [data, stride] = elements_of(whole.field, whole.dtype);
     for (int64_t i = 0; i < elements; ++i) {
       std::memcpy(data + i * stride, values.data() + i * size, size);
     }
@@ -223,14 +207,12 @@ void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
                                std::span<const int64_t> values) {
   onnx::NodeProto& node = *impl_.index->node(key).node;
   if (values.empty()) {
-    remove_attribute(node, name);
+    remove_if(*node.mutable_attribute(),
+              [&](const AttributeProto& known) { return known.name() == name; });
     impl_.edited = true;
     return;
   }
-  AttributeProto* attribute = nullptr;
-  for (AttributeProto& known : *node.mutable_attribute()) {
-    if (known.name() == name) attribute = &known;
-  }
+  AttributeProto* attribute = find_attribute(node, name);
   if (attribute != nullptr && attribute->type() != AttributeProto::UNDEFINED &&
       attribute->type() != AttributeProto::INT && attribute->type() != AttributeProto::INTS) {
     throw errors::bad_attribute(key, name, "does not hold integers");
@@ -258,10 +240,7 @@ void OnnxEditor::set_attribute(const std::string& key, const std::string& name,
 
 void OnnxEditor::set_number(const std::string& key, const std::string& name, double value) {
   onnx::NodeProto& node = *impl_.index->node(key).node;
-  AttributeProto* attribute = nullptr;
-  for (AttributeProto& known : *node.mutable_attribute()) {
-    if (known.name() == name) attribute = &known;
-  }
+  AttributeProto* attribute = find_attribute(node, name);
   if (attribute == nullptr) {
     attribute = node.add_attribute();
     attribute->set_name(name);

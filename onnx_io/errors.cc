@@ -3,11 +3,9 @@
 namespace parsimony::onnx_io::errors {
 namespace {
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
-
 std::string at(std::string_view path) { return std::string(path) + ": "; }
 
-std::string of_tensor(std::string_view tensor) { return "tensor " + quoted(tensor) + ": "; }
+std::string of_tensor(std::string_view tensor) { return "tensor " + in_quotes(tensor) + ": "; }
 
 std::string between(int64_t lowest, int64_t highest) {
   return "wanted " + std::to_string(lowest) + " to " + std::to_string(highest);
@@ -23,29 +21,13 @@ IoError cannot_write(std::string_view path, std::string_view why) {
   return IoError(at(path) + "cannot be written: " + std::string(why));
 }
 
-ModelError not_onnx(std::string_view path) { return ModelError(at(path) + "not an ONNX model"); }
+ModelError bad_model(std::string_view path, std::string_view why) {
+  return ModelError(at(path) + std::string(why));
+}
 
 ModelError truncated(std::string_view path, int64_t stopped_at, int64_t size) {
   return ModelError(at(path) + "truncated or damaged: reading stopped at byte " +
                     std::to_string(stopped_at) + " of " + std::to_string(size));
-}
-
-ModelError no_graph(std::string_view path) {
-  return ModelError(at(path) + "not an ONNX model: it has no graph");
-}
-
-ModelError no_nodes(std::string_view path) {
-  return ModelError(at(path) + "the graph is empty: it has no nodes");
-}
-
-ModelError no_outputs(std::string_view path) {
-  return ModelError(at(path) + "the graph has no outputs: it computes nothing");
-}
-
-ModelError no_opset(std::string_view path) {
-  return ModelError(at(path) +
-                    "the model does not say which opset it uses (opset_import); the file may be "
-                    "truncated");
 }
 
 ModelError too_large(std::string_view path, int64_t bytes) {
@@ -67,12 +49,12 @@ UnsupportedError bad_opset(std::string_view path, int64_t found, int64_t lowest,
 }
 
 ModelError defined_twice(std::string_view what, std::string_view name) {
-  return ModelError(std::string(what) + " " + quoted(name) +
+  return ModelError(std::string(what) + " " + in_quotes(name) +
                     " is defined twice: names of values must be unique");
 }
 
 ModelError missing_output(std::string_view name) {
-  return ModelError("graph output " + quoted(name) +
+  return ModelError("graph output " + in_quotes(name) +
                     " is neither a graph input, nor an initializer, nor the output of a node");
 }
 
@@ -84,43 +66,40 @@ ModelError wrong_data_size(std::string_view tensor, std::string_view dims, std::
 }
 
 ModelError bad_location(std::string_view tensor, std::string_view location, std::string_view why) {
-  return ModelError(of_tensor(tensor) + "external data location " + quoted(location) + " " +
+  return ModelError(of_tensor(tensor) + "external data location " + in_quotes(location) + " " +
                     std::string(why));
 }
 
 ModelError bad_range(std::string_view tensor, std::string_view location, int64_t offset,
                      int64_t bytes, int64_t file_bytes) {
   return ModelError(of_tensor(tensor) + "external data: wanted " + std::to_string(bytes) +
-                    " bytes from offset " + std::to_string(offset) + " of " + quoted(location) +
+                    " bytes from offset " + std::to_string(offset) + " of " + in_quotes(location) +
                     ", found a file of " + std::to_string(file_bytes) + " bytes");
 }
 
 ModelError bad_entry(std::string_view tensor, std::string_view key, std::string_view value) {
-  return ModelError(of_tensor(tensor) + "external data: " + std::string(key) + " " + quoted(value) +
-                    " is not a number of bytes");
-}
-
-ModelError in_file(std::string_view path, const ModelError& error) {
-  return ModelError(at(path) + error.what());
+  return ModelError(of_tensor(tensor) + "external data: " + std::string(key) + " " +
+                    in_quotes(value) + " is not a number of bytes");
 }
 
 ModelError in_subgraph(std::string_view node, std::string_view attribute, const ModelError& error) {
-  return ModelError("node " + quoted(node) + ", " + std::string(attribute) + ": " + error.what());
+  return ModelError("node " + in_quotes(node) + ", " + std::string(attribute) + ": " +
+                    error.what());
 }
 
 ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates) {
-  return ModelError("the model has no tensor " + quoted(name) + "." +
+  return ModelError("the model has no tensor " + in_quotes(name) + "." +
                     did_you_mean(name, candidates));
 }
 
 ModelError unknown_node(std::string_view key, std::span<const std::string> candidates) {
-  return ModelError("the model has no node whose first output is " + quoted(key) + "." +
+  return ModelError("the model has no node whose first output is " + in_quotes(key) + "." +
                     did_you_mean(key, candidates));
 }
 
 ModelError no_such_input(std::string_view node, int input, int inputs) {
-  return ModelError("node " + quoted(node) + ": no input " + std::to_string(input) + ", it has " +
-                    std::to_string(inputs));
+  return ModelError("node " + in_quotes(node) + ": no input " + std::to_string(input) +
+                    ", it has " + std::to_string(inputs));
 }
 
 ModelError name_taken(std::string_view tensor) {
@@ -128,7 +107,7 @@ ModelError name_taken(std::string_view tensor) {
 }
 
 ModelError copy_outside(std::string_view tensor, std::string_view of) {
-  return ModelError(of_tensor(tensor) + "cannot be added: a copy of " + quoted(of) +
+  return ModelError(of_tensor(tensor) + "cannot be added: a copy of " + in_quotes(of) +
                     " must be in the same graph");
 }
 
@@ -142,7 +121,7 @@ ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t eleme
 }
 
 UnsupportedError not_writable(std::string_view what, std::string_view why) {
-  return UnsupportedError("\"" + std::string(what) + "\" " + std::string(why) +
+  return UnsupportedError(in_quotes(what) + " " + std::string(why) +
                           ": it cannot be written as an ONNX model of its own");
 }
 
@@ -156,7 +135,7 @@ std::string where_called(std::string_view line) {
 
 UnsupportedError no_counterpart(std::string_view call, std::string_view node,
                                 std::string_view line) {
-  return UnsupportedError("node " + quoted(node) + " cannot be exported: " + std::string(call) +
+  return UnsupportedError("node " + in_quotes(node) + " cannot be exported: " + std::string(call) +
                           " has no known counterpart in ONNX" + where_called(line) +
                           ". Write the line with the operators that docs/guide/export.md lists");
 }
@@ -179,7 +158,7 @@ UnsupportedError has_effect(std::string_view call, std::string_view line) {
 }
 
 UnsupportedError not_lowered(std::string_view op, std::string_view node, std::string_view why) {
-  return UnsupportedError("node " + quoted(node) + " cannot be exported: " + std::string(op) +
+  return UnsupportedError("node " + in_quotes(node) + " cannot be exported: " + std::string(op) +
                           ": " + std::string(why));
 }
 

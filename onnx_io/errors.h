@@ -15,12 +15,8 @@ using namespace parsimony::errors;  // NOLINT(google-build-using-namespace): one
 IoError cannot_read(std::string_view path, std::string_view why);
 IoError cannot_write(std::string_view path, std::string_view why);
 
-ModelError not_onnx(std::string_view path);
+ModelError bad_model(std::string_view path, std::string_view why);
 ModelError truncated(std::string_view path, int64_t stopped_at, int64_t size);
-ModelError no_graph(std::string_view path);
-ModelError no_nodes(std::string_view path);
-ModelError no_outputs(std::string_view path);
-ModelError no_opset(std::string_view path);
 ModelError too_large(std::string_view path, int64_t bytes);
 UnsupportedError bad_ir_version(std::string_view path, int64_t found, int64_t lowest,
                                 int64_t highest);
@@ -36,7 +32,6 @@ ModelError bad_range(std::string_view tensor, std::string_view location, int64_t
                      int64_t bytes, int64_t file_bytes);
 ModelError bad_entry(std::string_view tensor, std::string_view key, std::string_view value);
 
-ModelError in_file(std::string_view path, const ModelError& error);
 ModelError in_subgraph(std::string_view node, std::string_view attribute, const ModelError& error);
 
 ModelError unknown_tensor(std::string_view name, std::span<const std::string> candidates);

@@ -80,8 +80,8 @@ CallAttributes attributes_of(const onnx::NodeProto& call, const onnx::FunctionPr
 }
 
 bool refers(const onnx::NodeProto& node) {
-  return std::any_of(node.attribute().begin(), node.attribute().end(),
-                     [](const auto& attribute) { return !attribute.ref_attr_name().empty(); });
+  return std::ranges::any_of(
+      node.attribute(), [](const auto& attribute) { return !attribute.ref_attr_name().empty(); });
 }
 
 onnx::NodeProto substituted(const onnx::NodeProto& node, const CallAttributes& attributes) {

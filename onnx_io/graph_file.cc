@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "parsimony/graph/attributes.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/graph_file_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -16,7 +18,7 @@ namespace {
 using onnx::AttributeProto;
 
 constexpr int kIrVersion = 8;
-constexpr std::string_view kTypeSuffix = ".dtype";
+constexpr const char* kTypeSuffix = ".dtype";
 
 void set(AttributeProto& to, int64_t value) {
   to.set_type(AttributeProto::INT);
@@ -50,13 +52,6 @@ DType dtype_named(std::string_view name) {
   return DType::kUnknown;
 }
 
-const std::string* type_of(const Node& node, const std::string& attribute) {
-  for (const auto& [name, value] : node.attributes) {
-    if (name == attribute + std::string(kTypeSuffix)) return std::get_if<std::string>(&value);
-  }
-  return nullptr;
-}
-
 /// A small tensor attribute, which a node keeps as a list.
 void set_tensor(AttributeProto& to, const Attribute& value, const std::string& type) {
   HostTensor tensor;
@@ -81,7 +76,7 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
     if (attribute.ends_with(kTypeSuffix)) continue;
     AttributeProto& added = *proto.add_attribute();
     added.set_name(attribute);
-    if (const std::string* type = type_of(node, attribute)) {
+    if (const std::string* type = attr_if<std::string>(node, attribute + kTypeSuffix)) {
       set_tensor(added, value, *type);
     } else {
       std::visit([&](const auto& held) { set(added, held); }, value);
@@ -90,21 +85,15 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
 }
 
 void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) {
-  const int64_t size = size_of(weight.dtype);
-  if (size == 0 || weight.data == nullptr) {
+  if (size_of(weight.dtype) == 0 || weight.data == nullptr) {
     throw errors::not_writable(value.name, "has no numbers");
   }
   onnx::TensorProto& tensor = *to.add_initializer();
   tensor.set_name(value.name);
   tensor.set_data_type(data_type_of(weight.dtype));
   for (const int64_t dim : weight.dims) tensor.add_dims(dim);
-  std::string& raw = *tensor.mutable_raw_data();
-  const int64_t count = weight.count();
-  raw.reserve(count * size);
-  for (int64_t i = 0; i < count; ++i) {
-    const auto* at = reinterpret_cast<const char*>(weight.data + i * weight.stride);
-    raw.append(at, size);
-  }
+  const std::vector<std::byte> bytes = dense_bytes(weight);
+  tensor.set_raw_data(bytes.data(), bytes.size());
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/slice.h"
@@ -22,15 +22,6 @@ namespace {
 using Bytes = std::vector<std::byte>;
 /// Per element of a tensor, row-major: is it kept?
 using Present = std::vector<uint8_t>;
-
-Bytes bytes_of(const Weight& weight) {
-  const int64_t size = size_of(weight.dtype);
-  Bytes bytes(weight.count() * size);
-  for (int64_t i = 0; i < weight.count(); ++i) {
-    std::copy_n(weight.data + i * weight.stride, size, bytes.begin() + i * size);
-  }
-  return bytes;
-}
 
 /// Calls `act` with every element that is removed along the axis.
 template <typename Act>
@@ -72,17 +63,10 @@ class Masking {
     if (plan_.blocks.empty()) return;
     const Graph graph = to_graph(file_);
     for (const PlanBlock& block : plan_.blocks) {
-      const auto add = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-        return key_of(graph, node) == block.add;
-      });
+      const auto add = std::ranges::find_if(
+          graph.nodes, [&](const Node& node) { return key_of(graph, node) == block.add; });
       if (add == graph.nodes.end()) throw parsimony::errors::not_in_model("node", block.add);
-      HostTensor nothing;
-      nothing.dtype = graph.value(add->outputs.front()).dtype;
-      if (nothing.floating()) {
-        nothing.floats = {0};
-      } else {
-        nothing.ints = {0};
-      }
+      const auto nothing = HostTensor::of(0, graph.value(add->outputs.front()).dtype);
       editor_.set_input(block.add, 1 - block.kept_input, nothing);
     }
   }
@@ -100,7 +84,7 @@ class Masking {
 
   Bytes& changed(const std::string& tensor) {
     const auto [place, is_new] = changed_.try_emplace(tensor);
-    if (is_new) place->second = bytes_of(graph_.weight(id_of(tensor)));
+    if (is_new) place->second = dense_bytes(graph_.weight(id_of(tensor)));
     return place->second;
   }
 
@@ -109,7 +93,7 @@ class Masking {
     if (weight.dims != mask.dims || std::ssize(mask.keep) != weight.count()) {
       throw parsimony::errors::mask_does_not_fit(mask.tensor, mask.dims, weight.dims);
     }
-    Bytes bytes = bytes_of(weight);
+    Bytes bytes = dense_bytes(weight);
     const int64_t size = size_of(weight.dtype);
     for (int64_t i = 0; i < weight.count(); ++i) {
       if (mask.keep[i] == 0) std::fill_n(bytes.begin() + i * size, size, std::byte{0});
@@ -142,7 +126,7 @@ class Masking {
     present.resize(weight.count(), 1);
     Bytes& bytes = changed(update.tensor);
     const int64_t size = size_of(weight.dtype);
-    const int64_t wanted = std::count(present.begin(), present.end(), 1) * size;
+    const int64_t wanted = std::ranges::count(present, 1) * size;
     if (std::ssize(update.values) != wanted) {
       throw parsimony::errors::wrong_bytes(update.tensor, wanted, std::ssize(update.values));
     }
@@ -173,8 +157,8 @@ class Masking {
       throw UnsupportedError("tensor \"" + tensor + "\": its zero point \"" + value.name +
                              "\" is computed");
     }
-    const Bytes points = bytes_of(graph_.weight(value.weight));
-    if (std::adjacent_find(points.begin(), points.end(), std::not_equal_to<>()) != points.end()) {
+    const Bytes points = dense_bytes(graph_.weight(value.weight));
+    if (std::ranges::adjacent_find(points, std::not_equal_to<>()) != points.end()) {
       throw UnsupportedError("tensor \"" + tensor + "\" has zero points that differ by channel");
     }
     return points.empty() ? std::byte{0} : points.front();

@@ -2,10 +2,8 @@
 
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
-#include <algorithm>
 #include <limits>
 #include <system_error>
-#include <utility>
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/onnx_io/errors.h"
@@ -29,7 +27,7 @@ void parse(const OpenFile& source, const std::string& path, onnx::ModelProto& mo
   if (model.ir_version() > 0 && model.has_graph()) {
     throw errors::truncated(path, stream.ByteCount(), source.size);
   }
-  throw errors::not_onnx(path);
+  throw errors::bad_model(path, "not an ONNX model");
 }
 
 int64_t opset_of(const onnx::ModelProto& model) {
@@ -44,7 +42,12 @@ void check_versions(const std::string& path, const onnx::ModelProto& model) {
   if (ir < kLowestIrVersion || ir > kHighestIrVersion) {
     throw errors::bad_ir_version(path, ir, kLowestIrVersion, kHighestIrVersion);
   }
-  if (model.opset_import().empty()) throw errors::no_opset(path);
+  if (model.opset_import().empty()) {
+    throw errors::bad_model(
+        path,
+        "the model does not say which opset it uses (opset_import); the file may "
+        "be truncated");
+  }
   const int64_t opset = opset_of(model);
   if (opset != 0 && (opset < kLowestOpset || opset > kHighestOpset)) {
     throw errors::bad_opset(path, opset, kLowestOpset, kHighestOpset);
@@ -55,13 +58,15 @@ void check_versions(const std::string& path, const onnx::ModelProto& model) {
 
 ModelFile::Impl::Impl(const std::string& model_path)
     : path(model_path), source(open_for_reading(model_path)), external(model_path) {
-  if (source.size == 0) throw errors::not_onnx(path);
+  if (source.size == 0) throw errors::bad_model(path, "not an ONNX model");
   checksum = std::async(std::launch::async, [this] { return sha256_of(source, path); });
   parse(source, path, model);
-  if (!model.has_graph()) throw errors::no_graph(path);
+  if (!model.has_graph()) throw errors::bad_model(path, "not an ONNX model: it has no graph");
   check_versions(path, model);
-  if (model.graph().node().empty()) throw errors::no_nodes(path);
-  if (model.graph().output().empty()) throw errors::no_outputs(path);
+  if (model.graph().node().empty())
+    throw errors::bad_model(path, "the graph is empty: it has no nodes");
+  if (model.graph().output().empty())
+    throw errors::bad_model(path, "the graph has no outputs: it computes nothing");
 }
 
 ModelFile::ModelFile(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}

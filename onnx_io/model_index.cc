@@ -33,7 +33,7 @@ std::vector<std::string> keys_of(const Map& map) {
   std::vector<std::string> keys;
   keys.reserve(map.size());
   for (const auto& [key, value] : map) keys.push_back(key);
-  std::sort(keys.begin(), keys.end());
+  std::ranges::sort(keys);
   return keys;
 }
 
@@ -285,7 +285,7 @@ void ModelIndex::purge() {
     if (scope.nodes == nullptr) continue;
     const auto is_gone = [&](const std::string& name) { return gone.contains(scope.own(name)); };
     remove_if(*scope.nodes, [&](const onnx::NodeProto& node) {
-      return std::any_of(node.output().begin(), node.output().end(), is_gone);
+      return std::ranges::any_of(node.output(), is_gone);
     });
     if (scope.graph == nullptr) continue;
     const auto named = [&](const auto& item) { return is_gone(item.name()); };

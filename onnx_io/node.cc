@@ -72,26 +72,17 @@ int value_attribute(const onnx::NodeProto& node) {
 
 std::optional<Weight> list_constant(const onnx::AttributeProto& attribute, Scalars& scalars) {
   const std::string& name = attribute.name();
+  const auto view = [](DType type, Shape dims, const void* data) {
+    return Weight{{}, type, std::move(dims), static_cast<const std::byte*>(data), size_of(type)};
+  };
   if (name == "value_ints") {
-    return Weight{{},
-                  DType::kInt64,
-                  {attribute.ints_size()},
-                  reinterpret_cast<const std::byte*>(attribute.ints().data()),
-                  8};
+    return view(DType::kInt64, {attribute.ints_size()}, attribute.ints().data());
   }
   if (name == "value_floats") {
-    return Weight{{},
-                  DType::kFloat32,
-                  {attribute.floats_size()},
-                  reinterpret_cast<const std::byte*>(attribute.floats().data()),
-                  4};
+    return view(DType::kFloat32, {attribute.floats_size()}, attribute.floats().data());
   }
-  if (name == "value_int") {
-    return Weight{{}, DType::kInt64, {}, keep(attribute.i(), scalars), 8};
-  }
-  if (name == "value_float") {
-    return Weight{{}, DType::kFloat32, {}, keep(attribute.f(), scalars), 4};
-  }
+  if (name == "value_int") return view(DType::kInt64, {}, keep(attribute.i(), scalars));
+  if (name == "value_float") return view(DType::kFloat32, {}, keep(attribute.f(), scalars));
   return std::nullopt;
 }
 
@@ -129,44 +120,39 @@ void read_tensor(const AttributeProto& attribute, ExternalData& external, Node& 
   }
 }
 
+void read_attribute(const AttributeProto& attribute, ExternalData& external, Node& to) {
+  const auto add = [&](Attribute value) {
+    to.attributes.emplace_back(attribute.name(), std::move(value));
+  };
+  switch (type_of(attribute)) {
+    case AttributeProto::FLOAT:
+      return add(static_cast<double>(attribute.f()));
+    case AttributeProto::INT:
+      return add(int64_t{attribute.i()});
+    case AttributeProto::STRING:
+      return add(attribute.s());
+    case AttributeProto::FLOATS:
+      return add(std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
+    case AttributeProto::INTS:
+      return add(std::vector<int64_t>(attribute.ints().begin(), attribute.ints().end()));
+    case AttributeProto::STRINGS:
+      return add(std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
+    case AttributeProto::TENSOR:
+      return read_tensor(attribute, external, to);
+    case AttributeProto::GRAPH:
+    case AttributeProto::GRAPHS:
+      to.has_subgraph = true;
+      return;
+    default:
+      return;
+  }
+}
+
 }  // namespace
 
 void read_attributes(const onnx::NodeProto& from, ExternalData& external, Node& to) {
   to.attributes.reserve(from.attribute_size());
-  for (const AttributeProto& attribute : from.attribute()) {
-    const auto add = [&](Attribute value) {
-      to.attributes.emplace_back(attribute.name(), std::move(value));
-    };
-    switch (type_of(attribute)) {
-      case AttributeProto::FLOAT:
-        add(static_cast<double>(attribute.f()));
-        break;
-      case AttributeProto::INT:
-        add(int64_t{attribute.i()});
-        break;
-      case AttributeProto::STRING:
-        add(attribute.s());
-        break;
-      case AttributeProto::FLOATS:
-        add(std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
-        break;
-      case AttributeProto::INTS:
-        add(std::vector<int64_t>(attribute.ints().begin(), attribute.ints().end()));
-        break;
-      case AttributeProto::STRINGS:
-        add(std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
-        break;
-      case AttributeProto::TENSOR:
-        read_tensor(attribute, external, to);
-        break;
-      case AttributeProto::GRAPH:
-      case AttributeProto::GRAPHS:
-        to.has_subgraph = true;
-        break;
-      default:
-        break;
-    }
-  }
+  for (const AttributeProto& attribute : from.attribute()) read_attribute(attribute, external, to);
 }
 
 }  // namespace parsimony::onnx_io

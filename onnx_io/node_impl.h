@@ -39,20 +39,15 @@ std::string inside(const onnx::NodeProto& node, const std::string& attribute);
 /// named "attribute[0]". `Proto` is a NodeProto, const or not.
 template <typename Proto, typename Visit>
 void for_each_body(Proto& node, Visit visit) {
-  constexpr bool kConst = std::is_const_v<Proto>;
-  for (int a = 0; a < node.attribute_size(); ++a) {
-    if constexpr (kConst) {
-      const onnx::AttributeProto& attribute = node.attribute(a);
-      if (attribute.has_g()) visit(attribute.name(), attribute.g());
-      for (int g = 0; g < attribute.graphs_size(); ++g) {
-        visit(attribute.name() + "[" + std::to_string(g) + "]", attribute.graphs(g));
-      }
-    } else {
-      onnx::AttributeProto& attribute = *node.mutable_attribute(a);
-      if (attribute.has_g()) visit(attribute.name(), *attribute.mutable_g());
-      for (int g = 0; g < attribute.graphs_size(); ++g) {
-        visit(attribute.name() + "[" + std::to_string(g) + "]", *attribute.mutable_graphs(g));
-      }
+  using Graph =
+      std::conditional_t<std::is_const_v<Proto>, const onnx::GraphProto, onnx::GraphProto>;
+  const auto found = [&](const std::string& name, const onnx::GraphProto& graph) {
+    visit(name, const_cast<Graph&>(graph));  // as const as the node
+  };
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_g()) found(attribute.name(), attribute.g());
+    for (int g = 0; g < attribute.graphs_size(); ++g) {
+      found(attribute.name() + "[" + std::to_string(g) + "]", attribute.graphs(g));
     }
   }
 }

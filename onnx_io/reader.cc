@@ -212,9 +212,8 @@ namespace {
 
 /// No name may look like the path to one in a body.
 void check_paths(const Graph& graph) {
-  const bool paths = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    return node.body != kNone || node.calls > 0;
-  });
+  const bool paths = std::ranges::any_of(
+      graph.nodes, [](const Node& node) { return node.body != kNone || node.calls > 0; });
   if (!paths) return;
   absl::flat_hash_set<std::string_view> names;
   for (const Value& value : graph.values) {
@@ -252,7 +251,7 @@ Graph to_graph(const ModelFile& file, EditedData data) {
     finish(graph);
     return graph;
   } catch (const ModelError& error) {
-    throw errors::in_file(file.path(), error);
+    throw errors::bad_model(file.path(), error.what());
   }
 }
 

@@ -8,11 +8,13 @@
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
 namespace {
 
+using google::protobuf::RepeatedField;
 using onnx::TensorProto;
 
 constexpr std::pair<int32_t, DType> kTypes[] = {
@@ -25,10 +27,22 @@ constexpr std::pair<int32_t, DType> kTypes[] = {
     {TensorProto::BFLOAT16, DType::kBFloat16}, {TensorProto::STRING, DType::kString},
 };
 
-template <typename T>
-Numbers numbers_in(const google::protobuf::RepeatedField<T>& field) {
-  return {reinterpret_cast<const std::byte*>(field.data()), sizeof(T),
-          static_cast<int64_t>(sizeof(T)) * field.size()};
+/// Calls `use` with the field that holds the numbers where there are no raw bytes.
+template <typename Use>
+auto with_typed_field(const TensorProto& tensor, const Use& use) {
+  switch (tensor.data_type()) {
+    case TensorProto::FLOAT:
+      return use(tensor.float_data());
+    case TensorProto::INT64:
+      return use(tensor.int64_data());
+    case TensorProto::DOUBLE:
+      return use(tensor.double_data());
+    case TensorProto::UINT32:
+    case TensorProto::UINT64:
+      return use(tensor.uint64_data());
+    default:
+      return use(tensor.int32_data());
+  }
 }
 
 std::optional<std::string> entry(const TensorProto& tensor, std::string_view key) {
@@ -96,83 +110,44 @@ Field field_of(TensorProto& tensor) {
       numbers.data == reinterpret_cast<const std::byte*>(tensor.raw_data().data())) {
     return tensor.mutable_raw_data();
   }
-  switch (tensor.data_type()) {
-    case TensorProto::FLOAT:
-      return tensor.mutable_float_data();
-    case TensorProto::INT64:
-      return tensor.mutable_int64_data();
-    case TensorProto::DOUBLE:
-      return tensor.mutable_double_data();
-    case TensorProto::UINT32:
-    case TensorProto::UINT64:
-      return tensor.mutable_uint64_data();
-    default:
-      return tensor.mutable_int32_data();
-  }
+  return with_typed_field(tensor, []<typename T>(const RepeatedField<T>& field) -> Field {
+    return const_cast<RepeatedField<T>*>(&field);  // of `tensor`, which is not const
+  });
 }
 
 Numbers numbers_of(const TensorProto& tensor) {
-  Numbers numbers;
-  switch (tensor.data_type()) {
-    case TensorProto::FLOAT:
-      numbers = numbers_in(tensor.float_data());
-      break;
-    case TensorProto::INT64:
-      numbers = numbers_in(tensor.int64_data());
-      break;
-    case TensorProto::DOUBLE:
-      numbers = numbers_in(tensor.double_data());
-      break;
-    case TensorProto::UINT32:
-    case TensorProto::UINT64:
-      numbers = numbers_in(tensor.uint64_data());
-      break;
-    default:
-      numbers = numbers_in(tensor.int32_data());
-  }
+  const Numbers numbers = with_typed_field(tensor, []<typename T>(const RepeatedField<T>& field) {
+    return Numbers{reinterpret_cast<const std::byte*>(field.data()), sizeof(T),
+                   static_cast<int64_t>(sizeof(T)) * field.size()};
+  });
   if (!tensor.has_raw_data() || numbers.bytes > 0) return numbers;
   return {reinterpret_cast<const std::byte*>(tensor.raw_data().data()),
           size_of(dtype_of(tensor.data_type())), static_cast<int64_t>(tensor.raw_data().size())};
 }
 
-void slice_field(const Field& field, const Shape& dims, int64_t count,
+FieldElements elements_of(const Field& field, DType dtype) {
+  return std::visit(
+      [&](auto* holder) -> FieldElements {
+        if constexpr (std::is_same_v<decltype(holder), std::string*>) {
+          return {reinterpret_cast<std::byte*>(holder->data()), size_of(dtype)};
+        } else {
+          return {reinterpret_cast<std::byte*>(holder->mutable_data()), sizeof(*holder->data())};
+        }
+      },
+      field);
+}
+
+void slice_field(const Field& field, DType dtype, const Shape& dims,
                  std::span<const AxisKeep> axes) {
+  const auto [data, stride] = elements_of(field, dtype);
+  slice(data, dims, stride, axes, data);
   const int64_t kept = element_count(sliced(dims, axes));
   std::visit(
-      [&](auto* holder) {
+      [&, stride = stride](auto* holder) {
         if constexpr (std::is_same_v<decltype(holder), std::string*>) {
-          const int64_t stride = count == 0 ? 0 : static_cast<int64_t>(holder->size()) / count;
-          auto* data = reinterpret_cast<std::byte*>(holder->data());
-          slice(data, dims, stride, axes, data);
           holder->resize(kept * stride);
         } else {
-          auto* data = reinterpret_cast<std::byte*>(holder->mutable_data());
-          slice(data, dims, sizeof(*holder->data()), axes, data);
           holder->Truncate(static_cast<int>(kept));
-        }
-      },
-      field);
-}
-
-std::byte* mutable_data(const Field& field) {
-  return std::visit(
-      [](auto* holder) -> std::byte* {
-        if constexpr (std::is_same_v<decltype(holder), std::string*>) {
-          return reinterpret_cast<std::byte*>(holder->data());
-        } else {
-          return reinterpret_cast<std::byte*>(holder->mutable_data());
-        }
-      },
-      field);
-}
-
-int64_t stride_of(const Field& field, DType dtype) {
-  return std::visit(
-      [&](auto* holder) -> int64_t {
-        if constexpr (std::is_same_v<decltype(holder), std::string*>) {
-          return size_of(dtype);
-        } else {
-          return sizeof(*holder->data());
         }
       },
       field);
@@ -246,32 +221,13 @@ uint16_t narrow(double number, int exponent_bits, int mantissa_bits) {
 void append_float(std::string& raw, DType dtype, double number) {
   switch (dtype) {
     case DType::kFloat64:
-      append(raw, number);
-      break;
+      return append(raw, number);
     case DType::kFloat16:
-      append(raw, narrow(number, 5, 10));
-      break;
+      return append(raw, narrow(number, 5, 10));
     case DType::kBFloat16:
-      append(raw, narrow(number, 8, 7));
-      break;
+      return append(raw, narrow(number, 8, 7));
     default:
-      append(raw, static_cast<float>(number));
-  }
-}
-
-void append_int(std::string& raw, DType dtype, int64_t number) {
-  switch (size_of(dtype)) {
-    case 1:
-      append(raw, static_cast<int8_t>(number));
-      break;
-    case 2:
-      append(raw, static_cast<int16_t>(number));
-      break;
-    case 4:
-      append(raw, static_cast<int32_t>(number));
-      break;
-    default:
-      append(raw, number);
+      return append(raw, static_cast<float>(number));
   }
 }
 
@@ -282,7 +238,9 @@ onnx::TensorProto tensor_of(const std::string& name, const HostTensor& constant)
   const int64_t bytes = element_count(constant.dims) * size_of(constant.dtype);
   std::string raw;
   for (const double number : constant.floats) append_float(raw, constant.dtype, number);
-  for (const int64_t number : constant.ints) append_int(raw, constant.dtype, number);
+  for (const int64_t number : constant.ints) {  // little-endian: the low bytes
+    raw.append(reinterpret_cast<const char*>(&number), size_of(constant.dtype));
+  }
   if (static_cast<int64_t>(raw.size()) != bytes) {
     throw errors::wrong_data_size(name, to_string(constant.dims), name_of(constant.dtype), bytes,
                                   static_cast<int64_t>(raw.size()));
@@ -293,6 +251,45 @@ onnx::TensorProto tensor_of(const std::string& name, const HostTensor& constant)
   for (const int64_t dim : constant.dims) tensor.add_dims(dim);
   tensor.set_raw_data(std::move(raw));
   return tensor;
+}
+
+namespace {
+
+using Visit = std::function<void(onnx::TensorProto&)>;
+
+void walk_graph(onnx::GraphProto& graph, const Visit& visit);
+
+void walk_nodes(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const Visit& visit) {
+  for (onnx::NodeProto& node : nodes) {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_t()) visit(*attribute.mutable_t());
+      for (onnx::TensorProto& tensor : *attribute.mutable_tensors()) visit(tensor);
+    }
+    for_each_body(node,
+                  [&](const std::string&, onnx::GraphProto& body) { walk_graph(body, visit); });
+  }
+}
+
+void walk_graph(onnx::GraphProto& graph, const Visit& visit) {
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) visit(tensor);
+  for (onnx::SparseTensorProto& sparse : *graph.mutable_sparse_initializer()) {
+    if (sparse.has_values()) visit(*sparse.mutable_values());
+    if (sparse.has_indices()) visit(*sparse.mutable_indices());
+  }
+  walk_nodes(*graph.mutable_node(), visit);
+}
+
+}  // namespace
+
+void for_each_tensor(onnx::ModelProto& model, const Visit& visit) {
+  if (model.has_graph()) walk_graph(*model.mutable_graph(), visit);
+  for (onnx::FunctionProto& function : *model.mutable_functions()) {
+    walk_nodes(*function.mutable_node(), visit);
+  }
+  for (onnx::TrainingInfoProto& training : *model.mutable_training_info()) {
+    if (training.has_initialization()) walk_graph(*training.mutable_initialization(), visit);
+    if (training.has_algorithm()) walk_graph(*training.mutable_algorithm(), visit);
+  }
 }
 
 }  // namespace parsimony::onnx_io

@@ -38,11 +38,16 @@ using Field = std::variant<
 Field field_of(onnx::TensorProto& tensor);
 Numbers numbers_of(const onnx::TensorProto& tensor);
 
+/// Where the elements begin, and their distance in bytes.
+struct FieldElements {
+  std::byte* data = nullptr;
+  int64_t stride = 0;
+};
+FieldElements elements_of(const Field& field, DType dtype);
+
 /// Slices in place: new memory would cost more than the copy itself.
-void slice_field(const Field& field, const Shape& dims, int64_t count,
+void slice_field(const Field& field, DType dtype, const Shape& dims,
                  std::span<const AxisKeep> axes);
-std::byte* mutable_data(const Field& field);
-int64_t stride_of(const Field& field, DType dtype);
 
 bool is_external(const onnx::TensorProto& tensor);
 

@@ -1,80 +1,45 @@
 // The arithmetic of constants: new elements of weights and biases.
-#include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/speedup/constants_impl.h"
 
 namespace parsimony {
 namespace {
 
-template <typename T>
-double load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return static_cast<double>(value);
-}
-
-template <typename T>
-void store(double number, std::byte* to) {
-  const T value = static_cast<T>(number);
-  std::memcpy(to, &value, sizeof value);
-}
-
 /// All elements of a weight, one after the other, to be changed.
 class Elements {
  public:
-  explicit Elements(const Weight& weight) : dims(weight.dims), dtype(weight.dtype) {
-    const size_t width = size_of(dtype);
-    bytes.resize(static_cast<size_t>(weight.count()) * width);
-    for (size_t i = 0; i * width < bytes.size(); ++i) {
-      std::memcpy(&bytes[i * width], weight.data + static_cast<int64_t>(i) * weight.stride, width);
-    }
-  }
+  explicit Elements(const Weight& weight)
+      : dims(weight.dims),
+        bytes(dense_bytes(weight)),
+        dtype_(weight.dtype),
+        width_(size_of(dtype_)),
+        read_(reader_of(dtype_)) {}
 
   void zero(const std::vector<uint8_t>& keep) {
-    const size_t width = size_of(dtype);
     for (size_t i = 0; i < keep.size(); ++i) {
-      if (keep[i] == 0)
-        std::fill_n(bytes.begin() + static_cast<int64_t>(i * width), width, std::byte{0});
+      if (keep[i] == 0) std::memset(&bytes[i * width_], 0, width_);
     }
   }
 
-  double get(int64_t i) const {
-    const std::byte* at = &bytes[i * size_of(dtype)];
-    switch (dtype) {
-      case DType::kFloat64:
-        return load<double>(at);
-      case DType::kFloat16:
-        return load<Eigen::half>(at);
-      case DType::kBFloat16:
-        return load<Eigen::bfloat16>(at);
-      default:
-        return load<float>(at);
-    }
-  }
-
-  void set(int64_t i, double value) {
-    std::byte* at = &bytes[i * size_of(dtype)];
-    switch (dtype) {
-      case DType::kFloat64:
-        return store<double>(value, at);
-      case DType::kFloat16:
-        return store<Eigen::half>(value, at);
-      case DType::kBFloat16:
-        return store<Eigen::bfloat16>(value, at);
-      default:
-        return store<float>(value, at);
-    }
-  }
+  double get(int64_t i) const { return read_(&bytes[i * width_]); }
+  void set(int64_t i, double value) { write_number(value, dtype_, &bytes[i * width_]); }
 
   const Shape dims;
-  const DType dtype;
   std::vector<std::byte> bytes;
+
+ private:
+  DType dtype_;
+  size_t width_;
+  ReadNumber read_;
 };
 
 /// Calls visit(outer, inner) for every combination of the other coordinates of an axis; an element
@@ -201,47 +166,34 @@ class Folder {
   std::map<WeightId, std::set<std::string>> reasons_;
 };
 
-std::vector<AxisKeep> cuts_of(const Plan& plan, const std::string& tensor) {
-  std::vector<AxisKeep> axes;
-  for (const PlanGroup& group : plan.groups) {
-    for (const PlanSlice& slice : group.slices) {
-      if (slice.tensor == tensor) axes.push_back({slice.axis, slice.size, slice.keep});
-    }
-  }
-  return merged(axes);
-}
-
-std::vector<std::byte> cut(const std::vector<std::byte>& bytes, const Shape& dims, int64_t width,
-                           const std::vector<AxisKeep>& axes) {
-  std::vector<std::byte> result(element_count(sliced(dims, axes)) * width);
-  slice(bytes.data(), dims, width, axes, result.data());
-  return result;
-}
-
 }  // namespace
 
 void ConstantFolding::complete(Plan& plan) const {
   plan.constants = Constants::kExact;
   Folder folder(state_->graph, state_->coupling, state_->channels);
   for (const ElementMask& mask : state_->masks) {
-    if (std::find(mask.keep.begin(), mask.keep.end(), 0) == mask.keep.end()) continue;
+    if (!contains(mask.keep, 0)) continue;
     folder.mask(mask);
     plan.masks.push_back({mask.tensor, mask.dims, mask.keep});
   }
   for (const Sum& sum : state_->sums) folder.add(sum);
+  TensorCuts cuts = cuts_by_tensor(plan);
   for (const auto& [id, elements] : folder.changed()) {
     const Weight& weight = state_->graph.weight(id);
     std::vector<std::string> names = {weight.name};
     for (const PlanCopy& copy : plan.copies) {
-      const bool known = std::find(names.begin(), names.end(), copy.tensor) != names.end();
+      const bool known = contains(names, copy.tensor);
       if (copy.of == weight.name && !known) names.push_back(copy.tensor);
     }
     const int64_t width = size_of(weight.dtype);
-    const std::vector<std::byte> before = Elements(weight).bytes;
+    const std::vector<std::byte> before = dense_bytes(weight);
     for (const std::string& name : names) {
-      const std::vector<AxisKeep> axes = cuts_of(plan, name);
-      std::vector<std::byte> after = cut(elements.bytes, weight.dims, width, axes);
-      if (after == cut(before, weight.dims, width, axes)) continue;
+      const std::vector<AxisKeep>& axes = cuts[name];
+      const auto left = [&](const std::vector<std::byte>& bytes) {
+        return sliced_bytes(bytes.data(), weight.dims, width, axes);
+      };
+      std::vector<std::byte> after = left(elements.bytes);
+      if (after == left(before)) continue;
       plan.updates.push_back(
           {name, folder.reason(id), std::move(after), weight.dtype, sliced(weight.dims, axes)});
     }
@@ -250,14 +202,12 @@ void ConstantFolding::complete(Plan& plan) const {
 
 std::vector<MaskOutcome> ConstantFolding::outcomes(const Plan& plan) const {
   std::vector<MaskOutcome> result;
+  TensorCuts cuts = cuts_by_tensor(plan);
   for (const ElementMask& mask : state_->masks) {
-    const auto zeros = [](const auto& keep) {
-      return std::count_if(keep.begin(), keep.end(), [](auto k) { return k == decltype(k){}; });
-    };
-    MaskOutcome outcome{mask.tensor, zeros(mask.keep), 0};
-    std::vector<std::byte> bytes(mask.keep.size());
-    std::memcpy(bytes.data(), mask.keep.data(), bytes.size());
-    outcome.gone = outcome.zeros - zeros(cut(bytes, mask.dims, 1, cuts_of(plan, mask.tensor)));
+    const std::vector<std::byte> left =
+        sliced_bytes(std::as_bytes(std::span(mask.keep)).data(), mask.dims, 1, cuts[mask.tensor]);
+    MaskOutcome outcome{mask.tensor, std::ranges::count(mask.keep, 0), 0};
+    outcome.gone = outcome.zeros - std::ranges::count(left, std::byte{0});
     result.push_back(std::move(outcome));
   }
   return result;

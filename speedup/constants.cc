@@ -27,7 +27,7 @@ class Decision {
         sites_(find_reduction_sites(graph, facts, coupling)),
         candidate_(AxisMasks::all_kept(coupling).keep),
         observed_(sites_.size()) {
-    for (auto& group : candidate_) std::fill(group.begin(), group.end(), uint8_t{0});
+    for (auto& group : candidate_) std::ranges::fill(group, uint8_t{0});
     find_candidates();
     for (size_t e = 0; e < sites_.size(); ++e) examine(e);
   }
@@ -37,9 +37,7 @@ class Decision {
     std::vector<size_t> result;
     for (size_t e = 0; e < sites_.size(); ++e) {
       bool asks = false;
-      each_candidate(sites_[e], [&](size_t j, ChannelId) {
-        asks = asks || !(stopped(sites_[e], j) || at(sites_[e], j) != SliceValue::kConstant);
-      });
+      each_candidate(sites_[e], SliceValue::kConstant, [&](size_t, ChannelId) { asks = true; });
       if (asks) result.push_back(e);
     }
     return result;
@@ -50,8 +48,7 @@ class Decision {
   void learn(size_t e, std::vector<IndexContent> slice_values) {
     observed_[e] = std::move(slice_values);
     const ReductionSite& site = sites_[e];
-    each_candidate(site, [&](size_t j, ChannelId channel) {
-      if (stopped(site, j) || at(site, j) != SliceValue::kConstant) return;
+    each_candidate(site, SliceValue::kConstant, [&](size_t j, ChannelId channel) {
       if (j >= observed_[e].size() || !observed_[e][j].uniform) {
         block(channel, "what is left varies by position at " + label(site));
       } else if (observed_[e][j].value != 0 && site.weight == kNone) {
@@ -65,8 +62,7 @@ class Decision {
 
   void give_up(size_t e) {
     const ReductionSite& site = sites_[e];
-    each_candidate(site, [&](size_t j, ChannelId channel) {
-      if (stopped(site, j) || at(site, j) != SliceValue::kConstant) return;
+    each_candidate(site, SliceValue::kConstant, [&](size_t /*j*/, ChannelId channel) {
       block(channel, "the constant is not known, for nothing was run, at " + label(site));
     });
   }
@@ -76,7 +72,7 @@ class Decision {
     for (size_t g = 0; g < candidate_.size(); ++g) {
       for (size_t c = 0; c < candidate_[g].size(); ++c) kept.keep[g][c] = candidate_[g][c] ? 0 : 1;
     }
-    keep_at_least_one(coupling_, std::vector<std::vector<double>>(coupling_.groups.size()), kept);
+    keep_at_least_one(coupling_, {}, kept);
     return kept;
   }
 
@@ -127,7 +123,7 @@ class Decision {
       const size_t i = site.weight_index(static_cast<int64_t>(j), dims);
       return slice_value(site.weight, site.axis, i) == SliceValue::kZero;
     }
-    return std::any_of(site.partners.begin(), site.partners.end(), [&](const auto& partner) {
+    return std::ranges::any_of(site.partners, [&](const auto& partner) {
       return slice_value(partner.first, partner.second, j) == SliceValue::kZero;
     });
   }
@@ -140,12 +136,12 @@ class Decision {
     }
   }
 
+  /// The candidates that are not stopped there and whose operand holds `content`.
   template <typename Visit>
-  void each_candidate(const ReductionSite& site, const Visit& visit) const {
+  void each_candidate(const ReductionSite& site, SliceValue content, const Visit& visit) const {
     each(site, [&](size_t j, ChannelId channel) {
-      if (candidate_[channel.group][channel.channel]) {
-        visit(j, channel);
-      }
+      const bool candidate = candidate_[channel.group][channel.channel] != 0;
+      if (candidate && !stopped(site, j) && at(site, j) == content) visit(j, channel);
     });
   }
 
@@ -176,10 +172,10 @@ class Decision {
   }
 
   bool is_masked(const Group& group, int channel) const {
-    return std::any_of(group.members.begin(), group.members.end(), [&](const Member& member) {
+    return std::ranges::any_of(group.members, [&](const Member& member) {
       if (member.role != Role::kOut) return false;
       const auto indices = member.of(channel);
-      return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](int64_t i) {
+      return !indices.empty() && std::ranges::all_of(indices, [&](int64_t i) {
         return slice_value(member.value, member.axis, i) == SliceValue::kZero;
       });
     });
@@ -188,8 +184,7 @@ class Decision {
   /// A channel that may depend on the inputs at a reduction site must be kept.
   void examine(size_t e) {
     const ReductionSite& site = sites_[e];
-    each_candidate(site, [&](size_t j, ChannelId channel) {
-      if (stopped(site, j) || at(site, j) != SliceValue::kVaries) return;
+    each_candidate(site, SliceValue::kVaries, [&](size_t /*j*/, ChannelId channel) {
       block(channel, "not masked in all operands of " + label(site));
     });
   }
@@ -210,42 +205,28 @@ class Decision {
   std::map<std::pair<int, std::string>, int> blocked_;
 };
 
-/// Chooses the absorbing channel of every sum without a bias.
-class Absorbers {
- public:
-  Absorbers(const Coupling& coupling, AxisMasks& channels)
-      : coupling_(coupling), channels_(channels) {}
-
-  void choose(Sum& sum) {
-    if (sum.site.bias != kNone) return;
-    const auto dim_class = coupling_.channels(sum.site.dim_class);
-    double largest = 0;
-    int64_t removed = kNone;
-    int64_t kept = kNone;
-    for (size_t j = 0; j < sum.constants.size(); ++j) {
-      const double size = std::abs(sum.constants[j]);
-      if (size == 0) continue;
-      int64_t& best = channels_.keeps(dim_class[j]) ? kept : removed;
-      if (best == kNone || size > std::abs(sum.constants[best])) {
-        best = static_cast<int64_t>(j);
-      }
-      if (!channels_.keeps(dim_class[j])) largest = std::max(largest, size);
-    }
-    if (removed == kNone) return;
-    const bool fair = kept != kNone && std::abs(sum.constants[kept]) >= kFairAbsorber * largest;
-    sum.absorber = fair ? kept : removed;
-    if (fair) return;
-    const ChannelId channel = dim_class[removed];
-    channels_.keep[channel.group][channel.channel] = 1;
-    ++count;
+/// Chooses the absorbing channel of a sum without a bias; true if it is kept for that alone.
+bool choose_absorber(const Coupling& coupling, Sum& sum, AxisMasks& channels) {
+  if (sum.site.bias != kNone) return false;
+  const auto dim_class = coupling.channels(sum.site.dim_class);
+  double largest = 0;
+  int64_t removed = kNone;
+  int64_t kept = kNone;
+  for (size_t j = 0; j < sum.constants.size(); ++j) {
+    const double size = std::abs(sum.constants[j]);
+    if (size == 0) continue;
+    int64_t& best = channels.keeps(dim_class[j]) ? kept : removed;
+    if (best == kNone || size > std::abs(sum.constants[best])) best = static_cast<int64_t>(j);
+    if (!channels.keeps(dim_class[j])) largest = std::max(largest, size);
   }
-
-  int count = 0;
-
- private:
-  const Coupling& coupling_;
-  AxisMasks& channels_;
-};
+  if (removed == kNone) return false;
+  const bool fair = kept != kNone && std::abs(sum.constants[kept]) >= kFairAbsorber * largest;
+  sum.absorber = fair ? kept : removed;
+  if (fair) return false;
+  const ChannelId channel = dim_class[removed];
+  channels.keep[channel.group][channel.channel] = 1;
+  return true;
+}
 
 }  // namespace
 
@@ -267,9 +248,9 @@ ConstantFolding::ConstantFolding(const Graph& graph, const Facts& facts, const P
   }
   state_ = std::make_unique<State>(
       State{graph, coupling, std::move(masks), decision.channels(), decision.sums(), 0, {}});
-  Absorbers absorbers(coupling, state_->channels);
-  for (Sum& sum : state_->sums) absorbers.choose(sum);
-  state_->absorbers = absorbers.count;
+  for (Sum& sum : state_->sums) {
+    if (choose_absorber(coupling, sum, state_->channels)) ++state_->absorbers;
+  }
   state_->notes = decision.notes();
 }
 

@@ -99,20 +99,6 @@ class Naming {
   std::unordered_set<std::string> taken_;
 };
 
-PlanSlice slice_of(const Member& member, const std::string& tensor,
-                   const std::vector<uint8_t>& keep) {
-  PlanSlice slice{tensor, member.axis, std::string(name_of(member.role)), member.size, {}};
-  std::vector<bool> stays(member.size, true);
-  for (size_t channel = 0; channel < keep.size(); ++channel) {
-    if (keep[channel] != 0) continue;
-    for (const int64_t i : member.of(static_cast<int>(channel))) stays[i] = false;
-  }
-  for (int64_t i = 0; i < member.size; ++i) {
-    if (stays[i]) slice.keep.push_back(i);
-  }
-  return slice;
-}
-
 }  // namespace
 
 PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -130,7 +116,8 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
     for (const Member& member : group.members) {
       const std::string& tensor = naming.name_of(member.value);
       if (!seen.emplace(tensor, member.axis, member.role).second) continue;
-      entry.slices.push_back(slice_of(member, tensor, masks.keep[g]));
+      entry.slices.push_back({tensor, member.axis, std::string(name_of(member.role)), member.size,
+                              kept_indices(member, masks.keep[g])});
     }
     plan.groups.push_back(std::move(entry));
   }
@@ -165,7 +152,7 @@ std::vector<UnprunedDim> unpruned_dims(const Graph& graph, const Coupling& coupl
   for (const Obstacle& obstacle : coupling.obstacles) {
     const Value& value = graph.value(obstacle.value);
     const Shape& dims = graph.weight(value.weight).dims;
-    const auto wide = std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; });
+    const auto wide = std::ranges::count_if(dims, [](int64_t d) { return d > 1; });
     if (obstacle.structural || wide < 2) continue;
     std::string reason = obstacle.reason;
     if (obstacle.node != kNone) reason += " (" + label_of(graph, graph.node(obstacle.node)) + ")";

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -174,6 +175,13 @@ struct TensorCut {
 /// All cuts, one per tensor, in order of first mention; tensors that do not change are omitted.
 /// @throws ConfigError if slices of one axis have different sizes or keep nothing in common
 std::vector<TensorCut> cuts_of(const Plan& plan);
+
+/// The same by the tensor's name.
+using TensorCuts = std::map<std::string, std::vector<AxisKeep>>;
+TensorCuts cuts_by_tensor(const Plan& plan);
+
+/// The first update for which the plan has neither `zeros` nor new values; null if there is none.
+const TensorUpdate* incomplete_update(const Plan& plan);
 
 /// The changes that the masked original needs too before it can be compared with the small model:
 /// the plan's copies, since tensors that it separates must be separate there, and its scales.

@@ -20,10 +20,7 @@ std::string fingerprint(std::span<const std::byte> bytes) {
 }
 
 const FileTensor* find(const std::vector<FileTensor>& tensors, const std::string& name) {
-  const auto before = [](const FileTensor& tensor, const std::string& n) {
-    return tensor.name < n;
-  };
-  const auto it = std::lower_bound(tensors.begin(), tensors.end(), name, before);
+  const auto it = std::ranges::lower_bound(tensors, name, {}, &FileTensor::name);
   return it != tensors.end() && it->name == name ? &*it : nullptr;
 }
 
@@ -50,7 +47,7 @@ std::span<const std::byte> values_of(const std::vector<FileTensor>& tensors,
 
 bool Plan::has_values() const {
   const auto has_type = [](const TensorUpdate& update) { return update.dtype != DType::kUnknown; };
-  return !masks.empty() || std::any_of(updates.begin(), updates.end(), has_type);
+  return !masks.empty() || std::ranges::any_of(updates, has_type);
 }
 
 std::string Plan::values_file() const {
@@ -79,8 +76,8 @@ void Plan::read_values(std::string_view bytes, std::string_view file_name) {
     const auto values =
         values_of(tensors, mask_name(mask), DType::kBool, mask.dims, mask.sha256, file_name);
     mask.keep.clear();
-    std::transform(values.begin(), values.end(), std::back_inserter(mask.keep),
-                   [](std::byte byte) { return byte != std::byte{0} ? 1 : 0; });
+    std::ranges::transform(values, std::back_inserter(mask.keep),
+                           [](std::byte byte) { return byte != std::byte{0} ? 1 : 0; });
     mask.sha256.clear();
   }
 }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "parsimony/speedup/errors.h"
 #include "parsimony/speedup/plan.h"
-#include "parsimony/speedup/updates.h"
 
 namespace parsimony {
 namespace {
@@ -52,11 +52,26 @@ std::vector<TensorCut> cuts_of(const Plan& plan) {
     std::erase_if(cut.axes, [](const AxisKeep& axis) {
       return static_cast<int64_t>(axis.keep.size()) == axis.size;
     });
-    std::sort(cut.axes.begin(), cut.axes.end(),
-              [](const AxisKeep& a, const AxisKeep& b) { return a.axis < b.axis; });
+    std::ranges::sort(cut.axes, {}, &AxisKeep::axis);
   }
   std::erase_if(cuts, [](const TensorCut& cut) { return cut.axes.empty(); });
   return cuts;
+}
+
+TensorCuts cuts_by_tensor(const Plan& plan) {
+  TensorCuts cuts;
+  for (TensorCut& cut : cuts_of(plan)) cuts.emplace(cut.tensor, std::move(cut.axes));
+  return cuts;
+}
+
+const TensorUpdate* incomplete_update(const Plan& plan) {
+  std::unordered_set<std::string_view> zeroed;
+  for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
+  const auto found = std::ranges::find_if(plan.updates, [&](const TensorUpdate& update) {
+    const bool missing = update.dtype != DType::kUnknown || !zeroed.contains(update.tensor);
+    return update.values.empty() && missing;
+  });
+  return found == plan.updates.end() ? nullptr : &*found;
 }
 
 void replay(const Plan& plan, ModelEditor& editor) {

@@ -1,13 +1,12 @@
 #include "parsimony/speedup/scales.h"
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
 
 #include "parsimony/graph/attributes.h"
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/speedup/scale_axes_impl.h"
@@ -24,19 +23,6 @@ double rounding_of(DType type) {
       return 8e-3;
     default:
       return 1e-6;  // double too: exporters hold float32 in it
-  }
-}
-
-double rounded(double value, DType type) {
-  switch (type) {
-    case DType::kFloat64:
-      return value;
-    case DType::kFloat16:
-      return static_cast<double>(static_cast<float>(Eigen::half(static_cast<float>(value))));
-    case DType::kBFloat16:
-      return static_cast<double>(static_cast<float>(Eigen::bfloat16(static_cast<float>(value))));
-    default:
-      return static_cast<float>(value);
   }
 }
 
@@ -120,7 +106,7 @@ class ScaleSearch {
     const auto* number = attr_if<double>(node, schema.scale);
     const bool implied = schema.has(kAttends) && (number == nullptr || *number == 0);
     if (number == nullptr && !implied) return;
-    const double value = implied ? rounded(power(axes[0].size, -0.5), DType::kFloat32) : *number;
+    const double value = implied ? rounded(DType::kFloat32, power(axes[0].size, -0.5)) : *number;
     Scale scale{.node = id,
                 .what = std::string(schema.scale),
                 .tensor = {},
@@ -191,14 +177,13 @@ std::vector<CutScale> frozen_scales(const Graph& graph, const Facts& facts,
       const ValueId operand = node.inputs[scale.input];
       if (after.empty()) after = reevaluate(graph, facts, predict_shapes(facts, coupling, masks));
       const std::string& key = key_of(graph, node);
-      const bool frozen =
-          std::any_of(plan.integers.begin(), plan.integers.end(),
-                      [&](const PlanInteger& entry) { return is_about(entry, key, scale); });
+      const bool frozen = std::ranges::any_of(
+          plan.integers, [&](const PlanInteger& entry) { return is_about(entry, key, scale); });
       const bool follows = facts.computed[operand] && after[operand] != facts.constants[operand];
       if (follows && !frozen) continue;
     }
     HostTensor would_be = scale.value;
-    would_be.floats[0] = rounded(power(kept, scale.exponent), would_be.dtype);
+    would_be.floats[0] = rounded(would_be.dtype, power(kept, scale.exponent));
     cut.push_back({std::move(scale), kept, std::move(would_be)});
   }
   return cut;

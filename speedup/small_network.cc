@@ -3,27 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "parsimony/graph/elements.h"
 #include "parsimony/masks/element_mask.h"
 
 namespace parsimony {
-namespace {
-
-/// The elements one after the other.
-std::vector<std::byte> dense_bytes(const Weight& weight) {
-  const size_t size = size_of(weight.dtype);
-  std::vector<std::byte> bytes(weight.count() * size);
-  for (int64_t i = 0; i < weight.count(); ++i) {
-    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride, size);
-  }
-  return bytes;
-}
-
-}  // namespace
-
 void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t count) {
   const auto& weights = graph().weights;
-  const auto found = std::find_if(weights.begin(), weights.end(),
-                                  [&](const Weight& w) { return w.name == tensor; });
+  const auto found =
+      std::ranges::find_if(weights, [&](const Weight& w) { return w.name == tensor; });
   if (found == weights.end()) return GraphEditor::zero_smallest(tensor, count);
   const ElementMask mask = mask_smallest(*found, count);
   std::vector<std::byte> bytes = dense_bytes(*found);
@@ -37,12 +24,7 @@ void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t coun
 SmallNetwork::SmallNetwork(const Graph& original, const Plan& plan)
     : editor_(original), updates_(plan.updates) {
   replay(plan, editor_);
-  for (const PlanGroup& group : plan.groups) {
-    for (const PlanSlice& slice : group.slices) {
-      cuts_[slice.tensor].push_back({slice.axis, slice.size, slice.keep});
-    }
-  }
-  for (auto& [tensor, axes] : cuts_) axes = merged(axes);
+  cuts_ = cuts_by_tensor(plan);
 }
 
 std::vector<int64_t> SmallNetwork::kept(const std::string& weight, int axis) const {
@@ -59,7 +41,7 @@ void SmallNetwork::assign(const Weight& weight, const std::vector<std::byte>& va
   const std::string& tensor = update.tensor;
   editor_.assign(tensor, values);
   const auto same = [&](const TensorUpdate& other) { return other.tensor == tensor; };
-  const auto known = std::find_if(updates_.begin(), updates_.end(), same);
+  const auto known = std::ranges::find_if(updates_, same);
   if (known == updates_.end()) {
     updates_.push_back(update);
     return;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -44,7 +43,7 @@ class SmallNetwork {
   };
 
   Editor editor_;
-  std::map<std::string, std::vector<AxisKeep>> cuts_;
+  TensorCuts cuts_;
   std::vector<TensorUpdate> updates_;
 };
 

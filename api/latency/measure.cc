@@ -5,6 +5,7 @@
 
 #include "parsimony/api/latency/standalone_subgraph.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/masks/axis_mask.h"
 #include "parsimony/speedup/make_plan.h"
@@ -59,8 +60,8 @@ class SubgraphMeasure {
       std::vector<int> reached;
       for (const int width : wanted) {
         const int possible = reachable(axis, width);
-        if (std::find(widths.begin(), widths.end(), possible) != widths.end()) continue;
-        if (std::find(reached.begin(), reached.end(), possible) != reached.end()) continue;
+        if (contains(widths, possible)) continue;
+        if (contains(reached, possible)) continue;
         reached.push_back(possible);
         std::vector<int> at;
         for (size_t i = 0; i < subgraph_.dim_classes.size(); ++i) {
@@ -72,7 +73,7 @@ class SubgraphMeasure {
       bool any = false;
       for (size_t i = 0; i < reached.size(); ++i) {
         if (!times[i]) continue;
-        const auto place = std::lower_bound(widths.begin(), widths.end(), reached[i]);
+        const auto place = std::ranges::lower_bound(widths, reached[i]);
         seconds.insert(seconds.begin() + (place - widths.begin()), *times[i]);
         widths.insert(place, reached[i]);
         any = true;
@@ -127,7 +128,7 @@ class SubgraphMeasure {
       if (narrow(i, widths[i], masks) != widths[i]) return std::nullopt;
     }
     try {
-      keep_at_least_one(coupling, std::vector<std::vector<double>>(coupling.groups.size()), masks);
+      keep_at_least_one(coupling, {}, masks);
       const PlanAttempt made = make_plan(network_.graph, network_.facts, coupling, masks);
       if (!made.refused.empty()) return std::nullopt;
       // Large weights keep their old memory, of which the first elements are used: values do not

@@ -7,36 +7,27 @@
 #include <cstring>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/elements.h"
 
 namespace parsimony {
 namespace {
 
-template <typename T>
-void append(std::vector<std::byte>& bytes, T value) {
-  const size_t at = bytes.size();
-  bytes.resize(at + sizeof(T));
-  std::memcpy(bytes.data() + at, &value, sizeof(T));
-}
-
 /// The elements of `constant` in its type, for the types of shape arithmetic.
 std::pair<DType, std::vector<std::byte>> elements_of(const HostTensor& constant) {
-  std::vector<std::byte> bytes;
-  if (constant.floating()) {
-    for (const double number : constant.floats) append(bytes, static_cast<float>(number));
-    return {DType::kFloat32, std::move(bytes)};
+  const bool as_it_is = constant.dtype == DType::kBool || constant.dtype == DType::kInt32;
+  const DType type = constant.floating() ? DType::kFloat32
+                     : as_it_is          ? constant.dtype
+                                         : DType::kInt64;
+  const size_t size = size_of(type);
+  std::vector<std::byte> bytes(constant.count() * size);
+  for (size_t i = 0; i < constant.floats.size(); ++i) {
+    write_number(constant.floats[i], type, bytes.data() + i * size);
   }
-  const DType type = constant.dtype;
-  for (const int64_t number : constant.ints) {
-    if (type == DType::kBool) {
-      append(bytes, static_cast<uint8_t>(number != 0));
-    } else if (type == DType::kInt32) {
-      append(bytes, static_cast<int32_t>(number));
-    } else {
-      append(bytes, number);
-    }
+  for (size_t i = 0; i < constant.ints.size(); ++i) {
+    const int64_t number = type == DType::kBool ? int64_t{constant.ints[i] != 0} : constant.ints[i];
+    std::memcpy(bytes.data() + i * size, &number, size);  // little-endian: the low bytes
   }
-  const bool as_it_is = type == DType::kBool || type == DType::kInt32;
-  return {as_it_is ? type : DType::kInt64, std::move(bytes)};
+  return {type, std::move(bytes)};
 }
 
 class Extraction {
@@ -125,21 +116,20 @@ class Extraction {
 
   bool is_of_weights(NodeId id) const {
     const Node& node = network_.node(id);
-    return !node.has_subgraph &&
-           std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
-             if (v == kNone) return true;
-             const Value& value = network_.value(v);
-             if (value.weight != kNone || facts_.computed[v]) return true;
-             return value.producer != kNone && is_of_weights(value.producer);
-           });
+    return !node.has_subgraph && std::ranges::all_of(node.inputs, [&](ValueId v) {
+      if (v == kNone) return true;
+      const Value& value = network_.value(v);
+      if (value.weight != kNone || facts_.computed[v]) return true;
+      return value.producer != kNone && is_of_weights(value.producer);
+    });
   }
 
   /// Is it read outside the subgraph, or not at all?
   bool leaves(ValueId v) const {
     const Value& value = network_.value(v);
     return value.is_output || value.uses.empty() ||
-           std::any_of(value.uses.begin(), value.uses.end(),
-                       [&](const Use& use) { return !inside_.contains(use.node); });
+           std::ranges::any_of(value.uses,
+                               [&](const Use& use) { return !inside_.contains(use.node); });
   }
 
   void mark_output(ValueId v) {

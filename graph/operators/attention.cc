@@ -104,7 +104,7 @@ Factors factor_grouped_in_one(const NodeView& view) {
   const auto packed = heads_of(view);
   const Shape* y = view.out_shape(0);
   if (!packed || y == nullptr || y->back() != heads_asked(view) * packed->size) {
-    throw errors::not_made_of_heads();
+    throw errors::not_followed("the matrix is not made of heads");
   }
   const ValueId x = packed->value;
   const int dim = packed->dim;
@@ -122,7 +122,7 @@ Factors factor_grouped_in_one(const NodeView& view) {
 /// Query, key and value of one size each, in one matrix.
 bool equal_parts(const NodeView& view) {
   const std::vector<int64_t> sizes = view.attrs("qkv_hidden_sizes");
-  return std::all_of(sizes.begin(), sizes.end(), [&](int64_t s) { return s == sizes[0]; });
+  return std::ranges::all_of(sizes, [&](int64_t s) { return s == sizes[0]; });
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Shapes infer_concat(const NodeView& view) {
     Shape expected = *y;
     if (x->size() == y->size()) expected[axis] = (*x)[axis];
     if (*x != expected) {
-      throw errors::shape_mismatch(label_of(view.graph(), view.node()),
+      throw errors::shape_mismatch(view.label(),
                                    "operand " + std::to_string(i) + " of the concatenation",
                                    to_string(expected), to_string(*x));
     }
@@ -43,7 +43,7 @@ Factors factor_concat(const NodeView& view) {
   FactorBuilder builder(view);
   const ValueId y = view.output(0);
   const std::vector<int> operands = joined(view);
-  if (operands.empty()) throw errors::nothing_is_joined();
+  if (operands.empty()) throw errors::not_followed("nothing is joined");
   const Shape& first = known_shape(view, operands[0]);
   const size_t rank = first.size();
   const int axis = normal_axis(view, view.attr("axis", 1), rank);

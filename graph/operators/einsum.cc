@@ -1,6 +1,5 @@
 // Einsum: the equation is a line of the notation in other words: "bij,bjk->bik" is
 // x0[b i j] x1[b j k] -> y[b i k].
-#include <algorithm>
 #include <cctype>
 #include <map>
 
@@ -62,7 +61,7 @@ notation::Line line_of_einsum(const NodeView& view) {
     return notation::parse(text + "-> " + operand("y", result) +
                            (multiplies ? "; macs y" + names : ""));
   } catch (const std::invalid_argument& error) {
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), "equation", error.what());
+    throw errors::bad_attribute(view.label(), "equation", error.what());
   }
 }
 

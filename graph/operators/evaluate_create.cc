@@ -1,67 +1,35 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
+#include "parsimony/graph/element_type_impl.h"
 #include "parsimony/graph/operators/evaluate_impl.h"
 
 namespace parsimony::evaluation {
 namespace {
 
-/// TensorProto.DataType; kUnknown for what the analysis has no use for.
+/// By the numbers of TensorProto.DataType; kUnknown for what the analysis has no use for.
 /// @source ONNX onnx.proto
 DType dtype_of(int64_t code) {
-  switch (code) {
-    case 1:
-      return DType::kFloat32;
-    case 2:
-      return DType::kUInt8;
-    case 3:
-      return DType::kInt8;
-    case 4:
-      return DType::kUInt16;
-    case 5:
-      return DType::kInt16;
-    case 6:
-      return DType::kInt32;
-    case 7:
-      return DType::kInt64;
-    case 9:
-      return DType::kBool;
-    case 10:
-      return DType::kFloat16;
-    case 11:
-      return DType::kFloat64;
-    case 12:
-      return DType::kUInt32;
-    case 13:
-      return DType::kUInt64;
-    case 16:
-      return DType::kBFloat16;
-    default:
-      return DType::kUnknown;
-  }
+  using enum DType;
+  constexpr DType kTypes[] = {kUnknown, kFloat32, kUInt8,   kInt8,    kUInt16,  kInt16,
+                              kInt32,   kInt64,   kUnknown, kBool,    kFloat16, kFloat64,
+                              kUInt32,  kUInt64,  kUnknown, kUnknown, kBFloat16};
+  return code >= 0 && code < std::ssize(kTypes) ? kTypes[code] : kUnknown;
 }
 
 /// Integers wrap, as they do in every runtime: an open end of INT64_MAX becomes -1 in int32.
 int64_t wrapped(DType dtype, int64_t value) {
-  switch (dtype) {
-    case DType::kBool:
-      return value != 0 ? 1 : 0;
-    case DType::kInt8:
-      return static_cast<int8_t>(value);
-    case DType::kUInt8:
-      return static_cast<uint8_t>(value);
-    case DType::kInt16:
-      return static_cast<int16_t>(value);
-    case DType::kUInt16:
-      return static_cast<uint16_t>(value);
-    case DType::kInt32:
-      return static_cast<int32_t>(value);
-    case DType::kUInt32:
-      return static_cast<uint32_t>(value);
-    default:
+  if (dtype == DType::kBool) return value != 0 ? 1 : 0;
+  return with_element_type(dtype, [&]<typename T>(T) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<int64_t>(static_cast<T>(value));
+    } else {
       return value;
-  }
+    }
+  });
 }
 
 std::optional<int64_t> truncated(DType dtype, double value) {
@@ -129,7 +97,7 @@ std::optional<HostTensor> floating_range(const std::vector<const HostTensor*>& o
 Result shape(const NodeView& view) {
   const Shape* dims = view.in_shape(0);
   if (dims == nullptr || dims->size() > kMaxRank) return std::nullopt;
-  if (std::any_of(dims->begin(), dims->end(), [](int64_t dim) { return dim < 0; })) {
+  if (std::ranges::any_of(*dims, [](int64_t dim) { return dim < 0; })) {
     return std::nullopt;
   }
   const auto rank = static_cast<int64_t>(dims->size());
@@ -163,13 +131,13 @@ Result constant_of_shape(const NodeView& view) {
   if (value == nullptr) return single(std::move(out));
   if (const auto* numbers = std::get_if<std::vector<double>>(value)) {
     if (numbers->size() != 1) return std::nullopt;
-    std::fill(out.floats.begin(), out.floats.end(), rounded(out.dtype, numbers->front()));
+    std::ranges::fill(out.floats, rounded(out.dtype, numbers->front()));
     return single(std::move(out));
   }
   const auto* integers = std::get_if<std::vector<int64_t>>(value);
   if (integers == nullptr || integers->size() != 1) return std::nullopt;
   out = zeros(DType::kInt64, dims.ints);
-  std::fill(out.ints.begin(), out.ints.end(), integers->front());
+  std::ranges::fill(out.ints, integers->front());
   return single(std::move(out));
 }
 

@@ -12,8 +12,6 @@ namespace {
 // Null where the operator has no such form; no value where the operands have no result.
 using IntUnary = std::optional<int64_t> (*)(int64_t);
 using FloatUnary = double (*)(double);
-using IntBinary = std::optional<int64_t> (*)(int64_t, int64_t);
-using FloatBinary = std::optional<double> (*)(double, double);
 
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 
@@ -96,11 +94,6 @@ constexpr std::array kUnary = {
     UnaryOperator{"Sqrt", nullptr, std::sqrt},
 };
 
-struct BinaryOperator {
-  std::string_view op;
-  IntBinary ints;
-  FloatBinary floats;
-};
 constexpr std::array kBinary = {
     BinaryOperator{"Add", add, float_add},
     BinaryOperator{"Div", divide, float_divide},
@@ -200,6 +193,8 @@ std::optional<HostTensor> back_to_integers(const HostTensor& tensor, DType dtype
 
 }  // namespace
 
+const BinaryOperator& binary_operator(std::string_view op) { return entry_of(kBinary, op); }
+
 Result unary(const NodeView& view) {
   const UnaryOperator& entry = entry_of(kUnary, view.node().op);
   HostTensor out = *view.constant(0);
@@ -221,7 +216,7 @@ Result binary(const NodeView& view) {
   const HostTensor& a = *view.constant(0);
   const HostTensor& b = *view.constant(1);
   const bool like_c = view.node().op == "Mod" && view.attr("fmod", 0) != 0;
-  const BinaryOperator& entry = entry_of(kBinary, like_c ? "Mod, fmod" : view.node().op);
+  const BinaryOperator& entry = binary_operator(like_c ? "Mod, fmod" : view.node().op);
   std::optional<HostTensor> out = combine(view, entry, a, b);
   if (out && entry.op == "Pow" && out->floating() && !a.floating()) {
     out = back_to_integers(*out, a.dtype);
@@ -231,7 +226,7 @@ Result binary(const NodeView& view) {
 
 Result variadic(const NodeView& view) {
   const bool mean = view.node().op == "Mean";
-  const BinaryOperator& entry = entry_of(kBinary, mean ? "Sum" : view.node().op);
+  const BinaryOperator& entry = binary_operator(mean ? "Sum" : view.node().op);
   HostTensor out = *view.constant(0);
   for (int i = 1; i < view.inputs(); ++i) {
     if (!view.has_input(i)) return std::nullopt;
@@ -276,13 +271,7 @@ Result where(const NodeView& view) {
   HostTensor out = zeros(yes.dtype, dims);
   for (size_t i = 0; i < tests.size(); ++i) {
     const bool chosen = condition.ints[tests[i]] != 0;
-    const HostTensor& source = chosen ? yes : no;
-    const size_t at = chosen ? from_yes[i] : from_no[i];
-    if (out.floating()) {
-      out.floats[i] = source.floats[at];
-    } else {
-      out.ints[i] = source.ints[at];
-    }
+    put(out, static_cast<int64_t>(i), chosen ? yes : no, chosen ? from_yes[i] : from_no[i]);
   }
   return single(std::move(out));
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/infer.h"
 
 namespace parsimony::evaluation {
@@ -24,7 +25,6 @@ bool fits(const Shape& dims);
 
 /// `value` as an element of `dtype`; empty if it does not fit.
 std::optional<int64_t> checked(DType dtype, int64_t value);
-double rounded(DType dtype, double value);
 
 /// An all-zero tensor. `dims` must fit.
 HostTensor zeros(DType dtype, const Shape& dims);
@@ -43,6 +43,15 @@ Shape broadcast(const NodeView& view, const Shape& a, const Shape& b);
 /// For each element of a tensor of shape `dims`, in order, offset + sum of index * stride.
 std::vector<int64_t> positions(const Shape& dims, const Shape& strides, int64_t offset = 0);
 
+/// Copies element `at` of `from` to element `to` of `out`; both hold integers, or both floats.
+inline void put(HostTensor& out, int64_t to, const HostTensor& from, int64_t at) {
+  if (out.floating()) {
+    out.floats[to] = from.floats[at];
+  } else {
+    out.ints[to] = from.ints[at];
+  }
+}
+
 /// The elements of `source` at `from`, as a tensor of shape `dims`.
 HostTensor take(const HostTensor& source, const Shape& dims, const std::vector<int64_t>& from);
 
@@ -57,8 +66,17 @@ size_t axis_of(const NodeView& view, int64_t axis, size_t rank);
 /// @throws ModelError if one is outside the rank or named twice.
 std::vector<size_t> axes_of(const NodeView& view, int i, size_t rank);
 
-const std::string& label(const NodeView& view);
 Result single(HostTensor tensor);
+
+/// Combines two numbers. Null where the operator has no such form; no value where the operands have
+/// no result.
+struct BinaryOperator {
+  std::string_view op;
+  std::optional<int64_t> (*ints)(int64_t, int64_t);
+  std::optional<double> (*floats)(double, double);
+};
+/// "Mod, fmod" is Mod with the sign of the dividend.
+const BinaryOperator& binary_operator(std::string_view op);
 
 // evaluate_elementwise.cc
 Result unary(const NodeView& view);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "parsimony/graph/errors.h"
@@ -28,7 +27,7 @@ std::optional<std::vector<int64_t>> element_positions(const NodeView& view) {
     inside = d == axis || indices.dims[d] <= data.dims[d];
   }
   if (!inside) {
-    throw errors::shape_mismatch(label(view), "indices", "dims within " + to_string(data.dims),
+    throw errors::shape_mismatch(view.label(), "indices", "dims within " + to_string(data.dims),
                                  to_string(indices.dims));
   }
   const auto along = indices_of(indices, data.dims[axis]);
@@ -38,14 +37,6 @@ std::optional<std::vector<int64_t>> element_positions(const NodeView& view) {
   std::vector<int64_t> at = positions(indices.dims, strides);
   for (size_t i = 0; i < at.size(); ++i) at[i] += (*along)[i] * stride;
   return at;
-}
-
-void put(HostTensor& out, int64_t to, const HostTensor& from, size_t at) {
-  if (out.floating()) {
-    out.floats[to] = from.floats[at];
-  } else {
-    out.ints[to] = from.ints[at];
-  }
 }
 
 bool adds_up(const NodeView& view) { return view.attr("reduction", "none") != "none"; }
@@ -89,7 +80,7 @@ Result scatter_elements(const NodeView& view) {
   const auto at = element_positions(view);
   if (!at) return std::nullopt;
   if (updates.dims != view.constant(1)->dims) {
-    throw errors::shape_mismatch(label(view), "updates", to_string(view.constant(1)->dims),
+    throw errors::shape_mismatch(view.label(), "updates", to_string(view.constant(1)->dims),
                                  to_string(updates.dims));
   }
   for (size_t i = 0; i < at->size(); ++i) put(out, (*at)[i], updates, i);
@@ -106,7 +97,7 @@ Result scatter_nd(const NodeView& view) {
   if (indices.dims.empty()) return std::nullopt;
   const int64_t depth = indices.dims.back();
   if (depth > static_cast<int64_t>(out.dims.size())) {
-    throw errors::shape_mismatch(label(view), "indices",
+    throw errors::shape_mismatch(view.label(), "indices",
                                  "at most " + std::to_string(out.dims.size()) + " per element",
                                  std::to_string(depth));
   }
@@ -115,7 +106,7 @@ Result scatter_nd(const NodeView& view) {
   const int64_t tuples = element_count(wanted);
   wanted.insert(wanted.end(), inner, out.dims.end());
   if (updates.dims != wanted) {
-    throw errors::shape_mismatch(label(view), "updates", to_string(wanted),
+    throw errors::shape_mismatch(view.label(), "updates", to_string(wanted),
                                  to_string(updates.dims));
   }
   const int64_t length = element_count({inner, out.dims.end()});

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/evaluate_impl.h"
 
@@ -25,8 +26,8 @@ std::vector<size_t> permutation_of(const NodeView& view, size_t rank) {
     order[d] = axis_of(view, perm[d], rank);
     named[order[d]] = true;
   }
-  if (perm.size() != rank || std::find(named.begin(), named.end(), false) != named.end()) {
-    throw errors::bad_attribute(label(view), "perm",
+  if (perm.size() != rank || contains(named, false)) {
+    throw errors::bad_attribute(view.label(), "perm",
                                 "wanted a permutation of " + std::to_string(rank) +
                                     " dimensions, found " + to_string(perm));
   }
@@ -65,7 +66,7 @@ Result reshape(const NodeView& view) {
   if (!dims) return std::nullopt;
   if (!fits(*dims) || element_count(*dims) != data.count()) {
     throw errors::shape_mismatch(
-        label(view), "shape",
+        view.label(), "shape",
         std::to_string(data.count()) + " elements as in " + to_string(data.dims),
         to_string(*asked));
   }
@@ -89,9 +90,9 @@ Result squeeze(const NodeView& view) {
   const std::vector<size_t> axes = axes_of(view, 1, from.size());
   Shape dims;
   for (size_t d = 0; d < from.size(); ++d) {
-    const bool named = std::find(axes.begin(), axes.end(), d) != axes.end();
+    const bool named = contains(axes, d);
     if (named && from[d] != 1) {
-      throw errors::shape_mismatch(label(view), "dimension " + std::to_string(d), "1",
+      throw errors::shape_mismatch(view.label(), "dimension " + std::to_string(d), "1",
                                    std::to_string(from[d]));
     }
     if (!named && !(all && from[d] == 1)) dims.push_back(from[d]);
@@ -108,7 +109,7 @@ Result unsqueeze(const NodeView& view) {
   Shape dims;
   auto next = from.begin();
   for (size_t d = 0; d < rank; ++d) {
-    const bool fresh = std::find(axes.begin(), axes.end(), d) != axes.end();
+    const bool fresh = contains(axes, d);
     dims.push_back(fresh ? 1 : *next++);
   }
   return with_dims(view, std::move(dims));
@@ -141,7 +142,7 @@ Result tile(const NodeView& view) {
   const size_t rank = data.dims.size();
   if (repeats.floating() || view.inputs() > 2) return std::nullopt;  // opset 1 had an axis
   if (repeats.ints.size() != rank) {
-    throw errors::shape_mismatch(label(view), "repeats", std::to_string(rank) + " numbers",
+    throw errors::shape_mismatch(view.label(), "repeats", std::to_string(rank) + " numbers",
                                  to_string(repeats.ints));
   }
   if (!fits(repeats.ints)) return std::nullopt;

@@ -1,55 +1,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/evaluate_impl.h"
 
 namespace parsimony::evaluation {
 namespace {
 
-enum class Reduction : uint8_t { kMax, kMean, kMin, kProd, kSum };
-
-Reduction reduction_of(std::string_view op) {
-  if (op == "ReduceMax") return Reduction::kMax;
-  if (op == "ReduceMean") return Reduction::kMean;
-  if (op == "ReduceMin") return Reduction::kMin;
-  return op == "ReduceProd" ? Reduction::kProd : Reduction::kSum;
-}
-
-std::optional<int64_t> folded(Reduction reduction, int64_t a, int64_t b) {
-  int64_t out = 0;
-  switch (reduction) {
-    case Reduction::kMax:
-      return std::max(a, b);
-    case Reduction::kMin:
-      return std::min(a, b);
-    case Reduction::kProd:
-      return __builtin_mul_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-    default:
-      return __builtin_add_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-  }
-}
-
-std::optional<double> folded(Reduction reduction, double a, double b) {
-  switch (reduction) {
-    case Reduction::kMax:
-      return std::max(a, b);
-    case Reduction::kMin:
-      return std::min(a, b);
-    case Reduction::kProd:
-      return a * b;
-    default:
-      return a + b;
-  }
-}
-
 /// Folds element i of `from` into element to[i] of `out`; false on overflow.
 template <typename Number>
-bool fold(Reduction reduction, const std::vector<Number>& from, const std::vector<int64_t>& to,
-          std::vector<Number>& out) {
+bool fold(std::optional<Number> (*combine)(Number, Number), const std::vector<Number>& from,
+          const std::vector<int64_t>& to, std::vector<Number>& out) {
   std::vector<bool> met(out.size(), false);
   for (size_t i = 0; i < from.size(); ++i) {
     const size_t at = to[i];
-    const auto next = met[at] ? folded(reduction, out[at], from[i]) : std::optional(from[i]);
+    const auto next = met[at] ? combine(out[at], from[i]) : std::optional(from[i]);
     if (!next) return false;
     out[at] = *next;
     met[at] = true;
@@ -70,23 +35,21 @@ Shape squeezed(const NodeView& view, const Shape& from) {
   const std::vector<size_t> axes = axes_of(view, 1, from.size());
   Shape dims;
   for (size_t d = 0; d < from.size(); ++d) {
-    const bool reduced = axes.empty() || std::find(axes.begin(), axes.end(), d) != axes.end();
+    const bool reduced = axes.empty() || contains(axes, d);
     if (!reduced) dims.push_back(from[d]);
   }
   return dims;
 }
 
 /// Rounds to the element type and, for a mean, divides; false if an integer does not fit.
-bool settle(Reduction reduction, int64_t per_element, HostTensor& out) {
-  const bool mean = reduction == Reduction::kMean;
+bool settle(bool mean, int64_t per_element, HostTensor& out) {
   for (double& element : out.floats) {
     if (mean) element /= static_cast<double>(per_element);
     element = rounded(out.dtype, element);
   }
   for (int64_t& element : out.ints) {
     if (mean) element /= per_element;
-    const auto fitting = checked(out.dtype, element);
-    if (!fitting) return false;
+    if (!checked(out.dtype, element)) return false;
   }
   return true;
 }
@@ -99,13 +62,15 @@ Result reduce(const NodeView& view) {
   if (no_axes && view.attr("noop_with_empty_axes", 0) != 0) return single(data);
   if (data.count() == 0) return std::nullopt;
 
-  const Reduction reduction = reduction_of(view.node().op);
+  const std::string_view what = std::string_view(view.node().op).substr(6);  // after "Reduce"
+  const bool mean = what == "Mean";
+  const BinaryOperator& combine = binary_operator(mean ? "Sum" : what == "Prod" ? "Mul" : what);
   const Shape dims = reduced_dims(view, data.dims);
   const auto to = positions(data.dims, broadcast_strides(dims, data.dims));
   HostTensor out = zeros(data.dtype, dims);
-  const bool done = out.floating() ? fold(reduction, data.floats, to, out.floats)
-                                   : fold(reduction, data.ints, to, out.ints);
-  if (!done || !settle(reduction, data.count() / out.count(), out)) return std::nullopt;
+  const bool done = out.floating() ? fold(combine.floats, data.floats, to, out.floats)
+                                   : fold(combine.ints, data.ints, to, out.ints);
+  if (!done || !settle(mean, data.count() / out.count(), out)) return std::nullopt;
   if (view.attr("keepdims", 1) == 0) out.dims = squeezed(view, data.dims);
   return single(std::move(out));
 }
@@ -135,7 +100,7 @@ Result cum_sum(const NodeView& view) {
         continue;
       }
       const int64_t before = sum;
-      const auto next = folded(Reduction::kSum, sum, data.ints[at]);
+      const auto next = binary_operator("Add").ints(sum, data.ints[at]);
       if (!next || !checked(data.dtype, *next)) return std::nullopt;
       sum = *next;
       out.ints[at] = exclusive ? before : sum;

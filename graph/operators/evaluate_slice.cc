@@ -84,7 +84,7 @@ Result concat(const NodeView& view) {
     Shape others = part.dims;
     if (others.size() == dims.size()) others[axis] = dims[axis];
     if (others != dims) {
-      throw errors::shape_mismatch(label(view), "operands",
+      throw errors::shape_mismatch(view.label(), "operands",
                                    "equal dims but for axis " + std::to_string(axis), listed(view));
     }
     dims[axis] += part.dims[axis];
@@ -122,13 +122,13 @@ Result slice(const NodeView& view) {
   const auto steps = integers(view, "steps", 4).value_or(std::vector<int64_t>(axes.size(), 1));
   if (starts->size() != axes.size() || ends->size() != axes.size() || steps.size() != axes.size()) {
     throw errors::shape_mismatch(
-        label(view), "starts, ends and steps", std::to_string(axes.size()) + " of each",
+        view.label(), "starts, ends and steps", std::to_string(axes.size()) + " of each",
         std::to_string(starts->size()) + ", " + std::to_string(ends->size()) + " and " +
             std::to_string(steps.size()));
   }
   std::vector<StridedRange> intervals = whole(data.dims);
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (steps[i] == 0) throw errors::bad_attribute(label(view), "steps", "a step may not be 0");
+    if (steps[i] == 0) throw errors::bad_attribute(view.label(), "steps", "a step may not be 0");
     intervals[axes[i]] = clamped((*starts)[i], (*ends)[i], steps[i], data.dims[axes[i]]);
   }
   return single(cut(data, intervals));
@@ -150,7 +150,7 @@ Result split(const NodeView& view) {
   }
   if (begin != data.dims[axis] || static_cast<int>(outputs.size()) != view.outputs()) {
     throw errors::shape_mismatch(
-        label(view), "split",
+        view.label(), "split",
         std::to_string(view.outputs()) + " parts of " + std::to_string(data.dims[axis]),
         to_string(lengths));
   }

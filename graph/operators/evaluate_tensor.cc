@@ -1,20 +1,14 @@
 // Helpers shared by all of `evaluate`: checks, broadcasting and copying elements.
-#include <Eigen/Core>
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
+#include "parsimony/graph/element_type_impl.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/evaluate_impl.h"
 
 namespace parsimony::evaluation {
-namespace {
-
-template <typename T>
-bool holds(int64_t value) {
-  return std::in_range<T>(value);
-}
-
-}  // namespace
 
 bool fits(const Shape& dims) {
   if (dims.size() > kMaxRank) return false;
@@ -29,42 +23,14 @@ bool fits(const Shape& dims) {
 }
 
 std::optional<int64_t> checked(DType dtype, int64_t value) {
-  const auto in_range = [&] {
-    switch (dtype) {
-      case DType::kInt8:
-        return holds<int8_t>(value);
-      case DType::kInt16:
-        return holds<int16_t>(value);
-      case DType::kInt32:
-        return holds<int32_t>(value);
-      case DType::kUInt8:
-        return holds<uint8_t>(value);
-      case DType::kUInt16:
-        return holds<uint16_t>(value);
-      case DType::kUInt32:
-        return holds<uint32_t>(value);
-      case DType::kUInt64:
-        return holds<uint64_t>(value);
-      case DType::kBool:
-        return value == 0 || value == 1;
-      default:
-        return true;
+  const bool in_range = with_element_type(dtype, [&]<typename T>(T) {
+    if constexpr (std::is_integral_v<T>) {
+      return dtype == DType::kBool ? value == 0 || value == 1 : std::in_range<T>(value);
+    } else {
+      return true;
     }
-  };
-  return in_range() ? std::optional(value) : std::nullopt;
-}
-
-double rounded(DType dtype, double value) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return static_cast<double>(static_cast<float>(value));
-    case DType::kFloat16:
-      return static_cast<double>(static_cast<Eigen::half>(static_cast<float>(value)));
-    case DType::kBFloat16:
-      return static_cast<double>(static_cast<Eigen::bfloat16>(static_cast<float>(value)));
-    default:
-      return value;
-  }
+  });
+  return in_range ? std::optional(value) : std::nullopt;
 }
 
 HostTensor zeros(DType dtype, const Shape& dims) {
@@ -109,7 +75,7 @@ Shape broadcast(const NodeView& view, const Shape& a, const Shape& b) {
     int64_t& dim = out[lead + d];
     if (dim == shorter[d] || shorter[d] == 1) continue;
     if (dim != 1) {
-      throw errors::shape_mismatch(label(view), "operands cannot be broadcast", to_string(a),
+      throw errors::shape_mismatch(view.label(), "operands cannot be broadcast", to_string(a),
                                    to_string(b));
     }
     dim = shorter[d];
@@ -135,21 +101,14 @@ std::vector<int64_t> positions(const Shape& dims, const Shape& strides, int64_t 
 
 HostTensor take(const HostTensor& source, const Shape& dims, const std::vector<int64_t>& from) {
   HostTensor tensor = zeros(source.dtype, dims);
-  for (size_t i = 0; i < from.size(); ++i) {
-    const size_t at = from[i];
-    if (source.floating()) {
-      tensor.floats[i] = source.floats[at];
-    } else {
-      tensor.ints[i] = source.ints[at];
-    }
-  }
+  for (size_t i = 0; i < from.size(); ++i) put(tensor, static_cast<int64_t>(i), source, from[i]);
   return tensor;
 }
 
 std::optional<std::vector<int64_t>> integers(const NodeView& view, std::string_view name, int i) {
   const HostTensor* operand = view.constant(i);
   if (view.find(name) == nullptr && operand != nullptr && operand->floating()) {
-    throw errors::bad_attribute(label(view), name,
+    throw errors::bad_attribute(view.label(), name,
                                 "wanted integers, found " + std::string(name_of(operand->dtype)));
   }
   return view.attr_or_input(name, i);
@@ -158,7 +117,7 @@ std::optional<std::vector<int64_t>> integers(const NodeView& view, std::string_v
 size_t axis_of(const NodeView& view, int64_t axis, size_t rank) {
   const auto signed_rank = static_cast<int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank) {
-    throw errors::bad_attribute(label(view), "axis",
+    throw errors::bad_attribute(view.label(), "axis",
                                 "wanted a dimension of a tensor of rank " + std::to_string(rank) +
                                     ", found " + std::to_string(axis));
   }
@@ -169,16 +128,14 @@ std::vector<size_t> axes_of(const NodeView& view, int i, size_t rank) {
   std::vector<size_t> axes;
   for (const int64_t axis : integers(view, "axes", i).value_or(std::vector<int64_t>{})) {
     const size_t found = axis_of(view, axis, rank);
-    if (std::find(axes.begin(), axes.end(), found) != axes.end()) {
-      throw errors::bad_attribute(label(view), "axes",
+    if (contains(axes, found)) {
+      throw errors::bad_attribute(view.label(), "axes",
                                   "dimension " + std::to_string(axis) + " is named twice");
     }
     axes.push_back(found);
   }
   return axes;
 }
-
-const std::string& label(const NodeView& view) { return label_of(view.graph(), view.node()); }
 
 Result single(HostTensor tensor) {
   std::vector<HostTensor> tensors;

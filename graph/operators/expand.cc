@@ -15,8 +15,8 @@ Shape broadcast(const NodeView& view, const Shape& x, const std::vector<int64_t>
     const int64_t a = i < x.size() ? x[x.size() - 1 - i] : 1;
     const int64_t b = i < asked.size() ? asked[asked.size() - 1 - i] : 1;
     if (a != b && a != 1 && b != 1) {
-      throw errors::shape_mismatch(label_of(view.graph(), view.node()), "expanded dimension",
-                                   std::to_string(a), std::to_string(b));
+      throw errors::shape_mismatch(view.label(), "expanded dimension", std::to_string(a),
+                                   std::to_string(b));
     }
     y[y.size() - 1 - i] = a == 1 ? b : a;
   }

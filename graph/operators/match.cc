@@ -187,8 +187,7 @@ class Matcher {
       if (size > 0) match_.labels[label].size = size;
       const bool left_open = size == 0 && binding.fallback == 0;  // the operands tell
       if (size < 0 || (size == 0 && !left_open)) {
-        throw errors::bad_attribute(label_of(view_.graph(), view_.node()), binding.attribute,
-                                    "must be positive");
+        throw errors::bad_attribute(view_.label(), binding.attribute, "must be positive");
       }
     }
   }
@@ -257,7 +256,7 @@ class Matcher {
       if (known != 0) product = times(product, known);
     }
     if (product == size || (open && size % product == 0)) return;
-    throw errors::shape_mismatch(label_of(view_.graph(), view_.node()),
+    throw errors::shape_mismatch(view_.label(),
                                  operand.pattern->name + "[" + std::to_string(d) + "] of \"" +
                                      view_.graph().value(operand.value).name + "\"",
                                  std::to_string(product), std::to_string(size));
@@ -295,14 +294,13 @@ int64_t size_of(const Match& match, int label) {
 
 bool holds(const Alternative& alternative, const Node& node) {
   if (node.opset < alternative.since || node.opset > alternative.until) return false;
-  return std::all_of(alternative.conditions.begin(), alternative.conditions.end(),
-                     [&](const notation::Condition& condition) {
-                       if (find_attribute(node, condition.attribute) == nullptr) return false;
-                       const auto* number = attr_if<int64_t>(node, condition.attribute);
-                       return (number != nullptr ? std::to_string(*number)
-                                                 : attr(node, condition.attribute,
-                                                        std::string_view{})) == condition.value;
-                     });
+  return std::ranges::all_of(alternative.conditions, [&](const notation::Condition& condition) {
+    if (find_attribute(node, condition.attribute) == nullptr) return false;
+    const auto* number = attr_if<int64_t>(node, condition.attribute);
+    return (number != nullptr
+                ? std::to_string(*number)
+                : attr(node, condition.attribute, std::string_view{})) == condition.value;
+  });
 }
 
 std::optional<LabelPosition> locate(const Match& match, int label) {

@@ -15,7 +15,7 @@ using notation::Alternative;
 using notation::Operand;
 
 bool contains(const std::vector<std::string>& list, const MatchedLabel& label) {
-  return std::any_of(list.begin(), list.end(), [&](const std::string& name) {
+  return std::ranges::any_of(list, [&](const std::string& name) {
     // An ellipsis' labels carry their position behind its name.
     return label.name == name ||
            (label.ellipsis && label.name.size() > name.size() && label.name.starts_with(name) &&
@@ -68,7 +68,7 @@ bool has_unnamed(const Alternative& alternative, const NodeView& view) {
 Factors factor_line(const notation::Line& line, const NodeView& view) {
   Factors factors;
   const auto found = match(line, view);
-  if (!found) throw errors::no_form_fits();
+  if (!found) throw errors::not_followed("the operands' ranks fit no form of the operator");
   if (has_unnamed(*found->alternative, view)) {
     return pin_operands(view, "an operand or a result more than the operator's rule follows");
   }

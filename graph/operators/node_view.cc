@@ -28,15 +28,14 @@ bool NodeView::computed(ValueId value) const { return value != kNone && facts_.c
 
 bool NodeView::has_unknown_shape() const {
   const auto unknown = [&](ValueId value) { return value != kNone && shape(value) == nullptr; };
-  return std::any_of(node_.inputs.begin(), node_.inputs.end(), unknown) ||
-         std::any_of(node_.outputs.begin(), node_.outputs.end(), unknown);
+  return std::ranges::any_of(node_.inputs, unknown) || std::ranges::any_of(node_.outputs, unknown);
 }
 
 const Attribute* NodeView::find(std::string_view name) const { return find_attribute(node_, name); }
 
 int64_t NodeView::attr(std::string_view name, int64_t fallback) const {
   if (find(name) != nullptr && attr_if<int64_t>(node_, name) == nullptr) {
-    throw errors::bad_attribute(label_of(graph_, node_), name, "wanted an integer");
+    throw errors::bad_attribute(label(), name, "wanted an integer");
   }
   return parsimony::attr(node_, name, fallback);
 }
@@ -47,7 +46,7 @@ std::string NodeView::attr(std::string_view name, std::string_view fallback) con
 
 std::vector<int64_t> NodeView::attrs(std::string_view name) const {
   if (find(name) != nullptr && attr_if<std::vector<int64_t>>(node_, name) == nullptr) {
-    throw errors::bad_attribute(label_of(graph_, node_), name, "wanted a list of integers");
+    throw errors::bad_attribute(label(), name, "wanted a list of integers");
   }
   return parsimony::attrs(node_, name);
 }

@@ -35,6 +35,7 @@ class NodeView {
   const Graph& graph() const { return graph_; }
   const Node& node() const { return node_; }
   int opset() const { return node_.opset; }
+  const std::string& label() const { return label_of(graph_, node_); }
 
   int inputs() const { return static_cast<int>(node_.inputs.size()); }
   int outputs() const { return static_cast<int>(node_.outputs.size()); }

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "parsimony/base/ranges.h"
+
 namespace parsimony::notation {
 namespace {
 
@@ -162,24 +164,12 @@ class Parser {
   Line line_;
 };
 
-bool ellipsis_named(const Alternative& alternative, const std::string& name) {
+/// Is there a label of this name, or (`ellipsis`) any number of dimensions?
+bool dim_named(const Alternative& alternative, const std::string& name, bool ellipsis = false) {
   for (const auto* side : {&alternative.inputs, &alternative.outputs}) {
     for (const Operand& operand : *side) {
       for (const Dim& dim : operand.dims) {
-        if (dim.ellipsis && dim.labels[0] == name) return true;
-      }
-    }
-  }
-  return false;
-}
-
-bool label_named(const Alternative& alternative, const std::string& name) {
-  for (const auto* side : {&alternative.inputs, &alternative.outputs}) {
-    for (const Operand& operand : *side) {
-      for (const Dim& dim : operand.dims) {
-        for (const std::string& label : dim.labels) {
-          if (label == name) return true;
-        }
+        if ((dim.ellipsis || !ellipsis) && contains(dim.labels, name)) return true;
       }
     }
   }
@@ -188,7 +178,7 @@ bool label_named(const Alternative& alternative, const std::string& name) {
 
 bool operand_named(const Alternative& alternative, const std::string& name) {
   const auto has = [&](const std::vector<Operand>& side) {
-    return std::any_of(side.begin(), side.end(), [&](const Operand& o) { return o.name == name; });
+    return std::ranges::any_of(side, [&](const Operand& o) { return o.name == name; });
   };
   return has(alternative.inputs) || has(alternative.outputs);
 }
@@ -201,16 +191,14 @@ void require(bool known, const std::string& name, std::string_view text) {
 
 void check_names(const Alternative& alternative, std::string_view text) {
   for (const Binding& b : alternative.bindings) {
-    require(
-        b.counts_dims ? ellipsis_named(alternative, b.label) : label_named(alternative, b.label),
-        b.label, text);
+    require(dim_named(alternative, b.label, b.counts_dims), b.label, text);
   }
   for (const auto* list : {&alternative.pins, &alternative.mixes}) {
-    for (const std::string& name : *list) require(label_named(alternative, name), name, text);
+    for (const std::string& name : *list) require(dim_named(alternative, name), name, text);
   }
   for (const auto& product : alternative.macs) {
     for (const std::string& name : product) {
-      require(operand_named(alternative, name) || label_named(alternative, name), name, text);
+      require(operand_named(alternative, name) || dim_named(alternative, name), name, text);
     }
   }
   for (const Swap& swap : alternative.swaps)
@@ -223,10 +211,8 @@ Line parse(std::string_view text) {
   Line line = Parser(text).line();
   for (const Alternative& alternative : line.alternatives) check_names(alternative, text);
   for (const auto& [label, role] : line.roles) {
-    const auto names = [&, name = label](const Alternative& each) {
-      return label_named(each, name);
-    };
-    require(std::any_of(line.alternatives.begin(), line.alternatives.end(), names), label, text);
+    const auto names = [&, name = label](const Alternative& each) { return dim_named(each, name); };
+    require(std::ranges::any_of(line.alternatives, names), label, text);
   }
   return line;
 }

@@ -35,13 +35,13 @@ std::optional<Pads> pads_of(const NodeView& view, size_t rank) {
   const auto axes = axes_of(view, rank);
   if (!list || !axes) return std::nullopt;
   if (list->size() != 2 * axes->size()) {
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), "pads",
+    throw errors::bad_attribute(view.label(), "pads",
                                 "wanted " + std::to_string(2 * axes->size()) + " numbers, found " +
                                     std::to_string(list->size()));
   }
   for (const int64_t pad : *list) {
     if (pad >= -kMost && pad <= kMost) continue;
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), "pads",
+    throw errors::bad_attribute(view.label(), "pads",
                                 std::to_string(pad) + " is more than any tensor has");
   }
   Pads pads{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
@@ -63,7 +63,7 @@ Shapes infer_pad(const NodeView& view) {
   for (size_t d = 0; d < y.size(); ++d) {
     y[d] += pads->before[d] + pads->after[d];
     if (y[d] < 0) {
-      throw errors::bad_attribute(label_of(view.graph(), view.node()), "pads", "crops too much");
+      throw errors::bad_attribute(view.label(), "pads", "crops too much");
     }
   }
   return {y};
@@ -75,7 +75,7 @@ Factors factor_pad(const NodeView& view) {
   const ValueId y = view.output(0);
   const Shape& shape = known_shape(view, 0);
   const auto pads = pads_of(view, shape.size());
-  if (!pads) throw errors::computed_from_data("the pads");
+  if (!pads) throw errors::not_followed("the pads are computed from data");
   const bool constant = view.attr("mode", "constant") == "constant";
   for (size_t d = 0; d < shape.size(); ++d) {
     const int dim = static_cast<int>(d);
@@ -109,8 +109,7 @@ void patch_pad(PatchView& view) {
     const auto count = [](const std::vector<int64_t>* kept, int64_t from, int64_t to) -> int64_t {
       if (to <= from) return 0;
       if (kept == nullptr) return to - from;
-      return std::lower_bound(kept->begin(), kept->end(), to) -
-             std::lower_bound(kept->begin(), kept->end(), from);
+      return std::ranges::lower_bound(*kept, to) - std::ranges::lower_bound(*kept, from);
     };
     (*list)[i] = count(kept_y, 0, pads->before[d]) - count(kept_x, 0, -pads->before[d]);
     (*list)[i + axes->size()] = count(kept_y, size_y - pads->after[d], size_y) -

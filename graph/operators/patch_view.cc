@@ -10,7 +10,7 @@ namespace {
 int64_t distinct_coordinates(const std::vector<int64_t>& kept, int64_t stride, int64_t size) {
   std::vector<bool> seen(static_cast<size_t>(size), false);
   for (const int64_t index : kept) seen[(index / stride) % size] = true;
-  return std::count(seen.begin(), seen.end(), true);
+  return std::ranges::count(seen, true);
 }
 
 }  // namespace
@@ -24,8 +24,8 @@ void PatchView::set_attribute(std::string_view name, const std::vector<int64_t>&
 
 void PatchView::set_number(std::string_view name, double from, double to) {
   const auto id = before.graph().nodes.id_of(before.node());
-  const auto number = [](double value) { return HostTensor{DType::kFloat32, {}, {}, {value}}; };
-  patches_.push_back({id, -1, std::string(name), number(from), number(to)});
+  patches_.push_back({id, -1, std::string(name), HostTensor::of(from, DType::kFloat32),
+                      HostTensor::of(to, DType::kFloat32)});
 }
 
 void PatchView::set_input(int input, std::string_view name, const HostTensor& to) {

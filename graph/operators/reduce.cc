@@ -24,7 +24,7 @@ Factors factor_reduce(const NodeView& view, bool mixes) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const auto axes = reduced(view, x.size());
-  if (!axes) throw errors::computed_from_data("the axes");
+  if (!axes) throw errors::not_followed("the axes are computed from data");
   const bool keep = view.attr("keepdims", 1) != 0;
   int out = 0;
   for (size_t d = 0; d < x.size(); ++d) {
@@ -84,7 +84,7 @@ Shapes infer_top_k(const NodeView& view) {
   Shape y = *x;
   const int axis = normal_axis(view, view.attr("axis", -1), x->size());
   y[axis] = k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
-  std::fill(shapes.begin(), shapes.end(), y);
+  std::ranges::fill(shapes, y);
   return shapes;
 }
 

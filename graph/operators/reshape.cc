@@ -3,6 +3,7 @@
 // common strides and is pinned, [12] -> [3, 4] gives the labels 3 and 4.
 #include <algorithm>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
@@ -55,8 +56,7 @@ void add_segment(const Side& a, size_t a_begin, size_t a_end, const Side& b, siz
   std::vector<int64_t> strides;
   add_strides(a, a_begin, a_end, strides);
   add_strides(b, b_begin, b_end, strides);
-  std::sort(strides.begin(), strides.end());
-  strides.erase(std::unique(strides.begin(), strides.end()), strides.end());
+  sort_unique(strides);
   for (size_t i = 0; i + 1 < strides.size(); ++i) {
     if (strides[i + 1] % strides[i] == 0) continue;
     const std::string reason = "reshaped to sizes that share no strides";
@@ -79,7 +79,7 @@ std::vector<int64_t> axes_of(const NodeView& view, size_t rank) {
 }
 
 bool listed(const std::vector<int64_t>& axes, size_t axis) {
-  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+  return contains(axes, static_cast<int64_t>(axis));
 }
 
 /// What the integers in a Reshape's operand mean for an input of shape `x`.
@@ -119,7 +119,7 @@ std::optional<Shape> own_shape(const PatchView& view, const Shape& asked, const 
       own[i] = -1;
     }
   }
-  if (std::count(own.begin(), own.end(), -1) > 1) return std::nullopt;
+  if (std::ranges::count(own, -1) > 1) return std::nullopt;
   return own;
 }
 
@@ -130,9 +130,9 @@ Shapes infer_reshape(const NodeView& view) {
   const auto asked = view.attr_or_input("shape", 1);
   if (x == nullptr || !asked) return Shapes(1);
   const Shape y = resolve(view, *x, *asked);
-  const bool bad = std::any_of(y.begin(), y.end(), [](int64_t size) { return size < 0; });
+  const bool bad = std::ranges::any_of(y, [](int64_t size) { return size < 0; });
   if (bad || element_count(y) != element_count(*x)) {
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "elements of the result",
+    throw errors::shape_mismatch(view.label(), "elements of the result",
                                  std::to_string(element_count(*x)), to_string(y));
   }
   return {y};
@@ -160,7 +160,7 @@ Shapes infer_squeeze(const NodeView& view) {
     const bool drop = axes.empty() ? (*x)[d] == 1 : listed(axes, d);
     if (!drop) y.push_back((*x)[d]);
     if (drop && (*x)[d] != 1) {
-      throw errors::shape_mismatch(label_of(view.graph(), view.node()), "squeezed dimension", "1",
+      throw errors::shape_mismatch(view.label(), "squeezed dimension", "1",
                                    std::to_string((*x)[d]));
     }
   }
@@ -204,7 +204,7 @@ Factors factor_reshape(const NodeView& view) {
         right *= b.sizes[j++];
       }
     }
-    if (left != right) throw errors::sizes_disagree();
+    if (left != right) throw errors::not_followed("the sizes of input and result disagree");
     add_segment(a, a_begin, i, b, b_begin, j, builder);
   }
   return builder.take();

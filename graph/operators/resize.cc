@@ -40,8 +40,7 @@ Shapes infer_resize(const NodeView& view) {
       const size_t d = dim_of(view, i, y.size());
       const double size = std::floor(static_cast<double>((*x)[d]) * (*scales)[i]);
       if (!(size >= 0 && size < 1e12)) {
-        throw errors::bad_attribute(label_of(view.graph(), view.node()), "scales",
-                                    "not a sane factor");
+        throw errors::bad_attribute(view.label(), "scales", "not a sane factor");
       }
       y[d] = static_cast<int64_t>(size);
     }

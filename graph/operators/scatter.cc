@@ -53,7 +53,7 @@ Factors factor_scatter_nd(const NodeView& view) {
   const size_t rank = known_shape(view, 0).size();
   const Shape& indices = known_shape(view, 1);
   const auto k = static_cast<size_t>(indices.empty() ? 0 : indices.back());
-  if (indices.empty() || k > rank) throw errors::index_does_not_fit();
+  if (indices.empty() || k > rank) throw errors::not_followed("an index does not fit the rank");
   std::vector<bool> positional(rank, false);
   std::fill_n(positional.begin(), k, true);
   pass(view, positional, "written at given indices", builder);
@@ -103,7 +103,7 @@ Factors factor_gather_nd(const NodeView& view) {
   const Shape& x = known_shape(view, 0);
   const Shape& indices = known_shape(view, 1);
   const auto named = named_by_index(view, x, indices);
-  if (!named) throw errors::index_does_not_fit();
+  if (!named) throw errors::not_followed("an index does not fit the rank");
   const size_t places = indices.size() - 1;
   for (size_t d = 0; d < *named; ++d) builder.pin(view.input(0), static_cast<int>(d), kChosen);
   for (size_t d = 0; d < indices.size(); ++d) {
@@ -126,7 +126,7 @@ Factors factor_elements(const NodeView& view, std::initializer_list<ValueId> oth
   const Shape& x = known_shape(view, 0);
   const auto axis = static_cast<size_t>(normal_axis(view, view.attr("axis", 0), x.size()));
   const Shape& indices = known_shape(view, 1);
-  if (indices.size() != x.size()) throw errors::indices_of_another_rank();
+  if (indices.size() != x.size()) throw errors::not_followed("indices of another rank");
   for (size_t d = 0; d < x.size(); ++d) {
     const int dim = static_cast<int>(d);
     const bool own_place = d != axis && indices[d] == x[d];

@@ -29,7 +29,7 @@ std::optional<std::vector<SliceRange>> cuts_of(const NodeView& view, const Shape
   const auto steps = view.attr_or_input("steps", 4);
   const size_t n = starts->size();
   if (ends->size() != n || (axes && axes->size() != n) || (steps && steps->size() != n)) {
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), "starts",
+    throw errors::bad_attribute(view.label(), "starts",
                                 "starts, ends, axes and steps differ in length");
   }
   std::vector<SliceRange> cuts;
@@ -38,8 +38,7 @@ std::optional<std::vector<SliceRange>> cuts_of(const NodeView& view, const Shape
     const int64_t size = x[axis];
     const int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0 || step == std::numeric_limits<int64_t>::min()) {
-      throw errors::bad_attribute(label_of(view.graph(), view.node()), "steps",
-                                  std::to_string(step));
+      throw errors::bad_attribute(view.label(), "steps", std::to_string(step));
     }
     const auto clamp = [&](int64_t at) {
       if (at < 0) at = at < -size ? -1 : at + size;
@@ -92,7 +91,7 @@ Factors factor_slice(const NodeView& view) {
   const ValueId y = view.output(0);
   const Shape& shape = known_shape(view, 0);
   const auto cuts = cuts_of(view, shape);
-  if (!cuts) throw errors::computed_from_data("starts or ends");
+  if (!cuts) throw errors::not_followed("starts or ends are computed from data");
   std::vector<bool> cut_here(shape.size(), false);
   for (const SliceRange& cut : *cuts) {
     if (cut.count == shape[cut.axis] && cut.step == 1) continue;
@@ -153,7 +152,7 @@ void patch_slice(PatchView& view) {
     }
     if (cut.step != 1) continue;
     const auto below = [&](int64_t limit) {
-      return std::lower_bound(kept->begin(), kept->end(), limit) - kept->begin();
+      return std::ranges::lower_bound(*kept, limit) - kept->begin();
     };
     new_starts[i] = below(cut.start);
     if (!open_end) new_ends[i] = below(cut.start + cut.count);

@@ -11,7 +11,7 @@ std::vector<int64_t> sizes_of(const NodeView& view, int64_t total) {
   if (const auto sizes = view.attr_or_input("split", 1); sizes && !sizes->empty()) return *sizes;
   const auto parts = static_cast<int64_t>(view.outputs());
   if (view.opset() < 18 && total % parts != 0) {  // since then the last part may be smaller
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "size to split",
+    throw errors::shape_mismatch(view.label(), "size to split",
                                  "a multiple of " + std::to_string(parts), std::to_string(total));
   }
   const int64_t size = (total + parts - 1) / parts;
@@ -31,8 +31,8 @@ Shapes infer_split(const NodeView& view) {
   int64_t sum = 0;
   for (const int64_t size : sizes) sum += size;
   if (sizes.size() != shapes.size() || sum != (*x)[axis]) {
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "sum of the parts",
-                                 std::to_string((*x)[axis]), std::to_string(sum));
+    throw errors::shape_mismatch(view.label(), "sum of the parts", std::to_string((*x)[axis]),
+                                 std::to_string(sum));
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     shapes[i] = *x;
@@ -74,7 +74,8 @@ void patch_split(PatchView& view) {
   if (before[axis] == after[axis] && !computed) return;
   std::vector<int64_t> sizes;
   for (int i = 0; i < view.after.outputs(); ++i) {
-    if (view.after.out_shape(i) == nullptr) throw errors::part_not_read();
+    if (view.after.out_shape(i) == nullptr)
+      throw errors::not_followed("a part of the split is not read");
     sizes.push_back((*view.after.out_shape(i))[axis]);
   }
   if (view.before.opset() < 13) {

@@ -23,7 +23,7 @@ void want_length(const NodeView& view, std::string_view name, std::vector<int64_
   if (list.empty()) list.assign(n, fallback);
   if (list.size() != n) {
     throw errors::bad_attribute(
-        label_of(view.graph(), view.node()), name,
+        view.label(), name,
         "wanted " + std::to_string(n) + " numbers, found " + std::to_string(list.size()));
   }
 }
@@ -42,7 +42,7 @@ Window read_window(const NodeView& view, std::vector<int64_t> kernel) {
   const auto check = [&](const std::vector<int64_t>& list, std::string_view name, int64_t least) {
     for (const int64_t number : list) {
       if (number >= least && number <= kMost) continue;
-      throw errors::bad_attribute(label_of(view.graph(), view.node()), name,
+      throw errors::bad_attribute(view.label(), name,
                                   "wanted numbers from " + std::to_string(least) + " to " +
                                       std::to_string(kMost) + ", found " + std::to_string(number));
     }
@@ -61,8 +61,8 @@ int64_t slide(const NodeView& view, const Window& w, size_t i, int64_t size) {
   const int64_t padded = size + (valid ? 0 : w.begins[i] + w.ends[i]);
   const int64_t room = padded - w.dilations[i] * (w.kernel[i] - 1) - 1;
   if (room < 0) {
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "spatial size",
-                                 "at least the kernel's extent", std::to_string(padded));
+    throw errors::shape_mismatch(view.label(), "spatial size", "at least the kernel's extent",
+                                 std::to_string(padded));
   }
   int64_t out = (w.ceil_mode ? (room + w.strides[i] - 1) / w.strides[i] : room / w.strides[i]) + 1;
   // A window that would start in the padding after the end does not count.
@@ -72,8 +72,8 @@ int64_t slide(const NodeView& view, const Window& w, size_t i, int64_t size) {
 
 std::vector<int64_t> kernel_of(const NodeView& view, const Shape& weight) {
   if (weight.size() < 2) {
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "rank of the kernel",
-                                 "2 or more", std::to_string(weight.size()));
+    throw errors::shape_mismatch(view.label(), "rank of the kernel", "2 or more",
+                                 std::to_string(weight.size()));
   }
   return {weight.begin() + 2, weight.end()};
 }
@@ -84,14 +84,14 @@ std::string named_input(const NodeView& view) {
 
 void want_rank(const NodeView& view, const Shape& x, const std::vector<int64_t>& kernel) {
   if (x.size() == kernel.size() + 2) return;
-  throw errors::shape_mismatch(label_of(view.graph(), view.node()), "rank of " + named_input(view),
+  throw errors::shape_mismatch(view.label(), "rank of " + named_input(view),
                                std::to_string(kernel.size() + 2), std::to_string(x.size()));
 }
 
 int64_t group_of(const NodeView& view) {
   const int64_t group = view.attr("group", 1);
   if (group < 1) {
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), "group", "must be positive");
+    throw errors::bad_attribute(view.label(), "group", "must be positive");
   }
   return group;
 }
@@ -100,12 +100,11 @@ int64_t group_of(const NodeView& view) {
 void want_channels(const NodeView& view, int64_t found, int64_t wanted, int64_t parted) {
   const int64_t group = group_of(view);
   if (found != wanted) {
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()),
-                                 "channels of " + named_input(view), std::to_string(wanted),
-                                 std::to_string(found));
+    throw errors::shape_mismatch(view.label(), "channels of " + named_input(view),
+                                 std::to_string(wanted), std::to_string(found));
   }
   if (parted % group != 0) {
-    throw errors::shape_mismatch(label_of(view.graph(), view.node()), "channels of the kernel",
+    throw errors::shape_mismatch(view.label(), "channels of the kernel",
                                  "a multiple of group " + std::to_string(group),
                                  std::to_string(parted));
   }
@@ -140,8 +139,7 @@ Shapes infer_conv_transpose(const NodeView& view) {
   std::vector<int64_t> extra;
   want_length(view, "output_padding", extra, window.kernel.size(), 0);
   if (!fixed.empty() && fixed.size() < window.kernel.size()) {
-    throw errors::bad_attribute(label_of(view.graph(), view.node()), "output_shape",
-                                "wanted a number per spatial axis");
+    throw errors::bad_attribute(view.label(), "output_shape", "wanted a number per spatial axis");
   }
   const bool same = view.attr("auto_pad", "NOTSET").starts_with("SAME");
   Shape y{(*x)[0], element_count({(*w)[1], group_of(view)})};
@@ -170,7 +168,7 @@ Shapes infer_pool(const NodeView& view) {
   Shape y{(*x)[0], (*x)[1]};
   for (size_t i = 0; i < window.kernel.size(); ++i)
     y.push_back(slide(view, window, i, (*x)[i + 2]));
-  std::fill(shapes.begin(), shapes.end(), y);
+  std::ranges::fill(shapes, y);
   return shapes;
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/export/lowering_impl.h"
@@ -18,12 +19,8 @@
 namespace parsimony::onnx_io {
 namespace {
 
-const std::string& text(const Node& node, std::string_view attribute) {
-  static const std::string none;
-  for (const auto& [name, value] : node.attributes) {
-    if (name == attribute) return std::get<std::string>(value);
-  }
-  return none;
+std::string text(const Node& node, std::string_view attribute) {
+  return attr(node, attribute, std::string_view{});
 }
 
 class Exporter {
@@ -59,7 +56,7 @@ class Exporter {
     for (const ValueId output : source_.outputs) read_.insert(output);
     for (const NodeId n : source_.nodes.reversed_ids()) {
       const Node& node = source_.nodes[n];
-      live_[n] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+      live_[n] = std::ranges::any_of(node.outputs, [&](ValueId v) {
         return read_.contains(v) && sizes_.constant(v) == nullptr;
       });
       if (live_[n]) read_.insert(node.inputs.begin(), node.inputs.end());
@@ -124,7 +121,7 @@ class Exporter {
   }
 
   [[noreturn]] void refuse(const Node& node) const {
-    const std::string& call = text(node, "call");
+    const std::string call = text(node, "call");
     if (node.has_subgraph)
       throw errors::undecided(call.empty() ? node.op : call, text(node, "line"));
     throw errors::no_counterpart(call.empty() ? node.op : call, label_of(source_, node),
@@ -174,7 +171,7 @@ const Shape& Lowering::shape(int i) const {
 }
 
 void Lowering::require(bool holds, std::string_view why) const {
-  if (!holds) throw errors::not_lowered(node().op, label_of(view.graph(), node()), why);
+  if (!holds) throw errors::not_lowered(node().op, view.label(), why);
 }
 
 std::vector<int64_t> Lowering::known_integers(int i) const {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/onnx_io/export/target_impl.h"
 
 namespace parsimony::onnx_io {
@@ -18,13 +19,6 @@ std::vector<std::byte> bytes_of(const std::vector<float>& numbers) {
   std::vector<std::byte> bytes(numbers.size() * sizeof(float));
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
-}
-
-double epsilon_of(const Node& node) {
-  for (const auto& [name, value] : node.attributes) {
-    if (name == "epsilon") return std::get<double>(value);
-  }
-  return 1e-5;
 }
 
 class Folding {
@@ -52,9 +46,8 @@ class Folding {
 
  private:
   Node* before(ValueId value) {
-    const auto found = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& n) {
-      return n.op == "Conv" && n.outputs[0] == value;
-    });
+    const auto found = std::ranges::find_if(
+        graph_.nodes, [&](const Node& n) { return n.op == "Conv" && n.outputs[0] == value; });
     return found == graph_.nodes.end() ? nullptr : &*found;
   }
 
@@ -79,9 +72,10 @@ class Folding {
     const bool biased = conv.inputs.size() > 2;
     const auto old = biased ? floats(target_, conv.inputs[2]) : std::vector<float>(gamma.size());
     const size_t each = weight.size() / gamma.size();
+    const double epsilon = attr(norm, "epsilon", 1e-5);
     std::vector<float> bias(gamma.size());
     for (size_t c = 0; c < gamma.size(); ++c) {
-      const double scale = gamma[c] / std::sqrt(variance[c] + epsilon_of(norm));
+      const double scale = gamma[c] / std::sqrt(variance[c] + epsilon);
       for (size_t i = c * each; i < (c + 1) * each; ++i) {
         weight[i] = static_cast<float>(weight[i] * scale);
       }

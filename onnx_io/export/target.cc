@@ -1,6 +1,5 @@
-#include <algorithm>
-#include <cstring>
 
+#include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/onnx_io/export/target_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
@@ -8,31 +7,14 @@
 namespace parsimony::onnx_io {
 namespace {
 
-const Attribute* find(const Attributes& attributes, std::string_view wanted) {
-  for (const auto& [name, value] : attributes) {
-    if (name == wanted) return &value;
-  }
-  return nullptr;
-}
-
 DType type_of(const Graph& graph, const Node& node, size_t output) {
-  if (const Attribute* to = find(node.attributes, "to"); node.op == "Cast" && to != nullptr) {
-    return dtype_of(static_cast<int32_t>(std::get<int64_t>(*to)));
+  if (const auto* to = attr_if<int64_t>(node, "to"); node.op == "Cast" && to != nullptr) {
+    return dtype_of(static_cast<int32_t>(*to));
   }
   return result_type(graph, node, output);
 }
 
 }  // namespace
-
-std::vector<std::byte> dense_bytes(const Weight& weight) {
-  const int64_t size = size_of(weight.dtype);
-  const int64_t count = weight.count();
-  std::vector<std::byte> bytes(count * size);
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(bytes.data() + i * size, weight.data + i * weight.stride, size);
-  }
-  return bytes;
-}
 
 Target::Target() { graph_.format = "onnx"; }
 
@@ -96,15 +78,7 @@ ValueId Target::constant(const HostTensor& tensor) {
   return this->tensor(fresh(), tensor.dtype, tensor.dims, {begin, begin + raw.size()});
 }
 
-ValueId Target::number(double value, DType dtype) {
-  HostTensor tensor{.dtype = dtype, .dims = {}, .ints = {}, .floats = {}};
-  if (tensor.floating()) {
-    tensor.floats = {value};
-  } else {
-    tensor.ints = {static_cast<int64_t>(value)};
-  }
-  return constant(tensor);
-}
+ValueId Target::number(double value, DType dtype) { return constant(HostTensor::of(value, dtype)); }
 
 std::vector<ValueId> Target::emit_many(const std::string& op, const std::vector<ValueId>& inputs,
                                        size_t outputs, Attributes attributes) {
@@ -129,13 +103,10 @@ ValueId Target::cast(ValueId value, DType type) {
   if (is_weight(value) && weight_of(value).count() == 1) {
     const Weight& weight = weight_of(value);
     const HostTensor from = to_host(weight);
-    HostTensor to{.dtype = type, .dims = weight.dims, .ints = {}, .floats = {}};
-    if (to.floating()) {
-      to.floats = {from.number(0)};
-    } else {
-      to.ints = {type == DType::kBool ? static_cast<int64_t>(from.number(0) != 0)
-                                      : static_cast<int64_t>(from.number(0))};
-    }
+    const bool truth = from.number(0) != 0;
+    HostTensor to = type == DType::kBool ? HostTensor::scalar(truth ? 1 : 0, type)
+                                         : HostTensor::of(from.number(0), type);
+    to.dims = weight.dims;
     return constant(to);
   }
   return emit("Cast", {value}, {{"to", int64_t{data_type_of(type)}}});

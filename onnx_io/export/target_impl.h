@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/graph/elements.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/onnx_io/export/export.h"
@@ -65,9 +66,6 @@ class Target {
   std::unordered_map<std::string, ValueId> names_;
   std::deque<std::vector<std::byte>> storage_;
 };
-
-/// The elements without gaps.
-std::vector<std::byte> dense_bytes(const Weight& weight);
 
 /// Conv(x, w, b) -> BatchNormalization(gamma, beta, mean, var) becomes Conv(x, w · s, (b - mean) ·
 /// s + beta) with s = gamma / sqrt(var + epsilon), per output channel. Folds in float32, if the

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "parsimony/speedup/updates.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
