@@ -46,7 +46,7 @@ int64_t params_of(const Graph& graph, const ResidualBlock& block,
   for (const Value& value : graph.values) {
     if (value.weight == kNone) continue;
     for (const Use& use : value.uses) {
-      const bool own = std::binary_search(block.nodes.begin(), block.nodes.end(), use.node);
+      const bool own = std::ranges::binary_search(block.nodes, use.node);
       (own ? inside : outside)[value.weight] = true;
     }
   }
@@ -94,22 +94,19 @@ class DepthPlanner {
 
  private:
   bool asks_for_amount() const {
-    return std::any_of(settings_.requests.begin(), settings_.requests.end(), [](const Request& r) {
+    return std::ranges::any_of(settings_.requests, [](const Request& r) {
       return of_whole_network(r) && (r.amount || r.ratio > 0);
     });
   }
 
   size_t excluded() const {
-    return std::count_if(report_.blocks.begin(), report_.blocks.end(),
-                         [](const BlockOutcome& b) { return b.excluded; });
+    return std::ranges::count_if(report_.blocks, [](const BlockOutcome& b) { return b.excluded; });
   }
 
   size_t count() const {
     const size_t free = blocks_.size() - excluded();
     if (options_.depth->kind == DepthRequest::Kind::kShare) {
-      return std::min(free,
-                      static_cast<size_t>(std::floor(
-                          options_.depth->share * static_cast<double>(blocks_.size()) + kSlack)));
+      return std::min<size_t>(free, floor_of(options_.depth->share, std::ssize(blocks_)));
     }
     if (options_.depth->count > static_cast<int64_t>(free)) {
       throw errors::too_few_blocks(options_.depth->count, blocks_.size(), excluded());
@@ -121,7 +118,7 @@ class DepthPlanner {
     report_.blocks = describe(graph_, sample_, blocks_);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const auto& nodes = blocks_[b].nodes;
-      report_.blocks[b].excluded = std::any_of(nodes.begin(), nodes.end(), [&](NodeId n) {
+      report_.blocks[b].excluded = std::ranges::any_of(nodes, [&](NodeId n) {
         const LayerSetting& layer = settings_.layers[n];
         return layer.state == LayerSetting::State::kExcluded;
       });
@@ -142,14 +139,14 @@ class DepthPlanner {
           std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
       if (!report_.blocks[b].excluded) order_.push_back(b);
     }
-    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+    std::ranges::stable_sort(order_, [&](size_t a, size_t b) {
       return report_.blocks[a].influence < report_.blocks[b].influence;
     });
   }
 
   std::vector<PlanBlock> first(size_t count) const {
     std::vector<size_t> chosen(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
-    std::sort(chosen.begin(), chosen.end());
+    std::ranges::sort(chosen);
     std::vector<PlanBlock> blocks;
     for (const size_t b : chosen) blocks.push_back({report_.blocks[b].add, blocks_[b].kept_input});
     return blocks;
@@ -217,7 +214,7 @@ class DepthPlanner {
   }
 
   bool meets(const Cost& cost) const {
-    return std::all_of(settings_.requests.begin(), settings_.requests.end(), [&](const Request& r) {
+    return std::ranges::all_of(settings_.requests, [&](const Request& r) {
       if (!of_whole_network(r) || (!r.amount && r.ratio <= 0)) return true;
       return quantity(cost, r.budget) <= allowed(r) * (1 + kSlack);
     });

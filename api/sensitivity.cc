@@ -1,15 +1,11 @@
 #include "parsimony/api/sensitivity.h"
 
-#include <cmath>
-
 #include "parsimony/api/trial.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/pruners/budget.h"
 
 namespace parsimony {
 namespace {
-
-constexpr double kSlack = 1e-9;
 
 /// The error without the first `removed` channels of the order; empty if the network cannot be
 /// pruned that way.
@@ -20,8 +16,7 @@ std::optional<double> error_without(const Graph& graph, const Analysis& analysis
   for (int i = 0; i < removed; ++i) {
     masks.keep[group][order[i]] = 0;
   }
-  std::vector<std::vector<double>> scores(analysis.coupling.groups.size());
-  if (keep_at_least_one(analysis.coupling, scores, masks) > 0) return std::nullopt;
+  if (keep_at_least_one(analysis.coupling, {}, masks) > 0) return std::nullopt;
   const auto small = cut({graph, analysis.probe, analysis.facts, analysis.coupling}, masks);
   if (!small) return std::nullopt;
   return error_of(small->graph());
@@ -48,7 +43,7 @@ std::vector<GroupSensitivity> sensitivity(const Graph& graph, const Analysis& an
     double last = 0;
     bool whole = false;
     for (const double ratio : options.ratios) {
-      const int removed = static_cast<int>(std::floor(ratio * group.size + kSlack));
+      const int removed = static_cast<int>(floor_of(ratio, group.size));
       if (removed != before) {
         const auto error =
             error_without(graph, analysis, static_cast<int>(g), order, removed, error_of);

@@ -9,10 +9,7 @@ namespace parsimony {
 
 namespace {
 
-constexpr double kSlack = 1e-9;        // 0.29 · 100 is 28.999…
 constexpr uint32_t kSteps = 1U << 30;  // resolution of the uniform ratio
-
-int floor_of(double share, int size) { return static_cast<int>(std::floor(share * size + kSlack)); }
 
 /// Removed counts where candidates are asked for wanted[i].
 std::vector<int> within_limits(std::span<const Candidate> candidates, std::vector<int> wanted) {
@@ -26,7 +23,7 @@ std::vector<int> uniform(std::span<const Candidate> candidates, double ratio) {
   std::vector<int> wanted;
   wanted.reserve(candidates.size());
   for (const Candidate& candidate : candidates) {
-    wanted.push_back(floor_of(ratio, candidate.limits.size));
+    wanted.push_back(static_cast<int>(floor_of(ratio, candidate.limits.size)));
   }
   return within_limits(candidates, std::move(wanted));
 }
@@ -46,7 +43,7 @@ Ranking ranking(std::span<const Candidate> candidates, const std::vector<int>& w
     const auto& scores = candidates[i].score;
     for (size_t c = 0; c < scores.size(); ++c) all.push_back({scores[c], static_cast<int>(c), i});
   }
-  std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
+  std::ranges::sort(all, [](const Ranked& a, const Ranked& b) {
     if (a.score != b.score) return a.score < b.score;
     return a.channel != b.channel ? a.channel > b.channel : a.candidate < b.candidate;
   });
@@ -99,13 +96,13 @@ double share_gone(const Request& request, std::span<const Candidate> candidates,
 /// Removes the lowest of one ranking up to the ratio; false if the limits do not allow that many.
 bool take_lowest(const Request& request, std::span<const Candidate> candidates,
                  const Ranking& ranked, std::vector<int>& removed) {
-  double total = 0;
+  int64_t total = 0;
   std::map<int, int> wanted;  // per candidate of the ranking
   for (const Ranked& channel : ranked) {
     wanted[channel.candidate] = 0;
-    total += static_cast<double>(unit_of(request, candidates[channel.candidate]));
+    total += unit_of(request, candidates[channel.candidate]);
   }
-  const auto target = static_cast<int64_t>(std::floor(request.ratio * total + kSlack));
+  const int64_t target = floor_of(request.ratio, total);
   int64_t sum = 0;
   for (const auto& [c, none] : wanted) {
     const Candidate& candidate = candidates[c];
@@ -180,10 +177,11 @@ int Limits::fewer(int count) const { return std::min(count, removed(count - 1));
 Limits limits_of(const Request& request, int size) {
   Limits limits;
   limits.size = size;
-  const int may_go = std::min(floor_of(request.max_ratio, size), size - request.keep_at_least);
-  limits.most = std::max(0, std::min(may_go, size - 1));
-  limits.least = static_cast<int>(std::ceil(request.min_ratio * size - kSlack));
-  limits.least = std::clamp(limits.least, 0, limits.most);
+  const int64_t may_go =
+      std::min<int64_t>(floor_of(request.max_ratio, size), size - request.keep_at_least);
+  limits.most = static_cast<int>(std::max<int64_t>(0, std::min<int64_t>(may_go, size - 1)));
+  limits.least =
+      static_cast<int>(std::clamp<int64_t>(ceil_of(request.min_ratio, size), 0, limits.most));
   limits.round_to = std::lcm(std::max(1, request.round_to), std::max(1, request.metric_blocks));
   return limits;
 }
@@ -204,7 +202,7 @@ std::vector<int> removal_order(const Scores& scores, int blocks) {
     const double y = scores[b];
     return x != y ? x < y : a > b;
   };
-  std::sort(order.begin(), order.end(), first);
+  std::ranges::sort(order, first);
   if (blocks <= 1) return order;
   const int length = static_cast<int>(scores.size()) / blocks;
   std::vector<int> taken(blocks);
@@ -213,7 +211,7 @@ std::vector<int> removal_order(const Scores& scores, int blocks) {
     const size_t block = std::min(c / std::max(1, length), blocks - 1);
     rank[c] = taken[block]++;
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank[a] < rank[b]; });
+  std::ranges::stable_sort(order, [&](int a, int b) { return rank[a] < rank[b]; });
   return order;
 }
 
@@ -264,7 +262,7 @@ Counts fit_budget(const Request& request, std::span<const Candidate> candidates,
     const auto at = [&](size_t step) {
       const double share = static_cast<double>(step) / kSteps;
       return prefixes(candidates, ranked,
-                      [&](size_t length) { return floor_of(share, static_cast<int>(length)); });
+                      [&](size_t length) { return floor_of(share, static_cast<int64_t>(length)); });
     };
     counts.removed = bisect(kSteps, at, remaining, most);
   } else {

@@ -1,7 +1,7 @@
 // A criterion is a pure function from a group to one score per channel.
 //
-// To add one: write pruners/criteria/NAME.cc with one function of the signature below, declare it
-// in pruners/criteria/criteria.h and give it a row in the table of pruners/criterion.cc.
+// To add one: write a function of the signature below in pruners/criteria/, declare it in
+// criteria.h there and give it a row in the table of pruners/criterion.cc.
 #pragma once
 
 #include <cstdint>

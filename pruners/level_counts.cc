@@ -1,20 +1,14 @@
 #include "parsimony/pruners/level_counts.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/masks/smallest.h"
 
 namespace parsimony {
 
 namespace {
-
-constexpr double kSlack = 1e-9;  // 0.29 · 100 is 28.999…
-
-int64_t floor_of(double ratio, int64_t count) {
-  return static_cast<int64_t>(std::floor(ratio * static_cast<double>(count) + kSlack));
-}
 
 /// Bounds of one matrix.
 struct Bounds {
@@ -25,11 +19,8 @@ struct Bounds {
 };
 
 Bounds bounds_of(const Request& request, int64_t elements) {
-  Bounds bounds;
-  bounds.most = floor_of(request.max_ratio, elements);
-  const double least = std::ceil(request.min_ratio * static_cast<double>(elements) - kSlack);
-  bounds.least = std::min(static_cast<int64_t>(least), bounds.most);
-  return bounds;
+  const int64_t most = floor_of(request.max_ratio, elements);
+  return {std::min(ceil_of(request.min_ratio, elements), most), most};
 }
 
 int64_t count_below(const Weight& weight, double threshold) {
@@ -109,7 +100,7 @@ std::vector<int64_t> level_counts(const Settings& settings,
     std::vector<size_t> places;
     for (size_t i = 0; i < matrices.size(); ++i) {
       const auto [weight, r] = matrices[i];
-      if (std::find(requests.begin(), requests.end(), r) == requests.end()) continue;
+      if (!contains(requests, r)) continue;
       const Request& request = settings.requests[r];
       const int64_t elements = weight->count();
       Share share{weight, bounds_of(request, elements), 0, false};

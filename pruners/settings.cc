@@ -1,8 +1,22 @@
 #include "parsimony/pruners/settings.h"
 
+#include <cmath>
 #include <map>
 
 namespace parsimony {
+namespace {
+
+constexpr double kSlack = 1e-9;
+
+}  // namespace
+
+int64_t floor_of(double share, int64_t count) {
+  return static_cast<int64_t>(std::floor(share * static_cast<double>(count) + kSlack));
+}
+
+int64_t ceil_of(double share, int64_t count) {
+  return static_cast<int64_t>(std::ceil(share * static_cast<double>(count) - kSlack));
+}
 
 std::vector<std::vector<int>> shared_budgets(const Settings& settings) {
   std::vector<std::vector<int>> shared;

@@ -63,6 +63,10 @@ struct Settings {
   bool exact_only = false;                ///< groups that mix are not pruned
 };
 
+/// floor(share · count) and ceil(share · count), up to rounding: 0.29 · 100 is 29, not 28.999….
+int64_t floor_of(double share, int64_t count);
+int64_t ceil_of(double share, int64_t count);
+
 /// Requests that share a budget, each listed once, ordered by the first: those of one global group,
 /// and those with a network-wide amount.
 std::vector<std::vector<int>> shared_budgets(const Settings& settings);

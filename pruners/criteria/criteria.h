@@ -1,4 +1,5 @@
-// The functions of the criterion table, one file each.
+// The functions of the criterion table: measured.cc has those that read statistics of data,
+// norms.cc norms of weights, and the others have files of their own.
 #pragma once
 
 #include "parsimony/pruners/criterion.h"

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/zero_channels.h"
 #include "parsimony/pruners/elements/element_tasks.h"
 
@@ -15,28 +16,15 @@ namespace {
 using elements::ElementTask;
 using Cuts = std::map<WeightId, std::vector<AxisKeep>>;
 
-/// Indices of a member's axis that the masks leave.
-AxisKeep kept_of(const Member& member, const std::vector<uint8_t>& keep) {
-  std::vector<uint8_t> stays(member.size, 1);
-  for (size_t channel = 0; channel < keep.size(); ++channel) {
-    if (keep[channel] != 0) continue;
-    for (int64_t i : member.of(static_cast<int>(channel))) stays[i] = 0;
-  }
-  AxisKeep result{member.axis, member.size, {}};
-  for (size_t i = 0; i < stays.size(); ++i) {
-    if (stays[i] != 0) result.keep.push_back(static_cast<int64_t>(i));
-  }
-  return result;
-}
-
 /// What the masks leave of every weight that they cut.
 Cuts cuts_of(const Graph& graph, const Coupling& coupling, const AxisMasks& masks) {
   Cuts cuts;
   for (size_t g = 0; g < coupling.groups.size(); ++g) {
     const auto& keep = masks.keep[g];
-    if (std::find(keep.begin(), keep.end(), 0) == keep.end()) continue;
+    if (!contains(keep, 0)) continue;
     for (const Member& member : coupling.groups[g].members) {
-      cuts[graph.value(member.value).weight].push_back(kept_of(member, keep));
+      cuts[graph.value(member.value).weight].push_back(
+          {member.axis, member.size, kept_indices(member, keep)});
     }
   }
   for (auto& [weight, axes] : cuts) axes = merged(axes);
@@ -115,7 +103,7 @@ class ElementPruner {
 
   /// Whether a channel of the group is among the inputs of a matrix with a pattern.
   bool shifts_pattern(const Group& group) const {
-    return std::any_of(group.members.begin(), group.members.end(), [&](const Member& member) {
+    return std::ranges::any_of(group.members, [&](const Member& member) {
       const auto found = pruned_.find(graph_.value(member.value).weight);
       return found != pruned_.end() && found->second.rule.pattern.exists() &&
              found->second.contraction.input == member.axis;
@@ -143,7 +131,7 @@ class ElementPruner {
 }  // namespace
 
 bool ElementPruning::only_zeros() const {
-  return std::none_of(matrices.begin(), matrices.end(), [](const PrunedMatrix& matrix) {
+  return std::ranges::none_of(matrices, [](const PrunedMatrix& matrix) {
     return matrix.rule.method == ElementMethod::kSparseGpt;
   });
 }

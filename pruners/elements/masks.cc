@@ -1,16 +1,15 @@
 #include "parsimony/pruners/elements/masks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "parsimony/pruners/settings.h"
+
 namespace parsimony::elements {
 
 namespace {
-
-constexpr double kSlack = 1e-9;  // 0.29 · 100 is 28.999…
 
 /// Places of the `count` lowest scores; of equal ones the first.
 std::vector<size_t> lowest(std::span<const double> scores, int64_t count) {
@@ -30,8 +29,8 @@ void keep_highest(const Matrix& scores, int64_t row, int64_t begin, int64_t end,
                   Keep& keep) {
   std::vector<int64_t> order(end - begin);
   std::iota(order.begin(), order.end(), begin);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return scores(row, a) > scores(row, b); });
+  std::ranges::stable_sort(order,
+                           [&](int64_t a, int64_t b) { return scores(row, a) > scores(row, b); });
   for (size_t i = n; i < order.size(); ++i) keep(row, order[i]) = 0;
 }
 
@@ -56,10 +55,6 @@ std::vector<Block> blocks_of(const Matrix& weights, int block_rows, int block_co
 }
 
 }  // namespace
-
-int64_t floor_of(double ratio, int64_t count) {
-  return static_cast<int64_t>(std::floor(ratio * static_cast<double>(count) + kSlack));
-}
 
 Keep keep_n_of_m(const Matrix& scores, NmPattern pattern, Runs runs) {
   Keep keep = Keep::Ones(scores.rows(), scores.cols());

@@ -30,7 +30,4 @@ Keep keep_blocks(const Matrix& weights, int block_rows, int block_columns, doubl
 /// https://arxiv.org/abs/2306.11695
 Matrix wanda_scores(const Matrix& weights, const Eigen::MatrixXd& second);
 
-/// floor(ratio · count), but 0.29 · 100 is 29.
-int64_t floor_of(double ratio, int64_t count);
-
 }  // namespace parsimony::elements

@@ -1,13 +1,12 @@
 #include "parsimony/pruners/elements/prune_matrix.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
+#include "parsimony/graph/elements.h"
 #include "parsimony/masks/magnitude.h"
 #include "parsimony/pruners/elements/masks.h"
 #include "parsimony/pruners/elements/sparsegpt.h"
-#include "parsimony/pruners/elements/values.h"
 #include "parsimony/pruners/elements/view.h"
 #include "parsimony/pruners/errors.h"
 
@@ -38,14 +37,12 @@ class MatrixPruner {
         elements_(to_host(weight).floats) {}
 
   void run(PrunedMatrix& result) {
-    result.values = bytes_of(weight_);
+    result.values = dense_bytes(weight_);
     result.mask = {weight_.name, weight_.dims, {}};
     result.mask.keep.assign(weight_.count(), 0);
     for (int64_t group = 0; group < view_.groups(); ++group) prune(group, result);
     for (size_t i = 0; i < result.mask.keep.size(); ++i) {
-      if (result.mask.keep[i] == 0) {
-        put(0, weight_.dtype, static_cast<int64_t>(i), result.values);
-      }
+      if (result.mask.keep[i] == 0) put(0, static_cast<int64_t>(i), result);
     }
   }
 
@@ -56,9 +53,8 @@ class MatrixPruner {
       const SparseGptOptions options{
           .ratio = ratio_, .pattern = rule_.pattern, .runs = runs_of(view_)};
       const auto found = sparsegpt(weights, moments_of(*second_, view_, group), options);
-      visit(group, [&](int64_t r, int64_t c, int64_t place) {
-        put(found.weights(r, c), weight_.dtype, place, result.values);
-      });
+      visit(group,
+            [&](int64_t r, int64_t c, int64_t place) { put(found.weights(r, c), place, result); });
       scatter(found.keep, group, result.mask);
     } else {
       scatter(choose(weights, group), group, result.mask);
@@ -76,6 +72,10 @@ class MatrixPruner {
     return keep_of_rows(scores, ratio_);
   }
 
+  void put(double value, int64_t place, PrunedMatrix& result) const {
+    write_number(value, weight_.dtype, result.values.data() + place * width_);
+  }
+
   void scatter(const Keep& keep, int64_t group, ElementMask& mask) const {
     visit(group, [&](int64_t r, int64_t c, int64_t place) { mask.keep[place] = keep(r, c); });
   }
@@ -91,6 +91,7 @@ class MatrixPruner {
   }
 
   const Weight& weight_;
+  const int64_t width_ = size_of(weight_.dtype);
   const ElementRule rule_;
   const double ratio_;
   const View view_;

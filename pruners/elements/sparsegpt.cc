@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "parsimony/pruners/elements/masks.h"
+#include "parsimony/pruners/settings.h"
 
 namespace parsimony::elements {
 

@@ -64,14 +64,12 @@ View make_view(const Weight& weight, const Contraction& contraction,
 }
 
 void order_by_position(View& view) {
-  std::stable_sort(
-      view.columns.begin(), view.columns.end(),
-      [](const View::Column& a, const View::Column& b) { return a.position < b.position; });
+  std::ranges::stable_sort(view.columns, {}, &View::Column::position);
 }
 
 Runs runs_of(const View& view) {
-  const auto first = std::count_if(view.columns.begin(), view.columns.end(),
-                                   [](const View::Column& c) { return c.position == 0; });
+  const auto first =
+      std::ranges::count_if(view.columns, [](const View::Column& c) { return c.position == 0; });
   return {std::max<int64_t>(first, 1)};
 }
 
@@ -85,6 +83,23 @@ Matrix gather(const View& view, int64_t group, const std::vector<double>& elemen
     }
   }
   return matrix;
+}
+
+bool has_pattern(const Weight& weight, const Contraction& contraction, NmPattern pattern) {
+  // Which outputs belong together does not matter for what one output reads.
+  Contraction ungrouped = contraction;
+  ungrouped.groups = 1;
+  View view = make_view(weight, ungrouped, {});
+  order_by_position(view);
+  const Runs runs = runs_of(view);
+  const Matrix matrix = gather(view, 0, to_host(weight).floats);
+  for (int64_t c = 0; c < matrix.cols();) {
+    const int64_t end = runs.group_end(c, pattern.m);
+    const auto group = matrix.middleCols(c, end - c).array();
+    if (((group != 0).cast<int>().rowwise().sum() > pattern.n).any()) return false;
+    c = end;
+  }
+  return true;
 }
 
 }  // namespace parsimony::elements

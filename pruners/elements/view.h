@@ -42,4 +42,10 @@ Runs runs_of(const View& view);
 /// The matrix of one group, from the tensor's elements.
 Matrix gather(const View& view, int64_t group, const std::vector<double>& elements);
 
+/// Does the tensor have an N:M pattern? Of every m neighbours along the input axis, counted from
+/// its start, at most n are not zero; at each position of a kernel. A group that the axis cuts
+/// short may hold n as well.
+/// @throws UnsupportedError for elements that are not numbers
+bool has_pattern(const Weight& weight, const Contraction& contraction, NmPattern pattern);
+
 }  // namespace parsimony::elements

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/pruners/latency/subgraphs.h"
 #include "parsimony/pruners/latency/table.h"
@@ -46,10 +47,7 @@ class LatencyModel {
     std::span<const int> groups = {};
     int count = 0;
 
-    int of(int g) const {
-      const bool other = std::find(groups.begin(), groups.end(), g) != groups.end();
-      return other ? count : counts[g];
-    }
+    int of(int g) const { return contains(groups, g) ? count : counts[g]; }
   };
 
   static double width_of(const Width& width, const Kept& kept);
