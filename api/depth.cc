@@ -9,6 +9,7 @@
 
 #include "parsimony/api/errors.h"
 #include "parsimony/graph/bypass.h"
+#include "parsimony/pruners/settings.h"
 
 namespace parsimony {
 namespace {

@@ -3,6 +3,7 @@
 #include "parsimony/api/trial.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/pruners/budget.h"
+#include "parsimony/pruners/settings.h"
 
 namespace parsimony {
 namespace {
