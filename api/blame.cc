@@ -9,9 +9,9 @@ namespace parsimony {
 namespace {
 
 /// Groups that lose channels, in the plan's order.
-std::vector<size_t> pruned_groups(const Pruning& pruning) {
-  std::vector<size_t> groups;
-  for (size_t g = 0; g < pruning.allocation.masks.keep.size(); ++g) {
+std::vector<GroupId> pruned_groups(const Pruning& pruning) {
+  std::vector<GroupId> groups;
+  for (const GroupId g : pruning.allocation.masks.keep.ids()) {
     const auto& keep = pruning.allocation.masks.keep[g];
     if (contains(keep, 0)) groups.push_back(g);
   }
@@ -36,7 +36,7 @@ std::string description(const Graph& graph, const Group& group) {
 std::string group_at_fault(const Graph& graph, const Pruning& pruning,
                            const std::function<bool(const Plan&)>& differs) {
   const Analysis& analysis = pruning.analysis;
-  const std::vector<size_t> groups = pruned_groups(pruning);
+  const std::vector<GroupId> groups = pruned_groups(pruning);
   const auto differ = [&](size_t n) {
     AxisMasks masks = AxisMasks::all_kept(analysis.coupling);
     for (size_t i = 0; i < n; ++i) masks.keep[groups[i]] = pruning.allocation.masks.keep[groups[i]];

@@ -24,13 +24,13 @@ std::vector<int> scored_widths(int size) {
 ImportanceMeter::ImportanceMeter(const Coupled& network, const RSquared& r_squared)
     : network_(network), r_squared_(r_squared), whole_(r_squared(network.graph)) {}
 
-std::vector<double> ImportanceMeter::curve(std::span<const int> groups,
+std::vector<double> ImportanceMeter::curve(std::span<const GroupId> groups,
                                            const Candidate& candidate) const {
   const int size = candidate.limits.size;
   std::vector<std::pair<int, double>> known;
   for (const int width : scored_widths(size)) {
     AxisMasks masks = AxisMasks::all_kept(network_.coupling);
-    for (const int group : groups) {
+    for (const GroupId group : groups) {
       keep_best(candidate, width, masks.keep[group]);
     }
     if (keep_at_least_one(network_.coupling, {}, masks) > 0) continue;

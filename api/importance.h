@@ -23,7 +23,7 @@ class ImportanceMeter {
   /// The share of the dense network's R² that remains when `groups`, which lose the same channels,
   /// keep only the candidate's best 0, 1, … channels: 0..1, ascending, linear between the measured
   /// widths. Empty if nothing remains at any of them, or if the groups cannot be pruned.
-  std::vector<double> curve(std::span<const int> groups, const Candidate& candidate) const;
+  std::vector<double> curve(std::span<const GroupId> groups, const Candidate& candidate) const;
 
  private:
   Coupled network_;

@@ -35,7 +35,7 @@ void note_conflicts(const Coupling& coupling, Pruning& pruning) {
 /// Groups that mix have no exact reference, so the user may exclude them. Groups that are not
 /// pruned may still have channels that zeroed elements made zero.
 void exclude_mixing(const Coupling& coupling, AxisMasks& masks) {
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     if (coupling.groups[g].mixes) std::ranges::fill(masks.keep[g], uint8_t{1});
   }
 }
@@ -163,7 +163,7 @@ class Planner {
   /// Importance measured on outputs; empty if networks cannot be run.
   ImportanceCurves importance() const {
     if (!options_.r_squared) return {};
-    return [this, meter = std::optional<ImportanceMeter>()](std::span<const int> groups,
+    return [this, meter = std::optional<ImportanceMeter>()](std::span<const GroupId> groups,
                                                             const Candidate& candidate) mutable {
       const Analysis& analysis = pruning_.analysis;
       const Coupled network{graph_, analysis.probe, analysis.facts, analysis.coupling};

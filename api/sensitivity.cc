@@ -10,7 +10,7 @@ namespace {
 
 /// The error without the first `removed` channels of the order; empty if the network cannot be
 /// pruned that way.
-std::optional<double> error_without(const Graph& graph, const Analysis& analysis, int group,
+std::optional<double> error_without(const Graph& graph, const Analysis& analysis, GroupId group,
                                     const std::vector<int>& order, int removed,
                                     const NetworkError& error_of) {
   AxisMasks masks = AxisMasks::all_kept(analysis.coupling);
@@ -34,20 +34,19 @@ std::vector<GroupSensitivity> sensitivity(const Graph& graph, const Analysis& an
                       "\" zeroes single elements; curves are of whole channels");
   }
   std::vector<GroupSensitivity> curves;
-  for (size_t g = 0; g < analysis.coupling.groups.size(); ++g) {
+  for (const GroupId g : analysis.coupling.groups.ids()) {
     const Group& group = analysis.coupling.groups[g];
     if (group.size < 2) continue;
     if (options.progress) options.progress(group.id);
     const std::vector<int> order = removal_order(criterion.score(graph, group, options.scoring));
-    GroupSensitivity result{static_cast<int>(g), {group.size, {}, {}}};
+    GroupSensitivity result{g, {group.size, {}, {}}};
     int before = 0;
     double last = 0;
     bool whole = false;
     for (const double ratio : options.ratios) {
       const int removed = static_cast<int>(floor_of(ratio, group.size));
       if (removed != before) {
-        const auto error =
-            error_without(graph, analysis, static_cast<int>(g), order, removed, error_of);
+        const auto error = error_without(graph, analysis, g, order, removed, error_of);
         whole = !error.has_value();
         if (whole) break;
         last = *error;

@@ -23,7 +23,7 @@ struct SensitivityOptions {
 };
 
 struct GroupSensitivity {
-  int group = kNone;  ///< of the coupling
+  GroupId group = kNone;  ///< of the coupling
   SensitivityCurve curve;
 };
 

@@ -39,7 +39,7 @@ void add_rows(const AnalysedModel& model, const std::vector<GroupSensitivity>& c
   const Coupling& coupling = model.analysis.coupling;
   const auto groups = outcomes(model.graph(), coupling, AxisMasks::all_kept(coupling));
   for (const GroupSensitivity& each : curves) {
-    const GroupOutcome& group = groups[each.group];
+    const GroupOutcome& group = groups[each.group.index()];
     report.rows.push_back(
         {group.id, group.size, group.layers, each.curve.ratios, each.curve.errors, 0});
   }

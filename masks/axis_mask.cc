@@ -12,12 +12,12 @@ AxisMasks AxisMasks::all_kept(const Coupling& coupling) {
   return masks;
 }
 
-int AxisMasks::kept(int group) const {
+int AxisMasks::kept(GroupId group) const {
   const auto& mask = keep[group];
   return static_cast<int>(std::ranges::count_if(mask, [](uint8_t k) { return k != 0; }));
 }
 
-int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
+int keep_at_least_one(const Coupling& coupling, const PerGroup<std::vector<double>>& score,
                       AxisMasks& masks) {
   int given_back = 0;
   for (const DimClassId dim_class : coupling.dim_classes()) {

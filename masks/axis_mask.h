@@ -11,10 +11,10 @@ namespace parsimony {
 
 /// Which channels of each group are kept. keep[g] has groups[g].size elements; 1 keeps.
 struct AxisMasks {
-  std::vector<std::vector<uint8_t>> keep;
+  PerGroup<std::vector<uint8_t>> keep;
 
   static AxisMasks all_kept(const Coupling& coupling);
-  int kept(int group) const;
+  int kept(GroupId group) const;
   bool keeps(ChannelId channel) const {
     return channel.group == kNone || keep[channel.group][channel.channel] != 0;
   }
@@ -22,7 +22,7 @@ struct AxisMasks {
 
 /// Restores the highest-scoring removed channel (by `score`, one vector per group, or none) of
 /// every dimension that would otherwise be empty. Returns how many channels were restored.
-int keep_at_least_one(const Coupling& coupling, const std::vector<std::vector<double>>& score,
+int keep_at_least_one(const Coupling& coupling, const PerGroup<std::vector<double>>& score,
                       AxisMasks& masks);
 
 /// Shapes after removal, for every value whose shape is known.

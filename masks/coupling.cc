@@ -87,19 +87,18 @@ class Grouper {
   }
 
   void make_groups() {
-    std::vector<int> group_of(longer_.size() + 1, -1);
+    std::vector<GroupId> group_of(longer_.size() + 1);
     for (const DimClassId dim_class : dim_class_order_) {
       for (int64_t i = 0; i < classes_.length(dim_class); ++i) {
         const int32_t root = classes_.root(dim_class, i);
         Signed& c = signed_[root];
         if (c.last_dim_class == kNone || c.channel.group != kNone) continue;
-        int& own = group_of[c.dim_classes];
-        if (own < 0) {
-          own = static_cast<int>(result_.groups.size());
+        GroupId& own = group_of[c.dim_classes];
+        if (own == kNone) {
           Group group;
           group.id = "g" + std::to_string(result_.groups.size());
           group.granularity = name_of(options_.granularity);
-          result_.groups.push_back(std::move(group));
+          own = result_.groups.push_back(std::move(group));
         }
         Group& group = result_.groups[own];
         c.channel = {own, group.size++};
@@ -133,11 +132,11 @@ class Grouper {
     for (const DimClassId dim_class : dim_class_order_) {
       // Indices of each channel on this dim class, gathered per group by counting.
       const std::span<const ChannelId> channels = result_.channels(dim_class);
-      FewInts here;
+      Few<GroupId> here;
       for (const ChannelId& c : channels) {
         if (c.group != kNone && !contains(here, c.group)) here.push_back(c.group);
       }
-      for (const int g : here) {
+      for (const GroupId g : here) {
         Group& group = result_.groups[g];
         Member member;
         member.size = dim_classes_.size(dim_class);
@@ -228,7 +227,7 @@ DimClassId Coupling::dim_class_of(ValueId value, int dim) const {
   return dim >= 0 && dim < std::ssize(dims) ? dims[dim] : kNone;
 }
 
-std::vector<NodeId> Coupling::ties(int group) const {
+std::vector<NodeId> Coupling::ties(GroupId group) const {
   std::vector<NodeId> nodes;
   for (const DimClassId dim_class : dim_classes()) {
     const auto all = channels(dim_class);

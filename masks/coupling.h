@@ -37,6 +37,10 @@ struct Member {
   }
 };
 
+using GroupId = Id<struct GroupTag>;
+template <typename T>
+using PerGroup = IdVector<GroupId, T>;
+
 /// Channels with the same members (a dependency group). Any one of them can be removed, from every
 /// member at once.
 struct Group {
@@ -80,14 +84,14 @@ using DimClassId = Id<struct DimClassTag>;
 
 /// One channel of one group.
 struct ChannelId {
-  int group = kNone;
+  GroupId group = kNone;
   int channel = 0;
   bool operator==(const ChannelId&) const = default;
 };
 
 class Coupling {
  public:
-  std::vector<Group> groups;
+  PerGroup<Group> groups;
   std::vector<Obstacle> obstacles;  ///< for every weight dimension with pinned indices
 
   /// kNone for a dimension of size 1.
@@ -103,7 +107,7 @@ class Coupling {
   }
 
   /// Nodes that tie the members of a group together, in graph order.
-  std::vector<NodeId> ties(int group) const;
+  std::vector<NodeId> ties(GroupId group) const;
 
   /// Per value and dimension; empty if the value takes no part in coupling.
   IdVector<ValueId, Few<DimClassId>> value_dim_classes;

@@ -79,7 +79,7 @@ ElementMask mask_smallest(const Weight& weight, int64_t count) {
 std::vector<ElementMask> to_element_masks(const Graph& graph, const Coupling& coupling,
                                           const AxisMasks& masks) {
   std::map<ValueId, Removed> removed;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     const auto& keep = masks.keep[g];
     if (!contains(keep, 0)) continue;
     for (const Member& member : coupling.groups[g].members) {

@@ -34,7 +34,7 @@ class ZeroChannels {
 
   int remove(AxisMasks& masks) const {
     int found = 0;
-    for (size_t g = 0; g < coupling_.groups.size(); ++g) {
+    for (const GroupId g : coupling_.groups.ids()) {
       const Group& group = coupling_.groups[g];
       const auto by_out = group.zero ? zero_channels(group, Role::kOut) : std::vector<bool>{};
       const auto by_in = group.weighted ? zero_channels(group, Role::kIn) : std::vector<bool>{};

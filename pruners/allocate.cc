@@ -44,7 +44,7 @@ std::vector<Pool> make_pools(const Settings& settings, const Scored& scored) {
 void remove(const Pool& pool, const std::vector<int>& counts, AxisMasks& masks) {
   for (size_t i = 0; i < pool.units.size(); ++i) {
     const auto& order = pool.candidates[i].order;
-    for (const int g : pool.units[i]->groups) {
+    for (const GroupId g : pool.units[i]->groups) {
       auto& keep = masks.keep[g];
       for (size_t position = 0; position < order.size(); ++position) {
         const bool goes = static_cast<int>(position) < counts[i];

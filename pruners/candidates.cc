@@ -35,7 +35,7 @@ class Scorer {
 
  private:
   const Request& request(int r) const { return settings_.requests[r]; }
-  const Group& group(int g) const { return coupling_.groups[g]; }
+  const Group& group(GroupId g) const { return coupling_.groups[g]; }
 
   /// A group as seen by the layers that read its channels: criteria score what produces them.
   Group as_read(const Group& group, int r) const {
@@ -53,7 +53,7 @@ class Scorer {
     return view.members.empty() ? group : view;
   }
 
-  Scores score(int g) const {
+  Scores score(GroupId g) const {
     const int r = own_request_[g];
     const ScoreFunction scoring =
         options_.own ? options_.own : ScoreFunction(find_criterion(request(r).criterion).score);
@@ -64,7 +64,7 @@ class Scorer {
   /// A unit that the criterion cannot score is not pruned.
   void add(Unit unit) {
     Scores sum(group(unit.groups.front()).size);
-    for (const int g : unit.scored) {
+    for (const GroupId g : unit.scored) {
       const Scores scores = score(g);
       if (scores.empty()) {
         result_.conflicts.push_back({g, "is not pruned: criterion \"" +
@@ -76,7 +76,7 @@ class Scorer {
     }
     result_.candidates.push_back(candidate_of(unit, sum));
     const std::vector<double> ranks = ranks_of(result_.candidates.back(), request(unit.request));
-    for (const int g : unit.groups) result_.ranks[g] = ranks;
+    for (const GroupId g : unit.groups) result_.ranks[g] = ranks;
     result_.units.push_back(std::move(unit));
   }
 
@@ -87,7 +87,7 @@ class Scorer {
     candidate.limits = limits_of(asked, size);
     candidate.weight = 0;
     int blocks = 1;
-    for (const int g : unit.groups) {
+    for (const GroupId g : unit.groups) {
       const Request& own = request(own_request_[g]);
       candidate.limits = stricter(candidate.limits, limits_of(own, size));
       blocks = std::lcm(blocks, own.metric_blocks);
@@ -122,8 +122,8 @@ class Scorer {
   const Settings& settings_;
   const CriterionOptions& options_;
   const Layers layers_;
-  std::vector<int> own_request_;  ///< per group, before it was tied to others
-  std::vector<uint64_t> shapes_;
+  PerGroup<int> own_request_;  ///< per group, before it was tied to others
+  PerGroup<uint64_t> shapes_;
   Scored result_;
 };
 

@@ -15,7 +15,7 @@ struct Scored {
   /// Per group and channel, the rank in the order in which a growing ratio removes the channels of
   /// all groups: if a dimension would be empty its last one is restored, so that a higher ratio
   /// restores no other. Empty for a group that is in no unit.
-  std::vector<std::vector<double>> ranks;
+  PerGroup<std::vector<double>> ranks;
   std::vector<Conflict> conflicts;
 };
 

@@ -149,11 +149,11 @@ Followed follow(const Graph& graph, const Layers& layers, const Coupling& coupli
                 const Settings& settings) {
   const Follower follower(graph, layers, settings);
   Followed result;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     std::string reason;
     result.request.push_back(follower.decide(coupling.groups[g], reason));
     if (!reason.empty()) {
-      result.conflicts.push_back({static_cast<int>(g), std::move(reason)});
+      result.conflicts.push_back({g, std::move(reason)});
     }
   }
   return result;

@@ -12,13 +12,13 @@ namespace parsimony {
 
 /// Why a group was not treated as some of its layers request.
 struct Conflict {
-  int group = kNone;  ///< kNone: concerns a whole request
+  GroupId group = kNone;  ///< kNone: concerns a whole request
   std::string reason;
 };
 
 /// Request per group; kNone for a group that is not pruned.
 struct Followed {
-  std::vector<int> request;
+  PerGroup<int> request;
   std::vector<Conflict> conflicts;
 };
 

@@ -69,10 +69,10 @@ Labels refined(const Graph& graph, const Labels& labels) {
 }
 
 /// Nodes along which each group runs.
-std::vector<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
-  std::vector<std::vector<NodeId>> nodes(coupling.groups.size());
+PerGroup<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
+  PerGroup<std::vector<NodeId>> nodes(coupling.groups.size());
   for (const DimClassId dim_class : coupling.dim_classes()) {
-    int last = kNone;  // channels of a group mostly lie side by side
+    GroupId last = kNone;  // channels of a group mostly lie side by side
     for (const ChannelId& channel : coupling.channels(dim_class)) {
       if (channel.group == kNone || channel.group == last) continue;
       last = channel.group;
@@ -82,7 +82,7 @@ std::vector<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
       here.insert(here.end(), named.begin(), named.end());
     }
   }
-  for (size_t g = 0; g < nodes.size(); ++g) {
+  for (const GroupId g : nodes.ids()) {
     for (const Member& member : coupling.groups[g].members) {
       if (member.node != kNone) nodes[g].push_back(member.node);
     }
@@ -93,10 +93,10 @@ std::vector<std::vector<NodeId>> nodes_of_groups(const Coupling& coupling) {
 
 }  // namespace
 
-std::vector<uint64_t> subgraph_shapes(const Graph& graph, const Coupling& coupling) {
-  const std::vector<std::vector<NodeId>> nodes = nodes_of_groups(coupling);
-  std::vector<uint64_t> shapes;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+PerGroup<uint64_t> subgraph_shapes(const Graph& graph, const Coupling& coupling) {
+  const PerGroup<std::vector<NodeId>> nodes = nodes_of_groups(coupling);
+  PerGroup<uint64_t> shapes;
+  for (const GroupId g : coupling.groups.ids()) {
     Labels labels = first_labels(graph, coupling.groups[g], nodes[g]);
     const size_t rounds = std::min(nodes[g].size(), kMostRounds);
     for (size_t round = 0; round < rounds; ++round) labels = refined(graph, labels);

@@ -17,6 +17,6 @@ namespace parsimony {
 /// @source Fang et al., Isomorphic Pruning for Vision Models, ECCV 2024,
 /// https://arxiv.org/abs/2407.04616; Shervashidze et al., Weisfeiler-Lehman Graph Kernels, JMLR
 /// 2011
-std::vector<uint64_t> subgraph_shapes(const Graph& graph, const Coupling& coupling);
+PerGroup<uint64_t> subgraph_shapes(const Graph& graph, const Coupling& coupling);
 
 }  // namespace parsimony

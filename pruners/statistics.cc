@@ -9,9 +9,9 @@ namespace parsimony {
 std::span<const double> Statistics::of(Measure measure, const Group& group) const {
   const auto found = channels.find(measure);
   const auto at = std::ranges::find(groups, group.id);
-  const size_t index = at - groups.begin();
-  if (found == channels.end() || index >= found->second.size()) return {};
-  return found->second[index];
+  const GroupId id(at - groups.begin());
+  if (found == channels.end() || !found->second.has(id)) return {};
+  return found->second[id];
 }
 
 Needs needs_of(const Settings& settings) {

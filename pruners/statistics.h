@@ -40,9 +40,9 @@ struct InputMoments {
 
 struct Statistics {
   int64_t samples = 0;
-  std::vector<std::string> groups;  ///< ids of the coupling's groups, in their order
+  PerGroup<std::string> groups;  ///< ids of the coupling's groups, in their order
   /// channels[measure][group][channel]; empty for a group that no data reached.
-  std::map<Measure, std::vector<std::vector<double>>> channels;
+  std::map<Measure, PerGroup<std::vector<double>>> channels;
   /// By the name of the weight matrix as the model stores it.
   std::map<std::string, InputMoments> inputs;
 

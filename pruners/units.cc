@@ -13,7 +13,7 @@ namespace {
 
 /// The channels of a group as one of its layers has them: rows of its matrix, by channel.
 struct Rows {
-  int group = kNone;
+  GroupId group = kNone;
   std::vector<int64_t> first;  ///< of each channel
 };
 
@@ -21,14 +21,14 @@ struct Rows {
 std::vector<Rows> rows_of(const Layers& layers, const Coupling& coupling, const Graph& graph,
                           NodeId layer) {
   std::vector<Rows> result;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
     for (const Member& member : group.members) {
       const Weight& weight = graph.weight(graph.value(member.value).weight);
       if (member.role != Role::kOut || weight.dims.size() < 2 || member.node == kNone) continue;
       const std::vector<NodeId> users = layers.using_weight_of(member.node);
       if (!contains(users, layer)) continue;
-      Rows rows{static_cast<int>(g), {}};
+      Rows rows{g, {}};
       for (int c = 0; c < group.size; ++c) {
         rows.first.push_back(member.of(c).empty() ? -1 : member.of(c).front());
       }
@@ -49,15 +49,15 @@ class Tier {
         coupling_(coupling),
         settings_(settings),
         followed_(followed) {
-    for (size_t g = 0; g < coupling.groups.size(); ++g) sets_.add();
+    for (size_t i = 0; i < coupling.groups.size(); ++i) sets_.add();
   }
 
   std::vector<Unit> run() {
     unite_dependent();
     unite_aligned();
     std::map<int, Unit> units;  // by root
-    for (size_t g = 0; g < coupling_.groups.size(); ++g) {
-      units[sets_.find(static_cast<int>(g))].groups.push_back(static_cast<int>(g));
+    for (const GroupId g : coupling_.groups.ids()) {
+      units[sets_.find(g.number())].groups.push_back(g);
     }
     std::vector<Unit> result;
     for (auto& [root, unit] : units) {
@@ -83,7 +83,7 @@ class Tier {
       throw errors::channels_differ(label_of(graph_, graph_.node(first)),
                                     label_of(graph_, graph_.node(second)));
     }
-    for (size_t i = 0; i < a.size(); ++i) sets_.unite(a[i].group, b[i].group);
+    for (size_t i = 0; i < a.size(); ++i) sets_.unite(a[i].group.number(), b[i].group.number());
   }
 
   void unite_dependent() {
@@ -104,28 +104,30 @@ class Tier {
     }
   }
 
-  const Request& followed_by(int group) const {
+  const Request& followed_by(GroupId group) const {
     return settings_.requests[followed_.request[group]];
   }
 
   /// False if the unit is not pruned.
   bool complete(Unit& unit) {
     const auto whole =
-        std::ranges::find_if(unit.groups, [&](int g) { return followed_.request[g] == kNone; });
+        std::ranges::find_if(unit.groups, [&](GroupId g) { return followed_.request[g] == kNone; });
     if (whole != unit.groups.end()) return exclude(unit, *whole);
-    for (const int g : unit.groups) {
+    for (const GroupId g : unit.groups) {
       if (followed_by(g).aligned_with == kNone) unit.scored.push_back(g);
     }
     if (unit.scored.empty()) return exclude(unit, kNone);
-    const auto careful = [&](int a, int b) { return followed_by(a).ratio < followed_by(b).ratio; };
-    const int least = *std::ranges::min_element(unit.scored, careful);
+    const auto careful = [&](GroupId a, GroupId b) {
+      return followed_by(a).ratio < followed_by(b).ratio;
+    };
+    const GroupId least = *std::ranges::min_element(unit.scored, careful);
     unit.request = followed_.request[least];
-    for (const int g : unit.groups) followed_.request[g] = unit.request;
+    for (const GroupId g : unit.groups) followed_.request[g] = unit.request;
     return true;
   }
 
-  bool exclude(const Unit& unit, int because) {
-    for (const int g : unit.groups) {
+  bool exclude(const Unit& unit, GroupId because) {
+    for (const GroupId g : unit.groups) {
       int& request = followed_.request[g];
       if (request == kNone) continue;
       request = kNone;

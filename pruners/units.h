@@ -10,9 +10,9 @@ namespace parsimony {
 
 /// Groups of one size; channel c is removed from all of them or from none.
 struct Unit {
-  std::vector<int> groups;  ///< ascending
-  std::vector<int> scored;  ///< the groups whose scores are summed; aligned ones only follow
-  int request = kNone;      ///< the most conservative of the scored groups' requests
+  std::vector<GroupId> groups;  ///< ascending
+  std::vector<GroupId> scored;  ///< the groups whose scores are summed; aligned ones only follow
+  int request = kNone;          ///< the most conservative of the scored groups' requests
 };
 
 /// Ties the groups of layers with one dependency_group, and those of layers that are aligned with

@@ -12,10 +12,10 @@ constexpr std::string_view kUnprunedColour = "#e8e8e8";
 constexpr size_t kMostStripes = 6;
 
 /// Pale colours that differ the more, the closer two groups are: hues a golden ratio apart.
-std::string colour_of(int group) {
+std::string colour_of(GroupId group) {
   constexpr double kGolden = 0.618033988749895;
   constexpr double kPale = 0.55;  // of 1; the darkest of the three channels
-  const double hue = std::fmod(group * kGolden, 1.0);
+  const double hue = std::fmod(group.number() * kGolden, 1.0);
   std::array<unsigned, 3> rgb{};
   for (size_t c = 0; c < rgb.size(); ++c) {
     const double distance =
@@ -50,7 +50,7 @@ std::string quoted_lines(const std::vector<std::string>& parts) {
   return out + '"';
 }
 
-std::string fill_of(const std::vector<int>& groups) {
+std::string fill_of(const std::vector<GroupId>& groups) {
   if (groups.empty()) return "style=filled, fillcolor=" + quoted(kUnprunedColour);
   std::string colours;
   for (size_t i = 0; i < groups.size() && i < kMostStripes; ++i) {
@@ -82,7 +82,7 @@ void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
     if (v != kNone && first == kNone) first = v;
   }
   if (first != kNone && is_computed(facts, first)) return;
-  const std::vector<int> here = groups.of_outputs(node);
+  const std::vector<GroupId> here = groups.of_outputs(node);
   out += "  n" + std::to_string(n.number()) + " [label=" +
          quoted_lines({label_of(graph, node), node.op,
                        first == kNone ? std::string() : shape_of(facts, first),

@@ -130,7 +130,7 @@ Explanation explain(const Graph& graph, const Facts& facts, const Coupling& coup
 
   const auto ties = DimClassGroups(coupling).ties();
   Explanation result;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
     if (!filter.group.empty() && group.id != filter.group) continue;
     const bool meets =

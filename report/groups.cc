@@ -27,7 +27,7 @@ DimClassGroups::DimClassGroups(const Coupling& coupling) : coupling_(coupling) {
   }
 }
 
-void DimClassGroups::add(ValueId value, std::vector<int>& groups) const {
+void DimClassGroups::add(ValueId value, std::vector<GroupId>& groups) const {
   if (value == kNone) return;
   for (const DimClassId dim_class : coupling_.value_dim_classes[value]) {
     if (dim_class == kNone) continue;
@@ -36,8 +36,8 @@ void DimClassGroups::add(ValueId value, std::vector<int>& groups) const {
   }
 }
 
-std::vector<int> DimClassGroups::of_inputs(const Graph& graph, const Node& node) const {
-  std::vector<int> groups;
+std::vector<GroupId> DimClassGroups::of_inputs(const Graph& graph, const Node& node) const {
+  std::vector<GroupId> groups;
   for (const ValueId value : node.inputs) {
     if (value != kNone && graph.value(value).weight == kNone) add(value, groups);
   }
@@ -45,17 +45,17 @@ std::vector<int> DimClassGroups::of_inputs(const Graph& graph, const Node& node)
   return groups;
 }
 
-std::vector<int> DimClassGroups::of_outputs(const Node& node) const {
-  std::vector<int> groups;
+std::vector<GroupId> DimClassGroups::of_outputs(const Node& node) const {
+  std::vector<GroupId> groups;
   for (const ValueId value : node.outputs) add(value, groups);
   sort_unique(groups);
   return groups;
 }
 
-std::vector<std::vector<NodeId>> DimClassGroups::ties() const {
-  std::vector<std::vector<NodeId>> ties(coupling_.groups.size());
+PerGroup<std::vector<NodeId>> DimClassGroups::ties() const {
+  PerGroup<std::vector<NodeId>> ties(coupling_.groups.size());
   for (const DimClassId dim_class : groups_.ids()) {
-    for (const int group : groups_[dim_class]) {
+    for (const GroupId group : groups_[dim_class]) {
       auto& nodes = ties[group];
       const auto& named = coupling_.dim_class_nodes[dim_class];
       nodes.insert(nodes.end(), named.begin(), named.end());
@@ -65,9 +65,9 @@ std::vector<std::vector<NodeId>> DimClassGroups::ties() const {
   return ties;
 }
 
-std::vector<std::string> ids_of(const Coupling& coupling, const std::vector<int>& groups) {
+std::vector<std::string> ids_of(const Coupling& coupling, const std::vector<GroupId>& groups) {
   std::vector<std::string> ids;
-  for (const int group : groups) ids.push_back(coupling.groups[group].id);
+  for (const GroupId group : groups) ids.push_back(coupling.groups[group].id);
   return ids;
 }
 

@@ -14,20 +14,20 @@ class DimClassGroups {
   explicit DimClassGroups(const Coupling& coupling);
 
   /// Ascending groups of the data that a node reads: of its operands other than weights.
-  std::vector<int> of_inputs(const Graph& graph, const Node& node) const;
-  std::vector<int> of_outputs(const Node& node) const;
+  std::vector<GroupId> of_inputs(const Graph& graph, const Node& node) const;
+  std::vector<GroupId> of_outputs(const Node& node) const;
 
   /// Per group, the nodes that name one of its dim classes, in graph order.
-  std::vector<std::vector<NodeId>> ties() const;
+  PerGroup<std::vector<NodeId>> ties() const;
 
  private:
-  void add(ValueId value, std::vector<int>& groups) const;
+  void add(ValueId value, std::vector<GroupId>& groups) const;
 
   const Coupling& coupling_;
-  IdVector<DimClassId, std::vector<int>> groups_;
+  IdVector<DimClassId, std::vector<GroupId>> groups_;
 };
 
 /// "g0", "g3"
-std::vector<std::string> ids_of(const Coupling& coupling, const std::vector<int>& groups);
+std::vector<std::string> ids_of(const Coupling& coupling, const std::vector<GroupId>& groups);
 
 }  // namespace parsimony

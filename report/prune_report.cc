@@ -138,10 +138,9 @@ std::string latency_text(const LatencyRow& row) {
 std::vector<GroupOutcome> outcomes(const Graph& graph, const Coupling& coupling,
                                    const AxisMasks& masks) {
   std::vector<GroupOutcome> result;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
-    GroupOutcome outcome{group.id,    group.size,        masks.kept(static_cast<int>(g)),
-                         group.mixes, group.granularity, {}};
+    GroupOutcome outcome{group.id, group.size, masks.kept(g), group.mixes, group.granularity, {}};
     for (const Member& member : group.members) {
       const Shape& dims = graph.weight(graph.value(member.value).weight).dims;
       if (member.role != Role::kOut || dims.size() < 2) continue;

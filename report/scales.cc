@@ -25,7 +25,7 @@ ScaleRow row_of(const Graph& graph, const Coupling& coupling, const Scale& scale
   row.value = scale.value.number(0);
   row.encodes = formula(scale, scale.size);
   row.size = scale.size;
-  for (const int g : scale.groups) {
+  for (const GroupId g : scale.groups) {
     row.groups.push_back(coupling.groups[g].id);
   }
   return row;

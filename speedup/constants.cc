@@ -69,7 +69,7 @@ class Decision {
 
   AxisMasks channels() const {
     AxisMasks kept = AxisMasks::all_kept(coupling_);
-    for (size_t g = 0; g < candidate_.size(); ++g) {
+    for (const GroupId g : candidate_.ids()) {
       for (size_t c = 0; c < candidate_[g].size(); ++c) kept.keep[g][c] = candidate_[g][c] ? 0 : 1;
     }
     keep_at_least_one(coupling_, {}, kept);
@@ -147,8 +147,8 @@ class Decision {
 
   /// Channels with a zero `out` slice, or without a consumer.
   void find_candidates() {
-    std::vector<std::vector<uint8_t>> leads_on = candidate_;
-    std::vector<uint8_t> ends(coupling_.groups.size(), 0);
+    PerGroup<std::vector<uint8_t>> leads_on = candidate_;
+    PerGroup<uint8_t> ends(coupling_.groups.size(), 0);
     for (const ReductionSite& site : sites_) {
       each(site, [&](size_t j, ChannelId channel) {
         ends[channel.group] = 1;
@@ -157,15 +157,14 @@ class Decision {
         }
       });
     }
-    for (size_t g = 0; g < coupling_.groups.size(); ++g) {
+    for (const GroupId g : coupling_.groups.ids()) {
       const Group& group = coupling_.groups[g];
       for (int c = 0; c < group.size; ++c) {
         const bool nowhere = ends[g] != 0 && leads_on[g][c] == 0;
         if (!nowhere && !is_masked(group, c)) continue;
         candidate_[g][c] = 1;
         if (group.mixes) {
-          block({static_cast<int>(g), c},
-                "what remains depends on how many there are at " + group.mixes_at);
+          block({g, c}, "what remains depends on how many there are at " + group.mixes_at);
         }
       }
     }
@@ -200,9 +199,9 @@ class Decision {
   const Coupling& coupling_;
   const SliceValues slice_values_;
   const std::vector<ReductionSite> sites_;
-  std::vector<std::vector<uint8_t>> candidate_;
+  PerGroup<std::vector<uint8_t>> candidate_;
   std::vector<std::vector<IndexContent>> observed_;
-  std::map<std::pair<int, std::string>, int> blocked_;
+  std::map<std::pair<GroupId, std::string>, int> blocked_;
 };
 
 /// Chooses the absorbing channel of a sum without a bias; true if it is kept for that alone.

@@ -107,9 +107,9 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
   Plan& plan = attempt.plan;
   plan.format = graph.format;
   const Naming naming(graph, coupling, masks, plan);
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     const Group& group = coupling.groups[g];
-    const int kept = masks.kept(static_cast<int>(g));
+    const int kept = masks.kept(g);
     if (kept == group.size) continue;
     PlanGroup entry{group.id, group.size, kept, group.granularity, group.mixes, {}};
     std::set<std::tuple<std::string, int, Role>> seen;

@@ -44,8 +44,8 @@ std::vector<double> exponents_of(const ScaleAxis& axis) {
 }
 
 /// The groups whose channels each own one coordinate of the axis.
-std::vector<int> groups_along(const Coupling& coupling, DimClassId dim_class,
-                              const ScaleAxis& axis) {
+std::vector<GroupId> groups_along(const Coupling& coupling, DimClassId dim_class,
+                                  const ScaleAxis& axis) {
   const auto channels = coupling.channels(dim_class);
   std::vector<std::optional<ChannelId>> only(static_cast<size_t>(axis.size));
   for (int64_t i = 0; i < std::ssize(channels); ++i) {
@@ -54,7 +54,7 @@ std::vector<int> groups_along(const Coupling& coupling, DimClassId dim_class,
     if (!known) known = channel;
     if (!(*known == channel)) known = ChannelId{};  // shared by several channels
   }
-  std::set<int> groups;
+  std::set<GroupId> groups;
   for (const auto& channel : only) {
     if (channel && channel->group != kNone) groups.insert(channel->group);
   }

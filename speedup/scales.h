@@ -25,7 +25,7 @@ struct Scale {
   DimClassId dim_class =
       kNone;  ///< the axis: (index / stride) % size over the indices of a dim class
   int64_t stride = 1;
-  std::vector<int> groups;  ///< whose pruning shortens the axis
+  std::vector<GroupId> groups;  ///< whose pruning shortens the axis
 };
 
 /// The scales whose axis can shrink, in graph order: scalar factors and divisors near a contraction

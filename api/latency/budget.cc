@@ -87,15 +87,15 @@ class Spender {
 
   void find_candidates() {
     Scored scored = score_units(task_.graph, task_.coupling, task_.settings, task_.criterion);
-    for (size_t g = 0; g < task_.coupling.groups.size(); ++g) {
-      dense_.push_back(allocation_.masks.kept(static_cast<int>(g)));
+    for (const GroupId g : task_.coupling.groups.ids()) {
+      dense_.push_back(allocation_.masks.kept(g));
     }
     for (size_t u = 0; u < scored.units.size(); ++u) {
       const Unit& unit = scored.units[u];
       const Request& request = task_.settings.requests[unit.request];
       if (request.budget != Budget::kLatency) continue;
       int layers = 0;
-      for (const int g : unit.groups) {
+      for (const GroupId g : unit.groups) {
         layers += layers_producing(task_.coupling.groups[g]);
       }
       std::vector<double> curve = score_curve(scored.candidates[u]);
@@ -130,8 +130,7 @@ class Spender {
   AxisMasks masks_of(const WidthChoice& choice) {
     AxisMasks masks = allocation_.masks;
     for (const WidthCandidate& each : candidates_) {
-      for (const int group : each.groups) {
-        const size_t g = group;
+      for (const GroupId g : each.groups) {
         keep_best(each.candidate, choice.kept[g], masks.keep[g]);
       }
     }
@@ -229,8 +228,8 @@ class Spender {
   std::optional<double> amount_;  ///< milliseconds
   double wanted_share_ = 1;       ///< of the dense network's time, where there is no amount
   std::vector<WidthCandidate> candidates_;
-  std::vector<std::vector<double>> ranks_;
-  std::vector<int> dense_;  ///< channels of every group at first
+  PerGroup<std::vector<double>> ranks_;
+  PerGroup<int> dense_;  ///< channels at first
   std::vector<double> dense_seconds_;
   int given_back_ = 0;
   LatencyOutcome outcome_;

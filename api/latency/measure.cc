@@ -93,7 +93,7 @@ class SubgraphMeasure {
   /// possible.
   int narrow(size_t axis, int width, AxisMasks& masks) const {
     const auto channels = network_.coupling.channels(subgraph_.dim_classes[axis]);
-    std::vector<std::vector<int>> counts(network_.coupling.groups.size());
+    PerGroup<std::vector<int>> counts(network_.coupling.groups.size());
     int kept = 0;
     for (const ChannelId& channel : channels) {
       if (!masks.keeps(channel)) continue;
@@ -106,7 +106,7 @@ class SubgraphMeasure {
     for (size_t i = channels.size(); i-- > 0 && kept > width;) {
       const ChannelId& channel = channels[i];
       if (channel.group == kNone || !masks.keeps(channel)) continue;
-      const size_t g = channel.group;
+      const GroupId g = channel.group;
       const size_t c = channel.channel;
       if (kept - counts[g][c] < 1) continue;
       masks.keep[g][c] = 0;

@@ -19,7 +19,7 @@ using Cuts = std::map<WeightId, std::vector<AxisKeep>>;
 /// What the masks leave of every weight that they cut.
 Cuts cuts_of(const Graph& graph, const Coupling& coupling, const AxisMasks& masks) {
   Cuts cuts;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     const auto& keep = masks.keep[g];
     if (!contains(keep, 0)) continue;
     for (const Member& member : coupling.groups[g].members) {
@@ -82,10 +82,9 @@ class ElementPruner {
     AxisMasks with_zero_channels = masks_;
     remove_zero_channels(graph_, coupling_, element_masks, with_zero_channels);
     int stay = 0;
-    for (size_t g = 0; g < coupling_.groups.size(); ++g) {
+    for (const GroupId g : coupling_.groups.ids()) {
       const Group& group = coupling_.groups[g];
-      const int zero_channels =
-          masks_.kept(static_cast<int>(g)) - with_zero_channels.kept(static_cast<int>(g));
+      const int zero_channels = masks_.kept(g) - with_zero_channels.kept(g);
       if (options_.exact_only && group.mixes) continue;
       if (zero_channels > 0 && shifts_pattern(group)) {
         stay += zero_channels;

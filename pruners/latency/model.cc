@@ -22,7 +22,7 @@ LatencyModel::LatencyModel(const Coupling& coupling, std::span<const Subgraph> s
     Term term{table->second, {}, 1};
     for (const DimClassId dim_class : subgraph.dim_classes) {
       Width width;
-      std::map<int, double> counts;
+      std::map<GroupId, double> counts;
       for (const ChannelId& channel : coupling.channels(dim_class)) {
         if (channel.group == kNone) {
           width.pinned += 1;
@@ -53,17 +53,17 @@ double LatencyModel::seconds_of(const Term& term, const Kept& kept) {
   return term.times * term.table.at(x, y);
 }
 
-double LatencyModel::seconds(std::span<const int> kept) const {
+double LatencyModel::seconds(const PerGroup<int>& kept) const {
   double sum = 0;
   for (const Term& term : terms_) sum += seconds_of(term, {kept});
   return sum;
 }
 
-double LatencyModel::change(std::span<const int> kept, std::span<const int> groups,
+double LatencyModel::change(const PerGroup<int>& kept, std::span<const GroupId> groups,
                             int count) const {
   const auto touched = [&](size_t t, size_t before) {
     return std::ranges::any_of(groups.first(before),
-                               [&](int g) { return contains(of_group_[g], t); });
+                               [&](GroupId g) { return contains(of_group_[g], t); });
   };
   double sum = 0;
   for (size_t g = 0; g < groups.size(); ++g) {

@@ -24,16 +24,16 @@ class LatencyModel {
                const LatencyTables& tables);
 
   /// Seconds if group g keeps kept[g] channels.
-  double seconds(std::span<const int> kept) const;
+  double seconds(const PerGroup<int>& kept) const;
 
   /// The difference to seconds(kept) if each of `groups` keeps `count` instead.
-  double change(std::span<const int> kept, std::span<const int> groups, int count) const;
+  double change(const PerGroup<int>& kept, std::span<const GroupId> groups, int count) const;
 
  private:
   /// Width of an axis: indices that are always kept, and this many for each channel of a group.
   struct Width {
     double pinned = 0;
-    std::vector<std::pair<int, double>> groups;
+    std::vector<std::pair<GroupId, double>> groups;
   };
   struct Term {
     LatencyTable table;
@@ -43,18 +43,18 @@ class LatencyModel {
 
   /// How many channels each group keeps, with an override for some groups.
   struct Kept {
-    std::span<const int> counts;
-    std::span<const int> groups = {};
+    const PerGroup<int>& counts;
+    std::span<const GroupId> groups = {};
     int count = 0;
 
-    int of(int g) const { return contains(groups, g) ? count : counts[g]; }
+    int of(GroupId g) const { return contains(groups, g) ? count : counts[g]; }
   };
 
   static double width_of(const Width& width, const Kept& kept);
   static double seconds_of(const Term& term, const Kept& kept);
 
   std::vector<Term> terms_;
-  std::vector<std::vector<size_t>> of_group_;  ///< terms that depend on a group's width
+  PerGroup<std::vector<size_t>> of_group_;  ///< terms that depend on a group's width
 };
 
 }  // namespace parsimony

@@ -106,7 +106,7 @@ class Cutter {
   }
 
   bool share_a_group(DimClassId a, DimClassId b) const {
-    std::set<int> groups;
+    std::set<GroupId> groups;
     for (const ChannelId& channel : coupling_.channels(a)) groups.insert(channel.group);
     groups.erase(kNone);
     const auto of_b = coupling_.channels(b);

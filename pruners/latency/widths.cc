@@ -39,7 +39,7 @@ std::vector<Level> levels_of(const WidthCandidate& unit) {
 class Chooser {
  public:
   Chooser(const LatencyModel& model, std::span<const WidthCandidate> candidates,
-          const std::vector<int>& dense)
+          const PerGroup<int>& dense)
       : model_(model), candidates_(candidates), kept_(dense) {
     for (const WidthCandidate& each : candidates) {
       levels_.push_back(levels_of(each));
@@ -70,7 +70,7 @@ class Chooser {
  private:
   void set(size_t i, size_t level) {
     at_[i] = level;
-    for (const int group : candidates_[i].groups) {
+    for (const GroupId group : candidates_[i].groups) {
       kept_[group] = levels_[i][level].kept;
     }
   }
@@ -207,7 +207,7 @@ class Chooser {
 
   const LatencyModel& model_;
   std::span<const WidthCandidate> candidates_;
-  std::vector<int> kept_;
+  PerGroup<int> kept_;
   std::vector<std::vector<Level>> levels_;
   std::vector<size_t> at_;  ///< level of each candidate
 };
@@ -215,7 +215,7 @@ class Chooser {
 }  // namespace
 
 WidthChoice choose_widths(const LatencyModel& model, std::span<const WidthCandidate> candidates,
-                          const std::vector<int>& dense, double seconds) {
+                          const PerGroup<int>& dense, double seconds) {
   return Chooser(model, candidates, dense).run(seconds);
 }
 

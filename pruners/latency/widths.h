@@ -11,7 +11,7 @@ namespace parsimony {
 
 /// Groups of the coupling that may shrink and lose the same channels.
 struct WidthCandidate {
-  std::vector<int> groups;
+  std::vector<GroupId> groups;
   Candidate candidate;
   int layers = 1;  ///< that produce these channels
   /// Of the importance that the best 0, 1, … channels retain, see ImportanceCurves.
@@ -19,10 +19,10 @@ struct WidthCandidate {
 };
 
 struct WidthChoice {
-  std::vector<int> kept;  ///< per group of the coupling
-  double seconds = 0;     ///< as the model predicts
-  double value = 0;       ///< Σ over the candidates of layers · ln(share retained)
-  bool feasible = true;   ///< false if even the narrowest widths exceed the budget
+  PerGroup<int> kept;
+  double seconds = 0;    ///< as the model predicts
+  double value = 0;      ///< Σ over the candidates of layers · ln(share retained)
+  bool feasible = true;  ///< false if even the narrowest widths exceed the budget
 };
 
 /// Chooses how many channels each candidate keeps (its highest-scoring ones), so that the model
@@ -38,6 +38,6 @@ struct WidthChoice {
 /// channels, and a multiple-choice knapsack is solved. Finally single groups and pairs are moved,
 /// at the model's exact costs, as long as that helps.
 WidthChoice choose_widths(const LatencyModel& model, std::span<const WidthCandidate> candidates,
-                          const std::vector<int>& dense, double seconds);
+                          const PerGroup<int>& dense, double seconds);
 
 }  // namespace parsimony

@@ -124,7 +124,7 @@ TEST_F(BadModels, ManyLongAxesCostNoMoreThanSome) {
   add_integers(model, "long", {1, 8, int64_t{1} << 23});
   const Pruning pruning = prune(model);
   ASSERT_EQ(pruning.analysis.coupling.groups.size(), 1U);
-  EXPECT_EQ(pruning.analysis.coupling.groups[0].size, 8);
+  EXPECT_EQ(pruning.analysis.coupling.groups[GroupId(0)].size, 8);
 }
 
 /// A hostile or sloppy file; found by the fuzzer of tests/fuzz/onnx_reader.cc.

@@ -56,7 +56,7 @@ Observe finds(const std::vector<double>& values) {
 TEST(Constants, AddUpInTheBias) {
   const Pruning pruning =
       planned("Gemm<alpha=2.0, beta=4.0>(s, W2, b2)", {kColumns}, finds({0.5, -1, 0.25}));
-  EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{0, 1, 0}));
+  EXPECT_EQ(pruning.allocation.masks.keep[GroupId(0)], (std::vector<uint8_t>{0, 1, 0}));
   const Plan& plan = pruning.plan;
   ASSERT_EQ(plan.updates.size(), 1U);
   EXPECT_EQ(plan.updates[0].tensor, "b2");
@@ -72,7 +72,7 @@ TEST(Constants, AddUpInTheBias) {
 
 TEST(Constants, AreCarriedByTheLargest) {
   const Pruning pruning = planned("MatMul(s, W2)", {kColumns}, finds({0.5, -1, 0.25}));
-  EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{1, 1, 0}));
+  EXPECT_EQ(pruning.allocation.masks.keep[GroupId(0)], (std::vector<uint8_t>{1, 1, 0}));
   EXPECT_EQ(pruning.absorbers, 1);
   // The absorbing channel's row 0: {1, 2} + 0.25 / 0.5 * {5, 6}; its own weights in W1 are zero.
   ASSERT_EQ(pruning.plan.updates.size(), 2U);
@@ -85,7 +85,7 @@ TEST(Constants, AreCarriedByTheLargest) {
 
 TEST(Constants, ThatDifferFromPlaceToPlaceStay) {
   const Pruning pruning = planned("Gemm(s, W2, b2)", {kColumns}, finds({-1, -1, 0.25}));
-  EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{1, 1, 0}));
+  EXPECT_EQ(pruning.allocation.masks.keep[GroupId(0)], (std::vector<uint8_t>{1, 1, 0}));
   ASSERT_EQ(pruning.notes.size(), 1U);
   EXPECT_EQ(
       pruning.notes[0],
@@ -94,21 +94,21 @@ TEST(Constants, ThatDifferFromPlaceToPlaceStay) {
 
 TEST(Constants, ThatNobodyLooksAtStay) {
   const Pruning pruning = planned("Gemm(s, W2, b2)", {kColumns}, {});
-  EXPECT_EQ(pruning.allocation.masks.kept(0), 3);
+  EXPECT_EQ(pruning.allocation.masks.kept(GroupId(0)), 3);
   EXPECT_EQ(pruning.plan.updates.size(), 1U);  // W1's zeros
 }
 
 TEST(Constants, ChannelsThatNobodyReadsGoWhateverTheyHold) {
   const ElementMask row = {"W2", {3, 2}, {1, 1, 0, 0, 1, 1}};
   const Pruning pruning = planned("Gemm(s, W2, b2)", {row}, {});
-  EXPECT_EQ(pruning.allocation.masks.keep[0], (std::vector<uint8_t>{1, 0, 1}));
+  EXPECT_EQ(pruning.allocation.masks.keep[GroupId(0)], (std::vector<uint8_t>{1, 0, 1}));
   EXPECT_TRUE(pruning.plan.updates.empty());
 }
 
 TEST(Constants, PartsOfAMaskThatTakeNoWholeChannelStayAsZeros) {
   const ElementMask some = {"W1", {2, 3}, {0, 1, 1, 1, 1, 1}};
   const Pruning pruning = planned("Gemm(s, W2, b2)", {some}, {});
-  EXPECT_EQ(pruning.allocation.masks.kept(0), 3);
+  EXPECT_EQ(pruning.allocation.masks.kept(GroupId(0)), 3);
   ASSERT_EQ(pruning.plan.updates.size(), 1U);
   EXPECT_EQ(floats_of(pruning.plan.updates[0]), (std::vector<float>{0, 2, 3, 4, 5, 6}));
   EXPECT_EQ(pruning.plan.updates[0].reason, "elements that the mask removes are zero");

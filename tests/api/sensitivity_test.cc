@@ -141,8 +141,8 @@ TEST(Sensitivity, CutsOneGroupAfterTheOther) {
 TEST(Sensitivity, TakesTheLowestScoresFirst) {
   Network net;
   const Analysis analysis = analyse(net.graph);
-  const Scores scores =
-      find_criterion("l1").score(net.graph, analysis.coupling.groups[1], CriterionOptions{});
+  const Scores scores = find_criterion("l1").score(net.graph, analysis.coupling.groups[GroupId(1)],
+                                                   CriterionOptions{});
   const auto lowest = std::min_element(scores.begin(), scores.end()) - scores.begin();
   SensitivityOptions options;
   options.ratios = {0.25};

@@ -83,7 +83,7 @@ void stages(benchmark::State& state, const std::function<onnx::ModelProto()>& ma
     if (large) rounds.take(Bound::kCopy);
     for (const StageCost& cost : run_stages(path, folder / "out.onnx")) {
       rounds.add(std::string(cost.stage), large ? bound_of_large(cost.stage) : Bound::kPointers,
-                cost.cpu);
+                 cost.cpu);
     }
   }
   rounds.report(state);

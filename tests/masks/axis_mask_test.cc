@@ -17,8 +17,8 @@ TEST(AxisMasks, RemovedChannelsTakeAllTheirIndices) {
   SmallNet n;
   const Solved solved = net(n);
   AxisMasks masks = AxisMasks::all_kept(solved.coupling);
-  masks.keep[0] = {1, 0, 1};
-  EXPECT_EQ(masks.kept(0), 2);
+  masks.keep[GroupId(0)] = {1, 0, 1};
+  EXPECT_EQ(masks.kept(GroupId(0)), 2);
   const DimClassId dim_class = solved.coupling.dim_class_of(n.graph.find("W2"), 0);
   EXPECT_EQ(kept_indices(solved.coupling, masks, dim_class),
             (std::vector<int64_t>{0, 1, 2, 3, 8, 9, 10, 11}));
@@ -28,7 +28,7 @@ TEST(AxisMasks, ShapesFollow) {
   SmallNet n;
   const Solved solved = net(n);
   AxisMasks masks = AxisMasks::all_kept(solved.coupling);
-  masks.keep[0] = {1, 0, 0};
+  masks.keep[GroupId(0)] = {1, 0, 0};
   const auto shapes = predict_shapes(solved.facts, solved.coupling, masks);
   const auto shape = [&](const char* name) { return *shapes[n.graph.find(name)]; };
   EXPECT_EQ(shape("W1"), (Shape{1, 3, 1, 1}));
@@ -42,7 +42,7 @@ TEST(AxisMasks, TheBestChannelOfAnEmptyDimensionComesBack) {
   const Solved solved = net(n);
   AxisMasks masks{{{0, 0, 0}}};
   EXPECT_EQ(keep_at_least_one(solved.coupling, {{0.5, 2, 1}}, masks), 1);
-  EXPECT_EQ(masks.keep[0], (std::vector<uint8_t>{0, 1, 0}));
+  EXPECT_EQ(masks.keep[GroupId(0)], (std::vector<uint8_t>{0, 1, 0}));
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ TEST(Coupling, ActivationsShareTheDimensionsOfTheirWeights) {
   EXPECT_NE(solved.coupling.dim_class_of(a, 1), solved.coupling.dim_class_of(a, 0));
   const auto channels = solved.coupling.channels(solved.coupling.dim_class_of(a, 1));
   ASSERT_EQ(channels.size(), 8U);
-  EXPECT_EQ(channels[5], (ChannelId{0, 5}));
+  EXPECT_EQ(channels[5], (ChannelId{GroupId(0), 5}));
 }
 
 TEST(Coupling, TiesAreTheNodesThatNameAGroup) {
@@ -205,7 +205,7 @@ TEST(Coupling, TiesAreTheNodesThatNameAGroup) {
   const auto b = n.linear(n.node("Relu", {a}, "r"), "2", {8, 5});
   const Solved solved = n.solve(n.linear(b, "3", {5, 4}));
   std::string names;
-  for (const auto node : solved.coupling.ties(0)) names += n.graph.node(node).name + " ";
+  for (const auto node : solved.coupling.ties(GroupId(0))) names += n.graph.node(node).name + " ";
   EXPECT_EQ(names, "1 r 2 ");
 }
 

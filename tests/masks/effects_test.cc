@@ -87,8 +87,8 @@ TEST(Effects, AGateStopsWhatIsNotZero) {
   const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
   const auto silu = n.node("Mul", {a, n.node("Sigmoid", {a}, "s")}, "m");
   const Solved solved = n.solve(n.linear(silu, "2", {8, 4}));
-  EXPECT_FALSE(solved.coupling.groups[0].zero);  // at s it is a half
-  EXPECT_FALSE(solved.coupling.groups[0].mixes);
+  EXPECT_FALSE(solved.coupling.groups[GroupId(0)].zero);  // at s it is a half
+  EXPECT_FALSE(solved.coupling.groups[GroupId(0)].mixes);
 }
 
 TEST(Effects, ADivisorBelongsToItsChannelButMayNotBecomeZero) {
@@ -105,8 +105,8 @@ TEST(Effects, DividingByAChannelThatIsGoneSpoilsWhatRemains) {
   const auto d = n.node("Div", {n.linear(x, "1", {6, 8}), n.linear(x, "2", {6, 8})}, "d");
   const Solved solved = n.solve(n.linear(d, "3", {8, 4}));
   ASSERT_EQ(solved.coupling.groups.size(), 1U);
-  EXPECT_TRUE(solved.coupling.groups[0].mixes);
-  EXPECT_EQ(solved.coupling.groups[0].mixes_at, "d");
+  EXPECT_TRUE(solved.coupling.groups[GroupId(0)].mixes);
+  EXPECT_EQ(solved.coupling.groups[GroupId(0)].mixes_at, "d");
 }
 
 TEST(Effects, RolesReachThroughArithmeticOfWeights) {
@@ -133,7 +133,7 @@ TEST(Effects, PaddingWithAnythingButZeroIsNotZero) {
     const auto v = n.weight("v", std::vector<float>{value}, {}, DType::kFloat32);
     const auto p = n.node("Pad", {a, n.integers("pads", {0, 0, 0, 2}), v}, "p");
     const Solved solved = n.solve(n.linear(p, "2", {10, 4}));
-    EXPECT_EQ(solved.coupling.groups.at(0).zero, value == 0) << value;
+    EXPECT_EQ(solved.coupling.groups[GroupId(0)].zero, value == 0) << value;
   }
 }
 

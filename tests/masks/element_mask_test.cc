@@ -94,7 +94,7 @@ TEST(ToElementMasks, ClearsEverySliceOfARemovedChannel) {
 
 TEST(ToElementMasks, LeavesWholeGroupsAndDivisorsOut) {
   Network n;
-  n.coupling.groups[0].members.push_back(Network::member(n.v, 0, Role::kWith));
+  n.coupling.groups[GroupId(0)].members.push_back(Network::member(n.v, 0, Role::kWith));
   EXPECT_EQ(to_element_masks(n.b.graph, n.coupling, n.masks).size(), 2U);
   n.masks.keep = {{1, 1}};
   EXPECT_TRUE(to_element_masks(n.b.graph, n.coupling, n.masks).empty());
@@ -102,7 +102,7 @@ TEST(ToElementMasks, LeavesWholeGroupsAndDivisorsOut) {
 
 TEST(ToElementMasks, KeepsWhatAnyUseOfASharedVectorKeeps) {
   Network n;
-  n.coupling.groups[0].members.push_back(Network::member(n.v, 0, Role::kOut));
+  n.coupling.groups[GroupId(0)].members.push_back(Network::member(n.v, 0, Role::kOut));
   EXPECT_EQ(to_element_masks(n.b.graph, n.coupling, n.masks).size(), 3U);
   Value copy = n.b.graph.value(n.v);
   n.b.graph.values.push_back(copy);
@@ -113,8 +113,8 @@ TEST(ToElementMasks, CombinesAxesOfOneTensor) {
   Network n;
   const ValueId w = n.b.floats("w", {2, 2});
   n.b.graph.value(w).uses = {{NodeId(0), 1}};
-  n.coupling.groups[0].members = {Network::member(w, 0, Role::kOut),
-                                  Network::member(w, 1, Role::kIn)};
+  n.coupling.groups[GroupId(0)].members = {Network::member(w, 0, Role::kOut),
+                                           Network::member(w, 1, Role::kIn)};
   const std::vector<ElementMask> masks = to_element_masks(n.b.graph, n.coupling, n.masks);
   ASSERT_EQ(masks.size(), 1U);
   EXPECT_EQ(masks[0].keep, (Keep{1, 0, 0, 0}));

@@ -75,11 +75,11 @@ void add(Set& set, const Workbench& bench, const std::string& original, const st
 void add_all(Set& set, const Workbench& bench, const std::string& name, const std::string& specs) {
   write_file(set.path(name + ".onnx"), bench.bytes());
   add(set, bench, name, name + ".half", random_masks(bench.coupling(), 0.5, 1), specs);
-  for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+  for (const GroupId g : bench.coupling().groups.ids()) {
     const Group& group = bench.coupling().groups[g];
     for (const int channel : {0, group.size - 1}) {
       add(set, bench, name, name + "." + group.id + "." + std::to_string(channel),
-          without(bench.coupling(), {{static_cast<int>(g), channel}}), specs);
+          without(bench.coupling(), {{g, channel}}), specs);
     }
   }
 }

@@ -71,9 +71,9 @@ class Trial {
 
   /// Removed channels, one or as many as round_to asks for, that would fit.
   std::string room(const AxisMasks& masks) const {
-    for (size_t g = 0; g < masks.keep.size(); ++g) {
+    for (const GroupId g : masks.keep.ids()) {
       const int size = bench_.coupling().groups[g].size;
-      const int removed = size - masks.kept(static_cast<int>(g));
+      const int removed = size - masks.kept(g);
       const int back = removed - limits_of(settings_.requests[0], size).fewer(removed);
       std::vector<size_t> gone;
       for (size_t c = 0; c < masks.keep[g].size(); ++c) {

@@ -78,10 +78,10 @@ std::string describe(const Group& group, const std::set<Part>& parts) {
 }  // namespace
 
 std::string maximality(const Workbench& bench, bool) {
-  for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+  for (const GroupId g : bench.coupling().groups.ids()) {
     const Group& group = bench.coupling().groups[g];
     if (group.size < 3) continue;  // what shrinks to 1 is broadcast
-    const Plan plan = bench.plan(without(bench.coupling(), {{static_cast<int>(g), 0}}));
+    const Plan plan = bench.plan(without(bench.coupling(), {{g, 0}}));
     // A Slice or a list of indices that is patched, or is not, fits parts by accident.
     if (!plan.integers.empty()) continue;
     const std::set<Part> parts = parts_of(plan);

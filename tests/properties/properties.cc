@@ -31,7 +31,7 @@ Pruning prune_at(const Workbench& bench, double ratio, const std::string& scope)
 
 /// A group's members as text: for each channel that stays, its indices as they are numbered once
 /// what the masks remove is gone.
-std::string renumbered(const Workbench& bench, size_t g, const AxisMasks& masks) {
+std::string renumbered(const Workbench& bench, GroupId g, const AxisMasks& masks) {
   const Group& group = bench.coupling().groups[g];
   std::string text;
   for (const Member& member : group.members) {
@@ -64,10 +64,9 @@ std::string with_sorted_initializers(const std::string& bytes) {
 }
 
 bool same_groups(const Workbench& before, const AxisMasks& masks, const Workbench& after) {
-  const size_t groups = before.coupling().groups.size();
-  if (after.coupling().groups.size() != groups) return false;
+  if (after.coupling().groups.size() != before.coupling().groups.size()) return false;
   const AxisMasks all = AxisMasks::all_kept(after.coupling());
-  for (size_t g = 0; g < groups; ++g) {
+  for (const GroupId g : before.coupling().groups.ids()) {
     if (renumbered(before, g, masks) != renumbered(after, g, all)) return false;
   }
   return true;
@@ -90,9 +89,9 @@ std::string prediction(const Workbench& bench, const AxisMasks& masks, bool libo
 }
 
 std::string any_one_channel(const Workbench& bench, bool libonnx) {
-  for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+  for (const GroupId g : bench.coupling().groups.ids()) {
     for (int c = 0; c < bench.coupling().groups[g].size; ++c) {
-      const ChannelId channel{static_cast<int>(g), c};
+      const ChannelId channel{g, c};
       const AxisMasks masks = without(bench.coupling(), {channel});
       if (!removes(masks)) continue;
       const std::string failure = prediction(bench, masks, libonnx);
@@ -106,13 +105,12 @@ std::string slicing_twice(const Workbench& bench, bool) {
   std::vector<ChannelId> first;
   std::vector<ChannelId> both;
   std::vector<ChannelId> second;  // numbered as the groups are after the first
-  for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+  for (const GroupId g : bench.coupling().groups.ids()) {
     if (bench.coupling().groups[g].size < 4) continue;
-    const int group = static_cast<int>(g);
-    first.push_back({group, 1});
-    second.push_back({group, 1});
-    both.push_back({group, 1});
-    both.push_back({group, 2});
+    first.push_back({g, 1});
+    second.push_back({g, 1});
+    both.push_back({g, 1});
+    both.push_back({g, 2});
   }
   const AxisMasks masks = without(bench.coupling(), first);
   const Workbench half(bench.prune(masks), bench.options());

@@ -29,7 +29,7 @@ TEST(RandomNetworks, P4AnyOneChannelAloneCanBeRemoved) {
   EXPECT_TRUE(holds("one channel", [](const Workbench& bench, unsigned seed) {
     const auto& groups = bench.coupling().groups;
     if (groups.empty()) return std::string();
-    const auto g = static_cast<int>(seed % groups.size());
+    const GroupId g(seed % groups.size());
     const int channel = static_cast<int>(seed / 16) % groups[g].size;
     return prediction(bench, without(bench.coupling(), {{g, std::abs(channel)}}), true);
   }));

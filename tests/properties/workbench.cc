@@ -67,17 +67,17 @@ AxisMasks without(const Coupling& coupling, const std::vector<ChannelId>& channe
   for (const ChannelId& channel : channels) {
     masks.keep[channel.group][channel.channel] = 0;
   }
-  keep_at_least_one(coupling, std::vector<std::vector<double>>(coupling.groups.size()), masks);
+  keep_at_least_one(coupling, {}, masks);
   return masks;
 }
 
 AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<ChannelId> channels;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
+  for (const GroupId g : coupling.groups.ids()) {
     for (int c = 0; c < coupling.groups[g].size; ++c) {
       const bool goes = static_cast<double>(random() % 1000) < ratio * 1000;
-      if (goes) channels.push_back({static_cast<int>(g), c});
+      if (goes) channels.push_back({g, c});
     }
   }
   return without(coupling, channels);

@@ -30,8 +30,8 @@ struct TwoLayers : testing::Chain {
 
 TEST(Allocate, LocallyRemovesTheLowestOfEveryGroup) {
   const Allocation found = TwoLayers().run();
-  EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 0}));
-  EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
+  EXPECT_EQ(found.masks.keep[GroupId(0)], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(found.masks.keep[GroupId(1)], (Keep{1, 0}));
   EXPECT_TRUE(found.conflicts.empty());
   EXPECT_EQ(found.given_back, 0);
 }
@@ -41,38 +41,38 @@ TEST(Allocate, GloballyComparesGroupsOfDifferentScale) {
   net.settings.requests[0].scope = Scope::kGlobal;
   // Relative to the mean: 1.6 0.4 1.2 0.8 and 1.45 0.55
   const Allocation found = net.run();
-  EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 0}));
-  EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
+  EXPECT_EQ(found.masks.keep[GroupId(0)], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(found.masks.keep[GroupId(1)], (Keep{1, 0}));
 }
 
 TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
   TwoLayers net;
   net.settings.requests[0].scope = Scope::kOutputs;
   // Three of six channels go. The second layer's are worth nearly nothing until the last of them.
-  const auto importance = [&](std::span<const int> groups, const Candidate&) {
-    return groups[0] == 0 ? std::vector<double>{0, 0.1, 0.2, 0.5, 1}
-                          : std::vector<double>{0, 0.99, 1};
+  const auto importance = [&](std::span<const GroupId> groups, const Candidate&) {
+    return groups[0] == GroupId(0) ? std::vector<double>{0, 0.1, 0.2, 0.5, 1}
+                                   : std::vector<double>{0, 0.99, 1};
   };
   const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
                                     net.settings, {}, {}, importance);
-  EXPECT_EQ(found.masks.kept(0), 2);
-  EXPECT_EQ(found.masks.keep[1], (Keep{1, 0}));
+  EXPECT_EQ(found.masks.kept(GroupId(0)), 2);
+  EXPECT_EQ(found.masks.keep[GroupId(1)], (Keep{1, 0}));
   EXPECT_THROW(net.run(), UnsupportedError) << "nobody runs the network";
 }
 
 TEST(Allocate, ByOutputsRanksWhatIsNotKnownLast) {
   TwoLayers net;
   net.settings.requests[0].scope = Scope::kOutputs;
-  const auto importance = [&](std::span<const int> groups, const Candidate&) {
-    return groups[0] == 0 ? std::vector<double>{} : std::vector<double>{0, 0.5, 1};
+  const auto importance = [&](std::span<const GroupId> groups, const Candidate&) {
+    return groups[0] == GroupId(0) ? std::vector<double>{} : std::vector<double>{0, 0.5, 1};
   };
   net.settings.requests[0].ratio = 1.0 / 6;
   const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
                                     net.settings, {}, {}, importance);
-  EXPECT_EQ(found.masks.kept(0), 4);
-  EXPECT_EQ(found.masks.kept(1), 1);
+  EXPECT_EQ(found.masks.kept(GroupId(0)), 4);
+  EXPECT_EQ(found.masks.kept(GroupId(1)), 1);
   ASSERT_EQ(found.conflicts.size(), 1U);
-  EXPECT_EQ(found.conflicts[0].group, 0);
+  EXPECT_EQ(found.conflicts[0].group, GroupId(0));
 }
 
 TEST(Allocate, RequestsHaveTheirOwnBudgets) {
@@ -81,16 +81,16 @@ TEST(Allocate, RequestsHaveTheirOwnBudgets) {
   net.settings.requests[1].ratio = 0.25;
   net.settings.layers[NodeId(1)].request = 1;
   const Allocation found = net.run();
-  EXPECT_EQ(found.masks.kept(0), 2);
-  EXPECT_EQ(found.masks.kept(1), 2);
+  EXPECT_EQ(found.masks.kept(GroupId(0)), 2);
+  EXPECT_EQ(found.masks.kept(GroupId(1)), 2);
 }
 
 TEST(Allocate, LeavesExcludedGroupsWhole) {
   TwoLayers net;
   net.settings.layers[NodeId(0)].state = State::kExcluded;
   const Allocation found = net.run();
-  EXPECT_EQ(found.masks.kept(0), 4);
-  EXPECT_EQ(found.masks.kept(1), 1);
+  EXPECT_EQ(found.masks.kept(GroupId(0)), 4);
+  EXPECT_EQ(found.masks.kept(GroupId(1)), 1);
 }
 
 TEST(Allocate, SaysWhatCannotBeReached) {
@@ -107,11 +107,12 @@ TEST(Allocate, SaysWhatCannotBeReached) {
 
 TEST(Allocate, GivesBackTheBestChannelOfAnEmptyDimension) {
   TwoLayers net;
-  // A line of its own that only the channels 1 and 3 of the first group reach.
-  net.coupling.element_channel.insert(net.coupling.element_channel.end(), {{0, 1}, {0, 3}});
+  // A dimension class of its own that only the channels 1 and 3 of the first group reach.
+  net.coupling.element_channel.insert(net.coupling.element_channel.end(),
+                                      {{GroupId(0), 1}, {GroupId(0), 3}});
   net.coupling.dim_class_begin.push_back(static_cast<int64_t>(net.coupling.element_channel.size()));
   const Allocation found = net.run();
-  EXPECT_EQ(found.masks.keep[0], (Keep{1, 0, 1, 1}));
+  EXPECT_EQ(found.masks.keep[GroupId(0)], (Keep{1, 0, 1, 1}));
   EXPECT_EQ(found.given_back, 1);
 }
 
@@ -121,17 +122,17 @@ TEST(Allocate, AHigherRatioRemovesASuperset) {
     net.settings.requests[0].scope = scope;
     net.settings.requests[0].ratio = 0;
     AxisMasks before = net.run().masks;
-    EXPECT_EQ(before.kept(0) + before.kept(1), 6);
+    EXPECT_EQ(before.kept(GroupId(0)) + before.kept(GroupId(1)), 6);
     for (int percent = 5; percent < 100; percent += 5) {
       net.settings.requests[0].ratio = percent / 100.0;
       const AxisMasks now = net.run().masks;
-      for (size_t g = 0; g < now.keep.size(); ++g) {
+      for (const GroupId g : now.keep.ids()) {
         for (size_t c = 0; c < now.keep[g].size(); ++c)
           EXPECT_LE(now.keep[g][c], before.keep[g][c]);
       }
       before = now;
     }
-    EXPECT_EQ(before.kept(0), 1);
+    EXPECT_EQ(before.kept(GroupId(0)), 1);
   }
 }
 

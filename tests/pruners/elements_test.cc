@@ -20,7 +20,7 @@ struct TwoLayers : testing::Chain {
             const std::string& criterion) {
     add(first, hidden);
     add(second, out);
-    coupling.groups[0].members.push_back(member(weights[1], 1, 1, hidden, Role::kIn));
+    coupling.groups[GroupId(0)].members.push_back(member(weights[1], 1, 1, hidden, Role::kIn));
     finish();
     settings.requests.resize(1);
     settings.requests[0].criterion = criterion;
@@ -36,7 +36,7 @@ struct TwoLayers : testing::Chain {
 
 TEST(ZeroElements, PatternsCountWhatTheMasksLeave) {
   TwoLayers net({1, 1, 1, 1, 1}, 5, {1, 9, 2, 3, 4, 5, 9, 6, 7, 8}, 2, "2:4");
-  net.masks.keep[0][1] = 0;
+  net.masks.keep[GroupId(0)][1] = 0;
   const ElementPruning found = net.run();
   ASSERT_EQ(found.matrices.size(), 1U);
   EXPECT_EQ(found.matrices[0].mask.keep, (Bits{0, 0, 0, 1, 1, 0, 0, 0, 1, 1}));
@@ -47,7 +47,7 @@ TEST(ZeroElements, ChannelsThatDieAreRemoved) {
   TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
   const ElementPruning found = net.run();
   EXPECT_EQ(found.zero_channels, 2);
-  EXPECT_EQ(net.masks.keep[0], (Bits{0, 1, 1, 0}));
+  EXPECT_EQ(net.masks.keep[GroupId(0)], (Bits{0, 1, 1, 0}));
   EXPECT_TRUE(found.notes.empty());
 }
 
@@ -55,7 +55,7 @@ TEST(ZeroElements, DeadChannelsAlongAPatternStay) {
   TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "2:4");
   const ElementPruning found = net.run();
   EXPECT_EQ(found.zero_channels, 0);
-  EXPECT_EQ(net.masks.keep[0], (Bits{1, 1, 1, 1}));
+  EXPECT_EQ(net.masks.keep[GroupId(0)], (Bits{1, 1, 1, 1}));
   EXPECT_EQ(found.notes,
             (std::vector<std::string>{"2 zero channels are kept: without them the patterns along "
                                       "their axis would no longer hold"}));
@@ -63,9 +63,9 @@ TEST(ZeroElements, DeadChannelsAlongAPatternStay) {
 
 TEST(ZeroElements, WhereOnlyExactRemovalIsAllowedDeadChannelsOfMixingGroupsStay) {
   TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
-  net.coupling.groups[0].mixes = true;
+  net.coupling.groups[GroupId(0)].mixes = true;
   EXPECT_EQ(net.run({.exact_only = true}).zero_channels, 0);
-  EXPECT_EQ(net.masks.keep[0], (Bits{1, 1, 1, 1}));
+  EXPECT_EQ(net.masks.keep[GroupId(0)], (Bits{1, 1, 1, 1}));
   EXPECT_EQ(net.run().zero_channels, 2);
 }
 

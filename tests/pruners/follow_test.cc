@@ -46,14 +46,14 @@ TEST(Follow, TakesTheRequestOfAllLayers) {
   Residual net;
   net.set(0, State::kPruned, 0);
   net.set(1, State::kPruned, 0);
-  EXPECT_EQ(net.run().request, (std::vector<int>{0}));
+  EXPECT_EQ(net.run().request, (PerGroup<int>{0}));
   EXPECT_TRUE(net.run().conflicts.empty());
 }
 
 TEST(Follow, LeavesWholeWhatNobodyNames) {
   Residual net;
   net.set(1, State::kExcluded);
-  EXPECT_EQ(net.run().request, (std::vector<int>{kNone}));
+  EXPECT_EQ(net.run().request, (PerGroup<int>{kNone}));
   EXPECT_TRUE(net.run().conflicts.empty());
 }
 
@@ -62,9 +62,9 @@ TEST(Follow, AnExcludedLayerKeepsTheGroupWhole) {
   net.set(0, State::kPruned, 0);
   net.set(1, State::kExcluded);
   const Followed found = net.run();
-  EXPECT_EQ(found.request, (std::vector<int>{kNone}));
+  EXPECT_EQ(found.request, (PerGroup<int>{kNone}));
   ASSERT_EQ(found.conflicts.size(), 1U);
-  EXPECT_EQ(found.conflicts[0].group, 0);
+  EXPECT_EQ(found.conflicts[0].group, GroupId(0));
   EXPECT_EQ(found.conflicts[0].reason,
             "\"conv2\" is excluded, and \"conv1\" is coupled with it: the group is not pruned");
 }
@@ -72,7 +72,7 @@ TEST(Follow, AnExcludedLayerKeepsTheGroupWhole) {
 TEST(Follow, AnUnnamedLayerKeepsTheGroupWhole) {
   Residual net;
   net.set(1, State::kPruned, 0);
-  EXPECT_EQ(net.run().request, (std::vector<int>{kNone}));
+  EXPECT_EQ(net.run().request, (PerGroup<int>{kNone}));
   EXPECT_EQ(net.run().conflicts.at(0).reason,
             "\"conv1\" is not named by the configuration, and \"conv2\" is coupled with it: the "
             "group is not pruned");
@@ -82,7 +82,7 @@ TEST(Follow, TheSmallestRatioWins) {
   Residual net;
   net.set(0, State::kPruned, 0);
   net.set(1, State::kPruned, 1);
-  EXPECT_EQ(net.run().request, (std::vector<int>{1}));
+  EXPECT_EQ(net.run().request, (PerGroup<int>{1}));
   EXPECT_EQ(net.run().conflicts.at(0).reason,
             "\"conv1\" asks for 0.5, \"conv2\" asks for 0.25: the group follows the latter");
 }
@@ -92,7 +92,7 @@ TEST(Follow, LevelDoesNotAskForChannels) {
   net.settings.requests[1].criterion = "level";
   net.set(0, State::kPruned, 0);
   net.set(1, State::kPruned, 1);
-  EXPECT_EQ(net.run().request, (std::vector<int>{kNone}));
+  EXPECT_EQ(net.run().request, (PerGroup<int>{kNone}));
   EXPECT_EQ(net.run().conflicts.at(0).reason,
             "\"conv2\" is pruned by single elements, and \"conv1\" is coupled with it: the group "
             "is not pruned");
@@ -101,10 +101,10 @@ TEST(Follow, LevelDoesNotAskForChannels) {
 TEST(Follow, ConsumersAndVectorsAreNoLayersOfAGroup) {
   Residual net;
   net.set(0, State::kPruned, 0);
-  net.coupling.groups[0].members[2].role = Role::kIn;
-  EXPECT_EQ(net.run().request, (std::vector<int>{0}));
-  net.coupling.groups[0].members.erase(net.coupling.groups[0].members.begin());
-  EXPECT_EQ(net.run().request, (std::vector<int>{kNone}));
+  net.coupling.groups[GroupId(0)].members[2].role = Role::kIn;
+  EXPECT_EQ(net.run().request, (PerGroup<int>{0}));
+  net.coupling.groups[GroupId(0)].members.erase(net.coupling.groups[GroupId(0)].members.begin());
+  EXPECT_EQ(net.run().request, (PerGroup<int>{kNone}));
 }
 
 }  // namespace

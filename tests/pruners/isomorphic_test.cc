@@ -29,8 +29,8 @@ struct Blocks {
     last = b.node("Conv", {y, w2}, "c" + name);
     std::vector<Member> members = {member(w1, n, 0, out), member(w2, n + 2, 1, out, Role::kIn)};
     if (reverse_names) std::swap(members[0], members[1]);
-    const auto g = static_cast<int>(coupling.groups.size());
-    coupling.groups.push_back(group_of(std::move(members), out, "g" + std::to_string(g)));
+    const std::string id = "g" + std::to_string(coupling.groups.size());
+    const GroupId g = coupling.groups.push_back(group_of(std::move(members), out, id));
     for (int c = 0; c < out; ++c) coupling.element_channel.push_back({g, c});
     coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
     coupling.dim_class_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
@@ -43,21 +43,21 @@ TEST(SubgraphShapes, DoNotDependOnSizesNorOnOrder) {
   net.add("Relu", 8, true);
   net.add("Sigmoid", 8);
   finish(net.b.graph);
-  const std::vector<uint64_t> shapes = subgraph_shapes(net.b.graph, net.coupling);
-  EXPECT_EQ(shapes[0], shapes[1]);
-  EXPECT_NE(shapes[0], shapes[2]);
+  const PerGroup<uint64_t> shapes = subgraph_shapes(net.b.graph, net.coupling);
+  EXPECT_EQ(shapes[GroupId(0)], shapes[GroupId(1)]);
+  EXPECT_NE(shapes[GroupId(0)], shapes[GroupId(2)]);
 }
 
 TEST(SubgraphShapes, TellRolesAndAxesApart) {
   Blocks net;
   for (int i = 0; i < 3; ++i) net.add("Relu", 4);
   finish(net.b.graph);
-  net.coupling.groups[1].members[1].role = Role::kOut;
-  net.coupling.groups[2].members[1].axis = 0;
-  const std::vector<uint64_t> shapes = subgraph_shapes(net.b.graph, net.coupling);
-  EXPECT_NE(shapes[0], shapes[1]);
-  EXPECT_NE(shapes[0], shapes[2]);
-  EXPECT_NE(shapes[1], shapes[2]);
+  net.coupling.groups[GroupId(1)].members[1].role = Role::kOut;
+  net.coupling.groups[GroupId(2)].members[1].axis = 0;
+  const PerGroup<uint64_t> shapes = subgraph_shapes(net.b.graph, net.coupling);
+  EXPECT_NE(shapes[GroupId(0)], shapes[GroupId(1)]);
+  EXPECT_NE(shapes[GroupId(0)], shapes[GroupId(2)]);
+  EXPECT_NE(shapes[GroupId(1)], shapes[GroupId(2)]);
 }
 
 TEST(SubgraphShapes, SeeHowNodesAreJoined) {
@@ -72,8 +72,7 @@ TEST(SubgraphShapes, SeeHowNodesAreJoined) {
     const ValueId y = b.node("Conv", {b.input("x" + name, {1, 2, 1, 1}), w}, "a" + name);
     const ValueId first = b.node("Relu", {y}, "b" + name);
     b.node("Relu", {row ? first : y}, "c" + name);
-    const auto g = static_cast<int>(coupling.groups.size());
-    coupling.groups.push_back(group_of({member(w, n, 0, 2)}, 2));
+    const GroupId g = coupling.groups.push_back(group_of({member(w, n, 0, 2)}, 2));
     for (int c = 0; c < 2; ++c) coupling.element_channel.push_back({g, c});
     coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
     coupling.dim_class_nodes.push_back({NodeId(n), NodeId(n + 1), NodeId(n + 2)});
@@ -82,9 +81,9 @@ TEST(SubgraphShapes, SeeHowNodesAreJoined) {
   add(false);
   add(true);
   finish(b.graph);
-  const std::vector<uint64_t> shapes = subgraph_shapes(b.graph, coupling);
-  EXPECT_NE(shapes[0], shapes[1]);
-  EXPECT_EQ(shapes[0], shapes[2]);
+  const PerGroup<uint64_t> shapes = subgraph_shapes(b.graph, coupling);
+  EXPECT_NE(shapes[GroupId(0)], shapes[GroupId(1)]);
+  EXPECT_EQ(shapes[GroupId(0)], shapes[GroupId(2)]);
 }
 
 }  // namespace

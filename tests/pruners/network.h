@@ -48,9 +48,9 @@ struct Chain {
     const std::string name = "conv" + std::to_string(g);
     weights.push_back(b.weight(name + ".weight", elements, {out, in, 1, 1}, DType::kFloat32));
     last = b.node("Conv", {last, weights.back()}, name);
-    coupling.groups.push_back(
+    const GroupId group = coupling.groups.push_back(
         group_of({member(weights.back(), n, 0, out)}, out, "g" + std::to_string(g)));
-    for (int c = 0; c < out; ++c) coupling.element_channel.push_back({g, c});
+    for (int c = 0; c < out; ++c) coupling.element_channel.push_back({group, c});
     coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
   }
 

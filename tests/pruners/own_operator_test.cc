@@ -63,7 +63,7 @@ TEST(OwnOperator, IsCoupledByItsLine) {
   const Facts facts = infer(net.b.graph);
   const Coupling coupling = couple(net.b.graph, facts);
   ASSERT_EQ(coupling.groups.size(), 1U);
-  const Group& group = coupling.groups[0];
+  const Group& group = coupling.groups[GroupId(0)];
   EXPECT_EQ(group.size, kHidden);
   EXPECT_TRUE(group.zero);
   EXPECT_FALSE(group.mixes);

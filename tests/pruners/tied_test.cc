@@ -47,9 +47,9 @@ TEST(Tied, DependentLayersLoseTheSameChannels) {
   net.request(0).dependency_group = net.request(1).dependency_group = "a";
   // 4 + 9, 1 + 8, 3 + 7, 2 + 1
   const AxisMasks masks = net.run().masks;
-  EXPECT_EQ(masks.keep[0], (Keep{1, 0, 1, 0}));
-  EXPECT_EQ(masks.keep[1], (Keep{1, 0, 1, 0}));
-  EXPECT_EQ(masks.keep[2], (Keep{0, 0, 1, 1}));
+  EXPECT_EQ(masks.keep[GroupId(0)], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(masks.keep[GroupId(1)], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(masks.keep[GroupId(2)], (Keep{0, 0, 1, 1}));
 }
 
 TEST(Tied, DependentLayersKeepTheirOwnBounds) {
@@ -57,21 +57,21 @@ TEST(Tied, DependentLayersKeepTheirOwnBounds) {
   net.request(0).dependency_group = net.request(1).dependency_group = "a";
   net.request(1).max_ratio = 0.25;
   const AxisMasks masks = net.run().masks;
-  EXPECT_EQ(masks.keep[0], (Keep{1, 1, 1, 0}));
-  EXPECT_EQ(masks.keep[1], (Keep{1, 1, 1, 0}));
+  EXPECT_EQ(masks.keep[GroupId(0)], (Keep{1, 1, 1, 0}));
+  EXPECT_EQ(masks.keep[GroupId(1)], (Keep{1, 1, 1, 0}));
 }
 
 TEST(Tied, ALayerThatStaysWholeKeepsTheOthersWhole) {
   ThreeLayers net;
   net.request(0).dependency_group = net.request(1).dependency_group = "a";
   // The second layer's group belongs to an excluded layer too.
-  net.coupling.groups[1].members.push_back(net.coupling.groups[2].members[0]);
+  net.coupling.groups[GroupId(1)].members.push_back(net.coupling.groups[GroupId(2)].members[0]);
   net.settings.layers[NodeId(2)].state = State::kExcluded;
   const Allocation found = net.run();
-  EXPECT_EQ(found.masks.kept(0), 4);
-  EXPECT_EQ(found.masks.kept(1), 4);
+  EXPECT_EQ(found.masks.kept(GroupId(0)), 4);
+  EXPECT_EQ(found.masks.kept(GroupId(1)), 4);
   ASSERT_FALSE(found.conflicts.empty());
-  EXPECT_EQ(found.conflicts.back().group, 0);
+  EXPECT_EQ(found.conflicts.back().group, GroupId(0));
   EXPECT_EQ(
       found.conflicts.back().reason,
       "it is to lose the same channels as group g1, which is not pruned: the group is not pruned");
@@ -80,7 +80,8 @@ TEST(Tied, ALayerThatStaysWholeKeepsTheOthersWhole) {
 TEST(Tied, LayersWithOtherChannelsAreRefused) {
   ThreeLayers net;
   net.request(0).dependency_group = net.request(1).dependency_group = "a";
-  net.coupling.groups[1] = testing::group_of({testing::member(net.weights[1], 1, 0, 2)}, 2, "g1");
+  net.coupling.groups[GroupId(1)] =
+      testing::group_of({testing::member(net.weights[1], 1, 0, 2)}, 2, "g1");
   EXPECT_EQ(net.error(),
             "\"conv0\" and \"conv1\" are to lose the same channels, but what can be removed of "
             "their output channels is not alike; give them different groups, or align neither");
@@ -93,7 +94,7 @@ TEST(Tied, AlignedLayersFollowAndDoNotCount) {
   net.request(2).aligned_with = NodeId(1);
   net.request(2).ratio = 0;
   const AxisMasks masks = net.run().masks;
-  for (size_t g = 0; g < 3; ++g) EXPECT_EQ(masks.keep[g], (Keep{1, 0, 1, 0})) << g;
+  for (const auto& keep : masks.keep) EXPECT_EQ(keep, (Keep{1, 0, 1, 0}));
 }
 
 TEST(Tied, GlobalGroupsShareABudgetEachWithinItsBounds) {
@@ -104,20 +105,20 @@ TEST(Tied, GlobalGroupsShareABudgetEachWithinItsBounds) {
   }
   // Of their mean: 1.6 0.4 1.2 0.8, 1.44 1.28 1.12 0.16, 0.4 0.8 1.2 1.6
   AxisMasks masks = net.run().masks;
-  EXPECT_EQ(masks.keep[0], (Keep{1, 0, 1, 0}));
-  EXPECT_EQ(masks.keep[1], (Keep{1, 1, 0, 0}));
-  EXPECT_EQ(masks.keep[2], (Keep{0, 0, 1, 1}));
+  EXPECT_EQ(masks.keep[GroupId(0)], (Keep{1, 0, 1, 0}));
+  EXPECT_EQ(masks.keep[GroupId(1)], (Keep{1, 1, 0, 0}));
+  EXPECT_EQ(masks.keep[GroupId(2)], (Keep{0, 0, 1, 1}));
   net.request(1).max_ratio = 0.25;
   net.request(2).min_ratio = 0.75;
   masks = net.run().masks;
-  EXPECT_EQ(masks.kept(1), 3);
-  EXPECT_EQ(masks.kept(2), 1);
+  EXPECT_EQ(masks.kept(GroupId(1)), 3);
+  EXPECT_EQ(masks.kept(GroupId(2)), 1);
 }
 
 TEST(Tied, BlocksLoseTheSameNumber) {
   ThreeLayers net;
   net.request(2).metric_blocks = 2;
-  EXPECT_EQ(net.run().masks.keep[2], (Keep{0, 1, 0, 1}));
+  EXPECT_EQ(net.run().masks.keep[GroupId(2)], (Keep{0, 1, 0, 1}));
   net.request(2).metric_blocks = 3;
   EXPECT_EQ(net.error(),
             "group g2 has 4 channels, which \"internal_metric_block\": 3 does not divide");
@@ -126,40 +127,41 @@ TEST(Tied, BlocksLoseTheSameNumber) {
 TEST(Tied, AThresholdIsInTheCriterionsUnit) {
   ThreeLayers net;
   net.request(1).threshold = 8;
-  EXPECT_EQ(net.run().masks.keep[1], (Keep{1, 1, 0, 0}));
+  EXPECT_EQ(net.run().masks.keep[GroupId(1)], (Keep{1, 1, 0, 0}));
 }
 
 TEST(Tied, InChannelsAreJudgedByWhoReadsThem) {
   ThreeLayers net;
-  net.coupling.groups[0].members.push_back(testing::member(net.weights[1], 1, 1, 4, Role::kIn));
+  net.coupling.groups[GroupId(0)].members.push_back(
+      testing::member(net.weights[1], 1, 1, 4, Role::kIn));
   net.settings.layers[NodeId(0)].state = State::kUnnamed;
   net.settings.layers[NodeId(2)].state = State::kUnnamed;
   net.request(1).in_channels = true;
   const Allocation found = net.run();
-  EXPECT_EQ(found.masks.keep[0], (Keep{1, 1, 0, 0}));  // columns of conv1: 9 8 7 1
-  EXPECT_EQ(found.masks.kept(1), 4);
+  EXPECT_EQ(found.masks.keep[GroupId(0)], (Keep{1, 1, 0, 0}));  // columns of conv1: 9 8 7 1
+  EXPECT_EQ(found.masks.kept(GroupId(1)), 4);
   EXPECT_TRUE(found.conflicts.empty());
   net.settings.layers[NodeId(0)].state = State::kExcluded;
   const Allocation whole = net.run();
-  EXPECT_EQ(whole.masks.kept(0), 4);
+  EXPECT_EQ(whole.masks.kept(GroupId(0)), 4);
   EXPECT_EQ(whole.conflicts.at(0).reason,
             "\"conv0\" is excluded, and \"conv1\" is coupled with it: the group is not pruned");
 }
 
 TEST(Tied, GroupsThatMixStayWholeWhereOnlyExactOnesAreWanted) {
   ThreeLayers net;
-  net.coupling.groups[1].mixes = true;
-  EXPECT_EQ(net.run().masks.kept(1), 2);
+  net.coupling.groups[GroupId(1)].mixes = true;
+  EXPECT_EQ(net.run().masks.kept(GroupId(1)), 2);
   net.settings.exact_only = true;
-  EXPECT_EQ(net.run().masks.kept(1), 4);
-  EXPECT_EQ(net.run().masks.kept(0), 2);
+  EXPECT_EQ(net.run().masks.kept(GroupId(1)), 4);
+  EXPECT_EQ(net.run().masks.kept(GroupId(0)), 2);
 }
 
 TEST(Tied, LatencyIsLeftToWhoCanMeasure) {
   ThreeLayers net;
   net.request(0).budget = Budget::kLatency;
-  EXPECT_EQ(net.run().masks.kept(0), 4);
-  EXPECT_EQ(net.run().masks.kept(1), 2);
+  EXPECT_EQ(net.run().masks.kept(GroupId(0)), 4);
+  EXPECT_EQ(net.run().masks.kept(GroupId(1)), 2);
 }
 
 TEST(SharedBudgets, AreThoseOfOneGroupOrOneAmount) {

@@ -17,7 +17,7 @@ struct Chain {
   std::vector<Subgraph> subgraphs;
   LatencyTables tables;
   std::vector<WidthCandidate> candidates;
-  std::vector<int> dense;
+  PerGroup<int> dense;
 
   using Time = std::function<double(int in, int out)>;
 
@@ -26,15 +26,13 @@ struct Chain {
     int before = 1;
     for (size_t g = 0; g < scores.size(); ++g) {
       const auto size = static_cast<int>(scores[g].size());
-      coupling.groups.push_back(testing::group_of({}, size, "g" + std::to_string(g)));
-      for (int c = 0; c < size; ++c) coupling.element_channel.push_back({static_cast<int>(g), c});
+      const GroupId id =
+          coupling.groups.push_back(testing::group_of({}, size, "g" + std::to_string(g)));
+      for (int c = 0; c < size; ++c) coupling.element_channel.push_back({id, c});
       coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
       Request request;
       candidates.push_back(
-          {{static_cast<int>(g)},
-           {limits_of(request, size), scores[g], removal_order(scores[g]), 1, 0, 0},
-           1,
-           {}});
+          {{id}, {limits_of(request, size), scores[g], removal_order(scores[g]), 1, 0, 0}, 1, {}});
       candidates.back().curve = score_curve(candidates.back().candidate);
       dense.push_back(size);
       add(static_cast<int>(g), before, size, time);
@@ -44,10 +42,10 @@ struct Chain {
 
   LatencyModel model() const { return {coupling, subgraphs, tables}; }
 
-  double value(const std::vector<int>& kept) const {
+  double value(const PerGroup<int>& kept) const {
     double sum = 0;
-    for (size_t g = 0; g < kept.size(); ++g) {
-      std::vector<double> scores = candidates[g].candidate.score;
+    for (const GroupId g : kept.ids()) {
+      std::vector<double> scores = candidates[g.index()].candidate.score;
       std::sort(scores.rbegin(), scores.rend());
       double of_kept = 0;
       double all = 0;
@@ -63,13 +61,13 @@ struct Chain {
   /// The highest importance of any widths within the time.
   double best(double seconds) const {
     const LatencyModel sums = model();
-    std::vector<int> kept(dense.size(), 1);
+    PerGroup<int> kept(dense.size(), 1);
     double most = -1e9;
     while (true) {
       if (sums.seconds(kept) <= seconds) most = std::max(most, value(kept));
-      size_t g = 0;
-      while (g < kept.size() && ++kept[g] > dense[g]) kept[g++] = 1;
-      if (g == kept.size()) return most;
+      GroupId g(0);
+      for (; kept.has(g) && ++kept[g] > dense[g]; ++g) kept[g] = 1;
+      if (!kept.has(g)) return most;
     }
   }
 
@@ -101,25 +99,25 @@ double blocks(int in, int out) { return 1e-3 * (5 + in * ((out + 3) / 4 * 4)); }
 TEST(LatencyModel, AddsTheTablesOfItsPieces) {
   const Chain net({{1, 1}, {1, 1, 1}}, product);
   const LatencyModel model = net.model();
-  EXPECT_NEAR(model.seconds(std::vector<int>{2, 3}), 1e-3 * (5 + 2 + 5 + 6), 1e-12);
-  EXPECT_NEAR(model.seconds(std::vector<int>{1, 3}), 1e-3 * (5 + 1 + 5 + 3), 1e-12);
-  EXPECT_NEAR(model.change(std::vector<int>{2, 3}, std::vector<int>{0}, 1), -4e-3, 1e-12);
-  EXPECT_NEAR(model.change(std::vector<int>{2, 3}, std::vector<int>{1}, 1), -4e-3, 1e-12);
+  EXPECT_NEAR(model.seconds(PerGroup<int>{2, 3}), 1e-3 * (5 + 2 + 5 + 6), 1e-12);
+  EXPECT_NEAR(model.seconds(PerGroup<int>{1, 3}), 1e-3 * (5 + 1 + 5 + 3), 1e-12);
+  EXPECT_NEAR(model.change(PerGroup<int>{2, 3}, std::vector<GroupId>{GroupId(0)}, 1), -4e-3, 1e-12);
+  EXPECT_NEAR(model.change(PerGroup<int>{2, 3}, std::vector<GroupId>{GroupId(1)}, 1), -4e-3, 1e-12);
 }
 
 TEST(LatencyModel, CountsALayerBetweenTiedGroupsOnce) {
   const Chain net({{1, 1, 1}, {1, 1, 1}}, product);
   const LatencyModel model = net.model();
-  const std::vector<int> before = {3, 3};
-  EXPECT_NEAR(model.change(before, std::vector<int>{0, 1}, 1),
-              model.seconds(std::vector<int>{1, 1}) - model.seconds(before), 1e-12);
+  const PerGroup<int> before = {3, 3};
+  EXPECT_NEAR(model.change(before, std::vector<GroupId>{GroupId(0), GroupId(1)}, 1),
+              model.seconds(PerGroup<int>{1, 1}) - model.seconds(before), 1e-12);
 }
 
 TEST(LatencyModel, CountsEqualPiecesEachAndUnknownOnesNot) {
   Chain net({{1, 1}}, product);
   net.subgraphs.push_back(net.subgraphs[0]);
   net.subgraphs.push_back({{NodeId(1)}, {DimClassId(0)}, "unknown", ""});
-  EXPECT_NEAR(net.model().seconds(std::vector<int>{2}), 2 * 7e-3, 1e-12);
+  EXPECT_NEAR(net.model().seconds(PerGroup<int>{2}), 2 * 7e-3, 1e-12);
 }
 
 TEST(ChooseWidths, FollowsSharesThatWereMeasured) {
@@ -128,7 +126,7 @@ TEST(ChooseWidths, FollowsSharesThatWereMeasured) {
   const std::vector<std::pair<int, double>> bears_much = {{2, 0.99}};
   net.candidates[1].curve = interpolated_curve(8, bears_much);
   EXPECT_EQ(choose_widths(net.model(), net.candidates, net.dense, 10e-3).kept,
-            (std::vector<int>{8, 2}));
+            (PerGroup<int>{8, 2}));
 }
 
 TEST(ChooseWidths, KeepsTheTimeAndComesNearTheBest) {
@@ -156,7 +154,7 @@ TEST(ChooseWidths, FindsTheStepsOfAKernel) {
                   [](int, int out) { return 1e-3 * ((out + 7) / 8); });
   const WidthChoice choice = choose_widths(net.model(), net.candidates, net.dense, 2.5e-3);
   // Two of the layers' blocks fit; fewer than eight channels would save nothing.
-  EXPECT_EQ(choice.kept, (std::vector<int>{8, 8}));
+  EXPECT_EQ(choice.kept, (PerGroup<int>{8, 8}));
 }
 
 TEST(ChooseWidths, HoldsTheLimitsOfAGroup) {
@@ -165,7 +163,7 @@ TEST(ChooseWidths, HoldsTheLimitsOfAGroup) {
   net.candidates[1].candidate.limits.round_to = 4;
   const WidthChoice choice = choose_widths(net.model(), net.candidates, net.dense, 1e-9);
   EXPECT_FALSE(choice.feasible);
-  EXPECT_EQ(choice.kept, (std::vector<int>{6, 4}));
+  EXPECT_EQ(choice.kept, (PerGroup<int>{6, 4}));
 }
 
 TEST(ChooseWidths, LeavesANetworkWholeThatIsQuickEnough) {

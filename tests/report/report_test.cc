@@ -78,13 +78,13 @@ TEST(Explain, TiesAreThoseOfTheCoupling) {
   const Network net;
   ASSERT_FALSE(net.coupling.groups.empty());
   const Explanation found = explain(net.graph, net.facts, net.coupling);
-  for (size_t g = 0; g < net.coupling.groups.size(); ++g) {
+  for (const GroupId g : net.coupling.groups.ids()) {
     std::vector<std::string> wanted;
-    for (const NodeId n : net.coupling.ties(static_cast<int>(g))) {
+    for (const NodeId n : net.coupling.ties(g)) {
       const Node& node = net.graph.node(n);
       wanted.push_back(label_of(net.graph, node) + " (" + node.op + ")");
     }
-    EXPECT_EQ(found.groups[g].ties, wanted);
+    EXPECT_EQ(found.groups[g.index()].ties, wanted);
   }
 }
 

@@ -100,7 +100,9 @@ const std::vector<NamedWeight> kBlock = {{"W1", "8x3x3x3"}, {"b1", "8"}, {"g", "
                                          {"be", "8"},       {"m", "8"},  {"v", "8", "positive"},
                                          {"W2", "4x8x3x3"}, {"b2", "4"}};
 
-int kept(const Pruning& pruning, int group) { return pruning.allocation.masks.kept(group); }
+int kept(const Pruning& pruning, int group) {
+  return pruning.allocation.masks.kept(GroupId(group));
+}
 
 TEST(Constants, GoIntoTheBiasWhereNothingIsPadded) {
   for (const std::string activation : {"Sigmoid", "HardSwish", "Relu", "Tanh", "Identity"}) {

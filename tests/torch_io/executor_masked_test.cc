@@ -47,8 +47,7 @@ class Bench {
   AxisMasks all() const { return AxisMasks::all_kept(coupling()); }
 
   Plan plan(AxisMasks masks) const {
-    const std::vector<std::vector<double>> no_scores(coupling().groups.size());
-    keep_at_least_one(coupling(), no_scores, masks);
+    keep_at_least_one(coupling(), {}, masks);
     PlanAttempt attempt = make_plan(graph_, analysis_.facts, coupling(), masks);
     if (!attempt.refused.empty()) throw std::runtime_error("refused");
     return std::move(attempt.plan);
@@ -119,7 +118,7 @@ TEST(ExecutorMasked, IsTheSmallNetworkForEveryFixture) {
       Bench bench(fixture);
       if (!runs(bench.plain())) continue;
       std::vector<Plan> plans{bench.plan(half(bench, 1)), bench.plan(half(bench, 2))};
-      for (size_t g = 0; g < bench.coupling().groups.size(); ++g) {
+      for (const GroupId g : bench.coupling().groups.ids()) {
         AxisMasks masks = bench.all();
         masks.keep[g].front() = 0;
         plans.push_back(bench.plan(std::move(masks)));

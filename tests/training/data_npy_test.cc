@@ -130,7 +130,7 @@ TEST_F(Npy, SplitsBySeedWhereThereIsNoTestPart) {
   EXPECT_EQ(read_dataset(spec, {.test_share = 0.5}).test.count(), 25);
   EXPECT_EQ(failure_of<ConfigError>(spec, {.test_share = 0.001}),
             "data \"" + spec + "\": a split of 50 samples leaves none to test with; give a test " +
-                "part or another share");
+                "set or another share");
 }
 
 TEST_F(Npy, RefusesOtherTypesAndOrders) {

@@ -6,8 +6,8 @@
 #include "parsimony/training/gradual_pruner.h"
 #include "parsimony/training/loop/movement.h"
 #include "parsimony/training/net/file_net.h"
+#include "parsimony/training/run/between_cuts.h"
 #include "parsimony/training/run/ratio_search.h"
-#include "parsimony/training/run/rewind.h"
 #include "parsimony/training/run/run.h"
 #include "tests/training/small_nets.h"
 

@@ -150,13 +150,13 @@ TEST(Statistics, Activations) {
                                   Measure::kActivationNorm, Measure::kRank}},
                     data.batches());
   EXPECT_EQ(found.samples, 40);
-  EXPECT_EQ(found.groups, std::vector<std::string>{"g0"});
+  EXPECT_EQ(found.groups, PerGroup<std::string>{"g0"});
   Direct direct(block);
   direct.loss(data.x, data.labels);
   const at::Tensor c = direct.c.detach();
   const at::Tensor f = direct.f.detach();
   const double count = 2.0 * 40 * 16;
-  const auto of = [&](Measure measure) { return found.channels.at(measure).at(0); };
+  const auto of = [&](Measure measure) { return found.channels.at(measure)[GroupId(0)]; };
   expect_near(of(Measure::kZeroShare), (per_channel(c.eq(0)) + per_channel(f.eq(0))) / count);
   expect_near(of(Measure::kMeanActivation), (per_channel(c) + per_channel(f)) / count);
   expect_near(of(Measure::kActivationNorm),
@@ -182,8 +182,8 @@ TEST(Statistics, TaylorOverBatches) {
     magnitude += change.abs();
     squares += change.square();
   }
-  expect_near(found.channels.at(Measure::kTaylor).at(0), magnitude / 2);
-  expect_near(found.channels.at(Measure::kTaylorSquared).at(0), squares / 2);
+  expect_near(found.channels.at(Measure::kTaylor)[GroupId(0)], magnitude / 2);
+  expect_near(found.channels.at(Measure::kTaylorSquared)[GroupId(0)], squares / 2);
 }
 
 TEST(Statistics, FisherAndHessianOverSamples) {
@@ -201,8 +201,8 @@ TEST(Statistics, FisherAndHessianOverSamples) {
     fisher += torch::autograd::grad({direct.loss(x, label, mask)}, {mask})[0].square();
     hessian += 0.5 * direct.change(direct.loss(x, label), 2);
   }
-  expect_near(found.channels.at(Measure::kFisher).at(0), fisher / 10);
-  expect_near(found.channels.at(Measure::kHessian).at(0), hessian / 10);
+  expect_near(found.channels.at(Measure::kFisher)[GroupId(0)], fisher / 10);
+  expect_near(found.channels.at(Measure::kHessian)[GroupId(0)], hessian / 10);
 }
 
 /// Σ x xᵀ of convolution windows as libtorch cuts them.

@@ -55,7 +55,7 @@ ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Cou
     if (std::any_of(known.begin(), known.end(), same)) return;
     known.push_back({site.group, site.dim, at::tensor(site.channels, at::kLong)});
   };
-  for (size_t g = 0; g < sums_.size(); ++g) {
+  for (const GroupId g : sums_.ids()) {
     const size_t size = coupling.groups[g].size;
     Sums& sums = sums_[g];
     for (auto* list :
@@ -115,7 +115,7 @@ void ActivationSums::finish(Statistics& statistics) const {
     if (!wanted_.contains(measure)) return;
     auto& groups = statistics.channels[measure];
     groups.assign(sums_.size(), {});
-    for (size_t g = 0; g < sums_.size(); ++g) {
+    for (const GroupId g : sums_.ids()) {
       const Sums& sums = sums_[g];
       const auto& reached = measure == Measure::kRank ? sums.maps : sums.count;
       if (std::any_of(reached.begin(), reached.end(), [](double n) { return n == 0; })) continue;

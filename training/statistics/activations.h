@@ -40,7 +40,7 @@ class ActivationSums {
  private:
   /// One value that contains a group's channels.
   struct View {
-    int group;
+    GroupId group;
     int dim;
     at::Tensor channels;  ///< per index
   };
@@ -54,7 +54,7 @@ class ActivationSums {
   const std::set<Measure> wanted_;
   std::map<ValueId, std::vector<View>> views_;
   std::map<ValueId, std::vector<View>> maps_;
-  std::vector<Sums> sums_;  ///< per group
+  PerGroup<Sums> sums_;  ///< per group
   int64_t samples_ = 0;
 };
 

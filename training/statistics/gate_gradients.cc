@@ -70,7 +70,7 @@ std::vector<at::Tensor> GateGradients::seen() const {
 }
 
 void GateGradients::add_sample(const std::vector<at::Tensor>& gradients) {
-  std::map<int, at::Tensor> of_group;
+  std::map<GroupId, at::Tensor> of_group;
   for (size_t i = 0; i < seen_.size(); ++i) {
     if (!gradients[i].defined()) continue;
     const Gate& gate = gates_[seen_[i].first];
@@ -91,7 +91,7 @@ void GateGradients::add_sample(const std::vector<at::Tensor>& gradients) {
 void GateGradients::finish(Statistics& statistics) const {
   auto& groups = statistics.channels[Measure::kFisher];
   groups.assign(squares_.size(), {});
-  for (size_t g = 0; g < squares_.size(); ++g) {
+  for (const GroupId g : squares_.ids()) {
     if (reached_[g]) groups[g] = to_vector(squares_[g] / static_cast<double>(samples_));
   }
 }

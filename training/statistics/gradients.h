@@ -45,12 +45,12 @@ class WeightGradients {
     at::Tensor channels;  ///< per index of the axis; the group's size if there is none
   };
   /// Σ (g·w)^power per channel, [size]
-  at::Tensor sum(size_t group, const std::vector<at::Tensor>& products) const;
+  at::Tensor sum(GroupId group, const std::vector<at::Tensor>& products) const;
 
   const std::set<Measure> wanted_;
   std::vector<at::Tensor> weights_;
-  std::vector<std::vector<Part>> parts_;  ///< per group
-  std::vector<at::Tensor> magnitude_, squares_, hessian_;
+  PerGroup<std::vector<Part>> parts_;  ///< per group
+  PerGroup<at::Tensor> magnitude_, squares_, hessian_;
   int64_t batches_ = 0;
   int64_t samples_ = 0;
 };
@@ -83,15 +83,15 @@ class GateGradients {
 
  private:
   struct Gate {
-    int group;
+    GroupId group;
     int dim;
     at::Tensor channels;
   };
   std::vector<Gate> gates_;
   std::map<ValueId, std::vector<size_t>> by_value_;
   std::vector<std::pair<size_t, at::Tensor>> seen_;
-  std::vector<at::Tensor> squares_;  ///< per group, [size]
-  std::vector<bool> reached_;
+  PerGroup<at::Tensor> squares_;  ///< per group, [size]
+  PerGroup<bool> reached_;
   int64_t samples_ = 0;
 };
 

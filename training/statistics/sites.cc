@@ -14,7 +14,7 @@ class SiteFinder {
   SiteFinder(const Graph& graph, const Coupling& coupling)
       : graph_(graph), coupling_(coupling), layers_(graph) {}
 
-  std::vector<Site> of(int group) const {
+  std::vector<Site> of(GroupId group) const {
     std::vector<Site> sites;
     for (const NodeId layer : layers_with(group, Role::kIn)) {
       const auto& inputs = graph_.node(layer).inputs;
@@ -29,7 +29,7 @@ class SiteFinder {
   }
 
  private:
-  std::set<NodeId> layers_with(int group, Role role) const {
+  std::set<NodeId> layers_with(GroupId group, Role role) const {
     std::set<NodeId> found;
     for (const Member& member : coupling_.groups[group].members) {
       const bool matrix = graph_.weight(graph_.value(member.value).weight).dims.size() >= 2;
@@ -39,7 +39,7 @@ class SiteFinder {
     return found;
   }
 
-  void add(int group, NodeId reader, int input, ValueId value, std::vector<Site>& sites) const {
+  void add(GroupId group, NodeId reader, int input, ValueId value, std::vector<Site>& sites) const {
     if (value == kNone || graph_.value(value).weight != kNone) return;
     const int dim = dim_of_group(coupling_, value, group);
     if (dim == kNone) return;
@@ -54,7 +54,7 @@ class SiteFinder {
 
 }  // namespace
 
-int dim_of_group(const Coupling& coupling, ValueId value, int group) {
+int dim_of_group(const Coupling& coupling, ValueId value, GroupId group) {
   const auto& dim_classes = coupling.value_dim_classes[value];
   for (size_t dim = 0; dim < dim_classes.size(); ++dim) {
     if (dim_classes[dim] == kNone) continue;
@@ -65,7 +65,8 @@ int dim_of_group(const Coupling& coupling, ValueId value, int group) {
   return kNone;
 }
 
-std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim, int group) {
+std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim,
+                                    GroupId group) {
   const int64_t other = coupling.groups[group].size;
   std::vector<int64_t> channels;
   for (const ChannelId& c : coupling.channels(coupling.dim_class_of(value, dim))) {
@@ -77,8 +78,8 @@ std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int
 std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling) {
   const SiteFinder finder(graph, coupling);
   std::vector<Site> sites;
-  for (size_t g = 0; g < coupling.groups.size(); ++g) {
-    for (Site& site : finder.of(static_cast<int>(g))) sites.push_back(std::move(site));
+  for (const GroupId g : coupling.groups.ids()) {
+    for (Site& site : finder.of(g)) sites.push_back(std::move(site));
   }
   return sites;
 }

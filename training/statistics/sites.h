@@ -10,7 +10,7 @@ namespace parsimony::training {
 
 /// One operand of one layer.
 struct Site {
-  int group = kNone;
+  GroupId group = kNone;
   NodeId reader = kNone;  ///< kNone: the output of a layer, if no weight consumes the channels
   int input = 0;          ///< of the reader
   ValueId value = kNone;
@@ -23,9 +23,10 @@ struct Site {
 std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling);
 
 /// The first dimension of the value that has channels of the group; kNone if there is none.
-int dim_of_group(const Coupling& coupling, ValueId value, int group);
+int dim_of_group(const Coupling& coupling, ValueId value, GroupId group);
 
 /// Site::channels along a dimension of the value.
-std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim, int group);
+std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim,
+                                    GroupId group);
 
 }  // namespace parsimony::training

@@ -33,7 +33,7 @@ WeightGradients::WeightGradients(const Graph& graph, const Coupling& coupling,
                                  std::set<Measure> wanted)
     : wanted_(std::move(wanted)), parts_(coupling.groups.size()) {
   std::map<std::string, size_t> known;
-  for (size_t g = 0; g < parts_.size(); ++g) {
+  for (const GroupId g : parts_.ids()) {
     const Group& group = coupling.groups[g];
     for (auto* sums : {&magnitude_, &squares_, &hessian_}) {
       sums->push_back(at::zeros({group.size}, at::kDouble));
@@ -49,7 +49,7 @@ WeightGradients::WeightGradients(const Graph& graph, const Coupling& coupling,
   }
 }
 
-at::Tensor WeightGradients::sum(size_t group, const std::vector<at::Tensor>& products) const {
+at::Tensor WeightGradients::sum(GroupId group, const std::vector<at::Tensor>& products) const {
   at::Tensor result = at::zeros_like(magnitude_[group]);
   for (const Part& part : parts_[group]) {
     const at::Tensor& product = products[part.weight];
@@ -61,7 +61,7 @@ at::Tensor WeightGradients::sum(size_t group, const std::vector<at::Tensor>& pro
 
 void WeightGradients::add_batch(const std::vector<at::Tensor>& gradients) {
   const auto products = products_of(weights_, gradients);
-  for (size_t g = 0; g < parts_.size(); ++g) {
+  for (const GroupId g : parts_.ids()) {
     const at::Tensor change = sum(g, products);
     magnitude_[g] += change.abs();
     squares_[g] += change.square();
@@ -74,16 +74,16 @@ void WeightGradients::add_sample(const std::vector<at::Tensor>& gradients) {
   for (at::Tensor& product : products) {
     if (product.defined()) product = product.square();
   }
-  for (size_t g = 0; g < parts_.size(); ++g) hessian_[g] += sum(g, products);
+  for (const GroupId g : parts_.ids()) hessian_[g] += sum(g, products);
   ++samples_;
 }
 
 void WeightGradients::finish(Statistics& statistics) const {
-  const auto write = [&](Measure measure, const std::vector<at::Tensor>& sums, double factor) {
+  const auto write = [&](Measure measure, const PerGroup<at::Tensor>& sums, double factor) {
     if (!wanted_.contains(measure)) return;
     auto& groups = statistics.channels[measure];
     groups.assign(parts_.size(), {});
-    for (size_t g = 0; g < parts_.size(); ++g) {
+    for (const GroupId g : parts_.ids()) {
       if (!parts_[g].empty()) groups[g] = to_vector(sums[g] * factor);
     }
   };
