@@ -1,7 +1,5 @@
-// A criterion is a pure function from a group to one score per channel.
-//
-// To add one: write a function of the signature below in pruners/criteria/, declare it in
-// criteria.h there and give it a row in the table of pruners/criterion.cc.
+// A criterion is a pure function from a group to one score per channel. CONTRIBUTING.md has the
+// steps to add one.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,9 @@ using PatchFn = void (*)(PatchView&);
 /// What an output slice is if the corresponding slices of the inputs are zero; see Transfer in
 /// zero.h.
 enum class ZeroBehaviour : uint8_t {
-  kZero,        ///< zero if every operand that has the axis is zero there: ReLU, Add
+  /// Zero if every operand is zero there, and as a whole if it lacks the axis: ReLU, Add. Operators
+  /// without a line only move elements: operands without the axis do not count.
+  kZero,
   kProduct,     ///< zero if any factor is zero there, and everything that is added: Mul, Conv
   kShifted,     ///< a product followed by something that does not keep zero: RNN with Sigmoid
   kZeros,       ///< zero whatever the operands are: ConstantOfShape
