@@ -19,7 +19,7 @@ endfunction()
 
 # Most of the time that a file with libtorch takes goes into libtorch's headers. With PARSIMONY_UNITY
 # eight files share them: less than half the time for everything, more for a single change. What is
-# in an anonymous namespace then needs a name of its own among its folder's files.
+# in an anonymous namespace then needs a name of its own among its room's files.
 function(parsimony_unity target)
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${PARSIMONY_UNITY} UNITY_BUILD_BATCH_SIZE 8)
