@@ -14,25 +14,26 @@ constexpr int64_t kMaxElements = int64_t{1} << 48;
 struct ElementType {
   std::string_view name;
   int64_t bytes;
+  int onnx;  // @source TensorProto.DataType of ONNX
 };
 
 /// In the order of DType.
 constexpr std::array<ElementType, 15> kTypes = {{
-    {"unknown", 0},
-    {"float32", 4},
-    {"float64", 8},
-    {"float16", 2},
-    {"bfloat16", 2},
-    {"int8", 1},
-    {"int16", 2},
-    {"int32", 4},
-    {"int64", 8},
-    {"uint8", 1},
-    {"uint16", 2},
-    {"uint32", 4},
-    {"uint64", 8},
-    {"bool", 1},
-    {"string", 0},
+    {"unknown", 0, 0},
+    {"float32", 4, 1},
+    {"float64", 8, 11},
+    {"float16", 2, 10},
+    {"bfloat16", 2, 16},
+    {"int8", 1, 3},
+    {"int16", 2, 5},
+    {"int32", 4, 6},
+    {"int64", 8, 7},
+    {"uint8", 1, 2},
+    {"uint16", 2, 4},
+    {"uint32", 4, 12},
+    {"uint64", 8, 13},
+    {"bool", 1, 9},
+    {"string", 0, 8},
 }};
 static_assert(kTypes.size() == static_cast<size_t>(DType::kString) + 1);
 
@@ -41,6 +42,13 @@ static_assert(kTypes.size() == static_cast<size_t>(DType::kString) + 1);
 int64_t size_of(DType type) { return kTypes[static_cast<size_t>(type)].bytes; }
 
 std::string_view name_of(DType type) { return kTypes[static_cast<size_t>(type)].name; }
+
+int onnx_number(DType type) { return kTypes[static_cast<size_t>(type)].onnx; }
+
+DType dtype_of_onnx(int64_t number) {
+  const auto* found = std::ranges::find(kTypes, number, &ElementType::onnx);
+  return found == kTypes.end() ? DType::kUnknown : static_cast<DType>(found - kTypes.begin());
+}
 
 bool is_floating(DType type) {
   return type == DType::kFloat32 || type == DType::kFloat64 || type == DType::kFloat16 ||

@@ -38,6 +38,12 @@ std::string_view name_of(DType type);
 
 bool is_floating(DType type);
 
+/// The number that ONNX has for it (TensorProto.DataType); 0 for unknown.
+int onnx_number(DType type);
+
+/// kUnknown for a number that stands for no type of ours.
+DType dtype_of_onnx(int64_t number);
+
 /// Product of the dimensions; 1 for a scalar.
 /// @throws ModelError if a dimension is negative or the product of those above 0 exceeds 2^48.
 int64_t element_count(const Shape& shape);

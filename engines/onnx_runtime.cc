@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "parsimony/engines/element_types_impl.h"
 #include "parsimony/engines/errors.h"
 #include "parsimony/engines/ort_api_impl.h"
 
@@ -79,10 +78,10 @@ class Bound {
 
  private:
   void add_input(ort::Allocator* allocator, const TensorBytes& input) {
-    const auto type = code_of(input.dtype);
-    if (!type) throw errors::no_such_type(input.name, name_of(input.dtype));
+    if (size_of(input.dtype) == 0) throw errors::no_such_type(input.name, name_of(input.dtype));
+    const int type = onnx_number(input.dtype);
     ort::Value* value = nullptr;
-    check(api_, api_.create_tensor(allocator, input.dims.data(), input.dims.size(), *type, &value));
+    check(api_, api_.create_tensor(allocator, input.dims.data(), input.dims.size(), type, &value));
     inputs_.push_back(value);
     void* data = nullptr;
     check(api_, api_.tensor_data(value, &data));
@@ -109,7 +108,7 @@ class Bound {
     check(api_, api_.rank(info.get(), &rank));
     TensorBytes copy;
     copy.name = name;
-    copy.dtype = dtype_of(type);
+    copy.dtype = dtype_of_onnx(type);
     copy.dims.resize(rank);
     check(api_, api_.dimensions(info.get(), copy.dims.data(), rank));
     if (size_of(copy.dtype) == 0) throw errors::no_such_type(name, name_of(copy.dtype));

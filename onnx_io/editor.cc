@@ -36,7 +36,7 @@ struct Dense {
 Dense dense(ModelFile::Impl& impl, const std::string& name, const Constant& constant) {
   if (constant.tensor != nullptr) {
     onnx::TensorProto& tensor = *constant.tensor;
-    const DType dtype = dtype_of(tensor.data_type());
+    const DType dtype = dtype_of_onnx(tensor.data_type());
     if (size_of(dtype) == 0) throw errors::not_dense(name);
     if (!impl.external_edits.contains(&tensor)) view_of(tensor, name, impl.external);
     if (is_external(tensor)) return {&tensor, {}, dtype, dims_of(tensor)};

@@ -90,7 +90,7 @@ void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) 
   }
   onnx::TensorProto& tensor = *to.add_initializer();
   tensor.set_name(value.name);
-  tensor.set_data_type(data_type_of(weight.dtype));
+  tensor.set_data_type(onnx_number(weight.dtype));
   for (const int64_t dim : weight.dims) tensor.add_dims(dim);
   const std::vector<std::byte> bytes = dense_bytes(weight);
   tensor.set_raw_data(bytes.data(), bytes.size());
@@ -100,7 +100,7 @@ void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) 
 
 void set_type(const Value& value, onnx::ValueInfoProto& info) {
   auto& type = *info.mutable_type()->mutable_tensor_type();
-  type.set_elem_type(data_type_of(value.dtype));
+  type.set_elem_type(onnx_number(value.dtype));
   if (!value.declared) return;
   auto& shape = *type.mutable_shape();
   for (size_t d = 0; d < value.declared->size(); ++d) {

@@ -174,7 +174,7 @@ void write_moves(std::vector<Move>& moves, const ExternalData& external, OutputF
     }
     output.align(kAlignment);
     move.offset = output.position();
-    write_edit(*move.edit, dtype_of(move.tensor->data_type()), external, output);
+    write_edit(*move.edit, dtype_of_onnx(move.tensor->data_type()), external, output);
     move.bytes = output.position() - move.offset;
   }
 }

@@ -38,7 +38,7 @@ std::string inside(const onnx::NodeProto& node, const std::string& attribute) {
 void declare(const onnx::ValueInfoProto& info, Value& value) {
   if (!info.type().has_tensor_type()) return;
   const auto& type = info.type().tensor_type();
-  value.dtype = dtype_of(type.elem_type());
+  value.dtype = dtype_of_onnx(type.elem_type());
   if (!type.has_shape()) return;
   Shape dims;
   std::vector<std::string> symbols;
@@ -108,7 +108,7 @@ AttributeProto::AttributeType type_of(const AttributeProto& attribute) {
 
 void read_tensor(const AttributeProto& attribute, ExternalData& external, Node& to) {
   const onnx::TensorProto& tensor = attribute.t();
-  if (size_of(dtype_of(tensor.data_type())) == 0) return;
+  if (size_of(dtype_of_onnx(tensor.data_type())) == 0) return;
   const Weight weight = view_of(tensor, attribute.name(), external);
   if (weight.count() > kLargestTensor) return;
   HostTensor values = to_host(weight);

@@ -63,7 +63,7 @@ void Reader::attach_opaque(ValueId id, DType dtype, Shape dims, std::string why)
 }
 
 void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {
-  const DType dtype = dtype_of(tensor.data_type());
+  const DType dtype = dtype_of_onnx(tensor.data_type());
   if (size_of(dtype) == 0) {
     attach_opaque(id, dtype, dims_of(tensor),
                   "elements of " + uncut_type(tensor.data_type()) + " are not cut");
@@ -77,7 +77,7 @@ void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {
 
 Weight Reader::edited_view(const onnx::TensorProto& tensor, const std::string& name,
                            const ExternalEdit& edit) {
-  const DType dtype = dtype_of(tensor.data_type());
+  const DType dtype = dtype_of_onnx(tensor.data_type());
   if (reading_.edited == EditedData::kLazy) {
     reading_.unmade.emplace(name, &edit);
     return {name, dtype, dims_of(tensor), nullptr, size_of(dtype)};
@@ -95,7 +95,7 @@ void Reader::define_initializers() {
   for (const auto& sparse : proto_.sparse_initializer()) {
     const ValueId id = define(sparse.values().name());
     if (id == kNone) throw errors::defined_twice("initializer", sparse.values().name());
-    attach_opaque(id, dtype_of(sparse.values().data_type()),
+    attach_opaque(id, dtype_of_onnx(sparse.values().data_type()),
                   {sparse.dims().begin(), sparse.dims().end()}, "a sparse tensor is not cut");
   }
 }

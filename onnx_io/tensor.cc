@@ -17,16 +17,6 @@ namespace {
 using google::protobuf::RepeatedField;
 using onnx::TensorProto;
 
-constexpr std::pair<int32_t, DType> kTypes[] = {
-    {TensorProto::FLOAT, DType::kFloat32},     {TensorProto::UINT8, DType::kUInt8},
-    {TensorProto::INT8, DType::kInt8},         {TensorProto::UINT16, DType::kUInt16},
-    {TensorProto::INT16, DType::kInt16},       {TensorProto::INT32, DType::kInt32},
-    {TensorProto::INT64, DType::kInt64},       {TensorProto::BOOL, DType::kBool},
-    {TensorProto::FLOAT16, DType::kFloat16},   {TensorProto::DOUBLE, DType::kFloat64},
-    {TensorProto::UINT32, DType::kUInt32},     {TensorProto::UINT64, DType::kUInt64},
-    {TensorProto::BFLOAT16, DType::kBFloat16}, {TensorProto::STRING, DType::kString},
-};
-
 /// Calls `use` with the field that holds the numbers where there are no raw bytes.
 template <typename Use>
 auto with_typed_field(const TensorProto& tensor, const Use& use) {
@@ -75,7 +65,7 @@ int64_t checked_count(const std::string& name, const Shape& dims) {
 
 /// What the dims need; empty for types of which we do not know the size.
 std::optional<int64_t> wanted_bytes(const std::string& name, const TensorProto& tensor) {
-  const int64_t size = size_of(dtype_of(tensor.data_type()));
+  const int64_t size = size_of(dtype_of_onnx(tensor.data_type()));
   if (size == 0) return std::nullopt;
   return checked_count(name, dims_of(tensor)) * size;
 }
@@ -83,24 +73,10 @@ std::optional<int64_t> wanted_bytes(const std::string& name, const TensorProto& 
 ModelError wrong_size(const TensorProto& tensor, const std::string& name, int64_t wanted,
                       int64_t found) {
   return errors::wrong_data_size(name, to_string(dims_of(tensor)),
-                                 name_of(dtype_of(tensor.data_type())), wanted, found);
+                                 name_of(dtype_of_onnx(tensor.data_type())), wanted, found);
 }
 
 }  // namespace
-
-DType dtype_of(int32_t data_type) {
-  for (const auto& [code, dtype] : kTypes) {
-    if (code == data_type) return dtype;
-  }
-  return DType::kUnknown;
-}
-
-int32_t data_type_of(DType wanted) {
-  for (const auto& [code, dtype] : kTypes) {
-    if (dtype == wanted) return code;
-  }
-  return TensorProto::UNDEFINED;
-}
 
 Shape dims_of(const TensorProto& tensor) { return {tensor.dims().begin(), tensor.dims().end()}; }
 
@@ -122,7 +98,8 @@ Numbers numbers_of(const TensorProto& tensor) {
   });
   if (!tensor.has_raw_data() || numbers.bytes > 0) return numbers;
   return {reinterpret_cast<const std::byte*>(tensor.raw_data().data()),
-          size_of(dtype_of(tensor.data_type())), static_cast<int64_t>(tensor.raw_data().size())};
+          size_of(dtype_of_onnx(tensor.data_type())),
+          static_cast<int64_t>(tensor.raw_data().size())};
 }
 
 FieldElements elements_of(const Field& field, DType dtype) {
@@ -170,7 +147,7 @@ ExternalData::Range external_range(const TensorProto& tensor, ExternalData& file
 Weight view_of(const TensorProto& tensor, const std::string& name, ExternalData& files) {
   Weight weight;
   weight.name = name;
-  weight.dtype = dtype_of(tensor.data_type());
+  weight.dtype = dtype_of_onnx(tensor.data_type());
   weight.dims = dims_of(tensor);
   const int64_t size = size_of(weight.dtype);
   if (is_external(tensor)) {
@@ -247,7 +224,7 @@ onnx::TensorProto tensor_of(const std::string& name, const HostTensor& constant)
   }
   onnx::TensorProto tensor;
   tensor.set_name(name);
-  tensor.set_data_type(data_type_of(constant.dtype));
+  tensor.set_data_type(onnx_number(constant.dtype));
   for (const int64_t dim : constant.dims) tensor.add_dims(dim);
   tensor.set_raw_data(std::move(raw));
   return tensor;

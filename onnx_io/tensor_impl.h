@@ -15,10 +15,6 @@
 
 namespace parsimony::onnx_io {
 
-/// kUnknown for types that are not supported as weights: strings, complex numbers, float8, int4.
-DType dtype_of(int32_t data_type);
-int32_t data_type_of(DType dtype);
-
 Shape dims_of(const onnx::TensorProto& tensor);
 
 /// Numbers in a message. `stride` is their distance in bytes.

@@ -10,16 +10,6 @@
 namespace parsimony::evaluation {
 namespace {
 
-/// By the numbers of TensorProto.DataType; kUnknown for what the analysis has no use for.
-/// @source ONNX onnx.proto
-DType dtype_of(int64_t code) {
-  using enum DType;
-  constexpr DType kTypes[] = {kUnknown, kFloat32, kUInt8,   kInt8,    kUInt16,  kInt16,
-                              kInt32,   kInt64,   kUnknown, kBool,    kFloat16, kFloat64,
-                              kUInt32,  kUInt64,  kUnknown, kUnknown, kBFloat16};
-  return code >= 0 && code < std::ssize(kTypes) ? kTypes[code] : kUnknown;
-}
-
 /// Integers wrap, as they do in every runtime: an open end of INT64_MAX becomes -1 in int32.
 int64_t wrapped(DType dtype, int64_t value) {
   if (dtype == DType::kBool) return value != 0 ? 1 : 0;
@@ -116,7 +106,7 @@ Result size(const NodeView& view) {
 }
 
 Result cast(const NodeView& view) {
-  return converted(*view.constant(0), dtype_of(view.attr("to", 0)));
+  return converted(*view.constant(0), dtype_of_onnx(view.attr("to", 0)));
 }
 
 Result cast_like(const NodeView& view) {

@@ -9,7 +9,7 @@ namespace {
 
 DType type_of(const Graph& graph, const Node& node, size_t output) {
   if (const auto* to = attr_if<int64_t>(node, "to"); node.op == "Cast" && to != nullptr) {
-    return dtype_of(static_cast<int32_t>(*to));
+    return dtype_of_onnx(*to);
   }
   return result_type(graph, node, output);
 }
@@ -109,7 +109,7 @@ ValueId Target::cast(ValueId value, DType type) {
     to.dims = weight.dims;
     return constant(to);
   }
-  return emit("Cast", {value}, {{"to", int64_t{data_type_of(type)}}});
+  return emit("Cast", {value}, {{"to", int64_t{onnx_number(type)}}});
 }
 
 }  // namespace parsimony::onnx_io

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
@@ -140,22 +139,9 @@ at::Tensor along(const at::Tensor& vector, int64_t axis, int64_t rank) {
 }
 
 at::ScalarType type_of_code(const Call& call, int64_t code) {
-  constexpr auto kCodes = std::to_array<std::pair<int, at::ScalarType>>({
-      {1, at::kFloat},
-      {2, at::kByte},
-      {3, at::kChar},
-      {5, at::kShort},
-      {6, at::kInt},
-      {7, at::kLong},
-      {9, at::kBool},
-      {10, at::kHalf},
-      {11, at::kDouble},
-      {16, at::kBFloat16},
-  });
-  for (const auto& [number, type] : kCodes) {
-    if (number == code) return type;
-  }
-  call.unsupported("element type " + std::to_string(code));
+  const DType type = dtype_of_onnx(code);
+  if (type == DType::kUnknown) call.unsupported("element type " + std::to_string(code));
+  return torch_io::scalar_type_of(type);
 }
 
 at::ScalarType type_of_name(const Call& call, std::string_view name) {

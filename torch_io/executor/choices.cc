@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/attributes.h"
@@ -25,9 +24,8 @@ at::Tensor compact(at::Tensor tensor, const at::Tensor& present) {
 }
 
 bool casts_to_real(const Node& node) {
-  constexpr std::array<int64_t, 4> kReals = {1, 10, 11, 16};  // as ONNX numbers element types
   const auto* to = attr_if<int64_t>(node, "to");
-  return to != nullptr && std::find(kReals.begin(), kReals.end(), *to) != kReals.end();
+  return to != nullptr && is_floating(dtype_of_onnx(*to));
 }
 
 }  // namespace

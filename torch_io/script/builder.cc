@@ -136,8 +136,8 @@ ValueId Builder::number(double value) {
 ValueId Builder::integer(int64_t value) { return constant(HostTensor::scalar(value)); }
 
 ValueId Builder::real(ValueId whole) {
-  constexpr int64_t kFloat = 1;  // of TensorProto
-  const ValueId result = emit("Cast", {{whole}}, {{"to", kFloat}});
+  const int64_t to = onnx_number(DType::kFloat32);
+  const ValueId result = emit("Cast", {{whole}}, {{"to", to}});
   graph_.value(result).dtype = DType::kFloat32;
   return result;
 }

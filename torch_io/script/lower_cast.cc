@@ -2,52 +2,47 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
 
-// at::ScalarType as TorchScript writes it, and the number of the same type in ONNX.
+// at::ScalarType as TorchScript writes it.
 constexpr int64_t kTorchLong = 4;
 constexpr int64_t kTorchBool = 11;
 constexpr int64_t kTorchFloat = 6;
 
 constexpr int64_t kMostNumbers = 1 << 20;  // of a constant that is made here
 
-struct Type {
-  int64_t torch;
-  DType dtype;
-  int64_t onnx;
-};
-
-constexpr auto kTypes = std::to_array<Type>({
-    {0, DType::kUInt8, 2},
-    {1, DType::kInt8, 3},
-    {2, DType::kInt16, 5},
-    {3, DType::kInt32, 6},
-    {kTorchLong, DType::kInt64, 7},
-    {5, DType::kFloat16, 10},
-    {kTorchFloat, DType::kFloat32, 1},
-    {7, DType::kFloat64, 11},
-    {kTorchBool, DType::kBool, 9},
-    {15, DType::kBFloat16, 16},
+constexpr auto kTypes = std::to_array<std::pair<int64_t, DType>>({
+    {0, DType::kUInt8},
+    {1, DType::kInt8},
+    {2, DType::kInt16},
+    {3, DType::kInt32},
+    {kTorchLong, DType::kInt64},
+    {5, DType::kFloat16},
+    {kTorchFloat, DType::kFloat32},
+    {7, DType::kFloat64},
+    {kTorchBool, DType::kBool},
+    {15, DType::kBFloat16},
 });
 
 /// @throws NotLowered for complex and quantised types
-Type type_of(int64_t torch) {
-  const auto* found = std::ranges::find(kTypes, torch, &Type::torch);
+DType type_of(int64_t torch) {
+  const auto* found = std::ranges::find(kTypes, torch, &std::pair<int64_t, DType>::first);
   if (found == kTypes.end()) throw NotLowered();
-  return *found;
+  return found->second;
 }
 
 void cast(Call& call, int64_t torch_type) {
   const Operand x = call.tensor(0);
-  const Type type = type_of(torch_type);
+  const DType type = type_of(torch_type);
   Graph& graph = call.out.graph();
-  if (graph.value(x.value).dtype == type.dtype) return call.give(x.value);
-  const ValueId result = call.out.emit("Cast", {x}, {{"to", type.onnx}});
-  graph.value(result).dtype = type.dtype;
+  if (graph.value(x.value).dtype == type) return call.give(x.value);
+  const ValueId result = call.out.emit("Cast", {x}, {{"to", int64_t{onnx_number(type)}}});
+  graph.value(result).dtype = type;
   call.give_view(result, x.value);
 }
 
@@ -73,7 +68,7 @@ DType known_type(const Call& call, ValueId value) {
 
 /// The type that an argument names, else `other`.
 DType type_or(const Binding& type, DType other) {
-  return type.is(BindingKind::kInt) ? type_of(type.integer).dtype : other;
+  return type.is(BindingKind::kInt) ? type_of(type.integer) : other;
 }
 
 /// "new_zeros" and "zeros_like" end or begin with what they are filled with.
