@@ -71,6 +71,12 @@ bool is_zip(const std::string& path) {
          std::string_view(magic.data(), magic.size()) == "PK\x03\x04";
 }
 
+int64_t size_of_file(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : static_cast<int64_t>(bytes);
+}
+
 std::string read_file(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   return content_of(file, status_of(file, path), path);

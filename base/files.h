@@ -1,6 +1,7 @@
 // Files on disk: read completely, and replaced atomically.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@ namespace parsimony {
 
 /// Content of a file. @throws IoError
 std::string read_file(const std::string& path);
+
+/// Bytes of a file; 0 if it cannot be read.
+int64_t size_of_file(const std::string& path);
 
 /// A memory-mapped file. Whatever cannot be mapped, such as a pipe, is read completely. The file
 /// must not be truncated meanwhile.

@@ -1,8 +1,11 @@
-// What the standard's algorithms over ranges lack before C++23.
+// What the standard's ranges lack before C++23.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <ranges>
+#include <vector>
 
 namespace parsimony {
 
@@ -17,6 +20,13 @@ template <typename Sequence>
 void sort_unique(Sequence& items) {
   std::ranges::sort(items);
   items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+/// begin, begin + 1, …, end - 1; `begin` is at most `end`.
+inline std::vector<int64_t> successive(int64_t begin, int64_t end) {
+  std::vector<int64_t> numbers(end - begin);
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
 }
 
 }  // namespace parsimony

@@ -175,10 +175,7 @@ void describe_models(const std::vector<Entrant>& entrants, const LatencyOptions&
   const auto labels = labels_of(options.models);
   for (size_t m = 0; m < entrants.size(); ++m) {
     const EditableFile& model = *entrants[m].model;
-    std::error_code error;
-    const auto bytes = fs::file_size(model.path(), error);
-    report.models.push_back({labels[m], model.path(), model.sha256(),
-                             error ? 0 : static_cast<int64_t>(bytes),
+    report.models.push_back({labels[m], model.path(), model.sha256(), size_of_file(model.path()),
                              inputs_of(entrants[m], batch)});
     const BenchModel& first = report.models.front();
     const BenchModel& last = report.models.back();

@@ -1,9 +1,9 @@
 #include "parsimony/cli/model.h"
 
-#include <filesystem>
-#include <system_error>
+#include <cstdint>
 
 #include "parsimony/api/open_model.h"
+#include "parsimony/base/files.h"
 #include "parsimony/cli/large_pages.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/progress.h"
@@ -11,19 +11,13 @@
 namespace parsimony::cli {
 namespace {
 
-constexpr std::uintmax_t kLargeFile = std::uintmax_t{16} << 20;
-
-bool is_large(const std::string& path) {
-  std::error_code error;  // shows when the file is opened
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  return !error && bytes >= kLargeFile;
-}
+constexpr int64_t kLargeFile = int64_t{16} << 20;
 
 }  // namespace
 
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<std::string>& specs) {
-  if (is_large(path)) allow_large_pages();
+  if (size_of_file(path) >= kLargeFile) allow_large_pages();
   std::vector<InputSpec> inputs;
   for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));
   return parsimony::open_model(path, inputs);

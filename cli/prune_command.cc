@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -66,12 +65,6 @@ std::string reason_for_nothing(const Pruning& pruning) {
   }
   if (!pruning.notes.empty()) return "no group is pruned, see the notes";
   return "what was asked for removes no channel";
-}
-
-int64_t size_of_file(const std::string& path) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  return error ? 0 : static_cast<int64_t>(bytes);
 }
 
 ConstantsReport constants_report(const Pruning& pruning) {

@@ -12,7 +12,7 @@ namespace parsimony {
 
 namespace {
 
-constexpr std::array<Criterion, 23> kTable = {{
+constexpr auto kTable = std::to_array<Criterion>({
     {"apoz", criteria::apoz, Measure::kZeroShare},
     {"block", nullptr},
     {"bn_scale", criteria::bn_scale, {}, true},
@@ -36,7 +36,7 @@ constexpr std::array<Criterion, 23> kTable = {{
     {"taylor_squared", criteria::taylor_squared, Measure::kTaylorSquared, true},
     {"wanda", criteria::wanda, Measure::kActivationNorm},
     {"wanda_elements", nullptr},
-}};
+});
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace parsimony {
 namespace {
 
 using State = LayerSetting::State;
-using testing::Builder;
+using test::Builder;
 
 /// Two convolutions, an activation and two linear layers, named as torch's exporter does.
 struct Network {

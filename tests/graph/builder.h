@@ -11,7 +11,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/operators/factor.h"
 
-namespace parsimony::testing {
+namespace parsimony::test {
 
 using Attributes = std::vector<std::pair<std::string, Attribute>>;
 
@@ -84,4 +84,4 @@ inline Facts no_facts(const Graph& graph) {
   return facts;
 }
 
-}  // namespace parsimony::testing
+}  // namespace parsimony::test

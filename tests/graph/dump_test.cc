@@ -7,7 +7,7 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
+using test::Builder;
 
 TEST(Dump, ShowsOneNodePerLine) {
   Builder b;
@@ -32,7 +32,7 @@ TEST(Dump, FactsComeBeforeTheFile) {
   const ValueId x = b.input("x", {-1, 3});
   const ValueId s = b.node("Shape", {x}, "s");
   finish(b.graph);
-  Facts facts = testing::no_facts(b.graph);
+  Facts facts = test::no_facts(b.graph);
   facts.shapes[x] = Shape{2, 3};
   facts.shapes[s] = Shape{2};
   facts.constants[s] = HostTensor::vector({2, 3});

@@ -8,10 +8,10 @@
 namespace parsimony {
 namespace {
 
-using testing::floats;
-using testing::ints;
-using testing::list;
-using testing::run;
+using test::floats;
+using test::ints;
+using test::list;
+using test::run;
 
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();

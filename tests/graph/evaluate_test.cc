@@ -9,13 +9,13 @@
 namespace parsimony {
 namespace {
 
-using testing::Attributes;
-using testing::Builder;
-using testing::floats;
-using testing::ints;
-using testing::list;
-using testing::run;
-using testing::run_all;
+using test::Attributes;
+using test::Builder;
+using test::floats;
+using test::ints;
+using test::list;
+using test::run;
+using test::run_all;
 
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
@@ -30,7 +30,7 @@ std::optional<HostTensor> of_shape(const std::string& op, Shape dims, Attributes
   Builder b;
   const ValueId x = b.value("x");
   b.add(op, {x}, {b.value("y")}, std::move(attributes));
-  Facts facts = testing::no_facts(b.graph);
+  Facts facts = test::no_facts(b.graph);
   facts.shapes[ValueId(0)] = std::move(dims);
   const auto results = evaluate(NodeView(b.graph, b.graph.nodes[NodeId(0)], facts));
   return results ? std::optional(results->front()) : std::nullopt;

@@ -9,7 +9,7 @@
 #include "parsimony/graph/infer.h"
 #include "tests/graph/builder.h"
 
-namespace parsimony::testing {
+namespace parsimony::test {
 
 using Results = std::optional<std::vector<HostTensor>>;
 using Operand = std::optional<HostTensor>;  ///< empty: an absent operand
@@ -58,4 +58,4 @@ inline std::optional<HostTensor> run(const std::string& op, const std::vector<Op
   return std::move(results->front());
 }
 
-}  // namespace parsimony::testing
+}  // namespace parsimony::test

@@ -10,7 +10,7 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
+using test::Builder;
 
 std::vector<std::string> names_of_nodes(const Graph& graph) {
   std::vector<std::string> names;

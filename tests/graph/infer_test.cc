@@ -8,7 +8,7 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
+using test::Builder;
 
 const std::optional<Shape>& shape(const Facts& facts, ValueId id) { return facts.shapes[id]; }
 

@@ -11,7 +11,7 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
+using test::Builder;
 using Keep = std::vector<uint8_t>;
 
 const Weight& weight_of(const Builder& b, ValueId value) {

@@ -15,7 +15,7 @@
 namespace parsimony::test {
 
 using Texts = std::vector<std::string>;
-using testing::Attributes;
+using test::Attributes;
 
 /// A graph with what is known of its values and how its dimensions depend on each other.
 struct Solved {
@@ -54,7 +54,7 @@ struct Solved {
   }
 };
 
-class SmallNet : public testing::Builder {
+class SmallNet : public test::Builder {
  public:
   auto x(Shape dims) { return input("x", std::move(dims)); }
 

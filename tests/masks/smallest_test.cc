@@ -22,7 +22,7 @@ static bool operator==(const MagnitudeThreshold& a, const MagnitudeThreshold& b)
 
 namespace {
 
-using testing::Builder;
+using test::Builder;
 
 const Weight& weight_of(const Builder& b, ValueId value) {
   return b.graph.weight(b.graph.value(value).weight);

@@ -11,7 +11,7 @@ namespace {
 using State = LayerSetting::State;
 using Keep = std::vector<uint8_t>;
 
-struct TwoLayers : testing::Chain {
+struct TwoLayers : test::Chain {
   Settings settings;
 
   TwoLayers() {
@@ -24,7 +24,7 @@ struct TwoLayers : testing::Chain {
   }
 
   Allocation run() const {
-    return allocate(b.graph, testing::no_facts(b.graph), coupling, settings, {});
+    return allocate(b.graph, test::no_facts(b.graph), coupling, settings, {});
   }
 };
 
@@ -53,7 +53,7 @@ TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
     return groups[0] == GroupId(0) ? std::vector<double>{0, 0.1, 0.2, 0.5, 1}
                                    : std::vector<double>{0, 0.99, 1};
   };
-  const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
+  const Allocation found = allocate(net.b.graph, test::no_facts(net.b.graph), net.coupling,
                                     net.settings, {}, {}, importance);
   EXPECT_EQ(found.masks.kept(GroupId(0)), 2);
   EXPECT_EQ(found.masks.keep[GroupId(1)], (Keep{1, 0}));
@@ -67,7 +67,7 @@ TEST(Allocate, ByOutputsRanksWhatIsNotKnownLast) {
     return groups[0] == GroupId(0) ? std::vector<double>{} : std::vector<double>{0, 0.5, 1};
   };
   net.settings.requests[0].ratio = 1.0 / 6;
-  const Allocation found = allocate(net.b.graph, testing::no_facts(net.b.graph), net.coupling,
+  const Allocation found = allocate(net.b.graph, test::no_facts(net.b.graph), net.coupling,
                                     net.settings, {}, {}, importance);
   EXPECT_EQ(found.masks.kept(GroupId(0)), 4);
   EXPECT_EQ(found.masks.kept(GroupId(1)), 1);

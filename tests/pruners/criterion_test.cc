@@ -10,9 +10,9 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
-using testing::group_of;
-using testing::member;
+using test::Builder;
+using test::group_of;
+using test::member;
 
 struct OneLayer {
   Builder b;

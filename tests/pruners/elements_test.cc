@@ -9,10 +9,10 @@ namespace {
 
 using State = LayerSetting::State;
 using Bits = std::vector<uint8_t>;
-using testing::member;
+using test::member;
 
 /// Two 1x1 convolutions; the group "g0" is what lies between them.
-struct TwoLayers : testing::Chain {
+struct TwoLayers : test::Chain {
   Settings settings;
   AxisMasks masks;
 

@@ -8,9 +8,9 @@ namespace parsimony {
 namespace {
 
 using State = LayerSetting::State;
-using testing::Builder;
-using testing::group_of;
-using testing::member;
+using test::Builder;
+using test::group_of;
+using test::member;
 
 /// Two convolutions whose outputs are added: one group.
 struct Residual {

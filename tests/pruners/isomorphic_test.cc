@@ -7,9 +7,9 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
-using testing::group_of;
-using testing::member;
+using test::Builder;
+using test::group_of;
+using test::member;
 
 /// conv, then relu or sigmoid, then the conv that reads it; its group.
 struct Blocks {

@@ -9,7 +9,7 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
+using test::Builder;
 
 TEST(Layers, AreNodesThatApplyAMatrixToData) {
   Builder b;

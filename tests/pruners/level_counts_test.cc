@@ -13,7 +13,7 @@ using Counts = std::vector<int64_t>;
 
 /// Two matrices of ten elements: 1 … 10 and 11 … 20.
 struct TwoMatrices {
-  testing::Builder b;
+  test::Builder b;
   Settings settings;
 
   TwoMatrices() {

@@ -11,7 +11,7 @@ namespace {
 using State = LayerSetting::State;
 using Zeros = std::vector<TensorZeros>;
 
-struct TwoLayers : testing::Chain {
+struct TwoLayers : test::Chain {
   Settings settings;
 
   TwoLayers() {

@@ -7,7 +7,7 @@
 #include "parsimony/masks/coupling.h"
 #include "tests/graph/builder.h"
 
-namespace parsimony::testing {
+namespace parsimony::test {
 
 /// A member whose channels are the `size` indices of the axis, in order.
 inline Member member(ValueId value, NodeId node, int axis, int size, Role role = Role::kOut) {
@@ -60,4 +60,4 @@ struct Chain {
   }
 };
 
-}  // namespace parsimony::testing
+}  // namespace parsimony::test

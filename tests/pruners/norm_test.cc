@@ -12,9 +12,9 @@
 namespace parsimony {
 namespace {
 
-using testing::Builder;
-using testing::group_of;
-using testing::member;
+using test::Builder;
+using test::group_of;
+using test::member;
 
 const Weight& weight_of(const Builder& b, ValueId value) {
   return b.graph.weight(b.graph.value(value).weight);

@@ -31,7 +31,7 @@ void add_once() {
 
 /// x -> Dense -> Relu -> Dense -> y
 struct TwoLayers {
-  testing::Builder b;
+  test::Builder b;
   ValueId x = b.input("x", {2, kIn});
   ValueId w1 = b.floats("w1", {kHidden, kIn});
   ValueId b1 = b.floats("b1", {kHidden});

@@ -13,8 +13,8 @@
 namespace parsimony::elements {
 namespace {
 
-using testing::Attributes;
-using testing::Builder;
+using test::Attributes;
+using test::Builder;
 using Bits = std::vector<uint8_t>;
 
 /// One layer with the weight `w`.

@@ -12,7 +12,7 @@ using State = LayerSetting::State;
 using Keep = std::vector<uint8_t>;
 
 /// Three layers of four outputs, each with a request of its own.
-struct ThreeLayers : testing::Chain {
+struct ThreeLayers : test::Chain {
   Settings settings;
 
   ThreeLayers() {
@@ -30,7 +30,7 @@ struct ThreeLayers : testing::Chain {
 
   Request& request(size_t i) { return settings.requests[i]; }
   Allocation run() const {
-    return allocate(b.graph, testing::no_facts(b.graph), coupling, settings, {});
+    return allocate(b.graph, test::no_facts(b.graph), coupling, settings, {});
   }
   std::string error() const {
     try {
@@ -81,7 +81,7 @@ TEST(Tied, LayersWithOtherChannelsAreRefused) {
   ThreeLayers net;
   net.request(0).dependency_group = net.request(1).dependency_group = "a";
   net.coupling.groups[GroupId(1)] =
-      testing::group_of({testing::member(net.weights[1], 1, 0, 2)}, 2, "g1");
+      test::group_of({test::member(net.weights[1], 1, 0, 2)}, 2, "g1");
   EXPECT_EQ(net.error(),
             "\"conv0\" and \"conv1\" are to lose the same channels, but what can be removed of "
             "their output channels is not alike; give them different groups, or align neither");
@@ -133,7 +133,7 @@ TEST(Tied, AThresholdIsInTheCriterionsUnit) {
 TEST(Tied, InChannelsAreJudgedByWhoReadsThem) {
   ThreeLayers net;
   net.coupling.groups[GroupId(0)].members.push_back(
-      testing::member(net.weights[1], 1, 1, 4, Role::kIn));
+      test::member(net.weights[1], 1, 1, 4, Role::kIn));
   net.settings.layers[NodeId(0)].state = State::kUnnamed;
   net.settings.layers[NodeId(2)].state = State::kUnnamed;
   net.request(1).in_channels = true;

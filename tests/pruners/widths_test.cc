@@ -27,7 +27,7 @@ struct Chain {
     for (size_t g = 0; g < scores.size(); ++g) {
       const auto size = static_cast<int>(scores[g].size());
       const GroupId id =
-          coupling.groups.push_back(testing::group_of({}, size, "g" + std::to_string(g)));
+          coupling.groups.push_back(test::group_of({}, size, "g" + std::to_string(g)));
       for (int c = 0; c < size; ++c) coupling.element_channel.push_back({id, c});
       coupling.dim_class_begin.push_back(static_cast<int64_t>(coupling.element_channel.size()));
       Request request;

@@ -9,8 +9,8 @@
 namespace parsimony::training {
 namespace {
 
-using testing::Attributes;
-using testing::Builder;
+using test::Attributes;
+using test::Builder;
 
 std::map<std::string, InputMoments> moments_of(const InputMomentSums& sums) {
   Statistics statistics;

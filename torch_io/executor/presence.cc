@@ -2,7 +2,7 @@
 // zeros and ones; nothing here knows about axes or groups.
 #include <algorithm>
 
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/executor/held_weight_impl.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 

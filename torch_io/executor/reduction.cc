@@ -3,7 +3,7 @@
 #include <functional>
 #include <limits>
 
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
 namespace parsimony::executor {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/executor/weight_reader_impl.h"
 #include "parsimony/torch_io/tensor.h"
 

@@ -3,7 +3,7 @@
 
 #include <ranges>
 
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/live/errors.h"
 #include "parsimony/torch_io/live/journal_impl.h"

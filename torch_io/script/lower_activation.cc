@@ -1,5 +1,5 @@
 // Activations that take parameters, or that are several operators in ONNX.
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 

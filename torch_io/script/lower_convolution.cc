@@ -1,5 +1,5 @@
 // Convolutions and windows: conv2d(x, w, b, …) -> Conv(x, w, b).
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {

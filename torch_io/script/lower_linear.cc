@@ -2,7 +2,7 @@
 // vectors.
 #include <utility>
 
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {

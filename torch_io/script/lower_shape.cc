@@ -1,6 +1,6 @@
 // Other shapes for the same elements. Sizes that are written as numbers become constants that a
 // plan can change; sizes that come from a tensor follow it.
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {

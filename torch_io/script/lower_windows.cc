@@ -1,5 +1,5 @@
 // Windows as tensors, samples between places, and places in order.
-#include "parsimony/base/successive.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {

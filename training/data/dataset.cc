@@ -19,14 +19,14 @@ struct Reader {
   std::string_view usage;
 };
 
-constexpr std::array<Reader, 6> kReaders = {{
+constexpr auto kReaders = std::to_array<Reader>({
     {"cifar10", read_cifar10, "cifar10:DIR"},
     {"cifar100", read_cifar100, "cifar100:DIR"},
     {"folder", read_folder, "folder:DIR"},
     {"mnist", read_idx, "mnist:DIR"},
     {"npy", read_npy, "npy:X,Y or npy:X,Y,XTEST,YTEST"},
     {"shapes", draw_shapes, "shapes or shapes:TRAIN,TEST"},
-}};
+});
 
 const Reader& reader_of(std::string_view spec) {
   const std::string_view name = spec.substr(0, spec.find(':'));
