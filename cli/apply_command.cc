@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "parsimony/api/apply.h"
+#include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
@@ -17,11 +18,14 @@ struct ApplyOptions {
   std::string plan;
   std::string output;
   std::vector<std::string> inputs;
+  CheckpointOptions checkpoint;
 };
 
 void run(const ApplyOptions& options, const Session& session) {
-  const std::vector<NamedFile> outputs = {{"--output", options.output}};
-  check_outputs(outputs, {{"the model", options.model}, {"--plan", options.plan}});
+  std::vector<NamedFile> outputs = {{"--output", options.output}};
+  std::vector<NamedFile> files = {{"the model", options.model}, {"--plan", options.plan}};
+  add_files(options.checkpoint, outputs, files);
+  check_outputs(outputs, files);
   const Plan plan = Plan::load(options.plan);
   Progress progress({"read", "edit", "write"}, !session.quiet);
   progress.begin("read");
@@ -30,9 +34,11 @@ void run(const ApplyOptions& options, const Session& session) {
   check_outputs_beside(outputs, *model);
   const Graph& graph = model->graph();
   const Probe probe = choose_probe(graph, input_specs(inputs, graph));
+  CheckpointJob checkpoint(options.checkpoint, graph);
   progress.begin("edit");
   apply_plan(plan, graph, probe, model->editor());
   progress.begin("write");
+  checkpoint.write(plan);
   model->write(options.output);
   progress.finish();
   if (session.quiet) return;
@@ -42,7 +48,8 @@ void run(const ApplyOptions& options, const Session& session) {
                  printable(options.plan).c_str(), printable(options.model).c_str());
   }
   print(printable(options.model) + " -> " + printable(options.output) + ", " +
-        counted(static_cast<int64_t>(plan.groups.size()), "group") + " pruned\n");
+        counted(static_cast<int64_t>(plan.groups.size()), "group") + " pruned\n" +
+        checkpoint.summary());
 }
 
 void add_options(CLI::App& command, ApplyOptions& options) {
@@ -52,6 +59,7 @@ void add_options(CLI::App& command, ApplyOptions& options) {
   add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
       ->required();
   add_input_option(command, options.inputs);
+  add_checkpoint_options(command, options.checkpoint);
 }
 
 }  // namespace

@@ -87,6 +87,19 @@ IoError cannot_start(std::string_view what, std::string_view why) {
   return IoError(std::string(what) + " cannot be started: " + std::string(why));
 }
 
+ConfigError half_a_checkpoint() {
+  return ConfigError(
+      "--checkpoint and --checkpoint-out go together: what is read, and what is written");
+}
+
+UnsupportedError checkpoint_as_model(std::string_view path) {
+  return UnsupportedError(
+      std::string(path) +
+      " is a checkpoint: tensors without the network that computes with them. Give the network as "
+      "ONNX or TorchScript (torch.onnx.export, torch.jit.trace), and this file with --checkpoint; "
+      "`parsimony inspect` lists what it holds");
+}
+
 ConfigError bad_batch(std::string_view found) {
   return ConfigError("--batch: found " + quoted(found) +
                      ", wanted numbers from 1 on, for example 1,64");

@@ -16,6 +16,10 @@ ConfigError unknown_command(std::string_view name, std::span<const std::string> 
 ConfigError unexpected(std::string_view command, std::string_view argument,
                        std::span<const std::string> known);
 
+/// One of --checkpoint and --checkpoint-out without the other.
+ConfigError half_a_checkpoint();
+/// A file of tensors where a network is wanted.
+UnsupportedError checkpoint_as_model(std::string_view path);
 ConfigError nothing_asked();
 /// `option` is about calibration data, and there are none.
 ConfigError no_calibration(std::string_view option);

@@ -1,3 +1,4 @@
+#include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
@@ -13,6 +14,7 @@ struct InspectOptions {
 };
 
 void run(const InspectOptions& options, const Session& session) {
+  if (is_checkpoint(options.model)) return inspect_checkpoint(options.model, options.json);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Analysis& analysis = model.analysis;
   const Inspection inspection =
@@ -30,7 +32,8 @@ void add_options(CLI::App& command, InspectOptions& options) {
 
 void add_inspect(CLI::App& app, Session& session) {
   add_command<InspectOptions>(
-      app, session, "inspect", "Lists a model's nodes with shapes, parameters, MACs and groups",
+      app, session, "inspect",
+      "Lists a model's nodes with shapes, parameters, MACs and groups, or what a checkpoint holds",
       "parsimony inspect resnet.onnx --input 1x3x224x224", add_options, run);
 }
 

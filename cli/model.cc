@@ -4,6 +4,8 @@
 
 #include "parsimony/api/open_model.h"
 #include "parsimony/base/files.h"
+#include "parsimony/checkpoints/checkpoint.h"
+#include "parsimony/cli/errors.h"
 #include "parsimony/cli/large_pages.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/progress.h"
@@ -17,6 +19,7 @@ constexpr int64_t kLargeFile = int64_t{16} << 20;
 
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<std::string>& specs) {
+  if (is_checkpoint(path)) throw errors::checkpoint_as_model(path);
   if (size_of_file(path) >= kLargeFile) allow_large_pages();
   std::vector<InputSpec> inputs;
   for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));

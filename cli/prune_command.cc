@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -133,19 +134,22 @@ class PruneRun {
       : options_(options), session_(session), progress_(kStages, !session.quiet) {}
 
   void run() {
-    const std::vector<NamedFile> outputs = {{"--output", options_.output},
-                                            {"--plan", options_.plan},
-                                            {"--report", options_.report},
-                                            {"--masks-out", options_.masks}};
-    check_outputs(outputs, {{"the model", options_.model},
-                            {"--config", options_.config},
-                            {"--masks", options_.masks_in}});
+    std::vector<NamedFile> outputs = {{"--output", options_.output},
+                                      {"--plan", options_.plan},
+                                      {"--report", options_.report},
+                                      {"--masks-out", options_.masks}};
+    std::vector<NamedFile> inputs = {{"the model", options_.model},
+                                     {"--config", options_.config},
+                                     {"--masks", options_.masks_in}};
+    add_files(options_.checkpoint, outputs, inputs);
+    check_outputs(outputs, inputs);
     const ConfigList config = config_of(options_);
     PruneOptions options = prune_options_of(options_, config);
     progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
     check_outputs_beside(outputs, *model_);
+    checkpoint_.emplace(options_.checkpoint, model_->graph());
     std::jthread libtorch;  // loaded in the background for the proof
     if (options.verify && is_large(model_->graph())) libtorch = loading_torch_component();
     options.inputs = input_specs(options_.inputs, model_->graph());
@@ -184,7 +188,10 @@ class PruneRun {
     report_.source.sha256 = plan.sha256;
     if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // it may refuse
     progress_.begin("write");
-    timed(report_.timings, "write", [&] { model_->write(options_.output); });
+    timed(report_.timings, "write", [&] {
+      checkpoint_->write(plan);
+      model_->write(options_.output);
+    });
     report_.result = {options_.output, {}, size_of_file(options_.output)};
     if (!options_.plan.empty()) plan.save(options_.plan);
     if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(graph, pruning));
@@ -200,6 +207,7 @@ class PruneRun {
     }
     if (!plan.empty() && options_.prune.verify) text += to_text(report_.proof, false, plan);
     if (report_.recovery) text += to_text(*report_.recovery);
+    text += checkpoint_->summary();
     if (options_.timings) text += "\n" + timings_text(report_);
     print(text);
   }
@@ -208,6 +216,7 @@ class PruneRun {
   const Session& session_;
   Progress progress_;
   std::unique_ptr<EditableFile> model_;
+  std::optional<CheckpointJob> checkpoint_;
   PruneReport report_;
 };
 

@@ -58,7 +58,7 @@ bool says_how_much(const std::string& criterion) {
   }
 }
 
-void add_files(CLI::App& command, PruneCommandOptions& options) {
+void add_model_files(CLI::App& command, PruneCommandOptions& options) {
   add_model_argument(command, options.model);
   add_option(command, "-o,--output", options.output, "OUT", "Where the smaller model goes")
       ->required();
@@ -119,7 +119,8 @@ void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
 }  // namespace
 
 void add_options(CLI::App& command, PruneCommandOptions& options) {
-  add_files(command, options);
+  add_model_files(command, options);
+  add_checkpoint_options(command, options.checkpoint);
   add_option(command, "--config", options.config, "CFG.json",
              "Config list: what to prune, and how much");
   add_shorthand(command, options);
@@ -146,7 +147,8 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
 
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
   options.constants = "exact";
-  add_files(command, options);
+  add_model_files(command, options);
+  add_checkpoint_options(command, options.checkpoint);
   add_option(command, "--masks", options.masks_in, "M.safetensors",
              "Which elements of the weights are zero: tensors of the weights' names and "
              "shapes, 0 where an element is removed")

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/cli/checkpoint.h"
 
 namespace parsimony::cli {
 
@@ -20,6 +21,7 @@ struct PruneCommandOptions {
   std::string report;
   std::string masks;
   std::string masks_in;  ///< of `speedup`, in place of a config
+  CheckpointOptions checkpoint;
   bool timings = false;
   // Options that have to be parsed into those of `prune`.
   std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none

@@ -13,6 +13,7 @@ foreach(name onnx onnx_proto)  # bookworm's targets have no namespace
   endif()
 endforeach()
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(ZLIB REQUIRED)
 
 # Optional, and for programs only: a library does not choose its user's allocator. Sanitizers bring
 # their own.
@@ -36,7 +37,6 @@ endif()
 if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
   find_package(JPEG REQUIRED)
   find_package(PNG REQUIRED)
-  find_package(ZLIB REQUIRED)
 endif()
 
 if(PARSIMONY_TESTS)

@@ -38,13 +38,6 @@ constexpr std::array<Type, 13> kTypes = {{{"BOOL", DType::kBool},
                                           {"F32", DType::kFloat32},
                                           {"F64", DType::kFloat64}}};
 
-/// One tensor of the header, not yet checked against its neighbours.
-struct Entry {
-  FileTensor tensor;
-  uint64_t begin = 0;
-  uint64_t end = 0;
-};
-
 void sort_by_name(std::vector<FileTensor>& tensors) {
   std::ranges::sort(tensors, {}, &FileTensor::name);
 }
@@ -56,8 +49,7 @@ std::string_view format_name(const FileTensor& tensor) {
   throw errors::unwritable_tensor(tensor.name, "the format has no such element type");
 }
 
-/// The name as the header has it.
-std::string checked_name(const FileTensor& tensor) {
+void check(const FileTensor& tensor) {
   if (tensor.name == kMetadata) {
     throw errors::unwritable_tensor(tensor.name, "the format reserves this name");
   }
@@ -65,10 +57,14 @@ std::string checked_name(const FileTensor& tensor) {
   if (bytes != element_count(tensor.dims) * size_of(tensor.dtype)) {
     throw errors::unwritable_tensor(tensor.name, "its elements do not fit its shape");
   }
+}
+
+/// The name as the header has it.
+std::string quoted_name(const std::string& name) {
   try {
-    return json_text(tensor.name);
+    return json_text(name);
   } catch (const ModelError&) {
-    throw errors::unwritable_tensor(tensor.name, "its name is not UTF-8");
+    throw errors::unwritable_tensor(name, "its name is not UTF-8");
   }
 }
 
@@ -81,31 +77,20 @@ std::string little_endian(uint64_t value) {
   return bytes;
 }
 
-/// The header before the data; `tensors` are sorted like its keys.
+/// What precedes the data of `tensors`, which are sorted.
 std::string head_of(const std::vector<FileTensor>& tensors) {
-  std::string text = "{";
-  size_t offset = 0;
-  const std::string metadata = R"("__metadata__":{"format":"parsimony"},)";
-  bool has_metadata = false;
+  std::vector<TensorEntry> entries;
+  uint64_t offset = 0;
   for (const FileTensor& tensor : tensors) {
     if (&tensor != tensors.data() && (&tensor)[-1].name == tensor.name) {
       throw errors::unwritable_tensor(tensor.name, "there are two");
     }
-    if (!has_metadata && tensor.name > kMetadata) text += metadata;
-    has_metadata |= tensor.name > kMetadata;
-    const size_t end = offset + tensor.data.size();
-    text += checked_name(tensor) + R"(:{"data_offsets":[)" + std::to_string(offset) + ',' +
-            std::to_string(end) + R"(],"dtype":")" + std::string(format_name(tensor)) +
-            R"(","shape":[)";
-    for (const int64_t dim : tensor.dims) text += std::to_string(dim) + ',';
-    if (!tensor.dims.empty()) text.pop_back();
-    text += "]},";
+    check(tensor);
+    const uint64_t end = offset + tensor.data.size();
+    entries.push_back({tensor.name, std::string(format_name(tensor)), tensor.dims, offset, end});
     offset = end;
   }
-  if (!has_metadata) text += metadata;
-  text.back() = '}';
-  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
-  return little_endian(text.size()) + text;
+  return header_text(entries, R"({"format":"parsimony"})");
 }
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -120,61 +105,66 @@ uint64_t read_length(std::string_view bytes) {
   return value;
 }
 
-/// Bytes that the shape asks for; `limit` + 1 where they are more than the file has.
-uint64_t bytes_of(const std::vector<uint64_t>& shape, uint64_t element, uint64_t limit) {
-  if (contains(shape, 0U)) return 0;
-  uint64_t bytes = element;
-  for (uint64_t dim : shape) {
-    if (dim > limit / bytes) return limit + 1;
-    bytes *= dim;
-  }
-  return bytes;
-}
-
-Entry read_entry(const JsonReader& fields, uint64_t data_size, std::string_view file) {
-  const std::string name(fields.own_key());
-  const std::string dtype = fields.at("dtype").text();
-  const auto has_name = [&](const Type& type) { return type.name == dtype; };
-  const auto* type = std::ranges::find_if(kTypes, has_name);
-  if (type == kTypes.end()) throw errors::tensor_dtype(file, name, dtype);
-  Entry entry{{name, type->dtype, {}}};
-  std::vector<uint64_t> shape;
+TensorEntry read_entry(const JsonReader& fields, uint64_t data_begin, uint64_t data_size,
+                       std::string_view file) {
+  TensorEntry entry{std::string(fields.own_key()), fields.at("dtype").text(), {}};
   for (const JsonReader dim : fields.at("shape").list()) {
-    entry.tensor.dims.push_back(dim.integer(0, kMaxSize));
-    shape.push_back(static_cast<uint64_t>(entry.tensor.dims.back()));
+    entry.dims.push_back(dim.integer(0, kMaxSize));
   }
   const JsonReader offsets = fields.at("data_offsets");
   if (offsets.size() != 2) offsets.wanted("two offsets");
   auto offset = offsets.list().begin();
-  entry.begin = static_cast<uint64_t>((*offset).integer(0, kMaxSize));
-  entry.end = static_cast<uint64_t>((*++offset).integer(0, kMaxSize));
-  if (entry.begin > entry.end || entry.end > data_size) {
-    throw errors::bad_tensor(file, name, "its data_offsets lie outside of the file");
+  const auto begin = static_cast<uint64_t>((*offset).integer(0, kMaxSize));
+  const auto end = static_cast<uint64_t>((*++offset).integer(0, kMaxSize));
+  if (begin > end || end > data_size) {
+    throw errors::bad_tensor(file, entry.name, "its data_offsets lie outside of the file");
   }
-  const auto element = static_cast<uint64_t>(size_of(type->dtype));
-  if (bytes_of(shape, element, data_size) != entry.end - entry.begin) {
-    throw errors::bad_tensor(file, name, "its shape does not fit its data_offsets");
-  }
+  entry.begin = data_begin + begin;
+  entry.end = data_begin + end;
   return entry;
 }
 
 /// The format wants the data without holes and overlaps.
-void check_cover(std::vector<Entry>& entries, uint64_t data_size, std::string_view file) {
-  const auto by_offset = [](const Entry& a, const Entry& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  };
-  std::ranges::sort(entries, by_offset);
-  uint64_t end = 0;
-  for (const Entry& entry : entries) {
-    if (entry.begin != end) {
-      throw errors::bad_tensor(file, entry.tensor.name,
-                               entry.begin < end ? "its data overlaps that of another tensor"
-                                                 : "there is a gap before its data");
+void check_cover(const TensorHeader& header, uint64_t file_size, std::string_view file) {
+  std::vector<const TensorEntry*> entries;
+  for (const TensorEntry& entry : header.tensors) entries.push_back(&entry);
+  std::ranges::sort(entries, {},
+                    [](const TensorEntry* entry) { return std::pair(entry->begin, entry->end); });
+  uint64_t end = header.data;
+  for (const TensorEntry* entry : entries) {
+    if (entry->begin != end) {
+      throw errors::bad_tensor(file, entry->name,
+                               entry->begin < end ? "its data overlaps that of another tensor"
+                                                  : "there is a gap before its data");
     }
-    end = entry.end;
+    end = entry->end;
   }
-  if (end != data_size)
+  if (end != file_size) {
     throw errors::bad_tensor_file(file, "there are bytes behind the last tensor");
+  }
+}
+
+/// Bytes that the shape asks for; `limit` + 1 where they are more than the file has.
+uint64_t bytes_of(const Shape& shape, uint64_t element, uint64_t limit) {
+  if (contains(shape, 0)) return 0;
+  uint64_t bytes = element;
+  for (const int64_t dim : shape) {
+    if (static_cast<uint64_t>(dim) > limit / bytes) return limit + 1;
+    bytes *= static_cast<uint64_t>(dim);
+  }
+  return bytes;
+}
+
+/// The tensor of an entry whose type we read.
+FileTensor tensor_of(const TensorEntry& entry, std::string_view bytes, std::string_view file) {
+  const auto* type = std::ranges::find(kTypes, entry.dtype, &Type::name);
+  if (type == kTypes.end()) throw errors::tensor_dtype(file, entry.name, entry.dtype);
+  const uint64_t size = entry.end - entry.begin;
+  if (bytes_of(entry.dims, static_cast<uint64_t>(size_of(type->dtype)), size) != size) {
+    throw errors::bad_tensor(file, entry.name, "its shape does not fit its data_offsets");
+  }
+  const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
+  return {entry.name, type->dtype, entry.dims, {data + entry.begin, data + entry.end}};
 }
 
 }  // namespace
@@ -195,28 +185,55 @@ void write_tensors(const std::string& path, std::vector<FileTensor> tensors) {
   file.commit();
 }
 
-std::vector<FileTensor> parse_tensors(std::string_view bytes, std::string_view file_name) {
+std::string header_text(const std::vector<TensorEntry>& tensors, const std::string& metadata) {
+  std::string text = "{";
+  bool has_metadata = metadata.empty();
+  const auto add_metadata = [&] {
+    if (!std::exchange(has_metadata, true)) {
+      text.append(json_text(std::string_view(kMetadata))).append(":").append(metadata).append(",");
+    }
+  };
+  for (const TensorEntry& tensor : tensors) {
+    if (tensor.name > kMetadata) add_metadata();
+    text += quoted_name(tensor.name) + R"(:{"data_offsets":[)" + std::to_string(tensor.begin) +
+            ',' + std::to_string(tensor.end) + R"(],"dtype":)" +
+            json_text(std::string_view(tensor.dtype)) + R"(,"shape":[)";
+    for (const int64_t dim : tensor.dims) text += std::to_string(dim) + ',';
+    if (!tensor.dims.empty()) text.pop_back();
+    text += "]},";
+  }
+  add_metadata();
+  if (text.back() == ',') text.pop_back();
+  text += '}';
+  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  return little_endian(text.size()) + text;
+}
+
+TensorHeader parse_header(std::string_view bytes, std::string_view file_name) {
   if (bytes.size() < kLengthBytes) throw errors::bad_tensor_file(file_name, "it has no header");
   const uint64_t length = read_length(bytes);
   if (length > kMaxHeader || length > bytes.size() - kLengthBytes) {
     throw errors::bad_tensor_file(file_name, "its header is longer than the file or than 100 MB");
   }
-  const std::string_view text = bytes.substr(kLengthBytes, static_cast<size_t>(length));
-  const std::string_view data = bytes.substr(kLengthBytes + static_cast<size_t>(length));
-
-  std::vector<Entry> entries;
-  const JsonDocument header(text, std::string(file_name) + ": header", throw_as<ModelError>);
-  for (const JsonReader fields : header.root().members()) {
-    if (fields.own_key() == kMetadata) continue;
-    entries.push_back(read_entry(fields, data.size(), file_name));
+  TensorHeader header{{}, {}, kLengthBytes + length};
+  const JsonDocument document(bytes.substr(kLengthBytes, length),
+                              std::string(file_name) + ": header", throw_as<ModelError>);
+  for (const JsonReader fields : document.root().members()) {
+    if (fields.own_key() == kMetadata) {
+      header.metadata = fields.json();
+    } else {
+      header.tensors.push_back(
+          read_entry(fields, header.data, bytes.size() - header.data, file_name));
+    }
   }
-  check_cover(entries, data.size(), file_name);
+  check_cover(header, bytes.size(), file_name);
+  return header;
+}
+
+std::vector<FileTensor> parse_tensors(std::string_view bytes, std::string_view file_name) {
   std::vector<FileTensor> tensors;
-  tensors.reserve(entries.size());
-  for (Entry& entry : entries) {
-    const auto* begin = reinterpret_cast<const std::byte*>(data.data());
-    entry.tensor.data = {begin + entry.begin, begin + entry.end};
-    tensors.push_back(std::move(entry.tensor));
+  for (const TensorEntry& entry : parse_header(bytes, file_name).tensors) {
+    tensors.push_back(tensor_of(entry, bytes, file_name));
   }
   sort_by_name(tensors);
   return tensors;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,28 @@ struct FileTensor {
   Shape dims;
   std::span<const std::byte> data = {};
 };
+
+/// A tensor as the header names it, of whatever type.
+struct TensorEntry {
+  std::string name;
+  std::string dtype;  ///< "F32"
+  Shape dims;
+  uint64_t begin = 0;  ///< of its data, in the file
+  uint64_t end = 0;
+};
+
+struct TensorHeader {
+  std::vector<TensorEntry> tensors;  ///< in the header's order
+  std::string metadata;              ///< a JSON object; empty if there is none
+  uint64_t data = 0;                 ///< where the data begins, in the file
+};
+
+/// The header of a file that was read. @throws ModelError if it is not well formed
+TensorHeader parse_header(std::string_view bytes, std::string_view file_name);
+
+/// What precedes the data: length and padded header. Data follows in the order of the entries,
+/// whose `begin` and `end` count from the start of the data.
+std::string header_text(const std::vector<TensorEntry>& tensors, const std::string& metadata);
 
 /// The file as bytes, its tensors sorted by name.
 /// @throws ModelError if two tensors have one name, a name is not UTF-8, the data does not fit the

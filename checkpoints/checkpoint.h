@@ -1,0 +1,91 @@
+// Checkpoints: what torch.save and safetensors write, read without running anything in them, and
+// written again with other shapes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/base/ids.h"
+#include "parsimony/base/types.h"
+#include "parsimony/checkpoints/element_type.h"
+#include "parsimony/graph/axis_keep.h"
+
+namespace parsimony {
+
+using TensorId = Id<struct StoredTensorTag>;
+using StorageId = Id<struct StorageTag>;
+
+/// A tensor of a checkpoint: a view of a storage, which several may share.
+struct StoredTensor {
+  std::vector<std::string> path =
+      {};  ///< keys from the root: {"state_dict", "module.conv1.weight"}
+  const ElementType* type = nullptr;
+  Shape dims = {};
+  std::vector<int64_t> strides = {};  ///< in elements
+  int64_t offset = 0;                 ///< of the first element in its storage, in elements
+  StorageId storage = {};
+  std::string why_fixed = {};  ///< why its shape cannot change; empty if it can
+
+  int64_t count() const { return element_count(dims); }
+};
+
+/// "state_dict/module.conv1.weight"
+std::string to_string(const std::vector<std::string>& path);
+
+/// A line of the tree that a checkpoint is.
+struct CheckpointLine {
+  int depth = 0;
+  std::string key;
+  std::string what;  ///< "float32 [64, 3, 7, 7]", "dict of 62", "12", "argparse.Namespace"
+  TensorId tensor;   ///< kNone if it is none
+};
+
+/// What the pickles of a checkpoint could make Python do.
+struct CheckpointGlobals {
+  std::vector<std::string> names;  ///< each once, in order
+  /// Why torch.load(weights_only=True) of PyTorch 2.6 refuses the file; empty if it takes it.
+  std::vector<std::string> refused;
+};
+
+/// A file that is read once, mapped, edited and written.
+///
+///     auto checkpoint = open_checkpoint("last.ckpt");
+///     checkpoint->cut(id, {{0, 64, keep}});
+///     checkpoint->write("small.ckpt");
+class Checkpoint {
+ public:
+  virtual ~Checkpoint() = default;
+
+  virtual std::string_view format() const = 0;  ///< "PyTorch zip archive", "safetensors", …
+  virtual const IdVector<TensorId, StoredTensor>& tensors() const = 0;
+  virtual std::vector<CheckpointLine> tree() const = 0;
+  virtual CheckpointGlobals globals() const { return {}; }
+
+  /// The elements, little-endian and row-major.
+  /// @throws ModelError if the storage is shorter than the tensor
+  virtual std::vector<std::byte> values(TensorId tensor) const = 0;
+
+  /// Keeps these indices of these axes. Tensors that are the same view of one storage are tied: cut
+  /// one and all are. @throws UnsupportedError if the tensor's shape is fixed
+  virtual void cut(TensorId tensor, std::vector<AxisKeep> axes) = 0;
+  /// New elements, of the tensor's type and of its shape after the cut.
+  virtual void assign(TensorId tensor, std::vector<std::byte> values) = 0;
+
+  /// Writes under a temporary name, then renames. Without edits the result is the file, byte for
+  /// byte. @throws IoError; UnsupportedError if tensors that overlap would be cut differently
+  virtual void write(const std::string& path) const = 0;
+};
+
+/// Is the file, by its content, a checkpoint and no model: a pickle, an archive with a pickle but
+/// without a program, safetensors, or the index of several such files?
+bool is_checkpoint(const std::string& path);
+
+/// @throws IoError; ModelError, naming byte or key, if it is damaged or no checkpoint
+std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path);
+
+}  // namespace parsimony

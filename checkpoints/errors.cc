@@ -1,0 +1,81 @@
+#include "parsimony/checkpoints/errors.h"
+
+#include <string>
+
+namespace parsimony::errors {
+
+ModelError bad_pickle(std::string_view what, size_t byte, std::string_view why) {
+  return ModelError(std::string(what) + ": byte " + std::to_string(byte) +
+                    " of the pickle: " + std::string(why));
+}
+
+ModelError bad_zip(std::string_view file, std::string_view why) {
+  return ModelError(std::string(file) + ": zip archive: " + std::string(why));
+}
+
+ModelError bad_torch_file(std::string_view file, std::string_view why) {
+  return ModelError(std::string(file) + ": not a file of torch.save: " + std::string(why));
+}
+
+ModelError bad_stored_tensor(std::string_view file, std::string_view tensor, std::string_view why) {
+  return ModelError(std::string(file) + ": tensor " + in_quotes(tensor) + ": " + std::string(why));
+}
+
+ModelError not_a_checkpoint(std::string_view file, std::string_view what) {
+  return ModelError(std::string(file) + ": not a checkpoint: " + std::string(what));
+}
+
+UnsupportedError cut_differently(std::string_view tensor, std::string_view other) {
+  return UnsupportedError("tensors " + in_quotes(tensor) + " and " + in_quotes(other) +
+                          " share their elements and would be cut differently");
+}
+
+UnsupportedError overlapping(std::string_view tensor, std::string_view other) {
+  return UnsupportedError("tensors " + in_quotes(tensor) + " and " + in_quotes(other) +
+                          " overlap in one storage, which cannot be cut");
+}
+
+UnsupportedError fixed_tensor(std::string_view tensor, std::string_view why) {
+  return UnsupportedError("tensor " + in_quotes(tensor) + " cannot be cut: " + std::string(why));
+}
+
+ConfigError shards_in_place(std::string_view path) {
+  return ConfigError(std::string(path) +
+                     ": shards keep their names, and would replace those that they are made of; "
+                     "write into another folder");
+}
+
+ModelError another_network(std::string_view tensor, const Shape& dims, int axis, int64_t wanted) {
+  return ModelError("tensor " + in_quotes(tensor) + " has shape " + to_string(dims) +
+                    "; the plan cuts an axis " + std::to_string(axis) + " of " +
+                    std::to_string(wanted) + ": a checkpoint of another network?");
+}
+
+ModelError no_copy_of_network() {
+  return ModelError(
+      "the checkpoint holds no copy of the network: no tensor has the name or the elements of a "
+      "weight; `parsimony inspect` lists what it holds");
+}
+
+UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors) {
+  return UnsupportedError(
+      "optimizer " + in_quotes(optimizer) + ": which of its " + std::to_string(parameters) +
+      " parameters is which of the network's " + std::to_string(tensors) +
+      " cannot be known: their shapes do not agree in the order of the file. Save it with names "
+      "(torch.optim with named_parameters() writes `param_names`), or without the optimizer");
+}
+
+UnsupportedError blocks_in_checkpoint() {
+  return UnsupportedError(
+      "the plan removes whole blocks, whose modules the checkpoint's class would still construct; "
+      "prune without --layers");
+}
+
+UnsupportedError left_in_checkpoint(std::span<const std::string> left) {
+  std::string text =
+      "--strict: " + std::to_string(left.size()) + " of the plan's tensors are left:";
+  for (const std::string& line : left) text += "\n  " + line;
+  return UnsupportedError(text);
+}
+
+}  // namespace parsimony::errors

@@ -1,0 +1,33 @@
+// Error texts of the checkpoints room.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/base/types.h"
+
+namespace parsimony::errors {
+
+ModelError bad_pickle(std::string_view what, size_t byte, std::string_view why);
+ModelError bad_zip(std::string_view file, std::string_view why);
+ModelError bad_torch_file(std::string_view file, std::string_view why);
+ModelError bad_stored_tensor(std::string_view file, std::string_view tensor, std::string_view why);
+ModelError not_a_checkpoint(std::string_view file, std::string_view what);
+
+UnsupportedError cut_differently(std::string_view tensor, std::string_view other);
+UnsupportedError overlapping(std::string_view tensor, std::string_view other);
+UnsupportedError fixed_tensor(std::string_view tensor, std::string_view why);
+
+/// The index of shards would overwrite those that it was read from.
+ConfigError shards_in_place(std::string_view path);
+
+ModelError another_network(std::string_view tensor, const Shape& dims, int axis, int64_t wanted);
+ModelError no_copy_of_network();
+UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors);
+UnsupportedError blocks_in_checkpoint();
+UnsupportedError left_in_checkpoint(std::span<const std::string> left);
+
+}  // namespace parsimony::errors

@@ -1,0 +1,589 @@
+#include "parsimony/checkpoints/match.h"
+
+#include <absl/container/flat_hash_set.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/linear_form.h"
+
+namespace parsimony {
+namespace {
+
+constexpr auto kModuleParts =
+    std::to_array<std::string_view>({"_modules", "_parameters", "_buffers"});
+constexpr auto kWrappers =
+    std::to_array<std::string_view>({"module.", "_orig_mod.", "model.", "net."});
+constexpr int kMostDropped = 3;  // components of an exported name that a checkpoint lacks
+constexpr double kFoldTolerance = 1e-4;
+// torch's own first, then those of timm, TensorFlow, EfficientNet, Darknet.
+constexpr auto kEpsilons = std::to_array<double>({1e-5, 1e-3, 1e-4, 1e-6, 1e-8, 1e-2, 0});
+
+using Numbers = std::vector<double>;
+
+Numbers numbers_of(const Weight& weight) {
+  const HostTensor host = to_host(weight);
+  return host.floating() ? host.floats : Numbers(host.ints.begin(), host.ints.end());
+}
+
+std::string without_components(const std::string& name, int count) {
+  size_t at = 0;
+  for (; count > 0; --count) {
+    at = name.find('.', at);
+    if (at == std::string::npos) return {};
+    ++at;
+  }
+  return name.substr(at);
+}
+
+/// "layer1.0.conv1" of "/layer1/layer1.0/conv1/Conv": PyTorch's exporter writes the path of
+/// modules, in which the name of a child of a list begins with that of the list.
+std::string module_of(const std::string& node) {
+  std::vector<std::string> parts;
+  size_t at = 0;
+  while (at < node.size()) {
+    const size_t end = std::min(node.find('/', at), node.size());
+    std::string part = node.substr(at, end - at);
+    if (!parts.empty() && part.starts_with(parts.back() + ".")) parts.pop_back();
+    if (!part.empty()) parts.push_back(std::move(part));
+    at = end + 1;
+  }
+  std::string module;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) module += (i > 0 ? "." : "") + parts[i];
+  return module;
+}
+
+std::vector<int> same_axes(size_t rank) {
+  std::vector<int> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+bool all_equal(const Numbers& values) {
+  return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
+}
+
+/// The factor of each index of axis `out` between two tensors; empty if there is none.
+Numbers factors_between(const Numbers& folded, const Numbers& plain, const Shape& dims, int out) {
+  int64_t inner = 1;
+  for (size_t i = out + 1; i < dims.size(); ++i) inner *= dims[i];
+  const int64_t count = dims[out];
+  Numbers products(count);
+  Numbers squares(count);
+  Numbers largest(count);
+  const auto channel = [&](size_t i) { return static_cast<int64_t>(i) / inner % count; };
+  for (size_t i = 0; i < folded.size(); ++i) {
+    const int64_t c = channel(i);
+    products[c] += folded[i] * plain[i];
+    squares[c] += plain[i] * plain[i];
+    largest[c] = std::max(largest[c], std::abs(folded[i]));
+  }
+  for (int64_t c = 0; c < count; ++c) products[c] = squares[c] > 0 ? products[c] / squares[c] : 0;
+  for (size_t i = 0; i < folded.size(); ++i) {
+    const int64_t c = channel(i);
+    if (std::abs(folded[i] - products[c] * plain[i]) > kFoldTolerance * largest[c]) return {};
+  }
+  return products;
+}
+
+class Matcher {
+ public:
+  Matcher(const Graph& graph, const Checkpoint& checkpoint)
+      : graph_(graph), checkpoint_(checkpoint), names_(checkpoint) {
+    for (const TensorId id : checkpoint.tensors().ids()) {
+      const StoredTensor& tensor = checkpoint.tensors()[id];
+      const std::string name = dotted_name(tensor);
+      full_.push_back(name);
+      Shape key = tensor.dims;
+      std::ranges::sort(key);
+      if (tensor.dims.size() >= 2) by_shape_[key].push_back(id);
+      for (size_t at = 0; at != std::string::npos; at = name.find('.', at)) {
+        if (at > 0) ++at;
+        suffixes_[name.substr(at)].push_back(id);
+      }
+    }
+    note_uses();
+  }
+
+  CheckpointMatch run() {
+    match_names();
+    settle_copies();
+    match_values();
+    settle_copies();
+    match_normalisations();
+    match_vectors();
+    drop_incomplete();
+    list_unmatched();
+    note_equal_copies();
+    return std::move(result_);
+  }
+
+ private:
+  /// Where a weight is used as one of a linear layer.
+  struct LayerUse {
+    NodeId node;
+    int operand = -1;
+    std::optional<LinearForm> form;
+  };
+
+  void note_uses() {
+    uses_ = IdVector<WeightId, LayerUse>(graph_.weights.size());
+    bias_of_ = IdVector<WeightId, WeightId>(graph_.weights.size());
+    for (const NodeId id : graph_.nodes.ids()) {
+      const Node& node = graph_.node(id);
+      for (const int operand : weight_operands(node)) {
+        const WeightId weight = weight_at(node, operand);
+        if (weight == WeightId()) continue;
+        uses_[weight] = {id, operand,
+                         linear_form(node, operand, graph_.weight(weight).dims.size())};
+        const auto& form = uses_[weight].form;
+        if (form && form->bias >= 0) bias_of_[weight] = weight_at(node, form->bias);
+      }
+    }
+  }
+
+  WeightId weight_at(const Node& node, int operand) const {
+    if (operand >= static_cast<int>(node.inputs.size())) return {};
+    const ValueId value = node.inputs[operand];
+    return value == ValueId() ? WeightId() : graph_.value(value).weight;
+  }
+
+  const StoredTensor& tensor(TensorId id) const { return checkpoint_.tensors()[id]; }
+
+  bool is_matched(WeightId id) const { return matched_.contains(graph_.weight(id).name); }
+
+  void add(WeightId id, MatchKind kind, const std::string& core, std::vector<int> axes) {
+    const std::string& name = graph_.weight(id).name;
+    if (!matched_.emplace(name, result_.weights.size()).second) return;
+    result_.weights.push_back({name, kind, {{core, std::move(axes)}}});
+    taken_.insert(core);
+  }
+
+  /// Weights whose names, after `dropped` components, end tensors of their shape.
+  std::map<std::string, std::vector<WeightId>> named_under(int dropped) const {
+    std::map<std::string, std::vector<WeightId>> by_prefix;
+    for (const WeightId id : graph_.weights.ids()) {
+      const Weight& weight = graph_.weight(id);
+      const std::string core = without_components(weight.name, dropped);
+      const auto found = suffixes_.find(core);
+      if (core.empty() || found == suffixes_.end()) continue;
+      for (const TensorId tensor_id : found->second) {
+        if (tensor(tensor_id).dims != weight.dims) continue;
+        const std::string& full = full_[tensor_id];
+        by_prefix[full.substr(0, full.size() - core.size())].push_back(id);
+      }
+    }
+    return by_prefix;
+  }
+
+  void match_names() {
+    std::vector<WeightId> best;
+    int best_dropped = 0;
+    for (int dropped = 0; dropped <= kMostDropped; ++dropped) {
+      for (const auto& [prefix, ids] : named_under(dropped)) {
+        if (ids.size() <= best.size()) continue;
+        best = ids;
+        best_dropped = dropped;
+      }
+    }
+    for (const WeightId id : best) {
+      const Weight& weight = graph_.weight(id);
+      add(id, MatchKind::kName, without_components(weight.name, best_dropped),
+          same_axes(weight.dims.size()));
+    }
+  }
+
+  /// The prefixes under which most of what was matched is found, those with all of it first.
+  void settle_copies() {
+    std::map<std::string, size_t> counts;
+    for (const WeightMatch& match : result_.weights) {
+      const std::string& core = match.targets.front().name;
+      const auto found = suffixes_.find(core);
+      if (found == suffixes_.end()) continue;
+      const Shape& dims = wanted_dims(match);
+      for (const TensorId id : found->second) {
+        if (tensor(id).dims == dims) {
+          ++counts[full_[id].substr(0, full_[id].size() - core.size())];
+        }
+      }
+    }
+    size_t most = 0;
+    for (const auto& [prefix, count] : counts) most = std::max(most, count);
+    result_.copies.clear();
+    for (const auto& [prefix, count] : counts) {
+      if (count == most) result_.copies.push_back({prefix});
+    }
+  }
+
+  /// Of the tensor that is matched with the weight.
+  Shape wanted_dims(const WeightMatch& match) const {
+    const auto weight = std::ranges::find(graph_.weights, match.weight, &Weight::name);
+    const std::vector<int>& axes = match.targets.front().axes;
+    Shape dims(axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) dims[axes[i]] = weight->dims[i];
+    return dims;
+  }
+
+  Numbers numbers(TensorId id) const {
+    const std::vector<std::byte> bytes = checkpoint_.values(id);
+    const StoredTensor& stored = tensor(id);
+    return numbers_of({"", stored.type->dtype, stored.dims, bytes.data(), stored.type->bytes});
+  }
+
+  bool has_numbers(TensorId id) const { return tensor(id).type->dtype != DType::kUnknown; }
+
+  /// The name that a tensor has within its copy; empty if it is in none.
+  std::string core_of(TensorId id) const {
+    const std::string& full = full_[id];
+    for (const NetworkCopy& copy : result_.copies) {
+      if (full.starts_with(copy.prefix)) return full.substr(copy.prefix.size());
+    }
+    if (!result_.copies.empty()) return {};
+    // Nothing is known yet: the last key, without what wrappers put before it.
+    std::string core = tensor(id).path.empty() ? full : full.substr(container_size(id));
+    for (bool again = true; again;) {
+      again = false;
+      for (const std::string_view wrapper : kWrappers) {
+        if (!core.starts_with(wrapper)) continue;
+        core.erase(0, wrapper.size());
+        again = true;
+      }
+    }
+    return core;
+  }
+
+  size_t container_size(TensorId id) const {
+    const std::string& key = tensor(id).path.back();
+    return full_[id].size() >= key.size() ? full_[id].size() - key.size() : 0;
+  }
+
+  struct Candidate {
+    TensorId id;
+    MatchKind kind;
+    std::vector<int> axes;
+  };
+
+  std::vector<int> transposed_axes(const Weight& weight, TensorId id) const {
+    const Shape& dims = tensor(id).dims;
+    const bool fits = weight.dims.size() == 2 && dims.size() == 2 && dims[0] == weight.dims[1] &&
+                      dims[1] == weight.dims[0];
+    return fits ? std::vector<int>{1, 0} : std::vector<int>();
+  }
+
+  static bool equal_transposed(const Numbers& a, const Numbers& b, const Shape& dims) {
+    for (int64_t i = 0; i < dims[0]; ++i) {
+      for (int64_t k = 0; k < dims[1]; ++k) {
+        if (a[i * dims[1] + k] != b[k * dims[0] + i]) return false;
+      }
+    }
+    return true;
+  }
+
+  std::optional<Candidate> compare(WeightId id, const Numbers& wanted, TensorId tensor_id) const {
+    const Weight& weight = graph_.weight(id);
+    const Numbers found = numbers(tensor_id);
+    if (tensor(tensor_id).dims == weight.dims) {
+      if (found == wanted)
+        return Candidate{tensor_id, MatchKind::kValue, same_axes(weight.dims.size())};
+      const auto& form = uses_[id].form;
+      if (form && !factors_between(wanted, found, weight.dims, form->out_axis).empty()) {
+        return Candidate{tensor_id, MatchKind::kFolded, same_axes(weight.dims.size())};
+      }
+    }
+    std::vector<int> axes = transposed_axes(weight, tensor_id);
+    if (!axes.empty() && equal_transposed(wanted, found, weight.dims)) {
+      return Candidate{tensor_id, MatchKind::kTransposed, std::move(axes)};
+    }
+    return std::nullopt;
+  }
+
+  void match_values() {
+    for (const WeightId id : graph_.weights.ids()) {
+      const Weight& weight = graph_.weight(id);
+      if (is_matched(id) || weight.dims.size() < 2 || !is_floating(weight.dtype)) continue;
+      Shape key = weight.dims;
+      std::ranges::sort(key);
+      const auto same_shape = by_shape_.find(key);
+      if (same_shape == by_shape_.end() || weight.data == nullptr) continue;
+      const Numbers wanted = numbers_of(weight);
+      std::map<std::string, Candidate> found;
+      for (const TensorId tensor_id : same_shape->second) {
+        const std::string core = has_numbers(tensor_id) ? core_of(tensor_id) : "";
+        if (core.empty() || taken_.contains(core) || found.contains(core)) continue;
+        if (auto candidate = compare(id, wanted, tensor_id)) found.emplace(core, *candidate);
+      }
+      const std::string hint = hint_of(id);
+      if (found.size() > 1 && found.contains(hint)) {
+        found = {{hint, found.at(hint)}};
+      } else if (found.empty()) {
+        match_path(id, hint);
+        continue;
+      }
+      if (found.size() > 1) {
+        reasons_[weight.name] = "the elements of " + in_quotes(found.begin()->first) + " and " +
+                                in_quotes(std::next(found.begin())->first) + " both fit";
+        continue;
+      }
+      add(id, found.begin()->second.kind, found.begin()->first, found.begin()->second.axes);
+    }
+  }
+
+  /// The name that the path of the node suggests.
+  std::string hint_of(WeightId id) const {
+    if (uses_[id].node == NodeId()) return {};
+    const std::string module = module_of(graph_.node(uses_[id].node).name);
+    return module.empty() ? "" : module + ".weight";
+  }
+
+  void match_path(WeightId id, const std::string& hint) {
+    const Weight& weight = graph_.weight(id);
+    const auto found = suffixes_.find(hint);
+    if (hint.empty() || found == suffixes_.end() || taken_.contains(hint)) return;
+    for (const TensorId tensor_id : found->second) {
+      std::vector<int> axes = transposed_axes(weight, tensor_id);
+      const bool is_square = weight.dims.size() == 2 && weight.dims[0] == weight.dims[1];
+      if (tensor(tensor_id).dims == weight.dims && !is_square) {
+        axes = same_axes(weight.dims.size());
+      }
+      // A square matrix may stand either way; a linear layer of PyTorch has its outputs first.
+      const auto& form = uses_[id].form;
+      if (is_square && (!form || form->out_axis == 0)) axes = same_axes(2);
+      if (!axes.empty()) return add(id, MatchKind::kPath, hint, axes);
+    }
+  }
+
+  TensorId in_copy(size_t copy, const std::string& core) const {
+    return names_.find(result_.copies[copy].prefix + core);
+  }
+
+  /// A vector of a module of the first copy; `otherwise` where the module has none.
+  Numbers vector_of(const std::string& module, const char* name, size_t size,
+                    double otherwise) const {
+    const TensorId id = in_copy(0, module + "." + name);
+    return id == TensorId() ? Numbers(size, otherwise) : numbers(id);
+  }
+
+  /// Modules with statistics over `channels`, in the order of the file, that no weight of the graph
+  /// matches.
+  std::vector<std::string> normalisations(int64_t channels) const {
+    constexpr std::string_view kVariance = ".running_var";
+    std::vector<std::string> modules;
+    for (const TensorId id : checkpoint_.tensors().ids()) {
+      const std::string& full = full_[id];
+      const std::string& prefix = result_.copies.front().prefix;
+      if (!full.starts_with(prefix) || !full.ends_with(kVariance)) continue;
+      if (tensor(id).dims != Shape{channels} || !has_numbers(id)) continue;
+      const std::string core = full.substr(prefix.size());
+      if (taken_.contains(core)) continue;
+      modules.push_back(core.substr(0, core.size() - kVariance.size()));
+    }
+    return modules;
+  }
+
+  bool explains(const std::string& module, const Numbers& factors) const {
+    const Numbers gain = vector_of(module, "weight", factors.size(), 1);
+    const Numbers variance = vector_of(module, "running_var", factors.size(), 1);
+    return std::ranges::any_of(kEpsilons, [&](double epsilon) {
+      for (size_t c = 0; c < factors.size(); ++c) {
+        const double factor = gain[c] / std::sqrt(variance[c] + epsilon);
+        // A channel that is zero in the weight has no factor of its own.
+        if (factors[c] != 0 &&
+            !(std::abs(factor - factors[c]) <= kFoldTolerance * std::abs(factor))) {
+          return false;
+        }
+      }
+      return true;
+    });
+  }
+
+  /// The first of `modules` that stands behind the layer in the file, else the first of all.
+  std::string nearest(const std::vector<std::string>& modules, const std::string& layer) const {
+    const TensorId at = in_copy(0, layer);
+    for (const std::string& module : modules) {
+      if (in_copy(0, module + ".running_var") > at) return module;
+    }
+    return modules.empty() ? "" : modules.front();
+  }
+
+  /// A layer whose weight was folded is followed by a normalisation that is cut with it.
+  void match_normalisations() {
+    if (result_.copies.empty()) return;
+    for (WeightMatch& match : result_.weights) {
+      const auto found = std::ranges::find(graph_.weights, match.weight, &Weight::name);
+      const WeightId id(found - graph_.weights.begin());
+      const auto& form = uses_[id].form;
+      const TensorId tensor_id = in_copy(0, match.targets.front().name);
+      if (tensor_id == TensorId() || !has_numbers(tensor_id) || found->data == nullptr) continue;
+      match.equal = match.kind == MatchKind::kValue || match.kind == MatchKind::kTransposed;
+      if (match.equal || !is_floating(found->dtype)) continue;
+      const Numbers plain = numbers(tensor_id);
+      const Numbers folded = numbers_of(*found);
+      if (plain == folded) {
+        match.equal = true;
+        continue;
+      }
+      if (!form || match.targets.front().axes != same_axes(found->dims.size())) continue;
+      const int64_t channels = found->dims[form->out_axis];
+      const std::vector<std::string> all = normalisations(channels);
+      const Numbers factors = factors_between(folded, plain, found->dims, form->out_axis);
+      std::vector<std::string> fitting;
+      std::ranges::copy_if(all, std::back_inserter(fitting), [&](const std::string& module) {
+        return !factors.empty() && explains(module, factors);
+      });
+      match.equal = !fitting.empty();
+      std::string module = nearest(fitting, match.targets.front().name);
+      // Other elements: an older export. A layer that has a bias in the file and none in the
+      // checkpoint has it from the normalisation behind it.
+      const WeightId bias = bias_of_[id];
+      const std::string& core = match.targets.front().name;
+      const std::string own_bias = core.substr(0, core.rfind('.') + 1) + "bias";
+      if (module.empty() && bias != WeightId() && in_copy(0, own_bias) == TensorId()) {
+        module = nearest(all, core);
+      }
+      if (module.empty()) continue;
+      match.normalisation = module;
+      if (match.kind == MatchKind::kName) match.kind = MatchKind::kFolded;
+      std::vector<MatchTarget> along;
+      std::vector<int> axes(found->dims.size(), -1);
+      axes[form->out_axis] = 0;
+      for (const char* part : {"bias", "weight", "running_mean", "running_var"}) {
+        const std::string name = module + "." + part;
+        if (in_copy(0, name) == TensorId()) continue;
+        along.push_back({name, axes});
+        taken_.insert(name);
+      }
+      if (in_copy(0, own_bias) != TensorId()) along.push_back({own_bias, axes});
+      match.targets.insert(match.targets.end(), along.begin(), along.end());
+      if (bias != WeightId() && !along.empty()) folded_bias_[graph_.weight(bias).name] = along;
+    }
+    for (const auto& [name, targets] : folded_bias_) {
+      if (matched_.contains(name)) continue;
+      matched_.emplace(name, result_.weights.size());
+      result_.weights.push_back({name, MatchKind::kFolded, targets});
+      for (MatchTarget& target : result_.weights.back().targets) target.axes = {0};
+    }
+  }
+
+  /// Vectors without a name: a layer's bias, or one whose elements are unmistakable.
+  void match_vectors() {
+    if (result_.copies.empty()) return;
+    for (const WeightId id : graph_.weights.ids()) {
+      const auto layer = matched_.find(graph_.weight(id).name);
+      const WeightId bias = bias_of_[id];
+      if (layer == matched_.end() || bias == WeightId() || is_matched(bias)) continue;
+      const std::string& core = result_.weights[layer->second].targets.front().name;
+      const std::string name = core.substr(0, core.rfind('.') + 1) + "bias";
+      const TensorId found = in_copy(0, name);
+      if (found != TensorId() && tensor(found).dims == graph_.weight(bias).dims) {
+        add(bias, result_.weights[layer->second].kind, name, {0});
+      }
+    }
+    for (const WeightId id : graph_.weights.ids()) {
+      const Weight& weight = graph_.weight(id);
+      if (is_matched(id) || weight.dims.size() != 1 || !is_floating(weight.dtype)) continue;
+      if (weight.data == nullptr || weight.dims[0] < 2) continue;
+      const Numbers wanted = numbers_of(weight);
+      if (all_equal(wanted)) continue;
+      for (const TensorId tensor_id : checkpoint_.tensors().ids()) {
+        const std::string& prefix = result_.copies.front().prefix;
+        if (tensor(tensor_id).dims != weight.dims || !full_[tensor_id].starts_with(prefix))
+          continue;
+        const std::string core = full_[tensor_id].substr(prefix.size());
+        if (taken_.contains(core) || !has_numbers(tensor_id)) continue;
+        if (numbers(tensor_id) != wanted) continue;
+        add(id, MatchKind::kValue, core, {0});
+        break;
+      }
+    }
+  }
+
+  /// What is not in the copies after all.
+  void drop_incomplete() {
+    std::erase_if(result_.weights, [&](const WeightMatch& match) {
+      const bool is_there =
+          !result_.copies.empty() && in_copy(0, match.targets.front().name) != TensorId();
+      if (!is_there) reasons_[match.weight] = "the checkpoint's copy of the network has none";
+      return !is_there;
+    });
+  }
+
+  void list_unmatched() {
+    absl::flat_hash_set<std::string> found;
+    for (const WeightMatch& match : result_.weights) found.insert(match.weight);
+    for (const WeightId id : graph_.weights.ids()) {
+      const Weight& weight = graph_.weight(id);
+      if (found.contains(weight.name) || weight.dims.empty() || !is_floating(weight.dtype))
+        continue;
+      const auto reason = reasons_.find(weight.name);
+      result_.unmatched.push_back(
+          weight.name + ": " +
+          (reason == reasons_.end() ? "no tensor has its name or its elements" : reason->second));
+    }
+  }
+
+  void note_equal_copies() {
+    for (size_t copy = 0; copy < result_.copies.size(); ++copy) {
+      result_.copies[copy].equal =
+          std::ranges::all_of(result_.weights, [&](const WeightMatch& match) {
+            if (copy == 0) return match.equal || match.kind == MatchKind::kFolded;
+            const TensorId first = in_copy(0, match.targets.front().name);
+            const TensorId here = in_copy(copy, match.targets.front().name);
+            return here != TensorId() && checkpoint_.values(first) == checkpoint_.values(here);
+          });
+      if (copy > 0) result_.copies[copy].equal &= result_.copies.front().equal;
+    }
+  }
+
+  const Graph& graph_;
+  const Checkpoint& checkpoint_;
+  TensorNames names_;
+  IdVector<TensorId, std::string> full_;
+  std::map<Shape, std::vector<TensorId>> by_shape_;
+  absl::flat_hash_map<std::string, std::vector<TensorId>> suffixes_;
+  IdVector<WeightId, LayerUse> uses_;
+  IdVector<WeightId, WeightId> bias_of_;
+  absl::flat_hash_map<std::string, size_t> matched_;  ///< by weight: index of the match
+  absl::flat_hash_set<std::string> taken_;            ///< names within a copy
+  std::map<std::string, std::vector<MatchTarget>> folded_bias_;
+  std::map<std::string, std::string> reasons_;
+  CheckpointMatch result_;
+};
+
+}  // namespace
+
+std::string_view name_of(MatchKind kind) {
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"name", "elements", "elements, transposed", "folded normalisation", "path of the node"});
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string dotted_name(const StoredTensor& tensor) {
+  std::string name;
+  for (const std::string& key : tensor.path) {
+    if (!contains(kModuleParts, key)) name += (name.empty() ? "" : ".") + key;
+  }
+  return name;
+}
+
+TensorNames::TensorNames(const Checkpoint& checkpoint) {
+  for (const TensorId id : checkpoint.tensors().ids()) {
+    ids_.try_emplace(dotted_name(checkpoint.tensors()[id]), id);
+  }
+}
+
+TensorId TensorNames::find(const std::string& name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? TensorId() : found->second;
+}
+
+CheckpointMatch match_checkpoint(const Graph& graph, const Checkpoint& checkpoint) {
+  return Matcher(graph, checkpoint).run();
+}
+
+}  // namespace parsimony

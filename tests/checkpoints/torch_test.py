@@ -1,0 +1,284 @@
+"""Checkpoints that PyTorch writes, cut by the command, and read by PyTorch again.
+
+    torch_test.py COMMAND
+
+A network is trained with Adam, saved with its moving average, scheduler and objects of its user's,
+and pruned together with its checkpoint. The small network must be the masked dense one: its outputs,
+and its training with the optimizer's cut states.
+"""
+import argparse
+import copy
+import enum
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("no torch for", sys.executable)
+    sys.exit(77)
+
+COMMAND = os.path.abspath(sys.argv.pop(1)) if __name__ == "__main__" else ""
+torch.manual_seed(0)
+torch.set_num_threads(1)
+
+
+class Stage(enum.Enum):
+    FIT = 1
+
+
+class Callback:
+    def __init__(self):
+        self.best = 0.5
+        self.history = [1, 2, 3]
+
+
+def net(a=16, b=12):
+    nn = torch.nn
+    return nn.Sequential(
+        nn.Conv2d(3, a, 3, padding=1, bias=False), nn.BatchNorm2d(a), nn.ReLU(),
+        nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(b, 5))
+
+
+def small_net(state):
+    return net(state["0.weight"].shape[0], state["3.weight"].shape[0])
+
+
+def step(model, optimizer, batch):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(batch[0]), batch[1])
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def batches(count):
+    generator = torch.Generator().manual_seed(1)
+    return [(torch.randn(8, 3, 10, 10, generator=generator),
+             torch.randint(0, 5, (8,), generator=generator)) for _ in range(count)]
+
+
+def without(prefix, state):
+    return {key[len(prefix):]: value for key, value in state.items()}
+
+
+class Checkpoints(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.model = net()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.model.train()
+        for batch in batches(5):
+            step(self.model, self.optimizer, batch)
+        self.model.eval()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_command(self, *words, code=0):
+        done = subprocess.run([COMMAND, *words], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
+        return done
+
+    def trace(self):
+        traced = torch.jit.trace(self.model, torch.randn(1, 3, 10, 10))
+        traced.save(self.path("net.pt"))
+
+    def prune(self, *words, **options):
+        return self.run_command("prune", "net.pt", "-o", "small.pt", "--input", "1x3x10x10",
+                                "--ratio", "0.5", "--plan", "p.json", *words, **options)
+
+    def compare_outputs(self, state):
+        small = small_net(state)
+        small.load_state_dict(state)
+        small.eval()
+        reference = torch.jit.load(self.path("small.pt"))
+        x = torch.randn(4, 3, 10, 10)
+        with torch.no_grad():
+            difference = torch.cat([small(r[None]) - reference(r[None]) for r in x])
+        self.assertLess(difference.abs().max().item(), 1e-5)
+        return small
+
+    def lightning(self):
+        scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 10)
+        state = self.model.state_dict()
+        average = {key: value * 0.75 if value.is_floating_point() else value
+                   for key, value in state.items()}
+        return {
+            "epoch": 7, "global_step": 123, "pytorch-lightning_version": "2.1.0",
+            "state_dict": {"module." + key: value for key, value in state.items()},
+            "ema": average,
+            "optimizer_states": [self.optimizer.state_dict()],
+            "lr_schedulers": [scheduler.state_dict()],
+            "hyper_parameters": argparse.Namespace(lr=1e-3, stage=Stage.FIT),
+            "callbacks": {"best": Callback()},
+            "random": torch.get_rng_state(), "none": None, "big": 1 << 80, "tuple": (1, "é", b"x"),
+        }
+
+    def test_a_lightning_checkpoint_trains_on(self):
+        self.trace()
+        saved = self.lightning()
+        torch.save(saved, self.path("last.ckpt"))
+        self.prune("--checkpoint", "last.ckpt", "--checkpoint-out", "small.ckpt", "--strict")
+        cut = torch.load(self.path("small.ckpt"))
+        state = without("module.", cut["state_dict"])
+        self.assertEqual(tuple(state["0.weight"].shape), (8, 3, 3, 3))
+        self.assertEqual(tuple(state["3.weight"].shape), (6, 8, 3, 3))
+        small = self.compare_outputs(state)
+        for key, value in cut["ema"].items():
+            self.assertEqual(value.shape, state[key].shape)
+            if value.is_floating_point():
+                self.assertTrue(torch.equal(value, state[key] * 0.75))
+        for key in ("epoch", "global_step", "lr_schedulers", "hyper_parameters", "none", "big",
+                    "tuple"):
+            self.assertEqual(pickle.dumps(cut[key]), pickle.dumps(saved[key]), key)
+        self.assertEqual(cut["callbacks"]["best"].history, [1, 2, 3])
+        self.assertTrue(torch.equal(cut["random"], saved["random"]))
+
+        # The first step of the small network is that of the masked dense one.
+        keep_a, keep_b = self.kept("0.weight", state), self.kept("3.weight", state)
+        dense = copy.deepcopy(self.model)
+        masked = torch.ones(16, dtype=torch.bool)
+        masked[keep_a] = False
+        with torch.no_grad():
+            for module, removed in ((dense[0], masked), (dense[1], masked)):
+                for parameter in module.parameters():
+                    parameter[removed] = 0
+            removed = torch.ones(12, dtype=torch.bool)
+            removed[keep_b] = False
+            for module in (dense[3], dense[4]):
+                for parameter in module.parameters():
+                    parameter[removed] = 0
+        dense_optimizer = torch.optim.Adam(dense.parameters(), lr=1e-3)
+        dense_optimizer.load_state_dict(saved["optimizer_states"][0])
+        optimizer = torch.optim.Adam(small.parameters(), lr=1e-3)
+        optimizer.load_state_dict(cut["optimizer_states"][0])
+        small.eval()  # statistics of a batch would need those of removed channels
+        dense.eval()
+        first = batches(1)[0]
+        step(small, optimizer, first)
+        step(dense, dense_optimizer, first)
+        pairs = {"0.weight": dense[0].weight[keep_a], "1.weight": dense[1].weight[keep_a],
+                 "3.weight": dense[3].weight[keep_b][:, keep_a], "4.bias": dense[4].bias[keep_b],
+                 "8.weight": dense[8].weight[:, keep_b], "8.bias": dense[8].bias}
+        for name, wanted in pairs.items():
+            got = dict(small.named_parameters())[name]
+            self.assertLess((got - wanted).abs().max().item(), 1e-6, name)
+        small.train()
+        losses = [step(small, optimizer, batch) for batch in batches(10)]
+        self.assertTrue(all(loss == loss for loss in losses))
+
+    def kept(self, name, state):
+        """The rows of the dense weight that the small one has."""
+        dense, small = self.model.state_dict()[name], state[name]
+        if name == "3.weight":
+            dense = dense[:, self.kept("0.weight", state)]
+        rows = [i for i in range(dense.shape[0])
+                if any(torch.equal(dense[i], small[k]) for k in range(small.shape[0]))]
+        self.assertEqual(len(rows), small.shape[0])
+        return torch.tensor(rows)
+
+    def test_every_protocol_and_format(self):
+        self.trace()
+        state = self.model.state_dict()
+        for protocol in (2, 3, 4, 5):
+            for is_zip in (True, False):
+                if not is_zip and protocol > 2:
+                    continue  # torch reads its own stream with protocol 2 alone
+                torch.save(state, self.path("a.pth"), pickle_protocol=protocol,
+                           _use_new_zipfile_serialization=is_zip)
+                self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+                self.compare_outputs(torch.load(self.path("b.pth")))
+
+    def test_optimizers(self):
+        self.trace()
+        for make in (lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+                     lambda p: torch.optim.AdamW(p, amsgrad=True), torch.optim.RMSprop,
+                     torch.optim.Adagrad):
+            model = copy.deepcopy(self.model)
+            matrices = [p for p in model.parameters() if p.dim() > 1]
+            vectors = [p for p in model.parameters() if p.dim() == 1]
+            for groups in (list(model.parameters()),
+                           [{"params": matrices, "weight_decay": 0.1}, {"params": vectors}]):
+                optimizer = make(groups)
+                step(model, optimizer, batches(1)[0])
+                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()},
+                           self.path("a.pth"))
+                self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+                cut = torch.load(self.path("b.pth"))
+                small = small_net(cut["model"])
+                small.load_state_dict(cut["model"])
+                if len(groups) == 2:
+                    groups = [{"params": [p for p in small.parameters() if p.dim() > 1],
+                               "weight_decay": 0.1},
+                              {"params": [p for p in small.parameters() if p.dim() == 1]}]
+                else:
+                    groups = list(small.parameters())
+                optimizer = make(groups)
+                optimizer.load_state_dict(cut["optimizer"])
+                step(small, optimizer, batches(1)[0])
+
+    def test_an_optimizer_whose_order_is_unknown(self):
+        self.trace()
+        shuffled = list(self.model.parameters())[::-1]
+        optimizer = torch.optim.SGD(shuffled, 0.1, momentum=0.9)
+        step(self.model, optimizer, batches(1)[0])
+        torch.save({"model": self.model.state_dict(), "optimizer": optimizer.state_dict()},
+                   self.path("a.pth"))
+        done = self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", code=3)
+        self.assertIn("param_names", done.stderr)
+        for name in ("b.pth", "small.pt"):
+            self.assertFalse(os.path.exists(self.path(name)))
+
+    def test_storages_shared_tied_and_strided(self):
+        self.trace()
+        state = self.model.state_dict()
+        state["0.weight"] = state["0.weight"].contiguous(memory_format=torch.channels_last)
+        flat = torch.cat([state["1.weight"], state["1.bias"]])
+        state["1.weight"], state["1.bias"] = flat[:16], flat[16:]
+        torch.save({"a": state, "b": state}, self.path("a.pth"))
+        self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+        cut = torch.load(self.path("b.pth"))
+        self.compare_outputs(cut["a"])
+        self.assertIs(cut["a"], cut["b"])
+        self.assertTrue(cut["a"]["0.weight"].is_contiguous(memory_format=torch.channels_last))
+        self.assertEqual(cut["a"]["1.weight"].storage().data_ptr(),
+                         cut["a"]["1.bias"].storage().data_ptr())
+
+    def test_a_pickled_module(self):
+        self.trace()
+        torch.save(self.model, self.path("a.pth"))
+        self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+        self.compare_outputs(torch.load(self.path("b.pth")).state_dict())
+
+    def test_nothing_in_a_pickle_runs(self):
+        self.trace()
+        mark = self.path("mark")
+
+        class Evil:
+            def __reduce__(self):
+                return os.system, ("touch " + mark,)
+
+        torch.save({"state": self.model.state_dict(), "evil": Evil()}, self.path("a.pth"))
+        told = self.run_command("inspect", "a.pth").stdout
+        self.assertIn("system", told.split("refuses it:")[1])
+        self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+        self.assertFalse(os.path.exists(mark))
+
+    def test_a_checkpoint_of_another_network(self):
+        self.trace()
+        torch.save(net(20, 12).state_dict(), self.path("a.pth"))
+        done = self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict", code=3)
+        self.assertIn("0.weight", done.stderr)
+        self.assertFalse(os.path.exists(self.path("b.pth")))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
