@@ -29,7 +29,7 @@ std::string pickle_of(const std::string& shape, const std::string& stride, int e
          "((X\x07\0\0\0storageq\x03"
          "ctorch\nFloatStorage\nq\x04X\x01\0\0\0"
          "0q\x05X\x03\0\0\0cpuq\x06K"s +
-         static_cast<char>(elements) + "tq\x07QK\0" + shape + "q\x08" + stride +
+         static_cast<char>(elements) + "tq\x07QK\0"s + shape + "q\x08" + stride +
          "q\x09\x89"
          "ccollections\nOrderedDict\nq\x0a)Rq\x0btq\x0cRq\x0ds."s;
 }

@@ -23,7 +23,7 @@ TEST(Pickle, BuildsWhatEveryProtocolWrites) {
       "(dp0\nVa\np1\n(I1\nI-2\nI70000\ntp2\nsVb\np3\nF1.5\ns."s,
       "}q\0(X\x01\0\0\0aq\x01(K\x01J\xfe\xff\xff\xffJp\x11\x01\0tq\x02X\x01\0\0\0bq\x03G?\xf8\0\0\0\0\0\0u."s,
       "\x80\x02}q\0(X\x01\0\0\0aq\x01K\x01J\xfe\xff\xff\xffJp\x11\x01\0\x87q\x02X\x01\0\0\0bq\x03G?\xf8\0\0\0\0\0\0u."s,
-      "\x80\x04\x95\x25\0\0\0\0\0\0\0}\x94(\x8c\x01"
+      "\x80\x04\x95\x24\0\0\0\0\0\0\0}\x94(\x8c\x01"
       "a\x94K\x01J\xfe\xff\xff\xffJp\x11\x01\0\x87\x94\x8c\x01"
       "b\x94G?\xf8\0\0\0\0\0\0u."s,
   };
