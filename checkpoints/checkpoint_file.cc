@@ -8,7 +8,7 @@ void CheckpointFile::settle() {
   IdVector<StorageId, int64_t> element(storages_.size());
   IdVector<StorageId, bool> is_mixed(storages_.size());
   for (const StoredTensor& tensor : tensors_) {
-    check_fits(tensor, storages_[tensor.storage].bytes, path_);
+    check_fits(tensor, storages_[tensor.storage], path_);
     int64_t& bytes = element[tensor.storage];
     if (bytes != 0 && bytes != tensor.type->bytes) is_mixed[tensor.storage] = true;
     bytes = tensor.type->bytes;
@@ -21,7 +21,7 @@ void CheckpointFile::settle() {
 }
 
 std::vector<std::byte> CheckpointFile::values(TensorId tensor) const {
-  return values_of(tensors_[tensor], storages_[tensors_[tensor].storage].bytes);
+  return values_of(tensors_[tensor], storages_[tensors_[tensor].storage]);
 }
 
 std::vector<TensorId> CheckpointFile::tied(TensorId tensor) const {
@@ -68,14 +68,14 @@ void CheckpointFile::copy(StorageId storage, const NewLayout& layout, const Sink
   if (as) {
     copy_storage(tensors_, storages_[storage], *as, edits_, sink);
   } else {
-    sink(storages_[storage].bytes);
+    sink(storages_[storage]);
   }
-  file_->release(storages_[storage].bytes);
+  file_->release(storages_[storage]);
 }
 
 uint64_t CheckpointFile::size_of(StorageId storage, const NewLayout& layout) const {
   const auto& as = layout.storages[storage];
-  if (!as) return storages_[storage].bytes.size();
+  if (!as) return storages_[storage].size();
   return as->elements * tensors_[as->order.front()].type->bytes;
 }
 

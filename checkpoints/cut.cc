@@ -47,6 +47,12 @@ class Cutter {
     result_.left.push_back(std::string(tensor) + ": " + why);
   }
 
+  std::string why_unmatched(std::string_view weight) const {
+    const auto found = match_.unmatched.find(weight);
+    return found == match_.unmatched.end() ? "no tensor has its name or its elements"
+                                           : found->second;
+  }
+
   const WeightMatch* match_of(std::string_view weight) const {
     const auto found = by_weight_.find(weight);
     return found == by_weight_.end() ? nullptr : found->second;
@@ -54,7 +60,7 @@ class Cutter {
 
   void collect(const TensorCut& cut) {
     const WeightMatch* match = match_of(cut.tensor);
-    if (match == nullptr) return leave(cut.tensor, "no tensor of the checkpoint matches it");
+    if (match == nullptr) return leave(cut.tensor, why_unmatched(cut.tensor));
     for (const NetworkCopy& copy : match_.copies) {
       for (const MatchTarget& target : match->targets) {
         const TensorId id = names_.find(copy.prefix + target.name);
@@ -82,41 +88,25 @@ class Cutter {
     }
   }
 
-  /// The parameters of the first copy, in the order of the file.
+  /// The parameters of the first copy, in the order of the file: what lies beside its weights in
+  /// their dictionary, or is a parameter of a pickled module.
   std::vector<TensorId> parameters() const {
     std::vector<TensorId> found;
-    if (match_.copies.empty()) return found;
     const std::string& prefix = match_.copies.front().prefix;
+    const std::string& sample = match_.weights.front().targets.front().name;
+    const std::vector<std::string>& beside = path(names_.find(prefix + sample));
     for (const TensorId id : checkpoint_.tensors().ids()) {
       const std::string name = dotted_name(checkpoint_.tensors()[id]);
-      if (!name.starts_with(prefix) || contains(kStatistics, last_part(name))) continue;
-      if (names_.find(name) == id && is_of_copy(id)) found.push_back(id);
+      if (!name.starts_with(prefix) || names_.find(name) != id) continue;
+      const bool is_parameter = contains(path(id), "_parameters") ||
+                                (path(id).size() == beside.size() &&
+                                 std::equal(path(id).begin(), path(id).end() - 1, beside.begin()));
+      if (is_parameter && !contains(kStatistics, last_part(name))) found.push_back(id);
     }
     return found;
   }
 
-  /// Is it in the container of the first copy, and no optimizer's?
-  bool is_of_copy(TensorId id) const {
-    const TensorId sample = first_tensor();
-    const std::vector<std::string>& wanted = checkpoint_.tensors()[sample].path;
-    const std::vector<std::string>& path = checkpoint_.tensors()[id].path;
-    return contains(path, "_parameters") || path.size() == wanted.size()
-               ? same_container(path, wanted)
-               : false;
-  }
-
-  static bool same_container(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-    if (contains(a, "_parameters")) return true;
-    return std::equal(a.begin(), a.end() - 1, b.begin(), b.end() - 1);
-  }
-
-  TensorId first_tensor() const {
-    for (const WeightMatch& match : match_.weights) {
-      const TensorId id = names_.find(match_.copies.front().prefix + match.targets.front().name);
-      if (id != TensorId()) return id;
-    }
-    return TensorId(0);
-  }
+  const std::vector<std::string>& path(TensorId id) const { return checkpoint_.tensors()[id].path; }
 
   const Shape& dims(TensorId id) const { return checkpoint_.tensors()[id].dims; }
 
@@ -125,10 +115,8 @@ class Cutter {
     const Shape& found = dims(state);
     const Shape& wanted = dims(parameter);
     return found == wanted || element_count(found) <= 1 ||
-           !factor_axes(found, wanted, last_key(state)).empty();
+           !factor_axes(found, wanted, path(state).back()).empty();
   }
-
-  std::string last_key(TensorId id) const { return checkpoint_.tensors()[id].path.back(); }
 
   /// The parameter's axes that the moments of Adafactor have: all but the last, or all but the one
   /// before.
@@ -150,7 +138,7 @@ class Cutter {
     return {};
   }
 
-  using Order = std::map<std::string, TensorId>;  // by the optimizer's name of the parameter
+  using Order = std::map<std::string, TensorId>;  ///< by the optimizer's name of the parameter
 
   std::optional<Order> try_order(const ParameterStates& states,
                                  const std::vector<TensorId>& parameters) const {
@@ -200,11 +188,10 @@ class Cutter {
   }
 
   void follow(const ParameterStates& states) {
-    const bool is_list =
-        states.order.size() == states.states.size() && states.names.empty() &&
-        std::ranges::all_of(states.states, [&](const ParameterState& state) {
-          return checkpoint_.tensors()[state.tensor].path.back() == state.parameter;
-        });
+    const bool is_list = states.order.size() == states.states.size() && states.names.empty() &&
+                         std::ranges::all_of(states.states, [&](const ParameterState& state) {
+                           return path(state.tensor).back() == state.parameter;
+                         });
     const auto order = order_of(states);
     if (!order) {
       if (is_list || cuts_.empty() || !may_be_ours(states)) return;
@@ -220,11 +207,11 @@ class Cutter {
       std::vector<int> kept(wanted.size());
       for (size_t i = 0; i < kept.size(); ++i) kept[i] = static_cast<int>(i);
       if (dims(state.tensor) != wanted) {
-        kept = factor_axes(dims(state.tensor), wanted, last_key(state.tensor));
+        kept = factor_axes(dims(state.tensor), wanted, path(state.tensor).back());
         if (kept.empty()) {
-          leave(to_string(checkpoint_.tensors()[state.tensor].path),
-                "its shape " + to_string(dims(state.tensor)) + " is not that of its parameter, " +
-                    to_string(wanted));
+          leave(to_string(path(state.tensor)), "its shape " + to_string(dims(state.tensor)) +
+                                                   " is not that of its parameter, " +
+                                                   to_string(wanted));
           continue;
         }
       }
@@ -250,7 +237,7 @@ class Cutter {
 
   void assign(const TensorUpdate& update) {
     const WeightMatch* match = match_of(update.tensor);
-    if (match == nullptr) return leave(update.tensor, "no tensor of the checkpoint matches it");
+    if (match == nullptr) return leave(update.tensor, why_unmatched(update.tensor));
     if (update.values.empty()) return leave(update.tensor, "its new elements are not in the plan");
     const bool is_plain = match->kind != MatchKind::kFolded && match->normalisation.empty() &&
                           match->kind != MatchKind::kTransposed;
@@ -263,10 +250,10 @@ class Cutter {
       const TensorId id = names_.find(copy.prefix + match->targets.front().name);
       if (id == TensorId()) continue;
       if (!copy.equal) {
-        leave(to_string(checkpoint_.tensors()[id].path),
+        leave(to_string(path(id)),
               "its new elements follow from those of the model's file, which are others");
       } else if (checkpoint_.tensors()[id].type->dtype != update.dtype) {
-        leave(to_string(checkpoint_.tensors()[id].path), "its new elements are of another type");
+        leave(to_string(path(id)), "its new elements are of another type");
       } else {
         checkpoint_.assign(id, update.values);
       }

@@ -17,7 +17,6 @@ struct CheckpointCut {
   int64_t tensors = 0;              ///< of the copies
   int64_t states = 0;               ///< of optimizers
   std::vector<std::string> left;  ///< what the plan names and the checkpoint has not, with reasons
-  std::vector<std::string> notes;
 };
 
 /// Cuts every copy of the network, and the states of optimizers with it: tensors of a parameter's

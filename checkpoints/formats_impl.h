@@ -40,7 +40,7 @@ class CheckpointFile : public Checkpoint {
   std::string_view bytes() const { return file_->bytes(); }
 
   IdVector<TensorId, StoredTensor> tensors_;
-  IdVector<StorageId, Storage> storages_;
+  IdVector<StorageId, std::string_view> storages_;  ///< their bytes
   std::vector<CheckpointLine> tree_;
 
  private:

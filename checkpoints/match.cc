@@ -4,34 +4,30 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/checkpoints/numbers_impl.h"
 #include "parsimony/graph/operators/linear_form.h"
 
 namespace parsimony {
 namespace {
+
+using checkpoints::all_equal;
+using checkpoints::equal_transposed;
+using checkpoints::factors_between;
+using checkpoints::is_normalisation;
+using checkpoints::Numbers;
+using checkpoints::numbers_of;
 
 constexpr auto kModuleParts =
     std::to_array<std::string_view>({"_modules", "_parameters", "_buffers"});
 constexpr auto kWrappers =
     std::to_array<std::string_view>({"module.", "_orig_mod.", "model.", "net."});
 constexpr int kMostDropped = 3;  // components of an exported name that a checkpoint lacks
-constexpr double kFoldTolerance = 1e-4;
-// torch's own first, then those of timm, TensorFlow, EfficientNet, Darknet.
-constexpr auto kEpsilons = std::to_array<double>({1e-5, 1e-3, 1e-4, 1e-6, 1e-8, 1e-2, 0});
-
-using Numbers = std::vector<double>;
-
-Numbers numbers_of(const Weight& weight) {
-  const HostTensor host = to_host(weight);
-  return host.floating() ? host.floats : Numbers(host.ints.begin(), host.ints.end());
-}
-
 std::string without_components(const std::string& name, int count) {
   size_t at = 0;
   for (; count > 0; --count) {
@@ -65,33 +61,6 @@ std::vector<int> same_axes(size_t rank) {
   return axes;
 }
 
-bool all_equal(const Numbers& values) {
-  return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
-}
-
-/// The factor of each index of axis `out` between two tensors; empty if there is none.
-Numbers factors_between(const Numbers& folded, const Numbers& plain, const Shape& dims, int out) {
-  int64_t inner = 1;
-  for (size_t i = out + 1; i < dims.size(); ++i) inner *= dims[i];
-  const int64_t count = dims[out];
-  Numbers products(count);
-  Numbers squares(count);
-  Numbers largest(count);
-  const auto channel = [&](size_t i) { return static_cast<int64_t>(i) / inner % count; };
-  for (size_t i = 0; i < folded.size(); ++i) {
-    const int64_t c = channel(i);
-    products[c] += folded[i] * plain[i];
-    squares[c] += plain[i] * plain[i];
-    largest[c] = std::max(largest[c], std::abs(folded[i]));
-  }
-  for (int64_t c = 0; c < count; ++c) products[c] = squares[c] > 0 ? products[c] / squares[c] : 0;
-  for (size_t i = 0; i < folded.size(); ++i) {
-    const int64_t c = channel(i);
-    if (std::abs(folded[i] - products[c] * plain[i]) > kFoldTolerance * largest[c]) return {};
-  }
-  return products;
-}
-
 class Matcher {
  public:
   Matcher(const Graph& graph, const Checkpoint& checkpoint)
@@ -119,7 +88,6 @@ class Matcher {
     match_normalisations();
     match_vectors();
     drop_incomplete();
-    list_unmatched();
     note_equal_copies();
     return std::move(result_);
   }
@@ -285,15 +253,6 @@ class Matcher {
     return fits ? std::vector<int>{1, 0} : std::vector<int>();
   }
 
-  static bool equal_transposed(const Numbers& a, const Numbers& b, const Shape& dims) {
-    for (int64_t i = 0; i < dims[0]; ++i) {
-      for (int64_t k = 0; k < dims[1]; ++k) {
-        if (a[i * dims[1] + k] != b[k * dims[0] + i]) return false;
-      }
-    }
-    return true;
-  }
-
   std::optional<Candidate> compare(WeightId id, const Numbers& wanted, TensorId tensor_id) const {
     const Weight& weight = graph_.weight(id);
     const Numbers found = numbers(tensor_id);
@@ -335,8 +294,9 @@ class Matcher {
         continue;
       }
       if (found.size() > 1) {
-        reasons_[weight.name] = "the elements of " + in_quotes(found.begin()->first) + " and " +
-                                in_quotes(std::next(found.begin())->first) + " both fit";
+        result_.unmatched[weight.name] = "the elements of " + in_quotes(found.begin()->first) +
+                                         " and " + in_quotes(std::next(found.begin())->first) +
+                                         " both fit";
         continue;
       }
       add(id, found.begin()->second.kind, found.begin()->first, found.begin()->second.axes);
@@ -396,19 +356,8 @@ class Matcher {
   }
 
   bool explains(const std::string& module, const Numbers& factors) const {
-    const Numbers gain = vector_of(module, "weight", factors.size(), 1);
-    const Numbers variance = vector_of(module, "running_var", factors.size(), 1);
-    return std::ranges::any_of(kEpsilons, [&](double epsilon) {
-      for (size_t c = 0; c < factors.size(); ++c) {
-        const double factor = gain[c] / std::sqrt(variance[c] + epsilon);
-        // A channel that is zero in the weight has no factor of its own.
-        if (factors[c] != 0 &&
-            !(std::abs(factor - factors[c]) <= kFoldTolerance * std::abs(factor))) {
-          return false;
-        }
-      }
-      return true;
-    });
+    return is_normalisation(factors, vector_of(module, "weight", factors.size(), 1),
+                            vector_of(module, "running_var", factors.size(), 1));
   }
 
   /// The first of `modules` that stands behind the layer in the file, else the first of all.
@@ -518,23 +467,10 @@ class Matcher {
     std::erase_if(result_.weights, [&](const WeightMatch& match) {
       const bool is_there =
           !result_.copies.empty() && in_copy(0, match.targets.front().name) != TensorId();
-      if (!is_there) reasons_[match.weight] = "the checkpoint's copy of the network has none";
+      if (!is_there)
+        result_.unmatched[match.weight] = "the checkpoint's copy of the network has none";
       return !is_there;
     });
-  }
-
-  void list_unmatched() {
-    absl::flat_hash_set<std::string> found;
-    for (const WeightMatch& match : result_.weights) found.insert(match.weight);
-    for (const WeightId id : graph_.weights.ids()) {
-      const Weight& weight = graph_.weight(id);
-      if (found.contains(weight.name) || weight.dims.empty() || !is_floating(weight.dtype))
-        continue;
-      const auto reason = reasons_.find(weight.name);
-      result_.unmatched.push_back(
-          weight.name + ": " +
-          (reason == reasons_.end() ? "no tensor has its name or its elements" : reason->second));
-    }
   }
 
   void note_equal_copies() {
@@ -561,7 +497,6 @@ class Matcher {
   absl::flat_hash_map<std::string, size_t> matched_;  ///< by weight: index of the match
   absl::flat_hash_set<std::string> taken_;            ///< names within a copy
   std::map<std::string, std::vector<MatchTarget>> folded_bias_;
-  std::map<std::string, std::string> reasons_;
   CheckpointMatch result_;
 };
 

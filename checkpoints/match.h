@@ -3,6 +3,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +50,8 @@ struct NetworkCopy {
 struct CheckpointMatch {
   std::vector<WeightMatch> weights;
   std::vector<NetworkCopy> copies;
-  std::vector<std::string> unmatched;  ///< weights, with reasons: "onnx::Conv_3: …"
+  /// Why a weight is in none of them, where more is known than that nothing fits.
+  std::map<std::string, std::string, std::less<>> unmatched = {};
 };
 
 /// Compares names first (a prefix may precede them, as DataParallel, torch.compile and Lightning

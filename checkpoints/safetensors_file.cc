@@ -41,7 +41,7 @@ class Safetensors : public CheckpointFile {
                                         "its shape does not fit its data_offsets");
       }
       tensor.storage = storages_.next_id();
-      storages_.push_back({data, tensor.type});
+      storages_.push_back(data);
       tree_.push_back(
           {0, entry.name,
            (type == nullptr ? entry.dtype : std::string(type->name)) + " " + to_string(entry.dims),

@@ -141,6 +141,13 @@ bool same_cuts(const std::vector<AxisKeep>& a, const std::vector<AxisKeep>& b) {
   });
 }
 
+/// The elements that remain, in the order of the strides.
+void copy_cut(const StoredTensor& tensor, std::string_view storage,
+              const std::vector<AxisKeep>& axes, const Sink& sink) {
+  copy(without_repetition(tensor), axes_by_stride(tensor), storage,
+       without_repetition(tensor, axes), sink);
+}
+
 }  // namespace
 
 bool Edits::empty() const {
@@ -189,18 +196,12 @@ NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storag
   return layout;
 }
 
-void copy_cut(const StoredTensor& tensor, std::string_view storage,
-              const std::vector<AxisKeep>& axes, const Sink& sink) {
-  copy(without_repetition(tensor), axes_by_stride(tensor), storage,
-       without_repetition(tensor, axes), sink);
-}
-
-void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, const Storage& storage,
+void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_view storage,
                   const NewStorage& as, const Edits& edits, const Sink& sink) {
   for (const TensorId id : as.order) {
     const auto& values = edits.values[id];
     if (!values) {
-      copy_cut(tensors[id], storage.bytes, edits.cuts[id], sink);
+      copy_cut(tensors[id], storage, edits.cuts[id], sink);
       continue;
     }
     // New elements are row-major; the tensor may lie otherwise.

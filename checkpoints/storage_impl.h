@@ -10,12 +10,6 @@
 
 namespace parsimony::checkpoints {
 
-struct Storage {
-  std::string_view bytes;
-  const ElementType* type = nullptr;
-  std::string why_fixed = {};
-};
-
 /// The edits of all tensors.
 struct Edits {
   IdVector<TensorId, std::vector<AxisKeep>> cuts;
@@ -50,12 +44,8 @@ NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storag
 
 using Sink = std::function<void(std::string_view bytes)>;
 
-/// The elements of a tensor that remain, in the order of its strides; `sink` gets them in pieces.
-void copy_cut(const StoredTensor& tensor, std::string_view storage,
-              const std::vector<AxisKeep>& axes, const Sink& sink);
-
 /// The elements of a storage after the edits.
-void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, const Storage& storage,
+void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_view storage,
                   const NewStorage& as, const Edits& edits, const Sink& sink);
 
 /// All elements, row-major.

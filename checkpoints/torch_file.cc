@@ -37,9 +37,7 @@ class TorchFile : public CheckpointFile {
     tree_ = std::move(found.tree);
     parts_ = std::move(found.parts);
     named_ = std::move(found.storages);
-    for (const NamedStorage& named : named_) {
-      storages_.push_back({{}, named.type, named.why_fixed});
-    }
+    storages_ = IdVector<StorageId, std::string_view>(named_.size());
   }
 
   void set_storage(StorageId id, std::string_view bytes) {
@@ -50,7 +48,7 @@ class TorchFile : public CheckpointFile {
                                                std::to_string(bytes.size()) + " bytes, wanted " +
                                                std::to_string(wanted));
     }
-    storages_[id].bytes = bytes.substr(0, wanted);
+    storages_[id] = bytes.substr(0, wanted);
   }
 
   void fix_all(const std::string& why) {
@@ -193,7 +191,7 @@ class TorchStream : public TorchFile {
         throw errors::bad_torch_file(path(), "storage " + in_quotes(*key) + " has two sizes");
       }
       set_storage(id, bytes().substr(at_));
-      at_ += storages_[id].bytes.size();
+      at_ += storages_[id].size();
       order_.push_back(id);
     }
     if (order_.size() < named().size()) {

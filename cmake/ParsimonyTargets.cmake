@@ -229,7 +229,7 @@ function(parsimony_fuzzers folder)
   add_library(fuzz_readers STATIC ${readers}
     "${PROJECT_SOURCE_DIR}/torch_io/script/archive.cc")
   target_compile_options(fuzz_readers PRIVATE -fsanitize=fuzzer-no-link)
-  target_link_libraries(fuzz_readers PUBLIC parsimony::graph JPEG::JPEG PNG::PNG ZLIB::ZLIB
+  target_link_libraries(fuzz_readers PUBLIC parsimony::checkpoints JPEG::JPEG PNG::PNG ZLIB::ZLIB
     Threads::Threads)
   parsimony_programs(${folder} PREFIX fuzz_
     LINK parsimony_fuzzing fuzz_readers ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf)
