@@ -14,7 +14,8 @@ enum class Format : uint8_t { kOther, kTorchZip, kTorchStream, kSafetensors, kSh
 
 std::string start_of(const std::string& path) {
   const MappedFile file(path);
-  return std::string(file.bytes().substr(0, kStart));
+  std::string start(file.bytes().substr(0, kStart));
+  return start;
 }
 
 /// An archive of torch.save has no program beside its tensors.

@@ -180,8 +180,8 @@ class Cutter {
     if (auto order = try_order(states, natural)) return order;
     for (const bool matrices_first : {true, false}) {
       std::vector<TensorId> sorted = natural;
-      std::ranges::stable_partition(
-          sorted, [&](TensorId id) { return (dims(id).size() > 1) == matrices_first; });
+      std::stable_partition(sorted.begin(), sorted.end(),
+                            [&](TensorId id) { return (dims(id).size() > 1) == matrices_first; });
       if (auto order = try_order(states, sorted)) return order;
     }
     return std::nullopt;

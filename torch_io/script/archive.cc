@@ -17,7 +17,8 @@ bool ends_in(const std::vector<std::string>& entries, std::string_view suffix) {
 std::vector<std::string> entries_of(std::string_view zip) {
   std::vector<std::string> names;
   try {
-    for (const ZipEntry& entry : ZipReader(zip, {}).entries()) names.push_back(entry.name);
+    const ZipReader reader(zip, {});
+    for (const ZipEntry& entry : reader.entries()) names.push_back(entry.name);
   } catch (const ModelError&) {
     return {};
   }
