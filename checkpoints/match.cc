@@ -110,7 +110,8 @@ class Matcher {
         if (weight == WeightId()) continue;
         uses_[weight] = {id, operand,
                          linear_form(node, operand, graph_.weight(weight).dims.size())};
-        const auto& form = uses_[weight].form;
+        auto& form = uses_[weight].form;
+        if (form && form->out_axis < 0) form.reset();
         if (form && form->bias >= 0) bias_of_[weight] = weight_at(node, form->bias);
       }
     }

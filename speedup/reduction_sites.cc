@@ -132,8 +132,10 @@ class ReductionSiteFinder {
     site.can_absorb = form->groups == 1;
     const double beta = attr(view.node(), "beta", 1.0);
     site.bias_scale = attr(view.node(), "alpha", 1.0) / beta;
-    if (operand == 1 && beta != 0 && !is_padded(view))
-      site.bias = bias_of(view, form->bias, dims[static_cast<size_t>(form->out_axis)]);
+    const auto out = static_cast<size_t>(form->out_axis);  // a vector has no output axis
+    if (operand == 1 && beta != 0 && !is_padded(view) && out < dims.size()) {
+      site.bias = bias_of(view, form->bias, dims[out]);
+    }
   }
 
   const Graph& graph_;
