@@ -1,5 +1,7 @@
 #include "parsimony/checkpoints/checkpoint.h"
 
+#include <cstring>
+
 #include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/formats_impl.h"
 #include "parsimony/checkpoints/zip.h"
@@ -9,6 +11,7 @@ namespace {
 
 constexpr size_t kStart = 4096;
 constexpr size_t kLengthBytes = 8;
+constexpr uint64_t kLongestHeader = 100'000'000;  // of safetensors
 
 enum class Format : uint8_t { kOther, kTorchZip, kTorchStream, kSafetensors, kShards };
 
@@ -31,6 +34,15 @@ bool is_torch_save(const std::string& path) {
   return has_data;
 }
 
+/// The length of a header, which begins behind it. No model has so many zeros among its first
+/// bytes.
+bool is_safetensors(std::string_view start) {
+  if (start.size() <= kLengthBytes || start[kLengthBytes] != '{') return false;
+  uint64_t length = 0;
+  std::memcpy(&length, start.data(), kLengthBytes);
+  return length <= kLongestHeader;
+}
+
 Format format_of(const std::string& path) {
   const std::string start = start_of(path);
   const std::string_view text = start;
@@ -39,7 +51,7 @@ Format format_of(const std::string& path) {
   }
   // ONNX begins with a field of its message, of which 0x80 can be no tag.
   if (text.starts_with('\x80')) return Format::kTorchStream;
-  if (text.size() > kLengthBytes && text[kLengthBytes] == '{') return Format::kSafetensors;
+  if (is_safetensors(text)) return Format::kSafetensors;
   if (text.starts_with('{') && text.find("\"weight_map\"") != std::string_view::npos) {
     return Format::kShards;
   }

@@ -28,6 +28,7 @@ constexpr auto kModuleParts =
 constexpr auto kWrappers =
     std::to_array<std::string_view>({"module.", "_orig_mod.", "model.", "net."});
 constexpr int kMostDropped = 3;  // components of an exported name that a checkpoint lacks
+
 std::string without_components(const std::string& name, int count) {
   size_t at = 0;
   for (; count > 0; --count) {
@@ -361,13 +362,13 @@ class Matcher {
                             vector_of(module, "running_var", factors.size(), 1));
   }
 
-  /// The first of `modules` that stands behind the layer in the file, else the first of all.
+  /// The first of `modules` that stands behind the layer in the file; empty if none does.
   std::string nearest(const std::vector<std::string>& modules, const std::string& layer) const {
     const TensorId at = in_copy(0, layer);
     for (const std::string& module : modules) {
       if (in_copy(0, module + ".running_var") > at) return module;
     }
-    return modules.empty() ? "" : modules.front();
+    return {};
   }
 
   /// A layer whose weight was folded is followed by a normalisation that is cut with it.
@@ -398,6 +399,7 @@ class Matcher {
       });
       match.equal = !fitting.empty();
       std::string module = nearest(fitting, match.targets.front().name);
+      if (module.empty() && !fitting.empty()) module = fitting.front();
       // Other elements: an older export. A layer that has a bias in the file and none in the
       // checkpoint has it from the normalisation behind it.
       const WeightId bias = bias_of_[id];
@@ -408,7 +410,7 @@ class Matcher {
       }
       if (module.empty()) continue;
       match.normalisation = module;
-      if (match.kind == MatchKind::kName) match.kind = MatchKind::kFolded;
+      if (match.equal) match.kind = MatchKind::kFolded;
       std::vector<MatchTarget> along;
       std::vector<int> axes(found->dims.size(), -1);
       axes[form->out_axis] = 0;
@@ -420,13 +422,16 @@ class Matcher {
       }
       if (in_copy(0, own_bias) != TensorId()) along.push_back({own_bias, axes});
       match.targets.insert(match.targets.end(), along.begin(), along.end());
-      if (bias != WeightId() && !along.empty()) folded_bias_[graph_.weight(bias).name] = along;
+      if (bias != WeightId() && !along.empty()) {
+        folded_bias_[graph_.weight(bias).name] = {
+            .kind = match.kind, .targets = along, .equal = match.equal};
+      }
     }
-    for (const auto& [name, targets] : folded_bias_) {
-      if (matched_.contains(name)) continue;
-      matched_.emplace(name, result_.weights.size());
-      result_.weights.push_back({name, MatchKind::kFolded, targets});
-      for (MatchTarget& target : result_.weights.back().targets) target.axes = {0};
+    for (auto& [name, match] : folded_bias_) {
+      if (!matched_.emplace(name, result_.weights.size()).second) continue;
+      match.weight = name;
+      for (MatchTarget& target : match.targets) target.axes = {0};
+      result_.weights.push_back(std::move(match));
     }
   }
 
@@ -442,6 +447,7 @@ class Matcher {
       const TensorId found = in_copy(0, name);
       if (found != TensorId() && tensor(found).dims == graph_.weight(bias).dims) {
         add(bias, result_.weights[layer->second].kind, name, {0});
+        result_.weights.back().equal = same_bytes(graph_.weight(bias), found);
       }
     }
     for (const WeightId id : graph_.weights.ids()) {
@@ -458,6 +464,7 @@ class Matcher {
         if (taken_.contains(core) || !has_numbers(tensor_id)) continue;
         if (numbers(tensor_id) != wanted) continue;
         add(id, MatchKind::kValue, core, {0});
+        result_.weights.back().equal = true;
         break;
       }
     }
@@ -478,7 +485,7 @@ class Matcher {
     for (size_t copy = 0; copy < result_.copies.size(); ++copy) {
       result_.copies[copy].equal =
           std::ranges::all_of(result_.weights, [&](const WeightMatch& match) {
-            if (copy == 0) return match.equal || match.kind == MatchKind::kFolded;
+            if (copy == 0) return match.equal;
             const TensorId first = in_copy(0, match.targets.front().name);
             const TensorId here = in_copy(copy, match.targets.front().name);
             return here != TensorId() && checkpoint_.values(first) == checkpoint_.values(here);
@@ -497,7 +504,7 @@ class Matcher {
   IdVector<WeightId, WeightId> bias_of_;
   absl::flat_hash_map<std::string, size_t> matched_;  ///< by weight: index of the match
   absl::flat_hash_set<std::string> taken_;            ///< names within a copy
-  std::map<std::string, std::vector<MatchTarget>> folded_bias_;
+  std::map<std::string, WeightMatch> folded_bias_;
   CheckpointMatch result_;
 };
 

@@ -33,10 +33,10 @@ enum class MatchKind : uint8_t {
 std::string_view name_of(MatchKind kind);
 
 struct WeightMatch {
-  std::string weight;
+  std::string weight = {};
   MatchKind kind = MatchKind::kName;
   /// The weight itself first; then what else is cut with it, such as the normalisation.
-  std::vector<MatchTarget> targets;
+  std::vector<MatchTarget> targets = {};
   std::string normalisation = {};  ///< folded into the weight: "layer1.0.bn1"; often empty
   bool equal = false;              ///< the elements too, in the first copy
 };

@@ -15,14 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<int64_t> dense_strides(const Shape& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * std::max<int64_t>(dims[i], 1);
-  }
-  return strides;
-}
-
 class Safetensors : public CheckpointFile {
  public:
   explicit Safetensors(const std::string& path)

@@ -196,6 +196,14 @@ NewLayout lay_out(const IdVector<TensorId, StoredTensor>& tensors, size_t storag
   return layout;
 }
 
+std::vector<int64_t> dense_strides(const Shape& dims) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t i = dims.size(); i-- > 1;) {
+    strides[i - 1] = strides[i] * std::max<int64_t>(dims[i], 1);
+  }
+  return strides;
+}
+
 void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_view storage,
                   const NewStorage& as, const Edits& edits, const Sink& sink) {
   for (const TensorId id : as.order) {
@@ -206,11 +214,8 @@ void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_v
     }
     // New elements are row-major; the tensor may lie otherwise.
     const View view = cut_view(tensors[id], edits.cuts[id], 0);
-    StoredTensor given{.type = tensors[id].type, .dims = view.dims};
-    given.strides.assign(view.dims.size(), 1);
-    for (size_t i = view.dims.size(); i-- > 1;) {
-      given.strides[i - 1] = given.strides[i] * std::max<int64_t>(view.dims[i], 1);
-    }
+    const StoredTensor given{
+        .type = tensors[id].type, .dims = view.dims, .strides = dense_strides(view.dims)};
     copy(given, axes_by_stride(tensors[id]),
          {reinterpret_cast<const char*>(values->data()), values->size()}, {}, sink);
   }

@@ -180,7 +180,7 @@ class Walk {
     if (!key || !count || *count < 0) fail(id, "a storage has no key or no number of elements");
     const std::string_view name = global.substr(std::min(global.rfind('.') + 1, global.size()));
     const ElementType* type = element_type_of_storage(name);
-    if (type == nullptr) fail(id, "there is no storage " + std::string(global));
+    if (type == nullptr) return {};  // of a newer PyTorch: kept as it is
     const auto [entry, is_new] = by_key_.try_emplace(std::string(*key), found_.storages.next_id());
     if (is_new) {
       found_.storages.push_back({std::string(*key), type, *count, {}, {}});
@@ -201,7 +201,6 @@ class Walk {
   bool tensor(int place, Part part, const Rebuild& first) {
     const Rebuild* rebuild = &first;
     std::vector<Part> arguments = pickle_[pickle_[part].parts[1]].parts;
-    std::string why_fixed;
     for (int depth = 0; rebuild->form != Rebuild::kView; ++depth) {
       if (arguments.size() < rebuild->least || depth > 4) return false;
       if (rebuild->form == Rebuild::kOfType) {
@@ -226,7 +225,7 @@ class Walk {
     if (rebuild->dtype >= 0) {
       const std::string_view name = pickle_.global_of(arguments[rebuild->dtype].object);
       tensor.type = element_type_of_name(name.substr(std::min(name.rfind('.') + 1, name.size())));
-      if (tensor.type == nullptr) fail(part, "there is no element type " + std::string(name));
+      if (tensor.type == nullptr) return false;  // of a newer PyTorch: kept as it is
     }
     ++used_[on];
     const TensorId id = found_.tensors.next_id();
@@ -244,13 +243,9 @@ class Walk {
   }
 
   std::vector<int64_t> integers(const Part& part) const {
-    ObjectId id = part.object;
-    if (pickle_.global_of(id) == "torch.Size" && pickle_[id].kind == Kind::kCall) {
-      fail(part, "a tensor's shape is a torch.Size, wanted a tuple");
-    }
-    if (pickle_[id].kind != Kind::kTuple) fail(part, "wanted a tuple of integers");
+    if (pickle_[part].kind != Kind::kTuple) fail(part, "wanted a tuple of integers");
     std::vector<int64_t> values;
-    for (const Part& value : pickle_[id].parts) values.push_back(integer(value));
+    for (const Part& value : pickle_[part].parts) values.push_back(integer(value));
     return values;
   }
 
@@ -290,9 +285,9 @@ constexpr auto kAllowed = std::to_array<std::string_view>({
     "torch.nn.parameter.Parameter",
     "torch.serialization._get_layout",
     "torch._tensor._rebuild_from_type_v2",
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor",
     "torch._utils._rebuild_device_tensor_from_numpy",
     "torch._utils._rebuild_meta_tensor_no_storage",
-    "torch._utils._rebuild_nested_tensor",
     "torch._utils._rebuild_parameter",
     "torch._utils._rebuild_parameter_with_state",
     "torch._utils._rebuild_qtensor",
@@ -302,11 +297,15 @@ constexpr auto kAllowed = std::to_array<std::string_view>({
     "torch._utils._rebuild_tensor_v3",
     "torch._utils._rebuild_wrapper_subclass",
     "torch.per_channel_affine",
+    "torch.per_channel_affine_float_qparams",
+    "torch.per_channel_symmetric",
     "torch.per_tensor_affine",
+    "torch.per_tensor_symmetric",
 });
 
 bool is_allowed(std::string_view global) {
   if (contains(kAllowed, global)) return true;
+  if (global == "__builtin__.set" || global == "__builtin__.bytearray") return true;  // protocol 2
   constexpr std::string_view kTorch = "torch.";
   if (!global.starts_with(kTorch)) return false;
   std::string_view name = global.substr(kTorch.size());
@@ -322,8 +321,8 @@ PickledTensors tensors_of(const Pickle& pickle, std::string_view file) {
 
 std::vector<std::string> refused_by_weights_only(const Pickle& pickle) {
   std::vector<std::string> refused;
-  if (pickle.protocol() != 2) {
-    refused.push_back("pickle protocol " + std::to_string(pickle.protocol()) + ", wanted 2");
+  if (pickle.protocol() > 3) {  // it lacks the instructions that protocol 4 added
+    refused.push_back("pickle protocol " + std::to_string(pickle.protocol()));
   }
   for (const std::string_view global : pickle.globals()) {
     if (!is_allowed(global)) refused.emplace_back(global);

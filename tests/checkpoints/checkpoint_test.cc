@@ -111,6 +111,16 @@ TEST(Checkpoint, DamagedArchivesAreNamed) {
   }
 }
 
+TEST(Checkpoint, AModelIsNone) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "a.onnx", "\x08\x08\x12\x0bpytorch{...."s);
+  write_file(folder / "b.onnx",
+             "\x08\x08\x12\x06"
+             "torc{..:\x02\x12\0"s);  // '{' is byte 8
+  EXPECT_FALSE(is_checkpoint(folder / "a.onnx"));
+  EXPECT_FALSE(is_checkpoint(folder / "b.onnx"));
+}
+
 TEST(Checkpoint, SafetensorsKeepOrderAndMetadata) {
   const test::TemporaryFolder folder;
   const std::vector<float> values = {1, 2, 3, 4};
