@@ -21,7 +21,7 @@ struct ApplyOptions {
   CheckpointOptions checkpoint;
 };
 
-void run(const ApplyOptions& options, const Session& session) {
+void run_apply(const ApplyOptions& options, const Session& session) {
   std::vector<NamedFile> outputs = {{"--output", options.output}};
   std::vector<NamedFile> files = {{"the model", options.model}, {"--plan", options.plan}};
   add_files(options.checkpoint, outputs, files);
@@ -67,7 +67,7 @@ void add_options(CLI::App& command, ApplyOptions& options) {
 void add_apply(CLI::App& app, Session& session) {
   add_command<ApplyOptions>(
       app, session, "apply", "Replays a plan: gives the same bytes as the run that made it",
-      "parsimony apply resnet.onnx --plan p.json -o small.onnx", add_options, run);
+      "parsimony apply resnet.onnx --plan p.json -o small.onnx", add_options, run_apply);
 }
 
 }  // namespace parsimony::cli

@@ -16,7 +16,7 @@ void add_options(CLI::App& command, BenchOptions& options) {
   add_options(command, options.training);
 }
 
-void run(const BenchOptions& options, const Session& session) {
+void run_bench(const BenchOptions& options, const Session& session) {
   if (options.training.model.empty()) return bench_latency(options.latency, session);
   bench_training(options.training, options.latency, session);
 }
@@ -26,7 +26,7 @@ void run(const BenchOptions& options, const Session& session) {
 void add_bench(CLI::App& app, Session& session) {
   add_command<BenchOptions>(
       app, session, "bench", "Measures models side by side: latency, throughput, speedup",
-      "parsimony bench resnet.onnx small.onnx --batch 1,64", add_options, run);
+      "parsimony bench resnet.onnx small.onnx --batch 1,64", add_options, run_bench);
 }
 
 }  // namespace parsimony::cli

@@ -120,7 +120,7 @@ void add_options(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "Print one JSON object instead of text");
 }
 
-void run(bool json, const Session& /*session*/) {
+void run_doctor(bool json, const Session& /*session*/) {
   const Diagnosis diagnosis = diagnose();
   print(json ? to_json(diagnosis) : to_text(diagnosis));
 }
@@ -130,7 +130,7 @@ void run(bool json, const Session& /*session*/) {
 void add_doctor(CLI::App& app, Session& session) {
   add_command<bool>(app, session, "doctor",
                     "Examines the performance of this machine and its libraries, with advice",
-                    "parsimony doctor", add_options, run);
+                    "parsimony doctor", add_options, run_doctor);
 }
 
 }  // namespace parsimony::cli

@@ -48,7 +48,7 @@ void print_summary(const ExportJob& job, const ExportOutcome& made) {
   print(text + proof_text(made.proof));
 }
 
-void run(const ExportOptions& options, const Session& session) {
+void run_export(const ExportOptions& options, const Session& session) {
   const ExportJob& job = options.job;
   check_outputs({{"--output", job.output}}, {{"the model", job.model}});
   if (std::ifstream(job.model).good() && !is_zip(job.model)) {
@@ -86,7 +86,7 @@ void add_options(CLI::App& command, ExportOptions& options) {
 void add_export(CLI::App& app, Session& session) {
   add_command<ExportOptions>(app, session, "export", "Writes TorchScript as ONNX, and proves it",
                              "parsimony export small.pt -o small.onnx --input 1x3x224x224",
-                             add_options, run);
+                             add_options, run_export);
 }
 
 }  // namespace parsimony::cli

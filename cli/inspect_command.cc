@@ -13,7 +13,7 @@ struct InspectOptions {
   bool json = false;
 };
 
-void run(const InspectOptions& options, const Session& session) {
+void run_inspect(const InspectOptions& options, const Session& session) {
   if (is_checkpoint(options.model)) return inspect_checkpoint(options.model, options.json);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Analysis& analysis = model.analysis;
@@ -34,7 +34,7 @@ void add_inspect(CLI::App& app, Session& session) {
   add_command<InspectOptions>(
       app, session, "inspect",
       "Lists a model's nodes with shapes, parameters, MACs and groups, or what a checkpoint holds",
-      "parsimony inspect resnet.onnx --input 1x3x224x224", add_options, run);
+      "parsimony inspect resnet.onnx --input 1x3x224x224", add_options, run_inspect);
 }
 
 }  // namespace parsimony::cli

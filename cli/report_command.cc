@@ -33,7 +33,7 @@ std::string folder_of(const ReportOptions& options) {
 void make_folder(const std::string& folder) {
   std::error_code error;
   fs::create_directory(folder, error);
-  if (error) throw errors::cannot_write(folder, error.value());
+  if (error) throw parsimony::errors::cannot_write(folder, error.value());
 }
 
 std::string summary(const SweepReport& report) {

@@ -66,7 +66,7 @@ std::optional<Statistics> statistics_for(const std::string& criterion, const Cal
                                    needs, job);
 }
 
-void run(const SensitivityCommandOptions& options, const Session& session) {
+void run_sensitivity(const SensitivityCommandOptions& options, const Session& session) {
   check_outputs({{"", ""}, {"--json", options.json}, {"--config-out", options.config}},
                 {{"the model", options.model}});
   if (!options.config.empty() && options.ratio <= 0) throw errors::config_without_ratio();
@@ -134,7 +134,8 @@ void add_sensitivity(CLI::App& app, Session& session) {
   add_command<SensitivityCommandOptions>(
       app, session, "sensitivity",
       "Measures the network's sensitivity to each group, and proposes ratios",
-      "parsimony sensitivity resnet.onnx --ratio 0.5 --config-out cfg.json", add_options, run);
+      "parsimony sensitivity resnet.onnx --ratio 0.5 --config-out cfg.json", add_options,
+      run_sensitivity);
 }
 
 }  // namespace parsimony::cli

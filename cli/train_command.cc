@@ -44,7 +44,7 @@ std::string summary(const LedgerPoint& point) {
   return text + line;
 }
 
-void run(TrainCommandOptions& options, const Session& session) {
+void run_train(TrainCommandOptions& options, const Session& session) {
   TrainRequest& request = options.request;
   complete(request, options.recipe, session);
   if (request.recipe.sweep) request.recipe.sweep.reset();  // one point of it: as the entries say
@@ -96,14 +96,15 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
 void add_train(CLI::App& app, Session& session) {
   add_command<TrainCommandOptions>(
       app, session, "train", "Trains a network, and prunes it on the way if the recipe says so",
-      "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt", add_train_options, run);
+      "parsimony train --model cnn --data shapes --epochs 3 -o cnn.pt", add_train_options,
+      run_train);
 }
 
 void add_finetune(CLI::App& app, Session& session) {
   add_command<TrainCommandOptions>(
       app, session, "finetune", "Trains an ONNX or TorchScript model further",
       "parsimony finetune small.onnx -o tuned.onnx --data cifar10:DIR --epochs 3",
-      add_finetune_options, run);
+      add_finetune_options, run_train);
 }
 
 }  // namespace parsimony::cli

@@ -118,7 +118,7 @@ class Verification {
   Probe probe_;
 };
 
-void run(const VerifyOptions& options, const Session& session) {
+void run_verify(const VerifyOptions& options, const Session& session) {
   const Plan plan = Plan::load(options.plan);
   Progress progress({}, !session.quiet);
   progress.begin("running both models");
@@ -149,7 +149,7 @@ void add_options(CLI::App& command, VerifyOptions& options) {
 void add_verify(CLI::App& app, Session& session) {
   add_command<VerifyOptions>(
       app, session, "verify", "Compares a pruned model with its masked original",
-      "parsimony verify resnet.onnx small.onnx --plan p.json --inputs 8", add_options, run);
+      "parsimony verify resnet.onnx small.onnx --plan p.json --inputs 8", add_options, run_verify);
 }
 
 }  // namespace parsimony::cli

@@ -7,7 +7,7 @@ option(PARSIMONY_TORCH "Build the libtorch front end" ON)
 option(PARSIMONY_WERROR "Treat warnings as errors" OFF)
 option(PARSIMONY_MIMALLOC "Link the command with mimalloc, where it is installed" ON)
 option(PARSIMONY_NATIVE "Optimise for the processor of this machine" OFF)
-option(PARSIMONY_UNITY "Compile libtorch's readers several files at a time" OFF)
+option(PARSIMONY_UNITY "Compile eight files at a time" OFF)
 set(PARSIMONY_SANITIZE "" CACHE STRING
   "Build with sanitizers: \"address\", which looks for undefined behaviour too, or \"thread\"")
 
@@ -38,6 +38,14 @@ if(PARSIMONY_SANITIZE)
 endif()
 if(PARSIMONY_NATIVE)
   add_compile_options(-march=native)
+endif()
+
+# Most of the time that a file takes goes into the headers of libtorch, protobuf, nlohmann_json and
+# GoogleTest, which eight files share here: less than half the time for everything, more for a single
+# change. What is in an anonymous namespace needs a name of its own among its target's files.
+if(PARSIMONY_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 endif()
 
 # Another build folder or clone of the same sources is no difference to the cache. There are no

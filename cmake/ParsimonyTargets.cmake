@@ -17,14 +17,6 @@ function(parsimony_warnings target)
     $<$<BOOL:${PARSIMONY_WERROR}>:-Werror>)
 endfunction()
 
-# Most of the time that a file with libtorch takes goes into libtorch's headers. With PARSIMONY_UNITY
-# eight files share them: less than half the time for everything, more for a single change. What is
-# in an anonymous namespace then needs a name of its own among its room's files.
-function(parsimony_unity target)
-  set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${PARSIMONY_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-endfunction()
-
 # parsimony_rooms(TABLE): the targets of all rooms; cmake/rooms.txt says what its columns are. The
 # rooms that need libtorch are PARSIMONY_TORCH_ROOMS: the command and most tests do without them.
 function(parsimony_rooms table)
@@ -84,9 +76,6 @@ function(parsimony_room name)
     # The component is a shared library of rooms; no other library replaces their functions.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)
-    if(name IN_LIST PARSIMONY_TORCH_ROOMS)
-      parsimony_unity(${target})
-    endif()
   endif()
   add_library(parsimony::${name} ALIAS ${target})
   set_property(GLOBAL APPEND PROPERTY PARSIMONY_ROOMS ${name})
@@ -143,7 +132,6 @@ function(parsimony_component folder)
     OUTPUT_NAME parsimony_torch PREFIX "" LINK_DEPENDS "${symbols}"
     LIBRARY_OUTPUT_DIRECTORY "${place}")
   parsimony_warnings(parsimony_component)
-  parsimony_unity(parsimony_component)
   # An interface that changed must not meet yesterday's component.
   add_dependencies(parsimony parsimony_component)
 endfunction()

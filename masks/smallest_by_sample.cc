@@ -73,7 +73,7 @@ Bounds enclose(std::vector<double> sampled, int64_t total, int64_t count) {
 }
 
 /// How the elements lie to the bounds.
-struct Tally {
+struct SampleTally {
   int64_t below = 0;
   int64_t at_low = 0;
   int64_t at_high = 0;
@@ -95,7 +95,7 @@ void for_each_one(const std::array<uint8_t, kChunk>& flags, Use&& use) {
 
 /// Number: a type that holds elements and bounds exactly.
 template <typename Source, typename Number, bool kPacked>
-void add(const Weight& weight, const Bounds& bounds, Tally& tally) {
+void add(const Weight& weight, const Bounds& bounds, SampleTally& tally) {
   const auto low = static_cast<Number>(bounds.low);
   const auto high = static_cast<Number>(bounds.high);
   const auto at = [&weight](int64_t i) {
@@ -132,7 +132,7 @@ void add(const Weight& weight, const Bounds& bounds, Tally& tally) {
 }
 
 template <typename Source, typename Number>
-void add(const Weight& weight, const Bounds& bounds, Tally& tally) {
+void add(const Weight& weight, const Bounds& bounds, SampleTally& tally) {
   if (weight.stride == Source::kBytes) {
     add<Source, Number, true>(weight, bounds, tally);
   } else {
@@ -153,7 +153,7 @@ std::optional<MagnitudeThreshold> threshold_by_sample(Weights weights, int64_t c
   }
   const Bounds bounds = enclose(std::move(sampled), total, count);
   const bool as_floats = is_float(bounds.low) && is_float(bounds.high);
-  Tally tally;
+  SampleTally tally;
   tally.most_between = total / 8;
   for (const Weight* weight : weights) {
     visit_magnitude(*weight, [&]<typename Source>(Source) {

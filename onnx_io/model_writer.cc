@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kWriteBlock = 1 << 18;
-constexpr int64_t kChunk = int64_t{4} << 20;
+constexpr int64_t kWritten = int64_t{4} << 20;
 constexpr int64_t kAlignment = 64;
 
 /// One tensor on its way from the old data file to the new one.
@@ -92,11 +92,11 @@ std::vector<Move> moves_to(ModelFile::Impl& impl, const std::string& path) {
 /// Collects small runs, so that each does not cost a call of the system.
 class BufferedOutput {
  public:
-  explicit BufferedOutput(OutputFile& output) : output_(output) { buffer_.reserve(kChunk); }
+  explicit BufferedOutput(OutputFile& output) : output_(output) { buffer_.reserve(kWritten); }
 
   void add(const std::byte* data, int64_t bytes) {
     while (bytes > 0) {
-      const int64_t room = kChunk - static_cast<int64_t>(buffer_.size());
+      const int64_t room = kWritten - static_cast<int64_t>(buffer_.size());
       const int64_t part = std::min(room, bytes);
       buffer_.insert(buffer_.end(), data, data + part);
       data += part;
@@ -106,7 +106,7 @@ class BufferedOutput {
   }
   /// The last `bytes` that were added, where no flush came between.
   std::byte* tail(int64_t bytes) { return buffer_.data() + buffer_.size() - bytes; }
-  int64_t room() const { return kChunk - static_cast<int64_t>(buffer_.size()); }
+  int64_t room() const { return kWritten - static_cast<int64_t>(buffer_.size()); }
   void flush() {
     output_.write(buffer_.data(), static_cast<int64_t>(buffer_.size()));
     buffer_.clear();
@@ -163,8 +163,8 @@ void write_moves(std::vector<Move>& moves, const ExternalData& external, OutputF
       if (fresh) {
         output.align(kAlignment);
         known->second = output.position();
-        for (int64_t at = 0; at < move.bytes; at += kChunk) {
-          const int64_t part = std::min(kChunk, move.bytes - at);
+        for (int64_t at = 0; at < move.bytes; at += kWritten) {
+          const int64_t part = std::min(kWritten, move.bytes - at);
           output.write(move.from.data + at, part);
           external.release(move.from.data + at, part);
         }
@@ -240,7 +240,7 @@ bool same_bytes(const ExternalData::File& file, const std::string& path) {
   const OpenFile other = open_for_reading(path);
   if (other.size != file.bytes) return false;
   if (other.inode == file.inode && other.device == file.device) return true;
-  std::vector<std::byte> buffer(kChunk);
+  std::vector<std::byte> buffer(kWritten);
   int64_t at = 0;
   while (const size_t got = read_at(other, path, at, buffer)) {
     if (std::memcmp(buffer.data(), file.data + at, got) != 0) return false;
@@ -260,10 +260,10 @@ void for_each_kept_run(const ExternalEdit& edit, int64_t element_bytes,
   };
   for_each_run(edit.source.data, edit.dims, element_bytes, edit.axes,
                [&](const std::byte* data, int64_t bytes) {
-                 for (int64_t at = 0; at < bytes; at += kChunk) {
-                   const int64_t part = std::min(kChunk, bytes - at);
+                 for (int64_t at = 0; at < bytes; at += kWritten) {
+                   const int64_t part = std::min(kWritten, bytes - at);
                    run(data + at, part);
-                   if (data + at + part - resident >= kChunk) give_back(data + at + part);
+                   if (data + at + part - resident >= kWritten) give_back(data + at + part);
                  }
                });
   give_back(edit.source.data + edit.source.bytes);

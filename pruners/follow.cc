@@ -10,8 +10,6 @@ namespace parsimony {
 
 namespace {
 
-using State = LayerSetting::State;
-
 std::string quoted(const Graph& graph, NodeId node) {
   return '"' + label_of(graph, graph.node(node)) + '"';
 }
@@ -64,7 +62,7 @@ class Follower {
   const LayerSetting& setting_of(NodeId node) const { return settings_.layers[node]; }
   int request_of(NodeId node) const {
     const LayerSetting& setting = setting_of(node);
-    if (setting.state != State::kPruned) return kNone;
+    if (setting.state != LayerSetting::State::kPruned) return kNone;
     return by_channel_[setting.request] ? setting.request : kNone;
   }
   const Request& request(NodeId node) const { return settings_.requests[request_of(node)]; }
@@ -78,8 +76,8 @@ class Follower {
   /// Excluded, or pruned by elements; an unnamed layer does not object.
   bool refuses(NodeId node) const {
     const LayerSetting& setting = setting_of(node);
-    return setting.state == State::kExcluded ||
-           (setting.state == State::kPruned && request_of(node) == kNone);
+    return setting.state == LayerSetting::State::kExcluded ||
+           (setting.state == LayerSetting::State::kPruned && request_of(node) == kNone);
   }
 
   bool add_consumers(const Group& group, std::vector<NodeId>& askers) const {
@@ -110,9 +108,10 @@ class Follower {
     return quoted(graph_, node) + ' ' + what;
   }
   std::string refusal(NodeId node) const {
-    const State state = setting_of(node).state;
-    const char* why = state == State::kExcluded  ? " is excluded"
-                      : state == State::kUnnamed ? " is not named by the configuration"
+    const LayerSetting::State state = setting_of(node).state;
+    const char* why = state == LayerSetting::State::kExcluded ? " is excluded"
+                      : state == LayerSetting::State::kUnnamed
+                          ? " is not named by the configuration"
                       : request_of(node) == kNone
                           ? " is pruned by single elements"
                           : " asks for the channels that it reads, not for those it makes";

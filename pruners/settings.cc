@@ -6,16 +6,16 @@
 namespace parsimony {
 namespace {
 
-constexpr double kSlack = 1e-9;
+constexpr double kRounding = 1e-9;
 
 }  // namespace
 
 int64_t floor_of(double share, int64_t count) {
-  return static_cast<int64_t>(std::floor(share * static_cast<double>(count) + kSlack));
+  return static_cast<int64_t>(std::floor(share * static_cast<double>(count) + kRounding));
 }
 
 int64_t ceil_of(double share, int64_t count) {
-  return static_cast<int64_t>(std::ceil(share * static_cast<double>(count) - kSlack));
+  return static_cast<int64_t>(std::ceil(share * static_cast<double>(count) - kRounding));
 }
 
 std::vector<std::vector<int>> shared_budgets(const Settings& settings) {

@@ -29,7 +29,7 @@ std::string colour_of(GroupId group) {
 }
 
 /// A quoted DOT string. Backslashes are doubled, so that \N and its like in names stay as they are.
-std::string quoted(std::string_view text) {
+std::string dot_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -43,7 +43,7 @@ std::string quoted_lines(const std::vector<std::string>& parts) {
   std::string out = "\"";
   for (const std::string& part : parts) {
     if (part.empty()) continue;
-    const std::string inner = quoted(part);
+    const std::string inner = dot_string(part);
     if (out.size() > 1) out += "\\n";
     out.append(inner, 1, inner.size() - 2);
   }
@@ -51,14 +51,14 @@ std::string quoted_lines(const std::vector<std::string>& parts) {
 }
 
 std::string fill_of(const std::vector<GroupId>& groups) {
-  if (groups.empty()) return "style=filled, fillcolor=" + quoted(kUnprunedColour);
+  if (groups.empty()) return "style=filled, fillcolor=" + dot_string(kUnprunedColour);
   std::string colours;
   for (size_t i = 0; i < groups.size() && i < kMostStripes; ++i) {
     if (i > 0) colours += ':';
     colours += colour_of(groups[i]);
   }
   return (groups.size() == 1 ? "style=filled, fillcolor=" : "style=striped, fillcolor=") +
-         quoted(colours);
+         dot_string(colours);
 }
 
 std::string joined(const std::vector<std::string>& words) {

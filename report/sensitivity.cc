@@ -8,7 +8,7 @@
 namespace parsimony {
 namespace {
 
-constexpr size_t kMostLayers = 2;
+constexpr size_t kMostNamed = 2;
 
 std::string measured(const SensitivityReport& report) {
   std::string text =
@@ -55,7 +55,7 @@ std::string to_text(const SensitivityReport& report) {
       cells.push_back(i < row.errors.size() ? formatted("%.3f", row.errors[i]) : "-");
     }
     if (report.ratio > 0) cells.push_back(formatted("%.2f", row.proposed));
-    cells.push_back(printable(listed(row.layers, kMostLayers)));
+    cells.push_back(printable(listed(row.layers, kMostNamed)));
     table.add(std::move(cells));
   }
   std::string text = table.text() + "Numbers are the " + measured(report);

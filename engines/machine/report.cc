@@ -32,9 +32,9 @@ bool is_set(const char* variable) {
 }
 
 std::string allocator_in_use() {
-  constexpr auto kMarks = std::to_array<std::pair<const char*, const char*>>(
+  constexpr auto kStates = std::to_array<std::pair<const char*, const char*>>(
       {{"mi_version", "mimalloc"}, {"mallctl", "jemalloc"}, {"tc_version", "tcmalloc"}});
-  for (const auto& [mark, name] : kMarks) {
+  for (const auto& [mark, name] : kStates) {
     if (dlsym(RTLD_DEFAULT, mark) != nullptr) return name;
   }
   return "glibc";

@@ -46,7 +46,7 @@ IdVector<ValueId, bool> made_of_weights(const Graph& graph, const IdVector<Value
   const auto is_made = [&](ValueId v) { return v == kNone || made[v]; };
   for (const Node& node : graph.nodes) {
     // A branch may return a value that is not a weight; split positions may depend on sizes.
-    if (node.inputs.empty() || node.has_subgraph) continue;
+    if (node.inputs.empty() || node.has_subgraph || !is_made(node.inputs[0])) continue;
     const auto end = has_trait(node, kTakesApart) ? node.inputs.begin() + 1 : node.inputs.end();
     if (!std::all_of(node.inputs.begin(), end, is_made)) continue;
     for (const ValueId out : node.outputs) {

@@ -19,7 +19,7 @@ struct Pads {
 };
 
 /// The axes that the operands name; all of them where there is no operand for it.
-std::optional<std::vector<int>> axes_of(const NodeView& view, size_t rank) {
+std::optional<std::vector<int>> padded_axes(const NodeView& view, size_t rank) {
   std::vector<int> axes;
   if (!view.has_input(3)) {
     for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int>(d));
@@ -32,7 +32,7 @@ std::optional<std::vector<int>> axes_of(const NodeView& view, size_t rank) {
 
 std::optional<Pads> pads_of(const NodeView& view, size_t rank) {
   const auto list = view.attr_or_input("pads", 1);
-  const auto axes = axes_of(view, rank);
+  const auto axes = padded_axes(view, rank);
   if (!list || !axes) return std::nullopt;
   if (list->size() != 2 * axes->size()) {
     throw errors::bad_attribute(view.label(), "pads",
@@ -97,7 +97,7 @@ Factors factor_pad(const NodeView& view) {
 void patch_pad(PatchView& view) {
   const Shape& shape = known_shape(view.before, 0);
   const auto pads = pads_of(view.before, shape.size());
-  const auto axes = axes_of(view.before, shape.size());
+  const auto axes = padded_axes(view.before, shape.size());
   auto list = view.after.attr_or_input("pads", 1);
   if (!pads || !axes || !list) return;
   for (size_t i = 0; i < axes->size(); ++i) {

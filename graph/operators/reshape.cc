@@ -72,7 +72,7 @@ void add_segment(const Side& a, size_t a_begin, size_t a_end, const Side& b, siz
   add_terms(b, b_begin, b_end, strides, labels, builder);
 }
 
-std::vector<int64_t> axes_of(const NodeView& view, size_t rank) {
+std::vector<int64_t> axes_among(const NodeView& view, size_t rank) {
   std::vector<int64_t> axes = view.attr_or_input("axes", 1).value_or(std::vector<int64_t>{});
   for (int64_t& axis : axes) axis = normal_axis(view, axis, rank);
   return axes;
@@ -154,7 +154,7 @@ Shapes infer_flatten(const NodeView& view) {
 Shapes infer_squeeze(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   if (x == nullptr || (view.has_input(1) && view.constant(1) == nullptr)) return Shapes(1);
-  const std::vector<int64_t> axes = axes_of(view, x->size());
+  const std::vector<int64_t> axes = axes_among(view, x->size());
   Shape y;
   for (size_t d = 0; d < x->size(); ++d) {
     const bool drop = axes.empty() ? (*x)[d] == 1 : listed(axes, d);
@@ -172,7 +172,7 @@ Shapes infer_unsqueeze(const NodeView& view) {
   const auto raw = view.attr_or_input("axes", 1);
   if (x == nullptr || !raw) return Shapes(1);
   const size_t rank = x->size() + raw->size();
-  const std::vector<int64_t> axes = axes_of(view, rank);
+  const std::vector<int64_t> axes = axes_among(view, rank);
   Shape y;
   size_t next = 0;
   for (size_t d = 0; d < rank; ++d) {

@@ -1,6 +1,7 @@
 #include "parsimony/graph/operators/schema.h"
 
-#include <algorithm>
+#include <absl/container/flat_hash_map.h>
+
 #include <deque>
 #include <functional>
 #include <stdexcept>
@@ -34,17 +35,33 @@ const std::vector<notation::Line>& compiled_lines() {
   return lines;
 }
 
+using SchemaKey = std::pair<std::string_view, std::string_view>;  // domain and operator
+
+/// Few operators of two domains share a name.
+struct HashOfName {
+  size_t operator()(const SchemaKey& key) const {
+    return absl::Hash<std::string_view>()(key.second);
+  }
+};
+
+using Schemas = absl::flat_hash_map<SchemaKey, const OpSchema*, HashOfName>;
+
+/// Of the table's rows and of those that were added. Every pass asks for every node.
+inline Schemas& schemas() {
+  static Schemas all = [] {
+    Schemas result;
+    for (const OpSchema& row : operator_table())
+      result.emplace(SchemaKey(row.domain, row.op), &row);
+    return result;
+  }();
+  return all;
+}
+
 }  // namespace
 
 const OpSchema* find_schema(std::string_view domain, std::string_view op) {
-  const std::span<const OpSchema> table = operator_table();
-  const auto key = [](const OpSchema& row) { return std::pair(row.domain, row.op); };
-  const auto it = std::ranges::lower_bound(table, std::pair(domain, op), {}, key);
-  if (it != table.end() && key(*it) == std::pair(domain, op)) return &*it;
-  for (const Added& own : added()) {
-    if (key(own.schema) == std::pair(domain, op)) return &own.schema;
-  }
-  return nullptr;
+  const auto found = schemas().find(SchemaKey(domain, op));
+  return found == schemas().end() ? nullptr : found->second;
 }
 
 const OpSchema* followed_schema(const Node& node) {
@@ -105,6 +122,7 @@ void add_operator(const OpSchema& schema) {
   own.schema.domain = own.domain;
   own.schema.linear.layer = own.layer;
   own.schema.scale = own.scale;
+  schemas().emplace(SchemaKey(own.domain, own.op), &own.schema);
 }
 
 }  // namespace parsimony

@@ -15,14 +15,14 @@ Part part(int64_t i, int64_t parts, int64_t size) {
   return {i * size / parts, ((i + 1) * size + parts - 1) / parts};
 }
 
-struct Sizes {
+struct WindowSizes {
   std::vector<int64_t> from, to;
   bool same = true, divide = true;
 };
 
 /// Of the dimensions after the channels.
-Sizes sizes_of(const Lowering& s) {
-  Sizes sizes;
+WindowSizes sizes_of(const Lowering& s) {
+  WindowSizes sizes;
   sizes.to = s.known_integers(3);
   sizes.from.assign(s.shape().begin() + 2, s.shape().end());
   s.require(sizes.to.size() == sizes.from.size(), "it has another number of sizes");
@@ -34,7 +34,7 @@ Sizes sizes_of(const Lowering& s) {
   return sizes;
 }
 
-void windows(Lowering& s, const std::string& op, const Sizes& sizes) {
+void windows(Lowering& s, const std::string& op, const WindowSizes& sizes) {
   std::vector<int64_t> kernel;
   for (size_t i = 0; i < sizes.to.size(); ++i) kernel.push_back(sizes.from[i] / sizes.to[i]);
   s.give(s.out.emit(op, {s.in(0)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
@@ -83,7 +83,7 @@ ValueId largest(Lowering& s, ValueId x, int64_t axis, int64_t size, int64_t part
 }  // namespace
 
 void lower_adaptive_average_pool(Lowering& s) {
-  const Sizes sizes = sizes_of(s);
+  const WindowSizes sizes = sizes_of(s);
   if (sizes.same) return s.give(s.out.emit("Identity", {s.in(0)}));
   if (sizes.divide) return windows(s, "AveragePool", sizes);
   ValueId x = s.in(0);
@@ -94,7 +94,7 @@ void lower_adaptive_average_pool(Lowering& s) {
 }
 
 void lower_adaptive_max_pool(Lowering& s) {
-  const Sizes sizes = sizes_of(s);
+  const WindowSizes sizes = sizes_of(s);
   if (sizes.same) return s.give(s.out.emit("Identity", {s.in(0)}));
   if (sizes.divide) return windows(s, "MaxPool", sizes);
   ValueId x = s.in(0);

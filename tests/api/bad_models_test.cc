@@ -53,13 +53,13 @@ class BadModels : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-struct Weight {
+struct NamedDims {
   std::string name, dims;
 };
 
-onnx::ModelProto model_with(const std::string& text, const std::vector<Weight>& weights) {
+onnx::ModelProto model_with(const std::string& text, const std::vector<NamedDims>& weights) {
   onnx::ModelProto model = model_of(text);
-  for (const Weight& weight : weights) add_weight(model, weight.name, weight.dims);
+  for (const NamedDims& weight : weights) add_weight(model, weight.name, weight.dims);
   return model;
 }
 

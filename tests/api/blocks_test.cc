@@ -19,20 +19,21 @@ namespace {
 
 using Blocks = std::vector<ResidualBlock>;
 
-struct Network {
+struct BlockNetwork {
   TemporaryFolder folder;
   std::unique_ptr<onnx_io::ModelFile> file;
   Graph graph;
   Blocks blocks;
 
-  explicit Network(const std::string& path)
+  explicit BlockNetwork(const std::string& path)
       : file(std::make_unique<onnx_io::ModelFile>(path)), graph(onnx_io::to_graph(*file)) {
     blocks = residual_blocks(graph, infer(graph, choose_probe(graph)));
   }
-  explicit Network(const onnx::ModelProto& model) : Network(model.SerializeAsString(), 0) {}
+  explicit BlockNetwork(const onnx::ModelProto& model)
+      : BlockNetwork(model.SerializeAsString(), 0) {}
 
  private:
-  Network(const std::string& bytes, int) {
+  BlockNetwork(const std::string& bytes, int) {
     write_file(folder / "net.onnx", bytes);
     file = std::make_unique<onnx_io::ModelFile>(folder / "net.onnx");
     graph = onnx_io::to_graph(*file);
@@ -55,8 +56,8 @@ std::string conv(const std::string& y, const std::string& x, const std::string& 
 }
 
 TEST(ResidualBlocks, ABasicBlock) {
-  const Network net(images(conv("a", "x", "W1") + "b = Relu(a)\n" + conv("c", "b", "W2") +
-                           "d = Add(c, x)\n y = Relu(d)"));
+  const BlockNetwork net(images(conv("a", "x", "W1") + "b = Relu(a)\n" + conv("c", "b", "W2") +
+                                "d = Add(c, x)\n y = Relu(d)"));
   ASSERT_EQ(net.blocks.size(), 1U);
   const ResidualBlock& block = net.blocks[0];
   EXPECT_EQ(key_of(net.graph, net.graph.node(block.add)), "d");
@@ -70,7 +71,7 @@ TEST(ResidualBlocks, ABasicBlock) {
 
 TEST(ResidualBlocks, AttentionAndMlpBehindNormsAreTwo) {
   const ResidualNetwork random = residual_network(1);
-  const Network net(random.model);
+  const BlockNetwork net(random.model);
   ASSERT_EQ(static_cast<int>(net.blocks.size()), random.blocks);
   for (const ResidualBlock& block : net.blocks) {
     EXPECT_EQ(block.channel_axis, 2);
@@ -81,7 +82,7 @@ TEST(ResidualBlocks, AttentionAndMlpBehindNormsAreTwo) {
 TEST(ResidualBlocks, AsManyAsWereBuilt) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     const ResidualNetwork random = residual_network(seed);
-    EXPECT_EQ(static_cast<int>(Network(random.model).blocks.size()), random.blocks)
+    EXPECT_EQ(static_cast<int>(BlockNetwork(random.model).blocks.size()), random.blocks)
         << "seed " << seed;
   }
 }
@@ -106,14 +107,14 @@ TEST(ResidualBlocks, WhatIsNone) {
   for (const auto& [why, body] : cases) {
     onnx::ModelProto model = images(body);
     add_weight(model, "V", "4x4x1x1");
-    EXPECT_TRUE(Network(model).blocks.empty()) << why;
+    EXPECT_TRUE(BlockNetwork(model).blocks.empty()) << why;
   }
 }
 
 TEST(ResidualBlocks, ConcatenationsAreNone) {
   for (const Fixture& fixture : all_fixtures()) {
     if (fixture.name == "densenet") {
-      EXPECT_TRUE(Network(fixture.model).blocks.empty());
+      EXPECT_TRUE(BlockNetwork(fixture.model).blocks.empty());
     }
   }
 }
@@ -123,14 +124,14 @@ TEST(ResidualBlocks, ABranchMayReadWhatDoesNotDependOnItsInput) {
       "net (float[1,4,6,6] x, float[1,4,6,6] mask) => (float[1,4,6,6] y)\n{ m = Sigmoid(mask)\n" +
       conv("a", "x", "W1") + "b = Mul(a, m)\n d = Add(x, b)\n" + conv("y", "d", "W1") + "}");
   add_weight(model, "W1", "4x4x3x3");
-  const Network net(model);
+  const BlockNetwork net(model);
   ASSERT_EQ(net.blocks.size(), 1U);
   EXPECT_EQ(net.blocks[0].nodes.size(), 3U);  // the Sigmoid is the branch's own, too
 }
 
 TEST(ResidualBlocks, OfNestedOnesTheInner) {
-  const Network net(images(conv("a", "x", "W1") + conv("b", "a", "W2") + "c = Add(b, a)\n" +
-                           conv("d", "c", "W2") + "e = Add(d, x)\n y = Relu(e)"));
+  const BlockNetwork net(images(conv("a", "x", "W1") + conv("b", "a", "W2") + "c = Add(b, a)\n" +
+                                conv("d", "c", "W2") + "e = Add(d, x)\n y = Relu(e)"));
   ASSERT_EQ(net.blocks.size(), 1U);
   EXPECT_EQ(key_of(net.graph, net.graph.node(net.blocks[0].add)), "c");
 }
@@ -138,7 +139,7 @@ TEST(ResidualBlocks, OfNestedOnesTheInner) {
 TEST(ResidualBlocks, OfARealResNet) {
   const char* shared = std::getenv("PARSIMONY_TEST_DATA");
   if (shared == nullptr) GTEST_SKIP() << "no models";
-  const Network net(std::string(shared) + "/models/onnx/resnet20_cifar10.onnx");
+  const BlockNetwork net(std::string(shared) + "/models/onnx/resnet20_cifar10.onnx");
   EXPECT_EQ(net.blocks.size(), 7U);  // nine, of which two change the width
 }
 

@@ -34,12 +34,12 @@ constexpr char kNetwork[] = R"(
       y = Gemm <transB = 1> (i, w4)
     })";
 
-struct Network {
+struct MeasuredNetwork {
   TemporaryFolder folder;
   std::unique_ptr<onnx_io::ModelFile> file;
   Graph graph;
 
-  Network() {
+  MeasuredNetwork() {
     onnx::ModelProto model = model_of(kNetwork);
     add_weight(model, "w1", "16x3x3x3");
     add_weight(model, "w2", "32x16x3x3");
@@ -90,7 +90,8 @@ ConfigList asking_for(double milliseconds) {
   return from_shorthand({.budget = "latency_ms=" + std::to_string(milliseconds)});
 }
 
-Pruning pruned(Network& net, Meter& meter, double milliseconds, LatencyTables* tables = nullptr) {
+Pruning pruned(MeasuredNetwork& net, Meter& meter, double milliseconds,
+               LatencyTables* tables = nullptr) {
   PruneOptions options;
   options.latency.meter = &meter;
   options.tables = tables;
@@ -98,7 +99,7 @@ Pruning pruned(Network& net, Meter& meter, double milliseconds, LatencyTables* t
 }
 
 TEST(Subgraphs, BeginWithLayersAndHoldWhatFollows) {
-  Network net;
+  MeasuredNetwork net;
   const Analysis analysis = analyse(net.graph);
   std::vector<std::string> found;
   for (const Subgraph& subgraph : subgraphs_of(net.graph, analysis.facts, analysis.coupling)) {
@@ -111,7 +112,7 @@ TEST(Subgraphs, BeginWithLayersAndHoldWhatFollows) {
 }
 
 TEST(Subgraphs, AreNetworksOfTheirOwn) {
-  Network net;
+  MeasuredNetwork net;
   const Analysis analysis = analyse(net.graph);
   const auto subgraphs = subgraphs_of(net.graph, analysis.facts, analysis.coupling);
   const StandaloneSubgraph subgraph =
@@ -125,7 +126,7 @@ TEST(Subgraphs, AreNetworksOfTheirOwn) {
 }
 
 TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
-  Network net;
+  MeasuredNetwork net;
   const Analysis analysis = analyse(net.graph);
   const auto subgraphs = subgraphs_of(net.graph, analysis.facts, analysis.coupling);
   Meter meter;
@@ -148,7 +149,7 @@ TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
 TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
   for (const double factor : {1.0, 1.7}) {
     for (const double share : {0.8, 0.6, 0.4}) {
-      Network net;
+      MeasuredNetwork net;
       Meter meter;
       meter.factor = factor;
       const double dense = factor * meter.whole(net.graph);
@@ -165,7 +166,7 @@ TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
 }
 
 TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
-  Network net;
+  MeasuredNetwork net;
   Meter meter;
   PruneOptions options;
   options.latency.meter = &meter;
@@ -187,7 +188,7 @@ std::pair<int64_t, int64_t> widths_of(const Graph& graph) {
 
 TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
   for (const bool stem_matters : {true, false}) {
-    Network net;
+    MeasuredNetwork net;
     Meter meter;
     PruneOptions options;
     options.latency.meter = &meter;
@@ -217,7 +218,7 @@ TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
 
 TEST(Outputs, MeetABudgetOfMultiplyAddsToTheLastChannel) {
   for (const bool stem_matters : {true, false}) {
-    Network net;
+    MeasuredNetwork net;
     PruneOptions options;
     options.r_squared = [&](const Graph& small) {
       const auto [stem, inside] = widths_of(small);
@@ -236,10 +237,10 @@ TEST(Outputs, MeetABudgetOfMultiplyAddsToTheLastChannel) {
 }
 
 TEST(LatencyBudget, GoesByTheScoresWhereOutputsSayNothing) {
-  Network net;
+  MeasuredNetwork net;
   Meter meter;
   const Pruning by_scores = pruned(net, meter, 0.6e3 * meter.whole(net.graph));
-  Network again;
+  MeasuredNetwork again;
   PruneOptions options;
   options.latency.meter = &meter;
   options.r_squared = [](const Graph&) { return 0.0; };
@@ -249,21 +250,21 @@ TEST(LatencyBudget, GoesByTheScoresWhereOutputsSayNothing) {
 }
 
 TEST(LatencyBudget, UsesTheTablesOfFormerRuns) {
-  Network net;
+  MeasuredNetwork net;
   Meter meter;
   LatencyTables tables;
   const double wanted = 0.6e3 * meter.whole(net.graph);
   const Pruning first = pruned(net, meter, wanted, &tables);
   EXPECT_EQ(first.latency->fresh, 4);
   EXPECT_EQ(tables.size(), 4U);
-  Network again;
+  MeasuredNetwork again;
   const Pruning second = pruned(again, meter, wanted, &tables);
   EXPECT_EQ(second.latency->fresh, 0);
   EXPECT_EQ(second.plan, first.plan);
 }
 
 TEST(LatencyBudget, SaysHowFarItGets) {
-  Network net;
+  MeasuredNetwork net;
   Meter meter;
   const Pruning pruning = pruned(net, meter, 1e-4);
   ASSERT_EQ(pruning.notes.size(), 1U);
@@ -277,7 +278,7 @@ TEST(LatencyBudget, SaysHowFarItGets) {
 }
 
 TEST(LatencyBudget, NeedsAMeter) {
-  Network net;
+  MeasuredNetwork net;
   EXPECT_THROW(plan_pruning(net.graph, asking_for(1)), UnsupportedError);
 }
 

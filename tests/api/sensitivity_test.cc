@@ -26,12 +26,12 @@ TensorBytes tensor(const std::vector<float>& elements, Shape dims) {
 }
 
 /// x · w1 (8 wide) · w2 (4 wide) · w3
-struct Network {
+struct ProbedNetwork {
   TemporaryFolder folder;
   std::unique_ptr<onnx_io::ModelFile> file;
   Graph graph;
 
-  Network() {
+  ProbedNetwork() {
     onnx::ModelProto model = model_of(
         "net (float[2,3] x) => (float[2,2] y)\n"
         "{ a = MatMul(x, w1)\n b = MatMul(a, w2)\n y = MatMul(b, w3) }");
@@ -109,7 +109,7 @@ class WidthEngine final : public Engine {
 };
 
 TEST(NetworkComparison, CountsLabelsWhereThereAreAny) {
-  const Network net;
+  const ProbedNetwork net;
   WidthEngine engine;
   const NetworkComparison accuracy(net.graph, engine, {{{}}, {1, 1}});
   EXPECT_EQ(accuracy.accuracy(), 1);
@@ -123,7 +123,7 @@ TEST(NetworkComparison, CountsLabelsWhereThereAreAny) {
 }
 
 TEST(Sensitivity, CutsOneGroupAfterTheOther) {
-  Network net;
+  ProbedNetwork net;
   const Analysis analysis = analyse(net.graph);
   std::vector<std::vector<int64_t>> seen;
   const auto curves = sensitivity(net.graph, analysis, {}, [&](const Graph& small) {
@@ -139,7 +139,7 @@ TEST(Sensitivity, CutsOneGroupAfterTheOther) {
 }
 
 TEST(Sensitivity, TakesTheLowestScoresFirst) {
-  Network net;
+  ProbedNetwork net;
   const Analysis analysis = analyse(net.graph);
   const Scores scores = find_criterion("l1").score(net.graph, analysis.coupling.groups[GroupId(1)],
                                                    CriterionOptions{});
@@ -156,7 +156,7 @@ TEST(Sensitivity, TakesTheLowestScoresFirst) {
 }
 
 TEST(Sensitivity, IsNotForSingleElements) {
-  Network net;
+  ProbedNetwork net;
   const Analysis analysis = analyse(net.graph);
   SensitivityOptions options;
   options.criterion = "level";

@@ -20,12 +20,12 @@ namespace parsimony::test {
 namespace {
 
 /// A model in a file, and what is made of it.
-struct Network {
+struct BranchedNetwork {
   TemporaryFolder folder;
   std::unique_ptr<onnx_io::ModelFile> file;
   Graph graph;
 
-  explicit Network(const onnx::ModelProto& model) {
+  explicit BranchedNetwork(const onnx::ModelProto& model) {
     write_file(folder / "net.onnx", model.SerializeAsString());
     file = std::make_unique<onnx_io::ModelFile>(folder / "net.onnx");
     graph = onnx_io::to_graph(*file);
@@ -83,7 +83,7 @@ onnx::ModelProto branches() {
 }
 
 TEST(Structure, BranchesThatReadOneWeightAreCutAlike) {
-  Network net(branches());
+  BranchedNetwork net(branches());
   const Pruning pruning = net.prune(0.5);
   EXPECT_EQ(cut(pruning.plan),
             (std::vector<std::string>{"S", "y::else_branch::W", "y::then_branch::W"}));
@@ -114,7 +114,7 @@ TEST(Structure, WeightsThatAreNotReadHoldTheirOwnAxesAlone) {
   weight.set_data_type(22);  // int4, two in a byte
   for (int axis = 0; axis < 2; ++axis) weight.add_dims(6);
   weight.set_raw_data(std::string(18, '\x21'));
-  Network net(model);
+  BranchedNetwork net(model);
   const Pruning pruning = net.prune(0.5);
   EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"t", "u", "v", "w"}));
   const auto& whole = pruning.plan.unpruned_dims;
@@ -124,7 +124,7 @@ TEST(Structure, WeightsThatAreNotReadHoldTheirOwnAxesAlone) {
 }
 
 TEST(Structure, CostCountsEveryNodeAndEveryWeightOnce) {
-  Network net(branches());
+  BranchedNetwork net(branches());
   const Analysis analysis = analyse(net.graph, {});
   for (const Node& node : net.graph.nodes) {
     EXPECT_FALSE(hides_macs(NodeView(net.graph, node, analysis.facts))) << node.op;
@@ -135,7 +135,7 @@ TEST(Structure, CostCountsEveryNodeAndEveryWeightOnce) {
 }
 
 TEST(Structure, SettingsNameLayersInsideBodies) {
-  Network net(branches());
+  BranchedNetwork net(branches());
   Shorthand shorthand;
   shorthand.ratio = 0.5;
   shorthand.exclude = {"y::then_branch::first"};
@@ -164,7 +164,7 @@ TEST(Structure, ACopyStandsInTheBodyOfWhatItCopies) {
   })");
   for (const char* name : {"W0", "W1"}) add_weight(model, name, "4x3");
   for (const char* name : {"S", "T"}) add_weight(model, name, "4x3");
-  Network net(model);
+  BranchedNetwork net(model);
   const Pruning pruning = net.prune(0.5);
   ASSERT_EQ(pruning.plan.copies.size(), 1U);
   EXPECT_EQ(pruning.plan.copies[0].tensor, "y::then_branch::B_3") << "B_2 would hide another";
@@ -194,7 +194,7 @@ TEST(Structure, IntegersOfAFunctionThatIsCalledOnceChangeInItsText) {
   })");
   add_weight(model, "W0", "6x3x3x3");
   add_weight(model, "W1", "5x24");
-  Network net(model);
+  BranchedNetwork net(model);
   const Pruning pruning = net.prune(0.5);
   ASSERT_EQ(pruning.plan.integers.size(), 1U);
   EXPECT_EQ(pruning.plan.integers[0].node, "b") << "what it makes is the call's";
@@ -228,7 +228,7 @@ TEST(Structure, WhatWouldChangeASharedFunctionStaysWhole) {
   add_weight(model, "W1", "5x24");
   add_weight(model, "W2", "7x3x3x3");
   add_weight(model, "W3", "6x7x1x1");
-  Network net(model);
+  BranchedNetwork net(model);
   const Pruning pruning = net.prune(0.5);
   EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"W2", "W3"}));
   const auto& whole = pruning.plan.unpruned_dims;
@@ -260,7 +260,7 @@ TEST(Structure, AttributesOfFunctionsHaveDefaults) {
   add_default(*model.mutable_functions(0), "flip", 1);
   add_weight(model, "W0", "6x3");
   add_weight(model, "W1", "6x4");
-  Network net(model);
+  BranchedNetwork net(model);
   const Pruning pruning = net.prune(0.5);
   EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"W0", "W1"}));
   const onnx::ModelProto small = net.apply(pruning);
@@ -278,7 +278,7 @@ TEST(Structure, FunctionsThatDoNotEndAreUnknownOperators) {
   Trip (a) => (b) { b = local.Round (a) })");
   add_weight(model, "W0", "6x3");
   add_weight(model, "W1", "4x6");
-  Network net(model);
+  BranchedNetwork net(model);
   EXPECT_EQ(net.graph.nodes.size(), 3U);
   EXPECT_TRUE(net.prune(0.5).plan.empty());
 }
@@ -295,7 +295,7 @@ TEST(Structure, ABlockGoesAlthoughABranchReadsItsSum) {
   })");
   add_weight(model, "W0", "6x4");
   add_weight(model, "W1", "4x6");
-  Network net(model);
+  BranchedNetwork net(model);
   PruneOptions options;
   options.depth = DepthRequest{.count = 1};
   options.influence = [](const Graph&, const std::vector<ResidualBlock>& blocks) {

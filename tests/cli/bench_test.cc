@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// The stand-in, and no ONNX Runtime.
-std::map<std::string, std::string> fake(std::map<std::string, std::string> more = {}) {
+std::map<std::string, std::string> timed_component(std::map<std::string, std::string> more = {}) {
   more.insert({{"PARSIMONY_TORCH_COMPONENT", PARSIMONY_FAKE_COMPONENT},
                {"PARSIMONY_CACHE", "/none"},
                {"PARSIMONY_ONNXRUNTIME", ""}});
@@ -27,7 +27,8 @@ Json results(const Workplace& place, const std::string& arguments,
 
 TEST(CliBench, MeasuresModelsInTurn) {
   const Workplace place;
-  const Json json = results(place, "cnn.onnx whole.onnx --engine libtorch --seed 7", fake());
+  const Json json =
+      results(place, "cnn.onnx whole.onnx --engine libtorch --seed 7", timed_component());
   EXPECT_EQ(json.at("parsimony_bench"), 1);
   EXPECT_EQ(json.at("seed"), 7);
   EXPECT_EQ(json.at("engines").at(0).at("version"), "fake");
@@ -51,7 +52,8 @@ TEST(CliBench, MeasuresModelsInTurn) {
 }
 
 TEST(CliBench, PrintsATableAndWhatItWasMeasuredOn) {
-  const Outcome outcome = Workplace().run("bench cnn.onnx whole.onnx --runs 8 --threads 1", fake());
+  const Outcome outcome =
+      Workplace().run("bench cnn.onnx whole.onnx --runs 8 --threads 1", timed_component());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with("engine    batch  model")) << outcome.out;
   EXPECT_NE(lines_with(outcome.out, "libtorch      1  cnn.onnx"), "") << outcome.out;
@@ -67,14 +69,14 @@ TEST(CliBench, PrintsATableAndWhatItWasMeasuredOn) {
 
 TEST(CliBench, TheSameModelTwiceIsCalledByNumber) {
   const Workplace place;
-  const Outcome outcome = place.run("bench cnn.onnx cnn.onnx --runs 3", fake());
+  const Outcome outcome = place.run("bench cnn.onnx cnn.onnx --runs 3", timed_component());
   EXPECT_NE(outcome.out.find("cnn.onnx (2)"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("too few rounds to tell"), std::string::npos) << outcome.out;
 }
 
 TEST(CliBench, TakesSeveralBatchesWhereTheFileLeavesThemOpen) {
   const Workplace place;
-  const Json json = results(place, "cnn.onnx whole.onnx --batch 2,5", fake());
+  const Json json = results(place, "cnn.onnx whole.onnx --batch 2,5", timed_component());
   const Json& rows = json.at("rows");
   ASSERT_EQ(rows.size(), 4U);
   EXPECT_EQ(rows.at(0).at("batch"), 2);
@@ -87,7 +89,7 @@ TEST(CliBench, TakesSeveralBatchesWhereTheFileLeavesThemOpen) {
 
 TEST(CliBench, WhatOneModelLacksDoesNotStopTheOthers) {
   const Workplace place;
-  const auto refusing = fake({{"FAKE_REFUSES", "MatMul"}});
+  const auto refusing = timed_component({{"FAKE_REFUSES", "MatMul"}});
   const Outcome outcome = place.run("bench cnn.onnx whole.onnx --runs 3", refusing);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("does not run"), std::string::npos) << outcome.out;
@@ -101,19 +103,12 @@ TEST(CliBench, WhatOneModelLacksDoesNotStopTheOthers) {
   EXPECT_EQ(place.results(), std::vector<std::string>{});
 }
 
-struct Fault {
-  const char* arguments;
-  int code;
-  const char* message;
-};
-
-void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.arguments; }
-
 class BenchFault : public testing::TestWithParam<Fault> {};
 
 TEST_P(BenchFault, HasItsCodeAndMessage) {
   const Workplace place;
-  const Outcome outcome = place.run(std::string("bench ") + GetParam().arguments, fake());
+  const Outcome outcome =
+      place.run(std::string("bench ") + GetParam().arguments, timed_component());
   EXPECT_EQ(outcome.code, GetParam().code);
   EXPECT_TRUE(outcome.err.starts_with(std::string("parsimony: ") + GetParam().message))
       << outcome.err;
@@ -121,7 +116,7 @@ TEST_P(BenchFault, HasItsCodeAndMessage) {
   EXPECT_EQ(place.results(), std::vector<std::string>{});
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kBenchFaults[] = {
     {"", 2, "MODEL is required, or --train NAME. See `parsimony bench --help`."},
     {"cnn.onnx --train cnn", 2, "--train takes no other models. See `parsimony bench --help`."},
     {"--train cnn --batch 1,2", 2, "--train takes one --batch. See `parsimony bench --help`."},
@@ -153,11 +148,12 @@ constexpr Fault kFaults[] = {
     {"cnn.onnx --json none/b.json", 4, "none/b.json: cannot be written"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Bench, BenchFault, testing::ValuesIn(kFaults));
+INSTANTIATE_TEST_SUITE_P(Bench, BenchFault, testing::ValuesIn(kBenchFaults));
 
 TEST(CliBench, TheVariableNamesTheLibraryToo) {
-  const Outcome outcome = Workplace().run(
-      "bench cnn.onnx --runs 3", fake({{"PARSIMONY_ONNXRUNTIME", PARSIMONY_OLD_ONNXRUNTIME}}));
+  const Outcome outcome =
+      Workplace().run("bench cnn.onnx --runs 3",
+                      timed_component({{"PARSIMONY_ONNXRUNTIME", PARSIMONY_OLD_ONNXRUNTIME}}));
   EXPECT_EQ(outcome.code, 3);
   EXPECT_NE(outcome.err.find("is ONNX Runtime 1.2.0"), std::string::npos) << outcome.err;
 }

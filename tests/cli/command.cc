@@ -20,11 +20,6 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-void save(const onnx::ModelProto& model, const std::string& path) {
-  std::ofstream file(path, std::ios::binary);
-  model.SerializeToOstream(&file);
-}
-
 onnx::ModelProto cnn() {
   onnx::ModelProto model = model_of(R"(
     agraph (float[N, 3, 8, 8] x) => (float[N, 5] y) {
@@ -110,5 +105,12 @@ std::string lines_with(const std::string& text, const std::string& beginning) {
   }
   return found;
 }
+
+void save(const onnx::ModelProto& model, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  model.SerializeToOstream(&file);
+}
+
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.arguments; }
 
 }  // namespace parsimony::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -41,11 +42,22 @@ class Workplace {
   TemporaryFolder folder_;
 };
 
+/// A command line that must fail, its exit code, and part of its message.
+struct Fault {
+  const char* arguments;
+  int code;
+  const char* message;
+};
+
+void PrintTo(const Fault& fault, std::ostream* out);
+
 /// Is the command's libtorch component built?
 inline constexpr bool kHasTorch = PARSIMONY_HAS_TORCH != 0;
 
 /// The model of the demo, in the source tree.
 std::string mnist();
+
+void save(const onnx::ModelProto& model, const std::string& path);
 
 /// The lines of `text` that begin like this.
 std::string lines_with(const std::string& text, const std::string& beginning);

@@ -112,14 +112,6 @@ TEST_F(CliTrain, FinetuneTrainsAFileFurther) {
   EXPECT_EQ(report("r.json").model.sha256.size(), 64U);
 }
 
-struct Fault {
-  const char* arguments;
-  int code;
-  const char* message;
-};
-
-void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.arguments; }
-
 class CliTrainFault : public testing::TestWithParam<Fault> {};
 
 TEST_P(CliTrainFault, HasItsCodeAndMessageAndWritesNothing) {
@@ -137,7 +129,7 @@ TEST_P(CliTrainFault, HasItsCodeAndMessageAndWritesNothing) {
   EXPECT_EQ(place.results(), before);
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kTrainFaults[] = {
     {"train --data shapes -o o.pt", 2, "--model is missing, and the recipe does not say it"},
     {"train --model cnn -o o.pt", 2, "--data is missing, and the recipe does not say it"},
     {"train --model cn --data shapes -o o.pt", 2,
@@ -185,7 +177,7 @@ constexpr Fault kFaults[] = {
      "--shard \"3/2\": wanted I/N with 1 <= I <= N"},
 };
 
-INSTANTIATE_TEST_SUITE_P(CommandLines, CliTrainFault, testing::ValuesIn(kFaults));
+INSTANTIATE_TEST_SUITE_P(CommandLines, CliTrainFault, testing::ValuesIn(kTrainFaults));
 
 }  // namespace
 }  // namespace parsimony::test

@@ -6,14 +6,6 @@
 namespace parsimony::test {
 namespace {
 
-struct Fault {
-  const char* arguments;
-  int code;
-  const char* message;
-};
-
-void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.arguments; }
-
 class CliFault : public testing::TestWithParam<Fault> {};
 
 TEST_P(CliFault, HasItsCodeAndMessageAndWritesNothing) {
@@ -24,7 +16,7 @@ TEST_P(CliFault, HasItsCodeAndMessageAndWritesNothing) {
   EXPECT_EQ(place.results(), std::vector<std::string>{});
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kUsageFaults[] = {
     {"prun cnn.onnx", 2,
      "unknown command \"prun\". Did you mean \"prune\"? See `parsimony --help`."},
     {"prune", 2, "IN is required. See `parsimony prune --help`."},
@@ -97,7 +89,7 @@ constexpr Fault kFaults[] = {
      "none.json: cannot be read: No such file or directory"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Usage, CliFault, testing::ValuesIn(kFaults));
+INSTANTIATE_TEST_SUITE_P(Usage, CliFault, testing::ValuesIn(kUsageFaults));
 
 TEST(Cli, WithoutACommandPrintsTheHelp) {
   const Outcome outcome = Workplace().run("");

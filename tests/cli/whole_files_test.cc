@@ -29,11 +29,6 @@ onnx::ModelProto wide() {
   return model;
 }
 
-void save(const onnx::ModelProto& model, const std::string& path) {
-  std::ofstream out(path, std::ios::binary);
-  model.SerializeToOstream(&out);
-}
-
 /// Files that an interrupted command may leave beside its results.
 bool is_temporary(const std::string& name) { return name.find(".tmp") != std::string::npos; }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-std::string error_of(std::string_view text) {
+std::string config_error(std::string_view text) {
   try {
     parse_config(text, "c.json");
   } catch (const ConfigError& error) {
@@ -70,63 +70,63 @@ TEST(ParseConfig, ReadsOlderSpellings) {
 }
 
 TEST(ParseConfig, PlacesSyntaxErrors) {
-  EXPECT_EQ(error_of("[\n  {\"sparse_ratio\": 0.5},,\n]"),
+  EXPECT_EQ(config_error("[\n  {\"sparse_ratio\": 0.5},,\n]"),
             "c.json:2:25: not JSON: syntax error while parsing value - unexpected ','; expected "
             "'[', '{', or a literal");
-  EXPECT_EQ(error_of("").substr(0, 22), "c.json:1:1: not JSON: ");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "sparse_ratio": 0.6}])"),
+  EXPECT_EQ(config_error("").substr(0, 22), "c.json:1:1: not JSON: ");
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "sparse_ratio": 0.6}])"),
             "c.json: config_list[0]: key \"sparse_ratio\" occurs twice in one object");
-  EXPECT_EQ(error_of(std::string(100000, '[')), "c.json: is nested too deeply");
+  EXPECT_EQ(config_error(std::string(100000, '[')), "c.json: is nested too deeply");
 }
 
 TEST(ParseConfig, NamesUnknownKeys) {
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "op_type": ["Conv"]}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "op_type": ["Conv"]}])"),
             "c.json: config_list[0]: unknown key \"op_type\". Did you mean \"op_types\"?");
-  EXPECT_EQ(error_of(R"({"config_lists": []})"),
+  EXPECT_EQ(config_error(R"({"config_lists": []})"),
             "c.json: unknown key \"config_lists\". Did you mean \"config_list\"?");
-  EXPECT_EQ(error_of(R"([{"zzz": 1}])"), "c.json: config_list[0]: unknown key \"zzz\".");
+  EXPECT_EQ(config_error(R"([{"zzz": 1}])"), "c.json: config_list[0]: unknown key \"zzz\".");
 }
 
 TEST(ParseConfig, NamesWrongTypes) {
-  EXPECT_EQ(error_of("3"), "c.json: found 3, wanted a list of entries, or an object");
-  EXPECT_EQ(error_of(R"([{"op_types": "Conv", "sparse_ratio": 0.5}])"),
+  EXPECT_EQ(config_error("3"), "c.json: found 3, wanted a list of entries, or an object");
+  EXPECT_EQ(config_error(R"([{"op_types": "Conv", "sparse_ratio": 0.5}])"),
             "c.json: config_list[0].op_types: found \"Conv\", wanted a list of strings");
-  EXPECT_EQ(error_of(R"([{"op_types": ["Conv", 2], "sparse_ratio": 0.5}])"),
+  EXPECT_EQ(config_error(R"([{"op_types": ["Conv", 2], "sparse_ratio": 0.5}])"),
             "c.json: config_list[0].op_types[1]: found 2, wanted a string");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": "half"}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": "half"}])"),
             "c.json: config_list[0].sparse_ratio: found \"half\", wanted a number in [0, 1)");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 2.5}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": 2.5}])"),
             "c.json: config_list[0].round_to: found 2.5, wanted an integer from 1 to 65536");
-  EXPECT_EQ(error_of(R"([{"exclude": 1}])"),
+  EXPECT_EQ(config_error(R"([{"exclude": 1}])"),
             "c.json: config_list[0].exclude: found 1, wanted true or false");
-  EXPECT_EQ(error_of("[3]"), "c.json: config_list[0]: found 3, wanted an object");
-  EXPECT_EQ(error_of(R"({"config_list": {}})"),
+  EXPECT_EQ(config_error("[3]"), "c.json: config_list[0]: found 3, wanted an object");
+  EXPECT_EQ(config_error(R"({"config_list": {}})"),
             "c.json: config_list: found an object, wanted a list of objects");
 }
 
 TEST(ParseConfig, NamesValuesOutOfRange) {
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 1.0}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 1.0}])"),
             "c.json: config_list[0].sparse_ratio: found 1.0, wanted a number in [0, 1)");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": -0.1}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": -0.1}])"),
             "c.json: config_list[0].sparse_ratio: found -0.1, wanted a number in [0, 1)");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "max_sparse_ratio": 1.5}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "max_sparse_ratio": 1.5}])"),
             "c.json: config_list[0].max_sparse_ratio: found 1.5, wanted a number in [0, 1]");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 0}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": 0}])"),
             "c.json: config_list[0].round_to: found 0, wanted an integer from 1 to 65536");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "round_to": 18446744073709551615}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": 18446744073709551615}])"),
             "c.json: config_list[0].round_to: found 18446744073709551615, wanted an integer from 1 "
             "to 65536");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "scope": "locale"}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "scope": "locale"}])"),
             "c.json: config_list[0].scope: found \"locale\", wanted \"local\", \"global\", "
             "\"isomorphic\" or \"outputs\"");
-  EXPECT_EQ(error_of(R"({"budget": "flops", "config_list": [{"sparse_ratio": 0.5}]})"),
+  EXPECT_EQ(config_error(R"({"budget": "flops", "config_list": [{"sparse_ratio": 0.5}]})"),
             "c.json: budget: found \"flops\", wanted \"channels\", \"params\", \"macs\", "
             "\"latency_ms\" or \"weights\"");
-  EXPECT_EQ(error_of(R"({"granularity": "filter", "config_list": [{"sparse_ratio": 0.5}]})"),
+  EXPECT_EQ(config_error(R"({"granularity": "filter", "config_list": [{"sparse_ratio": 0.5}]})"),
             "c.json: granularity: found \"filter\", wanted \"default\", \"out_channel\", "
             "\"per_channel\", \"in_channel\", \"element\", \"channel\", \"head\", \"head_dim\" or "
             "\"group\"");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "criterion": "l3"}])"),
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "criterion": "l3"}])"),
             "c.json: config_list[0].criterion: unknown criterion \"l3\"; this version has "
             "\"apoz\", \"block\", \"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", \"hrank\", "
             "\"l1\", \"l2\", \"lamp\", \"level\", \"linf\", \"mean_activation\", "
@@ -140,44 +140,45 @@ TEST(ParseConfig, APatternNeedsNoRatio) {
   EXPECT_EQ(config.entries[0].request.criterion, "2:4");
   EXPECT_EQ(config.entries[0].request.ratio, 0.5);
   EXPECT_EQ(config.entries[1].request.criterion, "block:4x1");
-  EXPECT_EQ(error_of(R"([{"criterion": "block:4x1"}])"),
+  EXPECT_EQ(config_error(R"([{"criterion": "block:4x1"}])"),
             "c.json: config_list[0]: no \"sparse_ratio\"; give one, or \"sparse_threshold\", an "
             "amount in \"budget\", or \"exclude\": true");
-  EXPECT_EQ(error_of(R"([{"criterion": "2:4", "max_sparse_ratio": 0.4}])"),
+  EXPECT_EQ(config_error(R"([{"criterion": "2:4", "max_sparse_ratio": 0.4}])"),
             "c.json: config_list[0]: criterion \"2:4\" removes a share of 0.5, which "
             "\"min_sparse_ratio\" and \"max_sparse_ratio\" do not allow");
-  EXPECT_EQ(error_of(R"([{"criterion": "wanda_elements", "sparse_threshold": 0.4}])"),
+  EXPECT_EQ(config_error(R"([{"criterion": "wanda_elements", "sparse_threshold": 0.4}])"),
             "c.json: config_list[0]: criterion \"wanda_elements\" zeroes a share of the elements: "
             "give \"sparse_ratio\", no threshold");
 }
 
 TEST(ParseConfig, NamesWhatIsMissingOrContradicts) {
-  EXPECT_EQ(error_of("[]"), "c.json: config_list: the list is empty; nothing would be pruned");
-  EXPECT_EQ(error_of("{}"), "c.json: no \"config_list\"");
+  EXPECT_EQ(config_error("[]"), "c.json: config_list: the list is empty; nothing would be pruned");
+  EXPECT_EQ(config_error("{}"), "c.json: no \"config_list\"");
   EXPECT_EQ(
-      error_of(R"([{"op_types": [], "sparse_ratio": 0.5}])"),
+      config_error(R"([{"op_types": [], "sparse_ratio": 0.5}])"),
       "c.json: config_list[0].op_types: the list is empty; omit the key to select every layer");
   EXPECT_EQ(
-      error_of(R"([{"op_types": ["Conv"]}])"),
+      config_error(R"([{"op_types": ["Conv"]}])"),
       "c.json: config_list[0]: no \"sparse_ratio\"; give one, or \"sparse_threshold\", an amount "
       "in \"budget\", or \"exclude\": true");
   EXPECT_EQ(
-      error_of(R"([{"sparse_ratio": 0.5, "sparsity": 0.5}])"),
+      config_error(R"([{"sparse_ratio": 0.5, "sparsity": 0.5}])"),
       "c.json: config_list[0]: \"sparse_ratio\" and \"sparsity\" are two names for one thing; "
       "give one of them");
-  EXPECT_EQ(error_of(R"([{"sparsity_per_layer": 0.5, "scope": "global"}])"),
+  EXPECT_EQ(config_error(R"([{"sparsity_per_layer": 0.5, "scope": "global"}])"),
             "c.json: config_list[0]: \"sparsity_per_layer\" and \"scope\": \"global\" contradict "
             "each other");
-  EXPECT_EQ(error_of(R"([{"op_names": ["a"], "exclude": true, "sparse_ratio": 0.5}])"),
+  EXPECT_EQ(config_error(R"([{"op_names": ["a"], "exclude": true, "sparse_ratio": 0.5}])"),
             "c.json: config_list[0]: \"exclude\": true and \"sparse_ratio\" contradict each other");
-  EXPECT_EQ(error_of(R"([{"exclude": true}])"),
+  EXPECT_EQ(config_error(R"([{"exclude": true}])"),
             "c.json: config_list[0]: \"exclude\": true without op_types, op_names, op_names_re or "
             "op_partial_names excludes all");
   EXPECT_EQ(
-      error_of(R"([{"sparse_ratio": 0.5, "min_sparse_ratio": 0.6, "max_sparse_ratio": 0.5}])"),
+      config_error(R"([{"sparse_ratio": 0.5, "min_sparse_ratio": 0.6, "max_sparse_ratio": 0.5}])"),
       "c.json: config_list[0]: \"min_sparse_ratio\" is above \"max_sparse_ratio\"");
   EXPECT_EQ(
-      error_of(R"({"round_to": 8, "config_list": [{"sparse_ratio": 0.5, "criterion": "level"}]})"),
+      config_error(
+          R"({"round_to": 8, "config_list": [{"sparse_ratio": 0.5, "criterion": "level"}]})"),
       "c.json: config_list[0]: criterion \"level\" zeroes single elements, but \"round_to\" is "
       "about channels");
 }

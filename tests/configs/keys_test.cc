@@ -11,7 +11,7 @@ Request request_of(const std::string& keys) {
   return parse_config("[{" + keys + "}]", "c.json").entries.at(0).request;
 }
 
-std::string error_of(const std::string& text) {
+std::string keys_error(const std::string& text) {
   try {
     parse_config(text, "c.json");
   } catch (const ConfigError& error) {
@@ -22,7 +22,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-std::string error_in(const std::string& keys) { return error_of("[{" + keys + "}]"); }
+std::string error_in(const std::string& keys) { return keys_error("[{" + keys + "}]"); }
 
 TEST(Keys, OlderSpellings) {
   const Request total = request_of(R"("total_sparsity": 0.8, "max_sparsity_per_layer": 0.9)");
@@ -111,12 +111,12 @@ TEST(Keys, GlobalGroups) {
   EXPECT_EQ(request_of(R"("sparse_ratio": 0.5, "global_group_id": 3)").global_group, "3");
   EXPECT_EQ(error_in(R"("sparse_ratio": 0.5, "global_group_id": 3.5)"),
             "c.json: config_list[0].global_group_id: found 3.5, wanted an integer or a string");
-  EXPECT_EQ(error_of(R"([{"sparse_ratio": 0.5, "global_group_id": 3},
+  EXPECT_EQ(keys_error(R"([{"sparse_ratio": 0.5, "global_group_id": 3},
                          {"sparse_ratio": 0.6, "global_group_id": 3}])"),
             "c.json: config_list[1]: has other settings than c.json: config_list[0], but both have "
             "global_group_id 3: give them the same ratio or amount, scope and budget");
   EXPECT_EQ(
-      error_of(R"([{"budget": {"macs": 5}}, {"budget": {"macs": 6}}])"),
+      keys_error(R"([{"budget": {"macs": 5}}, {"budget": {"macs": 6}}])"),
       "c.json: config_list[1]: has other settings than c.json: config_list[0], but both have an "
       "amount of the network's MACs: give them the same ratio or amount, scope and budget");
 }
@@ -235,7 +235,7 @@ TEST(Keys, WhatOthersCarryOut) {
   EXPECT_EQ(config.calibration, (CalibrationSetting{"cifar10:DIR", 512}));
   EXPECT_EQ(config.recover, (std::vector<std::string>{"bias", "least-squares"}));
   const auto error = [](const std::string& keys) {
-    return error_of("{" + keys + R"(, "config_list": [{"sparse_ratio": 0.5}]})");
+    return keys_error("{" + keys + R"(, "config_list": [{"sparse_ratio": 0.5}]})");
   };
   EXPECT_EQ(error(R"("recover": "bn")"), "no error");
   EXPECT_EQ(error(R"("recover": ["bn", "lstsq"])"),

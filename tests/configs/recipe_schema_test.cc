@@ -12,9 +12,12 @@
 #include "parsimony/configs/fields.h"
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/recipe.h"
+#include "tests/configs/json_keys.h"
 
 namespace parsimony {
 namespace {
+
+using test::keys_of;
 
 using Json = nlohmann::json;
 using Names = std::vector<std::string>;
@@ -24,12 +27,6 @@ Json schema() {
 }
 
 Json properties(const char* part) { return schema().at("$defs").at(part).at("properties"); }
-
-Names keys_of(const Json& object) {
-  Names result;
-  for (const auto& [key, value] : object.items()) result.push_back(key);
-  return result;
-}
 
 Json settings(const std::string& recipe) {
   return Json::parse(settings_json(parse_recipe(recipe, "r")));

@@ -10,7 +10,7 @@
 namespace parsimony {
 namespace {
 
-std::string error_of(const std::string& json) {
+std::string recipe_error(const std::string& json) {
   try {
     parse_recipe(json, "r.json");
   } catch (const ConfigError& error) {
@@ -22,16 +22,16 @@ std::string error_of(const std::string& json) {
 }
 
 std::string train_error(const std::string& keys) {
-  return error_of(R"({"train": {)" + keys + "}}");
+  return recipe_error(R"({"train": {)" + keys + "}}");
 }
 
 std::string prune_error(const std::string& keys) {
-  return error_of(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}], )" + keys + "}}");
+  return recipe_error(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}], )" + keys + "}}");
 }
 
 std::string sweep_error(const std::string& keys) {
-  return error_of(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}]}, "sweep": {)" + keys +
-                  "}}");
+  return recipe_error(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}]}, "sweep": {)" + keys +
+                      "}}");
 }
 
 Recipe pruning(const std::string& keys) {
@@ -123,7 +123,8 @@ TEST(Recipe, WhatIsNotSaidHasItsDefault) {
 }
 
 TEST(Recipe, NamesUnknownKeysWithCandidates) {
-  EXPECT_EQ(error_of(R"({"trian": {}})"), "r.json: unknown key \"trian\". Did you mean \"train\"?");
+  EXPECT_EQ(recipe_error(R"({"trian": {}})"),
+            "r.json: unknown key \"trian\". Did you mean \"train\"?");
   EXPECT_EQ(train_error(R"("epoch": 3)"),
             "r.json: train: unknown key \"epoch\". Did you mean \"epochs\"?");
   EXPECT_EQ(prune_error(R"("warmup_epoch": 3)"),
@@ -136,10 +137,10 @@ TEST(Recipe, NamesUnknownKeysWithCandidates) {
 }
 
 TEST(Recipe, NamesWrongTypes) {
-  EXPECT_EQ(error_of("[]"), "r.json: found a list, wanted an object");
-  EXPECT_EQ(error_of(R"({"model": 3})"), "r.json: model: found 3, wanted a string");
-  EXPECT_EQ(error_of(R"({"train": 3})"), "r.json: train: found 3, wanted an object");
-  EXPECT_EQ(error_of(R"({"prune": []})"), "r.json: prune: found a list, wanted an object");
+  EXPECT_EQ(recipe_error("[]"), "r.json: found a list, wanted an object");
+  EXPECT_EQ(recipe_error(R"({"model": 3})"), "r.json: model: found 3, wanted a string");
+  EXPECT_EQ(recipe_error(R"({"train": 3})"), "r.json: train: found 3, wanted an object");
+  EXPECT_EQ(recipe_error(R"({"prune": []})"), "r.json: prune: found a list, wanted an object");
   EXPECT_EQ(train_error(R"("epochs": 1.5)"),
             "r.json: train.epochs: found 1.5, wanted an integer from 0 to 2147483647");
   EXPECT_EQ(train_error(R"("lr": "high")"),
@@ -185,8 +186,9 @@ TEST(Recipe, NamesValuesOutOfRange) {
 TEST(Recipe, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(train_error(R"("early_stop": 2, "evaluate_every": 0)"),
             "r.json: train: \"early_stop\" needs \"evaluate_every\": 1");
-  EXPECT_EQ(error_of(R"({"sweep": {"sparsity": [0.5]}})"), "r.json: \"sweep\" without \"prune\"");
-  EXPECT_EQ(error_of(R"({"prune": {}})"), "r.json: prune: no \"config_list\"");
+  EXPECT_EQ(recipe_error(R"({"sweep": {"sparsity": [0.5]}})"),
+            "r.json: \"sweep\" without \"prune\"");
+  EXPECT_EQ(recipe_error(R"({"prune": {}})"), "r.json: prune: no \"config_list\"");
   EXPECT_EQ(sweep_error(""), "r.json: sweep: no \"sparsity\"");
   EXPECT_EQ(sweep_error(R"("sparsity": [])"), "r.json: sweep.sparsity: the list is empty");
   EXPECT_EQ(prune_error(R"("steps": 3)"),
@@ -208,12 +210,12 @@ TEST(Recipe, NamesWhatIsMissingOrContradicts) {
 }
 
 TEST(Recipe, ErrorsOfTheConfigListKeepTheirPlace) {
-  EXPECT_EQ(error_of(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}, {"op_type": []}]}})"),
+  EXPECT_EQ(recipe_error(R"({"prune": {"config_list": [{"sparse_ratio": 0.5}, {"op_type": []}]}})"),
             "r.json: prune.config_list[1]: unknown key \"op_type\". Did you mean \"op_types\"?");
-  EXPECT_EQ(error_of(R"({"prune": {"config_list": [{"sparse_ratio": 2}]}})"),
+  EXPECT_EQ(recipe_error(R"({"prune": {"config_list": [{"sparse_ratio": 2}]}})"),
             "r.json: prune.config_list[0].sparse_ratio: found 2, wanted a number in [0, 1)");
-  EXPECT_EQ(error_of("{\n  \"model\": \"cnn\",,\n}").substr(0, 23), "r.json:2:18: not JSON: ");
-  EXPECT_EQ(error_of(R"({"train": {"lr": 1, "lr": 2}})"),
+  EXPECT_EQ(recipe_error("{\n  \"model\": \"cnn\",,\n}").substr(0, 23), "r.json:2:18: not JSON: ");
+  EXPECT_EQ(recipe_error(R"({"train": {"lr": 1, "lr": 2}})"),
             "r.json: train: key \"lr\" occurs twice in one object");
 }
 

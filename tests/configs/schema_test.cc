@@ -9,9 +9,12 @@
 #include "parsimony/configs/keys_impl.h"
 #include "parsimony/configs/layer_names_impl.h"
 #include "parsimony/pruners/criterion.h"
+#include "tests/configs/json_keys.h"
 
 namespace parsimony {
 namespace {
+
+using test::keys_of;
 
 using Json = nlohmann::json;
 using Names = std::vector<std::string>;
@@ -19,12 +22,6 @@ using Names = std::vector<std::string>;
 Json definitions() {
   std::ifstream file(std::string(PARSIMONY_SOURCE_DIR) + "/configs/schema.json");
   return Json::parse(file).at("$defs");
-}
-
-Names keys_of(const Json& object) {
-  Names result;
-  for (const auto& [key, value] : object.items()) result.push_back(key);
-  return result;
 }
 
 TEST(Schema, HasTheKeysOfTheReader) {

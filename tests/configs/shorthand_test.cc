@@ -8,7 +8,7 @@
 namespace parsimony {
 namespace {
 
-std::string error_of(const Shorthand& shorthand) {
+std::string shorthand_error(const Shorthand& shorthand) {
   try {
     from_shorthand(shorthand);
   } catch (const ConfigError& error) {
@@ -48,35 +48,36 @@ TEST(Shorthand, TakesAnAmountInsteadOfARatio) {
 }
 
 TEST(Shorthand, NamesTheOption) {
-  EXPECT_EQ(error_of({.ratio = 1.5}), "--ratio: found 1.5, wanted a number in [0, 1)");
-  EXPECT_EQ(error_of({.ratio = std::numeric_limits<double>::quiet_NaN()}),
+  EXPECT_EQ(shorthand_error({.ratio = 1.5}), "--ratio: found 1.5, wanted a number in [0, 1)");
+  EXPECT_EQ(shorthand_error({.ratio = std::numeric_limits<double>::quiet_NaN()}),
             "--ratio: found nan, wanted a number in [0, 1)");
-  EXPECT_EQ(error_of({.scope = "all"}),
+  EXPECT_EQ(shorthand_error({.scope = "all"}),
             "--scope: found \"all\", wanted \"local\", \"global\", \"isomorphic\" or \"outputs\"");
   EXPECT_EQ(
-      error_of({.budget = "time"}),
+      shorthand_error({.budget = "time"}),
       "--budget: found \"time\", wanted \"channels\", \"params\", \"macs\", \"latency_ms\" or "
       "\"weights\"");
-  EXPECT_EQ(error_of({.budget = "channels=3"}),
+  EXPECT_EQ(shorthand_error({.budget = "channels=3"}),
             "--budget: found \"channels\", wanted \"params\", \"macs\" or \"latency_ms\"");
   EXPECT_EQ(
-      error_of({.budget = "params=many"}),
+      shorthand_error({.budget = "params=many"}),
       "--budget: found \"many\", wanted a number above 0, as 2e9, or a share of the whole, as "
       "\"50%\"");
-  EXPECT_EQ(error_of({.budget = "params=0"}), "--budget: found 0, wanted a number in (0, ∞)");
-  EXPECT_EQ(error_of({.budget = "macs=120%"}),
+  EXPECT_EQ(shorthand_error({.budget = "params=0"}),
+            "--budget: found 0, wanted a number in (0, ∞)");
+  EXPECT_EQ(shorthand_error({.budget = "macs=120%"}),
             "--budget: found 120%, wanted a number in (0%, 100%]");
-  EXPECT_EQ(error_of({.ratio = 0.5, .budget = "params=1M"}),
+  EXPECT_EQ(shorthand_error({.ratio = 0.5, .budget = "params=1M"}),
             "--budget: an amount, as in \"params=1M\", says how much to prune, and --ratio does "
             "too; give one");
-  EXPECT_EQ(error_of({.round_to = 0}), "--round-to: found 0, wanted a number in [1, 65536]");
-  EXPECT_EQ(error_of({.criterion = "l"}),
+  EXPECT_EQ(shorthand_error({.round_to = 0}), "--round-to: found 0, wanted a number in [1, 65536]");
+  EXPECT_EQ(shorthand_error({.criterion = "l"}),
             "--criterion: unknown criterion \"l\"; this version has \"apoz\", \"block\", "
             "\"bn_scale\", \"fisher\", \"fpgm\", \"group_norm\", \"hrank\", \"l1\", \"l2\", "
             "\"lamp\", \"level\", \"linf\", \"mean_activation\", \"mean_activation_rank\", "
             "\"movement\", \"nm\", \"obd\", \"random\", \"sparsegpt\", \"taylor\", "
             "\"taylor_squared\", \"wanda\" and \"wanda_elements\"");
-  EXPECT_EQ(error_of({.criterion = "level", .ratio = 0.5, .round_to = 8}),
+  EXPECT_EQ(shorthand_error({.criterion = "level", .ratio = 0.5, .round_to = 8}),
             "command line: criterion \"level\" zeroes single elements, but \"round_to\" is about "
             "channels");
 }
@@ -86,12 +87,12 @@ TEST(Shorthand, APatternSaysHowMuch) {
   EXPECT_EQ(
       from_shorthand({.criterion = "sparsegpt:2:4", .ratio = 0.5}).entries[0].request.criterion,
       "sparsegpt:2:4");
-  EXPECT_EQ(error_of({.criterion = "2:4", .ratio = 0.6}),
+  EXPECT_EQ(shorthand_error({.criterion = "2:4", .ratio = 0.6}),
             "command line: criterion \"2:4\" removes a share of 0.5, but the ratio is 0.6");
-  EXPECT_EQ(error_of({.criterion = "4:2"}),
+  EXPECT_EQ(shorthand_error({.criterion = "4:2"}),
             "--criterion: criterion \"4:2\": wanted N:M, N of every M elements stay, 1 <= N < M: "
             "\"2:4\", \"sparsegpt:2:4\"");
-  EXPECT_EQ(error_of({.criterion = "wanda_elements", .ratio = 0.5, .scope = "global"}),
+  EXPECT_EQ(shorthand_error({.criterion = "wanda_elements", .ratio = 0.5, .scope = "global"}),
             "command line: criterion \"wanda_elements\" ranks elements within a matrix; \"scope\" "
             "must be \"local\"");
 }

@@ -10,16 +10,13 @@ namespace {
 
 using test::floats;
 using test::ints;
+using test::kHighest;
+using test::kLowest;
+using test::kSix;
 using test::list;
+using test::many;
+using test::one;
 using test::run;
-
-constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
-constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
-
-const HostTensor kSix = ints({2, 3}, {0, 1, 2, 3, 4, 5});
-
-Attribute one(int64_t value) { return value; }
-Attribute many(std::vector<int64_t> values) { return values; }
 
 HostTensor truths(Shape dims, std::vector<int64_t> values) {
   return ints(std::move(dims), std::move(values), DType::kBool);

@@ -1,8 +1,6 @@
 // Shapes, layouts and pieces; arithmetic is in evaluate_arithmetic_test.cc.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "parsimony/base/errors.h"
 #include "tests/graph/evaluation.h"
 
@@ -13,17 +11,14 @@ using test::Attributes;
 using test::Builder;
 using test::floats;
 using test::ints;
+using test::kHighest;
+using test::kLowest;
+using test::kSix;
 using test::list;
+using test::many;
+using test::one;
 using test::run;
 using test::run_all;
-
-constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
-constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
-
-const HostTensor kSix = ints({2, 3}, {0, 1, 2, 3, 4, 5});
-
-Attribute one(int64_t value) { return value; }
-Attribute many(std::vector<int64_t> values) { return values; }
 
 /// Shape and Size know the shape of what has no known elements.
 std::optional<HostTensor> of_shape(const std::string& op, Shape dims, Attributes attributes = {}) {

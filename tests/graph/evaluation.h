@@ -1,6 +1,7 @@
 // Runs one node of `evaluate` on constants.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,13 @@ inline HostTensor floats(Shape dims, std::vector<double> values, DType dtype = D
 inline HostTensor list(std::vector<int64_t> values) {
   return HostTensor::vector(std::move(values));
 }
+
+inline constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+inline constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
+inline const HostTensor kSix = ints({2, 3}, {0, 1, 2, 3, 4, 5});
+
+inline Attribute one(int64_t value) { return value; }
+inline Attribute many(std::vector<int64_t> values) { return values; }
 
 inline Results run_all(const std::string& op, const std::vector<Operand>& operands,
                        Attributes attributes = {}, size_t outputs = 1) {

@@ -14,9 +14,9 @@ namespace parsimony::onnx_io {
 namespace {
 
 TEST(GraphFile, IsTheSameNetwork) {
-  const test::TemporaryFolder folder;
+  const parsimony::test::TemporaryFolder folder;
   int written = 0;
-  for (const test::Fixture& fixture : test::all_fixtures()) {
+  for (const parsimony::test::Fixture& fixture : parsimony::test::all_fixtures()) {
     std::string bytes;
     fixture.model.SerializeToString(&bytes);
     write_file(folder / "before.onnx", bytes);

@@ -11,10 +11,10 @@ namespace {
 using State = LayerSetting::State;
 using Keep = std::vector<uint8_t>;
 
-struct TwoLayers : test::Chain {
+struct AllocatedLayers : test::Chain {
   Settings settings;
 
-  TwoLayers() {
+  AllocatedLayers() {
     add({4, 1, 3, 2}, 4);
     add({100, 300, 200, 200, 100, 0, 0, 200}, 2);
     finish();
@@ -29,7 +29,7 @@ struct TwoLayers : test::Chain {
 };
 
 TEST(Allocate, LocallyRemovesTheLowestOfEveryGroup) {
-  const Allocation found = TwoLayers().run();
+  const Allocation found = AllocatedLayers().run();
   EXPECT_EQ(found.masks.keep[GroupId(0)], (Keep{1, 0, 1, 0}));
   EXPECT_EQ(found.masks.keep[GroupId(1)], (Keep{1, 0}));
   EXPECT_TRUE(found.conflicts.empty());
@@ -37,7 +37,7 @@ TEST(Allocate, LocallyRemovesTheLowestOfEveryGroup) {
 }
 
 TEST(Allocate, GloballyComparesGroupsOfDifferentScale) {
-  TwoLayers net;
+  AllocatedLayers net;
   net.settings.requests[0].scope = Scope::kGlobal;
   // Relative to the mean: 1.6 0.4 1.2 0.8 and 1.45 0.55
   const Allocation found = net.run();
@@ -46,7 +46,7 @@ TEST(Allocate, GloballyComparesGroupsOfDifferentScale) {
 }
 
 TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
-  TwoLayers net;
+  AllocatedLayers net;
   net.settings.requests[0].scope = Scope::kOutputs;
   // Three of six channels go. The second layer's are worth nearly nothing until the last of them.
   const auto importance = [&](std::span<const GroupId> groups, const Candidate&) {
@@ -61,7 +61,7 @@ TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
 }
 
 TEST(Allocate, ByOutputsRanksWhatIsNotKnownLast) {
-  TwoLayers net;
+  AllocatedLayers net;
   net.settings.requests[0].scope = Scope::kOutputs;
   const auto importance = [&](std::span<const GroupId> groups, const Candidate&) {
     return groups[0] == GroupId(0) ? std::vector<double>{} : std::vector<double>{0, 0.5, 1};
@@ -76,7 +76,7 @@ TEST(Allocate, ByOutputsRanksWhatIsNotKnownLast) {
 }
 
 TEST(Allocate, RequestsHaveTheirOwnBudgets) {
-  TwoLayers net;
+  AllocatedLayers net;
   net.settings.requests.push_back(net.settings.requests[0]);
   net.settings.requests[1].ratio = 0.25;
   net.settings.layers[NodeId(1)].request = 1;
@@ -86,7 +86,7 @@ TEST(Allocate, RequestsHaveTheirOwnBudgets) {
 }
 
 TEST(Allocate, LeavesExcludedGroupsWhole) {
-  TwoLayers net;
+  AllocatedLayers net;
   net.settings.layers[NodeId(0)].state = State::kExcluded;
   const Allocation found = net.run();
   EXPECT_EQ(found.masks.kept(GroupId(0)), 4);
@@ -94,7 +94,7 @@ TEST(Allocate, LeavesExcludedGroupsWhole) {
 }
 
 TEST(Allocate, SaysWhatCannotBeReached) {
-  TwoLayers net;
+  AllocatedLayers net;
   net.settings.requests[0].scope = Scope::kGlobal;
   net.settings.requests[0].ratio = 0.9;
   net.settings.requests[0].max_ratio = 0.5;
@@ -106,7 +106,7 @@ TEST(Allocate, SaysWhatCannotBeReached) {
 }
 
 TEST(Allocate, GivesBackTheBestChannelOfAnEmptyDimension) {
-  TwoLayers net;
+  AllocatedLayers net;
   // A dimension class of its own that only the channels 1 and 3 of the first group reach.
   net.coupling.element_channel.insert(net.coupling.element_channel.end(),
                                       {{GroupId(0), 1}, {GroupId(0), 3}});
@@ -118,7 +118,7 @@ TEST(Allocate, GivesBackTheBestChannelOfAnEmptyDimension) {
 
 TEST(Allocate, AHigherRatioRemovesASuperset) {
   for (Scope scope : {Scope::kLocal, Scope::kGlobal}) {
-    TwoLayers net;
+    AllocatedLayers net;
     net.settings.requests[0].scope = scope;
     net.settings.requests[0].ratio = 0;
     AxisMasks before = net.run().masks;

@@ -11,6 +11,8 @@
 namespace parsimony {
 namespace {
 
+using State = LayerSetting::State;
+
 using test::Builder;
 using test::group_of;
 using test::member;
@@ -149,7 +151,6 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Criteria, NeedsAreThoseOfTheLayersThatArePruned) {
   Settings settings;
   settings.requests = {{.criterion = "taylor"}, {.criterion = "apoz"}, {.criterion = "l1"}};
-  using State = LayerSetting::State;
   settings.layers.resize(3);
   settings.layers[NodeId(0)].state = settings.layers[NodeId(2)].state = State::kPruned;
   settings.layers[NodeId(1)].state = State::kExcluded;

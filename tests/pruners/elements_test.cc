@@ -12,12 +12,12 @@ using Bits = std::vector<uint8_t>;
 using test::member;
 
 /// Two 1x1 convolutions; the group "g0" is what lies between them.
-struct TwoLayers : test::Chain {
+struct SparseLayers : test::Chain {
   Settings settings;
   AxisMasks masks;
 
-  TwoLayers(const std::vector<float>& first, int hidden, const std::vector<float>& second, int out,
-            const std::string& criterion) {
+  SparseLayers(const std::vector<float>& first, int hidden, const std::vector<float>& second,
+               int out, const std::string& criterion) {
     add(first, hidden);
     add(second, out);
     coupling.groups[GroupId(0)].members.push_back(member(weights[1], 1, 1, hidden, Role::kIn));
@@ -35,7 +35,7 @@ struct TwoLayers : test::Chain {
 };
 
 TEST(ZeroElements, PatternsCountWhatTheMasksLeave) {
-  TwoLayers net({1, 1, 1, 1, 1}, 5, {1, 9, 2, 3, 4, 5, 9, 6, 7, 8}, 2, "2:4");
+  SparseLayers net({1, 1, 1, 1, 1}, 5, {1, 9, 2, 3, 4, 5, 9, 6, 7, 8}, 2, "2:4");
   net.masks.keep[GroupId(0)][1] = 0;
   const ElementPruning found = net.run();
   ASSERT_EQ(found.matrices.size(), 1U);
@@ -44,7 +44,7 @@ TEST(ZeroElements, PatternsCountWhatTheMasksLeave) {
 }
 
 TEST(ZeroElements, ChannelsThatDieAreRemoved) {
-  TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
+  SparseLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
   const ElementPruning found = net.run();
   EXPECT_EQ(found.zero_channels, 2);
   EXPECT_EQ(net.masks.keep[GroupId(0)], (Bits{0, 1, 1, 0}));
@@ -52,7 +52,7 @@ TEST(ZeroElements, ChannelsThatDieAreRemoved) {
 }
 
 TEST(ZeroElements, DeadChannelsAlongAPatternStay) {
-  TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "2:4");
+  SparseLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "2:4");
   const ElementPruning found = net.run();
   EXPECT_EQ(found.zero_channels, 0);
   EXPECT_EQ(net.masks.keep[GroupId(0)], (Bits{1, 1, 1, 1}));
@@ -62,7 +62,7 @@ TEST(ZeroElements, DeadChannelsAlongAPatternStay) {
 }
 
 TEST(ZeroElements, WhereOnlyExactRemovalIsAllowedDeadChannelsOfMixingGroupsStay) {
-  TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
+  SparseLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
   net.coupling.groups[GroupId(0)].mixes = true;
   EXPECT_EQ(net.run({.exact_only = true}).zero_channels, 0);
   EXPECT_EQ(net.masks.keep[GroupId(0)], (Bits{1, 1, 1, 1}));
@@ -70,7 +70,7 @@ TEST(ZeroElements, WhereOnlyExactRemovalIsAllowedDeadChannelsOfMixingGroupsStay)
 }
 
 TEST(ZeroElements, LevelKeepsCounts) {
-  TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "level");
+  SparseLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "level");
   const ElementPruning found = net.run();
   EXPECT_EQ(found.zeros, (std::vector<TensorZeros>{{"conv1.weight", 4}}));
   ASSERT_EQ(found.zero_masks.size(), 1U);
@@ -79,14 +79,14 @@ TEST(ZeroElements, LevelKeepsCounts) {
 }
 
 TEST(ZeroElements, NotesSayWhatKeepsItsElements) {
-  TwoLayers net({1, 1, 1}, 3, {1, 2, 3, 4, 5, 6}, 2, "2:4");
+  SparseLayers net({1, 1, 1}, 3, {1, 2, 3, 4, 5, 6}, 2, "2:4");
   EXPECT_EQ(net.run().notes, (std::vector<std::string>{
                                  "weight \"conv1.weight\" keeps its elements: its input axis of 3 "
                                  "is shorter than a group of 4"}));
 }
 
 TEST(AddElementNeeds, AddsMomentsThatCriteriaRead) {
-  TwoLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "sparsegpt:2:4");
+  SparseLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "sparsegpt:2:4");
   Needs needs;
   add_element_needs(net.b.graph, net.settings, needs);
   EXPECT_EQ(needs.inputs, (std::set<std::string>{"conv1.weight"}));

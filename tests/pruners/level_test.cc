@@ -11,10 +11,10 @@ namespace {
 using State = LayerSetting::State;
 using Zeros = std::vector<TensorZeros>;
 
-struct TwoLayers : test::Chain {
+struct LevelLayers : test::Chain {
   Settings settings;
 
-  TwoLayers() {
+  LevelLayers() {
     add({1, 2, 3, 4, 5}, 5);
     add({0.1F, 0.2F, 0.3F, 0.4F, 9, 9, 9, 9, 9, 9}, 2);
     finish();
@@ -26,20 +26,20 @@ struct TwoLayers : test::Chain {
 };
 
 TEST(PruneElements, LocallyTakesTheRatioOfEach) {
-  const TwoLayers net;
+  const LevelLayers net;
   EXPECT_EQ(prune_elements(net.b.graph, net.settings),
             (Zeros{{"conv0.weight", 2}, {"conv1.weight", 5}}));
 }
 
 TEST(PruneElements, GloballyHasOneThreshold) {
-  TwoLayers net;
+  LevelLayers net;
   net.settings.requests[0].scope = Scope::kGlobal;
   EXPECT_EQ(prune_elements(net.b.graph, net.settings),
             (Zeros{{"conv0.weight", 3}, {"conv1.weight", 4}}));
 }
 
 TEST(PruneElements, LimitsHoldForEveryMatrix) {
-  TwoLayers net;
+  LevelLayers net;
   Request& request = net.settings.requests[0];
   request.max_ratio = 0.4;
   EXPECT_EQ(prune_elements(net.b.graph, net.settings),
@@ -56,14 +56,14 @@ TEST(PruneElements, LimitsHoldForEveryMatrix) {
 }
 
 TEST(PruneElements, AThresholdIsInTheWeightsOwnUnit) {
-  TwoLayers net;
+  LevelLayers net;
   net.settings.requests[0].threshold = 0.35;
   net.settings.requests[0].ratio = 0;
   EXPECT_EQ(prune_elements(net.b.graph, net.settings), (Zeros{{"conv1.weight", 3}}));
 }
 
 TEST(PruneElements, CountsSayWhichElements) {
-  TwoLayers net;
+  LevelLayers net;
   net.settings.requests[0].scope = Scope::kGlobal;
   const Zeros zeros = prune_elements(net.b.graph, net.settings);
   const ElementMask mask = mask_smallest(net.b.graph.weights[WeightId(0)], zeros[0].smallest);
@@ -71,7 +71,7 @@ TEST(PruneElements, CountsSayWhichElements) {
 }
 
 TEST(PruneElements, LeavesOtherLayersAndCriteriaAlone) {
-  TwoLayers net;
+  LevelLayers net;
   net.settings.layers[NodeId(0)].state = State::kExcluded;
   EXPECT_EQ(prune_elements(net.b.graph, net.settings), (Zeros{{"conv1.weight", 5}}));
   net.settings.requests[0].criterion = "l1";
@@ -79,7 +79,7 @@ TEST(PruneElements, LeavesOtherLayersAndCriteriaAlone) {
 }
 
 TEST(PruneElements, ASharedMatrixFollowsItsMostCarefulLayer) {
-  TwoLayers net;
+  LevelLayers net;
   net.b.graph.nodes[NodeId(1)].inputs[1] = net.weights[0];
   net.settings.requests.push_back(net.settings.requests[0]);
   net.settings.requests[1].ratio = 0.2;

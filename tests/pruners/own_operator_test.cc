@@ -30,7 +30,7 @@ void add_once() {
 }
 
 /// x -> Dense -> Relu -> Dense -> y
-struct TwoLayers {
+struct OwnLayers {
   test::Builder b;
   ValueId x = b.input("x", {2, kIn});
   ValueId w1 = b.floats("w1", {kHidden, kIn});
@@ -39,7 +39,7 @@ struct TwoLayers {
   ValueId hidden = kNone;
   ValueId y = kNone;
 
-  TwoLayers() {
+  OwnLayers() {
     add_once();
     hidden = layer("first", {x, w1, b1});
     y = layer("second", {b.node("Relu", {hidden}, "relu"), w2});
@@ -59,7 +59,7 @@ struct TwoLayers {
 };
 
 TEST(OwnOperator, IsCoupledByItsLine) {
-  const TwoLayers net;
+  const OwnLayers net;
   const Facts facts = infer(net.b.graph);
   const Coupling coupling = couple(net.b.graph, facts);
   ASSERT_EQ(coupling.groups.size(), 1U);
@@ -77,14 +77,14 @@ TEST(OwnOperator, IsCoupledByItsLine) {
 }
 
 TEST(OwnOperator, IsALayer) {
-  const TwoLayers net;
+  const OwnLayers net;
   const Layers layers(net.b.graph);
   EXPECT_TRUE(layers.contains(net.first()));
   EXPECT_EQ(layers.weights(net.first()), std::vector<ValueId>{net.w1});
 }
 
 TEST(OwnOperator, HasALinearFormFromItsLine) {
-  const TwoLayers net;
+  const OwnLayers net;
   const NodeId first = net.first();
   const auto form = linear_form(net.b.graph.node(first), 1, 2);
   ASSERT_TRUE(form);
@@ -103,7 +103,7 @@ TEST(OwnOperator, HasALinearFormFromItsLine) {
 }
 
 TEST(OwnOperator, HandsZerosOn) {
-  const TwoLayers net;
+  const OwnLayers net;
   std::vector<uint8_t> rows(kHidden * kIn, 1);
   std::fill(rows.begin(), rows.begin() + kIn, uint8_t{0});
   std::vector<uint8_t> biases(kHidden, 1);

@@ -19,7 +19,7 @@ std::vector<std::byte> bytes_of(const std::vector<float>& values) {
   return bytes;
 }
 
-Plan example() {
+Plan example_with_values() {
   Plan plan;
   plan.updates = {{"conv2.bias", "constants of bn1", bytes_of({1, -2}), DType::kFloat32, {2}},
                   {"fc.weight", "its smallest elements are zero"},
@@ -54,8 +54,8 @@ class PlanValues : public testing::Test {
 };
 
 TEST_F(PlanValues, ComeBackFromTheFileBesideThePlan) {
-  example().save(path_);
-  EXPECT_EQ(Plan::load(path_), example());
+  example_with_values().save(path_);
+  EXPECT_EQ(Plan::load(path_), example_with_values());
   const std::string file = read_file(values_path(path_));
   const std::vector<FileTensor> tensors = parse_tensors(file, "v");
   ASSERT_EQ(tensors.size(), 3U);
@@ -67,7 +67,7 @@ TEST_F(PlanValues, ComeBackFromTheFileBesideThePlan) {
 }
 
 TEST_F(PlanValues, StandInTheJsonAsTypeShapeAndFingerprint) {
-  const std::string text = example().to_json();
+  const std::string text = example_with_values().to_json();
   const std::string wanted = R"(  "folds": [
     {"tensor": "conv2.bias", "reason": "constants of bn1", "dtype": "float32", "dims": [2], "sha256": ")";
   EXPECT_NE(text.find(wanted), std::string::npos) << text;
@@ -79,7 +79,7 @@ TEST_F(PlanValues, StandInTheJsonAsTypeShapeAndFingerprint) {
 }
 
 TEST_F(PlanValues, APlanWithoutValuesIsOneFile) {
-  Plan plan = example();
+  Plan plan = example_with_values();
   plan.updates = {plan.updates[1]};
   plan.masks.clear();
   plan.save(path_);
@@ -88,7 +88,7 @@ TEST_F(PlanValues, APlanWithoutValuesIsOneFile) {
 }
 
 TEST_F(PlanValues, MissingFileIsNamed) {
-  example().save(path_);
+  example_with_values().save(path_);
   std::filesystem::remove(values_path(path_));
   EXPECT_THROW(Plan::load(path_), IoError);
   const std::string wanted = "plan.json: its updates have values, which are in a file beside it: ";
@@ -97,8 +97,8 @@ TEST_F(PlanValues, MissingFileIsNamed) {
 }
 
 TEST_F(PlanValues, ValuesOfAnotherRunAreRefused) {
-  example().save(path_);
-  Plan other = example();
+  example_with_values().save(path_);
+  Plan other = example_with_values();
   other.updates[0].values = bytes_of({1, -3});
   write_file(values_path(path_), other.values_file());
   EXPECT_TRUE(
@@ -119,7 +119,7 @@ TEST_F(PlanValues, ValuesOfAnotherRunAreRefused) {
 }
 
 TEST_F(PlanValues, WithoutATypeCannotBeSaved) {
-  Plan plan = example();
+  Plan plan = example_with_values();
   plan.updates[0].dtype = DType::kUnknown;
   EXPECT_THROW(plan.save(path_), UnsupportedError);
   EXPECT_FALSE(std::filesystem::exists(values_path(path_)));
