@@ -73,6 +73,20 @@ UnsupportedError bad_component(std::string_view path, std::string_view why) {
                           " cannot be used: " + std::string(why));
 }
 
+ConfigError bad_network_name(std::string_view name) {
+  return ConfigError("found " + in_quotes(name) + ", wanted a name without slashes for a network");
+}
+
+UnsupportedError unknown_network(std::string_view path) {
+  return UnsupportedError(
+      std::string(path) +
+      " is a checkpoint: tensors without the network that computes with them, and their names are "
+      "those of no known network (`parsimony know` lists them). Either give the network as ONNX or "
+      "TorchScript (torch.onnx.export, torch.jit.trace), and this file with --checkpoint; or make "
+      "the network known, once, with `parsimony know NAME net.pt`. `parsimony inspect` lists what "
+      "the file holds");
+}
+
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {
   std::string names;
   for (size_t i = 0; i < known.size(); ++i) {

@@ -31,6 +31,9 @@ ConfigError depth_without_data();
 UnsupportedError no_component(std::string_view path);
 /// The component exists but cannot be used; `why` is the reason.
 UnsupportedError bad_component(std::string_view path, std::string_view why);
+ConfigError bad_network_name(std::string_view name);
+/// A checkpoint alone, of a network that is not known.
+UnsupportedError unknown_network(std::string_view path);
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
 /// ONNX Runtime has no masked execution.
 UnsupportedError not_maskable();

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "parsimony/api/errors.h"
+#include "parsimony/api/installed.h"
 #include "parsimony/engines/machine/blas.h"
 #include "parsimony/engines/machine/processor.h"
 
@@ -24,17 +25,9 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-/// From the environment; beside the command, in the build tree or installed; or at the installation
-/// prefix, for other programs.
 fs::path component_path() {
   if (is_set("PARSIMONY_TORCH_COMPONENT")) return std::getenv("PARSIMONY_TORCH_COMPONENT");
-  constexpr const char* kName = "parsimony_torch.so";
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path beside =
-      (program.parent_path() / PARSIMONY_COMPONENT_FROM_BIN / kName).lexically_normal();
-  const fs::path installed = fs::path(PARSIMONY_COMPONENT_FOLDER) / kName;
-  return !fs::exists(beside, error) && fs::exists(installed, error) ? installed : beside;
+  return installed_file("parsimony_torch.so");
 }
 
 void (*prepare_program)() = nullptr;

@@ -52,6 +52,23 @@ struct CheckpointGlobals {
   std::vector<std::string> refused;
 };
 
+/// The elements of a tensor, little-endian and row-major: where they lie in the file if they lie so
+/// there, else a copy.
+class StoredValues {
+ public:
+  explicit StoredValues(std::span<const std::byte> in_place) : bytes_(in_place) {}
+  explicit StoredValues(std::vector<std::byte> copy) : copy_(std::move(copy)), bytes_(copy_) {}
+  StoredValues(StoredValues&&) = default;
+  StoredValues& operator=(StoredValues&&) = delete;
+
+  /// Valid as long as this object and the checkpoint.
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> copy_;
+  std::span<const std::byte> bytes_;
+};
+
 /// A file that is read once, mapped, edited and written.
 ///
 ///     auto checkpoint = open_checkpoint("last.ckpt");
@@ -66,9 +83,7 @@ class Checkpoint {
   virtual std::vector<CheckpointLine> tree() const = 0;
   virtual CheckpointGlobals globals() const { return {}; }
 
-  /// The elements, little-endian and row-major.
-  /// @throws ModelError if the storage is shorter than the tensor
-  virtual std::vector<std::byte> values(TensorId tensor) const = 0;
+  virtual StoredValues values(TensorId tensor) const = 0;
 
   /// Keeps these indices of these axes. Tensors that are the same view of one storage are tied: cut
   /// one and all are. @throws UnsupportedError if the tensor's shape is fixed

@@ -20,7 +20,7 @@ void CheckpointFile::settle() {
   }
 }
 
-std::vector<std::byte> CheckpointFile::values(TensorId tensor) const {
+StoredValues CheckpointFile::values(TensorId tensor) const {
   return values_of(tensors_[tensor], storages_[tensors_[tensor].storage]);
 }
 

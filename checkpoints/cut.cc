@@ -273,7 +273,7 @@ class Cutter {
 
 CheckpointCut cut_checkpoint(const Plan& plan, const CheckpointMatch& match, bool strict,
                              Checkpoint& checkpoint) {
-  if (match.copies.empty() && !plan.empty()) throw errors::no_copy_of_network();
+  if (!plan.empty()) check_has_copy(match);
   if (!plan.blocks.empty()) throw errors::blocks_in_checkpoint();
   CheckpointCut cut = Cutter(plan, match, checkpoint).run();
   if (strict && !cut.left.empty()) throw errors::left_in_checkpoint(cut.left);

@@ -51,10 +51,18 @@ ModelError another_network(std::string_view tensor, const Shape& dims, int axis,
                     std::to_string(wanted) + ": a checkpoint of another network?");
 }
 
-ModelError no_copy_of_network() {
-  return ModelError(
-      "the checkpoint holds no copy of the network: no tensor has the name or the elements of a "
-      "weight; `parsimony inspect` lists what it holds");
+ModelError no_copy_of_network(std::string_view first) {
+  std::string text =
+      "the checkpoint holds no copy of the network: no tensor has the name and shape, or the "
+      "elements, of a weight";
+  if (!first.empty()) text += "; " + std::string(first);
+  return ModelError(text + ". `parsimony inspect` lists what it holds");
+}
+
+UnsupportedError other_type(std::string_view tensor, std::string_view found,
+                            std::string_view wanted) {
+  return UnsupportedError("tensor " + in_quotes(tensor) + " is of " + std::string(found) +
+                          ", wanted " + std::string(wanted));
 }
 
 UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors) {

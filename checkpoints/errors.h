@@ -25,7 +25,10 @@ UnsupportedError fixed_tensor(std::string_view tensor, std::string_view why);
 ConfigError shards_in_place(std::string_view path);
 
 ModelError another_network(std::string_view tensor, const Shape& dims, int axis, int64_t wanted);
-ModelError no_copy_of_network();
+/// `first`: a weight and why it has no tensor; may be empty.
+ModelError no_copy_of_network(std::string_view first);
+UnsupportedError other_type(std::string_view tensor, std::string_view found,
+                            std::string_view wanted);
 UnsupportedError unknown_order(std::string_view optimizer, size_t parameters, size_t tensors);
 UnsupportedError blocks_in_checkpoint();
 UnsupportedError left_in_checkpoint(std::span<const std::string> left);

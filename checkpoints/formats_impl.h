@@ -17,7 +17,7 @@ class CheckpointFile : public Checkpoint {
  public:
   const IdVector<TensorId, StoredTensor>& tensors() const override { return tensors_; }
   std::vector<CheckpointLine> tree() const override { return tree_; }
-  std::vector<std::byte> values(TensorId tensor) const override;
+  StoredValues values(TensorId tensor) const override;
   void cut(TensorId tensor, std::vector<AxisKeep> axes) override;
   void assign(TensorId tensor, std::vector<std::byte> values) override;
   void write(const std::string& path) const override;

@@ -4,22 +4,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/numbers_impl.h"
+#include "parsimony/graph/node_names.h"
 #include "parsimony/graph/operators/linear_form.h"
 
 namespace parsimony {
 namespace {
 
 using checkpoints::all_equal;
+using checkpoints::epsilon_of;
 using checkpoints::equal_transposed;
 using checkpoints::factors_between;
-using checkpoints::is_normalisation;
 using checkpoints::Numbers;
 using checkpoints::numbers_of;
 
@@ -37,23 +40,6 @@ std::string without_components(const std::string& name, int count) {
     ++at;
   }
   return name.substr(at);
-}
-
-/// "layer1.0.conv1" of "/layer1/layer1.0/conv1/Conv": PyTorch's exporter writes the path of
-/// modules, in which the name of a child of a list begins with that of the list.
-std::string module_of(const std::string& node) {
-  std::vector<std::string> parts;
-  size_t at = 0;
-  while (at < node.size()) {
-    const size_t end = std::min(node.find('/', at), node.size());
-    std::string part = node.substr(at, end - at);
-    if (!parts.empty() && part.starts_with(parts.back() + ".")) parts.pop_back();
-    if (!part.empty()) parts.push_back(std::move(part));
-    at = end + 1;
-  }
-  std::string module;
-  for (size_t i = 0; i + 1 < parts.size(); ++i) module += (i > 0 ? "." : "") + parts[i];
-  return module;
 }
 
 std::vector<int> same_axes(size_t rank) {
@@ -89,6 +75,7 @@ class Matcher {
     match_normalisations();
     match_vectors();
     drop_incomplete();
+    note_shapes();
     note_equal_copies();
     return std::move(result_);
   }
@@ -201,9 +188,10 @@ class Matcher {
   }
 
   Numbers numbers(TensorId id) const {
-    const std::vector<std::byte> bytes = checkpoint_.values(id);
+    const StoredValues values = checkpoint_.values(id);
     const StoredTensor& stored = tensor(id);
-    return numbers_of({"", stored.type->dtype, stored.dims, bytes.data(), stored.type->bytes});
+    return numbers_of(
+        {"", stored.type->dtype, stored.dims, values.bytes().data(), stored.type->bytes});
   }
 
   /// Are the elements the same bits? Quicker than comparing numbers.
@@ -211,8 +199,8 @@ class Matcher {
     const StoredTensor& stored = tensor(id);
     if (stored.type->dtype != weight.dtype || stored.dims != weight.dims) return false;
     if (weight.data == nullptr || weight.stride != stored.type->bytes) return false;
-    const std::vector<std::byte> bytes = checkpoint_.values(id);
-    return std::equal(bytes.begin(), bytes.end(), weight.data);
+    const StoredValues values = checkpoint_.values(id);
+    return std::memcmp(values.bytes().data(), weight.data, values.bytes().size()) == 0;
   }
 
   bool has_numbers(TensorId id) const { return tensor(id).type->dtype != DType::kUnknown; }
@@ -308,8 +296,30 @@ class Matcher {
   /// The name that the path of the node suggests.
   std::string hint_of(WeightId id) const {
     if (uses_[id].node == NodeId()) return {};
-    const std::string module = module_of(graph_.node(uses_[id].node).name);
+    const std::string module = module_of_node_name(graph_.node(uses_[id].node).name);
     return module.empty() ? "" : module + ".weight";
+  }
+
+  /// The reason why a weight has no tensor: one of its name has another shape.
+  void note_shape(WeightId id, const std::string& core) {
+    const auto found = suffixes_.find(core);
+    const Weight& weight = graph_.weight(id);
+    if (found == suffixes_.end()) return;
+    const TensorId other = found->second.front();
+    if (tensor(other).dims == weight.dims) return;
+    result_.unmatched[weight.name] = "tensor " + in_quotes(full_[other]) + " has shape " +
+                                     to_string(tensor(other).dims) + ", the weight " +
+                                     to_string(weight.dims);
+  }
+
+  void note_shapes() {
+    for (const WeightId id : graph_.weights.ids()) {
+      const std::string& name = graph_.weight(id).name;
+      for (int dropped = 0; dropped <= kMostDropped && !is_matched(id); ++dropped) {
+        const std::string core = without_components(name, dropped);
+        if (!core.empty() && !result_.unmatched.contains(name)) note_shape(id, core);
+      }
+    }
   }
 
   void match_path(WeightId id, const std::string& hint) {
@@ -327,6 +337,7 @@ class Matcher {
       if (is_square && (!form || form->out_axis == 0)) axes = same_axes(2);
       if (!axes.empty()) return add(id, MatchKind::kPath, hint, axes);
     }
+    note_shape(id, hint);
   }
 
   TensorId in_copy(size_t copy, const std::string& core) const {
@@ -357,9 +368,10 @@ class Matcher {
     return modules;
   }
 
-  bool explains(const std::string& module, const Numbers& factors) const {
-    return is_normalisation(factors, vector_of(module, "weight", factors.size(), 1),
-                            vector_of(module, "running_var", factors.size(), 1));
+  std::optional<double> epsilon(const std::string& module, const Numbers& factors) const {
+    if (factors.empty()) return std::nullopt;
+    return epsilon_of(factors, vector_of(module, "weight", factors.size(), 1),
+                      vector_of(module, "running_var", factors.size(), 1));
   }
 
   /// The first of `modules` that stands behind the layer in the file; empty if none does.
@@ -395,7 +407,7 @@ class Matcher {
       const Numbers factors = factors_between(folded, plain, found->dims, form->out_axis);
       std::vector<std::string> fitting;
       std::ranges::copy_if(all, std::back_inserter(fitting), [&](const std::string& module) {
-        return !factors.empty() && explains(module, factors);
+        return epsilon(module, factors).has_value();
       });
       match.equal = !fitting.empty();
       std::string module = nearest(fitting, match.targets.front().name);
@@ -410,6 +422,7 @@ class Matcher {
       }
       if (module.empty()) continue;
       match.normalisation = module;
+      match.epsilon = epsilon(module, factors);
       if (match.equal) match.kind = MatchKind::kFolded;
       std::vector<MatchTarget> along;
       std::vector<int> axes(found->dims.size(), -1);
@@ -423,8 +436,11 @@ class Matcher {
       if (in_copy(0, own_bias) != TensorId()) along.push_back({own_bias, axes});
       match.targets.insert(match.targets.end(), along.begin(), along.end());
       if (bias != WeightId() && !along.empty()) {
-        folded_bias_[graph_.weight(bias).name] = {
-            .kind = match.kind, .targets = along, .equal = match.equal};
+        folded_bias_[graph_.weight(bias).name] = {.kind = match.kind,
+                                                  .targets = along,
+                                                  .normalisation = module,
+                                                  .epsilon = match.epsilon,
+                                                  .equal = match.equal};
       }
     }
     for (auto& [name, match] : folded_bias_) {
@@ -488,7 +504,8 @@ class Matcher {
             if (copy == 0) return match.equal;
             const TensorId first = in_copy(0, match.targets.front().name);
             const TensorId here = in_copy(copy, match.targets.front().name);
-            return here != TensorId() && checkpoint_.values(first) == checkpoint_.values(here);
+            return here != TensorId() && std::ranges::equal(checkpoint_.values(first).bytes(),
+                                                            checkpoint_.values(here).bytes());
           });
       if (copy > 0) result_.copies[copy].equal &= result_.copies.front().equal;
     }
@@ -522,6 +539,13 @@ std::string dotted_name(const StoredTensor& tensor) {
     if (!contains(kModuleParts, key)) name += (name.empty() ? "" : ".") + key;
   }
   return name;
+}
+
+void check_has_copy(const CheckpointMatch& match) {
+  if (!match.copies.empty()) return;
+  const auto first = match.unmatched.begin();
+  throw errors::no_copy_of_network(
+      first == match.unmatched.end() ? "" : first->first + ": " + first->second);
 }
 
 TensorNames::TensorNames(const Checkpoint& checkpoint) {

@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,9 @@ struct WeightMatch {
   /// The weight itself first; then what else is cut with it, such as the normalisation.
   std::vector<MatchTarget> targets = {};
   std::string normalisation = {};  ///< folded into the weight: "layer1.0.bn1"; often empty
-  bool equal = false;              ///< the elements too, in the first copy
+  /// What the normalisation added to its variance; empty if the elements do not show it.
+  std::optional<double> epsilon = {};
+  bool equal = false;  ///< the elements too, in the first copy
 };
 
 /// Everything of a network under one prefix: the model, its moving average, ….
@@ -64,6 +67,9 @@ CheckpointMatch match_checkpoint(const Graph& graph, const Checkpoint& checkpoin
 /// A tensor's name within the whole file: its path, joined by dots, without the dictionaries in
 /// which a pickled module keeps its parts.
 std::string dotted_name(const StoredTensor& tensor);
+
+/// Throws unless there is a copy of the network. @throws ModelError with the first difference
+void check_has_copy(const CheckpointMatch& match);
 
 /// The tensors of a checkpoint by dotted name.
 class TensorNames {

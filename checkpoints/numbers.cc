@@ -53,15 +53,18 @@ Numbers factors_between(const Numbers& folded, const Numbers& plain, const Shape
   return products;
 }
 
-bool is_normalisation(const Numbers& factors, const Numbers& gain, const Numbers& variance) {
-  return std::ranges::any_of(kEpsilons, [&](double epsilon) {
+std::optional<double> epsilon_of(const Numbers& factors, const Numbers& gain,
+                                 const Numbers& variance) {
+  const auto fits = [&](double epsilon) {
     for (size_t c = 0; c < factors.size(); ++c) {
       if (factors[c] == 0) continue;  // a channel that is zero in the weight has none of its own
       const double factor = gain[c] / std::sqrt(variance[c] + epsilon);
       if (!(std::abs(factor - factors[c]) <= kFoldTolerance * std::abs(factor))) return false;
     }
     return true;
-  });
+  };
+  const auto found = std::ranges::find_if(kEpsilons, fits);
+  return found == kEpsilons.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace parsimony::checkpoints

@@ -1,6 +1,7 @@
 // Comparisons of a weight's elements with those of a checkpoint.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
@@ -19,7 +20,9 @@ bool equal_transposed(const Numbers& a, const Numbers& b, const Shape& dims);
 /// The factor of each index of axis `out` between two tensors of `dims`; empty if there is none.
 Numbers factors_between(const Numbers& folded, const Numbers& plain, const Shape& dims, int out);
 
-/// Is the factor of every channel gain / √(variance + ε) for an ε that is in use?
-bool is_normalisation(const Numbers& factors, const Numbers& gain, const Numbers& variance);
+/// The ε in use for which the factor of every channel is gain / √(variance + ε); empty if there is
+/// none.
+std::optional<double> epsilon_of(const Numbers& factors, const Numbers& gain,
+                                 const Numbers& variance);
 
 }  // namespace parsimony::checkpoints

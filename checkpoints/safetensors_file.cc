@@ -118,7 +118,7 @@ class Shards : public Checkpoint {
     return all;
   }
 
-  std::vector<std::byte> values(TensorId tensor) const override {
+  StoredValues values(TensorId tensor) const override {
     const auto [shard, id] = places_[tensor];
     return shards_[shard]->values(id);
   }

@@ -221,16 +221,21 @@ void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_v
   }
 }
 
-std::vector<std::byte> values_of(const StoredTensor& tensor, std::string_view storage) {
+StoredValues values_of(const StoredTensor& tensor, std::string_view storage) {
+  const int64_t size = tensor.type->bytes;
+  if (tensor.strides == dense_strides(tensor.dims)) {
+    return StoredValues(
+        std::as_bytes(std::span(storage.substr(tensor.offset * size, tensor.count() * size))));
+  }
   std::vector<std::byte> values;
-  values.reserve(tensor.count() * tensor.type->bytes);
+  values.reserve(tensor.count() * size);
   std::vector<int> order(tensor.dims.size());
   std::iota(order.begin(), order.end(), 0);
   copy(tensor, order, storage, {}, [&](std::string_view bytes) {
     const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
     values.insert(values.end(), begin, begin + bytes.size());
   });
-  return values;
+  return StoredValues(std::move(values));
 }
 
 void check_fits(const StoredTensor& tensor, std::string_view storage, std::string_view file) {

@@ -51,8 +51,7 @@ using Sink = std::function<void(std::string_view bytes)>;
 void copy_storage(const IdVector<TensorId, StoredTensor>& tensors, std::string_view storage,
                   const NewStorage& as, const Edits& edits, const Sink& sink);
 
-/// All elements, row-major.
-std::vector<std::byte> values_of(const StoredTensor& tensor, std::string_view storage);
+StoredValues values_of(const StoredTensor& tensor, std::string_view storage);
 
 /// @throws ModelError if the tensor reaches beyond its storage
 void check_fits(const StoredTensor& tensor, std::string_view storage, std::string_view file);

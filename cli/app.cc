@@ -34,6 +34,8 @@ void add_options(CLI::App& app, Session& session) {
   add_apply(app, session);
   add_verify(app, session);
   add_sensitivity(app, session);
+  add_import(app, session);
+  add_know(app, session);
   add_export(app, session);
   add_doctor(app, session);
   add_train(app, session);

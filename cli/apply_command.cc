@@ -34,12 +34,13 @@ void run_apply(const ApplyOptions& options, const Session& session) {
   check_outputs_beside(outputs, *model);
   const Graph& graph = model->graph();
   const Probe probe = choose_probe(graph, input_specs(inputs, graph));
-  CheckpointJob checkpoint(options.checkpoint, graph);
+  const CheckpointOptions asked = resolved(options.checkpoint, options.model, options.output);
+  CheckpointJob checkpoint(asked, graph);
   progress.begin("edit");
   apply_plan(plan, graph, probe, model->editor());
   progress.begin("write");
   checkpoint.write(plan);
-  model->write(options.output);
+  if (asked.out != options.output) model->write(options.output);
   progress.finish();
   if (session.quiet) return;
   if (!plan.sha256.empty() && plan.sha256 != model->sha256()) {

@@ -1,9 +1,15 @@
 #include "parsimony/cli/checkpoint.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
+#include "parsimony/checkpoints/transfer.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/report/text.h"
@@ -13,6 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kMostIndented = 100;  // whoever wrote the file chose the depth
+
 int64_t bytes_of(const StoredTensor& tensor) { return tensor.count() * tensor.type->bytes; }
 
 int64_t bytes_of(const Checkpoint& checkpoint) {
@@ -21,35 +29,88 @@ int64_t bytes_of(const Checkpoint& checkpoint) {
   return bytes;
 }
 
-Json to_json(const Checkpoint& checkpoint) {
+/// What `prune` would do with the checkpoint alone.
+struct KnownCuts {
+  std::string network;                          ///< empty if it is not known
+  std::map<TensorId, std::set<int>> axes = {};  ///< that can lose channels, in every copy
+};
+
+KnownCuts known_cuts(const std::string& path, const Checkpoint& checkpoint) {
+  std::optional<AnalysedModel> model;
+  try {
+    model = read_and_analyse(path, {}, {}, true);
+  } catch (const UnsupportedError&) {
+    return {};
+  }
+  KnownCuts cuts{network_name(*model->model)};
+  const Graph& graph = model->graph();
+  const CheckpointMatch match = match_checkpoint(graph, checkpoint);
+  const TensorNames names(checkpoint);
+  for (const Group& group : model->analysis.coupling.groups) {
+    for (const Member& member : group.members) {
+      const std::string& weight = graph.weight(graph.value(member.value).weight).name;
+      const auto found = std::ranges::find(match.weights, weight, &WeightMatch::weight);
+      if (found == match.weights.end()) continue;
+      for (const NetworkCopy& copy : match.copies) {
+        for (const MatchTarget& target : found->targets) {
+          const int axis = target.axes[member.axis];
+          if (axis >= 0) cuts.axes[names.find(copy.prefix + target.name)].insert(axis);
+        }
+      }
+    }
+  }
+  return cuts;
+}
+
+Json to_json(const Checkpoint& checkpoint, const KnownCuts& cuts) {
   const CheckpointGlobals globals = checkpoint.globals();
   Json json = {{"parsimony_checkpoint", 1},
                {"format", checkpoint.format()},
                {"bytes", bytes_of(checkpoint)},
                {"globals", globals.names},
                {"weights_only_refuses", globals.refused}};
+  if (!cuts.network.empty()) json["network"] = cuts.network;
   Json& tensors = json["tensors"] = Json::array();
-  for (const StoredTensor& tensor : checkpoint.tensors()) {
+  for (const TensorId id : checkpoint.tensors().ids()) {
+    const StoredTensor& tensor = checkpoint.tensors()[id];
     Json& row = tensors.emplace_back();
     row = {{"path", tensor.path},
            {"type", tensor.type->name},
            {"shape", tensor.dims},
            {"bytes", bytes_of(tensor)}};
     if (!tensor.why_fixed.empty()) row["fixed"] = tensor.why_fixed;
+    if (const auto found = cuts.axes.find(id); found != cuts.axes.end()) {
+      row["prunable_axes"] = found->second;
+    }
   }
   return json;
 }
 
-std::string to_text(const Checkpoint& checkpoint) {
+/// ", axes 0 and 1 can lose channels"; often empty
+std::string axes_text(const KnownCuts& cuts, TensorId id) {
+  const auto found = cuts.axes.find(id);
+  if (id == TensorId() || found == cuts.axes.end()) return {};
+  std::string text = found->second.size() == 1 ? ", axis" : ", axes";
+  for (const int axis : found->second) {
+    text += (axis == *found->second.begin() ? " " : " and ") + std::to_string(axis);
+  }
+  return text + " can lose channels";
+}
+
+std::string to_text(const Checkpoint& checkpoint, const KnownCuts& cuts) {
   std::string text;
   for (const CheckpointLine& line : checkpoint.tree()) {
-    text.append(2 * line.depth, ' ');
+    text.append(2 * std::min(line.depth, kMostIndented), ' ');
     if (!line.key.empty()) text += printable(line.key) + ": ";
-    text += printable(line.what) + "\n";
+    text += printable(line.what) + axes_text(cuts, line.tensor) + "\n";
   }
   text += "\n" + std::string(checkpoint.format()) + ", " +
           counted(static_cast<int64_t>(checkpoint.tensors().size()), "tensor") + ", " +
           counted(bytes_of(checkpoint), "byte") + "\n";
+  if (!cuts.network.empty()) {
+    text += "a checkpoint of the network " + printable(cuts.network) +
+            ", which is known: `parsimony prune` takes it alone\n";
+  }
   const CheckpointGlobals globals = checkpoint.globals();
   if (!globals.names.empty()) {
     text += "it names";
@@ -69,6 +130,10 @@ void add_checkpoint_options(CLI::App& command, CheckpointOptions& options) {
   add_option(command, "--checkpoint", options.in, "CKPT",
              "A checkpoint of this network, to be cut with it: of torch.save, or safetensors");
   add_option(command, "--checkpoint-out", options.out, "CKPT", "Where the cut checkpoint goes");
+  add_option(command, "--weights-from", options.weights_from, "WHAT",
+             "Whose weights are pruned: the model's (model, the default), or the checkpoint's "
+             "(checkpoint), for a model that was exported long ago")
+      ->check(CLI::IsMember({"model", "checkpoint"}));
   command.add_flag("--strict", options.strict,
                    "Fail if the plan names a weight that the checkpoint has not");
 }
@@ -79,12 +144,43 @@ void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs
   inputs.push_back({"--checkpoint", options.in});
 }
 
-CheckpointJob::CheckpointJob(const CheckpointOptions& options, const Graph& graph)
-    : options_(options) {
-  if (options.in.empty() != options.out.empty()) throw errors::half_a_checkpoint();
-  if (options.in.empty()) return;
-  checkpoint_ = open_checkpoint(options.in);
+CheckpointOptions resolved(const CheckpointOptions& options, const std::string& model,
+                           const std::string& output) {
+  if (!is_checkpoint(model)) return options;
+  if (!options.in.empty()) throw errors::two_checkpoints(model);
+  CheckpointOptions result = options;
+  if (result.out.empty() && !output.ends_with(".onnx")) result.out = output;
+  if (!result.out.empty()) result.in = model;
+  return result;
+}
+
+CheckpointJob::CheckpointJob(CheckpointOptions options, const Graph& graph)
+    : options_(std::move(options)) {
+  if (options_.in.empty() != options_.out.empty()) throw errors::half_a_checkpoint();
+  if (options_.in.empty()) return;
+  checkpoint_ = open_checkpoint(options_.in);
   match_ = match_checkpoint(graph, *checkpoint_);
+}
+
+std::unique_ptr<EditableFile> reopened(EditableFile& model,
+                                       const std::vector<TensorUpdate>& weights,
+                                       const std::string& path,
+                                       const std::vector<std::string>& specs) {
+  for (const TensorUpdate& update : weights) model.editor().assign(update.tensor, update.values);
+  model.write(path);
+  return open_model(path, specs);
+}
+
+std::unique_ptr<EditableFile> CheckpointJob::weighted(std::unique_ptr<EditableFile> model,
+                                                      const std::vector<std::string>& specs) {
+  if (options_.weights_from != "checkpoint") return model;
+  if (!checkpoint_) throw errors::half_a_checkpoint();
+  const Transfer made = transfer(model->graph(), match_, *checkpoint_);
+  for (const std::string& left : made.left) notes_.push_back("keeps the model's weights: " + left);
+  folder_ = std::make_unique<TemporaryFolder>();
+  auto result = reopened(*model, made.updates, folder_->path() / "model", specs);
+  match_ = match_checkpoint(result->graph(), *checkpoint_);
+  return result;
 }
 
 void CheckpointJob::write(const Plan& plan) {
@@ -102,17 +198,20 @@ std::string CheckpointJob::summary() const {
     text += "\n  under " + in_quotes(printable(copy));
   }
   text += "\n";
-  for (const std::string& left : cut_.left) {
-    text += coloured("note: ", Colour::kYellow, Stream::kOut) +
-            "left as it is: " + printable(left) + "\n";
+  std::vector<std::string> notes = notes_;
+  for (const std::string& left : cut_.left) notes.push_back("left as it is: " + left);
+  for (const std::string& note : notes) {
+    text += coloured("note: ", Colour::kYellow, Stream::kOut) + printable(note) + "\n";
   }
   return text;
 }
 
 void inspect_checkpoint(const std::string& path, bool as_json) {
   const auto checkpoint = open_checkpoint(path);
-  print(as_json ? to_json(*checkpoint).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                : to_text(*checkpoint));
+  const KnownCuts cuts = known_cuts(path, *checkpoint);
+  print(as_json
+            ? to_json(*checkpoint, cuts).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+            : to_text(*checkpoint, cuts));
 }
 
 }  // namespace parsimony::cli

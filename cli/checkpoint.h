@@ -6,14 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/base/temporary_folder.h"
 #include "parsimony/checkpoints/cut.h"
 #include "parsimony/cli/outputs.h"
+#include "parsimony/engines/editable_model.h"
 
 namespace parsimony::cli {
 
 struct CheckpointOptions {
   std::string in;
   std::string out;
+  std::string weights_from = "model";  ///< or "checkpoint": whose weights are pruned
   bool strict = false;
 };
 
@@ -23,12 +26,23 @@ void add_checkpoint_options(CLI::App& command, CheckpointOptions& options);
 void add_files(const CheckpointOptions& options, std::vector<NamedFile>& outputs,
                std::vector<NamedFile>& inputs);
 
+/// The options if a checkpoint may stand in place of the model: it is then what is cut, and
+/// `output` is another checkpoint unless it is called ".onnx". @throws ConfigError if --checkpoint
+/// is given too
+CheckpointOptions resolved(const CheckpointOptions& options, const std::string& model,
+                           const std::string& output);
+
 /// A checkpoint between two moments: it is matched with the network before that is edited, and cut
 /// once the plan is known. Without --checkpoint it does nothing.
 class CheckpointJob {
  public:
   /// @throws ConfigError if one of the two files is missing; what open_checkpoint throws
-  CheckpointJob(const CheckpointOptions& options, const Graph& graph);
+  CheckpointJob(CheckpointOptions options, const Graph& graph);
+
+  /// Whose weights are pruned: with --weights-from checkpoint the model, opened again with those of
+  /// the checkpoint, else itself.
+  std::unique_ptr<EditableFile> weighted(std::unique_ptr<EditableFile> model,
+                                         const std::vector<std::string>& specs);
 
   /// Writes the cut checkpoint. @throws what cut_checkpoint throws, IoError
   void write(const Plan& plan);
@@ -36,11 +50,19 @@ class CheckpointJob {
   std::string summary() const;  ///< lines for the terminal
 
  private:
-  const CheckpointOptions& options_;
+  CheckpointOptions options_;
+  std::unique_ptr<TemporaryFolder> folder_;  ///< of the model with other weights
   std::unique_ptr<Checkpoint> checkpoint_;
   CheckpointMatch match_;
   CheckpointCut cut_;
+  std::vector<std::string> notes_;
 };
+
+/// The model in the file `path` with new weights. @throws what the model's editor and open_model do
+std::unique_ptr<EditableFile> reopened(EditableFile& model,
+                                       const std::vector<TensorUpdate>& weights,
+                                       const std::string& path,
+                                       const std::vector<std::string>& specs);
 
 /// `inspect` of a checkpoint.
 void inspect_checkpoint(const std::string& path, bool as_json);

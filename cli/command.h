@@ -35,6 +35,8 @@ void add_explain(CLI::App& app, Session& session);
 void add_apply(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_sensitivity(CLI::App& app, Session& session);
+void add_import(CLI::App& app, Session& session);
+void add_know(CLI::App& app, Session& session);
 void add_export(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);

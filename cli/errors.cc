@@ -92,12 +92,20 @@ ConfigError half_a_checkpoint() {
       "--checkpoint and --checkpoint-out go together: what is read, and what is written");
 }
 
-UnsupportedError checkpoint_as_model(std::string_view path) {
-  return UnsupportedError(
-      std::string(path) +
-      " is a checkpoint: tensors without the network that computes with them. Give the network as "
-      "ONNX or TorchScript (torch.onnx.export, torch.jit.trace), and this file with --checkpoint; "
-      "`parsimony inspect` lists what it holds");
+ConfigError two_checkpoints(std::string_view path) {
+  return ConfigError(std::string(path) +
+                     " is a checkpoint itself, so that --checkpoint has no meaning; its network is "
+                     "known by the names of its tensors");
+}
+
+ModelError not_imported(size_t weights, std::string_view first) {
+  return ModelError("the checkpoint is not one of this model: it lacks " + std::to_string(weights) +
+                    " of its weights, first " + std::string(first));
+}
+
+VerificationError imported_otherwise(std::string_view weight) {
+  return VerificationError("weight " + quoted(weight) +
+                           " of the new model is not the checkpoint's; nothing was written");
 }
 
 ConfigError bad_batch(std::string_view found) {

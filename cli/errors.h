@@ -18,8 +18,12 @@ ConfigError unexpected(std::string_view command, std::string_view argument,
 
 /// One of --checkpoint and --checkpoint-out without the other.
 ConfigError half_a_checkpoint();
-/// A file of tensors where a network is wanted.
-UnsupportedError checkpoint_as_model(std::string_view path);
+/// A checkpoint in place of the model, and --checkpoint.
+ConfigError two_checkpoints(std::string_view path);
+/// `import` of a checkpoint that is not the model's; `first` is the first weight without a tensor.
+ModelError not_imported(size_t weights, std::string_view first);
+/// `import` wrote weights that are not the checkpoint's.
+VerificationError imported_otherwise(std::string_view weight);
 ConfigError nothing_asked();
 /// `option` is about calibration data, and there are none.
 ConfigError no_calibration(std::string_view option);

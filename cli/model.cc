@@ -1,11 +1,12 @@
 #include "parsimony/cli/model.h"
 
 #include <cstdint>
+#include <filesystem>
 
+#include "parsimony/api/known_networks.h"
 #include "parsimony/api/open_model.h"
 #include "parsimony/base/files.h"
 #include "parsimony/checkpoints/checkpoint.h"
-#include "parsimony/cli/errors.h"
 #include "parsimony/cli/large_pages.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/progress.h"
@@ -19,11 +20,15 @@ constexpr int64_t kLargeFile = int64_t{16} << 20;
 
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<std::string>& specs) {
-  if (is_checkpoint(path)) throw errors::checkpoint_as_model(path);
+  if (is_checkpoint(path)) return std::move(open_known_network(path).model);
   if (size_of_file(path) >= kLargeFile) allow_large_pages();
   std::vector<InputSpec> inputs;
   for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));
   return parsimony::open_model(path, inputs);
+}
+
+std::string network_name(const EditableFile& model) {
+  return std::filesystem::path(model.path()).stem();
 }
 
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,

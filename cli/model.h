@@ -10,11 +10,15 @@
 
 namespace parsimony::cli {
 
-/// Reads a model: an ONNX file, or TorchScript, which is a zip archive. `specs` are those of
+/// Reads a model: an ONNX file, TorchScript, or a checkpoint of a known network. `specs` are those
+/// of
 /// --input; ONNX files need none.
 /// @throws IoError, ModelError, UnsupportedError, ConfigError
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<std::string>& specs);
+
+/// Of a model that was opened as the checkpoint of a known network.
+std::string network_name(const EditableFile& model);
 
 /// A model and its analysis, for inspect and explain.
 struct AnalysedModel {

@@ -149,7 +149,12 @@ class PruneRun {
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
     check_outputs_beside(outputs, *model_);
-    checkpoint_.emplace(options_.checkpoint, model_->graph());
+    const CheckpointOptions checkpoint =
+        resolved(options_.checkpoint, options_.model, options_.output);
+    writes_model_ = checkpoint.out != options_.output;
+    checkpoint_.emplace(checkpoint, model_->graph());
+    sha256_ = model_->sha256();
+    model_ = checkpoint_->weighted(std::move(model_), options_.inputs);
     std::jthread libtorch;  // loaded in the background for the proof
     if (options.verify && is_large(model_->graph())) libtorch = loading_torch_component();
     options.inputs = input_specs(options_.inputs, model_->graph());
@@ -171,6 +176,9 @@ class PruneRun {
   void complete(const Pruning& pruning, const Supplies& supplies) {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
+    if (is_checkpoint(options_.model)) {
+      report_.notes.push_back("the checkpoint is one of the network " + network_name(*model_));
+    }
     if (!options_.prune.verify && !pruning.plan.empty()) {
       report_.proof.not_run = "switched off by --no-verify";
     }
@@ -184,13 +192,13 @@ class PruneRun {
   /// The model first: files that describe it must not exist without it.
   void write(const Pruning& pruning, const Graph& graph) {
     Plan plan = pruning.plan;
-    plan.sha256 = model_->sha256();
+    plan.sha256 = sha256_;
     report_.source.sha256 = plan.sha256;
     if (!options_.plan.empty()) static_cast<void>(plan.to_json());  // it may refuse
     progress_.begin("write");
     timed(report_.timings, "write", [&] {
       checkpoint_->write(plan);
-      model_->write(options_.output);
+      if (writes_model_) model_->write(options_.output);
     });
     report_.result = {options_.output, {}, size_of_file(options_.output)};
     if (!options_.plan.empty()) plan.save(options_.plan);
@@ -217,6 +225,8 @@ class PruneRun {
   Progress progress_;
   std::unique_ptr<EditableFile> model_;
   std::optional<CheckpointJob> checkpoint_;
+  std::string sha256_;        ///< of the model's file
+  bool writes_model_ = true;  ///< or a checkpoint in its place
   PruneReport report_;
 };
 

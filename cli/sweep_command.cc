@@ -71,7 +71,7 @@ int train(SweepCommandOptions& options, const Session& session) {
   return torch_commands().sweep(options.request);  // what a zero worker left
 }
 
-void run(SweepCommandOptions& options, const Session& session) {
+void run_sweep(SweepCommandOptions& options, const Session& session) {
   const bool worker = is_worker();
   complete(options, session);
   if (worker) {
@@ -116,7 +116,7 @@ void add_sweep(CLI::App& app, Session& session) {
       app, session, "sweep",
       "Prunes and trains at many sparsities; writes a report. Resumes if interrupted",
       "parsimony sweep --config configs/cifar10_cnn_sweep.json --data cifar10:DIR --out runs/c",
-      add_options, run);
+      add_options, run_sweep);
 }
 
 }  // namespace parsimony::cli

@@ -17,6 +17,8 @@ foreach(room IN LISTS PARSIMONY_ROOMS)
 endforeach()
 if(TARGET parsimony)
   install(TARGETS parsimony)
+  install(FILES "${PROJECT_SOURCE_DIR}/api/networks.zip"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
   if(TARGET parsimony_component)
     install(TARGETS parsimony_component DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
   endif()

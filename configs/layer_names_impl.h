@@ -50,8 +50,4 @@ class LayerNames {
   std::unordered_map<std::string, std::vector<NodeId>> by_name_;
 };
 
-/// "/layer1/layer1.0/conv1/Conv", as torch's exporter names nodes, is module "layer1.0.conv1";
-/// empty for other names.
-std::string module_of_node_name(std::string_view name);
-
 }  // namespace parsimony

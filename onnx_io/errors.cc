@@ -120,6 +120,12 @@ ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t eleme
                     " elements to zero: it has " + std::to_string(elements));
 }
 
+ModelError no_skeleton() { return ModelError("the stored graph is no ONNX model"); }
+
+ModelError unfilled_weight(std::string_view name) {
+  return ModelError("weight " + in_quotes(name) + " of the stored graph has no elements");
+}
+
 UnsupportedError not_writable(std::string_view what, std::string_view why) {
   return UnsupportedError(in_quotes(what) + " " + std::string(why) +
                           ": it cannot be written as an ONNX model of its own");

@@ -44,6 +44,9 @@ ModelError not_dense(std::string_view tensor);
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 
 /// Cannot be written as a separate model.
+/// A known network's stored graph.
+ModelError no_skeleton();
+ModelError unfilled_weight(std::string_view name);
 UnsupportedError not_writable(std::string_view what, std::string_view why);
 
 /// `call` is "aten::foo"; `line` where the program calls it, and may be empty.

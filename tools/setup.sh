@@ -20,6 +20,8 @@ packages="
   libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libopenblas0-openmp
   libjpeg62-turbo-dev libpng-dev
   libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch python3-torchvision
+  python3-pytest python3-tqdm python3-setuptools python3-wheel python3-pip
+  python3-venv
 "
 # Node runs the oracle. A Node that is there already, from wherever, will do.
 command -v node >/dev/null 2>&1 || packages="$packages nodejs"

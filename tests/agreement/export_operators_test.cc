@@ -139,6 +139,7 @@ const Case kCases[] = {
     {"TypeAs", "torch.argmax(x, 1).type_as(x)"},
     {"IndexAdd", "torch.index_add(x, 0, torch.arange(2) * 0 + 1, self.w0)", {3, 4}, {{2, 4}}},
     {"Contiguous", "torch.clone(torch.contiguous(torch.detach(x)))"}, {"Dropout", "torch.dropout(x, 0.5, False)"},
+    {"DropoutInPlace", "torch.dropout_(torch.add(x, 1), 0.5, False)"},
 };
 // clang-format on
 

@@ -16,10 +16,10 @@ namespace {
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 
 std::vector<float> floats_of(const Checkpoint& checkpoint, TensorId id) {
-  const std::vector<std::byte> bytes = checkpoint.values(id);
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
+  const StoredValues values = checkpoint.values(id);
+  std::vector<float> floats(values.bytes().size() / sizeof(float));
+  std::memcpy(floats.data(), values.bytes().data(), values.bytes().size());
+  return floats;
 }
 
 /// What torch.save writes for {"w": tensor}: `shape` and `stride` are pickled tuples.

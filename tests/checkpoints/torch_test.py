@@ -9,6 +9,7 @@ and its training with the optimizer's cut states.
 import argparse
 import copy
 import enum
+import json
 import os
 import pickle
 import subprocess
@@ -83,7 +84,9 @@ class Checkpoints(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def run_command(self, *words, code=0):
-        done = subprocess.run([COMMAND, *words], cwd=self.folder, capture_output=True, text=True)
+        environment = {**os.environ, "XDG_DATA_HOME": self.folder}
+        done = subprocess.run([COMMAND, *words], cwd=self.folder, env=environment,
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stderr + done.stdout)
         return done
 
@@ -225,6 +228,79 @@ class Checkpoints(unittest.TestCase):
                 optimizer.load_state_dict(cut["optimizer"])
                 step(small, optimizer, batches(1)[0])
 
+    def test_states_of_other_shapes(self):
+        """Adafactor's rows and columns, and the masters of mixed precision."""
+        self.trace()
+        states = {}
+        for i, parameter in enumerate(self.model.parameters()):
+            states[i] = {"step": 3, "master": parameter.detach().clone()}
+            if parameter.dim() >= 2:
+                square = parameter.detach() ** 2
+                states[i]["exp_avg_sq_row"] = square.mean(-1)
+                states[i]["exp_avg_sq_col"] = square.mean(-2)
+        group = {"lr": 1e-3, "params": list(states)}
+        torch.save({"model": self.model.half().state_dict(),
+                    "optimizer": {"state": states, "param_groups": [group]}}, self.path("a.pth"))
+        self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+        cut = torch.load(self.path("b.pth"))
+        for state, parameter in zip(cut["optimizer"]["state"].values(),
+                                    small_net(cut["model"]).parameters()):
+            self.assertEqual(state["master"].shape, parameter.shape)
+            self.assertEqual(state["step"], 3)
+            if parameter.dim() >= 2:
+                # Of the kept slices of the old moments, not of the small weights.
+                self.assertEqual(state["exp_avg_sq_row"].shape, parameter.shape[:-1])
+                self.assertEqual(state["exp_avg_sq_col"].shape,
+                                 parameter.shape[:-2] + parameter.shape[-1:])
+        self.assertEqual(cut["model"]["0.weight"].dtype, torch.float16)
+        self.assertTrue(torch.equal(cut["model"]["0.weight"],
+                                    cut["optimizer"]["state"][0]["master"].half()))
+
+    def test_types_that_stay(self):
+        self.trace()
+        others = {
+            "bfloat16": torch.randn(3, 4).bfloat16(), "complex": torch.randn(3, dtype=torch.cfloat),
+            "quantised": torch.quantize_per_tensor(torch.randn(4, 3), 0.1, 10, torch.qint8),
+            "channels": torch.quantize_per_channel(torch.randn(4, 3), torch.rand(4), torch.zeros(4), 0,
+                                                   torch.qint8),
+            "sparse": torch.eye(4).to_sparse(), "empty": torch.zeros(0, 3), "scalar": torch.tensor(2),
+            "bool": torch.tensor([True, False]), "expanded": torch.ones(1).expand(5),
+        }
+        torch.save({"model": self.model.state_dict(), "others": others}, self.path("a.pth"))
+        self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+        cut = torch.load(self.path("b.pth"))
+        self.compare_outputs(cut["model"])
+        for name, wanted in others.items():
+            found = cut["others"][name]
+            self.assertEqual(found.dtype, wanted.dtype, name)
+            dense = [t.dequantize() if t.is_quantized else t.to_dense() if t.is_sparse else t
+                     for t in (found, wanted)]
+            self.assertTrue(torch.equal(*dense), name)
+
+    def test_shards(self):
+        self.trace()
+        state = self.model.state_dict()
+        names = list(state)
+        os.mkdir(self.path("in"))
+        os.mkdir(self.path("out"))
+        shards = {"model-1.bin": names[:5], "model-2.bin": names[5:]}
+        for shard, keys in shards.items():
+            torch.save({key: state[key] for key in keys}, self.path("in/" + shard))
+        total = sum(t.numel() * t.element_size() for t in state.values())
+        with open(self.path("in/model.bin.index.json"), "w") as file:
+            json.dump({"metadata": {"total_size": total},
+                       "weight_map": {key: shard for shard, keys in shards.items() for key in keys}},
+                      file)
+        self.prune("--checkpoint", "in/model.bin.index.json", "--checkpoint-out",
+                   "out/model.bin.index.json", "--strict")
+        cut = {}
+        for shard in shards:
+            cut.update(torch.load(self.path("out/" + shard)))
+        self.compare_outputs(cut)
+        with open(self.path("out/model.bin.index.json")) as file:
+            self.assertEqual(json.load(file)["metadata"]["total_size"],
+                             sum(t.numel() * t.element_size() for t in cut.values()))
+
     def test_an_optimizer_whose_order_is_unknown(self):
         self.trace()
         shuffled = list(self.model.parameters())[::-1]
@@ -278,6 +354,97 @@ class Checkpoints(unittest.TestCase):
         done = self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict", code=3)
         self.assertIn("0.weight", done.stderr)
         self.assertFalse(os.path.exists(self.path("b.pth")))
+
+    def verify(self, one, two, **options):
+        """Do two files compute the same?"""
+        self.run_command("prune", one, "-o", "same.onnx", "--ratio", "0", "--plan", "nothing.json")
+        self.run_command("verify", one, two, "--plan", "nothing.json", **options)
+
+    def know(self):
+        self.trace()
+        self.run_command("know", "mine", "net.pt", "--input", "1x3x10x10")
+        self.assertIn("mine\n", self.run_command("know").stdout)
+
+    def test_a_checkpoint_of_a_known_network_alone(self):
+        self.know()
+        other = net()
+        other[8] = torch.nn.Linear(12, 7)  # another number of classes
+        other.eval()
+        state = {"module." + key: value for key, value in other.state_dict().items()}
+        torch.save({"state_dict": state, "epoch": 3}, self.path("a.pth"))
+        rows = json.loads(self.run_command("inspect", "a.pth", "--json").stdout)
+        self.assertEqual(rows["network"], "mine")
+        axes = {row["path"][-1]: row.get("prunable_axes") for row in rows["tensors"]}
+        self.assertEqual(axes["module.3.weight"], [0, 1])
+        self.assertEqual(axes["module.8.weight"], [1])
+        self.assertIsNone(axes["module.8.bias"])
+        told = self.run_command("prune", "a.pth", "-o", "b.pth", "--ratio", "0.5", "--plan", "p.json")
+        self.assertIn("mine", told.stdout)
+        cut = torch.load(self.path("b.pth"))
+        self.assertEqual(cut["epoch"], 3)
+        small = without("module.", cut["state_dict"])
+        self.assertEqual(small["0.weight"].shape[0], 8)
+        self.assertEqual(small["8.weight"].shape[0], 7)
+        self.run_command("apply", "a.pth", "-o", "c.pth", "--plan", "p.json")
+        with open(self.path("b.pth"), "rb") as one, open(self.path("c.pth"), "rb") as two:
+            self.assertEqual(one.read(), two.read())
+        # As a model, too, which has the checkpoint's weights.
+        self.run_command("prune", "a.pth", "-o", "b.onnx", "--ratio", "0.5")
+        self.run_command("import", "b.onnx", "--checkpoint", "b.pth", "-o", "c.onnx")
+        self.verify("b.onnx", "c.onnx")
+
+    def test_a_checkpoint_of_an_unknown_network_alone(self):
+        self.know()
+        wider = torch.nn.Sequential(*net(), torch.nn.Linear(5, 5))
+        for model in (wider, net()[:8]):  # more weights than the network, and fewer
+            torch.save(model.state_dict(), self.path("a.pth"))
+            done = self.run_command("prune", "a.pth", "-o", "b.pth", "--ratio", "0.5", code=3)
+            self.assertIn("parsimony know NAME net.pt", done.stderr)
+            self.assertIn("--checkpoint", done.stderr)
+            self.assertFalse(os.path.exists(self.path("b.pth")))
+
+    def test_an_old_export_is_pruned_by_the_weights_of_today(self):
+        self.trace()
+        for batch in batches(5):
+            step(self.model, self.optimizer, batch)
+        self.model.eval()
+        torch.save(self.model.state_dict(), self.path("a.pth"))
+        self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict",
+                   "--weights-from", "checkpoint")
+        self.compare_outputs(torch.load(self.path("b.pth")))
+        self.trace()
+        before = self.kept_channels()
+        self.prune()
+        self.assertEqual(before, self.kept_channels())
+
+    def kept_channels(self):
+        with open(self.path("p.json")) as file:
+            return json.load(file)["groups"]
+
+    def test_trained_weights_return_to_an_onnx_file(self):
+        """With normalisations folded into the convolutions, as exporters leave them."""
+        x = torch.randn(1, 3, 10, 10)
+        torch.onnx.export(self.model, x, self.path("net.onnx"))
+        torch.save(self.model.state_dict(), self.path("a.pth"))
+        self.run_command("prune", "net.onnx", "-o", "small.onnx", "--ratio", "0.5",
+                         "--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict")
+        small = small_net(torch.load(self.path("b.pth")))
+        small.load_state_dict(torch.load(self.path("b.pth")))
+        for batch in batches(5):
+            step(small, torch.optim.SGD(small.parameters(), 1e-2), batch)
+        small.eval()
+        torch.save(small.state_dict(), self.path("tuned.pth"))
+        for words in ((), ("--before", "b.pth")):
+            self.run_command("import", "small.onnx", "--checkpoint", "tuned.pth", "-o",
+                             "deployed.onnx", *words)
+        # PyTorch's own export of the tuned network computes the same.
+        torch.onnx.export(small, x, self.path("wanted.onnx"))
+        self.verify("wanted.onnx", "deployed.onnx")
+        self.verify("small.onnx", "deployed.onnx", code=1)
+        done = self.run_command("import", "small.onnx", "--checkpoint", "a.pth", "-o", "no.onnx",
+                                code=4)
+        self.assertIn("has shape [5, 12], the weight [5, 6]", done.stderr)
+        self.assertFalse(os.path.exists(self.path("no.onnx")))
 
 
 if __name__ == "__main__":

@@ -241,7 +241,9 @@ void Interpreter::call(jit::Node* node) {
   builder_.begin(op);
   std::vector<Binding> results;
   if (!lower(node, op, results)) return opaque(node);
-  const bool writes = is_in_place(written) && results[0].is(BindingKind::kTensor);
+  // What dropout_ writes in evaluation mode is there already.
+  const bool writes = is_in_place(written) && results[0].is(BindingKind::kTensor) &&
+                      results[0].value != of_input(node, 0).value;
   if (writes) write_to(node, results[0].value);
   bind(node, std::move(results));
 }

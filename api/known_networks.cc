@@ -1,0 +1,199 @@
+#include "parsimony/api/known_networks.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <set>
+
+#include "parsimony/api/errors.h"
+#include "parsimony/api/installed.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/temporary_folder.h"
+#include "parsimony/checkpoints/match.h"
+#include "parsimony/checkpoints/transfer.h"
+#include "parsimony/checkpoints/zip.h"
+#include "parsimony/onnx_io/model.h"
+#include "parsimony/onnx_io/skeleton.h"
+
+namespace parsimony {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx_io::SkeletonWeight;
+
+constexpr std::string_view kEnding = ".onnx";
+
+fs::path user_folder() {
+  const char* data = std::getenv("XDG_DATA_HOME");
+  const char* home = std::getenv("HOME");
+  const fs::path base = data != nullptr && *data != '\0'
+                            ? fs::path(data)
+                            : fs::path(home == nullptr ? "" : home) / ".local" / "share";
+  return base / "parsimony" / "networks";
+}
+
+/// Calls `visit` with the name and the graph of every known network; the user's come last.
+template <typename Visit>
+void for_each_network(const Visit& visit) {
+  const fs::path archive = installed_file("networks.zip");
+  if (fs::exists(archive)) {
+    const MappedFile file(archive);
+    const ZipReader zip(file.bytes(), archive);
+    for (const ZipEntry& entry : zip.entries()) {
+      if (!entry.name.ends_with(kEnding)) continue;
+      visit(entry.name.substr(0, entry.name.size() - kEnding.size()), zip.content(entry));
+    }
+  }
+  std::error_code error;
+  std::set<fs::path> added;
+  for (const auto& entry : fs::directory_iterator(user_folder(), error)) {
+    if (entry.path().extension() == kEnding) added.insert(entry.path());
+  }
+  for (const fs::path& path : added) visit(path.stem().string(), read_file(path));
+}
+
+/// How the weights of a graph lie in a checkpoint.
+struct Fit {
+  std::string name;
+  std::string prefix;
+  std::vector<std::string> reshaped;
+};
+
+/// Statistics of training that no graph reads.
+bool is_counter(std::string_view name) { return name.ends_with("num_batches_tracked"); }
+
+class Recogniser {
+ public:
+  explicit Recogniser(const Checkpoint& checkpoint) : checkpoint_(checkpoint), names_(checkpoint) {
+    for (const StoredTensor& tensor : checkpoint.tensors()) full_.push_back(dotted_name(tensor));
+  }
+
+  /// The first prefix under which the checkpoint has all weights, and nothing that the network has
+  /// not.
+  std::optional<Fit> fit(const std::string& name, std::string_view skeleton) const {
+    const onnx_io::Skeleton graph = onnx_io::read_skeleton(skeleton);
+    const auto first = std::ranges::find(graph.weights, false, &SkeletonWeight::filled);
+    if (first == graph.weights.end()) return std::nullopt;
+    for (const std::string& full : full_) {
+      if (!full.ends_with(first->name)) continue;
+      const std::string prefix = full.substr(0, full.size() - first->name.size());
+      if (!prefix.empty() && !prefix.ends_with('.')) continue;
+      if (auto found = fit_under(prefix, graph)) {
+        found->name = name;
+        return found;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const StoredTensor* tensor(const std::string& name) const {
+    const TensorId id = names_.find(name);
+    return id == TensorId() ? nullptr : &checkpoint_.tensors()[id];
+  }
+
+  /// What the weight is filled with; nothing if the checkpoint has none.
+  std::optional<onnx_io::Filling> filling(const std::string& prefix,
+                                          const SkeletonWeight& weight) const {
+    const TensorId id = names_.find(prefix + weight.name);
+    if (id == TensorId()) return std::nullopt;
+    const StoredTensor& stored = checkpoint_.tensors()[id];
+    return onnx_io::Filling{weight.dtype, stored.dims, values_as(checkpoint_, id, weight.dtype)};
+  }
+
+ private:
+  std::optional<Fit> fit_under(const std::string& prefix, const onnx_io::Skeleton& graph) const {
+    Fit fit{.name = {}, .prefix = prefix, .reshaped = {}};
+    std::set<std::string> used;
+    std::set<std::vector<std::string>> containers;
+    for (const SkeletonWeight& weight : graph.weights) {
+      const StoredTensor* found = tensor(prefix + weight.name);
+      if (found == nullptr) {
+        if (!weight.filled) return std::nullopt;
+        continue;
+      }
+      if (found->dims.size() != weight.dims.size()) return std::nullopt;
+      const bool floats = is_floating(found->type->dtype) && is_floating(weight.dtype);
+      if (!floats && found->type->dtype != weight.dtype) return std::nullopt;
+      if (found->dims != weight.dims) fit.reshaped.push_back(weight.name);
+      used.insert(prefix + weight.name);
+      containers.emplace(found->path.begin(), found->path.end() - 1);
+    }
+    for (const TensorId id : checkpoint_.tensors().ids()) {
+      const std::string& name = full_[id];
+      if (!name.starts_with(prefix) || used.contains(name) || is_counter(name)) continue;
+      const std::vector<std::string>& path = checkpoint_.tensors()[id].path;
+      if (!containers.contains({path.begin(), path.end() - 1})) continue;
+      const std::string_view core = std::string_view(name).substr(prefix.size());
+      const bool ignored = std::ranges::any_of(graph.ignored, [&](const std::string& module) {
+        return core.starts_with(module + ".") || core == module;
+      });
+      if (!ignored) return std::nullopt;
+    }
+    return fit;
+  }
+
+  const Checkpoint& checkpoint_;
+  TensorNames names_;
+  IdVector<TensorId, std::string> full_;
+};
+
+/// A model of the network in a folder of its own.
+class FilledNetwork final : public EditableFile {
+ public:
+  FilledNetwork(std::unique_ptr<TemporaryFolder> folder, const std::string& file)
+      : folder_(std::move(folder)), model_(file) {}
+
+  Graph& graph() override { return model_.graph(); }
+  ModelEditor& editor() override { return model_.editor(); }
+  void restore() override { model_.restore(); }
+  std::unique_ptr<Network> open(Engine& engine) override { return model_.open(engine); }
+  std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override {
+    return model_.open_masked(engine, plan);
+  }
+  const std::string& path() const override { return model_.path(); }
+  std::string sha256() const override { return model_.sha256(); }
+  std::vector<std::string> data_files() const override { return model_.data_files(); }
+  void write(const std::string& path) override { model_.write(path); }
+
+ private:
+  std::unique_ptr<TemporaryFolder> folder_;
+  onnx_io::OnnxModel model_;
+};
+
+}  // namespace
+
+std::vector<std::string> known_networks() {
+  std::set<std::string> names;
+  for_each_network([&](const std::string& name, std::string_view) { names.insert(name); });
+  return {names.begin(), names.end()};
+}
+
+fs::path known_network_path(const std::string& name) {
+  const bool is_plain = !name.empty() && name.front() != '.' && name.find('/') == name.npos;
+  if (!is_plain) throw errors::bad_network_name(name);
+  return user_folder() / (name + std::string(kEnding));
+}
+
+KnownNetwork open_known_network(const std::string& path) {
+  const auto checkpoint = open_checkpoint(path);
+  const Recogniser recogniser(*checkpoint);
+  std::optional<Fit> best;
+  std::string skeleton;
+  for_each_network([&](const std::string& name, std::string_view stored) {
+    const std::optional<Fit> fit = recogniser.fit(name, stored);
+    // The user's come last, and win.
+    if (!fit || (best && best->reshaped.size() < fit->reshaped.size())) return;
+    best = fit;
+    skeleton = stored;
+  });
+  if (!best) throw errors::unknown_network(path);
+  auto folder = std::make_unique<TemporaryFolder>();
+  const std::string file = folder->path() / (best->name + std::string(kEnding));
+  const auto fill = [&](const SkeletonWeight& weight) {
+    return recogniser.filling(best->prefix, weight);
+  };
+  onnx_io::fill_skeleton(skeleton, fill, file);
+  return {best->name, best->reshaped, std::make_unique<FilledNetwork>(std::move(folder), file)};
+}
+
+}  // namespace parsimony

@@ -1,0 +1,176 @@
+#include "parsimony/checkpoints/transfer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "parsimony/base/ids.h"
+#include "parsimony/checkpoints/errors.h"
+#include "parsimony/checkpoints/numbers_impl.h"
+#include "parsimony/graph/elements.h"
+
+namespace parsimony {
+namespace {
+
+using checkpoints::Numbers;
+
+std::vector<std::byte> bytes_of(const Numbers& numbers, DType dtype) {
+  const int64_t size = size_of(dtype);
+  std::vector<std::byte> bytes(numbers.size() * size);
+  for (size_t i = 0; i < numbers.size(); ++i) write_number(numbers[i], dtype, &bytes[i * size]);
+  return bytes;
+}
+
+/// `elements` of a tensor whose axis d is axis `axes[d]` of the stored one.
+std::vector<std::byte> transposed(const std::vector<std::byte>& elements, const Shape& dims,
+                                  int64_t size) {
+  std::vector<std::byte> result(elements.size());
+  const int64_t rows = dims[0];
+  const int64_t columns = dims[1];
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      std::copy_n(&elements[(r * columns + c) * size], size, &result[(c * rows + r) * size]);
+    }
+  }
+  return result;
+}
+
+class Transferrer {
+ public:
+  Transferrer(const Graph& graph, const CheckpointMatch& match, const Checkpoint& checkpoint,
+              const TransferOptions& options)
+      : graph_(graph),
+        match_(match),
+        checkpoint_(checkpoint),
+        names_(checkpoint),
+        options_(options) {
+    for (const WeightMatch& weight : match.weights) by_weight_.emplace(weight.weight, &weight);
+  }
+
+  Transfer run() {
+    for (const Weight& weight : graph_.weights) {
+      const auto found = by_weight_.find(weight.name);
+      if (found != by_weight_.end()) {
+        update(weight, *found->second);
+      } else if (is_floating(weight.dtype) && weight.count() > 1) {
+        const auto why = match_.unmatched.find(weight.name);
+        leave(weight, why == match_.unmatched.end() ? "no tensor has its name or its elements"
+                                                    : why->second);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void leave(const Weight& weight, const std::string& why) {
+    result_.left.push_back(weight.name + ": " + why);
+  }
+
+  TensorId find(const std::string& name) const {
+    return names_.find(match_.copies.front().prefix + name);
+  }
+
+  const StoredTensor& tensor(TensorId id) const { return checkpoint_.tensors()[id]; }
+
+  Numbers numbers(TensorId id) const {
+    const StoredValues values = checkpoint_.values(id);
+    const StoredTensor& stored = tensor(id);
+    return checkpoints::numbers_of(
+        {"", stored.type->dtype, stored.dims, values.bytes().data(), stored.type->bytes});
+  }
+
+  Numbers vector_of(const std::string& name, size_t size, double otherwise) const {
+    const TensorId id = find(name);
+    return id == TensorId() ? Numbers(size, otherwise) : numbers(id);
+  }
+
+  void update(const Weight& weight, const WeightMatch& match) {
+    TensorUpdate made{.tensor = weight.name, .reason = "the checkpoint's"};
+    made.dtype = weight.dtype;
+    made.dims = weight.dims;
+    const TensorId id = find(match.targets.front().name);
+    if (!match.normalisation.empty()) {
+      made.values = bytes_of(folded(weight, match), weight.dtype);
+    } else {
+      const std::vector<int>& axes = match.targets.front().axes;
+      const bool as_it_lies = axes.size() != 2 || axes[0] < axes[1];
+      made.values = values_as(checkpoint_, id, weight.dtype);
+      if (!as_it_lies) {
+        made.values = transposed(made.values, tensor(id).dims, size_of(weight.dtype));
+      }
+    }
+    result_.updates.push_back(std::move(made));
+  }
+
+  /// Per channel: γ / √(σ² + ε).
+  Numbers factors(const WeightMatch& match, size_t channels) {
+    const Numbers gain = vector_of(match.normalisation + ".weight", channels, 1);
+    const Numbers variance = vector_of(match.normalisation + ".running_var", channels, 1);
+    result_.assumed_epsilon |= !match.epsilon.has_value();
+    const double epsilon = match.epsilon.value_or(options_.epsilon);
+    Numbers result(channels);
+    for (size_t c = 0; c < channels; ++c) result[c] = gain[c] / std::sqrt(variance[c] + epsilon);
+    return result;
+  }
+
+  Numbers folded(const Weight& weight, const WeightMatch& match) {
+    const std::string own = match.normalisation + ".";
+    if (match.targets.front().name.starts_with(own)) return folded_bias(match, weight.dims[0]);
+    // The normalisation has one axis: that of the layer's outputs.
+    const MatchTarget& along = match.targets[1];
+    const auto out = std::ranges::find(along.axes, 0) - along.axes.begin();
+    Numbers result = numbers(find(match.targets.front().name));
+    const Numbers scale = factors(match, weight.dims[out]);
+    int64_t inner = 1;
+    for (size_t d = out + 1; d < weight.dims.size(); ++d) inner *= weight.dims[d];
+    const int64_t channels = weight.dims[out];
+    for (size_t i = 0; i < result.size(); ++i) {
+      result[i] *= scale[static_cast<int64_t>(i) / inner % channels];
+    }
+    return result;
+  }
+
+  /// β + (b - μ) · γ / √(σ² + ε), where b is the layer's own bias.
+  Numbers folded_bias(const WeightMatch& match, int64_t channels) {
+    const std::string own = match.normalisation + ".";
+    const Numbers scale = factors(match, channels);
+    const Numbers shift = vector_of(own + "bias", channels, 0);
+    const Numbers mean = vector_of(own + "running_mean", channels, 0);
+    Numbers bias(channels, 0);
+    for (const MatchTarget& target : match.targets) {
+      if (!target.name.starts_with(own)) bias = numbers(find(target.name));
+    }
+    for (int64_t c = 0; c < channels; ++c) bias[c] = shift[c] + (bias[c] - mean[c]) * scale[c];
+    return bias;
+  }
+
+  const Graph& graph_;
+  const CheckpointMatch& match_;
+  const Checkpoint& checkpoint_;
+  TensorNames names_;
+  TransferOptions options_;
+  std::map<std::string, const WeightMatch*, std::less<>> by_weight_;
+  Transfer result_;
+};
+
+}  // namespace
+
+std::vector<std::byte> values_as(const Checkpoint& checkpoint, TensorId tensor, DType dtype) {
+  const StoredTensor& stored = checkpoint.tensors()[tensor];
+  const StoredValues values = checkpoint.values(tensor);
+  if (stored.type->dtype == dtype) return {values.bytes().begin(), values.bytes().end()};
+  if (!is_floating(stored.type->dtype) || !is_floating(dtype)) {
+    throw errors::other_type(to_string(stored.path), stored.type->name, name_of(dtype));
+  }
+  return bytes_of(checkpoints::numbers_of({"", stored.type->dtype, stored.dims,
+                                           values.bytes().data(), stored.type->bytes}),
+                  dtype);
+}
+
+Transfer transfer(const Graph& graph, const CheckpointMatch& match, const Checkpoint& checkpoint,
+                  const TransferOptions& options) {
+  check_has_copy(match);
+  return Transferrer(graph, match, checkpoint, options).run();
+}
+
+}  // namespace parsimony

@@ -1,0 +1,94 @@
+#include "parsimony/base/temporary_folder.h"
+#include "parsimony/checkpoints/transfer.h"
+#include "parsimony/cli/checkpoint.h"
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/terminal.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct ImportOptions {
+  std::string model;
+  std::string checkpoint;
+  std::string before;
+  std::string output;
+  std::vector<std::string> inputs;
+  TransferOptions transfer;
+};
+
+/// What is said of the model's weights and the checkpoint's tensors: by the checkpoint that the
+/// model's weights are from, where there is one, since its elements show what was folded.
+CheckpointMatch match_of(const Graph& graph, const Checkpoint& checkpoint,
+                         const std::string& before) {
+  if (before.empty()) return match_checkpoint(graph, checkpoint);
+  CheckpointMatch match = match_checkpoint(graph, *open_checkpoint(before));
+  const CheckpointMatch now = match_checkpoint(graph, checkpoint);
+  match.copies = now.copies;
+  return match;
+}
+
+/// @throws VerificationError unless all weights are the checkpoint's, number by number
+void prove(const Graph& graph, const CheckpointMatch& wanted, const Checkpoint& checkpoint) {
+  const CheckpointMatch found = match_checkpoint(graph, checkpoint);
+  for (const WeightMatch& weight : wanted.weights) {
+    const auto same = std::ranges::find(found.weights, weight.weight, &WeightMatch::weight);
+    if (same == found.weights.end() || !same->equal)
+      throw errors::imported_otherwise(weight.weight);
+  }
+}
+
+void run_import(const ImportOptions& options, const Session& session) {
+  check_outputs({{"--output", options.output}}, {{"the model", options.model},
+                                                 {"--checkpoint", options.checkpoint},
+                                                 {"--before", options.before}});
+  const auto checkpoint = open_checkpoint(options.checkpoint);
+  const auto model = open_model(options.model, options.inputs);
+  const CheckpointMatch match = match_of(model->graph(), *checkpoint, options.before);
+  const Transfer made = transfer(model->graph(), match, *checkpoint, options.transfer);
+  if (!made.left.empty()) throw errors::not_imported(made.left.size(), made.left.front());
+  const TemporaryFolder folder;
+  prove(reopened(*model, made.updates, folder.path() / "model", options.inputs)->graph(), match,
+        *checkpoint);
+  model->write(options.output);
+  if (session.quiet) return;
+  std::string text = printable(options.model) + " -> " + printable(options.output) + ", " +
+                     counted(static_cast<int64_t>(made.updates.size()), "weight") +
+                     " of the checkpoint\n";
+  if (made.assumed_epsilon) {
+    text += coloured("note: ", Colour::kYellow, Stream::kOut) +
+            "normalisations were folded with the epsilon of --epsilon, as the model does not show "
+            "its own; --before, the checkpoint that it was made of, would\n";
+  }
+  print(text + "Proven: all weights are the checkpoint's, number by number.\n");
+}
+
+void add_options(CLI::App& command, ImportOptions& options) {
+  add_model_argument(command, options.model);
+  add_option(command, "--checkpoint", options.checkpoint, "CKPT",
+             "The trained weights: of torch.save, or safetensors")
+      ->required();
+  add_option(command, "-o,--output", options.output, "OUT", "Where the model with them goes")
+      ->required();
+  add_option(command, "--before", options.before, "CKPT",
+             "The checkpoint of the model's present weights, which shows how they were folded");
+  add_option(command, "--epsilon", options.transfer.epsilon, "E",
+             "Of normalisations that were folded, where --before does not show it (1e-5)")
+      ->check(not_below_zero());
+  add_input_option(command, options.inputs);
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Session& session) {
+  add_command<ImportOptions>(app, session, "import",
+                             "Puts a checkpoint's weights into its model, and proves it",
+                             "parsimony import small.onnx --checkpoint tuned.pth -o deployed.onnx",
+                             add_options, run_import);
+}
+
+}  // namespace parsimony::cli

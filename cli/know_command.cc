@@ -1,0 +1,81 @@
+#include <filesystem>
+
+#include "parsimony/api/known_networks.h"
+#include "parsimony/base/files.h"
+#include "parsimony/base/temporary_folder.h"
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
+#include "parsimony/cli/options.h"
+#include "parsimony/cli/outputs.h"
+#include "parsimony/cli/torch_commands.h"
+#include "parsimony/onnx_io/skeleton.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+struct KnowOptions {
+  std::string name;
+  std::string model;
+  std::string output;
+  std::vector<std::string> inputs;
+  std::vector<std::string> ignored;
+};
+
+/// The model as the bytes of an ONNX file.
+std::string as_onnx(const KnowOptions& options) {
+  if (!is_zip(options.model)) return read_file(options.model);
+  const TemporaryFolder folder;
+  ExportJob job;
+  job.model = options.model;
+  job.inputs = options.inputs;
+  job.output = folder.path() / "model.onnx";
+  job.dynamic_batch = true;
+  torch_commands().export_onnx(job);
+  return read_file(job.output);
+}
+
+void run_know(const KnowOptions& options, const Session& session) {
+  if (options.model.empty()) {
+    std::string text;
+    for (const std::string& name : known_networks()) text += printable(name) + "\n";
+    return print(text);
+  }
+  std::string path = options.output;
+  if (path.empty()) {
+    const std::filesystem::path own = known_network_path(options.name);
+    std::filesystem::create_directories(own.parent_path());
+    path = own;
+  }
+  check_outputs({{"--output", path}}, {{"the model", options.model}});
+  const auto model = open_model(options.model, options.inputs);
+  const auto is_constant = [&](const std::string& weight) { return !model->owns(weight); };
+  const std::string skeleton = onnx_io::skeleton_of(as_onnx(options), is_constant, options.ignored);
+  write_file(path, skeleton);
+  if (session.quiet) return;
+  print(printable(options.model) + " -> " + printable(path) + ", " +
+        counted(static_cast<int64_t>(skeleton.size()), "byte") + "\n" +
+        "A checkpoint of this network is now enough: parsimony prune last.ckpt -o small.ckpt\n");
+}
+
+void add_options(CLI::App& command, KnowOptions& options) {
+  add_option(command, "NAME", options.name, "", "What the network is called");
+  add_option(command, "IN", options.model, "",
+             "A model file of it, of any weights; without it the known networks are listed");
+  add_option(command, "-o,--output", options.output, "OUT.onnx",
+             "Where the graph goes (a file of the user's data folder, where checkpoints find it)");
+  add_option(command, "--ignore", options.ignored, "MODULE ...",
+             "Modules whose weights checkpoints have and the graph has not: aux1 aux2");
+  add_input_option(command, options.inputs);
+}
+
+}  // namespace
+
+void add_know(CLI::App& app, Session& session) {
+  add_command<KnowOptions>(
+      app, session, "know", "Keeps a network's graph, so that its checkpoints can be pruned alone",
+      "parsimony know mynet net.pt --input 1x3x224x224", add_options, run_know);
+}
+
+}  // namespace parsimony::cli
