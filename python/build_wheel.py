@@ -1,0 +1,65 @@
+"""Makes a wheel of the package that carries the command, from an installed prefix. Needs no index.
+
+    cmake --install build/release --prefix /tmp/prefix
+    python3 python/build_wheel.py --prefix /tmp/prefix --out dist
+
+The wheel holds `bin/parsimony` and `lib/parsimony/`, and is for the platform that they were built on;
+the command's component for TorchScript loads that platform's libtorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+
+
+def build_wheel(prefix: Path, out: Path, platform: str) -> Path:
+    """Writes the wheel to the folder `out`, and returns its path.
+
+    Raises:
+        SystemExit: the prefix holds no command, or setuptools fails.
+    """
+    command = prefix / "bin" / "parsimony"
+    if not command.exists():
+        raise SystemExit(f"{prefix}: there is no bin/parsimony in it")
+    with tempfile.TemporaryDirectory(prefix="parsimony_wheel_") as name:
+        tree = Path(name)
+        shutil.copy(_HERE / "pyproject.toml", tree)
+        inside = tree / "parsimony" / "_prefix"
+        shutil.copytree(
+            _HERE / "parsimony",
+            inside.parent,
+            ignore=shutil.ignore_patterns("__pycache__", inside.name),
+        )
+        (inside / "bin").mkdir(parents=True)
+        shutil.copy2(command, inside / "bin")
+        if (prefix / "lib" / "parsimony").exists():
+            shutil.copytree(prefix / "lib" / "parsimony", inside / "lib" / "parsimony")
+        out.mkdir(parents=True, exist_ok=True)
+        setup = [sys.executable, "-c", "import setuptools; setuptools.setup()", "-q"]
+        wheel = ["bdist_wheel", "--plat-name", platform, "--dist-dir", str(out.resolve())]
+        done = subprocess.run([*setup, *wheel], cwd=tree, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(done.stdout + done.stderr)
+    return max(out.glob("parsimony-*.whl"), key=lambda path: path.stat().st_mtime)
+
+
+def main() -> None:
+    """Builds the wheel that the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prefix", type=Path, required=True, help="where the command is installed")
+    parser.add_argument("--out", type=Path, default=Path("dist"))
+    parser.add_argument("--platform", default=sysconfig.get_platform(), help="the wheel's tag")
+    options = parser.parse_args()
+    print(build_wheel(options.prefix, options.out, options.platform))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Prunes live PyTorch modules structurally, and proves that the small ones compute what they should.
+
+    plan = parsimony.prune(model, example_inputs, ratio=0.5)
+    parsimony.carry_over(optimizer, plan)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from .errors import (
+        ConfigError,
+        Error,
+        FileError,
+        InternalError,
+        UnsupportedError,
+        VerificationError,
+    )
+    from .files import Sensitivity, explain, export_onnx, prune_onnx, sensitivity
+    from .optimizers import carry_over
+    from .plan import Plan, Proof
+    from .pruning import apply, prune
+
+__version__ = "0.1.0"
+
+# Imported when they are first used, so that `python3 -m parsimony` does not wait for torch.
+_PLACES = {
+    "ConfigError": "errors",
+    "Error": "errors",
+    "FileError": "errors",
+    "InternalError": "errors",
+    "Plan": "plan",
+    "Proof": "plan",
+    "Sensitivity": "files",
+    "UnsupportedError": "errors",
+    "VerificationError": "errors",
+    "apply": "pruning",
+    "carry_over": "optimizers",
+    "explain": "files",
+    "export_onnx": "files",
+    "prune": "pruning",
+    "prune_onnx": "files",
+    "sensitivity": "files",
+}
+
+__all__ = [
+    "ConfigError",
+    "Error",
+    "FileError",
+    "InternalError",
+    "Plan",
+    "Proof",
+    "Sensitivity",
+    "UnsupportedError",
+    "VerificationError",
+    "apply",
+    "carry_over",
+    "explain",
+    "export_onnx",
+    "prune",
+    "prune_onnx",
+    "sensitivity",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)
+
+
+def __dir__() -> List[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,147 @@
+"""Edits of a live module that can be taken back."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from .plan import Cut, Cuts
+
+
+def join(path: str, name: str) -> str:
+    """The name of a part of the module at `path`."""
+    return f"{path}.{name}" if path else name
+
+
+def named_tensors(module: nn.Module) -> Dict[str, Tensor]:
+    """All parameters and buffers, those with several names under each of them."""
+    found: Dict[str, Tensor] = {}
+    for path, part in module.named_modules(remove_duplicate=False):
+        for tensors in (part._parameters, part._buffers):
+            for name, tensor in tensors.items():
+                if tensor is not None:
+                    found[join(path, name)] = tensor
+    return found
+
+
+def cut_tensor(tensor: Tensor, cuts: Cuts) -> Tensor:
+    """The kept part of `tensor`, in a memory of its own, in the same memory format."""
+    result = tensor.detach()
+    for axis, cut in sorted(cuts.items(), key=lambda item: len(item[1].keep) / item[1].size):
+        index = torch.tensor(cut.keep, dtype=torch.long, device=tensor.device)
+        result = result.index_select(axis, index)
+    for rank, layout in ((4, torch.channels_last), (5, torch.channels_last_3d)):
+        if tensor.dim() == rank and not tensor.is_contiguous():
+            if tensor.is_contiguous(memory_format=layout):
+                return result.contiguous(memory_format=layout)
+    return result
+
+
+def set_zero(data: Tensor, cuts: Cuts) -> Callable[[], None]:
+    """Sets the slices of `data` to zero that `cuts` removes; returns what puts them back."""
+    steps = []
+    for axis, cut in cuts.items():
+        index = torch.tensor(cut.zeroed, dtype=torch.long, device=data.device)
+        steps.append((axis, index, data.index_select(axis, index)))
+        data.index_fill_(axis, index, 0)
+
+    def restore() -> None:
+        for axis, index, values in reversed(steps):
+            data.index_copy_(axis, index, values)
+
+    return restore
+
+
+def put(tensor: Tensor, data: Tensor) -> None:
+    """Gives `tensor` other elements, and another shape. It remains the same object, so that hooks,
+    ties and optimizers go on to refer to it."""
+    if tensor.shape != data.shape and tensor.is_leaf and tensor.requires_grad:
+        # Autograd of an older loss may keep an accumulator that expects gradients of the old shape.
+        # A change of the element type makes torch forget it.
+        other = torch.float32 if data.dtype == torch.float64 else torch.float64
+        tensor.data = torch.empty(0, dtype=other, device=data.device)
+    tensor.data = data
+
+
+class Journal:
+    """Edits tensors and attributes of a module, and remembers how they were."""
+
+    def __init__(self) -> None:
+        self._tensors: Dict[int, Tuple[Tensor, Tensor, Any]] = {}
+        self._cuts: Dict[int, Cuts] = {}
+        self._attributes: List[Tuple[Any, str, Any]] = []
+
+    def set_data(self, tensor: Tensor, data: Tensor) -> None:
+        """Replaces the elements of `tensor`; a gradient of another shape is dropped."""
+        grad = tensor.grad if tensor.is_leaf else None
+        self._tensors.setdefault(id(tensor), (tensor, tensor.data, grad))
+        if grad is not None and grad.shape != data.shape:
+            tensor.grad = None
+        put(tensor, data)
+
+    def cut(self, tensor: Tensor, cuts: Cuts) -> None:
+        """Removes what `cuts` does not keep from `tensor` and its gradient."""
+        grad = tensor.grad if tensor.is_leaf else None
+        small_grad = None
+        if grad is not None and grad.shape == tensor.shape:
+            small_grad = cut_tensor(grad, cuts)
+        self.set_data(tensor, cut_tensor(tensor.data, cuts))
+        self._cuts[id(tensor)] = cuts
+        if small_grad is not None:
+            tensor.grad = small_grad
+
+    def kept(self, tensor: Tensor, axis: int) -> Cut:
+        """What was kept of an axis of `tensor`: all of it, if it was not cut."""
+        cut = self._cuts.get(id(tensor), {}).get(axis)
+        return cut or Cut(tensor.shape[axis], tuple(range(tensor.shape[axis])), ())
+
+    def touched(self, tensors: Iterable[Tensor]) -> bool:
+        """Was one of `tensors` edited?"""
+        return any(id(tensor) in self._tensors for tensor in tensors)
+
+    def set_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Sets an attribute that exists."""
+        before = getattr(owner, name)
+        if before != value:
+            self._attributes.append((owner, name, before))
+            setattr(owner, name, value)
+
+    def mark(self) -> int:
+        """For `undo_attributes`, which returns to the attributes that are set now."""
+        return len(self._attributes)
+
+    def undo_attributes(self, mark: int) -> None:
+        """Takes back the attributes that were set since `mark`, in reverse order."""
+        while len(self._attributes) > mark:
+            owner, name, value = self._attributes.pop()
+            setattr(owner, name, value)
+
+    def undo(self) -> None:
+        """Takes all edits back."""
+        self.undo_attributes(0)
+        for tensor, data, grad in self._tensors.values():
+            if tensor.is_leaf:
+                tensor.grad = None
+            put(tensor, data)
+            if tensor.is_leaf:
+                tensor.grad = grad
+        self.__init__()  # type: ignore[misc]
+
+
+def alike(tensors: Dict[str, Tensor]) -> Dict[int, List[Tensor]]:
+    """For each tensor, by its `id`, all that have the same elements in memory, itself included."""
+    by_memory: Dict[Any, Dict[int, Tensor]] = {}
+    for tensor in tensors.values():
+        key: Any = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
+        if tensor.numel() == 0:
+            key = id(tensor)
+        by_memory.setdefault(key, {})[id(tensor)] = tensor
+    return {one: list(same.values()) for same in by_memory.values() for one in same}
+
+
+def own_tensors(module: nn.Module) -> Iterator[Tensor]:
+    """Parameters and buffers of a module and of its parts."""
+    yield from module.parameters()
+    yield from module.buffers()

@@ -1,0 +1,182 @@
+"""The command's other tasks: explanations, sensitivity, ONNX files."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+
+from torch import nn
+
+from . import scores as scoring
+from .command import run_command
+from .pruning import bare
+from .plan import Plan
+from .request import Config, Request, config_of
+from .trace import Inputs, Trace
+
+
+def explain(
+    model: nn.Module,
+    example_inputs: Any,
+    *,
+    node: Optional[str] = None,
+    config_list: Optional[Config] = None,
+    granularity: Optional[str] = None,
+    as_text: bool = False,
+) -> Any:
+    """Which channels are coupled, and what cannot shrink, and why. The module is not changed.
+
+    Args:
+        example_inputs: as for `prune`.
+        node: only what concerns this layer or weight.
+        config_list: instead, the setting of every layer in this config list.
+        granularity: as for `prune`.
+        as_text: return the text that the command prints, instead of its JSON object.
+
+    Returns:
+        With `groups` (members: tensor, axis, role) and what is kept whole, with the reasons.
+
+    Raises:
+        Error: the command's, if an argument is not valid.
+    """
+    with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
+        folder = Path(name)
+        trace = Trace(bare(model), Inputs.of(example_inputs))
+        trace.save(folder / "model.pt", scoring.of_weights(trace, "l1"))
+        arguments: List[Any] = ["explain", folder / "model.pt", "--input", *trace.specs]
+        if config_list is not None:
+            file = folder / "config.json"
+            file.write_text(json.dumps(config_of(config_list, None, None, None, {})))
+            arguments += ["--config", file]
+        arguments += ["--node", node] if node is not None else []
+        arguments += ["--granularity", granularity] if granularity is not None else []
+        text = run_command(arguments if as_text else [*arguments, "--json"])
+    return text if as_text else json.loads(text)
+
+
+class Sensitivity(NamedTuple):
+    """How much the outputs suffer from each group.
+
+    `curves` is the command's JSON object; `config_list` the proposal, if a ratio was asked for.
+    """
+
+    curves: Dict[str, Any]
+    config_list: Optional[Any]
+    text: str
+
+
+def sensitivity(
+    model: nn.Module,
+    example_inputs: Any,
+    *,
+    ratio: Optional[float] = None,
+    ratios: Optional[Sequence[float]] = None,
+    criterion: str = "l1",
+    data: Optional[Iterable[Any]] = None,
+    samples: int = 16,
+    seed: int = 1,
+) -> Sensitivity:
+    """Measures the relative error of the outputs when each group alone is cut.
+
+    Args:
+        example_inputs: as for `prune`.
+        ratio: propose ratios of equal error that remove this share of all channels.
+        ratios: the shares of a group to try, 0.1 to 0.9 by default.
+        data: labelled batches, as for `prune`; the curves then are accuracy lost.
+        samples: of the data, or random inputs.
+
+    Returns:
+        The curves, and the proposal as a config list for `prune`.
+
+    Raises:
+        Error: the command's, if an argument is not valid.
+    """
+    with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
+        folder = Path(name)
+        trace = Trace(bare(model), Inputs.of(example_inputs))
+        trace.save(folder / "model.pt", {})
+        curves, config = folder / "curves.json", folder / "config.json"
+        arguments: List[Any] = ["sensitivity", folder / "model.pt", "--input", *trace.specs]
+        arguments += ["--criterion", criterion, "--json", curves, "--threads", 1]
+        arguments += ["--samples", samples, "--seed", seed]
+        arguments += ["--ratio", ratio, "--config-out", config] if ratio is not None else []
+        arguments += ["--ratios", ",".join(map(str, ratios))] if ratios is not None else []
+        if data is not None:
+            arguments += ["--calibration", scoring.calibration(data, samples, folder)]
+        text = run_command(arguments)
+        proposal = json.loads(config.read_text()) if ratio is not None else None
+        return Sensitivity(json.loads(curves.read_text()), proposal, text)
+
+
+def export_onnx(
+    model: nn.Module,
+    example_inputs: Any,
+    path: Union[str, Path],
+    *,
+    dynamic_batch: bool = False,
+    options: Sequence[str] = (),
+) -> None:
+    """Writes a module, in evaluation mode, as ONNX, and proves the file.
+
+    Args:
+        example_inputs: as for `prune`.
+        path: where the file goes.
+        dynamic_batch: leave the first dimension of inputs and outputs open.
+        options: further options of `parsimony export`.
+
+    Raises:
+        Error: the command's.
+    """
+    with tempfile.TemporaryDirectory(prefix="parsimony_") as name:
+        file = Path(name) / "model.pt"
+        trace = Trace(bare(model), Inputs.of(example_inputs))
+        trace.save(file, {})
+        arguments = ["export", file, "-o", path, "--input", *trace.specs, *options]
+        run_command(arguments + (["--dynamic-batch"] if dynamic_batch else []))
+
+
+def prune_onnx(
+    source: Union[str, Path],
+    target: Union[str, Path],
+    *,
+    config_list: Optional[Config] = None,
+    ratio: Optional[float] = None,
+    budget: Any = None,
+    criterion: Optional[str] = None,
+    scope: Optional[str] = None,
+    granularity: Optional[str] = None,
+    round_to: Optional[int] = None,
+    op_types: Optional[Sequence[str]] = None,
+    exclude: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    verify: bool = True,
+    options: Sequence[str] = (),
+) -> Plan:
+    """Prunes an ONNX or TorchScript file, and proves the result.
+
+    Args:
+        source: the file, which is not changed.
+        target: where the smaller one goes.
+        inputs: sizes that the file leaves open, one per input: "1x3x32x32", "2x8:int64".
+        verify: run both networks to prove the result.
+        options: further options of `parsimony prune`.
+        Others: as for `prune`.
+
+    Returns:
+        The plan, for `parsimony apply` as `plan.data`.
+
+    Raises:
+        Error: the command's.
+    """
+    defaults = {
+        "criterion": criterion,
+        "scope": scope,
+        "granularity": granularity,
+        "round_to": round_to,
+    }
+    config = config_of(config_list, ratio, budget, op_types, defaults)
+    request = Request(config, list(options), verify=verify, excluded=list(exclude))
+    with tempfile.TemporaryDirectory(prefix="parsimony_") as folder:
+        return request.run(Path(source), inputs, Path(folder), Path(target)).plan

@@ -1,0 +1,512 @@
+"""Prunes a live module: trace, plan, cut, prove; or nothing at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+import torch
+from torch import Tensor, nn
+
+from . import scores as scoring
+from .command import run_command
+from .editing import Journal, named_tensors
+from .errors import ConfigError, Error, UnsupportedError, VerificationError
+from .layers import Refusal
+from .plan import AttributeChange, Plan
+from .progress import Steps
+from .proof import NormsOverKept, compare, outputs_of
+from .replay import Masked, assign_values, replay, set_attributes
+from .request import Answer, Config, Request, config_of
+from .sizes import SizeChange, attribute_choices, changed_sizes
+from .tensor_file import write_tensors
+from .trace import Inputs, Trace, evaluating
+
+jit: Any = torch.jit  # whose names older releases do not declare
+
+_MOST_ATTEMPTS = 16
+_PER_SAMPLE = {"fisher", "obd"}  # the command runs a sample at a time
+_REFERENCES = {
+    "masked": "the masked original",
+    "masks": "the original with the masked weights set to zero",
+    "small": "the command's small network, which it proved",
+}
+
+
+def prune(
+    model: nn.Module,
+    example_inputs: Any,
+    *,
+    config_list: Optional[Config] = None,
+    ratio: Optional[float] = None,
+    budget: Any = None,
+    criterion: Optional[str] = None,
+    scope: Optional[str] = None,
+    granularity: Optional[str] = None,
+    round_to: Optional[int] = None,
+    op_types: Optional[Sequence[str]] = None,
+    exclude: Sequence[str] = (),
+    exact_only: bool = False,
+    rescale: bool = False,
+    constants: str = "drop",
+    masks: Optional[Mapping[str, Tensor]] = None,
+    scores: Optional[Mapping[str, Tensor]] = None,
+    data: Optional[Iterable[Any]] = None,
+    loss: Optional[scoring.Loss] = None,
+    samples: int = 256,
+    recover: Union[None, str, Sequence[str]] = None,
+    seed: int = 0,
+    progress: Optional[bool] = None,
+) -> Plan:
+    """Makes a module smaller in place by removing channels, and proves the result.
+
+    The module is traced in evaluation mode, the command `parsimony` plans the cut, and the parameters,
+    buffers and sizes of the module are changed. Then the small module is compared with the original
+    whose removed channels are zero. Parameters remain the same objects: hooks, ties and optimizers stay
+    valid; `carry_over` cuts an optimizer's states.
+
+        plan = parsimony.prune(model, torch.rand(1, 3, 224, 224), ratio=0.5)
+        parsimony.carry_over(optimizer, plan)
+
+    Args:
+        example_inputs: a tensor, a tuple of positional arguments, or a dictionary of named ones, on
+            the module's device. Sizes other than that of the batch should be typical.
+        config_list: what to prune, and how much: a list of entries as NNI's, an object, or the path of
+            a JSON file (docs/guide/config.md).
+        ratio: share of the budget to remove, 0 <= ratio < 1; by default of every layer's channels.
+        budget: what the ratio is a share of ("channels", "params", "macs", "weights"), or what may
+            remain: "macs=50%", {"params": "1.5M"}.
+        criterion: what ranks channels, "l1" by default (docs/guide/criteria.md).
+        scope: "local", "global", "isomorphic" or "outputs".
+        granularity: what is removed as one: "channel", "head", "head_dim" or "group".
+        round_to: keep a multiple of so many channels.
+        op_types: only these layers, such as ["Conv2d"].
+        exclude: names of layers that stay as they are.
+        exact_only: do not prune groups whose removal changes what remains (layer norms, softmax).
+        rescale: numbers such as 1/sqrt(d) follow a size that was cut. Where `forward` computes them,
+            they do so in any case, and a note says so.
+        constants: "drop", or "exact": fold the constants that removed channels leave into what remains.
+        masks: instead of a ratio: tensors of weights' names and shapes, 0 where an element is removed.
+        scores: of output channels, by weight, `[out_channels]`, or of elements; low ones go first.
+        data: an iterable of batches for criteria and recovery that need some: tensors, (inputs, labels)
+            or dictionaries.
+        loss: with `data` and the criterion "taylor", "taylor_squared" or "fisher": from the module's
+            outputs and the labels to a scalar. Without it, the criteria use cross-entropy.
+        samples: how many samples of `data` are used.
+        recover: steps after the cut: "bias", "bn", "least-squares" (docs/guide/recovery.md).
+        seed: for random inputs and criteria.
+        progress: show a progress bar; by default in terminals and notebooks, with tqdm.
+
+    Returns:
+        What was done, to be shown, saved, and carried out on a fresh network by `apply`.
+
+    Raises:
+        ConfigError: an argument is not valid, or does not fit the network.
+        UnsupportedError: the network cannot be pruned like this.
+        VerificationError: the small module does not compute what it should.
+        Error: any other failure. In all cases the module is unchanged.
+    """
+    defaults = {
+        "criterion": criterion if scores is None else "l1",
+        "scope": scope,
+        "granularity": granularity,
+        "round_to": round_to,
+    }
+    if masks is not None:
+        if ratio is not None or config_list is not None or budget is not None or scores is not None:
+            raise ConfigError(
+                "masks= says what to prune: give no ratio=, budget=, scores= or config_list="
+            )
+        config: Dict[str, Any] = {"config_list": []}
+    else:
+        config = config_of(config_list, ratio, budget, op_types, defaults)
+    request = Request(config, excluded=list(exclude), rescale=rescale)
+    request.options += ["--seed", str(seed)] if masks is None else []
+    request.options += ["--exact-only"] if exact_only else []
+    request.options += ["--constants", constants] if constants != "drop" else []
+    if recover is not None:
+        steps = [recover] if isinstance(recover, str) else list(recover)
+        request.options += ["--recover", ",".join(steps)]
+
+    with Steps(progress, "trace", "plan", "cut", "prove") as step, _folder(model) as place:
+        folder = Path(place)
+        step("trace")
+        used = _criteria(config)
+        inputs = Inputs.of(example_inputs)
+        if data is not None and loss is None and used & _PER_SAMPLE:
+            inputs = inputs.first()
+        trace = Trace(bare(model), inputs)
+        stand_ins: Dict[str, Tensor] = {}
+        if loss is not None:
+            chosen = used.pop() if len(used) == 1 else "none"
+            if chosen not in scoring.GRADIENT_CRITERIA or data is None:
+                known = ", ".join(scoring.GRADIENT_CRITERIA)
+                raise ConfigError(f"loss= needs data= and one of the criteria {known}")
+            scores = scoring.from_gradients(trace, chosen, data, loss, samples)
+            _set_criterion(config, "l1")
+        elif data is not None:
+            spec = scoring.calibration(data, samples, folder)
+            request.options += ["--calibration", str(spec), "--samples", str(samples)]
+        if scores is not None:
+            stand_ins = scoring.of_scores(trace, scores)
+        elif masks is not None:
+            request.masks = folder / "masks.safetensors"
+            write_tensors(request.masks, {name: (mask != 0).byte() for name, mask in masks.items()})
+        elif len(request.options) == 2 and used <= {"l1"} | {"l2"} | {"linf"} and len(used) <= 1:
+            stand_ins = scoring.of_weights(trace, next(iter(used), "l1"))
+        return _Pruning(trace, request, stand_ins, folder, seed, step).run()
+
+
+def bare(model: nn.Module) -> nn.Module:
+    """The module inside DataParallel, DistributedDataParallel or torch.compile's wrapper."""
+    if isinstance(model, jit.ScriptModule):
+        raise UnsupportedError("a ScriptModule cannot be cut in place: save it, and prune the file")
+    parallel = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+    inner = model.module if isinstance(model, parallel) else getattr(model, "_orig_mod", model)
+    return inner if inner is model else bare(inner)
+
+
+def _folder(model: nn.Module) -> "tempfile.TemporaryDirectory[str]":
+    """A temporary folder, in memory if there is room for the weights."""
+    size = sum(tensor.numel() * tensor.element_size() for tensor in model.parameters())
+    memory = Path("/dev/shm")
+    room = memory.is_dir() and shutil.disk_usage(memory).free > 4 * size
+    return tempfile.TemporaryDirectory(prefix="parsimony_", dir=memory if room else None)
+
+
+def _criteria(config: Any) -> "set[str]":
+    """All criteria that a config names."""
+    if isinstance(config, Mapping):
+        own = {config["criterion"]} if isinstance(config.get("criterion"), str) else set()
+        return own.union(*map(_criteria, config.values()))
+    if isinstance(config, list):
+        return set().union(*map(_criteria, config))
+    return set()
+
+
+def _set_criterion(config: Any, name: str) -> None:
+    if isinstance(config, dict):
+        if "criterion" in config:
+            config["criterion"] = name
+        for value in config.values():
+            _set_criterion(value, name)
+    elif isinstance(config, list):
+        for value in config:
+            _set_criterion(value, name)
+
+
+class _Fault(NamedTuple):
+    """Why a plan does not suit the module. `tensors` are those that must not be cut like this."""
+
+    text: str
+    tensors: Sequence[str] = ()
+    ran: bool = False
+
+
+class _Pruning:
+    """One pruning. Plans that do not suit the module are replaced by others that spare what they
+    cannot cut; if there is none, the fault is raised."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        request: Request,
+        stand_ins: Dict[str, Tensor],
+        folder: Path,
+        seed: int,
+        step: Any,
+    ) -> None:
+        self.trace = trace
+        self.module = trace.module
+        self.request = request
+        self.folder = folder
+        self.step = step
+        self.stand_ins = stand_ins
+        self.file = folder / "model.pt"
+        self.full = self.file if not stand_ins else folder / "full.pt"
+        self.inputs = [trace.inputs, trace.inputs.random(seed)]
+        self.against = "masks" if request.masks else "masked"
+        self.notes: List[str] = []
+        self.changes: List[SizeChange] = []
+
+    def run(self) -> Plan:
+        self.trace.save(self.file, self.stand_ins)
+        self._check_random_inputs()
+        fault = _Fault("no plan suits the module")
+        for _ in range(_MOST_ATTEMPTS):
+            self.step("plan")
+            answer = self.request.run(self.file, self.trace.specs, self.folder)
+            if answer.plan.data.get("blocks"):
+                raise UnsupportedError("blocks cannot be removed from a live module")
+            if answer.plan.data.get("constants") == "exact":
+                self.against = "masks"
+            journal = Journal()
+            try:
+                found = self._cut_and_prove(answer, journal)
+                if found is None:
+                    return self._finished(answer, journal)
+                fault = found
+            except BaseException:
+                journal.undo()
+                raise
+            journal.undo()
+            if not self._adapt(answer, fault):
+                raise self._error(fault)
+        raise self._error(fault)
+
+    def _check_random_inputs(self) -> None:
+        """Not every module takes random integers."""
+        try:
+            with evaluating(self.module, self.trace.training):
+                if len(self.inputs) > 1 and any(
+                    not tensor.is_floating_point() for tensor in self.inputs[1].tensors()
+                ):
+                    self.inputs[1].call(self.module)
+        except Exception:
+            self.inputs = self.inputs[:1]
+
+    def _cut_and_prove(self, answer: Answer, journal: Journal) -> Optional[_Fault]:
+        """Cuts the module; None if the proof succeeds."""
+        plan = answer.plan
+        self.changes = []
+        if plan.data.get("scales"):
+            self.against = "small"
+        try:
+            wanted = self._wanted(answer)
+        except Refusal as refusal:
+            return _Fault(str(refusal), refusal.tensors)
+        self.step("cut")
+        fault, attributes = self._trial(plan, None, self._choices(answer), wanted, journal)
+        plan.attributes = list(attributes)
+        return fault
+
+    def _choices(self, answer: Answer) -> Iterator[List[AttributeChange]]:
+        """No attributes first, since sizes that are computed follow by themselves."""
+        yield []
+        if answer.plan.data["integers"]:
+            self.changes = changed_sizes(self.trace, answer.small)
+            for choice in attribute_choices(self.module, self.changes):
+                if choice:
+                    yield choice
+
+    def _trial(
+        self,
+        plan: Plan,
+        groups: Optional[Sequence[Dict[str, Any]]],
+        choices: Iterable[Sequence[AttributeChange]],
+        wanted: Sequence[Sequence[Tensor]],
+        journal: Journal,
+    ) -> Tuple[Optional[_Fault], Sequence[AttributeChange]]:
+        """Cuts the module, and compares it with each choice of attributes until one suits.
+
+        Returns the fault, None if one did suit, and that choice; the edits stay in `journal`.
+        """
+        try:
+            replay(self.module, plan, journal, groups, values=self.against == "masks")
+        except Refusal as refusal:
+            return _Fault(str(refusal), refusal.tensors), ()
+        fault: Optional[_Fault] = None
+        for attributes in choices:
+            self.step("prove")
+            mark = journal.mark()
+            set_attributes(self.module, attributes, journal)
+            fault = self._compared(plan, wanted)
+            if fault is None:
+                return None, attributes
+            journal.undo_attributes(mark)
+        return fault, ()
+
+    def _compared(self, plan: Plan, wanted: Sequence[Sequence[Tensor]]) -> Optional[_Fault]:
+        """Compares the outputs of the module, as it is, with those of the reference."""
+        try:
+            with evaluating(self.module, self.trace.training):
+                found = outputs_of(self.module, self.inputs)
+            if self.trace.training:
+                with evaluating(self.module):
+                    outputs_of(self.module, self.inputs[:1])
+        except Exception as error:
+            return _Fault(f"the module does not run with its new sizes: {error}")
+        result = compare(_REFERENCES[self.against], wanted, found)
+        if result.fault:
+            return _Fault(result.fault, ran=True)
+        plan.proof = result.proof
+        return None
+
+    def _wanted(
+        self, answer: Answer, groups: Optional[Sequence[Dict[str, Any]]] = None
+    ) -> List[List[Tensor]]:
+        """The outputs of the reference."""
+        if self.against == "small":
+            return self._outputs_of_small(answer)
+        with Masked(self.module, answer.plan, groups) as cuts:
+            with evaluating(self.module, self.trace.training):
+                if not any(group["mixes"] for group in groups or answer.plan.groups):
+                    return outputs_of(self.module, self.inputs)
+                with NormsOverKept(cuts):
+                    return outputs_of(self.module, self.inputs)
+
+    def _outputs_of_small(self, answer: Answer) -> List[List[Tensor]]:
+        """The outputs of the small network that the command made and proved."""
+        if not self.full.exists():
+            self.trace.save(self.full, {})
+        plan, small = self.folder / "again.json", self.folder / "again.pt"
+        data = dict(answer.plan.data, source=dict(answer.plan.data["source"]))
+        data["source"].pop("sha256", None)
+        plan.write_text(json.dumps(data))
+        specs = ["--input", *self.trace.specs]
+        run_command(["apply", self.full, "-o", small, "--plan", plan, *specs, "-q"])
+        run_command(["verify", self.full, small, "--plan", plan, *specs, "--threads", 1])
+        network = jit.load(str(small), map_location="cpu").eval()
+        device = self.inputs[0].tensors()[0].device
+        with torch.no_grad():
+            return [
+                [
+                    tensor.to(device)
+                    for tensor in outputs_of(network, [Inputs(tuple(one.tensors()), {})])[0]
+                ]
+                for one in self.inputs
+            ]
+
+    def _adapt(self, answer: Answer, fault: _Fault) -> bool:
+        """Asks for another plan, one that suits the module; False if there is nothing left to do."""
+        plan, request = answer.plan, self.request
+        if fault.tensors:
+            named = set(fault.tensors)
+            guilty = [g for g in plan.groups if named & {part["tensor"] for part in g["slices"]}]
+            return self._spare(answer, guilty, fault.text)
+        if not request.masks and not request.rescale and _frozen_numbers(plan):
+            request.rescale = True
+            self.notes.append(
+                "scales that forward computes from sizes (1/sqrt(d)) follow the new sizes"
+            )
+            return True
+        if fault.ran and plan.mixes and self.against == "masked":
+            self.against = "small"
+            return True
+        if self.against != "masked":
+            return False
+        return self._spare(answer, self._guilty(answer), fault.text)
+
+    def _spare(self, answer: Answer, groups: Sequence[Dict[str, Any]], why: str) -> bool:
+        """Excludes the layers of `groups`."""
+        names = {layer for group in groups for layer in answer.layers_of(group)}
+        new = sorted(names - set(self.request.excluded))
+        if not new or self.request.masks is not None:
+            return False
+        self.request.excluded += new
+        self.notes.append(f"not pruned: {', '.join(new)}: {why.splitlines()[0]}{self._sources()}")
+        return True
+
+    def _sources(self) -> str:
+        lines = sorted({str(change) for change in self.changes})
+        return f" ({'; '.join(lines[:3])})" if lines else ""
+
+    def _guilty(self, answer: Answer) -> List[Dict[str, Any]]:
+        """The groups that the module cannot do without, found by halving."""
+        choices: List[List[AttributeChange]] = [[], *attribute_choices(self.module, self.changes)]
+
+        def suits(groups: Sequence[Dict[str, Any]]) -> bool:
+            try:
+                wanted = self._wanted(answer, groups)
+            except Refusal:
+                return False
+            journal = Journal()
+            try:
+                return self._trial(answer.plan, groups, choices, wanted, journal)[0] is None
+            finally:
+                journal.undo()
+
+        def search(groups: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+            if not groups or suits(groups):
+                return []
+            if len(groups) == 1:
+                return groups
+            half = len(groups) // 2
+            found = search(groups[:half]) + search(groups[half:])
+            return found or groups
+
+        return search(list(answer.plan.groups))
+
+    def _error(self, fault: _Fault) -> Error:
+        text = fault.text + "".join(
+            f"\n  {change}" for change in sorted(map(str, self.changes))[:5]
+        )
+        if fault.ran:
+            return VerificationError(text)
+        return UnsupportedError(text)
+
+    def _finished(self, answer: Answer, journal: Journal) -> Plan:
+        plan = answer.plan
+        tensors = named_tensors(self.module)
+        for name, cuts in plan.cuts().items():
+            after = tuple(tensors[name].shape)
+            before = tuple(cuts[i].size if i in cuts else size for i, size in enumerate(after))
+            plan.shapes[name] = (before, after)
+        if self.against != "masks":
+            assign_values(plan, tensors, journal)
+        plan.notes += self.notes
+        if plan.proof is not None and plan.proof.scale == 0:
+            plan.notes.append("all outputs are zero, or none is a number with a fraction: no proof")
+        if self.trace.training:
+            paths = ", ".join(path or "the module" for path in sorted(self.trace.training))
+            plan.notes.append(
+                f"layers that {paths} leaves out in evaluation were cut with the others"
+            )
+        left = sorted({name.rpartition(".")[0] for name in self.trace.unused})
+        if left:
+            plan.notes.append(f"not used by these inputs, and left as they are: {', '.join(left)}")
+        return plan.bind(self.module)
+
+
+def _frozen_numbers(plan: Plan) -> bool:
+    """Does the plan keep numbers that a trace computes from sizes that were cut?"""
+    return any(
+        isinstance(entry["from"], dict) and entry["from"] == entry["to"]
+        for entry in plan.data["integers"]
+    )
+
+
+def apply(model: nn.Module, plan: Union[Plan, str, Path]) -> nn.Module:
+    """Gives a freshly constructed network the pruned shapes, so that `load_state_dict` works.
+
+        model = parsimony.apply(Net(), "plan.json")
+        model.load_state_dict(torch.load("small.pth"))
+
+    Args:
+        model: the network as it was before pruning; it is changed in place.
+        plan: what `prune` returned, or the path where it was saved.
+
+    Returns:
+        The same module.
+
+    Raises:
+        ConfigError: the plan is of another network.
+        UnsupportedError: the module cannot be cut like this.
+    """
+    loaded = plan if isinstance(plan, Plan) else Plan.load(plan)
+    journal = Journal()
+    try:
+        replay(bare(model), loaded, journal)
+        set_attributes(bare(model), loaded.attributes, journal)
+    except Refusal as refusal:
+        journal.undo()
+        raise UnsupportedError(str(refusal)) from refusal
+    except BaseException:
+        journal.undo()
+        raise
+    return model

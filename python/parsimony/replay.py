@@ -1,0 +1,164 @@
+"""Carries a plan out on a live module."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from .editing import Journal, alike, named_tensors, set_zero
+from .errors import ConfigError
+from .layers import Refusal, follow_tensors
+from .plan import AttributeChange, Cuts, Plan
+
+
+def tensor_of(name: str, tensors: Mapping[str, Tensor]) -> Tensor:
+    """The tensor of that name. Raises Refusal if it is not a parameter or buffer."""
+    if name in tensors:
+        return tensors[name]
+    raise Refusal("", [name], f"its forward has a tensor that is no parameter or buffer ({name})")
+
+
+def smallest_zero(tensor: Tensor, count: int) -> Tensor:
+    """A copy in which the `count` elements of smallest magnitude are zero; of equal ones the first."""
+    order = torch.argsort(tensor.detach().double().abs().reshape(-1), stable=True)
+    result = tensor.detach().clone(memory_format=torch.contiguous_format)
+    result.view(-1)[order[:count]] = 0
+    return result
+
+
+def check(cuts: Mapping[str, Cuts], tensors: Mapping[str, Tensor]) -> None:
+    """Do the tensors have the sizes that the plan expects?
+
+    Raises:
+        ConfigError: no.
+        Refusal: the plan cuts a tensor that the module does not have as such, or tensors that are
+            one in two ways.
+    """
+    same = alike(dict(tensors))
+    first: Dict[int, str] = {}
+    for name, axes in cuts.items():
+        tensor = tensor_of(name, tensors)
+        for axis, cut in axes.items():
+            if axis >= tensor.dim() or tensor.shape[axis] != cut.size:
+                raise ConfigError(
+                    f"tensor {name!r}: the plan wants {cut.size} elements along axis {axis}, found "
+                    f"shape {tuple(tensor.shape)}"
+                )
+        for other in same[id(tensor)]:
+            known = first.setdefault(id(other), name)
+            if known != name and cuts[known] != axes:
+                raise Refusal("", [name, known], f"{name} and {known} share their elements")
+
+
+def replay(
+    module: nn.Module,
+    plan: Plan,
+    journal: Journal,
+    groups: Optional[Sequence[Dict[str, Any]]] = None,
+    values: bool = True,
+) -> None:
+    """Cuts the tensors of a module and sets the sizes that it stores.
+
+    Args:
+        journal: records the edits.
+        groups: only these groups of the plan.
+        values: assign the new elements of tensors, too.
+
+    Raises:
+        ConfigError: the plan is of another network.
+        Refusal: the module cannot be cut like this.
+    """
+    tensors = named_tensors(module)
+    cuts = plan.cuts(groups)
+    check(cuts, tensors)
+    same = alike(tensors)
+    for entry in plan.data.get("zeros", []):
+        for tensor in same[id(tensor_of(entry["tensor"], tensors))]:
+            journal.set_data(tensor, smallest_zero(tensor, entry["smallest"]))
+    same = alike(tensors)
+    done = set()
+    for name, axes in cuts.items():
+        sharing = same[id(tensors[name])]
+        if id(tensors[name]) in done:
+            continue
+        for tensor in sharing:
+            journal.cut(tensor, axes)
+            if tensor is not sharing[0]:
+                journal.set_data(tensor, sharing[0].data)
+            done.add(id(tensor))
+    follow_tensors(module, journal, rescaled=bool(plan.data.get("scales")))
+    if values:
+        assign_values(plan, tensors, journal)
+
+
+def set_attributes(module: nn.Module, changes: Sequence[AttributeChange], journal: Journal) -> None:
+    """Sets the sizes of modules that are not standard layers."""
+    for change in changes:
+        journal.set_attribute(module.get_submodule(change.module), change.attribute, change.after)
+
+
+def assign_values(plan: Plan, tensors: Mapping[str, Tensor], journal: Journal) -> None:
+    """Gives tensors the new elements that the plan has for them."""
+    for name, value in plan.values.items():
+        if name.endswith(":mask"):
+            continue
+        tensor = tensor_of(name, tensors)
+        if tensor.shape != value.shape:
+            raise ConfigError(
+                f"tensor {name!r}: the plan has elements of shape {tuple(value.shape)}, found "
+                f"{tuple(tensor.shape)}"
+            )
+        journal.set_data(tensor, value.to(tensor))
+
+
+class Masked:
+    """While it lasts, a module is the masked original of a plan: what the plan removes is zero."""
+
+    def __init__(
+        self, module: nn.Module, plan: Plan, groups: Optional[Sequence[Dict[str, Any]]] = None
+    ) -> None:
+        self._tensors = named_tensors(module)
+        self._plan = plan
+        self._groups = groups
+        self._journal = Journal()
+        self._restore: List[Callable[[], None]] = []
+
+    def __enter__(self) -> Dict[int, Cuts]:
+        """The cuts of its tensors, by the `id` of each."""
+        cuts = self._plan.cuts(self._groups)
+        try:
+            return self._mask(cuts)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: Any) -> None:
+        while self._restore:
+            self._restore.pop()()
+        self._journal.undo()
+
+    def _mask(self, cuts: Dict[str, Cuts]) -> Dict[int, Cuts]:
+        check(cuts, self._tensors)
+        same = alike(self._tensors)
+        for entry in self._plan.data.get("zeros", []):
+            for tensor in same[id(tensor_of(entry["tensor"], self._tensors))]:
+                self._journal.set_data(tensor, smallest_zero(tensor, entry["smallest"]))
+        if self._plan.data.get("constants") == "exact":
+            for name, mask in self._plan.values.items():
+                if name.endswith(":mask"):
+                    tensor = tensor_of(name[: -len(":mask")], self._tensors)
+                    self._journal.set_data(tensor, tensor.data * mask.to(tensor))
+            return {}
+        found: Dict[int, Cuts] = {}
+        for name, axes in cuts.items():
+            tensor = self._tensors[name]
+            if id(tensor) not in found:
+                if 0 in tensor.stride():  # expanded: its elements share their memory
+                    for other in same[id(tensor)]:
+                        self._journal.set_data(other, tensor.data.contiguous())
+                # In place: the removed slices are all that is copied.
+                self._restore.append(set_zero(tensor.data, axes))
+                found.update({id(other): axes for other in same[id(tensor)]})
+        return found

@@ -1,0 +1,149 @@
+"""What the command is asked for, and its answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+from .command import run_command
+from .errors import ConfigError, Error
+from .plan import Plan
+
+Config = Union[str, Path, Sequence[Mapping[str, Any]], Mapping[str, Any]]
+
+
+def config_of(
+    config_list: Optional[Config],
+    ratio: Optional[float],
+    budget: Any,
+    op_types: Optional[Sequence[str]],
+    defaults: Mapping[str, Any],
+) -> Dict[str, Any]:
+    """The config file: an object with `config_list` and defaults.
+
+    Raises:
+        ConfigError: what to prune is said twice, or not at all.
+    """
+    if config_list is None:
+        if ratio is None and budget is None and defaults.get("criterion") is None:
+            raise ConfigError("say how much to prune: ratio=, budget= or config_list=")
+        entry: Dict[str, Any] = {"op_types": list(op_types or ["default"])}
+        if ratio is not None:
+            entry["sparse_ratio"] = ratio
+        file: Dict[str, Any] = {"config_list": [entry]}
+    else:
+        if ratio is not None or op_types is not None:
+            raise ConfigError(
+                "config_list= says what to prune: give no ratio= or op_types= with it"
+            )
+        if isinstance(config_list, (str, Path)):
+            config_list = _read(config_list)
+        if isinstance(config_list, Mapping):
+            file = {**config_list, "config_list": list(config_list.get("config_list", []))}
+        else:
+            entries: Any = config_list
+            file = {"config_list": [dict(entry) for entry in entries]}
+    if budget is not None:
+        file["budget"] = _budget(budget)
+    for key, value in defaults.items():
+        if value is not None:
+            file[key] = value
+    return file
+
+
+def _read(path: Union[str, Path]) -> Any:
+    try:
+        return json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _budget(budget: Any) -> Any:
+    """ "macs", {"macs": "50%"} or "macs=50%"."""
+    if isinstance(budget, str) and "=" in budget:
+        what, _, amount = budget.partition("=")
+        return {what: amount if not _is_number(amount) else float(amount)}
+    return dict(budget) if isinstance(budget, Mapping) else budget
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def excluding(name: str) -> Dict[str, Any]:
+    """An entry that leaves a layer as it is."""
+    return {"op_names": [name], "exclude": True}
+
+
+@dataclass
+class Request:
+    """One run of `parsimony prune` or `speedup` on a TorchScript file."""
+
+    config: Dict[str, Any]
+    options: List[str] = field(default_factory=list)
+    masks: Optional[Path] = None
+    rescale: bool = False
+    verify: bool = False
+    excluded: List[str] = field(default_factory=list)
+
+    def run(
+        self, model: Path, specs: Sequence[str], folder: Path, target: Optional[Path] = None
+    ) -> "Answer":
+        """Runs the command; the small network goes to `target`, or stays in `folder`.
+
+        Raises:
+            Error: the command failed.
+        """
+        small = target or folder / "small.pt"
+        plan, report = folder / "plan.json", folder / "report.json"
+        arguments: List[Any] = [model, "-o", small, "--plan", plan, "--report", report, "-q"]
+        arguments += ["--threads", 1] + (["--input", *specs] if specs else [])
+        if not self.verify:
+            arguments.append("--no-verify")
+        if self.masks is not None:
+            run_command(["speedup", *arguments, "--masks", self.masks, *self.options])
+        else:
+            config = folder / "config.json"
+            config.write_text(json.dumps(self._full_config()))
+            if self.rescale:
+                arguments.append("--rescale")
+            try:
+                run_command(["prune", *arguments, "--config", config, *self.options])
+            except Error as error:
+                raise type(error)(str(error).replace(f"{config}: ", "")) from None
+        details = json.loads(report.read_text())
+        return Answer(_plan_of(plan, details), details, small)
+
+    def _full_config(self) -> Dict[str, Any]:
+        entries = self.config["config_list"] + [excluding(name) for name in self.excluded]
+        return {**self.config, "config_list": entries}
+
+
+@dataclass
+class Answer:
+    """What the command wrote: a plan, a report, and the small network as TorchScript."""
+
+    plan: Plan
+    report: Dict[str, Any]
+    small: Path
+
+    def layers_of(self, group: Mapping[str, Any]) -> List[str]:
+        """The layers of a group, as the command names them."""
+        for entry in self.report["groups"]:
+            if entry["id"] == group["id"]:
+                return list(entry["layers"])
+        return []
+
+
+def _plan_of(path: Path, report: Mapping[str, Any]) -> Plan:
+    plan = Plan.load(path)
+    plan.parameters = (report["params"]["before"], report["params"]["after"])
+    plan.macs = (report["macs"]["before"], report["macs"]["after"])
+    plan.notes = [str(note) for note in report["notes"]]
+    return plan

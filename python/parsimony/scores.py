@@ -1,0 +1,232 @@
+"""Scores of channels, and how they are handed to the command.
+
+The command ranks the channels of a group by the weights that produce them. Of such a weight its
+criteria `l1`, `l2` and `linf` need one number per output channel, so this is what is handed over: an
+expanded tensor, in which all elements of a channel are equal, in the place of the weight. The file is
+small then, and any score can be handed over as a weight of which it is the L1 norm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional
+
+import torch
+from torch import Tensor, nn
+
+from .editing import named_tensors
+from .errors import ConfigError
+from .trace import Inputs, Trace, evaluating
+
+Loss = Callable[[Any, Any], Tensor]
+
+GRADIENT_CRITERIA = ("taylor", "taylor_squared", "fisher")
+_LABELS = ("labels", "label", "targets", "target", "y")
+_MOST_EXPANDED = 64 << 20  # bytes; what the command takes for a damaged file beyond that
+
+
+class Batch(NamedTuple):
+    """The arguments of a module, and labels if there are any."""
+
+    inputs: Inputs
+    labels: Any
+
+
+def batch_of(item: Any) -> Batch:
+    """From what a loader yields: a tensor, (inputs, labels), or a dictionary with or without labels.
+
+    Labels of a dictionary have one of the keys "labels", "label", "targets", "target", "y".
+    """
+    if isinstance(item, Mapping):
+        key = next((key for key in _LABELS if key in item), None)
+        inputs = {name: value for name, value in item.items() if name != key}
+        return Batch(Inputs.of(inputs), None if key is None else item[key])
+    if isinstance(item, (tuple, list)) and len(item) == 2:
+        return Batch(Inputs.of(item[0]), item[1])
+    if isinstance(item, (tuple, list)) and len(item) == 1:
+        return Batch(Inputs.of(item[0]), None)
+    return Batch(Inputs.of(item), None)
+
+
+def batches(data: Iterable[Any], samples: int) -> Iterator[Batch]:
+    """The first batches of `data`, with `samples` samples at least unless there are fewer."""
+    seen = 0
+    for item in data:
+        if seen >= samples:
+            return
+        batch = batch_of(item)
+        tensors = batch.inputs.tensors()
+        if not tensors:
+            raise ConfigError("data=: a batch has no tensor in it")
+        seen += tensors[0].shape[0] if tensors[0].dim() else 1
+        yield batch
+    if seen == 0:
+        raise ConfigError("data=: there are no batches")
+
+
+def _others(tensor: Tensor, axis: int) -> Any:
+    return [other for other in range(tensor.dim()) if other != axis]
+
+
+def _expanded(values: Tensor, like: Tensor, axis: int) -> Tensor:
+    shape = [1] * like.dim()
+    shape[axis] = -1
+    result = values.to("cpu", torch.float32).reshape(shape).expand(like.shape)
+    return result if 4 * result.numel() <= _MOST_EXPANDED else result.contiguous()
+
+
+_SINGLE = (torch.float32, torch.float16, torch.bfloat16)
+_REDUCED: Dict[str, Callable[[Tensor, Any], Tensor]] = {
+    "l1": lambda w, axes: w.abs().mean(axes),
+    "l2": lambda w, axes: w.square().mean(axes).sqrt(),
+    "linf": lambda w, axes: w.abs().amax(axes),
+}
+
+
+def of_weights(trace: Trace, criterion: str) -> Dict[str, Tensor]:
+    """Stand-ins for the weights of layers that have the same `l1`, `l2` or `linf` per channel."""
+    tensors = named_tensors(trace.module)
+    found = {}
+    for name, axis in trace.producers().items():
+        weight = tensors[name].detach()
+        if weight.dim() > 1 and weight.dtype in _SINGLE and 4 * weight.numel() <= _MOST_EXPANDED:
+            values = _REDUCED[criterion](weight.float(), _others(weight, axis))
+            found[name] = _expanded(values, weight, axis)
+    return found
+
+
+def of_scores(trace: Trace, scores: Mapping[str, Tensor]) -> Dict[str, Tensor]:
+    """Stand-ins of which `l1` is the given score of each output channel, or of each element.
+
+    Raises:
+        ConfigError: a score is of no weight, or has neither the weight's shape nor its channels.
+    """
+    tensors, axes, found = named_tensors(trace.module), trace.producers(), {}
+    for name, given in scores.items():
+        if name not in tensors:
+            raise ConfigError(f"scores=: the module has no parameter {name!r}")
+        weight, values = tensors[name], given.detach().double().abs()
+        axis = axes.get(name, 0)
+        if values.shape == weight.shape:
+            found[name] = values.to("cpu", torch.float32)
+        elif weight.dim() > 1 and values.shape == (weight.shape[axis],):
+            share = weight.numel() // weight.shape[axis]
+            found[name] = _expanded(values / share, weight, axis)
+        else:
+            raise ConfigError(
+                f"scores=: {name!r} has shape {tuple(weight.shape)}, its scores {tuple(values.shape)}; "
+                f"wanted one number for each of its {weight.shape[axis]} output channels"
+            )
+    return found
+
+
+def from_gradients(
+    trace: Trace, criterion: str, data: Iterable[Any], loss: Loss, samples: int
+) -> Dict[str, Tensor]:
+    """Scores of all weights from the gradients g of a loss.
+
+    With w the weights that produce channel c in one layer: `taylor` is the mean over batches of
+    |Σ g·w|, `taylor_squared` that of (Σ g·w)², `fisher` the mean over samples of (Σ g·w)², which is
+    (Σ a·∂L/∂a)² over the positions of the layer's output a without its bias. The scores of the
+    layers of a group are added. Where the axis of a weight's output channels is not known, elements
+    are scored.
+
+    Args:
+        loss: from what the module returns and the labels of the batch (None if there are none) to
+            a scalar.
+
+    Raises:
+        ConfigError: the loss depends on no weight.
+    """
+    module, axes = trace.module, trace.producers()
+    tensors = named_tensors(module)
+    weights = {
+        name: tensors[name]
+        for name in trace.uses
+        if isinstance(tensors.get(name), nn.Parameter)
+        and tensors[name].dim() > 1
+        and tensors[name].is_floating_point()
+    }
+    before = {name: (weight.grad, weight.requires_grad) for name, weight in weights.items()}
+    sums: Dict[str, Tensor] = {}
+    count = 0
+    try:
+        for weight in weights.values():
+            weight.requires_grad_(True)
+        for batch in batches(data, samples):
+            for part in _samples(batch) if criterion == "fisher" else [batch]:
+                gradients = _gradients(module, weights, part, loss)
+                count += 1
+                for name, gradient in gradients.items():
+                    product = (gradient * weights[name].detach()).double()
+                    if name in axes:
+                        product = product.sum(_others(product, axes[name]))
+                    score = product.abs() if criterion == "taylor" else product.square()
+                    sums[name] = sums[name] + score if name in sums else score
+    finally:
+        for name, weight in weights.items():
+            weight.grad, requires = before[name]
+            weight.requires_grad_(requires)
+    if not sums:
+        raise ConfigError("loss=: what it returns depends on no weight of the module")
+    return {name: total / count for name, total in sums.items()}
+
+
+def _gradients(
+    module: nn.Module, weights: Mapping[str, Tensor], batch: Batch, loss: Loss
+) -> Dict[str, Tensor]:
+    with evaluating(module), torch.enable_grad():
+        device = next(iter(weights.values())).device
+        inputs = batch.inputs.map(lambda tensor: tensor.to(device))
+        labels = batch.labels.to(device) if isinstance(batch.labels, Tensor) else batch.labels
+        value = loss(inputs.call(module), labels)
+        if not isinstance(value, Tensor) or value.numel() != 1 or not value.requires_grad:
+            raise ConfigError("loss=: it must return a tensor of one element, from the outputs")
+        gradients = torch.autograd.grad(
+            value.reshape(()), list(weights.values()), allow_unused=True
+        )
+    return {name: grad for name, grad in zip(weights, gradients) if grad is not None}
+
+
+def _samples(batch: Batch) -> Iterator[Batch]:
+    """A batch, sample by sample."""
+    count = batch.inputs.tensors()[0].shape[0]
+
+    def one(i: int) -> Callable[[Tensor], Tensor]:
+        return lambda tensor: tensor[i : i + 1] if tensor.shape[:1] == (count,) else tensor
+
+    for i in range(count):
+        labels = batch.labels
+        yield Batch(
+            batch.inputs.map(one(i)), one(i)(labels) if isinstance(labels, Tensor) else labels
+        )
+
+
+def calibration(data: Iterable[Any], samples: int, folder: Any) -> Optional[str]:
+    """Writes the inputs and labels of `data` to `folder`; returns the command's data spec.
+
+    Raises:
+        ConfigError: there are several inputs per sample, or inputs and labels differ in number.
+    """
+    import numpy
+
+    inputs, labels = [], []
+    for batch in batches(data, samples):
+        tensors = batch.inputs.tensors()
+        if len(tensors) != 1:
+            raise ConfigError(
+                "data=: the command takes one input per sample; give loss= or scores="
+            )
+        kind = torch.uint8 if tensors[0].dtype == torch.uint8 else torch.float32
+        inputs.append(tensors[0].detach().to("cpu", kind))
+        label = batch.labels if isinstance(batch.labels, Tensor) else torch.zeros(len(inputs[-1]))
+        if label.shape != (len(inputs[-1]),):
+            raise ConfigError(f"data=: wanted a label per sample, found shape {tuple(label.shape)}")
+        labels.append(label.detach().to("cpu", torch.int64))
+    x, y = torch.cat(inputs)[:samples], torch.cat(labels)[:samples]
+    # The last sample stands in for a test part, so that the training part is all of them.
+    for name, array in (("x", x), ("y", y), ("x_test", x[-1:]), ("y_test", y[-1:])):
+        numpy.save(folder / f"{name}.npy", array.contiguous().numpy())
+    return "npy:" + ",".join(str(folder / f"{name}.npy") for name in ("x", "y", "x_test", "y_test"))
+
+
+__all__ = ["Loss", "batch_of", "calibration", "from_gradients", "of_scores", "of_weights"]

@@ -1,0 +1,316 @@
+"""A live module as a TorchScript file, and which operations of it read which weights."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from .editing import Journal, alike, join, named_tensors
+from .errors import ConfigError
+from .tree import like, map_tensors, tensors_in
+
+jit: Any = torch.jit  # whose names older releases do not declare
+
+_TYPES = {
+    torch.float64: "float64",
+    torch.int64: "int64",
+    torch.int32: "int32",
+    torch.int16: "int16",
+    torch.int8: "int8",
+    torch.uint8: "uint8",
+    torch.bool: "bool",
+}
+
+
+class Inputs(NamedTuple):
+    """The arguments of one call of a module."""
+
+    args: Tuple[Any, ...]
+    kwargs: Dict[str, Any]
+
+    @staticmethod
+    def of(example: Any) -> "Inputs":
+        """From what a user gives: a tensor, positional arguments, or named ones."""
+        if isinstance(example, Inputs):
+            return example
+        if isinstance(example, Mapping):
+            return Inputs((), dict(example))
+        if isinstance(example, (tuple, list)):
+            return Inputs(tuple(example), {})
+        return Inputs((example,), {})
+
+    def map(self, change: Any) -> "Inputs":
+        """The same arguments with other tensors."""
+        return Inputs(*map_tensors((self.args, self.kwargs), change))
+
+    def tensors(self) -> List[Tensor]:
+        """All tensors of the arguments, in order."""
+        return tensors_in((self.args, self.kwargs))
+
+    def first(self) -> "Inputs":
+        """The first sample of these, if all tensors have equally many."""
+        counts = {tensor.shape[:1] for tensor in self.tensors()}
+        return self.map(lambda tensor: tensor[:1]) if len(counts) == 1 else self
+
+    def random(self, seed: int) -> "Inputs":
+        """Random inputs like these."""
+        generator = torch.Generator().manual_seed(seed)
+        return self.map(lambda tensor: like(tensor, generator))
+
+    def call(self, module: nn.Module) -> Any:
+        """What the module returns for them."""
+        return module(*self.args, **self.kwargs)
+
+
+class Operation(NamedTuple):
+    """An operation of a trace: the module whose `forward` it stands in, and the tensors of modules
+    that it reads, by operand."""
+
+    module: str
+    node: Any
+    reads: Dict[int, str]
+
+    @property
+    def kind(self) -> str:
+        """Such as "aten::linear"."""
+        return str(self.node.kind())
+
+
+@contextlib.contextmanager
+def evaluating(module: nn.Module, training: Iterable[str] = ()) -> Iterator[None]:
+    """In evaluation mode, without gradients; the modules at the paths `training` in training mode.
+    Attention takes the way that has separate operations."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    for path in training:
+        module.get_submodule(path).training = True
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+_FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
+
+
+@contextlib.contextmanager
+def _no_fast_path(module: nn.Module) -> Iterator[None]:
+    """Fused attention is used only where nothing requires a gradient."""
+    layers = [part for part in module.modules() if isinstance(part, _FAST_PATHS)]
+    frozen = [p for layer in layers for p in layer.parameters() if not p.requires_grad]
+    for parameter in frozen:
+        parameter.requires_grad_(True)
+    try:
+        with torch.set_grad_enabled(bool(layers)):
+            yield
+    finally:
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+
+
+@contextlib.contextmanager
+def _flat(module: nn.Module, inputs: Inputs) -> Iterator[None]:
+    """While it lasts, the module takes the tensors of `inputs` and returns a tensor or a tuple."""
+    original, kind = module.forward, type(module)
+    own = module.__dict__.pop("forward", None)
+
+    def forward(self: nn.Module, *tensors: Tensor) -> Any:
+        given = iter(tensors)
+        call = inputs.map(lambda _: next(given))
+        outputs = tensors_in(original(*call.args, **call.kwargs))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    module.__class__ = type(
+        kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__}
+    )
+    try:
+        yield
+    finally:
+        module.__class__ = kind
+        if own is not None:
+            module.__dict__["forward"] = own
+
+
+@contextlib.contextmanager
+def _on_cpu(module: nn.Module) -> Iterator[None]:
+    """While it lasts, all tensors are on the CPU and at least of single precision."""
+    journal = Journal()
+    for tensor in named_tensors(module).values():
+        moved = _computable(tensor.data)
+        if moved is not tensor.data and (moved.device, moved.dtype) != (
+            tensor.device,
+            tensor.dtype,
+        ):
+            journal.set_data(tensor, moved)
+    try:
+        yield
+    finally:
+        journal.undo()
+
+
+def _computable(tensor: Tensor) -> Tensor:
+    half = tensor.dtype in (torch.float16, torch.bfloat16)
+    return tensor.to(device="cpu", dtype=torch.float32 if half else tensor.dtype)
+
+
+class Trace:
+    """A module, traced once in evaluation mode.
+
+    Attributes:
+        operations: all operations in the order in which they run.
+        uses: for each tensor that is read, the operations that do and as which operand.
+        training: the modules that are in training mode in the trace, because they leave out layers
+            in evaluation mode (auxiliary classifiers).
+        unused: parameters that no operation reads.
+    """
+
+    def __init__(self, module: nn.Module, inputs: Inputs) -> None:
+        self.module = module
+        self.inputs = inputs
+        self.training: Set[str] = set()
+        self.script: Any = None
+        self.operations: List[Operation] = []
+        self.uses: Dict[str, List[Tuple[Operation, int]]] = {}
+        self._run()
+        parents = {name.rpartition(".")[0] for name in self.unused}
+        skipping = {path for path in map(_parent_of_uncalled(self), parents) if path is not None}
+        if skipping:
+            first = (self.script, self.operations, self.uses)
+            self.training = skipping
+            try:
+                self._run()
+            except Exception:
+                self.training = set()
+                self.script, self.operations, self.uses = first
+
+    def _run(self) -> None:
+        inputs = self.inputs.map(lambda tensor: _computable(tensor.detach()))
+        with _on_cpu(self.module), evaluating(self.module, self.training):
+            with _flat(self.module, inputs), _no_fast_path(self.module):
+                try:
+                    self.script = jit.trace(self.module, tuple(inputs.tensors()), check_trace=False)
+                except Exception as error:
+                    raise ConfigError(f"the module cannot be traced: {error}") from error
+        self.operations = list(operations_of(self.script))
+        self.uses = {}
+        for operation in self.operations:
+            for operand, name in operation.reads.items():
+                self.uses.setdefault(name, []).append((operation, operand))
+
+    @property
+    def unused(self) -> List[str]:
+        """Parameters that no operation reads."""
+        tensors = named_tensors(self.module)
+        same = alike(tensors)
+        used = {
+            id(other) for name in self.uses if name in tensors for other in same[id(tensors[name])]
+        }
+        return [
+            name
+            for name, tensor in tensors.items()
+            if isinstance(tensor, nn.Parameter) and tensor.numel() and id(tensor) not in used
+        ]
+
+    @property
+    def specs(self) -> List[str]:
+        """The inputs as the command's `--input` takes them."""
+        found = []
+        for tensor in self.inputs.tensors():
+            spec = "x".join(map(str, tensor.shape))
+            kind = _TYPES.get(tensor.dtype, "float32")
+            found.append(spec if kind == "float32" and spec else f"{spec}:{kind}")
+        return found
+
+    def producers(self) -> Dict[str, int]:
+        """The matrices that are only the weights of layers, and the axis of their output channels."""
+        found = {}
+        for name, uses in self.uses.items():
+            axes = {_output_axis(operation, operand) for operation, operand in uses}
+            if len(axes) == 1 and None not in axes:
+                found[name] = axes.pop()
+        return found
+
+    def save(self, path: Path, stand_ins: Mapping[str, Tensor]) -> None:
+        """Writes the TorchScript file, with `stand_ins` in the place of the tensors of their names."""
+        tensors = named_tensors(self.module)
+        journal = Journal()
+        with _on_cpu(self.module):
+            try:
+                for name, values in stand_ins.items():
+                    journal.set_data(tensors[name], values)
+                self.script.save(str(path))
+            finally:
+                journal.undo()
+
+
+def _output_axis(operation: Operation, operand: int) -> Any:
+    """The axis of the output channels of what an operation reads as `operand`, if that is known."""
+    if operation.kind == "aten::linear" and operand == 1:
+        return 0
+    if operation.kind in ("aten::conv1d", "aten::conv2d", "aten::conv3d") and operand == 1:
+        return 0
+    if operation.kind == "aten::_convolution" and operand == 1:
+        inputs = list(operation.node.inputs())
+        transposed, groups = inputs[6].toIValue(), inputs[8].toIValue()
+        return 0 if transposed is False else 1 if transposed is True and groups == 1 else None
+    if operation.kind == "aten::embedding" and operand == 0:
+        return 1
+    return None
+
+
+def _parent_of_uncalled(trace: Trace) -> Any:
+    """A function from the path of a layer that is not used to the module that leaves it out."""
+    used = {name.rpartition(".")[0] for name in trace.uses}
+
+    def parent(path: str) -> Any:
+        while path:
+            path, _, _ = path.rpartition(".")
+            if path == "" or any(name == path or name.startswith(path + ".") for name in used):
+                return path
+        return None
+
+    return parent
+
+
+def operations_of(script: Any) -> Iterator[Operation]:
+    """All operations of a traced module, through the calls of its parts."""
+    yield from _operations(script._c, script._c, "forward", "")
+
+
+def _operations(root: Any, owner: Any, method: str, path: str) -> Iterator[Operation]:
+    graph = owner._get_method(method).graph
+    paths = {next(iter(graph.inputs())).debugName(): path}
+    yield from _in_block(root, graph, path, paths)
+
+
+def _in_block(root: Any, block: Any, path: str, paths: Dict[str, str]) -> Iterator[Operation]:
+    for node in block.nodes():
+        kind = node.kind()
+        inputs = [value.debugName() for value in node.inputs()]
+        if kind == "prim::GetAttr":
+            if inputs[0] in paths:
+                paths[node.output().debugName()] = join(paths[inputs[0]], node.s("name"))
+            continue
+        reads = {i: paths[name] for i, name in enumerate(inputs) if name in paths}
+        if kind == "prim::CallMethod" and 0 in reads:
+            part = reads.pop(0)
+            yield from _operations(root, _part(root, part), node.s("name"), part)
+            if not reads:
+                continue
+        yield Operation(path, node, reads)
+        for inner in node.blocks():
+            yield from _in_block(root, inner, path, paths)
+
+
+def _part(root: Any, path: str) -> Any:
+    for name in path.split("."):
+        root = root.getattr(name)
+    return root

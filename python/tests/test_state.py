@@ -1,0 +1,313 @@
+"""Optimizers, plans in files, scores from data, and the command's other tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict
+
+import networks
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import parsimony
+from parsimony import scores, tensor_file
+from parsimony.trace import Inputs, Trace
+
+
+@pytest.fixture(scope="module")
+def halved() -> parsimony.Plan:
+    """A plan for `perceptron()`."""
+    torch.manual_seed(0)
+    return parsimony.prune(networks.perceptron(), torch.randn(2, 4), ratio=0.5)
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+    "adam": lambda p: torch.optim.Adam(p, 0.01),
+    "adamw": lambda p: torch.optim.AdamW(p, 0.01),
+    "amsgrad": lambda p: torch.optim.Adam(p, 0.01, amsgrad=True),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, 0.01, momentum=0.9, centered=True),
+    "adagrad": lambda p: torch.optim.Adagrad(p, 0.01),
+}
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).square().sum().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_states_keep_the_elements_of_the_kept_weights(name: str, halved: parsimony.Plan) -> None:
+    model = networks.perceptron()
+    optimizer = OPTIMIZERS[name](model.parameters())
+    step(model, optimizer)
+    weight = model[2].weight
+    before = {k: v.clone() for k, v in optimizer.state[weight].items() if torch.is_tensor(v)}
+    parsimony.apply(model, halved)
+    parsimony.carry_over(optimizer, halved, model)
+    cuts = halved.cuts()["2.weight"]
+    rows, columns = (torch.tensor(cuts[axis].keep) for axis in (0, 1))
+    matrices = {k for k, v in before.items() if v.numel() > 1}
+    assert matrices
+    for key in matrices:
+        assert torch.equal(optimizer.state[weight][key], before[key][rows][:, columns])
+    parsimony.carry_over(optimizer, halved, model)  # a second time changes nothing
+    assert optimizer.state[weight][matrices.pop()].shape == (5, 6)
+    step(model, optimizer)
+
+
+def test_factored_states(halved: parsimony.Plan) -> None:
+    model = networks.perceptron()
+    weight = model[2].weight
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    rows, columns = torch.arange(10.0), torch.arange(12.0)
+    optimizer.state[weight] = {
+        "exp_avg_sq_row": rows,
+        "exp_avg_sq_col": columns,
+        "row_var": rows[:, None],
+        "col_var": columns[None],
+        "step": 3,
+    }
+    parsimony.apply(model, halved)
+    parsimony.carry_over(optimizer, halved, model)
+    state, cuts = optimizer.state[weight], halved.cuts()["2.weight"]
+    assert state["exp_avg_sq_row"].tolist() == list(cuts[0].keep)
+    assert state["exp_avg_sq_col"].tolist() == list(cuts[1].keep)
+    assert state["row_var"].shape == (5, 1) and state["col_var"].shape == (1, 6)
+    assert state["step"] == 3
+
+
+def test_states_that_cannot_follow(halved: parsimony.Plan) -> None:
+    model = networks.perceptron()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    optimizer.state[model[0].weight] = {"odd": torch.zeros(7, 7)}
+    with pytest.raises(parsimony.ConfigError, match="give model="):
+        parsimony.carry_over(optimizer, parsimony.Plan(halved.data))
+    parsimony.apply(model, halved)
+    with pytest.raises(parsimony.ConfigError, match=r"'odd' has shape \(7, 7\)"):
+        parsimony.carry_over(optimizer, halved, model)
+    with pytest.raises(parsimony.UnsupportedError, match="LBFGS"):
+        parsimony.carry_over(torch.optim.LBFGS(model.parameters()), halved, model)
+
+
+def test_training_goes_on_as_if_cut_by_hand() -> None:
+    model = networks.perceptron()
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    step(model, optimizer)
+    plan = parsimony.prune(model, torch.randn(2, 4), ratio=0.5)
+    parsimony.carry_over(optimizer, plan)
+    for parameter in model.parameters():
+        assert optimizer.state[parameter]["exp_avg"].shape == parameter.shape
+    step(model, optimizer)
+
+
+def test_plans_survive_files(tmp_path: Path) -> None:
+    make = networks.Transformer
+    model, inputs = make(), torch.randint(0, 20, (2, 6))
+    plan = parsimony.prune(model, inputs, ratio=0.5)
+    plan.save(tmp_path / "plan.json")
+    torch.save(model.state_dict(), tmp_path / "small.pth")
+    loaded = parsimony.Plan.load(tmp_path / "plan.json")
+    assert loaded.data == plan.data and loaded.attributes == plan.attributes
+    assert repr(loaded).split("Proven")[0].strip() == repr(plan).split("Proven")[0].strip()
+    fresh = parsimony.apply(make(), tmp_path / "plan.json")
+    fresh.load_state_dict(torch.load(tmp_path / "small.pth"))
+    with torch.no_grad():
+        assert torch.equal(fresh.eval()(inputs), model.eval()(inputs))
+
+
+def test_values_of_plans_survive_files(tmp_path: Path) -> None:
+    model = networks.Residual()
+    plan = parsimony.prune(model, torch.randn(1, 3, 6, 6), ratio=0.5, constants="exact")
+    assert plan.needs_values
+    plan.save(tmp_path / "p.json")
+    loaded = parsimony.Plan.load(tmp_path / "p.json")
+    assert loaded.values.keys() == plan.values.keys()
+    assert all(torch.equal(loaded.values[name], plan.values[name]) for name in plan.values)
+    (tmp_path / "p.json.safetensors").unlink()
+    with pytest.raises(parsimony.FileError, match="values of the plan are missing"):
+        parsimony.Plan.load(tmp_path / "p.json")
+
+
+def test_files_of_tensors(tmp_path: Path) -> None:
+    tensors = {
+        "half": torch.randn(2, 3).half(),
+        "brain": torch.randn(4).bfloat16(),
+        "none": torch.zeros(0, 3),
+        "flag": torch.tensor([True, False]),
+        "one": torch.tensor(3),
+    }
+    tensor_file.write_tensors(tmp_path / "t", tensors)
+    found = tensor_file.read_tensors(tmp_path / "t")
+    assert found.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(found[name], tensor) and found[name].dtype == tensor.dtype
+    (tmp_path / "t").write_bytes(b"nothing of the kind")
+    with pytest.raises(parsimony.FileError, match="not a file of named tensors"):
+        tensor_file.read_tensors(tmp_path / "t")
+
+
+def data(count: int = 4) -> Any:
+    return [(torch.randn(8, 3, 6, 6), torch.randint(0, 5, (8,))) for _ in range(count)]
+
+
+def test_scores_decide() -> None:
+    model = networks.Residual()
+    wanted = torch.zeros(16)
+    wanted[[1, 4, 9]] = 1
+    parts = {"wide.weight": wanted, "depthwise.weight": wanted}
+    plan = parsimony.prune(
+        model,
+        torch.randn(1, 3, 6, 6),
+        scores=parts,
+        config_list=[{"op_names": ["wide", "depthwise"], "sparse_ratio": 13 / 16}],
+    )
+    assert plan.cuts()["wide.weight"][0].keep == (1, 4, 9)
+
+
+def test_taylor_scores_are_those_of_autograd() -> None:
+    model, batches = networks.Residual().eval(), data(2)
+    trace = Trace(model, Inputs.of(torch.randn(1, 3, 6, 6)))
+    found = scores.from_gradients(trace, "taylor", batches, F.cross_entropy, 100)
+    wanted = torch.zeros(16)
+    for inputs, labels in batches:
+        model.zero_grad()
+        F.cross_entropy(model(inputs), labels).backward()
+        weight = model.wide.weight
+        wanted += (weight.grad * weight.detach()).sum((1, 2, 3)).abs() / 2
+    torch.testing.assert_close(found["wide.weight"].float(), wanted)
+    fisher = scores.from_gradients(trace, "fisher", batches[:1], F.cross_entropy, 8)
+    squares = torch.zeros(16)
+    for i in range(8):
+        model.zero_grad()
+        F.cross_entropy(model(batches[0][0][i : i + 1]), batches[0][1][i : i + 1]).backward()
+        squares += (weight.grad * weight.detach()).sum((1, 2, 3)).square() / 8
+    torch.testing.assert_close(fisher["wide.weight"].float(), squares)
+
+
+def test_a_loss_of_the_users() -> None:
+    model = networks.Residual()
+    batches = [{"x": x, "labels": y} for x, y in data()]
+    calls = []
+
+    def loss(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        calls.append(labels.shape)
+        return F.cross_entropy(outputs, labels)
+
+    plan = parsimony.prune(
+        model,
+        torch.randn(2, 3, 6, 6),
+        ratio=0.5,
+        criterion="taylor",
+        data=batches,
+        loss=loss,
+        samples=16,
+    )
+    assert calls == [(8,), (8,)] and model.wide.out_channels == 8
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert plan.proof is not None
+
+
+@pytest.mark.parametrize("criterion", ["apoz", "fisher"])
+def test_criteria_of_the_command_that_read_data(criterion: str) -> None:
+    model = networks.Residual()
+    example = torch.randn(2, 3, 6, 6)
+    parsimony.prune(model, example, ratio=0.5, criterion=criterion, data=data(), samples=16)
+    assert model.wide.out_channels == 8
+
+
+def test_recovery_changes_values_behind_the_proof() -> None:
+    model = networks.Residual()
+    plan = parsimony.prune(
+        model, torch.randn(1, 3, 6, 6), ratio=0.5, recover="least-squares", data=data(), samples=32
+    )
+    assert plan.values and plan.proof is not None
+    for name, value in plan.values.items():
+        assert torch.equal(model.state_dict()[name], value)
+
+
+def test_stand_ins_have_the_norms_of_their_weights() -> None:
+    model = nn.Sequential(
+        nn.Conv2d(3, 6, 3), nn.ConvTranspose2d(6, 4, 3), nn.Conv2d(4, 4, 1, groups=2)
+    )
+    trace = Trace(model, Inputs.of(torch.randn(1, 3, 8, 8)))
+    assert trace.producers() == {"0.weight": 0, "1.weight": 1, "2.weight": 0}
+    norms = {"l1": 1, "l2": 2, "linf": float("inf")}
+    for criterion, order in norms.items():
+        for name, stand_in in scores.of_weights(trace, criterion).items():
+            weight, axis = model.get_parameter(name).detach(), trace.producers()[name]
+            for one, other in zip(weight.unbind(axis), stand_in.unbind(axis)):
+                assert torch.isclose(one.norm(order), other.norm(order), rtol=1e-5)
+
+
+def test_random_criteria_take_the_seed() -> None:
+    inputs = torch.randn(2, 4)
+    kept = [
+        parsimony.prune(networks.perceptron(), inputs, ratio=0.5, criterion="random", seed=seed)
+        for seed in (1, 2)
+    ]
+    assert kept[0].cuts() != kept[1].cuts()
+
+
+def test_explanations() -> None:
+    model, inputs = networks.Residual(), torch.randn(2, 3, 6, 6)
+    found = parsimony.explain(model, inputs)
+    members = {part["tensor"] for group in found["groups"] for part in group["members"]}
+    assert {"wide.weight", "depthwise.weight", "narrow.weight"} <= members
+    assert model.wide.out_channels == 16
+
+
+def test_sensitivity_proposes_a_config_list() -> None:
+    model, inputs = networks.Residual(), torch.randn(2, 3, 6, 6)
+    found = parsimony.sensitivity(model, inputs, ratio=0.3, ratios=[0.25, 0.5], samples=4)
+    assert found.curves["groups"] and found.config_list is not None
+    plan = parsimony.prune(model, inputs, config_list=found.config_list)
+    assert 0 < plan.parameters[1] < plan.parameters[0]
+
+
+def test_onnx_files(tmp_path: Path, root: Path) -> None:
+    source = root / "examples" / "models" / "mnist_cnn.onnx"
+    plan = parsimony.prune_onnx(source, tmp_path / "small.onnx", ratio=0.5)
+    assert plan.parameters == (36986, 9570)
+    assert (tmp_path / "small.onnx").stat().st_size < source.stat().st_size / 3
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "parsimony", "--version"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(parsimony.__file__).parent.parent)},
+    )
+    assert done.returncode == 0 and done.stdout.strip()
+
+
+def test_progress_is_shown_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    from parsimony.progress import Steps
+
+    with Steps(True, "trace", "plan") as one:
+        one("plan")
+    assert "plan" in capsys.readouterr().err
+    with Steps(None, "trace") as quiet:
+        quiet("trace")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_config_that_the_command_gets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from parsimony.request import config_of
+
+    entries = [{"op_types": ["Linear"], "sparsity": 0.3}]
+    (tmp_path / "c.json").write_text(json.dumps(entries))
+    wanted: Dict[str, Any] = {"config_list": entries, "criterion": "l2"}
+    for given in (entries, {"config_list": entries}, tmp_path / "c.json"):
+        assert config_of(given, None, None, None, {"criterion": "l2", "scope": None}) == wanted
+    assert config_of(None, None, "macs=2e9", None, {})["budget"] == {"macs": 2e9}
+    assert config_of(None, 0.5, "params", None, {})["budget"] == "params"
