@@ -34,8 +34,9 @@ using namespace training;
 class Preparation {
  public:
   explicit Preparation(const cli::TrainingRequest& request)
-      : recipe(request.recipe), request_(request) {
-    threads_ = torch_io::choose_threads(request.threads);
+      : recipe(request.recipe),
+        request_(request),
+        threads_(torch_io::choose_threads(request.threads)) {
     at::globalContext().setDeterministicAlgorithms(request.deterministic, false);
     at::globalContext().setBenchmarkCuDNN(!request.deterministic);
     device = parse_device(request.device);
@@ -121,7 +122,7 @@ class Preparation {
   }
 
   const cli::TrainingRequest& request_;
-  int threads_ = 1;
+  int threads_;
   MemoryFormat format_ = MemoryFormat::kAuto;
 };
 
@@ -176,8 +177,8 @@ std::vector<cli::TrainBenchRow> bench_training(const cli::TrainBenchRequest& req
       try {
         Contestant& own =
             *contestants.emplace_back(std::make_unique<Contestant>(prepared, last, precision));
-        works.push_back([&own] { own.step_cached(); });
-        works.push_back([&own] { own.step_pipeline(); });
+        works.emplace_back([&own] { own.step_cached(); });
+        works.emplace_back([&own] { own.step_pipeline(); });
       } catch (const c10::Error& error) {
         row.refused = error.what_without_backtrace();
       } catch (const UnsupportedError& error) {

@@ -30,7 +30,7 @@ struct AttentionImpl : torch::nn::Module {
       : qkv(embedding, 3 * embedding),
         out(embedding, embedding),
         heads(head_count),
-        scale(1 / std::sqrt(static_cast<double>(embedding / head_count))) {
+        scale(1 / std::sqrt(static_cast<double>(embedding) / static_cast<double>(head_count))) {
     register_module("qkv", qkv);
     register_module("out", out);
   }

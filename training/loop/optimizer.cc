@@ -122,8 +122,8 @@ double learning_rate(const TrainSettings& settings, int64_t step, int64_t steps)
       return eased(settings.lr, 0, at);
     case RateSchedule::kStep: {
       const int64_t epoch = step * settings.epochs / std::max<int64_t>(1, steps);
-      return settings.lr *
-             std::pow(settings.step_factor, static_cast<double>(epoch / settings.step_epochs));
+      const int64_t drops = epoch / settings.step_epochs;
+      return settings.lr * std::pow(settings.step_factor, static_cast<double>(drops));
     }
     case RateSchedule::kOneCycle:
       return one_cycle(settings.lr, at);

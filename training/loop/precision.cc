@@ -35,7 +35,7 @@ bool GradientScaler::unscale(const std::vector<at::Tensor>& parameters) {
   at::Tensor finite;
   for (const at::Tensor& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
-    at::Tensor gradient = parameter.grad();
+    const at::Tensor& gradient = parameter.grad();
     gradient.mul_(1 / scale_);
     const at::Tensor own = at::isfinite(gradient).all();
     finite = finite.defined() ? finite.logical_and(own) : own;

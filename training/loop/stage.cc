@@ -61,8 +61,7 @@ at::Tensor Stage::loss(const Batch& batch) {
   const Autocast autocast(settings_.precision, context_.device);
   const at::Tensor logits = net_.forward(batch.inputs);
   if (step_ == 0) check_fit(logits, context_.data);
-  const at::Tensor own =
-      cross_entropy(logits.to(at::kFloat), batch.labels, settings_.label_smoothing);
+  at::Tensor own = cross_entropy(logits.to(at::kFloat), batch.labels, settings_.label_smoothing);
   if (context_.teacher == nullptr || settings_.distill == 0) return own;
   at::Tensor wanted;
   {

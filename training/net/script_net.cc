@@ -98,8 +98,8 @@ std::string reason(const std::exception& error) {
 /// A module with its own tensors, as an editable model.
 class Edited final : public EditableModel {
  public:
-  Edited(jit::Module whole, const std::vector<InputSpec>& specs)
-      : whole_(std::move(whole)), script_(torch_io::read_script(whole_, specs)) {}
+  Edited(const jit::Module& whole, const std::vector<InputSpec>& specs)
+      : whole_(whole), script_(torch_io::read_script(whole_, specs)) {}
 
   jit::Module small() { return editor_ ? editor_->finish() : whole_; }
 
@@ -149,7 +149,7 @@ class ScriptNet final : public Net {
       answers = c10::IValue(answers.toTupleRef().elements()[0]);
     }
     if (!answers.isTensor()) throw errors::no_tensor(path_);
-    const at::Tensor result = answers.toTensor();
+    at::Tensor result = answers.toTensor();
     if (result.dim() > 0 && result.size(0) == x.size(0)) return result;
     throw errors::fixed_batch(path_, x.size(0),
                               "its outputs have shape " + to_string(result.sizes().vec()));
