@@ -20,7 +20,7 @@ at::MemoryFormat format_of(const at::Tensor& tensor) {
 
 at::Tensor from_bytes(const std::string& name, at::IntArrayRef dims, at::ScalarType type,
                       std::span<const std::byte> bytes) {
-  const at::Tensor values = at::empty(dims, at::TensorOptions(type));
+  at::Tensor values = at::empty(dims, at::TensorOptions(type));
   if (values.nbytes() != bytes.size()) {
     throw parsimony::errors::wrong_bytes(name, static_cast<int64_t>(values.nbytes()),
                                          static_cast<int64_t>(bytes.size()));
@@ -104,7 +104,7 @@ void fill_present(const std::string& name, const at::Tensor& tensor, const at::T
   const at::Tensor mask = present.defined() ? present : at::ones_like(tensor, at::kBool);
   const int64_t count = mask.sum().item<int64_t>();
   const at::Tensor source = from_bytes(name, {count}, tensor.scalar_type(), values);
-  at::Tensor(tensor.detach()).masked_scatter_(mask, source.to(tensor.device()));
+  tensor.detach().masked_scatter_(mask, source.to(tensor.device()));
 }
 
 void zero_masked(const PlanMask& mask, const at::Tensor& tensor) {
@@ -113,7 +113,7 @@ void zero_masked(const PlanMask& mask, const at::Tensor& tensor) {
   }
   const at::Tensor keep =
       from_bytes(mask.tensor, mask.dims, at::kBool, std::as_bytes(std::span(mask.keep)));
-  at::Tensor(tensor.detach()).masked_fill_(keep.logical_not().to(tensor.device()), 0);
+  tensor.detach().masked_fill_(keep.logical_not().to(tensor.device()), 0);
 }
 
 }  // namespace parsimony::torch_io

@@ -62,7 +62,7 @@ std::byte* copy_elements(const Weight& weight, std::byte* out) {
 }
 
 at::Tensor to_tensor(const Weight& weight) {
-  const at::Tensor tensor = at::empty(weight.dims, scalar_type_of(weight.dtype));
+  at::Tensor tensor = at::empty(weight.dims, scalar_type_of(weight.dtype));
   copy_elements(weight, static_cast<std::byte*>(tensor.data_ptr()));
   return tensor;
 }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -87,12 +88,12 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find_any) {
 
 Zeroed::~Zeroed() {
   const at::NoGradGuard no_grad;
-  for (auto it = saved_.rbegin(); it != saved_.rend(); ++it) {
-    const at::Tensor tensor = it->tensor.detach();
-    if (it->indices.defined()) {
-      tensor.index_copy_(it->axis, it->indices, it->values);
+  for (const auto& saved : saved_ | std::views::reverse) {
+    const at::Tensor tensor = saved.tensor.detach();
+    if (saved.indices.defined()) {
+      tensor.index_copy_(saved.axis, saved.indices, saved.values);
     } else {
-      tensor.copy_(it->values);
+      tensor.copy_(saved.values);
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "parsimony/torch_io/executor/kernels_impl.h"
 
@@ -66,14 +67,16 @@ struct Samples {
 };
 
 Samples samples_of(double start, double cell, int64_t cells, int64_t per_cell, int64_t size) {
+  const auto last = static_cast<double>(size - 1);
   const auto options = at::TensorOptions().dtype(at::kFloat);
-  const at::Tensor steps = (at::arange(per_cell, options) + 0.5) * (cell / double(per_cell));
-  const at::Tensor at_ = at::arange(cells, options).unsqueeze(1) * cell + steps + start;
-  const at::Tensor inside = at_.ge(-1).logical_and(at_.le(double(size))).to(at::kFloat);
-  const at::Tensor held = at_.clamp(0, double(size - 1));
+  const at::Tensor steps =
+      (at::arange(per_cell, options) + 0.5) * (cell / static_cast<double>(per_cell));
+  const at::Tensor positions = at::arange(cells, options).unsqueeze(1) * cell + steps + start;
+  const at::Tensor inside =
+      positions.ge(-1).logical_and(positions.le(static_cast<double>(size))).to(at::kFloat);
+  const at::Tensor held = positions.clamp(0, last);
   const at::Tensor below = held.floor();
-  return {below.to(at::kLong), (below + 1).clamp_max(double(size - 1)).to(at::kLong), held - below,
-          inside};
+  return {below.to(at::kLong), (below + 1).clamp_max(last).to(at::kLong), held - below, inside};
 }
 
 /// [channels, cells, samples, …] from [channels, size, …]: linear along axis 1.
@@ -105,7 +108,8 @@ Tensors non_max_suppression(const Call& call) {
   const at::Tensor boxes = dense_floats(call.in(0));   // [n, b, 4]
   const at::Tensor scores = dense_floats(call.in(1));  // [n, c, b]
   const Limits limits = {static_cast<size_t>(std::max(0.0, call.number_in(2, 0))),
-                         call.number_in(3, 0), call.number_in(4, -INFINITY)};
+                         call.number_in(3, 0),
+                         call.number_in(4, -std::numeric_limits<double>::infinity())};
   const bool by_centre = call.integer("center_point_box", 0) != 0;
   Ints chosen;
   for (int64_t n = 0; n < scores.size(0); ++n) {
@@ -140,7 +144,8 @@ Tensors roi_align(const Call& call) {
     const float* roi = rois[r].data_ptr<float>();  // left, top, right, bottom
     const auto along_axis = [&](size_t axis, int64_t cells, int64_t size) {
       const double start = roi[axis] * scale - shift;
-      const double cell = std::max(roi[axis + 2] * scale - shift - start, least) / double(cells);
+      const double cell =
+          std::max(roi[axis + 2] * scale - shift - start, least) / static_cast<double>(cells);
       const auto adaptive = static_cast<int64_t>(std::ceil(cell));
       return samples_of(start, cell, cells, ratio > 0 ? ratio : std::max<int64_t>(1, adaptive),
                         size);

@@ -111,8 +111,8 @@ void GraphModuleImpl::to(at::Device device, at::ScalarType type, bool non_blocki
 }
 
 void GraphModuleImpl::to(at::ScalarType type, bool non_blocking) {
-  const auto convert = [&](std::vector<at::Tensor> tensors) {
-    for (at::Tensor& tensor : tensors) {
+  const auto convert = [&](const std::vector<at::Tensor>& tensors) {
+    for (const at::Tensor& tensor : tensors) {
       if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(type, non_blocking));
     }
   };
@@ -135,9 +135,9 @@ void GraphModuleImpl::mask(const Plan& plan) {
     for (const auto& item : named_parameters(false)) taken.insert(item.key());
     for (const auto& item : named_buffers(false)) taken.insert(item.key());
     const std::string own = torch_name(name, taken);
-    const at::Tensor tensor = of.requires_grad() || (copy.is_floating_point() && state_->trainable)
-                                  ? register_parameter(own, copy, state_->trainable)
-                                  : register_buffer(own, copy);
+    at::Tensor tensor = of.requires_grad() || (copy.is_floating_point() && state_->trainable)
+                            ? register_parameter(own, copy, state_->trainable)
+                            : register_buffer(own, copy);
     state_->weights.emplace(name, tensor);
     return tensor;
   };

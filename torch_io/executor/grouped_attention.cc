@@ -28,7 +28,7 @@ at::Tensor cached(const at::Tensor& past, const at::Tensor& now, const Places& p
   const int64_t room = past.defined() ? past.size(2) : 0;
   Ints dims = now.sizes().vec();
   dims[2] = std::max(room, places.total);
-  const at::Tensor all = at::zeros(dims, now.options());
+  at::Tensor all = at::zeros(dims, now.options());
   for (int64_t n = 0; n < dims[0]; ++n) {
     const auto before = places.before[n].item<int64_t>();
     TORCH_CHECK(before <= room, "more keys than the cache of ", room, " has");

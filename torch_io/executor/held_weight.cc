@@ -27,14 +27,14 @@ at::Tensor HeldWeight::present() const {
 at::Tensor HeldWeight::load(bool widened) const {
   if (tensor.defined() || !read) return tensor;
   const Ints all = every_row(dims);
-  const at::Tensor whole = read(all, widened && !own_type);
+  at::Tensor whole = read(all, widened && !own_type);
   for (const Edit& each : edits) each(whole, *this);
   for (const RowEdit& each : row_edits) each(whole, all);
   return whole;
 }
 
 at::Tensor HeldWeight::load_rows(const Ints& rows) const {
-  const at::Tensor loaded = read(rows, true);
+  at::Tensor loaded = read(rows, true);
   for (const RowEdit& each : row_edits) each(loaded, rows);
   return loaded;
 }

@@ -94,7 +94,7 @@ Tensors scatter_nd(const Call& call) {
 Tensors non_zero(const Call& call) { return {at::nonzero(call.in(0)).t()}; }
 
 Tensors one_hot(const Call& call) {
-  const at::Tensor values = call.in(2);
+  const at::Tensor& values = call.in(2);
   const int64_t depth = static_cast<int64_t>(call.number_in(1, 0));
   const at::Tensor indices = call.in(0).to(at::kLong);
   const int64_t axis = wrapped(call.integer("axis", -1), indices.dim() + 1);

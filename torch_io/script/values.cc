@@ -121,7 +121,7 @@ Binding Interpreter::attribute(const Object& owner, const std::string& name) {
   const auto written = written_.find(path);
   if (written != written_.end()) return written->second;
   if (name == "training") return Binding::of_bool(false);
-  const Binding binding = from_ivalue(owner.object->getAttr(name), path);
+  Binding binding = from_ivalue(owner.object->getAttr(name), path);
   if (!written_names_.contains(name) || binding.is(BindingKind::kObject)) return binding;
   std::vector<ValueId> values;
   collect_tensors(binding, values);
@@ -353,7 +353,7 @@ void Interpreter::forget_changes(const jit::Node* node) {
     }
   }
   if (node->kind() == c10::prim::SetAttr) {
-    const std::string name = node->s(c10::attr::name);
+    const std::string& name = node->s(c10::attr::name);
     for (auto& [path, binding] : written_) {
       if (path.ends_with(name) && !binding.is(BindingKind::kTensor)) binding = {};
     }
