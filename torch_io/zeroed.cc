@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -88,7 +87,8 @@ Zeroed::Zeroed(const Plan& plan, const FindTensor& find_any) {
 
 Zeroed::~Zeroed() {
   const at::NoGradGuard no_grad;
-  for (const auto& saved : saved_ | std::views::reverse) {
+  for (; !saved_.empty(); saved_.pop_back()) {
+    const auto& saved = saved_.back();
     const at::Tensor tensor = saved.tensor.detach();
     if (saved.indices.defined()) {
       tensor.index_copy_(saved.axis, saved.indices, saved.values);
