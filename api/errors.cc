@@ -77,14 +77,28 @@ ConfigError bad_network_name(std::string_view name) {
   return ConfigError("found " + in_quotes(name) + ", wanted a name without slashes for a network");
 }
 
-UnsupportedError unknown_network(std::string_view path) {
+namespace {
+
+UnsupportedError checkpoint_alone(std::string_view path, const std::string& why) {
   return UnsupportedError(
       std::string(path) +
-      " is a checkpoint: tensors without the network that computes with them, and their names are "
-      "those of no known network (`parsimony know` lists them). Either give the network as ONNX or "
-      "TorchScript (torch.onnx.export, torch.jit.trace), and this file with --checkpoint; or make "
-      "the network known, once, with `parsimony know NAME net.pt`. `parsimony inspect` lists what "
-      "the file holds");
+      " is a checkpoint: tensors without the network that computes with them, and " + why +
+      ". Either give the network as ONNX or TorchScript (torch.onnx.export, torch.jit.trace), and "
+      "this file with --checkpoint; or make the network known, once, with `parsimony know NAME "
+      "net.pt`. `parsimony inspect` lists what the file holds");
+}
+
+}  // namespace
+
+UnsupportedError unknown_network(std::string_view path) {
+  return checkpoint_alone(
+      path, "their names are those of no known network (`parsimony know` lists them)");
+}
+
+UnsupportedError other_shapes(std::string_view path, std::string_view network,
+                              std::string_view why) {
+  return checkpoint_alone(path, "their shapes do not fit the network of these names, " +
+                                    std::string(network) + " (" + std::string(why) + ")");
 }
 
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {

@@ -34,6 +34,9 @@ UnsupportedError bad_component(std::string_view path, std::string_view why);
 ConfigError bad_network_name(std::string_view name);
 /// A checkpoint alone, of a network that is not known.
 UnsupportedError unknown_network(std::string_view path);
+/// The names are those of a known network, the shapes do not fit its graph.
+UnsupportedError other_shapes(std::string_view path, std::string_view network,
+                              std::string_view why);
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
 /// ONNX Runtime has no masked execution.
 UnsupportedError not_maskable();

@@ -12,6 +12,7 @@
 #include "parsimony/checkpoints/match.h"
 #include "parsimony/checkpoints/transfer.h"
 #include "parsimony/checkpoints/zip.h"
+#include "parsimony/graph/infer.h"
 #include "parsimony/onnx_io/model.h"
 #include "parsimony/onnx_io/skeleton.h"
 
@@ -59,8 +60,11 @@ struct Fit {
   std::vector<std::string> reshaped;
 };
 
-/// Statistics of training that no graph reads.
-bool is_counter(std::string_view name) { return name.ends_with("num_batches_tracked"); }
+/// The module that owns a tensor: "layer1.0.bn1" of "layer1.0.bn1.weight".
+std::string_view module_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == name.npos ? std::string_view() : name.substr(0, dot);
+}
 
 class Recogniser {
  public:
@@ -104,6 +108,7 @@ class Recogniser {
   std::optional<Fit> fit_under(const std::string& prefix, const onnx_io::Skeleton& graph) const {
     Fit fit{.name = {}, .prefix = prefix, .reshaped = {}};
     std::set<std::string> used;
+    std::set<std::string, std::less<>> reshaped;  // modules
     std::set<std::vector<std::string>> containers;
     for (const SkeletonWeight& weight : graph.weights) {
       const StoredTensor* found = tensor(prefix + weight.name);
@@ -114,22 +119,34 @@ class Recogniser {
       if (found->dims.size() != weight.dims.size()) return std::nullopt;
       const bool floats = is_floating(found->type->dtype) && is_floating(weight.dtype);
       if (!floats && found->type->dtype != weight.dtype) return std::nullopt;
-      if (found->dims != weight.dims) fit.reshaped.push_back(weight.name);
+      if (found->dims != weight.dims) {
+        fit.reshaped.push_back(weight.name);
+        reshaped.emplace(module_of(weight.name));
+      }
       used.insert(prefix + weight.name);
       containers.emplace(found->path.begin(), found->path.end() - 1);
     }
     for (const TensorId id : checkpoint_.tensors().ids()) {
       const std::string& name = full_[id];
-      if (!name.starts_with(prefix) || used.contains(name) || is_counter(name)) continue;
+      if (!name.starts_with(prefix) || used.contains(name)) continue;
       const std::vector<std::string>& path = checkpoint_.tensors()[id].path;
       if (!containers.contains({path.begin(), path.end() - 1})) continue;
       const std::string_view core = std::string_view(name).substr(prefix.size());
+      // A counter, or a table of indices into the same module's weights, which is a constant of the
+      // graph.
+      const bool is_counter = checkpoint_.tensors()[id].count() <= 1;
+      if (is_integer(id) && (is_counter || !reshaped.contains(module_of(core)))) continue;
       const bool ignored = std::ranges::any_of(graph.ignored, [&](const std::string& module) {
         return core.starts_with(module + ".") || core == module;
       });
       if (!ignored) return std::nullopt;
     }
     return fit;
+  }
+
+  bool is_integer(TensorId id) const {
+    const DType dtype = checkpoint_.tensors()[id].type->dtype;
+    return dtype != DType::kUnknown && !is_floating(dtype);
   }
 
   const Checkpoint& checkpoint_;
@@ -140,8 +157,13 @@ class Recogniser {
 /// A model of the network in a folder of its own.
 class FilledNetwork final : public EditableFile {
  public:
-  FilledNetwork(std::unique_ptr<TemporaryFolder> folder, const std::string& file)
-      : folder_(std::move(folder)), model_(file) {}
+  FilledNetwork(std::unique_ptr<TemporaryFolder> folder, const std::string& file, const Fit& fit)
+      : folder_(std::move(folder)), model_(file) {
+    notes_.push_back("the checkpoint is one of the network " + fit.name);
+    for (const std::string& weight : fit.reshaped) {
+      notes_.push_back(weight + " has another shape than in " + fit.name);
+    }
+  }
 
   Graph& graph() override { return model_.graph(); }
   ModelEditor& editor() override { return model_.editor(); }
@@ -152,12 +174,14 @@ class FilledNetwork final : public EditableFile {
   }
   const std::string& path() const override { return model_.path(); }
   std::string sha256() const override { return model_.sha256(); }
+  std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> data_files() const override { return model_.data_files(); }
   void write(const std::string& path) override { model_.write(path); }
 
  private:
   std::unique_ptr<TemporaryFolder> folder_;
   onnx_io::OnnxModel model_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace
@@ -193,7 +217,13 @@ KnownNetwork open_known_network(const std::string& path) {
     return recogniser.filling(best->prefix, weight);
   };
   onnx_io::fill_skeleton(skeleton, fill, file);
-  return {best->name, best->reshaped, std::make_unique<FilledNetwork>(std::move(folder), file)};
+  auto model = std::make_unique<FilledNetwork>(std::move(folder), file, *best);
+  try {
+    static_cast<void>(infer_with_choice(model->graph()));
+  } catch (const ModelError& error) {
+    throw errors::other_shapes(path, best->name, error.what());
+  }
+  return {best->name, std::move(model)};
 }
 
 }  // namespace parsimony

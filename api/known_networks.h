@@ -11,12 +11,10 @@
 
 namespace parsimony {
 
-/// What a stored graph is called.
+/// A checkpoint as a model: the graph of its network with its weights, as ONNX.
 struct KnownNetwork {
   std::string name;
-  /// The checkpoint has tensors of these names, of other shapes: the classifier of other classes.
-  std::vector<std::string> reshaped;
-  std::unique_ptr<EditableFile> model;  ///< ONNX, with the checkpoint's weights
+  std::unique_ptr<EditableFile> model;
 };
 
 /// By name: those that come with the command, torchvision's for classification among them, and
@@ -28,8 +26,8 @@ std::vector<std::string> known_networks();
 std::filesystem::path known_network_path(const std::string& name);
 
 /// The network whose weights the checkpoint has, all of them under one prefix and none besides.
-/// Shapes may be others as far as the graph allows: another number of classes, other widths. Of
-/// several networks the one with most shapes in common is taken.
+/// Shapes may be others as far as the graph allows: another number of classes, other widths; the
+/// model's notes name them. Of several networks the one with most shapes in common is taken.
 /// @throws UnsupportedError, saying what to do, if none fits; IoError; ModelError
 KnownNetwork open_known_network(const std::string& checkpoint);
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "parsimony/base/ids.h"
 #include "parsimony/checkpoints/errors.h"
 #include "parsimony/checkpoints/numbers_impl.h"
 #include "parsimony/graph/elements.h"
@@ -21,7 +20,7 @@ std::vector<std::byte> bytes_of(const Numbers& numbers, DType dtype) {
   return bytes;
 }
 
-/// `elements` of a tensor whose axis d is axis `axes[d]` of the stored one.
+/// A matrix of `dims` with rows and columns exchanged.
 std::vector<std::byte> transposed(const std::vector<std::byte>& elements, const Shape& dims,
                                   int64_t size) {
   std::vector<std::byte> result(elements.size());
@@ -51,7 +50,12 @@ class Transferrer {
     for (const Weight& weight : graph_.weights) {
       const auto found = by_weight_.find(weight.name);
       if (found != by_weight_.end()) {
-        update(weight, *found->second);
+        const std::string why = why_unfit(weight, *found->second);
+        if (why.empty()) {
+          update(weight, *found->second);
+        } else {
+          leave(weight, why);
+        }
       } else if (is_floating(weight.dtype) && weight.count() > 1) {
         const auto why = match_.unmatched.find(weight.name);
         leave(weight, why == match_.unmatched.end() ? "no tensor has its name or its elements"
@@ -71,6 +75,24 @@ class Transferrer {
   }
 
   const StoredTensor& tensor(TensorId id) const { return checkpoint_.tensors()[id]; }
+
+  /// Why the weight cannot be made of the tensors that it was matched with, in this checkpoint or
+  /// another; empty if it can.
+  std::string why_unfit(const Weight& weight, const WeightMatch& match) const {
+    for (const MatchTarget& target : match.targets) {
+      const TensorId id = find(target.name);
+      if (id == TensorId()) return "the checkpoint has no tensor " + in_quotes(target.name);
+      Shape wanted = tensor(id).dims;
+      for (size_t axis = 0; axis < target.axes.size(); ++axis) {
+        if (target.axes[axis] >= 0) wanted.at(target.axes[axis]) = weight.dims[axis];
+      }
+      if (tensor(id).dims != wanted) {
+        return "tensor " + in_quotes(target.name) + " has shape " + to_string(tensor(id).dims) +
+               ", the weight " + to_string(weight.dims);
+      }
+    }
+    return {};
+  }
 
   Numbers numbers(TensorId id) const {
     const StoredValues values = checkpoint_.values(id);

@@ -30,12 +30,14 @@ void run_apply(const ApplyOptions& options, const Session& session) {
   Progress progress({"read", "edit", "write"}, !session.quiet);
   progress.begin("read");
   const auto& inputs = options.inputs.empty() ? plan.inputs : options.inputs;
-  const auto model = open_model(options.model, inputs);
+  auto model = open_model(options.model, inputs);
   check_outputs_beside(outputs, *model);
+  const std::string sha256 = model->sha256();
+  const CheckpointOptions asked = resolved(options.checkpoint, options.model, options.output);
+  CheckpointJob checkpoint(asked, model->graph());
+  model = checkpoint.weighted(std::move(model), inputs);
   const Graph& graph = model->graph();
   const Probe probe = choose_probe(graph, input_specs(inputs, graph));
-  const CheckpointOptions asked = resolved(options.checkpoint, options.model, options.output);
-  CheckpointJob checkpoint(asked, graph);
   progress.begin("edit");
   apply_plan(plan, graph, probe, model->editor());
   progress.begin("write");
@@ -43,7 +45,7 @@ void run_apply(const ApplyOptions& options, const Session& session) {
   if (asked.out != options.output) model->write(options.output);
   progress.finish();
   if (session.quiet) return;
-  if (!plan.sha256.empty() && plan.sha256 != model->sha256()) {
+  if (!plan.sha256.empty() && plan.sha256 != sha256) {
     std::fprintf(stderr, "%s%s was made for another file than %s, but fits it\n",
                  coloured("note: ", Colour::kYellow, Stream::kErr).c_str(),
                  printable(options.plan).c_str(), printable(options.model).c_str());

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "parsimony/api/known_networks.h"
+#include "parsimony/api/prune.h"
 #include "parsimony/checkpoints/transfer.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
@@ -36,17 +38,18 @@ struct KnownCuts {
 };
 
 KnownCuts known_cuts(const std::string& path, const Checkpoint& checkpoint) {
-  std::optional<AnalysedModel> model;
+  std::optional<KnownNetwork> known;
   try {
-    model = read_and_analyse(path, {}, {}, true);
+    known = open_known_network(path);
   } catch (const UnsupportedError&) {
     return {};
   }
-  KnownCuts cuts{network_name(*model->model)};
-  const Graph& graph = model->graph();
+  KnownCuts cuts{known->name};
+  Graph& graph = known->model->graph();
+  const Analysis analysis = analyse(graph, {});
   const CheckpointMatch match = match_checkpoint(graph, checkpoint);
   const TensorNames names(checkpoint);
-  for (const Group& group : model->analysis.coupling.groups) {
+  for (const Group& group : analysis.coupling.groups) {
     for (const Member& member : group.members) {
       const std::string& weight = graph.weight(graph.value(member.value).weight).name;
       const auto found = std::ranges::find(match.weights, weight, &WeightMatch::weight);

@@ -100,7 +100,8 @@ ConfigError two_checkpoints(std::string_view path) {
 
 ModelError not_imported(size_t weights, std::string_view first) {
   return ModelError("the checkpoint is not one of this model: it lacks " + std::to_string(weights) +
-                    " of its weights, first " + std::string(first));
+                    " of its weights, first " + std::string(first) +
+                    ". With --partial they stay as they are");
 }
 
 VerificationError imported_otherwise(std::string_view weight) {

@@ -18,6 +18,7 @@ struct ImportOptions {
   std::string before;
   std::string output;
   std::vector<std::string> inputs;
+  bool partial = false;
   TransferOptions transfer;
 };
 
@@ -32,13 +33,15 @@ CheckpointMatch match_of(const Graph& graph, const Checkpoint& checkpoint,
   return match;
 }
 
-/// @throws VerificationError unless all weights are the checkpoint's, number by number
-void prove(const Graph& graph, const CheckpointMatch& wanted, const Checkpoint& checkpoint) {
+/// @throws VerificationError unless the new weights are the checkpoint's, number by number
+void prove(const Graph& graph, const std::vector<TensorUpdate>& updates,
+           const Checkpoint& checkpoint) {
   const CheckpointMatch found = match_checkpoint(graph, checkpoint);
-  for (const WeightMatch& weight : wanted.weights) {
-    const auto same = std::ranges::find(found.weights, weight.weight, &WeightMatch::weight);
-    if (same == found.weights.end() || !same->equal)
-      throw errors::imported_otherwise(weight.weight);
+  for (const TensorUpdate& update : updates) {
+    const auto same = std::ranges::find(found.weights, update.tensor, &WeightMatch::weight);
+    if (same == found.weights.end() || !same->equal) {
+      throw errors::imported_otherwise(update.tensor);
+    }
   }
 }
 
@@ -50,21 +53,26 @@ void run_import(const ImportOptions& options, const Session& session) {
   const auto model = open_model(options.model, options.inputs);
   const CheckpointMatch match = match_of(model->graph(), *checkpoint, options.before);
   const Transfer made = transfer(model->graph(), match, *checkpoint, options.transfer);
-  if (!made.left.empty()) throw errors::not_imported(made.left.size(), made.left.front());
+  if (!made.left.empty() && !options.partial)
+    throw errors::not_imported(made.left.size(), made.left.front());
   const TemporaryFolder folder;
-  prove(reopened(*model, made.updates, folder.path() / "model", options.inputs)->graph(), match,
-        *checkpoint);
+  prove(reopened(*model, made.updates, folder.path() / "model", options.inputs)->graph(),
+        made.updates, *checkpoint);
   model->write(options.output);
   if (session.quiet) return;
   std::string text = printable(options.model) + " -> " + printable(options.output) + ", " +
                      counted(static_cast<int64_t>(made.updates.size()), "weight") +
                      " of the checkpoint\n";
+  for (const std::string& left : made.left) {
+    text += coloured("note: ", Colour::kYellow, Stream::kOut) +
+            "left as it is: " + printable(left) + "\n";
+  }
   if (made.assumed_epsilon) {
     text += coloured("note: ", Colour::kYellow, Stream::kOut) +
             "normalisations were folded with the epsilon of --epsilon, as the model does not show "
             "its own; --before, the checkpoint that it was made of, would\n";
   }
-  print(text + "Proven: all weights are the checkpoint's, number by number.\n");
+  print(text + "Proven: they are the checkpoint's, number by number.\n");
 }
 
 void add_options(CLI::App& command, ImportOptions& options) {
@@ -79,6 +87,8 @@ void add_options(CLI::App& command, ImportOptions& options) {
   add_option(command, "--epsilon", options.transfer.epsilon, "E",
              "Of normalisations that were folded, where --before does not show it (1e-5)")
       ->check(not_below_zero());
+  command.add_flag("--partial", options.partial,
+                   "Leave weights that the checkpoint lacks, such as constants, as they are");
   add_input_option(command, options.inputs);
 }
 

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <set>
 
 #include "parsimony/api/known_networks.h"
 #include "parsimony/base/files.h"
@@ -50,7 +51,11 @@ void run_know(const KnowOptions& options, const Session& session) {
   }
   check_outputs({{"--output", path}}, {{"the model", options.model}});
   const auto model = open_model(options.model, options.inputs);
-  const auto is_constant = [&](const std::string& weight) { return !model->owns(weight); };
+  std::set<std::string, std::less<>> own;
+  for (const Weight& weight : model->graph().weights) {
+    if (model->owns(weight.name)) own.insert(weight.name);
+  }
+  const auto is_constant = [&](const std::string& weight) { return !own.contains(weight); };
   const std::string skeleton = onnx_io::skeleton_of(as_onnx(options), is_constant, options.ignored);
   write_file(path, skeleton);
   if (session.quiet) return;
@@ -60,9 +65,12 @@ void run_know(const KnowOptions& options, const Session& session) {
 }
 
 void add_options(CLI::App& command, KnowOptions& options) {
-  add_option(command, "NAME", options.name, "", "What the network is called");
-  add_option(command, "IN", options.model, "",
-             "A model file of it, of any weights; without it the known networks are listed");
+  CLI::Option* name =
+      add_option(command, "NAME", options.name, "",
+                 "What the network is called; without it the known networks are listed");
+  CLI::Option* model =
+      add_option(command, "IN", options.model, "", "A model file of it, of any weights");
+  name->needs(model);
   add_option(command, "-o,--output", options.output, "OUT.onnx",
              "Where the graph goes (a file of the user's data folder, where checkpoints find it)");
   add_option(command, "--ignore", options.ignored, "MODULE ...",

@@ -1,7 +1,6 @@
 #include "parsimony/cli/model.h"
 
 #include <cstdint>
-#include <filesystem>
 
 #include "parsimony/api/known_networks.h"
 #include "parsimony/api/open_model.h"
@@ -25,10 +24,6 @@ std::unique_ptr<EditableFile> open_model(const std::string& path,
   std::vector<InputSpec> inputs;
   for (const std::string& spec : specs) inputs.push_back(parse_input_spec(spec));
   return parsimony::open_model(path, inputs);
-}
-
-std::string network_name(const EditableFile& model) {
-  return std::filesystem::path(model.path()).stem();
 }
 
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,

@@ -17,9 +17,6 @@ namespace parsimony::cli {
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<std::string>& specs);
 
-/// Of a model that was opened as the checkpoint of a known network.
-std::string network_name(const EditableFile& model);
-
 /// A model and its analysis, for inspect and explain.
 struct AnalysedModel {
   std::unique_ptr<EditableFile> model;

@@ -154,6 +154,7 @@ class PruneRun {
     writes_model_ = checkpoint.out != options_.output;
     checkpoint_.emplace(checkpoint, model_->graph());
     sha256_ = model_->sha256();
+    notes_ = model_->notes();
     model_ = checkpoint_->weighted(std::move(model_), options_.inputs);
     std::jthread libtorch;  // loaded in the background for the proof
     if (options.verify && is_large(model_->graph())) libtorch = loading_torch_component();
@@ -176,9 +177,7 @@ class PruneRun {
   void complete(const Pruning& pruning, const Supplies& supplies) {
     report_.command = session_.command_line;
     report_.source = {options_.model, {}, size_of_file(options_.model)};
-    if (is_checkpoint(options_.model)) {
-      report_.notes.push_back("the checkpoint is one of the network " + network_name(*model_));
-    }
+    for (const std::string& note : notes_) report_.notes.push_back(note);
     if (!options_.prune.verify && !pruning.plan.empty()) {
       report_.proof.not_run = "switched off by --no-verify";
     }
@@ -225,8 +224,9 @@ class PruneRun {
   Progress progress_;
   std::unique_ptr<EditableFile> model_;
   std::optional<CheckpointJob> checkpoint_;
-  std::string sha256_;        ///< of the model's file
-  bool writes_model_ = true;  ///< or a checkpoint in its place
+  std::string sha256_;              ///< of the model's file
+  std::vector<std::string> notes_;  ///< on it
+  bool writes_model_ = true;        ///< or a checkpoint in its place
   PruneReport report_;
 };
 

@@ -108,8 +108,9 @@ std::string skeleton_of(std::string_view bytes,
     output.mutable_type()->mutable_tensor_type()->clear_shape();
   }
   for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
-    if (element_count(dims_of(tensor)) <= kSmallConstant || is_constant(tensor.name())) continue;
-    clear_elements(tensor);
+    const bool is_small = element_count(dims_of(tensor)) <= kSmallConstant;
+    const bool stays = (is_small || is_constant(tensor.name())) && !is_external(tensor);
+    if (!stays) clear_elements(tensor);
   }
   std::string skeleton;
   model.SerializeToString(&skeleton);

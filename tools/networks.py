@@ -105,8 +105,8 @@ THIN = {"vit_h_14": thin_vit_h_14, "regnet_y_128gf": thin_regnet_y_128gf}
 def networks():
     for name in torchvision.models.list_models(module=torchvision.models):
         options = {"init_weights": False} if name in IGNORED else {}
-        whole = functools.partial(torchvision.models.get_model, name, weights=None, **options)
-        yield name, THIN.get(name, whole), IMAGE.get(name, 224)
+        make = functools.partial(torchvision.models.get_model, name, weights=None, **options)
+        yield name, make, IMAGE.get(name, 224)
     for depth in CIFAR_DEPTHS:
         yield f"cifar_resnet{depth}", functools.partial(CifarResNet, depth), 32
 
@@ -134,15 +134,10 @@ def check(names, command):
     failed = []
     print("| network | tensors cut | largest difference | s |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        for name, _, _ in networks():
+        for name, make, _ in networks():
             if names and name not in names:
                 continue
-            options = {"init_weights": False} if name in IGNORED else {}
-            model = (
-                CifarResNet(int(name.removeprefix("cifar_resnet")))
-                if name.startswith("cifar")
-                else torchvision.models.get_model(name, weights=None, **options)
-            )
+            model = make()
             with torch.no_grad():
                 for parameter in model.parameters():
                     if not bool(parameter.isfinite().all()) or float(parameter.std()) == 0:
@@ -185,7 +180,7 @@ def main():
                 continue
             try:
                 entries[f"{name}.onnx"] = graph_of(
-                    name, make, image, options.command, pathlib.Path(folder)
+                    name, THIN.get(name, make), image, options.command, pathlib.Path(folder)
                 )
                 print(name, len(entries[f"{name}.onnx"]), flush=True)
             except subprocess.CalledProcessError:

@@ -388,10 +388,35 @@ class Checkpoints(unittest.TestCase):
         self.run_command("apply", "a.pth", "-o", "c.pth", "--plan", "p.json")
         with open(self.path("b.pth"), "rb") as one, open(self.path("c.pth"), "rb") as two:
             self.assertEqual(one.read(), two.read())
+        self.assertIn("8.weight has another shape", told.stdout)
         # As a model, too, which has the checkpoint's weights.
         self.run_command("prune", "a.pth", "-o", "b.onnx", "--ratio", "0.5")
         self.run_command("import", "b.onnx", "--checkpoint", "b.pth", "-o", "c.onnx")
         self.verify("b.onnx", "c.onnx")
+
+    def test_shapes_that_a_known_network_does_not_have(self):
+        """Names alone do not make a network: the graph must allow the shapes."""
+        self.know()
+        other = net()
+        other[4] = torch.nn.BatchNorm2d(13)  # behind a convolution of 12 channels
+        torch.save(other.state_dict(), self.path("a.pth"))
+        self.assertNotIn("network", json.loads(self.run_command("inspect", "a.pth", "--json").stdout))
+        done = self.run_command("prune", "a.pth", "-o", "b.pth", "--ratio", "0.5", code=3)
+        self.assertIn("do not fit the network of these names, mine", done.stderr)
+
+    def test_tables_of_indices(self):
+        """A buffer that the graph has as a constant belongs to the network, unless its module has
+        other shapes."""
+        self.know()
+        for name, code in (("8.index", 0), ("0.index", 0), ("8.gain", 3)):
+            state = net().state_dict()
+            state[name] = torch.arange(3) if name.endswith("index") else torch.ones(3)
+            torch.save(state, self.path("a.pth"))
+            self.run_command("prune", "a.pth", "-o", "b.pth", "--ratio", "0.5", code=code)
+        other = net()
+        other[8] = torch.nn.Linear(12, 7)
+        torch.save({**other.state_dict(), "8.index": torch.arange(3)}, self.path("a.pth"))
+        self.run_command("prune", "a.pth", "-o", "b.pth", "--ratio", "0.5", code=3)
 
     def test_a_checkpoint_of_an_unknown_network_alone(self):
         self.know()
@@ -412,6 +437,9 @@ class Checkpoints(unittest.TestCase):
         self.prune("--checkpoint", "a.pth", "--checkpoint-out", "b.pth", "--strict",
                    "--weights-from", "checkpoint")
         self.compare_outputs(torch.load(self.path("b.pth")))
+        self.run_command("apply", "net.pt", "-o", "small.pt", "--plan", "p.json", "--checkpoint",
+                         "a.pth", "--checkpoint-out", "c.pth", "--weights-from", "checkpoint")
+        self.compare_outputs(torch.load(self.path("c.pth")))
         self.trace()
         before = self.kept_channels()
         self.prune()
@@ -444,7 +472,31 @@ class Checkpoints(unittest.TestCase):
         done = self.run_command("import", "small.onnx", "--checkpoint", "a.pth", "-o", "no.onnx",
                                 code=4)
         self.assertIn("has shape [5, 12], the weight [5, 6]", done.stderr)
+        torch.save(net(4, 3).state_dict(), self.path("smaller.pth"))
+        for other in ("a.pth", "smaller.pth"):
+            done = self.run_command("import", "small.onnx", "--checkpoint", other, "--before",
+                                    "b.pth", "-o", "no.onnx", code=4)
+            self.assertIn("has shape", done.stderr)
         self.assertFalse(os.path.exists(self.path("no.onnx")))
+
+    def test_constants_that_no_checkpoint_has(self):
+        class Shifted(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = net()
+
+            def forward(self, x):
+                return self.inner(x - torch.tensor([0.1, 0.2, 0.3]).view(1, 3, 1, 1))
+
+        self.model = Shifted().eval()
+        torch.onnx.export(self.model, torch.randn(1, 3, 10, 10), self.path("net.onnx"))
+        torch.save(self.model.state_dict(), self.path("a.pth"))
+        done = self.run_command("import", "net.onnx", "--checkpoint", "a.pth", "-o", "b.onnx", code=4)
+        self.assertIn("--partial", done.stderr)
+        done = self.run_command("import", "net.onnx", "--checkpoint", "a.pth", "-o", "b.onnx",
+                                "--partial")
+        self.assertIn("left as it is", done.stdout)
+        self.verify("net.onnx", "b.onnx")
 
 
 if __name__ == "__main__":
