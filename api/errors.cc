@@ -83,7 +83,7 @@ UnsupportedError checkpoint_alone(std::string_view path, const std::string& why)
   return UnsupportedError(
       std::string(path) +
       " is a checkpoint: tensors without the network that computes with them, and " + why +
-      ". Either give the network as ONNX or TorchScript (torch.onnx.export, torch.jit.trace), and "
+      ". Either give the network as ONNX or .pt2 (torch.onnx.export, torch.export.save), and "
       "this file with --checkpoint; or make the network known, once, with `parsimony know NAME "
       "net.pt`. `parsimony inspect` lists what the file holds");
 }

@@ -7,7 +7,7 @@
 
 namespace parsimony {
 
-/// Reads a model, ONNX or TorchScript, prunes it, proves the result and writes it to `output`,
+/// Reads a model (ONNX, TorchScript or .pt2), prunes it, proves the result and writes it to `output`,
 /// which may be the model itself. The plan in the result identifies its source: save it, and
 /// `apply_plan` reproduces the result.
 ///

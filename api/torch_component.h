@@ -32,7 +32,7 @@ class TorchComponent : public Engine {
   /// @returns the number. @throws ConfigError if `wanted` is not positive
   virtual int choose_threads(std::optional<int> wanted) = 0;
 
-  /// Opens TorchScript; `specs` describe the tensors that `forward` takes.
+  /// Opens TorchScript or .pt2; `specs` describe the tensors that `forward` takes.
   /// @throws IoError, ModelError, UnsupportedError, ConfigError
   virtual std::unique_ptr<EditableFile> open_script(const std::string& path,
                                                     const std::vector<InputSpec>& specs) = 0;

@@ -92,4 +92,8 @@ std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path) {
       path, "wanted a file of torch.save or safetensors, or the index of several");
 }
 
+std::unique_ptr<Checkpoint> open_checkpoint(std::string_view bytes, std::string name) {
+  return checkpoints::open_torch_zip(bytes, std::move(name));
+}
+
 }  // namespace parsimony

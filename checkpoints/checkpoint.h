@@ -102,5 +102,8 @@ bool is_checkpoint(const std::string& path);
 
 /// @throws IoError; ModelError, naming byte or key, if it is damaged or no checkpoint
 std::unique_ptr<Checkpoint> open_checkpoint(const std::string& path);
+/// A zip archive of torch.save inside another file, whose bytes must outlive it. `name` is for
+/// messages. @throws ModelError
+std::unique_ptr<Checkpoint> open_checkpoint(std::string_view bytes, std::string name);
 
 }  // namespace parsimony

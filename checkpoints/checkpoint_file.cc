@@ -70,7 +70,7 @@ void CheckpointFile::copy(StorageId storage, const NewLayout& layout, const Sink
   } else {
     sink(storages_[storage]);
   }
-  file_->release(storages_[storage]);
+  if (file_) file_->release(storages_[storage]);
 }
 
 uint64_t CheckpointFile::size_of(StorageId storage, const NewLayout& layout) const {

@@ -24,7 +24,10 @@ class CheckpointFile : public Checkpoint {
 
  protected:
   explicit CheckpointFile(const std::string& path)
-      : path_(path), file_(std::make_unique<MappedFile>(path)) {}
+      : path_(path), file_(std::make_unique<MappedFile>(path)), bytes_(file_->bytes()) {}
+  /// A part of a larger file, which must outlive it.
+  CheckpointFile(std::string_view bytes, std::string name)
+      : path_(std::move(name)), bytes_(bytes) {}
 
   /// Call once tensors and storages are known. @throws ModelError if one does not fit
   void settle();
@@ -37,7 +40,7 @@ class CheckpointFile : public Checkpoint {
   uint64_t size_of(StorageId storage, const NewLayout& layout) const;
 
   const std::string& path() const { return path_; }
-  std::string_view bytes() const { return file_->bytes(); }
+  std::string_view bytes() const { return bytes_; }
 
   IdVector<TensorId, StoredTensor> tensors_;
   IdVector<StorageId, std::string_view> storages_;  ///< their bytes
@@ -49,11 +52,13 @@ class CheckpointFile : public Checkpoint {
   void check_may_change(TensorId tensor) const;
 
   std::string path_;
-  std::unique_ptr<MappedFile> file_;
+  std::unique_ptr<MappedFile> file_;  ///< null for a part of a larger file
+  std::string_view bytes_;
   Edits edits_{0};
 };
 
 std::unique_ptr<Checkpoint> open_torch_zip(const std::string& path);
+std::unique_ptr<Checkpoint> open_torch_zip(std::string_view bytes, std::string name);
 std::unique_ptr<Checkpoint> open_torch_stream(const std::string& path);
 std::unique_ptr<Checkpoint> open_safetensors(const std::string& path);
 std::unique_ptr<Checkpoint> open_shards(const std::string& path);

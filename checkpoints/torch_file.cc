@@ -90,7 +90,16 @@ constexpr std::string_view kData = "data.pkl";
 
 class TorchZip : public TorchFile {
  public:
-  explicit TorchZip(const std::string& path) : TorchFile(path), zip_(bytes(), path) {
+  explicit TorchZip(const std::string& file) : TorchFile(file), zip_(bytes(), path()) { read(); }
+  TorchZip(std::string_view part, std::string name)
+      : TorchFile(part, std::move(name)), zip_(bytes(), path()) {
+    read();
+  }
+
+  std::string_view format() const override { return "PyTorch zip archive"; }
+
+ private:
+  void read() {
     for (const ZipEntry& entry : zip_.entries()) {
       const size_t slash = entry.name.find('/');
       if (slash != std::string::npos && entry.name.substr(slash + 1) == kData) {
@@ -98,12 +107,12 @@ class TorchZip : public TorchFile {
       }
       entries_.emplace(entry.name, &entry);
     }
-    if (folder_.empty()) throw errors::bad_torch_file(path, "the archive has no data.pkl");
+    if (folder_.empty()) throw errors::bad_torch_file(path(), "the archive has no data.pkl");
     describe(zip_.content(*entries_.at(folder_ + std::string(kData))));
     for (const StorageId id : named().ids()) {
       const auto entry = entries_.find(folder_ + "data/" + named()[id].key);
       if (entry == entries_.end()) {
-        throw errors::bad_torch_file(path,
+        throw errors::bad_torch_file(path(),
                                      "the archive has no storage " + in_quotes(named()[id].key));
       }
       set_storage(id, zip_.content(*entry->second));
@@ -116,9 +125,6 @@ class TorchZip : public TorchFile {
     }
   }
 
-  std::string_view format() const override { return "PyTorch zip archive"; }
-
- private:
   void write_changed(NewFile& file, const NewLayout& layout) const override {
     ZipWriter zip(file);
     for (const ZipEntry& entry : zip_.entries()) {
@@ -222,6 +228,10 @@ class TorchStream : public TorchFile {
 
 std::unique_ptr<Checkpoint> open_torch_zip(const std::string& path) {
   return std::make_unique<TorchZip>(path);
+}
+
+std::unique_ptr<Checkpoint> open_torch_zip(std::string_view bytes, std::string name) {
+  return std::make_unique<TorchZip>(bytes, std::move(name));
 }
 
 std::unique_ptr<Checkpoint> open_torch_stream(const std::string& path) {

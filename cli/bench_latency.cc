@@ -218,7 +218,7 @@ std::vector<std::optional<int64_t>> parse_batches(const std::string& text) {
 
 void add_options(CLI::App& command, LatencyOptions& options) {
   add_option(command, "MODEL", options.models, "",
-             "ONNX or TorchScript files; the first is compared to");
+             "ONNX, TorchScript or .pt2 files; the first is compared to");
   add_input_option(command, options.specs);
   add_option(command, "--batch", options.batches, "N,...",
              "Batch sizes, where the files leave the batch open: 1,64 (1, or as --input says)");

@@ -64,7 +64,7 @@ void run_export(const ExportOptions& options, const Session& session) {
 
 void add_options(CLI::App& command, ExportOptions& options) {
   ExportJob& job = options.job;
-  add_option(command, "IN", job.model, "", "The model: TorchScript")->required();
+  add_option(command, "IN", job.model, "", "The model: TorchScript or .pt2")->required();
   add_option(command, "-o,--output", job.output, "OUT.onnx", "Where the ONNX model goes")
       ->required();
   add_input_option(command, job.inputs);
@@ -84,7 +84,7 @@ void add_options(CLI::App& command, ExportOptions& options) {
 }  // namespace
 
 void add_export(CLI::App& app, Session& session) {
-  add_command<ExportOptions>(app, session, "export", "Writes TorchScript as ONNX, and proves it",
+  add_command<ExportOptions>(app, session, "export", "Writes TorchScript or .pt2 as ONNX, and proves it",
                              "parsimony export small.pt -o small.onnx --input 1x3x224x224",
                              add_options, run_export);
 }

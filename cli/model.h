@@ -10,7 +10,7 @@
 
 namespace parsimony::cli {
 
-/// Reads a model: an ONNX file, TorchScript, or a checkpoint of a known network. `specs` are those
+/// Reads a model: ONNX, TorchScript, .pt2, or a checkpoint of a known network. `specs` are those
 /// of
 /// --input; ONNX files need none.
 /// @throws IoError, ModelError, UnsupportedError, ConfigError

@@ -40,7 +40,7 @@ CLI::Validator within(const Interval& interval) {
 }
 
 void add_model_argument(CLI::App& command, std::string& path) {
-  add_option(command, "IN", path, "", "The model: ONNX or TorchScript")->required();
+  add_option(command, "IN", path, "", "The model: ONNX, TorchScript or .pt2")->required();
 }
 
 void add_onnxruntime_option(CLI::App& command, std::string& path, const std::string& group) {

@@ -49,6 +49,12 @@ ConfigError norms_need_onnx(std::string_view what) {
                      "`sweep` trains, where export has folded BatchNorm away. Leave it out");
 }
 
+UnsupportedError exported_program(std::string_view path) {
+  return UnsupportedError(std::string(path) +
+                          ": a program of torch.export is fixed in evaluation mode and is not "
+                          "trained here; prune it, and train in Python or as TorchScript");
+}
+
 ConfigError norms_keep_no_record(std::string_view what) {
   return ConfigError("\"batch_norm\" does not go with " + std::string(what) +
                      ": what is remembered of a parameter would not follow a cut");

@@ -22,6 +22,7 @@ UnsupportedError nothing_to_train(std::string_view path);
 /// BatchNorms for training were requested, but no convolution can have one.
 ConfigError nothing_to_normalise(std::string_view path);
 ConfigError norms_need_onnx(std::string_view what);
+UnsupportedError exported_program(std::string_view path);
 /// `what` keeps tensors of all parameters beyond a cut.
 ConfigError norms_keep_no_record(std::string_view what);
 ModelError no_tensor(std::string_view path);

@@ -24,6 +24,7 @@ cli::ExportOutcome export_onnx(const cli::ExportJob& job) {
   const torch_io::ScriptFile file(job.model);
   std::vector<InputSpec> inputs;
   for (const std::string& spec : job.inputs) inputs.push_back(parse_input_spec(spec));
+  if (inputs.empty()) inputs = file.inputs();
   Exported made = parsimony::export_onnx(file.module(), inputs, job.output,
                                          {.dynamic_batch = job.dynamic_batch,
                                           .fold_batchnorm = job.fold_batchnorm,

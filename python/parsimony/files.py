@@ -154,7 +154,7 @@ def prune_onnx(
     verify: bool = True,
     options: Sequence[str] = (),
 ) -> Plan:
-    """Prunes an ONNX or TorchScript file, and proves the result.
+    """Prunes an ONNX, TorchScript or .pt2 file, and proves the result.
 
     Args:
         source: the file, which is not changed.

@@ -113,6 +113,7 @@ void name_sizes(jit::Graph& graph, jit::Node* node, const std::vector<int64_t>& 
   jit::Node* split = graph.create(c10::Symbol::fromQualString("aten::split_with_sizes"),
                                   {node->input(0), list->output(), node->input(2)});
   split->insertBefore(node);
+  split->copyMetadata(node);
   split->output()->setType(node->output()->type());
   node->output()->replaceAllUsesWith(split->output());
   node->destroy();

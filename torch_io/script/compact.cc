@@ -102,6 +102,8 @@ void Builder::compact() {
     if (written.start_of != kNone) written.start_of = values[written.start_of];
   }
   rekey(origins_.constants, values);
+  for (auto& [tensor, value] : origins_.tensors) value = values[value];
+  std::erase_if(origins_.tensors, [](const auto& entry) { return entry.second == kNone; });
   rekey(origins_.operands, nodes);
   rekey(origins_.attributes, nodes);
   revalue(origins_.size_literals, values);

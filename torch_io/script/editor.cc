@@ -41,6 +41,7 @@ struct ScriptEditor::Impl {
   std::unordered_set<const c10::StorageImpl*> shared;
   bool applied = false;
   std::optional<jit::Module> small;  // with the tensors as they are now
+  EditedScript program;
 
   void check_open() const {
     if (applied) throw errors::cannot_edit("it was finished, and only values may change");
@@ -313,6 +314,10 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
   impl_->check_open();
   const Graph& graph = impl_->graph;
   const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
+  for (const auto& [tensor, value] : impl_->origins->tensors) {
+    impl_->program.known.insert(tensor);
+    if (auto sizes = changed(value)) impl_->program.sizes.emplace(tensor, std::move(*sizes));
+  }
   for (const script::SizeLiteral& size_literal : impl_->origins->size_literals) {
     const auto shapes = changed(size_literal.value);
     if (!shapes) continue;
@@ -363,6 +368,7 @@ bool ScriptEditor::can_write(const std::string& node) const {
 
 torch::jit::Module ScriptEditor::finish() {
   if (impl_->small) return *impl_->small;
+  impl_->program.graph = impl_->origins->graph;
   const Origins& origins = *impl_->origins;
   try {
     if (!impl_->applied) script::apply(impl_->edits, origins);
@@ -386,5 +392,7 @@ torch::jit::Module ScriptEditor::finish() {
     throw errors::cannot_edit(script::first_line(error));
   }
 }
+
+const EditedScript& ScriptEditor::program() const { return impl_->program; }
 
 }  // namespace parsimony::torch_io

@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "parsimony/graph/model_editor.h"
 #include "parsimony/torch_io/script/read.h"
@@ -15,6 +17,13 @@ namespace parsimony::torch_io {
 enum class Original {
   kStays,    ///< it keeps its values
   kGivenUp,  ///< tensors are sliced in its memory, so it becomes invalid
+};
+
+/// A changed program: its calls keep the marks of the one that was read.
+struct EditedScript {
+  std::shared_ptr<torch::jit::Graph> graph;
+  std::unordered_map<const torch::jit::Value*, ShapeChange> sizes;  ///< of tensors that changed
+  std::unordered_set<const torch::jit::Value*> known;               ///< tensors that were followed
 };
 
 /// Collects the changes of one plan and applies them to a copy of the module. Tensors are replaced
@@ -62,6 +71,9 @@ class ScriptEditor : public ModelEditor {
   /// may change, and `finish` returns another module with them; this one is not changed.
   /// @throws UnsupportedError
   torch::jit::Module finish();
+
+  /// The program of `finish` as it was read, with its changes, for writers of other formats.
+  const EditedScript& program() const;
 
  private:
   struct Impl;

@@ -70,6 +70,9 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
   define_inputs(inputs);
   follow(*origins_.graph->block());
   define_outputs();
+  for (const auto& [value, binding] : bindings_) {
+    if (binding.is(BindingKind::kTensor)) origins_.tensors.emplace(value, binding.value);
+  }
   builder_.compact();
   finish(graph_);
   for (const ValueId input : graph_.inputs) {

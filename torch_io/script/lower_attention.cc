@@ -8,10 +8,6 @@
 namespace parsimony::torch_io::script {
 namespace {
 
-constexpr size_t kMask = 3;
-constexpr size_t kCausal = 5;
-constexpr size_t kScale = 6;
-
 /// Minus infinity above the diagonal of [rows, columns].
 ValueId causal_mask(Call& call, ValueId q, ValueId k) {
   const auto rank = static_cast<int64_t>(call.rank(q));
@@ -23,32 +19,52 @@ ValueId causal_mask(Call& call, ValueId q, ValueId k) {
   return call.out.emit("Trilu", {{full}, {call.out.integer(1)}}, {{"upper", int64_t{1}}});
 }
 
-}  // namespace
+/// Where the arguments behind q, k and v are.
+struct Positions {
+  size_t mask, causal, scale;
+};
 
-void lower_attention(Call& call) {
+/// What is added to the scores: a mask of booleans says where a key is seen.
+Operand addend_of(Call& call, const Operand& mask) {
+  if (call.out.graph().value(mask.value).dtype != DType::kBool) return mask;
+  return {call.out.emit("Where", {mask, {call.out.number(0)}, {call.out.number(-HUGE_VAL)}})};
+}
+
+void attend(Call& call, const Positions& at) {
   const Operand q = call.tensor(0);
   const Operand k = call.tensor(1);
   const size_t rank = call.rank(q.value);
-  call.require(rank >= 2 && call.rank(k.value) == rank && !call.flag(kScale + 1));
-  const Graph& graph = call.out.graph();
-  call.require(call.none(kMask) || graph.value(call.tensor(kMask).value).dtype != DType::kBool);
+  call.require(rank >= 2 && call.rank(k.value) == rank);
   // The operator would take the square root of what is left: the scale is to stay.
   const double width = static_cast<double>(call.shape(q.value).back());
-  const double scale = call.none(kScale) ? 1 / std::sqrt(width) : call.number(kScale);
-  if (call.none(kScale)) {
+  const double scale = call.none(at.scale) ? 1 / std::sqrt(width) : call.number(at.scale);
+  if (call.none(at.scale)) {
     call.out.origins().frozen.push_back(
-        {call.location(kScale), q.value, static_cast<int>(rank) - 1, scale});
+        {call.location(at.scale), q.value, static_cast<int>(rank) - 1, scale});
   }
   const ValueId product = call.out.emit("MatMul", {q, {transposed(call, k.value)}});
   ValueId scores =
-      call.out.emit("Mul", {{product}, {call.out.number(scale), call.location(kScale)}});
-  if (!call.none(kMask)) scores = call.out.emit("Add", {{scores}, call.tensor(kMask)});
-  if (call.flag(kCausal)) {
+      call.out.emit("Mul", {{product}, {call.out.number(scale), call.location(at.scale)}});
+  if (!call.none(at.mask)) {
+    scores = call.out.emit("Add", {{scores}, addend_of(call, call.tensor(at.mask))});
+  }
+  if (call.flag(at.causal)) {
     scores = call.out.emit("Add", {{scores}, {causal_mask(call, q.value, k.value)}});
   }
   const ValueId weights = call.out.emit("Softmax", {{scores}}, {{"axis", int64_t{-1}}});
   call.give_node("MatMul", {{weights}, call.tensor(2)});
 }
+
+}  // namespace
+
+void lower_attention(Call& call) {
+  constexpr size_t kGrouped = 7;
+  call.require(!call.flag(kGrouped));
+  attend(call, {.mask = 3, .causal = 5, .scale = 6});
+}
+
+/// (q, k, v, dropout, causal, mask, scale) -> (y, logsumexp), of which the second is left unknown
+void lower_flash_attention(Call& call) { attend(call, {.mask = 5, .causal = 4, .scale = 6}); }
 
 /// _native_multi_head_attention(q, k, v, width, heads, w[3 d, d], b, w_out, b_out, mask,
 /// need_weights, average, mask_type) -> (y, weights): what nn.MultiheadAttention takes in

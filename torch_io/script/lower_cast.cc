@@ -102,7 +102,8 @@ void lower_cast(Call& call) {
   cast(call, number);
 }
 
-/// to(x, dtype, …), to(x, device, dtype, …), to(x, device, …), to(x, other, …)
+/// to(x, dtype, …), to(x, device, dtype, …), to(x, device, …), to(x, other, …), _to_copy(x, dtype,
+/// …)
 void lower_to(Call& call) {
   if (call.arg(1).is(BindingKind::kInt)) return cast(call, call.integer(1));
   // A device, and after it a type. A flag is no type.
@@ -140,6 +141,15 @@ void lower_full_like(Call& call) {
   const bool with_number = call.op == "full_like";
   filled(call, sizes, with_number ? call.arg(1) : filling(call),
          type_or(call.arg(with_number ? 2 : 1), known_type(call, call.tensor(0).value)));
+}
+
+/// scalar_tensor(number, dtype, …)
+void lower_scalar_tensor(Call& call) {
+  call.require(call.arg(0).fixed_number());
+  const DType dtype = type_or(call.arg(1), DType::kFloat32);
+  call.require(dtype == DType::kFloat32 || dtype == DType::kInt64);
+  call.give(dtype == DType::kInt64 ? call.out.integer(static_cast<int64_t>(call.number(0)))
+                                   : call.out.number(call.number(0)));
 }
 
 /// fill(x, number), zero(x): x gives its shape and its type. Zeros are a product, for which what is

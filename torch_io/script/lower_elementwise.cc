@@ -10,16 +10,18 @@ bool is_whole(const Call& call, const Operand& operand) {
   return call.out.graph().value(operand.value).dtype == DType::kInt64;
 }
 
-/// Both operands; a whole number beside a real one becomes real, as size**-0.5 does.
+/// Whole numbers beside real ones become real, as in size**-0.5.
+std::vector<Operand> alike(Call& call, Operand a, Operand b) {
+  const auto is_real = [&](const Operand& operand) {
+    return is_floating(call.out.graph().value(operand.value).dtype);
+  };
+  if (is_whole(call, a) && is_real(b)) a = {call.out.real(a.value)};
+  if (is_whole(call, b) && is_real(a)) b = {call.out.real(b.value)};
+  return {a, b};
+}
+
 std::vector<Operand> both(Call& call) {
-  std::vector<Operand> operands{call.tensor_or_number(0), call.tensor_or_number(1)};
-  const Graph& graph = call.out.graph();
-  for (size_t i = 0; i < 2; ++i) {
-    const bool beside_real = is_floating(graph.value(operands[1 - i].value).dtype);
-    if (beside_real && is_whole(call, operands[i]))
-      operands[i] = {call.out.real(operands[i].value)};
-  }
-  return operands;
+  return alike(call, call.tensor_or_number(0), call.tensor_or_number(1));
 }
 
 /// `i` times the factor in argument `by`, which may be left out.
@@ -41,7 +43,7 @@ void quotient(Call& call, const std::string& how) {
     b = {call.out.real(b.value)};
   }
   call.require(how != "trunc" || integers);
-  const ValueId ratio = call.out.emit("Div", {a, b});
+  const ValueId ratio = call.out.emit("Div", alike(call, a, b));
   call.give(how == "floor" && !integers ? call.out.emit("Floor", {{ratio}}) : ratio);
 }
 
@@ -58,13 +60,13 @@ void lower_binary(Call& call) {
 /// add(a, b, alpha) = a + alpha b, sub(a, b, alpha) = a - alpha b
 void lower_add(Call& call) {
   const Operand a = call.tensor_or_number(0);
-  call.give_node(call.onnx, {a, scaled(call, 1, 2)});
+  call.give_node(call.onnx, alike(call, a, scaled(call, 1, 2)));
 }
 
 /// rsub(a, b, alpha) = b - alpha a
 void lower_rsub(Call& call) {
   const Operand a = scaled(call, 0, 2);
-  call.give_node("Sub", {call.tensor_or_number(1), a});
+  call.give_node("Sub", alike(call, call.tensor_or_number(1), a));
 }
 
 /// div(a, b, rounding_mode)

@@ -1,4 +1,6 @@
 // Normalisations. An affine operand that is left out becomes ones or zeros that no module owns.
+#include <limits>
+
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 
@@ -29,8 +31,13 @@ Operand or_synthetic(Call& call, size_t i, int64_t size, double number) {
 /// batch_norm(x, w, b, mean, var, training, momentum, eps, cudnn)
 void lower_batch_norm(Call& call) { batch_norm(call, call.number(7)); }
 
-/// layer_norm(x, normalized_shape, w, b, eps, cudnn)
-void lower_layer_norm(Call& call) {
+/// _native_batch_norm_legit_no_training(x, w, b, mean, var, momentum, eps)
+void lower_batch_norm_of_statistics(Call& call) { batch_norm(call, call.number(6)); }
+
+namespace {
+
+/// The sizes in argument 1, which repeat the last ones of x.
+Shape repeated_sizes(Call& call) {
   const Operand x = call.tensor(0);
   const std::vector<Element> sizes = call.elements(1);
   const size_t rank = call.rank(x.value);
@@ -42,9 +49,34 @@ void lower_layer_norm(Call& call) {
     const int dim = static_cast<int>(rank - sizes.size() + i);
     call.out.origins().size_literals.push_back({sizes[i].location, x.value, dim});
   }
-  const Operand w = call.none(2) ? Operand{call.out.synthetic(normalized, 1)} : call.tensor(2);
-  call.give_node("LayerNormalization", {x, w, call.optional_tensor(3)},
+  return normalized;
+}
+
+}  // namespace
+
+/// layer_norm(x, normalized_shape, w, b, eps, cudnn)
+void lower_layer_norm(Call& call) {
+  const Shape sizes = repeated_sizes(call);
+  const Operand w = call.none(2) ? Operand{call.out.synthetic(sizes, 1)} : call.tensor(2);
+  call.give_node("LayerNormalization", {call.tensor(0), w, call.optional_tensor(3)},
                  {{"axis", -static_cast<int64_t>(sizes.size())}, {"epsilon", call.number(4)}});
+}
+
+/// rms_norm(x, normalized_shape, w, eps): x by the root of its mean square
+void lower_rms_norm(Call& call) {
+  const Shape sizes = repeated_sizes(call);
+  const Operand x = call.tensor(0);
+  const auto last = static_cast<int64_t>(sizes.size());
+  std::vector<int64_t> axes;
+  for (int64_t i = -last; i < 0; ++i) axes.push_back(i);
+  const ValueId square = call.out.emit("Mul", {x, x});
+  const ValueId mean = call.out.emit("ReduceMean", {{square}, {call.out.integers(axes)}},
+                                     {{"keepdims", int64_t{1}}});
+  const double epsilon = call.number(3, std::numeric_limits<float>::epsilon());
+  const ValueId shifted = call.out.emit("Add", {{mean}, {call.out.number(epsilon)}});
+  const ValueId root = call.out.emit("Sqrt", {{shifted}});
+  const ValueId y = call.out.emit("Div", {x, {root}});
+  call.give(call.none(2) ? y : call.out.emit("Mul", {{y}, call.tensor(2)}));
 }
 
 /// group_norm(x, groups, w, b, eps, cudnn)
@@ -54,6 +86,17 @@ void lower_group_norm(Call& call) {
   attributes.with("num_groups", call.integer(1), call.location(1));
   call.give_node("GroupNormalization",
                  {call.tensor(0), or_synthetic(call, 2, c, 1), or_synthetic(call, 3, c, 0)},
+                 std::move(attributes));
+}
+
+/// native_group_norm(x, w, b, batch, channels, area, groups, eps)
+void lower_native_group_norm(Call& call) {
+  const int64_t c = channels(call);
+  call.out.origins().size_literals.push_back({call.location(4), call.tensor(0).value, 1});
+  Attributes attributes{{"epsilon", call.number(7)}};
+  attributes.with("num_groups", call.integer(6), call.location(6));
+  call.give_node("GroupNormalization",
+                 {call.tensor(0), or_synthetic(call, 1, c, 1), or_synthetic(call, 2, c, 0)},
                  std::move(attributes));
 }
 

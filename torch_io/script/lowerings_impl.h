@@ -14,8 +14,8 @@ Lowering lower_conv, lower_convolution, lower_conv_transpose, lower_max_pool, lo
 Lowering lower_linear, lower_addmm, lower_matmul, lower_baddbmm, lower_einsum, lower_embedding;
 
 // lower_normalisation.cc
-Lowering lower_batch_norm, lower_layer_norm, lower_group_norm, lower_instance_norm,
-    lower_weight_norm;
+Lowering lower_batch_norm, lower_batch_norm_of_statistics, lower_layer_norm, lower_rms_norm,
+    lower_group_norm, lower_native_group_norm, lower_instance_norm, lower_weight_norm;
 
 // lower_activation.cc
 Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_elu, lower_gelu,
@@ -30,7 +30,8 @@ Lowering lower_unary, lower_binary, lower_add, lower_rsub, lower_div, lower_floo
 
 // lower_cast.cc
 Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
-    lower_type_as, lower_fill, lower_full, lower_full_like, lower_arange, lower_linspace;
+    lower_type_as, lower_fill, lower_full, lower_full_like, lower_scalar_tensor, lower_arange,
+    lower_linspace;
 
 // lower_shape.cc
 Lowering lower_view, lower_flatten, lower_unflatten, lower_permute, lower_transpose, lower_movedim,
@@ -50,14 +51,14 @@ Lowering lower_unfold, lower_im2col, lower_pixel_unshuffle, lower_grid_sampler, 
     lower_sort;
 
 // lower_reduction.cc
-Lowering lower_reduce, lower_max_min, lower_arg, lower_norm, lower_frobenius_norm,
+Lowering lower_reduce, lower_max_min, lower_any, lower_arg, lower_norm, lower_frobenius_norm,
     lower_linalg_norm, lower_var;
 
 // lower_recurrent.cc
 Lowering lower_recurrent, lower_cell;
 
 // lower_attention.cc
-Lowering lower_attention, lower_native_attention;
+Lowering lower_attention, lower_flash_attention, lower_native_attention;
 
 /// In place of an omitted operand, its neutral number, `size` times.
 Operand or_synthetic(Call& call, size_t i, int64_t size, double number);

@@ -65,6 +65,7 @@ struct Origins {
   std::shared_ptr<torch::jit::Graph> graph;  ///< its forward, inlined in place
   std::vector<torch::jit::Node*> calls;
   std::unordered_map<ValueId, ConstantOrigin> constants;
+  std::unordered_map<const torch::jit::Value*, ValueId> tensors;  ///< as they are at the end
   /// Lengths of concatenated lists; 0 if iterations of a loop make them longer.
   std::unordered_map<const torch::jit::Value*, size_t> lengths;
   std::unordered_map<NodeId, std::vector<SourceLocation>> operands;

@@ -15,6 +15,8 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
+#include "parsimony/torch_io/exported/errors_impl.h"
+#include "parsimony/torch_io/exported/rewrite_impl.h"
 #include "parsimony/torch_io/script/archive_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
@@ -31,10 +33,13 @@ struct ScriptFile::Impl {
   std::string sha256;
   jit::ExtraFilesMap extra;
   jit::Module module;
+  std::unique_ptr<exported::Archive> archive;  ///< of torch.export; null for TorchScript
+  exported::Program program;                   ///< of the archive
   std::optional<ScriptGraph> script;
   std::unique_ptr<ScriptEditor> editor;
 
   void load();
+  void load_exported();
 };
 
 namespace {
@@ -94,6 +99,7 @@ void unfold_expanded(jit::Module& module) {
 void ScriptFile::Impl::load() {
   const MappedFile file(path);
   sha256 = fingerprint(file);
+  if (exported::is_exported(script::entries_of(file.bytes()))) return load_exported();
   const std::string why = script::not_torchscript_because(file.bytes());
   if (!why.empty()) throw errors::not_torchscript(path, why);
   extra.clear();
@@ -107,6 +113,18 @@ void ScriptFile::Impl::load() {
   }
   if (beyond) throw errors::not_torchscript(path, "it holds " + *beyond);
   unfold_expanded(module);
+}
+
+void ScriptFile::Impl::load_exported() {
+  try {
+    archive = std::make_unique<exported::Archive>(path);
+    program = exported::assemble(*archive, path);
+    module = program.module;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw exported::errors::not_exported(path, script::first_line(error));
+  }
 }
 
 ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
@@ -124,13 +142,19 @@ const std::string& ScriptFile::sha256() const { return impl_->sha256; }
 
 const torch::jit::Module& ScriptFile::module() const { return impl_->module; }
 
+bool ScriptFile::is_exported() const { return impl_->archive != nullptr; }
+
+const std::vector<InputSpec>& ScriptFile::inputs() const { return impl_->program.inputs; }
+
 const jit::ExtraFilesMap& ScriptFile::extra_files() const { return impl_->extra; }
 
 ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   const bool used_up = edited();
   impl_->editor.reset();
   if (used_up) impl_->load();
-  impl_->script = read_script(impl_->module, inputs);
+  const bool as_exported = inputs.empty() && is_exported();
+  impl_->script = read_script(impl_->module, as_exported ? impl_->program.inputs : inputs);
+  if (is_exported()) impl_->script->graph.format = "torch.export";
   return *impl_->script;
 }
 
@@ -151,6 +175,10 @@ torch::jit::Module ScriptFile::small() {
 void ScriptFile::write(const std::string& path) {
   if (!edited()) return write_file(path, read_file(impl_->path));
   const jit::Module module = small();
+  if (is_exported()) {
+    return exported::write_edited(*impl_->archive, impl_->program, impl_->editor->program(), module,
+                                  path);
+  }
   NewFile file(path);
   // libtorch ends the archive in a destructor, from where no error can go on.
   std::exception_ptr failed;

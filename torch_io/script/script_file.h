@@ -1,4 +1,4 @@
-// A TorchScript model file: read once, edited, written back.
+// A model file of TorchScript or of torch.export: read once, edited, written back.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -34,11 +34,16 @@ class ScriptFile {
   const std::string& sha256() const;
   /// The module as it was read; invalid once it has been edited.
   const torch::jit::Module& module() const;
+  /// Is it a program of torch.export? The module is then one that does the same.
+  bool is_exported() const;
+  /// What a program of torch.export was exported for; empty for TorchScript.
+  const std::vector<InputSpec>& inputs() const;
   /// Extra files of the archive, by name.
   const std::unordered_map<std::string, std::string>& extra_files() const;
 
-  /// The module as a Graph, which lives as long as the file, and whose weights become invalid once
-  /// it is edited. Reading again starts over, from disk if something was edited.
+  /// The module as a Graph; without `inputs` for those that it was exported for. It lives as long
+  /// as the file, and whose weights become invalid once it is edited. Reading again starts over,
+  /// from disk if something was edited.
   /// @throws ConfigError, ModelError: see read_script; IoError
   ScriptGraph& read(const std::vector<InputSpec>& inputs);
 

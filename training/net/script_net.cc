@@ -127,6 +127,7 @@ class ScriptNet final : public Net {
  public:
   explicit ScriptNet(const std::string& path) : path_(path), module_("empty") {
     const ScriptFile file(path);
+    if (file.is_exported()) throw errors::exported_program(path);
     module_ = file.module();
     extra_ = file.extra_files();
     modes_ = modes_of(module_);

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Loads pruned .pt2 files with the torch that this runs with, runs them on the inputs that were
+saved beside the originals, and compares them with the originals of which the removed channels are
+masked. A mean or a normalisation over masked channels is one over those that are left. Where there
+is SMALL/NAME.onnx, the small network exported again, ONNX Runtime must agree too.
+
+    tools/exported/check.py ORIGINALS SMALL [NAME ...]     SMALL: a folder of NAME.pt2 and NAME.json
+"""
+
+import pathlib
+import sys
+import warnings
+
+import torch
+
+from parsimony.plan import Plan
+
+try:
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+except ImportError:
+    onnxruntime = None
+
+aten = torch.ops.aten
+NORMS = {aten.layer_norm.default, aten.native_layer_norm.default}
+RMS_NORMS = {getattr(aten, "rms_norm", aten.layer_norm).default}
+MEANS = {aten.mean.dim}
+
+
+def present(x):
+    """Which indices of the last dimension are not masked."""
+    return (x != 0).reshape(-1, x.shape[-1]).any(0)
+
+
+class Masked(torch.fx.Interpreter):
+    """Runs a program some of whose channels are zero as if they were absent."""
+
+    def call_function(self, target, args, kwargs):
+        if target in MEANS and args[0].ndim - 1 in [d % args[0].ndim for d in args[1]]:
+            kept = present(args[0])
+            if 0 < kept.sum() < len(kept):
+                return super().call_function(target, args, kwargs) * (len(kept) / kept.sum())
+        if target in NORMS | RMS_NORMS and len(args[1]) == 1 and 0 < present(args[0]).sum() < args[1][0]:
+            return self.over_present(target, args, kwargs)
+        return super().call_function(target, args, kwargs)
+
+    def over_present(self, target, args, kwargs):
+        kept = present(args[0]).nonzero().flatten()
+        cut = lambda y: y.index_select(-1, kept) if isinstance(y, torch.Tensor) else y
+        options = {name: cut(value) for name, value in kwargs.items()}
+        found = target(cut(args[0]), [len(kept)], *(cut(y) for y in args[2:]), **options)
+        first = found[0] if isinstance(found, tuple) else found
+        whole = torch.zeros_like(args[0]).index_copy(-1, kept, first)
+        return (whole,) + found[1:] if isinstance(found, tuple) else whole
+
+
+def mask(program, plan):
+    tensors = {**program.state_dict, **program.constants}
+    with torch.no_grad():
+        for name, axes in plan.cuts().items():
+            for axis, cut in axes.items():
+                if cut.zeroed:
+                    tensors[name].index_fill_(axis, torch.tensor(cut.zeroed), 0)
+
+
+def check(original, small, plan, io):
+    inputs, outputs = torch.load(io, weights_only=False)
+    flatten = torch.utils._pytree.tree_leaves
+    program = torch.export.load(small)
+    found = flatten(program.module()(*inputs))
+    same = lambda a, b: float((a - b).abs().max() / b.abs().max().clamp_min(1e-12))
+    for value, wanted in zip(found, flatten(outputs)):
+        assert value.shape == wanted.shape, f"shape {list(value.shape)}, wanted {list(wanted.shape)}"
+    # Sizes in the file are those of a run.
+    metas = {node.name: node.meta["val"] for node in program.graph.nodes if "val" in node.meta}
+    masked = torch.export.load(original)
+    mask(masked, Plan.load(plan))
+    wanted = flatten(Masked(masked.module()).run(*flatten(inputs)))
+    worst = max(same(a, b) for a, b in zip(found, wanted))
+    changed = max(same(b, c) for b, c in zip(wanted, flatten(outputs)))
+    shapes = Shapes(program.module(), metas)
+    shapes.run(*flatten(inputs))
+    return worst, changed, shapes.wrong, runtime_difference(small.with_suffix(".onnx"), flatten(inputs), found)
+
+
+def runtime_difference(path, inputs, wanted):
+    """Of ONNX Runtime on the exported network; None without one."""
+    if onnxruntime is None or not path.exists():
+        return None
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    feeds = {value.name: x.numpy() for value, x in zip(session.get_inputs(), inputs)}
+    found = [torch.from_numpy(y) for y in session.run(None, feeds)]
+    return max(float((a - b).abs().max() / b.abs().max().clamp_min(1e-12)) for a, b in zip(found, wanted))
+
+
+class Shapes(torch.fx.Interpreter):
+    """Counts tensors whose declared shape is not that of the run."""
+
+    def __init__(self, module, metas):
+        super().__init__(module)
+        self.metas, self.wrong = metas, []
+
+    def run_node(self, node):
+        value = super().run_node(node)
+        declared = self.metas.get(node.name)
+        if isinstance(value, torch.Tensor) and isinstance(declared, torch.Tensor):
+            sizes = [size if isinstance(size, int) else size.node.hint for size in declared.shape]
+            if list(value.shape) != sizes:
+                self.wrong.append(f"{node.name} {sizes} for {list(value.shape)}")
+        return value
+
+
+def main():
+    originals, pruned = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    good = count = 0
+    for path in sorted(pruned.glob("*.pt2")):
+        name = path.stem
+        if sys.argv[3:] and name not in sys.argv[3:]:
+            continue
+        count += 1
+        try:
+            worst, changed, wrong, runtime = check(originals / path.name, path, pruned / f"{name}.json", originals / f"{name}.io.pt")
+            # What a masked channel becomes behind a normalisation of several dimensions, or in tokens
+            # that are mixed, is not nothing: there ONNX Runtime alone decides.
+            mixes = runtime is not None and Plan.load(pruned / f"{name}.json").mixes
+            ok = (worst <= 1e-5 or mixes) and (runtime or 0) <= 1e-5
+            good += ok
+            text = f"{worst:.1e} from the masked original, which is {changed:.1e} from the original"
+            text += " (mixes)" if worst > 1e-5 and mixes else ""
+            text += "" if runtime is None else f"; {runtime:.1e} from ONNX Runtime"
+            print(f"{name}: {'' if ok else 'DIFFERS '}{text}" + (f"; shapes {wrong[:2]}" if wrong else ""), flush=True)
+        except Exception as error:  # goes on with the next one
+            print(f"{name}: FAILED {type(error).__name__}: {(str(error).splitlines() or [''])[0]}", flush=True)
+    print(f"{good} of {count} load, run and are equal to 1e-5 with torch {torch.__version__}")
+
+
+main()

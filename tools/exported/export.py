@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Exports the networks of networks.py with random weights as .pt2, each with inputs and outputs as
+NAME.io.pt beside it. Runs with the torch whose format is wanted.
+
+    tools/exported/export.py FOLDER [NAME ...]
+"""
+
+import pathlib
+import sys
+import time
+import warnings
+
+import torch
+
+from networks import all_networks
+
+
+def randomised(module):
+    """Statistics of normalisations and scales that start as constants get numbers of their own."""
+    for name, tensor in list(module.named_buffers()) + list(module.named_parameters()):
+        if name.endswith("running_mean"):
+            tensor.data.normal_(0, 0.1)
+        elif name.endswith("running_var"):
+            tensor.data.uniform_(0.5, 1.5)
+        elif tensor.is_floating_point() and tensor.numel() > 1 and (tensor == tensor.flatten()[0]).all():
+            tensor.data.add_(torch.randn_like(tensor) * 0.1)
+    return module
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    for name, make, inputs, dynamic, decomposed in all_networks():
+        path = folder / f"{name}.pt2"
+        if path.exists() or (sys.argv[2:] and name not in sys.argv[2:]):
+            continue
+        began = time.time()
+        torch.manual_seed(0)
+        try:
+            with torch.no_grad():
+                module = randomised(make().eval())
+                program = torch.export.export(module, inputs, dynamic_shapes=dynamic)
+                if decomposed:
+                    program = program.run_decompositions()
+                outputs = module(*inputs)
+            torch.export.save(program, path)
+            torch.save((inputs, outputs), folder / f"{name}.io.pt")
+            print(f"{name}: {time.time() - began:.1f} s", flush=True)
+        except Exception as error:  # one network less
+            print(f"{name}: FAILED {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
+
+
+main()

@@ -1,0 +1,42 @@
+// A program of torch.export as a TorchScript module: each node is one call, so that what is known
+// of aten operators, the editor and libtorch's interpreter serve both.
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/graph/input_spec.h"
+#include "parsimony/torch_io/exported/archive_impl.h"
+
+namespace parsimony::torch_io::exported {
+
+/// A node of the program.
+struct Step {
+  std::string place;                   ///< JSON pointer
+  std::vector<std::string> arguments;  ///< their names, in the order of the call's inputs
+  std::vector<std::string> outputs;    ///< values, a list's elements one by one
+};
+
+struct Program {
+  torch::jit::Module module;
+  std::vector<Step> steps;                          ///< see `step_of`
+  std::map<std::string, std::string> placeholders;  ///< of tensors: attribute path to value
+  std::vector<InputSpec> inputs;                    ///< as the program was exported
+};
+
+/// @throws ModelError, naming the place, for what is no program; UnsupportedError
+Program assemble(const Archive& archive, const std::string& path);
+
+/// The number of the step that a call belongs to; empty for constants and what reads attributes.
+std::optional<size_t> step_of(const torch::jit::Node& node);
+
+/// "layer1.0.weight" for the value of an attribute; empty for others.
+std::string attribute_path(const torch::jit::Value& value);
+
+}  // namespace parsimony::torch_io::exported
