@@ -10,8 +10,8 @@
 
 namespace parsimony {
 
-/// Reads a model: an ONNX file; or a zip archive, TorchScript or .pt2. `specs` describe the inputs of
-/// TorchScript; the others need none.
+/// Reads a model: an ONNX file; or a zip archive, TorchScript or .pt2. `specs` describe the inputs
+/// of TorchScript; the others need none.
 /// @throws IoError, ModelError, UnsupportedError, ConfigError
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<InputSpec>& specs = {});

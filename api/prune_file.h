@@ -7,9 +7,9 @@
 
 namespace parsimony {
 
-/// Reads a model (ONNX, TorchScript or .pt2), prunes it, proves the result and writes it to `output`,
-/// which may be the model itself. The plan in the result identifies its source: save it, and
-/// `apply_plan` reproduces the result.
+/// Reads a model (ONNX, TorchScript or .pt2), prunes it, proves the result and writes it to
+/// `output`, which may be the model itself. The plan in the result identifies its source: save it,
+/// and `apply_plan` reproduces the result.
 ///
 /// Proofs, TorchScript and everything that runs data need the libtorch component that comes with
 /// `parsimony`; it is loaded if available. Without it an ONNX file is still pruned, and

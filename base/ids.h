@@ -9,7 +9,6 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -78,6 +77,18 @@ class IdRange {
   Id end_;
 };
 
+/// The same from the last to the first. Not std::ranges::subrange, which clang 14 cannot read.
+template <typename Id>
+class ReversedIdRange {
+ public:
+  explicit ReversedIdRange(IdRange<Id> ids) : ids_(ids) {}
+  auto begin() const { return std::reverse_iterator(ids_.end()); }
+  auto end() const { return std::reverse_iterator(ids_.begin()); }
+
+ private:
+  IdRange<Id> ids_;
+};
+
 /// A vector indexed by ids of one kind.
 template <typename Id, typename T>
 class IdVector {
@@ -110,10 +121,7 @@ class IdVector {
 
   /// The ids of all current elements.
   IdRange<Id> ids() const { return IdRange<Id>(items_.size()); }
-  auto reversed_ids() const {
-    return std::ranges::subrange(std::reverse_iterator(ids().end()),
-                                 std::reverse_iterator(ids().begin()));
-  }
+  ReversedIdRange<Id> reversed_ids() const { return ReversedIdRange<Id>(ids()); }
   Id next_id() const { return Id(items_.size()); }  ///< of the next element
   Id last_id() const { return Id(items_.size() - 1); }
   /// The id of an element of this vector.

@@ -1,6 +1,9 @@
 #include "parsimony/cli/app.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <thread>
 
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/command.h"
@@ -23,6 +26,9 @@ void add_options(CLI::App& app, Session& session) {
   app.set_version_flag("--version", "parsimony " PARSIMONY_VERSION);
   app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
   app.add_flag("-v,--verbose", session.verbosity, "Print more");
+  app.add_flag("--after-input", session.after_input,
+               "Load libtorch, and read files once standard input has ended: for programs that "
+               "start the command while they still write them");
   app.require_subcommand(0, 1);  // our message lists candidates
   app.footer(
       "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
@@ -113,6 +119,12 @@ void run(int argc, char** argv) {
   if (!session.run) {
     print(app.help());
     throw errors::usage({}, "a command is missing");
+  }
+  std::jthread libtorch;
+  if (session.after_input) {
+    libtorch = loading_torch_component();
+    for (char ignored = 0; read(STDIN_FILENO, &ignored, 1) > 0;) {
+    }
   }
   session.run();
 }

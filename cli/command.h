@@ -22,6 +22,7 @@ enum class Exit : int {
 struct Session {
   bool quiet = false;
   int verbosity = 0;
+  bool after_input = false;        ///< wait for the end of standard input
   std::string command_line;        ///< as it was typed
   std::vector<std::string> words;  ///< arguments, including the program
   std::function<void()> run;       ///< set by the subcommand that was named

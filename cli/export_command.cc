@@ -84,9 +84,9 @@ void add_options(CLI::App& command, ExportOptions& options) {
 }  // namespace
 
 void add_export(CLI::App& app, Session& session) {
-  add_command<ExportOptions>(app, session, "export", "Writes TorchScript or .pt2 as ONNX, and proves it",
-                             "parsimony export small.pt -o small.onnx --input 1x3x224x224",
-                             add_options, run_export);
+  add_command<ExportOptions>(
+      app, session, "export", "Writes TorchScript or .pt2 as ONNX, and proves it",
+      "parsimony export small.pt -o small.onnx --input 1x3x224x224", add_options, run_export);
 }
 
 }  // namespace parsimony::cli

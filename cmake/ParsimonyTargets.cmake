@@ -214,14 +214,17 @@ function(parsimony_fuzzers folder)
   add_library(parsimony_fuzzing INTERFACE)
   target_compile_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
   target_link_options(parsimony_fuzzing INTERFACE -fsanitize=fuzzer)
-  # What reads files in the rooms of libtorch without needing it: data sets, and a TorchScript file
-  # before libtorch sees it.
-  file(GLOB readers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/training/data/*.cc")
-  add_library(fuzz_readers STATIC ${readers}
-    "${PROJECT_SOURCE_DIR}/torch_io/script/archive.cc")
-  target_compile_options(fuzz_readers PRIVATE -fsanitize=fuzzer-no-link)
+  # What reads files in the rooms of libtorch: data sets, a TorchScript file before libtorch sees it,
+  # and .pt2 files.
+  set(torch_io "${PROJECT_SOURCE_DIR}/torch_io")
+  file(GLOB readers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/training/data/*.cc"
+    "${torch_io}/exported/*.cc")
+  list(FILTER readers EXCLUDE REGEX "/rewrite.cc$")
+  add_library(fuzz_readers STATIC ${readers} "${torch_io}/script/archive.cc" "${torch_io}/tensor.cc")
+  target_compile_options(fuzz_readers PUBLIC "--include=${PROJECT_SOURCE_DIR}/cmake/clang14_vector.h"
+    PRIVATE -fsanitize=fuzzer-no-link)
   target_link_libraries(fuzz_readers PUBLIC parsimony::checkpoints JPEG::JPEG PNG::PNG ZLIB::ZLIB
-    Threads::Threads)
+    Threads::Threads torch)
   parsimony_programs(${folder} PREFIX fuzz_
     LINK parsimony_fuzzing fuzz_readers ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf)
 

@@ -94,7 +94,9 @@ class Reading {
   template <typename Entry>
   Reading& operator()(const char* key, std::optional<Entry>& entry) {
     const auto found = at_.find(key);
-    if (found && !found->is_null()) read(*found, entry.emplace());
+    if (!found || found->is_null()) return *this;
+    entry = Entry{};
+    read(*found, *entry);
     return *this;
   }
   void name(const char* key, std::string& text) { text = at_.at(key).name(); }

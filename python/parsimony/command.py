@@ -32,14 +32,47 @@ def find_command() -> str:
     return found
 
 
+def _command(arguments: Sequence[Any]) -> List[str]:
+    return [find_command(), *(str(argument) for argument in arguments)]
+
+
 def run_command(arguments: Sequence[Any]) -> str:
     """Runs `parsimony ARGUMENTS` and returns what it printed.
 
     Raises:
         Error: it failed; the class follows from the exit code, the text is the command's.
     """
-    command: List[str] = [find_command(), *(str(argument) for argument in arguments)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(
+        _command(arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     if done.returncode != 0:
         raise error_of(done.returncode, done.stderr)
     return done.stdout
+
+
+class StartedCommand:
+    """`parsimony ARGUMENTS`, which loads its libraries, and waits for its files until `finish`."""
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        self.arguments = list(arguments)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            _command(["--after-input", *arguments]), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
+
+    def finish(self) -> str:
+        """Returns what it printed.
+
+        Raises:
+            Error: as of `run_command`.
+        """
+        out, err = self._process.communicate("")
+        if self._process.returncode != 0:
+            raise error_of(self._process.returncode, err)
+        return out
+
+    def stop(self) -> None:
+        """Ends it, if it still runs."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate()

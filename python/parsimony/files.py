@@ -45,7 +45,7 @@ def explain(
         folder = Path(name)
         trace = Trace(bare(model), Inputs.of(example_inputs))
         trace.save(folder / "model.pt", scoring.of_weights(trace, "l1"))
-        arguments: List[Any] = ["explain", folder / "model.pt", "--input", *trace.specs]
+        arguments: List[Any] = ["explain", folder / "model.pt", "--input", *trace.inputs.specs]
         if config_list is not None:
             file = folder / "config.json"
             file.write_text(json.dumps(config_of(config_list, None, None, None, {})))
@@ -98,7 +98,7 @@ def sensitivity(
         trace = Trace(bare(model), Inputs.of(example_inputs))
         trace.save(folder / "model.pt", {})
         curves, config = folder / "curves.json", folder / "config.json"
-        arguments: List[Any] = ["sensitivity", folder / "model.pt", "--input", *trace.specs]
+        arguments: List[Any] = ["sensitivity", folder / "model.pt", "--input", *trace.inputs.specs]
         arguments += ["--criterion", criterion, "--json", curves, "--threads", 1]
         arguments += ["--samples", samples, "--seed", seed]
         arguments += ["--ratio", ratio, "--config-out", config] if ratio is not None else []
@@ -133,7 +133,7 @@ def export_onnx(
         file = Path(name) / "model.pt"
         trace = Trace(bare(model), Inputs.of(example_inputs))
         trace.save(file, {})
-        arguments = ["export", file, "-o", path, "--input", *trace.specs, *options]
+        arguments = ["export", file, "-o", path, "--input", *trace.inputs.specs, *options]
         run_command(arguments + (["--dynamic-batch"] if dynamic_batch else []))
 
 

@@ -58,9 +58,10 @@ class Proof:
     inputs: int
 
     def __str__(self) -> str:
+        count = f"{self.inputs} input" + ("" if self.inputs == 1 else "s")
         return (
             f"Proven: largest difference {self.difference:.1e} (allowed {self.allowed:.1e}, largest "
-            f"output {self.scale:.1e}) from {self.reference}, on {self.inputs} inputs."
+            f"output {self.scale:.1e}) from {self.reference}, on {count}."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import (
     Any,
@@ -143,13 +144,16 @@ def prune(
         steps = [recover] if isinstance(recover, str) else list(recover)
         request.options += ["--recover", ",".join(steps)]
 
-    with Steps(progress, "trace", "plan", "cut", "prove") as step, _folder(model) as place:
-        folder = Path(place)
+    with Steps(progress, "trace", "plan", "cut", "prove") as step, ExitStack() as place:
+        folder = Path(place.enter_context(_folder(model)))
         step("trace")
         used = _criteria(config)
         inputs = Inputs.of(example_inputs)
         if data is not None and loss is None and used & _PER_SAMPLE:
             inputs = inputs.first()
+        if data is None and masks is None:
+            request.start(folder / "model.pt", inputs.specs, folder)
+            place.callback(request.stop)
         trace = Trace(bare(model), inputs)
         stand_ins: Dict[str, Tensor] = {}
         if loss is not None:
@@ -239,7 +243,9 @@ class _Pruning:
         self.stand_ins = stand_ins
         self.file = folder / "model.pt"
         self.full = self.file if not stand_ins else folder / "full.pt"
-        self.inputs = [trace.inputs, trace.inputs.random(seed)]
+        self.inputs = [trace.inputs]
+        if not trace.inputs.vary:
+            self.inputs.append(trace.inputs.random(seed))
         self.against = "masks" if request.masks else "masked"
         self.notes: List[str] = []
         self.changes: List[SizeChange] = []
@@ -250,7 +256,7 @@ class _Pruning:
         fault = _Fault("no plan suits the module")
         for _ in range(_MOST_ATTEMPTS):
             self.step("plan")
-            answer = self.request.run(self.file, self.trace.specs, self.folder)
+            answer = self.request.run(self.file, self.trace.inputs.specs, self.folder)
             if answer.plan.data.get("blocks"):
                 raise UnsupportedError("blocks cannot be removed from a live module")
             if answer.plan.data.get("constants") == "exact":
@@ -368,7 +374,7 @@ class _Pruning:
         data = dict(answer.plan.data, source=dict(answer.plan.data["source"]))
         data["source"].pop("sha256", None)
         plan.write_text(json.dumps(data))
-        specs = ["--input", *self.trace.specs]
+        specs = ["--input", *self.trace.inputs.specs]
         run_command(["apply", self.full, "-o", small, "--plan", plan, *specs, "-q"])
         run_command(["verify", self.full, small, "--plan", plan, *specs, "--threads", 1])
         network = jit.load(str(small), map_location="cpu").eval()

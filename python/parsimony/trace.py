@@ -62,6 +62,22 @@ class Inputs(NamedTuple):
         generator = torch.Generator().manual_seed(seed)
         return self.map(lambda tensor: like(tensor, generator))
 
+    @property
+    def specs(self) -> List[str]:
+        """The inputs as the command's `--input` takes them."""
+        found = []
+        for tensor in self.tensors():
+            spec = "x".join(map(str, tensor.shape))
+            kind = _TYPES.get(tensor.dtype, "float32")
+            found.append(spec if kind == "float32" and spec else f"{spec}:{kind}")
+        return found
+
+    @property
+    def vary(self) -> bool:
+        """Do the elements of each tensor differ? Those of zeros or ones would hide differences."""
+        many = [tensor for tensor in self.tensors() if tensor.numel() > 1]
+        return bool(many) and all(bool((t != t.reshape(-1)[0]).any()) for t in many)
+
     def call(self, module: nn.Module) -> Any:
         """What the module returns for them."""
         return module(*self.args, **self.kwargs)
@@ -218,16 +234,6 @@ class Trace:
             for name, tensor in tensors.items()
             if isinstance(tensor, nn.Parameter) and tensor.numel() and id(tensor) not in used
         ]
-
-    @property
-    def specs(self) -> List[str]:
-        """The inputs as the command's `--input` takes them."""
-        found = []
-        for tensor in self.inputs.tensors():
-            spec = "x".join(map(str, tensor.shape))
-            kind = _TYPES.get(tensor.dtype, "float32")
-            found.append(spec if kind == "float32" and spec else f"{spec}:{kind}")
-        return found
 
     def producers(self) -> Dict[str, int]:
         """The matrices that are only the weights of layers, and the axis of their output channels."""

@@ -234,6 +234,35 @@ TEST(Exported, BranchesOfTheRunStayWhole) {
   EXPECT_EQ(branch(before), branch(after));
 }
 
+/// A bypassed sum takes with it what only its other operand needed.
+TEST(Exported, WhatIsBypassedIsGone) {
+  at::manual_seed(1);
+  const TemporaryFolder folder;
+  for (const std::string version : {"2.6", "2.14"}) {
+    const std::string path = kFolder + "tiny_image." + version + ".pt2";
+    ScriptFile file(path);
+    const Graph& graph = file.read({}).graph;
+    std::string sum;  // of the trunk and its branch: a normalisation and a convolution
+    for (const Node& node : graph.nodes) {
+      const auto computed = [&](ValueId value) {
+        return graph.value(value).weight == kNone && !graph.value(value).is_input;
+      };
+      if (node.op == "Add" && std::ranges::all_of(node.inputs, computed)) sum = node.name;
+    }
+    const auto inputs = as_values(random_inputs(file.inputs()));
+    file.editor().bypass(sum, 0);
+    const auto wanted = run(file.small(), inputs);
+    file.write(folder / "small.pt2");
+    EXPECT_LE(relative_difference(run(ScriptFile(folder / "small.pt2").module(), inputs), wanted),
+              1e-6);
+    const torch_io::exported::Archive before(path);
+    const torch_io::exported::Archive after(folder / "small.pt2");
+    EXPECT_EQ(after.tensors().size() + 3, before.tensors().size()) << version;
+    EXPECT_LT(program_of(folder / "small.pt2")["graph_module"]["graph"]["nodes"].size(),
+              program_of(path)["graph_module"]["graph"]["nodes"].size());
+  }
+}
+
 /// An operator that no version of libtorch has pins what it reads, and is not run.
 TEST(Exported, UnknownOperatorsPin) {
   const TemporaryFolder folder;

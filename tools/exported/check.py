@@ -4,8 +4,12 @@ saved beside the originals, and compares them with the originals of which the re
 masked. A mean or a normalisation over masked channels is one over those that are left. Where there
 is SMALL/NAME.onnx, the small network exported again, ONNX Runtime must agree too.
 
-    tools/exported/check.py ORIGINALS SMALL [NAME ...]     SMALL: a folder of NAME.pt2 and NAME.json
+    tools/exported/check.py ORIGINALS SMALL [NAME ...]     what prune.sh made of ORIGINALS
+
+What it finds is written to SMALL/checked.json, too.
 """
+
+import json
 
 import pathlib
 import sys
@@ -116,26 +120,45 @@ def main():
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    good = count = 0
+    rows = {}
     for path in sorted(pruned.glob("*.pt2")):
         name = path.stem
         if sys.argv[3:] and name not in sys.argv[3:]:
             continue
-        count += 1
         try:
-            worst, changed, wrong, runtime = check(originals / path.name, path, pruned / f"{name}.json", originals / f"{name}.io.pt")
-            # What a masked channel becomes behind a normalisation of several dimensions, or in tokens
-            # that are mixed, is not nothing: there ONNX Runtime alone decides.
-            mixes = runtime is not None and Plan.load(pruned / f"{name}.json").mixes
-            ok = (worst <= 1e-5 or mixes) and (runtime or 0) <= 1e-5
-            good += ok
-            text = f"{worst:.1e} from the masked original, which is {changed:.1e} from the original"
-            text += " (mixes)" if worst > 1e-5 and mixes else ""
-            text += "" if runtime is None else f"; {runtime:.1e} from ONNX Runtime"
-            print(f"{name}: {'' if ok else 'DIFFERS '}{text}" + (f"; shapes {wrong[:2]}" if wrong else ""), flush=True)
+            rows[name] = row = judged(originals, pruned, name)
+            mixes = " (mixes)" if row["mixes"] else ""
+            ok = "" if row["equal"] else "DIFFERS "
+            runtime = row["runtime"]
+            text = f"{name}: {ok}{row['masked']:.1e}{mixes} from the masked original"
+            text += "" if runtime is None else f", {runtime:.1e} from ONNX Runtime"
+            print(text + (f"; shapes {row['shapes'][:2]}" if row["shapes"] else ""), flush=True)
         except Exception as error:  # goes on with the next one
+            rows[name] = {"equal": False, "fault": str(error)}
             print(f"{name}: FAILED {type(error).__name__}: {(str(error).splitlines() or [''])[0]}", flush=True)
-    print(f"{good} of {count} load, run and are equal to 1e-5 with torch {torch.__version__}")
+    good = sum(row["equal"] for row in rows.values())
+    print(f"{good} of {len(rows)} load, run and are equal to 1e-5 with torch {torch.__version__}")
+    content = {"torch": torch.__version__, "networks": rows}
+    (pruned / "checked.json").write_text(json.dumps(content, indent=1))
+
+
+def judged(originals, pruned, name):
+    paths = originals / f"{name}.pt2", pruned / f"{name}.pt2", pruned / f"{name}.json", originals / f"{name}.io.pt"
+    masked, changed, wrong, runtime = check(*paths)
+    # What a masked channel becomes behind a normalisation of several dimensions, or in tokens that are
+    # mixed, is not nothing: there ONNX Runtime alone decides.
+    mixes = masked > 1e-5 and runtime is not None and Plan.load(paths[2]).mixes
+    report = json.loads((pruned / f"{name}.report.json").read_text())
+    return {
+        "masked": masked,
+        "changed": changed,
+        "mixes": mixes,
+        "runtime": runtime,
+        "equal": (masked <= 1e-5 or mixes) and (runtime or 0) <= 1e-5,
+        "shapes": wrong,
+        "params": report["params"]["after"] / report["params"]["before"],
+        "macs": report["macs"]["after"] / max(report["macs"]["before"], 1),
+    }
 
 
 main()

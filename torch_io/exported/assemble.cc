@@ -12,9 +12,11 @@
 #include "parsimony/base/json_reader.h"
 #include "parsimony/torch_io/exported/errors_impl.h"
 #include "parsimony/torch_io/exported/literal_impl.h"
+#include "parsimony/torch_io/exported/modules_impl.h"
 #include "parsimony/torch_io/exported/operators_impl.h"
 #include "parsimony/torch_io/exported/program_impl.h"
 #include "parsimony/torch_io/exported/types_impl.h"
+#include "parsimony/torch_io/reason.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io::exported {
@@ -82,28 +84,20 @@ class Assembler {
       : archive_(archive),
         path_(path),
         root_(root),
-        units_(std::make_shared<jit::CompilationUnit>()),
         graph_(std::make_shared<jit::Graph>()),
-        scopes_(c10::make_intrusive<jit::Scope>()) {
-    program_.module = new_module();
-    self_ = graph_->addInput("self");
-  }
+        modules_(graph_),
+        scopes_(c10::make_intrusive<jit::Scope>()) {}
 
   Program run() {
     const JsonReader graph_module = root_.at("graph_module");
     const JsonReader graph = graph_module.at("graph");
     define_tensors(graph_module.at("signature"));
-    self_->setType(program_.module.type());
+    modules_.settle();
     Names names;
     define_inputs(graph, names);
     follow(graph, "/graph_module/graph", names);
     define_outputs(graph, names);
-    for (const auto& [path, value] : attributes_) {
-      if (!value->hasUses()) value->node()->destroy();
-    }
-    auto* forward = units_->create_function(
-        c10::QualifiedName(*program_.module.type()->name(), "forward"), graph_);
-    program_.module.type()->addMethod(forward);
+    program_.module = modules_.finish();
     return std::move(program_);
   }
 
@@ -111,61 +105,20 @@ class Assembler {
   /// What TorchScript has no form for.
   struct NoForm {};
 
-  jit::Module new_module() {
-    jit::Module module(c10::QualifiedName("__torch__.Program"), units_, /*shouldMangle=*/true);
-    module.register_attribute("training", c10::BoolType::get(), false);
-    return module;
-  }
-
   /// A tensor for every parameter, buffer and constant of the program, in nested modules.
   void define_tensors(const JsonReader& signature) {
-    std::vector<std::pair<std::string, bool>> tensors;
     for (const JsonReader spec : signature.at("input_specs").list()) {
       const JsonReader input = member_of(spec);
       const std::string_view kind = input.own_key();
       for (const std::string_view key : {"parameter_name", "buffer_name", "tensor_constant_name"}) {
         const auto name = input.find(key);
         if (!name) continue;
-        tensors.emplace_back(name->text(), kind == "parameter");
+        const auto tensor = archive_.tensors().find(name->text());
+        if (tensor == archive_.tensors().end()) throw errors::no_tensor(path_, name->text());
+        modules_.add(name->text(), tensor->second, kind == "parameter");
         names_of_tensors_[name_in(input.at("arg"))] = name->text();
       }
     }
-    // A module's type must have all its attributes before another holds it: deepest first.
-    for (const auto& [path, is_parameter] : tensors) add_tensor(path, is_parameter);
-  }
-
-  void add_tensor(const std::string& path, bool is_parameter) {
-    const auto found = archive_.tensors().find(path);
-    if (found == archive_.tensors().end()) throw errors::no_tensor(path_, path);
-    const size_t dot = path.rfind('.');
-    const std::string name = dot == path.npos ? path : path.substr(dot + 1);
-    jit::Module owner = module_at(dot == path.npos ? "" : path.substr(0, dot));
-    if (owner.hasattr(name)) return;
-    const bool trains = is_parameter && at::isFloatingType(found->second.scalar_type());
-    const at::Tensor tensor =
-        trains ? found->second.detach().set_requires_grad(true) : found->second;
-    owner.register_attribute(name, c10::TensorType::get(), tensor, is_parameter, !is_parameter);
-  }
-
-  jit::Module module_at(const std::string& path) {
-    if (path.empty()) return program_.module;
-    const auto found = modules_.find(path);
-    if (found != modules_.end()) return found->second;
-    const size_t dot = path.rfind('.');
-    jit::Module owner = module_at(dot == path.npos ? "" : path.substr(0, dot));
-    const std::string name = dot == path.npos ? path : path.substr(dot + 1);
-    jit::Module module = new_module();
-    owner.register_module(name, module);
-    return modules_.emplace(path, module).first->second;
-  }
-
-  jit::Value* attribute(const std::string& path) {
-    const auto found = attributes_.find(path);
-    if (found != attributes_.end()) return found->second;
-    const size_t dot = path.rfind('.');
-    jit::Value* owner = dot == path.npos ? self_ : attribute(path.substr(0, dot));
-    const std::string name = dot == path.npos ? path : path.substr(dot + 1);
-    return attributes_[path] = graph_->insertGetAttr(owner, name);
   }
 
   void define_inputs(const JsonReader& graph, Names& names) {
@@ -174,7 +127,7 @@ class Assembler {
       const std::string_view kind = value.own_key();
       const std::string name = name_in(value);
       if (const auto tensor = names_of_tensors_.find(name); tensor != names_of_tensors_.end()) {
-        names[name] = attribute(tensor->second);
+        names[name] = modules_.read(tensor->second);
         program_.placeholders[tensor->second] = name;
       } else if (!name.empty()) {
         const c10::TypePtr type = type_of_kind(kind);
@@ -484,6 +437,9 @@ class Assembler {
         block->registerOutput(value);
         if (block == choice->blocks()[0]) choice->addOutput()->setType(value->type());
       }
+      if (block->outputs().size() != choice->outputs().size()) {
+        graph.fail("the branches have different numbers of results");
+      }
     }
     --branches_;
     return choice;
@@ -504,15 +460,12 @@ class Assembler {
   const Archive& archive_;
   const std::string& path_;
   JsonReader root_;
-  std::shared_ptr<jit::CompilationUnit> units_;
   std::shared_ptr<jit::Graph> graph_;
+  Modules modules_;
   jit::ScopePtr scopes_;
   Program program_;
-  jit::Value* self_ = nullptr;
   int branches_ = 0;  ///< around the insertion point
-  std::unordered_map<std::string, jit::Module> modules_;
   std::unordered_map<std::string, std::string> names_of_tensors_;
-  std::map<std::string, jit::Value*> attributes_;
 };
 
 }  // namespace
@@ -533,7 +486,13 @@ std::string attribute_path(const jit::Value& value) {
 
 Program assemble(const Archive& archive, const std::string& path) {
   const JsonDocument document(archive.program(), path, throw_as<ModelError>);
-  return Assembler(archive, document.root(), path).run();
+  try {
+    return Assembler(archive, document.root(), path).run();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {  // libtorch has several kinds
+    throw errors::not_exported(path, reason_of(error));
+  }
 }
 
 }  // namespace parsimony::torch_io::exported

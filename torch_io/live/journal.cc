@@ -1,8 +1,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <ranges>
-
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/live/errors.h"
@@ -103,7 +101,7 @@ void Journal::undo() {
 }
 
 void Journal::undo_options() {
-  for (const auto& restore : std::views::reverse(restores_)) restore();
+  for (auto restore = restores_.rbegin(); restore != restores_.rend(); ++restore) (*restore)();
   restores_.clear();
 }
 

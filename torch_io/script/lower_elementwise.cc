@@ -15,8 +15,8 @@ std::vector<Operand> alike(Call& call, Operand a, Operand b) {
   const auto is_real = [&](const Operand& operand) {
     return is_floating(call.out.graph().value(operand.value).dtype);
   };
-  if (is_whole(call, a) && is_real(b)) a = {call.out.real(a.value)};
-  if (is_whole(call, b) && is_real(a)) b = {call.out.real(b.value)};
+  if (is_whole(call, a) && is_real(b)) a.value = call.out.real(a.value);
+  if (is_whole(call, b) && is_real(a)) b.value = call.out.real(b.value);
   return {a, b};
 }
 

@@ -5,6 +5,7 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
@@ -200,6 +201,31 @@ void lower_slice(Call& call) {
   const bool to_end = end.run_time == kNone && end.fixed == kEnd;
   if (from_start && to_end && step == 1) return call.give(call.tensor(0).value);
   cut(call, axis, one(call, start), one(call, end), step);
+}
+
+/// slice_scatter(x, part, dim, start, end, step), select_scatter(x, part, dim, index): x with a
+/// part replaced
+void lower_part(Call& call) {
+  const Operand x = call.tensor(0);
+  const int64_t axis = axis_of(call, 2);
+  const int64_t size = call.shape(x.value)[axis];
+  const bool single = call.op == "select_scatter";
+  const auto within = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  const Element start = call.none(3) ? Element{0, kNone, call.location(3)} : call.element(3);
+  const Element end =
+      single || call.none(4) ? Element{kEnd, kNone, call.location(4)} : call.element(4);
+  call.require(start.run_time == kNone && end.run_time == kNone && call.integer(5, 1) == 1);
+  Part part{.whole = x.value, .axis = axis, .begin = within(start.fixed), .end = within(end.fixed)};
+  call.require(part.begin < part.end);
+  if (single) {
+    part.end = part.begin + 1;
+  } else {
+    part.starts = one(call, start);
+    part.ends = one(call, end);
+  }
+  call.give(replaced(call.out, part, call.tensor(1).value));
 }
 
 /// roll(x, shifts, dims): along each dimension the end comes before the beginning

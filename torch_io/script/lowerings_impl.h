@@ -40,7 +40,7 @@ Lowering lower_view, lower_flatten, lower_unflatten, lower_permute, lower_transp
 
 // lower_slice.cc
 Lowering lower_cat, lower_stack, lower_stack_along, lower_meshgrid, lower_chunk, lower_split,
-    lower_tensor_split, lower_unbind, lower_slice, lower_flip, lower_narrow, lower_roll,
+    lower_tensor_split, lower_unbind, lower_slice, lower_part, lower_flip, lower_narrow, lower_roll,
     lower_select, lower_pad;
 
 // lower_indexing.cc

@@ -15,7 +15,6 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
-#include "parsimony/torch_io/exported/errors_impl.h"
 #include "parsimony/torch_io/exported/rewrite_impl.h"
 #include "parsimony/torch_io/script/archive_impl.h"
 #include "parsimony/torch_io/script/editor.h"
@@ -116,15 +115,9 @@ void ScriptFile::Impl::load() {
 }
 
 void ScriptFile::Impl::load_exported() {
-  try {
-    archive = std::make_unique<exported::Archive>(path);
-    program = exported::assemble(*archive, path);
-    module = program.module;
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw exported::errors::not_exported(path, script::first_line(error));
-  }
+  archive = std::make_unique<exported::Archive>(path);
+  program = exported::assemble(*archive, path);
+  module = program.module;
 }
 
 ScriptFile::ScriptFile(const std::string& path) : impl_(std::make_unique<Impl>()) {

@@ -183,6 +183,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_tensor_split, {"tensor_split"}},
       {lower_unbind, {"unbind"}},
       {lower_slice, {"slice"}},
+      {lower_part, {"select_scatter", "slice_scatter"}},
       {lower_flip, {"flip"}},
       {lower_narrow, {"narrow"}},
       {lower_roll, {"roll"}},

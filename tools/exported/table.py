@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Writes docs/results/data/exported.json from what check.py found with several versions of PyTorch.
+
+    tools/exported/table.py COMMIT MACHINE CHECKED.json ...
+"""
+
+import datetime
+import json
+import pathlib
+import sys
+
+
+def cell(row):
+    if row is None:
+        return "\u2013"
+    if "fault" in row:
+        return "fails"
+    masked = "mixes" if row["mixes"] else f"{row['masked']:.0e}"
+    runtime = "\u2013" if row["runtime"] is None else f"{row['runtime']:.0e}"
+    return f"{masked}, {runtime}"
+
+
+def main():
+    commit, machine = sys.argv[1:3]
+    found = [json.loads(pathlib.Path(path).read_text()) for path in sys.argv[3:]]
+    versions = [one["torch"].split("+")[0] for one in found]
+    rows = []
+    for name in sorted(set().union(*(one["networks"] for one in found))):
+        results = [one["networks"].get(name) for one in found]
+        sizes = next((row for row in results if row and "params" in row), {"params": 1, "macs": 1})
+        rows.append([name, f"{sizes['params']:.1%}", f"{sizes['macs']:.1%}", *map(cell, results)])
+    good = [sum(row["equal"] for row in one["networks"].values()) for one in found]
+    counts = ", ".join(
+        f"{n} of {len(one['networks'])} with PyTorch {version}" for n, one, version in zip(good, found, versions)
+    )
+    table = {
+        "title": "Programs of torch.export",
+        "about": "Random weights, half of the channels removed, proven by the command. The small file is loaded and "
+        "run by the PyTorch that exported the network. Differences by the largest output: from the original of which "
+        "the removed channels are masked, and from ONNX Runtime on the small network exported again. \"mixes\": a "
+        "masked channel does not stay zero there (normalisations over several dimensions, mixed tokens), so that "
+        f"masking is no reference. Equal to 1e-5: {counts}.",
+        "date": datetime.date.today().isoformat(),
+        "commit": commit,
+        "machine": machine,
+        "command": [
+            "tools/exported/export.py FOLDER            # in each PyTorch",
+            "tools/exported/prune.sh FOLDER SMALL",
+            "tools/exported/check.py FOLDER SMALL       # in each PyTorch",
+        ],
+        "columns": ["network", "parameters left", "MACs left", *(f"PyTorch {version}" for version in versions)],
+        "rows": rows,
+    }
+    page = {"title": "Programs of torch.export", "tables": [table]}
+    target = pathlib.Path(__file__).parents[2] / "docs/results/data/exported.json"
+    target.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
+
+
+main()
