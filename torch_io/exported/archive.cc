@@ -31,7 +31,7 @@ constexpr auto kBareNumbers = std::to_array<std::string_view>({"-Infinity", "Inf
 bool is_new_program(std::string_view entry) {
   const size_t folder = entry.find(kModels);
   return folder != std::string_view::npos && entry.find('/') == folder && entry.ends_with(kJson) &&
-         entry.find('/', folder + kModels.size()) == entry.npos;
+         entry.find('/', folder + kModels.size()) == std::string::npos;
 }
 
 /// Python writes numbers that JSON has no words for as bare words; here they are strings with a
@@ -63,7 +63,7 @@ std::string with_quoted_numbers(std::string_view json) {
 std::string with_bare_numbers(std::string json) {
   for (const std::string_view word : kBareNumbers) {
     const std::string quoted = "\"bare " + std::string(word) + "\"";
-    for (size_t at = json.find(quoted); at != json.npos; at = json.find(quoted, at)) {
+    for (size_t at = json.find(quoted); at != std::string::npos; at = json.find(quoted, at)) {
       json.replace(at, quoted.size(), word);
     }
   }
@@ -230,9 +230,9 @@ at::Tensor Archive::read_raw(const std::string& name, std::string_view bytes,
   const Shape dims = fixed_sizes(root.at("sizes"));
   const std::vector<int64_t> strides = fixed_sizes(root.at("strides"));
   const int64_t offset = root.at("storage_offset").at("as_int").count();
-  const at::Tensor tensor = dims.size() == strides.size()
-                                ? copied(bytes, type->type, dims, strides, offset)
-                                : at::Tensor();
+  at::Tensor tensor = dims.size() == strides.size()
+                          ? copied(bytes, type->type, dims, strides, offset)
+                          : at::Tensor();
   if (!tensor.defined()) {
     throw errors::bad_tensor(path_, name, "it reaches beyond the bytes that are stored");
   }

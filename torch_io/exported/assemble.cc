@@ -48,9 +48,9 @@ bool is_list_kind(std::string_view kind) {
 }
 
 c10::TypePtr type_of_kind(std::string_view kind) {
-  if (kind.find("sym_int") != kind.npos) return c10::IntType::get();
-  if (kind.find("sym_float") != kind.npos) return c10::FloatType::get();
-  if (kind.find("sym_bool") != kind.npos) return c10::BoolType::get();
+  if (kind.find("sym_int") != std::string::npos) return c10::IntType::get();
+  if (kind.find("sym_float") != std::string::npos) return c10::FloatType::get();
+  if (kind.find("sym_bool") != std::string::npos) return c10::BoolType::get();
   return c10::TensorType::get();
 }
 
@@ -65,12 +65,12 @@ jit::SourceRange range_of(const JsonReader& node) {
   constexpr std::string_view kFile = "File \"";
   constexpr std::string_view kLine = "\", line ";
   const size_t file = text.rfind(kFile);
-  const size_t name_end = file == text.npos ? file : text.find(kLine, file);
-  if (name_end == text.npos) return {};
+  const size_t name_end = file == std::string::npos ? file : text.find(kLine, file);
+  if (name_end == std::string::npos) return {};
   const std::string name = text.substr(file + kFile.size(), name_end - file - kFile.size());
   const size_t number = std::strtoul(text.c_str() + name_end + kLine.size(), nullptr, 10);
   const size_t begin = text.find('\n', name_end);
-  std::string line = begin == text.npos ? "" : text.substr(begin + 1);
+  std::string line = begin == std::string::npos ? "" : text.substr(begin + 1);
   line = line.substr(0, line.find('\n'));
   line.erase(0, line.find_first_not_of(' '));
   const size_t size = line.size();
@@ -285,7 +285,7 @@ class Assembler {
       for (const JsonReader item : value.list()) items.push_back(item_of(item, names));
       const bool optional = kind == "as_optional_tensors";
       const c10::TypePtr element =
-          optional ? c10::TypePtr(c10::OptionalType::ofTensor()) : type_of_kind(kind);
+          optional ? static_cast<c10::TypePtr>(c10::OptionalType::ofTensor()) : type_of_kind(kind);
       return graph_->insertNode(graph_->createList(element, items))->output();
     }
     if (kind == "as_optional_tensor") return named(member_of(value), names);

@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,9 +48,10 @@ class Modules {
 
   /// The module whose `forward` is the graph.
   jit::Module finish() {
-    for (auto value = values_.rbegin(); value != values_.rend(); ++value) {
-      if (!value->second->hasUses()) value->second->node()->destroy();
-    }
+    const auto drop_unread = [](const auto& value) {
+      if (!value.second->hasUses()) value.second->node()->destroy();
+    };
+    std::for_each(values_.rbegin(), values_.rend(), drop_unread);  // parts before what holds them
     auto* forward =
         units_->create_function(c10::QualifiedName(*root_.type()->name(), "forward"), graph_);
     root_.type()->addMethod(forward);
@@ -66,7 +68,7 @@ class Modules {
   /// "layer1.0" and "weight" for "layer1.0.weight".
   static std::pair<std::string, std::string> apart(const std::string& path) {
     const size_t dot = path.rfind('.');
-    if (dot == path.npos) return {"", path};
+    if (dot == std::string::npos) return {"", path};
     return {path.substr(0, dot), path.substr(dot + 1)};
   }
 

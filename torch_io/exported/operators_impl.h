@@ -15,8 +15,7 @@ struct Target {
   bool branches = false;                        ///< torch.cond
 };
 
-/// For "torch.ops.aten.conv2d.default" or "_operator.mul". Operators of newer versions that this
-/// libtorch lacks are added to it where they are composed of others.
+/// For "torch.ops.aten.conv2d.default" or "_operator.mul".
 Target target_of(const std::string& text);
 
 }  // namespace parsimony::torch_io::exported

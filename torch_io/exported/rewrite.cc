@@ -390,7 +390,7 @@ class Rewriter {
   at::Tensor tensor_at(const std::string& path) const {
     jit::Module owner = small_;
     size_t begin = 0;
-    for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', begin)) {
+    for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
       owner = owner.attr(path.substr(begin, dot - begin)).toModule();
       begin = dot + 1;
     }

@@ -74,7 +74,7 @@ struct ScriptEditor::Impl {
     return edits.tensors[name] = origin(name).tensor;
   }
 
-  void change(const SourceLocation& location, c10::IValue value, const std::string& node_key,
+  void change(const SourceLocation& location, const c10::IValue& value, const std::string& node_key,
               const std::string& what) {
     if (!location.known()) throw errors::not_written(node_key, what);
     jit::Node* call = origins->calls[location.call];

@@ -43,7 +43,7 @@ Shape repeated_sizes(Call& call) {
   const size_t rank = call.rank(x.value);
   call.require(!sizes.empty() && sizes.size() <= rank);
   const Shape shape = call.shape(x.value);
-  const Shape normalized(shape.end() - static_cast<std::ptrdiff_t>(sizes.size()), shape.end());
+  Shape normalized(shape.end() - static_cast<std::ptrdiff_t>(sizes.size()), shape.end());
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].run_time != kNone) continue;
     const int dim = static_cast<int>(rank - sizes.size() + i);

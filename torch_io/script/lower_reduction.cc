@@ -32,7 +32,7 @@ ValueId corrected(Call& call, ValueId x, std::vector<int64_t> axes, int64_t corr
 /// mean(x, dims, keepdim, dtype); mean(x, dtype)
 void lower_reduce(Call& call) {
   // Without dimensions the only other argument is the type.
-  const bool whole = call.size() <= 2 && call.op.starts_with('a') == false;
+  const bool whole = call.size() <= 2 && !call.op.starts_with('a');
   call.give(reduced(call, call.onnx, call.tensor(0).value,
                     whole ? std::vector<int64_t>{} : axes_in(call, 1), !whole && call.flag(2)));
 }

@@ -16,6 +16,7 @@
 #include "parsimony/base/files.h"
 #include "parsimony/base/sha256.h"
 #include "parsimony/torch_io/exported/rewrite_impl.h"
+#include "parsimony/torch_io/newer_operators.h"
 #include "parsimony/torch_io/script/archive_impl.h"
 #include "parsimony/torch_io/script/editor.h"
 #include "parsimony/torch_io/script/errors_impl.h"
@@ -104,6 +105,7 @@ void ScriptFile::Impl::load() {
   extra.clear();
   for (const std::string& name : script::extra_files(file.bytes())) extra[name] = "";
   std::optional<std::string> beyond;
+  add_newer_operators();
   try {
     module = jit::load(std::make_shared<ReadOnce>(file), at::Device(at::kCPU), extra);
     beyond = script::tensor_out_of_bounds(module);
