@@ -13,6 +13,7 @@
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
 #include "parsimony/torch_io/network.h"
+#include "parsimony/torch_io/newer_operators.h"
 #include "parsimony/torch_io/script/run.h"
 #include "tests/support/fixture.h"
 
@@ -75,6 +76,7 @@ torch::jit::Module expression(const std::string& body, const std::vector<Shape>&
     module.register_parameter("w" + std::to_string(i), at::randn(weights[i]), false);
   }
   module.register_attribute("training", c10::BoolType::get(), false);
+  torch_io::add_newer_operators();
   module.define("def forward(self, x):\n    return " + body + "\n");
   return module;
 }
