@@ -116,6 +116,15 @@ TEST(Cli, TellsItsVersion) {
   EXPECT_TRUE(outcome.out.starts_with("parsimony ")) << outcome.out;
 }
 
+/// The model is there once standard input ends, not before.
+TEST(Cli, MayWaitForTheEndOfItsInput) {
+  const Workplace place;
+  const Outcome outcome = place.shell(
+      "{ sleep 0.3; cp cnn.onnx late.onnx; } | parsimony --after-input inspect late.onnx");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("c1"), std::string::npos) << outcome.out;
+}
+
 TEST(Cli, AFullDiskIsAnError) {
   const Outcome outcome = Workplace().shell("parsimony inspect cnn.onnx >/dev/full");
   EXPECT_EQ(outcome.code, 4);

@@ -269,8 +269,9 @@ TEST(Exported, UnknownOperatorsPin) {
   copy_with(kFolder + "nested.2.14.pt2", folder / "other.pt2",
             [](const std::string& name, std::string content) -> std::optional<std::string> {
               const std::string from = "torch.ops.aten.relu.default";
-              const size_t at = is_program(name) ? content.find(from) : content.npos;
-              if (at != content.npos) content.replace(at, from.size(), "torch.ops.my.relu.default");
+              const size_t at = is_program(name) ? content.find(from) : std::string::npos;
+              if (at != std::string::npos)
+                content.replace(at, from.size(), "torch.ops.my.relu.default");
               return content;
             });
   ScriptFile file(folder / "other.pt2");
@@ -302,7 +303,7 @@ TEST_P(DamagedProgram, IsRefusedWithItsPlace) {
               const std::string from = damage.from;
               if (from.empty()) return std::nullopt;
               const size_t at = content.find(from);
-              EXPECT_NE(at, content.npos) << from;
+              EXPECT_NE(at, std::string::npos) << from;
               content.replace(at, from.size(), damage.to);
               return content;
             });

@@ -7,6 +7,7 @@
 import datetime
 import json
 import pathlib
+import re
 import sys
 
 
@@ -53,7 +54,10 @@ def main():
     }
     page = {"title": "Programs of torch.export", "tables": [table]}
     target = pathlib.Path(__file__).parents[2] / "docs/results/data/exported.json"
-    target.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(page, indent=1, ensure_ascii=False)
+    # A row on a line.
+    text = re.sub(r'\[\n(\s*"(?:[^"\\]|\\.)*",?\n)+\s*\]', lambda m: json.dumps(json.loads(m[0]), ensure_ascii=False), text)
+    target.write_text(text + "\n")
 
 
 main()

@@ -101,8 +101,10 @@ void Journal::undo() {
 }
 
 void Journal::undo_options() {
-  for (auto restore = restores_.rbegin(); restore != restores_.rend(); ++restore) (*restore)();
-  restores_.clear();
+  while (!restores_.empty()) {
+    restores_.back()();
+    restores_.pop_back();
+  }
 }
 
 void Journal::forget() {
