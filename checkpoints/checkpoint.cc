@@ -67,6 +67,11 @@ std::string to_string(const std::vector<std::string>& path) {
   return text;
 }
 
+StoredValues values_in(const StoredTensor& tensor, std::string_view bytes, std::string_view file) {
+  checkpoints::check_fits(tensor, bytes, file);
+  return checkpoints::values_of(tensor, bytes);
+}
+
 bool is_checkpoint(const std::string& path) {
   try {
     return format_of(path) != Format::kOther;

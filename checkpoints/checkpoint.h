@@ -96,6 +96,10 @@ class Checkpoint {
   virtual void write(const std::string& path) const = 0;
 };
 
+/// Of a tensor that views these bytes in the file `file`. @throws ModelError if it reaches beyond
+/// them, or repeats so many elements that their number is no number
+StoredValues values_in(const StoredTensor& tensor, std::string_view bytes, std::string_view file);
+
 /// Is the file, by its content, a checkpoint and no model: a pickle, an archive with a pickle but
 /// without a program, safetensors, or the index of several such files?
 bool is_checkpoint(const std::string& path);

@@ -2,15 +2,19 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 
 #include "parsimony/base/files.h"
+#include "parsimony/checkpoints/pickle_opcodes_impl.h"
+#include "parsimony/checkpoints/storage_impl.h"
 #include "parsimony/checkpoints/zip.h"
 
 namespace parsimony {
 namespace {
 
+constexpr unsigned char kProtocol = 2;
 constexpr std::string_view kUntyped = "UntypedStorage";
 
 template <typename T>
@@ -22,73 +26,74 @@ void append_bytes(std::string& to, T value) {
 /// @source Lib/pickle.py of CPython, torch/_utils.py
 class Program {
  public:
-  Program() : code_("\x80\x02}(") {}
+  Program() { ops({pickle::kProto, kProtocol, pickle::kEmptyDict, pickle::kMark}); }
 
   void add(const PlainTensor& tensor, const std::string& storage) {
     text(tensor.name);
     if (tensor.is_parameter) {
       global("torch._utils", "_rebuild_parameter");
-      code_ += '(';
+      ops({pickle::kMark});
     }
     view(tensor, storage);
     if (!tensor.is_parameter) return;
     flag(tensor.requires_grad);
     no_hooks();
-    code_ += "tR";
+    ops({pickle::kTupleOfMark, pickle::kReduce});
   }
 
-  std::string finish() { return code_ + "u."; }
+  std::string finish() {
+    ops({pickle::kSetItems, pickle::kStop});
+    return code_;
+  }
 
  private:
   void view(const PlainTensor& tensor, const std::string& storage) {
     global("torch._utils", "_rebuild_tensor_v2");
-    code_ += "((";
+    ops({pickle::kMark, pickle::kMark});
     text("storage");
     const std::string_view type = tensor.type->storage.empty() ? kUntyped : tensor.type->storage;
     global("torch", type);
     text(storage);
     text("cpu");
     integer(static_cast<int64_t>(tensor.elements.size()) / tensor.type->bytes);
-    code_ += "tQ";
+    ops({pickle::kTupleOfMark, pickle::kBinPersId});
     integer(0);
     integers(tensor.dims);
-    integers(dense_strides(tensor.dims));
+    integers(checkpoints::dense_strides(tensor.dims));
     flag(!tensor.is_parameter && tensor.requires_grad);
     no_hooks();
-    code_ += "tR";
-  }
-
-  static std::vector<int64_t> dense_strides(const Shape& dims) {
-    std::vector<int64_t> strides(dims.size(), 1);
-    for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-    return strides;
+    ops({pickle::kTupleOfMark, pickle::kReduce});
   }
 
   void global(std::string_view module, std::string_view name) {
-    code_.append("c").append(module).append("\n").append(name).append("\n");
+    ops({pickle::kGlobalText});
+    code_.append(module).append("\n").append(name).append("\n");
   }
   void text(std::string_view value) {
-    code_ += 'X';
+    ops({pickle::kBinUnicode});
     append_bytes(code_, static_cast<uint32_t>(value.size()));
     code_ += value;
   }
-  void flag(bool value) { code_ += value ? '\x88' : '\x89'; }
+  void flag(bool value) { ops({value ? pickle::kNewTrue : pickle::kNewFalse}); }
   void integer(int64_t value) {
     if (value >= 0 && value <= std::numeric_limits<int32_t>::max()) {
-      code_ += 'J';
+      ops({pickle::kBinInt});
       return append_bytes(code_, static_cast<int32_t>(value));
     }
-    code_.append("\x8a\x08");
+    ops({pickle::kLong1, sizeof(value)});
     append_bytes(code_, value);
   }
   void integers(const std::vector<int64_t>& values) {
-    code_ += '(';
+    ops({pickle::kMark});
     for (const int64_t value : values) integer(value);
-    code_ += 't';
+    ops({pickle::kTupleOfMark});
   }
   void no_hooks() {
     global("collections", "OrderedDict");
-    code_ += ")R";
+    ops({pickle::kEmptyTuple, pickle::kReduce});
+  }
+  void ops(std::initializer_list<unsigned char> opcodes) {
+    for (const unsigned char opcode : opcodes) code_ += static_cast<char>(opcode);
   }
 
   std::string code_;

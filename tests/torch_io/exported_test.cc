@@ -263,21 +263,39 @@ TEST(Exported, WhatIsBypassedIsGone) {
   }
 }
 
+bool has_opaque(const Graph& graph, const std::string& op) {
+  return std::ranges::any_of(
+      graph.nodes, [&](const Node& node) { return node.op == op && node.domain == "torch"; });
+}
+
+/// A program with another operator in the place of its first relu.
+void rename_relu(const std::string& target, const std::string& to) {
+  copy_with(kFolder + "nested.2.14.pt2", to,
+            [&](const std::string& name, std::string content) -> std::optional<std::string> {
+              const std::string from = "torch.ops.aten.relu.default";
+              const size_t at = is_program(name) ? content.find(from) : std::string::npos;
+              if (at != std::string::npos) content.replace(at, from.size(), target);
+              return content;
+            });
+}
+
 /// An operator that no version of libtorch has pins what it reads, and is not run.
 TEST(Exported, UnknownOperatorsPin) {
   const TemporaryFolder folder;
-  copy_with(kFolder + "nested.2.14.pt2", folder / "other.pt2",
-            [](const std::string& name, std::string content) -> std::optional<std::string> {
-              const std::string from = "torch.ops.aten.relu.default";
-              const size_t at = is_program(name) ? content.find(from) : std::string::npos;
-              if (at != std::string::npos)
-                content.replace(at, from.size(), "torch.ops.my.relu.default");
-              return content;
-            });
+  rename_relu("torch.ops.my.relu.default", folder / "other.pt2");
   ScriptFile file(folder / "other.pt2");
-  const Graph& graph = file.read({}).graph;
-  EXPECT_TRUE(std::ranges::any_of(
-      graph.nodes, [](const Node& node) { return node.op == "relu" && node.domain == "torch"; }));
+  EXPECT_TRUE(has_opaque(file.read({}).graph, "relu"));
+}
+
+/// A file does not choose what is run: neither what touches other files nor what is no operator.
+TEST(Exported, OperatorsThatDoMoreThanComputeAreNotRun) {
+  for (const std::string target : {"aten.from_file", "aten.save", "prim.If", "prim.Loop"}) {
+    const TemporaryFolder folder;
+    rename_relu("torch.ops." + target + ".default", folder / "other.pt2");
+    ScriptFile file(folder / "other.pt2");
+    EXPECT_TRUE(has_opaque(file.read({}).graph, target.substr(target.find('.') + 1))) << target;
+    EXPECT_ANY_THROW(run(file.module(), as_values(random_inputs(file.inputs())))) << target;
+  }
 }
 
 struct Damage {
@@ -334,7 +352,9 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"MissingBytes", "nested.2.14.pt2", "data/weights/weight_0", "", "", "weight_0"},
         Damage{"BeyondItsBytes", "nested.2.14.pt2", "weights_config.json",
                "\"strides\": [{\"as_int\": 27}", "\"strides\": [{\"as_int\": 2700}",
-               "beyond the bytes"},
+               "needs more elements"},
+        Damage{"TooManyElements", "nested.2.14.pt2", "weights_config.json", "{\"as_int\": 16}",
+               "{\"as_int\": 16000000000}", "elements"},
         Damage{"NegativeStride", "nested.2.14.pt2", "weights_config.json",
                "\"strides\": [{\"as_int\": 27}", "\"strides\": [{\"as_int\": -27}", "strides"},
         Damage{"UnknownType", "nested.2.14.pt2", "weights_config.json", "\"dtype\": 7",

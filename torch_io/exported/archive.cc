@@ -70,22 +70,13 @@ std::string with_bare_numbers(std::string json) {
   return json;
 }
 
-/// A view of `bytes`, copied: sizes and strides may be anything.
-at::Tensor copied(std::string_view bytes, at::ScalarType type, const Shape& dims,
-                  const std::vector<int64_t>& strides, int64_t offset) {
-  const auto width = static_cast<int64_t>(c10::elementSize(type));
-  __int128 last = offset;
-  bool empty = false;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0 || strides[i] < 0) return {};
-    empty |= dims[i] == 0;
-    last += static_cast<__int128>(dims[i] - 1) * strides[i];
-  }
-  if (empty) return at::empty(dims, type);
-  if (offset < 0 || (last + 1) * width > static_cast<__int128>(bytes.size())) return {};
-  const at::Tensor flat = at::from_blob(const_cast<char*>(bytes.data()),
-                                        {static_cast<int64_t>(bytes.size()) / width}, type);
-  return flat.as_strided(dims, strides, offset).clone(at::MemoryFormat::Contiguous);
+/// A repeated element takes memory for each place where it is seen: so much beyond what is stored.
+constexpr int64_t kMostExpanded = int64_t{64} << 20;
+
+at::Tensor tensor_of(const StoredValues& values, const Shape& dims, const TypeRow& type) {
+  at::Tensor tensor = at::empty(dims, type.type);
+  std::memcpy(tensor.data_ptr(), values.bytes().data(), values.bytes().size());
+  return tensor;
 }
 
 std::vector<int64_t> fixed_sizes(const JsonReader& list) {
@@ -189,11 +180,7 @@ void Archive::read_pickle(Group& group) {
     const TypeRow* type = type_of_name(stored.type->name);
     if (stored.path.size() != 1 || type == nullptr) continue;  // nothing that a program reads
     at::Tensor& tensor = known[{stored.storage, stored.offset, stored.dims, stored.strides}];
-    if (!tensor.defined()) {
-      const StoredValues values = checkpoint->values(id);
-      tensor = at::empty(stored.dims, type->type);
-      std::memcpy(tensor.data_ptr(), values.bytes().data(), values.bytes().size());
-    }
+    if (!tensor.defined()) tensor = tensor_of(checkpoint->values(id), stored.dims, *type);
     tensors_[stored.path.front()] = tensor;
     group.names.push_back(stored.path.front());
   }
@@ -227,16 +214,14 @@ at::Tensor Archive::read_raw(const std::string& name, std::string_view bytes,
   const JsonReader root = document.root();
   const TypeRow* type = type_of_code(root.at("dtype").count());
   if (type == nullptr) throw errors::bad_tensor(path_, name, "this libtorch lacks its type");
-  const Shape dims = fixed_sizes(root.at("sizes"));
-  const std::vector<int64_t> strides = fixed_sizes(root.at("strides"));
-  const int64_t offset = root.at("storage_offset").at("as_int").count();
-  at::Tensor tensor = dims.size() == strides.size()
-                          ? copied(bytes, type->type, dims, strides, offset)
-                          : at::Tensor();
-  if (!tensor.defined()) {
-    throw errors::bad_tensor(path_, name, "it reaches beyond the bytes that are stored");
-  }
-  return tensor;
+  const StoredTensor stored{.path = {name},
+                            .type = element_type_of_name(type->name),
+                            .dims = fixed_sizes(root.at("sizes")),
+                            .strides = fixed_sizes(root.at("strides")),
+                            .offset = root.at("storage_offset").at("as_int").count()};
+  const auto most = (static_cast<int64_t>(bytes.size()) + kMostExpanded) / stored.type->bytes;
+  if (stored.count() > most) throw errors::bad_tensor(path_, name, "it has too many elements");
+  return tensor_of(values_in(stored, bytes, path_), stored.dims, *type);
 }
 
 void Archive::write(const std::string& path, const std::string& program,

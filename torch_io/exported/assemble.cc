@@ -197,7 +197,7 @@ class Assembler {
   jit::Node* known_call(const JsonReader& node, const Target& target, Step& step, Names& names) {
     std::vector<jit::Value*> values;
     if (target.schema == nullptr) {
-      if (target.kind.find("higher_order::") == 0) throw NoForm();
+      if (!target.is_number) throw NoForm();
       for (const JsonReader input : node.at("inputs").list()) {
         values.push_back(value_of(input.at("arg"), nullptr, names));
         step.arguments.push_back(input.at("name").text());

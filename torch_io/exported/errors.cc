@@ -19,10 +19,6 @@ ModelError no_tensor(std::string_view path, std::string_view name) {
                     ", which the archive does not hold");
 }
 
-UnsupportedError not_runnable(std::string_view why) {
-  return UnsupportedError("this libtorch cannot run the program: " + std::string(why));
-}
-
 UnsupportedError no_input(std::string_view name, std::string_view kind) {
   return UnsupportedError("input " + in_quotes(name) + " is " + std::string(kind) +
                           "; only tensors and integers can be given to the program");
@@ -30,11 +26,6 @@ UnsupportedError no_input(std::string_view name, std::string_view kind) {
 
 UnsupportedError cannot_write(std::string_view node, std::string_view why) {
   return UnsupportedError("node " + in_quotes(node) + " of the program: " + std::string(why));
-}
-
-ConfigError other_inputs(size_t given, size_t wanted) {
-  return ConfigError(std::to_string(given) + " inputs were given, but the program takes " +
-                     std::to_string(wanted));
 }
 
 }  // namespace parsimony::torch_io::exported::errors

@@ -12,9 +12,7 @@ ModelError not_exported(std::string_view path, std::string_view why);
 ModelError bad_tensor(std::string_view path, std::string_view name, std::string_view why);
 ModelError unknown_name(std::string_view place, std::string_view name);
 ModelError no_tensor(std::string_view path, std::string_view name);
-UnsupportedError not_runnable(std::string_view why);
 UnsupportedError no_input(std::string_view name, std::string_view kind);
 UnsupportedError cannot_write(std::string_view node, std::string_view why);
-ConfigError other_inputs(size_t given, size_t wanted);
 
 }  // namespace parsimony::torch_io::exported::errors

@@ -26,18 +26,16 @@ const std::unordered_map<std::string_view, std::string_view>& number_functions()
       {"sym_not", "aten::__not__"}, {"sym_int", "aten::Int"},
       {"sym_float", "aten::Float"}, {"ceil", "aten::ceil"},
       {"floor", "aten::floor"},     {"_sym_sqrt", "aten::sqrt"},
-      {"trunc", "aten::Int"},
+      {"trunc", "aten::Int"},       {"sym_size", "aten::size"},
+      {"sym_numel", "aten::numel"},
   };
   return functions;
 }
 
-/// Aliases that the program means: views of what a newer version lays out in memory in its own way
-/// are copies where they must be, and sizes are numbers.
+/// Views of what a newer version lays out in memory in its own way are copies where they must be.
 std::string own_kind(const std::string& kind) {
-  if (kind == "aten::view" || kind == "aten::_unsafe_view") return "aten::reshape";
-  if (kind == "aten::sym_size") return "aten::size";
-  if (kind == "aten::sym_numel") return "aten::numel";
-  return kind;
+  const bool views = kind == "aten::view" || kind == "aten::_unsafe_view";
+  return views ? "aten::reshape" : kind;
 }
 
 constexpr auto kPassing = std::to_array<std::string_view>(
@@ -46,9 +44,22 @@ constexpr auto kPassing = std::to_array<std::string_view>(
 constexpr auto kInlining = std::to_array<std::string_view>(
     {"higher_order::wrap_with_autocast", "higher_order::wrap_with_set_grad_enabled"});
 
+/// Of operators that compute, and nothing else: the file's author chose which are run.
 const c10::FunctionSchema* schema_of(const std::string& kind, const std::string& overload) {
+  const bool computes = kind.starts_with("aten::") || kind.starts_with("quantized::");
+  if (!computes || kind == "aten::from_file") return nullptr;
   const auto handle = c10::Dispatcher::singleton().findSchema({kind, overload});
   return handle ? &handle->schema() : nullptr;
+}
+
+/// A function on numbers, or from a tensor to its sizes, is one of TorchScript.
+void take_number(const std::string& name, Target& target) {
+  const auto number = number_functions().find(name);
+  if (number == number_functions().end()) return;
+  if (target.schema != nullptr && !name.starts_with("sym_")) return;  // of tensors
+  target.schema = nullptr;
+  target.is_number = true;
+  target.kind = number->second;
 }
 
 }  // namespace
@@ -68,11 +79,12 @@ Target target_of(const std::string& text) {
     target.branches = target.kind == "higher_order::cond";
     target.inlines = std::ranges::find(kInlining, target.kind) != kInlining.end();
     target.passes = std::ranges::find(kPassing, target.kind) != kPassing.end();
-    target.kind = own_kind(target.kind);
+    target.kind = target.schema == nullptr ? "unknown::" + op : own_kind(target.kind);
+    if (space == "aten") take_number(op, target);
   } else {
     const std::string name = text.substr(text.rfind('.') + 1);
-    const auto number = number_functions().find(name);
-    target.kind = number == number_functions().end() ? "python::" + name : number->second;
+    target.kind = "unknown::" + name;
+    take_number(name, target);
   }
   return target;
 }

@@ -8,8 +8,9 @@
 namespace parsimony::torch_io::exported {
 
 struct Target {
-  std::string kind;                             ///< "aten::conv2d"
-  const c10::FunctionSchema* schema = nullptr;  ///< null if this libtorch does not know it
+  std::string kind;                             ///< "aten::conv2d"; "unknown::…" if it is not run
+  const c10::FunctionSchema* schema = nullptr;  ///< null for other operators and functions
+  bool is_number = false;                       ///< a function of Python on numbers
   bool passes = false;                          ///< it only checks, or hints at, what is so anyhow
   bool inlines = false;                         ///< it runs a sub-graph as it is
   bool branches = false;                        ///< torch.cond

@@ -96,7 +96,7 @@ UnsupportedError cannot_edit(std::string_view why) {
 
 UnsupportedError not_onnx(std::string_view path, std::string_view engine) {
   return UnsupportedError(std::string(engine) + " runs ONNX files only, and " + std::string(path) +
-                          " is TorchScript");
+                          " is none");
 }
 
 }  // namespace errors
