@@ -149,7 +149,9 @@ def judged(originals, pruned, name):
     # mixed, is not nothing: there ONNX Runtime alone decides.
     mixes = masked > 1e-5 and runtime is not None and Plan.load(paths[2]).mixes
     report = json.loads((pruned / f"{name}.report.json").read_text())
+    proof = report["proof"]
     return {
+        "proven": proof["ran"] and proof["holds"],
         "masked": masked,
         "changed": changed,
         "mixes": mixes,
