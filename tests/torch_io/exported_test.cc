@@ -142,32 +142,49 @@ TEST_P(ExportedProgram, DeclaredSizesAreThoseOfARun) {
   const exported::Archive archive(small);
   const exported::Program program = exported::assemble(archive, small);
   const auto graph = program.module.get_method("forward").graph()->copy();
-  std::vector<std::string> names;
+  std::vector<Json::json_pointer> declared_in;
   graph->eraseOutput(0);
   for (torch::jit::Node* node : graph->nodes()) {
     const auto step = exported::step_of(*node);
-    if (!step || program.steps[*step].place.find("/graph_module/graph/nodes/") != 0) continue;
+    if (!step) continue;
     for (torch::jit::Value* output : node->outputs()) {
       const bool tensor = output->type()->kind() == c10::TypeKind::TensorType;
       const std::string& name = program.steps[*step].outputs.at(tensor ? output->offset() : 0);
       if (!tensor || name.empty()) continue;
       graph->registerOutput(output);
-      names.push_back(name);
+      declared_in.push_back(Json::json_pointer(exported::graph_of(program.steps[*step].place)) /
+                            "tensor_values" / name);
     }
   }
   std::vector<c10::IValue> values =
       torch_io::run_graph(program.module, graph, random_inputs(program.inputs));
-  values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(names.size()));
-  const Json metas = program_of(small)["graph_module"]["graph"]["tensor_values"];
-  ASSERT_FALSE(names.empty());
-  for (size_t i = 0; i < names.size(); ++i) {
+  values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(declared_in.size()));
+  const Json json = program_of(small);
+  ASSERT_FALSE(declared_in.empty());
+  for (size_t i = 0; i < declared_in.size(); ++i) {
     std::vector<int64_t> declared;
-    for (const Json& size : metas[names[i]]["sizes"]) {
+    for (const Json& size : json.at(declared_in[i])["sizes"]) {
       declared.push_back(size.contains("as_int")
                              ? size["as_int"].get<int64_t>()
                              : size["as_expr"]["hint"]["as_int"].get<int64_t>());
     }
-    EXPECT_EQ(declared, values[i].toTensor().sizes().vec()) << names[i];
+    EXPECT_EQ(declared, values[i].toTensor().sizes().vec()) << declared_in[i];
+  }
+}
+
+/// So is that of a value that goes into a sub-graph or comes out of it.
+TEST(Exported, SubGraphsDeclareTheSizesAround) {
+  const TemporaryFolder folder;
+  prune_file_to(kFolder + "tiny_guarded.2.14.pt2", folder / "small.pt2");
+  const torch_io::exported::Archive archive(folder / "small.pt2");
+  const auto program = torch_io::exported::assemble(archive, folder / "small.pt2");
+  const Json json = program_of(folder / "small.pt2");
+  const auto sizes = [&](const std::string& graph, const std::string& name) {
+    return json.at(Json::json_pointer(graph) / "tensor_values" / name)["sizes"];
+  };
+  ASSERT_FALSE(program.aliases.empty());
+  for (const auto& [from_graph, from, to_graph, to] : program.aliases) {
+    EXPECT_EQ(sizes(from_graph, from), sizes(to_graph, to)) << to;
   }
 }
 
@@ -260,6 +277,31 @@ TEST(Exported, WhatIsBypassedIsGone) {
     EXPECT_EQ(after.tensors().size() + 3, before.tensors().size()) << version;
     EXPECT_LT(program_of(folder / "small.pt2")["graph_module"]["graph"]["nodes"].size(),
               program_of(path)["graph_module"]["graph"]["nodes"].size());
+  }
+}
+
+/// A copy of a tensor becomes a parameter of the program; of the original, which then nothing
+/// reads, nothing stays.
+TEST(Exported, ACopyTakesThePlaceOfItsOriginal) {
+  at::manual_seed(1);
+  const TemporaryFolder folder;
+  for (const std::string version : {"2.6", "2.7", "2.14"}) {
+    ScriptFile file(kFolder + "tiny_image." + version + ".pt2");
+    const Graph& graph = file.read({}).graph;
+    const auto reader = std::ranges::find_if(graph.nodes, [&](const Node& node) {
+      return node.op == "Conv" &&
+             graph.weight(graph.value(node.inputs[1]).weight).name == "conv4.weight";
+    });
+    ASSERT_NE(reader, graph.nodes.end());
+    const auto inputs = as_values(random_inputs(file.inputs()));
+    const auto wanted = run(file.module(), inputs);
+    file.editor().copy("own.weight", "conv4.weight", reader->name, 1);
+    file.write(folder / "copied.pt2");
+    EXPECT_LE(relative_difference(run(ScriptFile(folder / "copied.pt2").module(), inputs), wanted),
+              1e-6);
+    const torch_io::exported::Archive copied(folder / "copied.pt2");
+    EXPECT_FALSE(copied.tensors().contains("conv4.weight")) << version;
+    EXPECT_TRUE(copied.tensors().contains("own_weight")) << version;
   }
 }
 

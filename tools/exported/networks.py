@@ -374,6 +374,22 @@ class TinyImage(nn.Module):
         return self.fc(F.adaptive_avg_pool2d(y, 1).flatten(1))
 
 
+class TinyGuarded(nn.Module):
+    """Parts that run in sub-graphs of their own: with gradients, in another precision."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 12, 3)
+        self.fc = nn.Linear(12, 5)
+
+    def forward(self, x):
+        with torch.enable_grad():
+            y = F.relu(self.conv1(x))
+        with torch.autocast("cpu", enabled=False):
+            y = F.relu(self.conv2(y))
+        return self.fc(y.mean((2, 3)))
+
+
 class TinyText(nn.Module):
     """Tokens, fused attention with a mask, a tied head."""
 
@@ -442,6 +458,7 @@ def others():
         ("branch", Branch, (torch.randn(2, 8),), None),
         ("tiny_image", TinyImage, (torch.randn(2, 3, 8, 8),), ({0: batch},)),
         ("tiny_text", TinyText, tokens(6), None),
+        ("tiny_guarded", TinyGuarded, (torch.randn(2, 3, 8, 8),), None),
     ]
 
 

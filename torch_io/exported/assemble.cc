@@ -95,7 +95,7 @@ class Assembler {
     modules_.settle();
     Names names;
     define_inputs(graph, names);
-    follow(graph, "/graph_module/graph", names);
+    follow(graph, kTopGraph, names);
     define_outputs(graph, names);
     program_.module = modules_.finish();
     return std::move(program_);
@@ -357,9 +357,9 @@ class Assembler {
     return graphs;
   }
 
-  /// What is given to a sub-graph: all values behind it.
-  static std::vector<jit::Value*> operands_of(const JsonReader& node, const Names& names) {
-    std::vector<jit::Value*> operands;
+  /// The names of what is given to a sub-graph: of all values behind it.
+  static std::vector<std::string> operands_of(const JsonReader& node) {
+    std::vector<std::string> operands;
     bool behind = false;
     for (const JsonReader input : node.at("inputs").list()) {
       const JsonReader value = member_of(input.at("arg"));
@@ -368,29 +368,37 @@ class Assembler {
         continue;
       }
       if (!behind) continue;
-      const auto add = [&](const JsonReader& item) {
-        const auto found = names.find(name_in(item));
-        operands.push_back(found == names.end() ? nullptr : found->second);
-      };
-      if (value.is_list()) {
-        for (const JsonReader item : value.list()) add(item);
-      } else {
-        add(value);
-      }
+      append_names(value, operands);
     }
     return operands;
   }
 
-  /// The names that a sub-graph's own inputs have.
-  static Names inner_names(const JsonReader& graph, const std::vector<jit::Value*>& operands) {
-    Names names;
-    size_t i = 0;
-    for (const JsonReader input : graph.at("inputs").list()) {
-      const std::string name = name_in(member_of(input));
-      if (i < operands.size() && operands[i] != nullptr) names[name] = operands[i];
-      ++i;
-    }
+  static void append_names(const JsonReader& value, std::vector<std::string>& names) {
+    if (!value.is_list()) return names.push_back(name_in(value));
+    for (const JsonReader item : value.list()) names.push_back(name_in(item));
+  }
+
+  /// The names that a graph declares for what it is given or for what it gives.
+  static std::vector<std::string> declared(const JsonReader& graph, const char* which) {
+    std::vector<std::string> names;
+    for (const JsonReader one : graph.at(which).list()) names.push_back(name_in(member_of(one)));
     return names;
+  }
+
+  /// What `from` names in one graph gets the names `to` in another.
+  static void rename(const std::vector<std::string>& from, const Names& there,
+                     const std::vector<std::string>& to, Names& here) {
+    for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
+      const auto value = there.find(from[i]);
+      if (value != there.end()) here[to[i]] = value->second;
+    }
+  }
+
+  void add_aliases(const std::string& from_graph, const std::vector<std::string>& from,
+                   const std::string& to_graph, const std::vector<std::string>& to) {
+    for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
+      program_.aliases.push_back({from_graph, from[i], to_graph, to[i]});
+    }
   }
 
   /// A sub-graph that runs as it is, such as one without gradients.
@@ -398,28 +406,27 @@ class Assembler {
     const auto graphs = graphs_in(node, place);
     if (graphs.size() != 1) return false;
     const auto& [graph, at] = graphs.front();
-    Names inner = inner_names(graph, operands_of(node, names));
+    const std::string around = graph_of(place);
+    const auto given = operands_of(node);
+    const auto taken = declared(graph, "inputs");
+    Names inner;
+    rename(given, names, taken, inner);
+    add_aliases(around, given, at, taken);
     follow(graph, at, inner);
-    std::vector<std::string> results;
+    const auto results = declared(graph, "outputs");
+    std::vector<std::string> known;
     for (const JsonReader output : node.at("outputs").list()) {
-      const JsonReader value = member_of(output);
-      if (!value.is_list()) {
-        results.push_back(name_in(value));
-        continue;
-      }
-      for (const JsonReader item : value.list()) results.push_back(name_in(item));
+      append_names(member_of(output), known);
     }
-    size_t i = 0;
-    for (const JsonReader output : graph.at("outputs").list()) {
-      if (i < results.size()) names[results[i++]] = named(member_of(output), inner);
-    }
+    rename(results, inner, known, names);
+    add_aliases(at, results, around, known);
     return true;
   }
 
   /// torch.cond(predicate, graph, graph, operands)
   jit::Node* branch(const JsonReader& node, const std::string& place, Names& names) {
     const auto graphs = graphs_in(node, place);
-    const std::vector<jit::Value*> operands = operands_of(node, names);
+    const std::vector<std::string> operands = operands_of(node);
     if (graphs.size() != 2) throw NoForm();
     jit::Value* condition = value_of((*node.at("inputs").list().begin()).at("arg"), nullptr, names);
     if (condition->type()->isSubtypeOf(*c10::TensorType::get())) {
@@ -430,7 +437,8 @@ class Assembler {
     for (const auto& [graph, at] : graphs) {
       jit::Block* block = choice->addBlock();
       const jit::WithInsertPoint within(block);
-      Names inner = inner_names(graph, operands);
+      Names inner;
+      rename(operands, names, declared(graph, "inputs"), inner);
       follow(graph, at, inner);
       for (const JsonReader output : graph.at("outputs").list()) {
         jit::Value* value = named(member_of(output), inner);
@@ -475,6 +483,8 @@ std::optional<size_t> step_of(const jit::Node& node) {
   if (!scope || scope->isRoot() || scope->isBlank()) return std::nullopt;
   return std::strtoul(scope->name().toUnqualString(), nullptr, 10);
 }
+
+std::string graph_of(const std::string& place) { return place.substr(0, place.rfind("/nodes/")); }
 
 std::string attribute_path(const jit::Value& value) {
   const jit::Node* node = value.node();

@@ -23,12 +23,27 @@ struct Step {
   std::vector<std::string> outputs;    ///< values, a list's elements one by one
 };
 
+/// A value of one graph has another name in a graph that runs inside of it, or around it.
+struct Alias {
+  std::string from_graph;  ///< JSON pointer
+  std::string from;
+  std::string to_graph;
+  std::string to;
+};
+
 struct Program {
   torch::jit::Module module;
   std::vector<Step> steps;                          ///< see `step_of`
   std::map<std::string, std::string> placeholders;  ///< of tensors: attribute path to value
   std::vector<InputSpec> inputs;                    ///< as the program was exported
+  std::vector<Alias> aliases;                       ///< each behind those that it builds upon
 };
+
+/// Where a program's own graph is.
+inline constexpr const char* kTopGraph = "/graph_module/graph";
+
+/// The graph that holds the node of that place.
+std::string graph_of(const std::string& place);
 
 /// @throws ModelError, naming the place, for what is no program; UnsupportedError
 Program assemble(const Archive& archive, const std::string& path);

@@ -5,7 +5,6 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/shape_analysis.h>
-#include <torch/csrc/jit/runtime/graph_iterator.h>
 
 #include <algorithm>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
+#include "parsimony/torch_io/script/nodes.h"
 
 namespace parsimony::torch_io::script {
 
@@ -199,11 +199,7 @@ void bypass(Edits& edits, const Origins& origins) {
   }
   jit::EliminateDeadCode(origins.graph);
   std::unordered_set<const jit::Node*> left;
-  std::shared_ptr<jit::Graph> graph = origins.graph;
-  jit::DepthFirstGraphNodeIterator nodes(graph);
-  for (const jit::Node* node = nodes.next(); node != nullptr; node = nodes.next()) {
-    left.insert(node);
-  }
+  for_each_node(*origins.graph->block(), [&](const jit::Node* node) { left.insert(node); });
   for (const auto& [name, origin] : origins.tensor_origins) {
     if (origin.constant != nullptr && !left.contains(origin.constant)) edits.gone.insert(name);
   }
