@@ -20,7 +20,9 @@ namespace parsimony {
 namespace {
 
 using checkpoints::all_equal;
+using checkpoints::as_weight;
 using checkpoints::epsilon_of;
+using checkpoints::equal_numbers;
 using checkpoints::equal_transposed;
 using checkpoints::factors_between;
 using checkpoints::Numbers;
@@ -188,10 +190,7 @@ class Matcher {
   }
 
   Numbers numbers(TensorId id) const {
-    const StoredValues values = checkpoint_.values(id);
-    const StoredTensor& stored = tensor(id);
-    return numbers_of(
-        {"", stored.type->dtype, stored.dims, values.bytes().data(), stored.type->bytes});
+    return numbers_of(as_weight(tensor(id), checkpoint_.values(id)));
   }
 
   /// Are the elements the same bits? Quicker than comparing numbers.
@@ -236,6 +235,18 @@ class Matcher {
     std::vector<int> axes;
   };
 
+  /// Between a weight and a tensor of its shape, per output; empty if there are none.
+  const Numbers& factors(WeightId id, TensorId tensor_id) {
+    const auto [known, is_new] = factors_.try_emplace({id, tensor_id});
+    const auto& form = uses_[id].form;
+    if (is_new && form) {
+      const StoredValues values = checkpoint_.values(tensor_id);
+      known->second =
+          factors_between(graph_.weight(id), as_weight(tensor(tensor_id), values), form->out_axis);
+    }
+    return known->second;
+  }
+
   std::vector<int> transposed_axes(const Weight& weight, TensorId id) const {
     const Shape& dims = tensor(id).dims;
     const bool fits = weight.dims.size() == 2 && dims.size() == 2 && dims[0] == weight.dims[1] &&
@@ -243,19 +254,20 @@ class Matcher {
     return fits ? std::vector<int>{1, 0} : std::vector<int>();
   }
 
-  std::optional<Candidate> compare(WeightId id, const Numbers& wanted, TensorId tensor_id) const {
+  std::optional<Candidate> compare(WeightId id, TensorId tensor_id) {
     const Weight& weight = graph_.weight(id);
-    const Numbers found = numbers(tensor_id);
-    if (tensor(tensor_id).dims == weight.dims) {
-      if (found == wanted)
+    const StoredValues values = checkpoint_.values(tensor_id);
+    const Weight found = as_weight(tensor(tensor_id), values);
+    if (found.dims == weight.dims) {
+      if (equal_numbers(found, weight)) {
         return Candidate{tensor_id, MatchKind::kValue, same_axes(weight.dims.size())};
-      const auto& form = uses_[id].form;
-      if (form && !factors_between(wanted, found, weight.dims, form->out_axis).empty()) {
+      }
+      if (!factors(id, tensor_id).empty()) {
         return Candidate{tensor_id, MatchKind::kFolded, same_axes(weight.dims.size())};
       }
     }
     std::vector<int> axes = transposed_axes(weight, tensor_id);
-    if (!axes.empty() && equal_transposed(wanted, found, weight.dims)) {
+    if (!axes.empty() && equal_transposed(numbers_of(weight), numbers_of(found), weight.dims)) {
       return Candidate{tensor_id, MatchKind::kTransposed, std::move(axes)};
     }
     return std::nullopt;
@@ -269,12 +281,11 @@ class Matcher {
       std::ranges::sort(key);
       const auto same_shape = by_shape_.find(key);
       if (same_shape == by_shape_.end() || weight.data == nullptr) continue;
-      const Numbers wanted = numbers_of(weight);
       std::map<std::string, Candidate> found;
       for (const TensorId tensor_id : same_shape->second) {
         const std::string core = has_numbers(tensor_id) ? core_of(tensor_id) : "";
         if (core.empty() || taken_.contains(core) || found.contains(core)) continue;
-        if (auto candidate = compare(id, wanted, tensor_id)) found.emplace(core, *candidate);
+        if (auto candidate = compare(id, tensor_id)) found.emplace(core, *candidate);
       }
       const std::string hint = hint_of(id);
       if (found.size() > 1 && found.contains(hint)) {
@@ -395,16 +406,13 @@ class Matcher {
       match.equal = match.kind == MatchKind::kValue || match.kind == MatchKind::kTransposed;
       match.equal |= same_bytes(*found, tensor_id);
       if (match.equal || !is_floating(found->dtype)) continue;
-      const Numbers plain = numbers(tensor_id);
-      const Numbers folded = numbers_of(*found);
-      if (plain == folded) {
-        match.equal = true;
-        continue;
-      }
+      match.equal =
+          equal_numbers(as_weight(tensor(tensor_id), checkpoint_.values(tensor_id)), *found);
+      if (match.equal) continue;
       if (!form || match.targets.front().axes != same_axes(found->dims.size())) continue;
       const int64_t channels = found->dims[form->out_axis];
       const std::vector<std::string> all = normalisations(channels);
-      const Numbers factors = factors_between(folded, plain, found->dims, form->out_axis);
+      const Numbers& factors = this->factors(id, tensor_id);
       std::vector<std::string> fitting;
       std::ranges::copy_if(all, std::back_inserter(fitting), [&](const std::string& module) {
         return epsilon(module, factors).has_value();
@@ -521,6 +529,7 @@ class Matcher {
   IdVector<WeightId, WeightId> bias_of_;
   absl::flat_hash_map<std::string, size_t> matched_;  ///< by weight: index of the match
   absl::flat_hash_set<std::string> taken_;            ///< names within a copy
+  std::map<std::pair<WeightId, TensorId>, Numbers> factors_;
   std::map<std::string, WeightMatch> folded_bias_;
   CheckpointMatch result_;
 };

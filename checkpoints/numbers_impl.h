@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "parsimony/checkpoints/checkpoint.h"
 #include "parsimony/graph/graph.h"
 
 namespace parsimony::checkpoints {
@@ -12,13 +13,19 @@ using Numbers = std::vector<double>;
 
 Numbers numbers_of(const Weight& weight);
 
+/// A stored tensor as a weight, for as long as its values are held.
+Weight as_weight(const StoredTensor& tensor, const StoredValues& values);
+
 bool all_equal(const Numbers& values);
+
+/// Are the numbers of two weights of one shape the same?
+bool equal_numbers(const Weight& a, const Weight& b);
 
 /// Are the elements of `a`, a matrix of `dims`, those of `b` with rows and columns exchanged?
 bool equal_transposed(const Numbers& a, const Numbers& b, const Shape& dims);
 
-/// The factor of each index of axis `out` between two tensors of `dims`; empty if there is none.
-Numbers factors_between(const Numbers& folded, const Numbers& plain, const Shape& dims, int out);
+/// The factor of each index of axis `out` between two weights of one shape; empty if there is none.
+Numbers factors_between(const Weight& folded, const Weight& plain, int out);
 
 /// The ε in use for which the factor of every channel is gain / √(variance + ε); empty if there is
 /// none.

@@ -95,10 +95,7 @@ class Transferrer {
   }
 
   Numbers numbers(TensorId id) const {
-    const StoredValues values = checkpoint_.values(id);
-    const StoredTensor& stored = tensor(id);
-    return checkpoints::numbers_of(
-        {"", stored.type->dtype, stored.dims, values.bytes().data(), stored.type->bytes});
+    return checkpoints::numbers_of(checkpoints::as_weight(tensor(id), checkpoint_.values(id)));
   }
 
   Numbers vector_of(const std::string& name, size_t size, double otherwise) const {
@@ -184,9 +181,7 @@ std::vector<std::byte> values_as(const Checkpoint& checkpoint, TensorId tensor, 
   if (!is_floating(stored.type->dtype) || !is_floating(dtype)) {
     throw errors::other_type(to_string(stored.path), stored.type->name, name_of(dtype));
   }
-  return bytes_of(checkpoints::numbers_of({"", stored.type->dtype, stored.dims,
-                                           values.bytes().data(), stored.type->bytes}),
-                  dtype);
+  return bytes_of(checkpoints::numbers_of(checkpoints::as_weight(stored, values)), dtype);
 }
 
 Transfer transfer(const Graph& graph, const CheckpointMatch& match, const Checkpoint& checkpoint,
