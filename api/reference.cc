@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/graph_editor.h"
 
@@ -60,6 +60,19 @@ Reference::Reference(const Graph& graph, const Probe& probe, bool mixes, Network
                      const ProofOptions& options)
     : options_(options), mixes_(mixes) {
   for (const ValueId output : graph.outputs) names_.push_back(graph.value(output).name);
+  std::string first_without;
+  for (const runtime::Floats floats : runtime::kFloats) {
+    run(graph, probe, masked, floats);
+    const std::string without = without_numbers();
+    if (without.empty()) return;
+    if (first_without.empty()) first_without = without;
+  }
+  throw errors::gives_no_numbers(first_without);
+}
+
+void Reference::run(const Graph& graph, const Probe& probe, Network& masked,
+                    runtime::Floats floats) {
+  floats_ = floats;
   for (const int64_t below : runtime::kIntegerRanges) {
     try {
       inputs_.clear();
@@ -67,7 +80,8 @@ Reference::Reference(const Graph& graph, const Probe& probe, bool mixes, Network
       const uint64_t step = std::max<uint64_t>(1, graph.inputs.size());  // a seed for each input
       for (int i = 0; i < options_.inputs; ++i) {
         const uint64_t seed = options_.seed + static_cast<uint64_t>(i) * step;
-        inputs_.push_back(runtime::random_inputs(graph, probe, seed, below));
+        inputs_.push_back(
+            runtime::random_inputs(graph, probe, seed, {.below = below, .floats = floats}));
       }
       outputs_ = masked.run(inputs_, {.choices = &choices_});
       return;
@@ -77,6 +91,32 @@ Reference::Reference(const Graph& graph, const Probe& probe, bool mixes, Network
                              error.what());
     }
   }
+}
+
+namespace {
+
+bool has_numbers(const TensorBytes& tensor) {
+  const ReadNumber read = reader_of(tensor.dtype);
+  if (read == nullptr || !is_floating(tensor.dtype) || tensor.bytes.empty()) return true;
+  const auto size = static_cast<size_t>(size_of(tensor.dtype));
+  bool any_finite = false;
+  for (size_t at = 0; at < tensor.bytes.size(); at += size) {
+    const double number = read(tensor.bytes.data() + at);
+    if (std::isnan(number)) return false;
+    any_finite = any_finite || std::isfinite(number);
+  }
+  return any_finite;
+}
+
+}  // namespace
+
+std::string Reference::without_numbers() const {
+  for (const TensorList& outputs : outputs_) {
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      if (!has_numbers(outputs[o])) return o < names_.size() ? names_[o] : outputs[o].name;
+    }
+  }
+  return {};
 }
 
 /// The difference of the original from itself when computed in another way.
@@ -124,6 +164,10 @@ Proof Reference::compare_outputs(const std::vector<TensorList>& found) const {
   proof.inputs = static_cast<int>(inputs_.size());
   proof.seed = options_.seed;
   proof.mixes = mixes_;
+  if (floats_ != runtime::Floats::kNormal) {
+    proof.notes.push_back("random floats are " + std::string(runtime::name_of(floats_)) +
+                          ": on normally distributed ones the original gives no numbers");
+  }
   for (size_t o = 0; o < names_.size(); ++o) {
     proof.outputs.push_back({names_[o], difference(o, found), options_.tolerance});
     if (!hardly_moves(o)) continue;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parsimony/engines/engine.h"
+#include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/proof.h"
@@ -26,8 +27,9 @@ double difference_of(const TensorBytes& a, const TensorBytes& b);
 /// Holds the masked original's outputs on random inputs.
 class Reference {
  public:
-  /// Runs `masked` on random inputs for `graph`. `mixes`: see Proof.
-  /// @throws UnsupportedError if it does not run on them
+  /// Runs `masked` on random inputs for `graph`, of the first distribution on which its outputs are
+  /// numbers. `mixes`: see Proof.
+  /// @throws UnsupportedError if it runs on none, or gives no numbers on any
   Reference(const Graph& graph, const Probe& probe, bool mixes, Network& masked,
             const ProofOptions& options);
 
@@ -41,6 +43,9 @@ class Reference {
   void allow_for_rounding(Proof& proof, Network& masked) const;
 
  private:
+  void run(const Graph& graph, const Probe& probe, Network& masked, runtime::Floats floats);
+  /// The name of the first output that has NaN, or nothing but infinities; empty if there is none.
+  std::string without_numbers() const;
   Proof compare_outputs(const std::vector<TensorList>& found) const;
   /// With the original's choices; empty if it still differs.
   std::optional<Proof> compare_choosing_alike(Network& small) const;
@@ -50,6 +55,7 @@ class Reference {
 
   ProofOptions options_;
   bool mixes_;
+  runtime::Floats floats_ = {};
   std::vector<std::string> names_;
   std::vector<TensorList> inputs_;
   std::vector<TensorList> outputs_;  ///< of each

@@ -71,14 +71,19 @@ void fill_with(TensorBytes& tensor, int64_t value) {
   }
 }
 
-void fill_at_random(TensorBytes& tensor, int64_t below, Generator& generator) {
-  if (is_floating(tensor.dtype)) {
+void fill_at_random(TensorBytes& tensor, const Draw& draw, Generator& generator) {
+  if (is_floating(tensor.dtype) && draw.floats == Floats::kNormal) {
     std::normal_distribution<float> normal;
     return fill_floats(tensor, [&] { return normal(generator); });
   }
+  if (is_floating(tensor.dtype)) {
+    const float first = draw.floats == Floats::kUnit ? 0.0F : 0.5F;
+    std::uniform_real_distribution<float> uniform(first, first + 1);
+    return fill_floats(tensor, [&] { return uniform(generator); });
+  }
   const bool two = tensor.dtype == DType::kBool || looks_like_flag(tensor.name);
-  const int64_t most = size_of(tensor.dtype) == 1 ? 127 : below;
-  std::uniform_int_distribution<int64_t> uniform(0, (two ? 2 : std::min(below, most)) - 1);
+  const int64_t most = size_of(tensor.dtype) == 1 ? 127 : draw.below;
+  std::uniform_int_distribution<int64_t> uniform(0, (two ? 2 : std::min(draw.below, most)) - 1);
   fill_integers(tensor, [&] { return uniform(generator); });
 }
 
@@ -93,8 +98,8 @@ std::vector<Shape> shapes_of(const Graph& graph, const Probe& probe) {
   return shapes;
 }
 
-TensorList draw(const Graph& graph, const std::vector<Shape>& shapes,
-                const std::vector<InputSpec>& specs, uint64_t seed, int64_t below) {
+TensorList drawn(const Graph& graph, const std::vector<Shape>& shapes,
+                 const std::vector<InputSpec>& specs, uint64_t seed, const Draw& draw) {
   TensorList inputs;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Value& value = graph.value(graph.inputs[i]);
@@ -106,7 +111,7 @@ TensorList draw(const Graph& graph, const std::vector<Shape>& shapes,
     if (i < specs.size() && specs[i].value) {
       fill_with(input, *specs[i].value);
     } else {
-      fill_at_random(input, below, generator);
+      fill_at_random(input, draw, generator);
     }
     inputs.push_back(std::move(input));
   }
@@ -139,11 +144,17 @@ TensorList random_inputs(const Graph& graph, const FeedOptions& options) {
   probe.first = 1;
   std::vector<Shape> shapes = shapes_of(graph, probe);
   if (options.batch) set_batch(graph, *options.batch, shapes);
-  return draw(graph, shapes, options.specs, options.seed, options.below);
+  return drawn(graph, shapes, options.specs, options.seed, {.below = options.below});
 }
 
-TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed, int64_t below) {
-  return draw(graph, shapes_of(graph, probe), probe.inputs, seed, below);
+TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed, const Draw& draw) {
+  return drawn(graph, shapes_of(graph, probe), probe.inputs, seed, draw);
+}
+
+std::string_view name_of(Floats floats) {
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"normally distributed", "between 0 and 1", "between 0.5 and 1.5"});
+  return kNames[static_cast<size_t>(floats)];
 }
 
 int64_t batch_of(const TensorList& inputs) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "parsimony/engines/network.h"
@@ -16,6 +17,24 @@ namespace parsimony::runtime {
 /// Upper bounds of random integers, tried in order until the network accepts them: first for bytes
 /// and word indices, last for flags.
 inline constexpr std::array<int64_t, 3> kIntegerRanges = {256, 127, 2};
+
+/// Distributions of random floats, in the order in which they are tried until the network gives
+/// numbers: logarithms and roots of what is normally distributed are none.
+enum class Floats : uint8_t {
+  kNormal,
+  kUnit,     ///< [0, 1): pictures, probabilities
+  kNearOne,  ///< [0.5, 1.5)
+};
+inline constexpr std::array<Floats, 3> kFloats = {Floats::kNormal, Floats::kUnit, Floats::kNearOne};
+
+/// "normally distributed", "between 0 and 1", …
+std::string_view name_of(Floats floats);
+
+/// How random elements are drawn.
+struct Draw {
+  int64_t below = kIntegerRanges.front();  ///< integers are drawn from [0, below)
+  Floats floats = Floats::kNormal;
+};
 
 struct FeedOptions {
   std::vector<InputSpec> specs = {};  ///< those of --input
@@ -33,7 +52,7 @@ struct FeedOptions {
 TensorList random_inputs(const Graph& graph, const FeedOptions& options = {});
 /// The same with the shapes inferred with `probe`, and its values.
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed,
-                         int64_t below = 256);
+                         const Draw& draw = {});
 
 /// How many samples one run takes: the leading dimension of the first input that has two or more;
 /// 1 if none has.

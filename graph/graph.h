@@ -86,6 +86,7 @@ struct Value {
 
 struct Graph;
 struct Patch;
+class NodeView;
 
 /// The source of a graph: the memory behind its weights and the program behind its nodes.
 class GraphSource {
@@ -100,6 +101,8 @@ class GraphSource {
                                       int64_t /*count*/) const {
     return {};
   }
+  /// Shapes of the results of a node of which the operator table cannot tell them.
+  virtual std::vector<std::optional<Shape>> infer(const NodeView& /*node*/) const { return {}; }
   /// The nodes with a number that the patches would change but that cannot be edited in the
   /// program, each once.
   virtual std::vector<NodeId> unwritable(const Graph& /*graph*/,

@@ -73,12 +73,14 @@ constexpr size_t kMostDims = 64;  // of tensors of libtorch and NumPy
 class Inference {
  public:
   /// `varies` are inputs of bodies whose shape changes from turn to turn.
-  Inference(const Graph& graph, const Probe& probe, IdVector<ValueId, bool>& varies)
+  Inference(const Graph& graph, const Probe& probe, bool may_assume,
+            IdVector<ValueId, bool>& varies)
       : graph_(graph),
         probe_(probe),
         symbols_(probe),
         varies_(varies),
         entered_(graph.bodies.size(), false) {
+    facts_.may_assume = may_assume;
     facts_.shapes.resize(graph.values.size());
     facts_.constants.resize(graph.values.size());
     facts_.computed.resize(graph.values.size(), false);
@@ -120,7 +122,7 @@ class Inference {
         operators::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       const ValueId v = body.inputs[i];
-      const bool known = i < shapes.size() && shapes[i] && !varies_[v];
+      const bool known = i < shapes.size() && shapes[i] && (!varies_[v] || facts_.may_assume);
       settle(v, known ? shapes[i] : fixed_shape(graph_.values[v]));
     }
   }
@@ -208,12 +210,27 @@ class Inference {
     } else if (!schema.line.empty()) {
       shapes = infer_line(*compiled(schema), view);
     }
+    shapes.resize(node.outputs.size());
+    ask_source(view, shapes);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       const ValueId v = node.outputs[i];
-      const bool inferred = i < shapes.size() && shapes[i];
-      settle(v, inferred ? std::move(shapes[i]) : symbols_.resolve(graph_.values[v]));
+      settle(v, shapes[i] ? std::move(shapes[i]) : symbols_.resolve(graph_.values[v]));
       if (facts_.shapes[v]) element_count(*facts_.shapes[v]);
+    }
+  }
+
+  /// For the results that the operator's row does not tell.
+  void ask_source(const NodeView& view, Shapes& shapes) const {
+    const auto& results = view.node().outputs;
+    const auto lacks = [&](size_t i) { return results[i] != kNone && !shapes[i]; };
+    size_t first = 0;
+    while (first < shapes.size() && !lacks(first)) ++first;
+    if (first == shapes.size()) return;
+    Shapes others = graph_.source->infer(view);
+    others.resize(shapes.size());
+    for (size_t i = first; i < shapes.size(); ++i) {
+      if (lacks(i)) shapes[i] = std::move(others[i]);
     }
   }
 
@@ -313,12 +330,24 @@ bool is_literal(DType type, int64_t count) {
   return count <= (is_index_type(type) ? kMostIntegers : kMostFloats);
 }
 
-Facts infer(const Graph& graph, const Probe& probe) {
+namespace {
+
+Facts infer_settled(const Graph& graph, const Probe& probe, bool may_assume) {
   IdVector<ValueId, bool> varies(graph.values.size(), false);
   while (true) {
-    Inference inference(graph, probe, varies);
+    Inference inference(graph, probe, may_assume, varies);
     Facts facts = inference.run();
     if (!inference.must_repeat()) return facts;
+  }
+}
+
+}  // namespace
+
+Facts infer(const Graph& graph, const Probe& probe) {
+  try {
+    return infer_settled(graph, probe, true);
+  } catch (const ShapeError&) {
+    return infer_settled(graph, probe, false);  // an assumption contradicts what is known
   }
 }
 

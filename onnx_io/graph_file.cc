@@ -72,16 +72,7 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
   const auto name = [&](ValueId v) { return v == kNone ? std::string() : graph.value(v).name; };
   for (const ValueId v : node.inputs) proto.add_input(name(v));
   for (const ValueId v : node.outputs) proto.add_output(name(v));
-  for (const auto& [attribute, value] : node.attributes) {
-    if (attribute.ends_with(kTypeSuffix)) continue;
-    AttributeProto& added = *proto.add_attribute();
-    added.set_name(attribute);
-    if (const std::string* type = attr_if<std::string>(node, attribute + kTypeSuffix)) {
-      set_tensor(added, value, *type);
-    } else {
-      std::visit([&](const auto& held) { set(added, held); }, value);
-    }
-  }
+  set_attributes(node, proto);
 }
 
 void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) {
@@ -97,6 +88,19 @@ void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) 
 }
 
 }  // namespace
+
+void set_attributes(const Node& node, onnx::NodeProto& proto) {
+  for (const auto& [attribute, value] : node.attributes) {
+    if (attribute.ends_with(kTypeSuffix)) continue;
+    AttributeProto& added = *proto.add_attribute();
+    added.set_name(attribute);
+    if (const std::string* type = attr_if<std::string>(node, attribute + kTypeSuffix)) {
+      set_tensor(added, value, *type);
+    } else {
+      std::visit([&](const auto& held) { set(added, held); }, value);
+    }
+  }
+}
 
 void set_type(const Value& value, onnx::ValueInfoProto& info) {
   auto& type = *info.mutable_type()->mutable_tensor_type();

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/onnx_io/duplicates_impl.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/file_impl.h"
 #include "parsimony/onnx_io/model_file_impl.h"
@@ -63,6 +64,7 @@ ModelFile::Impl::Impl(const std::string& model_path)
   parse(source, path, model);
   if (!model.has_graph()) throw errors::bad_model(path, "not an ONNX model: it has no graph");
   check_versions(path, model);
+  drop_duplicates(*model.mutable_graph());
   if (model.graph().node().empty())
     throw errors::bad_model(path, "the graph is empty: it has no nodes");
   if (model.graph().output().empty())

@@ -13,7 +13,7 @@ struct Weight;
 namespace parsimony::onnx_io {
 
 /// Versions that are read; outside of them the constructor throws UnsupportedError.
-inline constexpr int64_t kLowestIrVersion = 3;
+inline constexpr int64_t kLowestIrVersion = 1;
 inline constexpr int64_t kHighestIrVersion = 13;
 inline constexpr int64_t kLowestOpset = 7;
 inline constexpr int64_t kHighestOpset = 25;

@@ -1,14 +1,17 @@
 #include "parsimony/onnx_io/reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/errors.h"
+#include "parsimony/onnx_io/lists_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
 #include "parsimony/onnx_io/reader_impl.h"
+#include "parsimony/onnx_io/schema_shapes.h"
 
 namespace parsimony::onnx_io {
 
@@ -36,6 +39,7 @@ void Reader::read() {
   forward_results();
   for (size_t n = 0; n < nodes_.size(); ++n) add_node(n);
   for (const auto& output : proto_.output()) {
+    if (is_turn_) break;
     ValueId id = written_as(output.name());
     if (id == kNone) id = resolve(output.name());
     if (id == kNone) throw errors::missing_output(output.name());
@@ -110,7 +114,7 @@ ValueId Reader::read_as(std::string_view name) const {
 
 ValueId Reader::resolve(const std::string& name) const {
   const ValueId known = read_as(name);
-  return known != kNone || !is_body() ? known : around_->resolve(name);
+  return known != kNone || around_ == nullptr ? known : around_->resolve(name);
 }
 
 BodyId Reader::read_body(const onnx::NodeProto& node, const std::string& attribute,
@@ -135,6 +139,72 @@ void Reader::read_call(const onnx::NodeProto& call, int function) {
   }
 }
 
+Reader::Reader(Reader& around, const onnx::NodeProto& loop, const onnx::GraphProto& body)
+    : Reader(around, body, around.body_, around.prefix_ + inside(loop, "body")) {
+  is_turn_ = true;
+  results_.clear();
+  const auto scalar = [&](const std::string& name, DType type, int64_t number) {
+    Scalars& scalars = impl_.scalars;
+    auto& place = scalars.emplace_back();
+    std::memcpy(place.data(), &number, sizeof(number));  // little-endian: of any width
+    const ValueId id = define(name);
+    attach(id, {prefix_ + name, type, {}, place.data(), size_of(type)});
+  };
+  scalar(body.input(0).name(), DType::kInt64, 0);
+  if (loop.input(1).empty()) {
+    scalar(body.input(1).name(), DType::kBool, 1);
+  } else {
+    ids_[body.input(1).name()] = around.resolve(loop.input(1));
+  }
+  for (int i = 2; i < loop.input_size(); ++i) {
+    ids_[body.input(i).name()] = around.resolve(loop.input(i));
+  }
+}
+
+std::optional<int64_t> Reader::constant(const std::string& name) const {
+  const ValueId id = name.empty() ? kNone : resolve(name);
+  const WeightId weight = id == kNone ? WeightId() : graph_.value(id).weight;
+  if (weight == kNone || is_floating(graph_.weight(weight).dtype)) return std::nullopt;
+  if (graph_.weight(weight).data == nullptr || graph_.weight(weight).count() != 1) {
+    return std::nullopt;
+  }
+  return to_host(graph_.weight(weight)).ints[0];
+}
+
+const onnx::GraphProto* Reader::only_turn(const onnx::NodeProto& node) const {
+  if (!is_standard(node, "Loop") || node.input_size() < 2 || node.attribute_size() != 1) {
+    return nullptr;
+  }
+  const onnx::GraphProto& body = node.attribute(0).g();
+  const bool collects_nothing =
+      body.output_size() + 1 == node.input_size() && body.input_size() == node.input_size();
+  const bool runs = node.input(1).empty() || constant(node.input(1)).value_or(0) != 0;
+  return collects_nothing && runs && constant(node.input(0)) == 1 ? &body : nullptr;
+}
+
+void Reader::read_turn(const onnx::NodeProto& loop, const onnx::GraphProto& body) {
+  try {
+    Reader turn(*this, loop, body);
+    turn.read();
+    for (int o = 0; o < loop.output_size(); ++o) {
+      if (loop.output(o).empty()) continue;
+      const std::string& name = body.output(o + 1).name();
+      ValueId id = turn.written_as(name);
+      if (id == kNone) id = turn.resolve(name);
+      if (id == kNone) throw errors::missing_output(name);
+      Node& node = graph_.nodes.emplace_back();
+      node.op = "Identity";
+      node.opset = kLowestOpset;
+      node.inputs = {id};
+      node.outputs = {written_as(loop.output(o))};
+      node.body = body_;
+      node.calls = calls_;
+    }
+  } catch (const ModelError& error) {
+    throw errors::in_subgraph(label_of(loop), "body", error);
+  }
+}
+
 void Reader::pin_reads(const onnx::NodeProto& node) {
   const auto pin = [&](const std::string& name) {
     const ValueId id = resolve(name);
@@ -148,7 +218,7 @@ void Reader::pin_reads(const onnx::NodeProto& node) {
 }
 
 bool Reader::knows(std::string_view name) const {
-  return ids_.contains(name) || (is_body() && around_->knows(name));
+  return ids_.contains(name) || (around_ != nullptr && around_->knows(name));
 }
 
 ValueId Reader::written_as(std::string_view name) const {
@@ -162,6 +232,7 @@ void Reader::add_node(size_t n) {
   if (key_of(from).empty()) return pin_reads(from);
   const int function = reading_.functions.called_by(from);
   if (function >= 0) return read_call(from, function);
+  if (const onnx::GraphProto* turn = only_turn(from)) return read_turn(from, *turn);
   Node node;
   if (!from.name().empty()) node.name = prefix_ + from.name();
   node.body = body_;
@@ -194,6 +265,7 @@ void Reader::declare_value(const onnx::ValueInfoProto& info) {
 void Reader::declare_types() {
   for (const auto& info : proto_.value_info()) declare_value(info);
   for (const auto& info : proto_.output()) declare_value(info);
+  if (is_turn_) return;  // operands have the types of the graph around
   for (const auto& info : proto_.input()) declare_value(info);
 }
 
@@ -233,6 +305,9 @@ class FileSource final : public GraphSource {
   std::vector<std::byte> make(const Weight& weight, int64_t first, int64_t count) const override {
     return edited_rows(*edits_.at(weight.name), weight.dtype, files_, first, count);
   }
+  std::vector<std::optional<Shape>> infer(const NodeView& node) const override {
+    return shapes_by_schema(node);
+  }
 
  private:
   const ExternalData& files_;
@@ -248,6 +323,7 @@ Graph to_graph(const ModelFile& file, EditedData data) {
     Reader(reading).read();
     graph.source = std::make_shared<FileSource>(file.impl().external, std::move(reading.unmade));
     check_paths(graph);
+    resolve_lists(graph);
     finish(graph);
     return graph;
   } catch (const ModelError& error) {

@@ -6,6 +6,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,10 +42,13 @@ class Reader {
   Reader(Reader& around, const onnx::NodeProto& call, const onnx::FunctionProto& function,
          int calls);
 
+  /// Of the body of a loop that runs once, whose nodes become those of the graph around it.
+  Reader(Reader& around, const onnx::NodeProto& loop, const onnx::GraphProto& body);
+
   void add_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
   void add_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
 
-  bool is_body() const { return around_ != nullptr; }
+  bool is_body() const { return around_ != nullptr && !is_turn_; }
   Body& body() { return graph_.bodies[body_]; }
   std::vector<ValueId>& inputs() { return is_body() ? body().inputs : graph_.inputs; }
   std::vector<ValueId>& outputs() { return is_body() ? body().outputs : graph_.outputs; }
@@ -84,6 +88,11 @@ class Reader {
   BodyId read_body(const onnx::NodeProto& node, const std::string& attribute,
                    const onnx::GraphProto& proto);
   void read_call(const onnx::NodeProto& call, int function);
+  /// A constant of one number, as this graph sees the name; empty if it is none.
+  std::optional<int64_t> constant(const std::string& name) const;
+  /// The body of a Loop of one turn that collects nothing; null for other nodes.
+  const onnx::GraphProto* only_turn(const onnx::NodeProto& node) const;
+  void read_turn(const onnx::NodeProto& loop, const onnx::GraphProto& body);
   /// A node without outputs cannot be named, and neither can anything inside it: their operands are
   /// only pinned.
   void pin_reads(const onnx::NodeProto& node);
@@ -106,6 +115,7 @@ class Reader {
   std::vector<const onnx::NodeProto*> nodes_;
   Graph& graph_;
   const Reader* around_ = nullptr;  ///< the enclosing graph
+  bool is_turn_ = false;            ///< see `read_turn`
   BodyId body_;
   int calls_ = 0;         ///< of the function that is read; 0: none
   std::string function_;  ///< its name

@@ -66,8 +66,8 @@ class Elements {
       return;
     }
     if (!file_) file_.emplace(path_);
-    constexpr int64_t kAlignment = 64;
-    const int64_t padding = (kAlignment - beside_ % kAlignment) % kAlignment;
+    constexpr int64_t kAligned = 64;
+    const int64_t padding = (kAligned - beside_ % kAligned) % kAligned;
     file_->write(std::string(padding, '\0'));
     file_->write(view);
     tensor.set_data_location(onnx::TensorProto::EXTERNAL);

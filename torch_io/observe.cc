@@ -61,7 +61,8 @@ void run(GraphModule& module, const Graph& graph, const Probe& probe,
     try {
       begin();
       for (uint64_t seed = 1; seed <= kInputs; ++seed) {
-        module->forward(to_tensors(runtime::random_inputs(graph, probe, seed * step, below)));
+        module->forward(
+            to_tensors(runtime::random_inputs(graph, probe, seed * step, {.below = below})));
       }
       return;
     } catch (const std::exception& error) {

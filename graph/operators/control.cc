@@ -68,7 +68,7 @@ Shapes inside_scan(const NodeView& view) {
   return shapes;
 }
 
-/// What all branches agree on.
+/// What all branches agree on, else the first that is known.
 Shapes out_of_if(const NodeView& view) {
   Shapes shapes(static_cast<size_t>(view.outputs()));
   bool first = true;
@@ -76,9 +76,9 @@ Shapes out_of_if(const NodeView& view) {
     const auto& results = view.graph().bodies[b].outputs;
     for (size_t i = 0; i < shapes.size(); ++i) {
       const Shape* shape = i < results.size() ? view.shape(results[i]) : nullptr;
-      if (first) {
+      if (first || (!shapes[i] && view.may_assume())) {
         shapes[i] = copy_of(shape);
-      } else if (shape == nullptr || shapes[i] != *shape) {
+      } else if (!view.may_assume() && (shape == nullptr || shapes[i] != *shape)) {
         shapes[i].reset();
       }
     }
@@ -87,7 +87,17 @@ Shapes out_of_if(const NodeView& view) {
   return shapes;
 }
 
-/// The number of iterations is unknown, and so are the shapes of scan outputs.
+constexpr int64_t kAssumedTurns = 2;
+
+/// How often a loop runs where nothing but its trip count ends it.
+int64_t turns_of(const NodeView& view) {
+  const HostTensor* most = view.constant(0);
+  const bool told = most != nullptr && most->ints.size() == 1 && most->ints[0] > 0;
+  return told && !view.has_input(1) ? most->ints[0] : kAssumedTurns;
+}
+
+/// States as the body leaves them. Scan outputs have one slice per iteration, whose number is not
+/// known.
 Shapes out_of_loop(const NodeView& view) {
   Shapes shapes;
   const Body* body = only_body(view);
@@ -97,7 +107,12 @@ Shapes out_of_loop(const NodeView& view) {
     const Shape* given = there ? view.shape(body->inputs[state]) : nullptr;
     const Shape* made = there ? view.shape(body->outputs[state - 1]) : nullptr;
     const bool same = given != nullptr && made != nullptr && *given == *made;
-    shapes.push_back(copy_of(same ? made : nullptr));
+    shapes.push_back(copy_of(same || view.may_assume() ? made : nullptr));
+  }
+  if (!view.may_assume() || body == nullptr) return shapes;
+  for (size_t i = body->inputs.size() - 1; i < body->outputs.size(); ++i) {
+    auto& shape = shapes.emplace_back(copy_of(view.shape(body->outputs[i])));
+    if (shape) shape->insert(shape->begin(), turns_of(view));
   }
   return shapes;
 }

@@ -12,6 +12,8 @@ Shapes infer_conv_transpose(const NodeView& view);
 Shapes infer_pool(const NodeView& view);
 Shapes infer_global_pool(const NodeView& view);
 Shapes infer_crop(const NodeView& view);
+Shapes infer_max_unpool(const NodeView& view);
+Shapes infer_max_roi_pool(const NodeView& view);
 
 // reshape.cc: the same elements with other dimensions
 Shapes infer_reshape(const NodeView& view);
@@ -35,12 +37,16 @@ void patch_split(PatchView& view);
 Shapes infer_slice(const NodeView& view);
 Factors factor_slice(const NodeView& view);
 void patch_slice(PatchView& view);
+Shapes infer_center_crop_pad(const NodeView& view);
+Factors factor_center_crop_pad(const NodeView& view);
 Shapes infer_pad(const NodeView& view);
 Factors factor_pad(const NodeView& view);
 void patch_pad(PatchView& view);
 Shapes infer_gather(const NodeView& view);
 Factors factor_gather(const NodeView& view);
 void patch_gather(PatchView& view);
+Shapes infer_one_hot(const NodeView& view);
+Factors factor_one_hot(const NodeView& view);
 
 // expand.cc: repeated elements
 Shapes infer_expand(const NodeView& view);
@@ -61,8 +67,37 @@ Shapes infer_top_k(const NodeView& view);
 Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, all others pass through
 Factors factor_along_last(const NodeView& view);  ///< likewise; by default the last
 
+// sequence.cc: lists of tensors
+Shapes infer_sequence_construct(const NodeView& view);
+Shapes infer_sequence_empty(const NodeView& view);
+Shapes infer_sequence_erase(const NodeView& view);
+Shapes infer_sequence_insert(const NodeView& view);
+Shapes infer_sequence_length(const NodeView& view);
+Factors factor_sequence(const NodeView& view);
+Shapes infer_split_to_sequence(const NodeView& view);
+Factors factor_split_to_sequence(const NodeView& view);
+Shapes infer_concat_from_sequence(const NodeView& view);
+Factors factor_concat_from_sequence(const NodeView& view);
+
+// columns.cc: windows side by side, as images; grids
+Shapes infer_col_to_im(const NodeView& view);
+Factors factor_col_to_im(const NodeView& view);
+Shapes infer_affine_grid(const NodeView& view);
+
 // scatter.cc
 Shapes infer_same(const NodeView& view);
+Shapes infer_compress(const NodeView& view);
+Factors factor_compress(const NodeView& view);
+Factors factor_reverse_sequence(const NodeView& view);
+Shapes infer_non_zero(const NodeView& view);
+Shapes infer_unique(const NodeView& view);
+Shapes infer_non_max_suppression(const NodeView& view);
+Shapes infer_image_decoder(const NodeView& view);
+Factors factor_tensor_scatter(const NodeView& view);
+Factors factor_mean_variance(const NodeView& view);
+Shapes infer_dft(const NodeView& view);
+Factors factor_dft(const NodeView& view);
+Shapes infer_stft(const NodeView& view);
 Shapes infer_gather_elements(const NodeView& view);
 Shapes infer_gather_nd(const NodeView& view);
 Factors factor_gather_nd(const NodeView& view);

@@ -92,4 +92,26 @@ void patch_gather(PatchView& view) {
   view.set_input(1, "indices", to);
 }
 
+/// y[..a depth ..b]: rows of the identity, one per index
+Shapes infer_one_hot(const NodeView& view) {
+  const Shape* indices = view.in_shape(0);
+  const HostTensor* depth = view.constant(1);
+  if (indices == nullptr || depth == nullptr || depth->count() != 1) return Shapes(1);
+  Shape y = *indices;
+  const int axis = normal_axis(view, view.attr("axis", -1), y.size() + 1);
+  y.insert(y.begin() + axis, static_cast<int64_t>(depth->number(0)));
+  return {y};
+}
+
+Factors factor_one_hot(const NodeView& view) {
+  FactorBuilder builder(view);
+  const int rank = static_cast<int>(known_shape(view, 0).size());
+  const int axis = normal_axis(view, view.attr("axis", -1), static_cast<size_t>(rank) + 1);
+  for (int d = 0; d < rank; ++d) {
+    builder.tie(view.input(0), d, view.output(0), d < axis ? d : d + 1);
+  }
+  builder.pin(view.output(0), axis, "the number of classes");
+  return builder.take();
+}
+
 }  // namespace parsimony::operators

@@ -295,11 +295,13 @@ int64_t size_of(const Match& match, int label) {
 bool holds(const Alternative& alternative, const Node& node) {
   if (node.opset < alternative.since || node.opset > alternative.until) return false;
   return std::ranges::all_of(alternative.conditions, [&](const notation::Condition& condition) {
-    if (find_attribute(node, condition.attribute) == nullptr) return false;
-    const auto* number = attr_if<int64_t>(node, condition.attribute);
-    return (number != nullptr
-                ? std::to_string(*number)
-                : attr(node, condition.attribute, std::string_view{})) == condition.value;
+    if (find_attribute(node, condition.attribute) == nullptr) return condition.or_absent;
+    const auto is_it = [&](int64_t number) { return std::to_string(number) == condition.value; };
+    if (const auto* number = attr_if<int64_t>(node, condition.attribute)) return is_it(*number);
+    if (const auto* list = attr_if<std::vector<int64_t>>(node, condition.attribute)) {
+      return std::ranges::all_of(*list, is_it);
+    }
+    return attr(node, condition.attribute, std::string_view{}) == condition.value;
   });
 }
 

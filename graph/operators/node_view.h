@@ -21,6 +21,9 @@ struct Facts {
   ValueConstants constants;
   /// The value is computed from shapes and integers alone; its nodes take no part in coupling.
   IdVector<ValueId, bool> computed;
+  /// May rules assume a size that only data tell: how many elements are kept, how often a loop
+  /// runs? What lies behind has the same channels with any such size.
+  bool may_assume = true;
 };
 
 /// A node together with what is known about its operands.
@@ -49,6 +52,8 @@ class NodeView {
   const Shape* out_shape(int i) const { return shape(output(i)); }
   const HostTensor* constant(int i) const;
   bool computed(ValueId value) const;
+  /// See `Facts::may_assume`.
+  bool may_assume() const { return facts_.may_assume; }
   /// Does an operand or a result have an unknown shape? It could be tied to anything.
   bool has_unknown_shape() const;
 

@@ -90,8 +90,9 @@ class Parser {
       result.until = static_cast<int>(number());
     } else if (head == "if") {
       std::string attribute = word();
+      const bool or_absent = accept("?");
       expect("=");
-      result.conditions.push_back({std::move(attribute), word()});
+      result.conditions.push_back({std::move(attribute), word(), or_absent});
     } else {
       result.bindings.push_back(bound({head, false, {}, 0}));
     }

@@ -18,7 +18,8 @@
 //                            (once per occurrence) and of further labels
 //   swap OPERAND NAME         the operand's two dimensions are swapped if the attribute is 1
 //   since N · until N         opsets for which this alternative holds
-//   if NAME = TEXT            the alternative holds where the attribute has this value
+//   if NAME = TEXT            the alternative holds where the attribute has this value, or is a
+//                             list of nothing else; with ?= also where it is absent
 //   role ROLE LABELS          the role of the labels of these names for granularity policies, in
 //   all
 //                             alternatives; names of labels have no meaning by themselves:
@@ -67,6 +68,7 @@ struct Swap {
 struct Condition {
   std::string attribute;
   std::string value;
+  bool or_absent = false;
 };
 
 struct Alternative {

@@ -2,6 +2,7 @@
 // removed like others.
 #include <algorithm>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
@@ -53,6 +54,38 @@ std::optional<Pads> pads_of(const NodeView& view, size_t rank) {
 }
 
 }  // namespace
+
+/// Cut or filled about the middle of each axis, to given sizes.
+Shapes infer_center_crop_pad(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const HostTensor* sizes = view.constant(1);
+  if (x == nullptr || sizes == nullptr) return Shapes(1);
+  std::vector<int64_t> axes = view.attrs("axes");
+  if (view.find("axes") == nullptr) axes = successive(0, x->size());
+  if (axes.size() != sizes->ints.size()) return Shapes(1);
+  Shape y = *x;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    y[normal_axis(view, axes[i], y.size())] = sizes->ints[i];
+  }
+  return {y};
+}
+
+/// Axes that keep their size keep their elements.
+Factors factor_center_crop_pad(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& x = known_shape(view, 0);
+  const Shape* y = view.out_shape(0);
+  for (size_t d = 0; d < x.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    if (y != nullptr && (*y)[d] == x[d]) {
+      builder.tie(view.input(0), dim, view.output(0), dim);
+    } else {
+      builder.pin(view.input(0), dim, "cropped about its middle");
+      builder.pin(view.output(0), dim, "cropped about its middle");
+    }
+  }
+  return builder.take();
+}
 
 Shapes infer_pad(const NodeView& view) {
   const Shape* x = view.in_shape(0);

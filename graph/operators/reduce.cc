@@ -80,10 +80,11 @@ Shapes infer_top_k(const NodeView& view) {
   Shapes shapes(static_cast<size_t>(view.outputs()));
   const Shape* x = view.in_shape(0);
   const HostTensor* k = view.constant(1);
-  if (x == nullptr || (k == nullptr && view.find("k") == nullptr)) return shapes;
+  const bool is_computed = k == nullptr && view.find("k") == nullptr;
+  if (x == nullptr || (is_computed && !view.may_assume())) return shapes;
   Shape y = *x;
-  const int axis = normal_axis(view, view.attr("axis", -1), x->size());
-  y[axis] = k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
+  int64_t& kept = y[normal_axis(view, view.attr("axis", -1), x->size())];
+  if (!is_computed) kept = k != nullptr && k->ints.size() == 1 ? k->ints[0] : view.attr("k", 1);
   std::ranges::fill(shapes, y);
   return shapes;
 }

@@ -86,6 +86,165 @@ Factors factor_trilu(const NodeView& view) {
   return builder.take();
 }
 
+namespace {
+
+/// Everything but the axes passes.
+Factors factor_along_axes(const NodeView& view, std::initializer_list<int64_t> axes,
+                          const std::string& reason) {
+  FactorBuilder builder(view);
+  const size_t rank = known_shape(view, 0).size();
+  std::vector<bool> positional(rank, false);
+  for (const int64_t axis : axes) positional[normal_axis(view, axis, rank)] = true;
+  pass(view, positional, reason, builder);
+  return builder.take();
+}
+
+}  // namespace
+
+/// y = the elements of x along the axis where the condition is true
+Shapes infer_compress(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const HostTensor* condition = view.constant(1);
+  if (x == nullptr || (condition == nullptr && !view.may_assume())) return Shapes(1);
+  const bool is_flat = view.find("axis") == nullptr;
+  Shape y = is_flat ? Shape{element_count(*x)} : *x;
+  int64_t& kept = y[is_flat ? 0 : normal_axis(view, view.attr("axis", 0), y.size())];
+  if (condition != nullptr) kept = static_cast<int64_t>(std::ranges::count(condition->ints, 1));
+  return {y};
+}
+
+Factors factor_compress(const NodeView& view) {
+  if (view.find("axis") == nullptr) throw errors::not_followed("all axes are one");
+  return factor_along_axes(view, {view.attr("axis", 0)}, kChosen);
+}
+
+/// The places of all elements that are not zero: any number of them.
+Shapes infer_non_zero(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  if (x == nullptr || !view.may_assume()) return Shapes(1);
+  return {Shape{static_cast<int64_t>(x->size()), element_count(*x)}};
+}
+
+/// The distinct slices, and how the operand is made of them.
+Shapes infer_unique(const NodeView& view) {
+  Shapes shapes(static_cast<size_t>(view.outputs()));
+  const Shape* x = view.in_shape(0);
+  if (x == nullptr || !view.may_assume()) return shapes;
+  const bool is_flat = view.find("axis") == nullptr;
+  const int64_t count =
+      is_flat ? element_count(*x) : (*x)[normal_axis(view, view.attr("axis", 0), x->size())];
+  std::ranges::fill(shapes, Shape{count});
+  if (!is_flat && !shapes.empty()) shapes[0] = *x;
+  return shapes;
+}
+
+/// boxes [n places 4], scores [n classes places]: any number of [image, class, place]
+Shapes infer_non_max_suppression(const NodeView& view) {
+  const Shape* scores = view.in_shape(1);
+  if (scores == nullptr || scores->size() != 3 || !view.may_assume()) return Shapes(1);
+  const HostTensor* most = view.constant(2);
+  int64_t boxes = (*scores)[2];
+  if (most != nullptr && most->ints.size() == 1) {
+    boxes = std::clamp<int64_t>(most->ints[0], 0, boxes);
+  }
+  return {Shape{(*scores)[0] * (*scores)[1] * boxes, 3}};
+}
+
+Factors factor_reverse_sequence(const NodeView& view) {
+  return factor_along_axes(view, {view.attr("batch_axis", 1), view.attr("time_axis", 0)},
+                           "reversed up to given lengths");
+}
+
+/// A cache into which new entries are written along an axis.
+Factors factor_tensor_scatter(const NodeView& view) {
+  FactorBuilder builder(view);
+  const size_t rank = known_shape(view, 0).size();
+  const int axis = normal_axis(view, view.attr("axis", -2), rank);
+  if (known_shape(view, 1).size() != rank) throw errors::not_followed("an update of another rank");
+  for (int d = 0; d < static_cast<int>(rank); ++d) {
+    for (const ValueId other : {view.input(1), view.output(0)}) {
+      if (d == axis) {
+        builder.pin(other, d, "written at given indices");
+      } else {
+        builder.tie(view.input(0), d, other, d);
+      }
+    }
+  }
+  builder.pin(view.input(0), axis, "written at given indices");
+  return builder.take();
+}
+
+/// (x - mean) / deviation over the axes
+Factors factor_mean_variance(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& x = known_shape(view, 0);
+  std::vector<int64_t> axes = view.attrs("axes");
+  if (view.find("axes") == nullptr) axes = {0, 2, 3};
+  for (size_t d = 0; d < x.size(); ++d) {
+    const int label = builder.label(x[d]);
+    builder.factors().labels.back().mixes = std::ranges::any_of(axes, [&](int64_t axis) {
+      return normal_axis(view, axis, x.size()) == static_cast<int>(d);
+    });
+    builder.term(view.input(0), static_cast<int>(d), {{label}});
+    builder.term(view.output(0), static_cast<int>(d), {{label}});
+  }
+  return builder.take();
+}
+
+namespace {
+
+constexpr int kAxisIsOperand = 20;  // of DFT, since this version
+
+std::optional<int> axis_of_dft(const NodeView& view, size_t rank) {
+  if (view.opset() < kAxisIsOperand) return normal_axis(view, view.attr("axis", 1), rank);
+  if (!view.has_input(2)) return normal_axis(view, -2, rank);
+  const HostTensor* axis = view.constant(2);
+  if (axis == nullptr || axis->ints.size() != 1) return std::nullopt;
+  return normal_axis(view, axis->ints[0], rank);
+}
+
+}  // namespace
+
+/// Real and imaginary parts stand along the last axis.
+Shapes infer_dft(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const HostTensor* length = view.constant(1);
+  if (x == nullptr || x->size() < 2 || (view.has_input(1) && length == nullptr)) return Shapes(1);
+  const auto axis = axis_of_dft(view, x->size());
+  if (!axis) return Shapes(1);
+  Shape y = *x;
+  if (length != nullptr && length->ints.size() == 1) y[*axis] = length->ints[0];
+  const bool onesided = view.attr("onesided", 0) != 0;
+  const bool inverse = view.attr("inverse", 0) != 0;
+  if (onesided && !inverse) y[*axis] = y[*axis] / 2 + 1;
+  y.back() = onesided && inverse ? 1 : 2;
+  return {y};
+}
+
+Factors factor_dft(const NodeView& view) {
+  const size_t rank = known_shape(view, 0).size();
+  const auto axis = axis_of_dft(view, rank);
+  if (!axis) throw errors::not_followed("the axis is computed from data");
+  return factor_along_axes(view, {*axis, -1}, "a transform of the whole axis");
+}
+
+/// Frames of a signal [n, length(, 1 or 2)]: [n, frames, frequencies, 2]
+Shapes infer_stft(const NodeView& view) {
+  const Shape* signal = view.in_shape(0);
+  const HostTensor* step = view.constant(1);
+  const HostTensor* length = view.constant(3);
+  const Shape* window = view.in_shape(2);
+  if (signal == nullptr || signal->size() < 2 || step == nullptr) return Shapes(1);
+  if (length == nullptr && (view.has_input(3) || window == nullptr || window->size() != 1)) {
+    return Shapes(1);
+  }
+  const int64_t frame = length != nullptr ? length->ints[0] : (*window)[0];
+  if (step->ints[0] <= 0 || frame <= 0 || frame > (*signal)[1]) return Shapes(1);
+  const int64_t frames = ((*signal)[1] - frame) / step->ints[0] + 1;
+  const bool onesided = view.attr("onesided", 1) != 0;
+  return {Shape{(*signal)[0], frames, onesided ? frame / 2 + 1 : frame, 2}};
+}
+
 /// y[j] = x[index[j]], where an index names k dimensions behind those of the batch.
 Shapes infer_gather_nd(const NodeView& view) {
   const Shape* x = view.in_shape(0);

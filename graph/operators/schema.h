@@ -62,6 +62,7 @@ enum Trait : unsigned {
   kChooses = 1U << 16,        ///< selects among numbers: discontinuous in its operands
   kPads = 1U << 17,           ///< fills elements that do not come from the operand
   kReadsIntegers = 1U << 18,  ///< accepts weights stored as integers of any width
+  kDraws = 1U << 19,          ///< draws random numbers, others in each run
 };
 
 /// How a layer applies its weights.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
@@ -73,17 +74,54 @@ std::vector<Segment> reversed(int64_t size) {
   return segments;
 }
 
+/// The axes that a slice with computed bounds cuts; empty if they are computed, too.
+std::optional<std::vector<int>> axes_cut_by_data(const NodeView& view, size_t rank) {
+  const auto given = view.attr_or_input("axes", 3);
+  std::vector<int> axes;
+  if (given) {
+    for (const int64_t axis : *given) axes.push_back(normal_axis(view, axis, rank));
+    return axes;
+  }
+  const Shape* starts = view.in_shape(1);
+  if (view.has_input(3) || starts == nullptr || starts->size() != 1) return std::nullopt;
+  for (int64_t i = 0; i < (*starts)[0]; ++i) axes.push_back(normal_axis(view, i, rank));
+  return axes;
+}
+
 }  // namespace
 
 Shapes infer_slice(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   if (x == nullptr) return Shapes(1);
   const auto cuts = cuts_of(view, *x);
+  if (!cuts && view.may_assume() && axes_cut_by_data(view, x->size())) return {*x};  // all of it
   if (!cuts) return Shapes(1);
   Shape y = *x;
   for (const SliceRange& cut : *cuts) y[cut.axis] = cut.count;
   return {y};
 }
+
+namespace {
+
+/// Other axes than those that are cut pass.
+Factors cut_by_data(const NodeView& view) {
+  FactorBuilder builder(view);
+  const size_t rank = known_shape(view, 0).size();
+  const auto axes = axes_cut_by_data(view, rank);
+  if (!axes) throw errors::not_followed("the axes are computed from data");
+  for (int d = 0; d < static_cast<int>(rank); ++d) {
+    if (!contains(*axes, d)) {
+      builder.tie(view.input(0), d, view.output(0), d);
+      continue;
+    }
+    for (const ValueId value : {view.input(0), view.output(0)}) {
+      builder.pin(value, d, "cut where data say");
+    }
+  }
+  return builder.take();
+}
+
+}  // namespace
 
 Factors factor_slice(const NodeView& view) {
   FactorBuilder builder(view);
@@ -91,7 +129,7 @@ Factors factor_slice(const NodeView& view) {
   const ValueId y = view.output(0);
   const Shape& shape = known_shape(view, 0);
   const auto cuts = cuts_of(view, shape);
-  if (!cuts) throw errors::not_followed("starts or ends are computed from data");
+  if (!cuts) return cut_by_data(view);
   std::vector<bool> cut_here(shape.size(), false);
   for (const SliceRange& cut : *cuts) {
     if (cut.count == shape[cut.axis] && cut.step == 1) continue;

@@ -195,4 +195,31 @@ Shapes infer_crop(const NodeView& view) {
       Shape{(*x)[0], (*x)[1], (*x)[2] - border[1] - border[3], (*x)[3] - border[0] - border[2]}};
 }
 
+/// As large as what was pooled, unless an operand says more.
+Shapes infer_max_unpool(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  if (x == nullptr || x->size() < 2) return Shapes(1);
+  if (view.has_input(2)) {
+    const HostTensor* size = view.constant(2);
+    return {size == nullptr ? std::nullopt : std::optional<Shape>(size->ints)};
+  }
+  const Window w = read_window(view, view.attrs("kernel_shape"));
+  if (w.kernel.size() + 2 != x->size()) return Shapes(1);
+  Shape y = *x;
+  for (size_t i = 0; i < w.kernel.size(); ++i) {
+    y[i + 2] = (y[i + 2] - 1) * w.strides[i] + w.kernel[i] - w.begins[i] - w.ends[i];
+    if (y[i + 2] < 0) return Shapes(1);
+  }
+  return {y};
+}
+
+Shapes infer_max_roi_pool(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  const Shape* regions = view.in_shape(1);
+  const std::vector<int64_t> cells = view.attrs("pooled_shape");
+  if (x == nullptr || regions == nullptr || x->size() != 4 || regions->empty()) return Shapes(1);
+  if (cells.size() != 2) return Shapes(1);
+  return {Shape{(*regions)[0], (*x)[1], cells[0], cells[1]}};
+}
+
 }  // namespace parsimony::operators

@@ -53,6 +53,47 @@ TEST(Reader, ReadsEveryElementTypeFromRawAndTypedFields) {
   }
 }
 
+/// Whether as initializers or as Constant nodes, here and in bodies. Of constants that differ
+/// neither is taken.
+TEST(Reader, TakesConstantsThatAreDefinedTwiceAlike) {
+  const std::string chain = "g (float[2] x) => (float[2] y) { ";
+  const std::string constant = "w = Constant <value = float[2] {1, 2}> () ";
+  onnx::ModelProto model = model_of(chain + constant + constant + "y = Add(x, w) }");
+  EXPECT_EQ(numbers_of(weight_of(Read(model).graph, "w")), (std::vector<double>{1, 2}));
+
+  model = model_of(chain + "y = Add(x, w) }");
+  for (int i = 0; i < 2; ++i) {
+    *model.mutable_graph()->add_initializer() = counting("w", TensorProto::FLOAT, {2}, true);
+  }
+  const Read twice(model);
+  EXPECT_EQ(twice.graph.weights.size(), 1);
+  EXPECT_EQ(twice.graph.nodes.size(), 1);
+
+  const std::string in_body = "{ y = If (c) < then_branch = t () => (float[2] o) { " + constant +
+                              constant + "o = Add(x, w) }, else_branch = e () => (float[2] p) " +
+                              "{ p = Neg(x) } > }";
+  EXPECT_NO_THROW(Read("g (float[2] x, bool c) => (float[2] y) " + in_body));
+
+  *model.mutable_graph()->add_initializer() = counting("w", TensorProto::FLOAT, {1}, true);
+  EXPECT_THROW(Read{model}, ModelError);
+}
+
+TEST(Reader, TakesTheOldestIrVersion) {
+  onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }");
+  model.set_ir_version(1);
+  EXPECT_EQ(Read(model).graph.nodes.size(), 1);
+}
+
+/// Nodes in any order, an opset that is imported twice under both of its names.
+TEST(Reader, TakesNodesInAnyOrder) {
+  onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Neg(a) a = Relu(x) }");
+  auto& again = *model.add_opset_import();
+  again.set_domain("ai.onnx");
+  again.set_version(model.opset_import(0).version());
+  const Read read(model);
+  EXPECT_EQ(read.graph.nodes.front().op, "Relu");
+}
+
 TEST(Reader, Float16InInt32DataHasAStrideOfFour) {
   onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }");
   *model.mutable_graph()->add_initializer() = counting("w", TensorProto::FLOAT16, {3}, false);

@@ -242,7 +242,8 @@ TEST(Constants, OfGroupsThatMixStay) {
 /// Log(0) and its like leave no original to be equal to.
 bool is_finite(const Network& network, const Pruning& pruning) {
   const Probe& probe = pruning.analysis.probe;
-  const auto inputs = torch_io::to_tensors(runtime::random_inputs(network.graph, probe, 1, 2));
+  const auto inputs =
+      torch_io::to_tensors(runtime::random_inputs(network.graph, probe, 1, {.below = 2}));
   const auto outputs = torch_io::masked_run(network.graph, pruning.plan)(inputs);
   return std::all_of(outputs.begin(), outputs.end(), [](const at::Tensor& output) {
     return !output.is_floating_point() || output.isfinite().all().item<bool>();

@@ -145,7 +145,7 @@ TEST(Prove, NaNAgreesWithNothing) {
     return at::full_like(x, std::numeric_limits<double>::quiet_NaN());
   });
   EXPECT_FALSE(compare(kTwice, nan).holds());
-  EXPECT_FALSE(compare(nan, nan).holds()) << "it would agree with every fault";
+  EXPECT_THROW(compare(nan, nan), UnsupportedError) << "it would agree with every fault";
 }
 
 TEST(Prove, InfinitiesThatAreTheSameAgree) {
@@ -173,6 +173,20 @@ TEST(Prove, SaysWhereAgreementProvesLittle) {
 TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
   TorchNetwork broken = each([](const at::Tensor& x) { return x.view({7}); });
   EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
+}
+
+/// What gives no numbers agrees with anything, or with nothing.
+TEST(Prove, TriesOtherInputsWhereTheOriginalGivesNoNumbers) {
+  const TorchNetwork root = each([](const at::Tensor& x) { return at::sqrt(x); });
+  const Proof proof = compare(root, root);
+  EXPECT_TRUE(proof.holds());
+  ASSERT_EQ(proof.notes.size(), 1U);
+  EXPECT_NE(proof.notes.front().find("between 0 and 1"), std::string::npos);
+
+  for (const double number : {std::nan(""), HUGE_VAL}) {
+    TorchNetwork none = each([=](const at::Tensor& x) { return at::full_like(x, number); });
+    EXPECT_THROW(Reference(network(), {}, false, none, {}), UnsupportedError);
+  }
 }
 
 /// Wide enough that rounding after each node would exceed the tolerance.

@@ -193,6 +193,38 @@ def forward(self, x):
   expect_exact(net, {at::randn({4, 6})}, 1);
 }
 
+/// Cells that go through a sequence, as often as it is long: by `for`, and by `while` with a break.
+TEST(ScriptSource, FollowsLoopsThatSizesEnd) {
+  const std::string step = R"(
+        h = torch.gru_cell(torch.relu(torch.linear(x[i], self.w1, self.b1)), h, self.w3, self.w4)
+)";
+  const auto net = [&](const std::string& loop) {
+    return scripted("\ndef forward(self, x):\n    h = torch.zeros([4, 5])\n" + loop + step +
+                        "        i += 1\n    return torch.linear(h, self.w5)\n",
+                    two_layers_and({{"w3", {15, 8}}, {"w4", {15, 5}}, {"w5", {2, 5}}}));
+  };
+  for (const std::string loop :
+       {"    for i in range(x.size(0)):", "    i = 0\n    while i < len(x):",
+        "    i = 0\n    while True:\n        if i >= 3:\n            break"}) {
+    const Pruned pruned = expect_exact(net(loop), {at::randn({3, 4, 6})}, 2);
+    EXPECT_LE(pruned.misread.value_or(1), 1e-5) << loop;
+  }
+}
+
+/// The condition of a while is only known at run time.
+TEST(ScriptSource, LoopsThatDataEndStayWhole) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    while bool(y.sum() > 100):
+        y = y / 2
+    return torch.linear(y, self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
+  EXPECT_TRUE(is_whole(pruned, "w1[0]", "control flow (Loop)"));
+}
+
 // As torch.nn.functional writes interpolate() and instance_norm().
 TEST(ScriptSource, FollowsModesAndRanges) {
   const Module net = scripted(R"(

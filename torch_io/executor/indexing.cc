@@ -152,4 +152,35 @@ Tensors reverse_sequence(const Call& call) {
   return {x.gather(time, places.expand(x.sizes()))};
 }
 
+/// The distinct elements or slices, where they are first, where all of them went, how often they
+/// are
+Tensors unique(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const bool is_flat = !call.has("axis");
+  const int64_t axis = is_flat ? 0 : wrapped(call.integer("axis", 0), x.dim());
+  const at::Tensor rows = is_flat ? x.flatten() : x;
+  const auto [sorted, inverse, counts] = at::unique_dim(rows, axis, true, true, true);
+  at::Tensor first = at::full({sorted.size(axis)}, rows.size(axis), at::kLong);
+  first = first.scatter_reduce(0, inverse, at::arange(rows.size(axis)), "amin");
+  if (call.integer("sorted", 1) != 0) return {sorted, first, inverse, counts};
+  const at::Tensor order = first.argsort();
+  return {sorted.index_select(axis, order), first.index_select(0, order),
+          order.argsort().index_select(0, inverse), counts.index_select(0, order)};
+}
+
+/// Entries of a cache, written along an axis from a place of each batch element on.
+Tensors tensor_scatter(const Call& call) {
+  at::Tensor cache = call.in(0).clone();
+  const at::Tensor& update = call.in(1);
+  const int64_t axis = wrapped(call.integer("axis", -2), cache.dim());
+  const bool circular = call.text("mode", "linear") == "circular";
+  const at::Tensor steps = at::arange(update.size(axis), at::kLong);
+  for (int64_t b = 0; b < cache.size(0); ++b) {
+    at::Tensor places = steps + (call.has_in(2) ? call.ints_in(2).at(b) : 0);
+    if (circular) places = places.remainder(cache.size(axis));
+    cache[b].index_copy_(axis - 1, places, update[b]);
+  }
+  return {cache};
+}
+
 }  // namespace parsimony::executor

@@ -26,6 +26,18 @@ Tensors binary(const Call& call) {
 Kernel add, sub, div, mod, pow, max, min, sum, mean, bit_shift, where, is_inf, clip, cast,
     cast_like, identity, affine, image_scaler;
 
+// columns.cc
+Kernel col2im, deform_conv, affine_grid;
+Presence added_columns;
+
+// sequence.cc
+Kernel sequence_construct, sequence_empty, sequence_at, sequence_length, sequence_insert,
+    sequence_erase, split_to_sequence, concat_from_sequence;
+
+// spectrum.cc
+Kernel dft, stft, hann_window, hamming_window, blackman_window, mel_weight_matrix;
+Presence transformed;
+
 // attention.cc
 Kernel attention, multi_head_attention, packed_attention, group_query_attention, rotary_embedding;
 Presence attention_presence;
@@ -50,7 +62,7 @@ Kernel conv, conv_transpose, matmul, gemm, einsum;
 
 // pooling.cc
 Kernel average_pool, adaptive_average_pool, adaptive_max_pool, max_pool, lp_pool,
-    global_average_pool, global_max_pool, global_lp_pool;
+    global_average_pool, global_max_pool, global_lp_pool, max_unpool, max_roi_pool;
 
 // normalisation.cc
 Kernel batch_normalization, layer_normalization, group_normalization, instance_normalization,
@@ -58,15 +70,18 @@ Kernel batch_normalization, layer_normalization, group_normalization, instance_n
 
 // reduction.cc
 Kernel reduce_sum, reduce_l1, reduce_sum_square, reduce_l2, reduce_log_sum, reduce_log_sum_exp,
-    reduce_mean, reduce_prod, reduce_max, reduce_min, arg_max, arg_min, cum_sum, top_k;
+    reduce_mean, reduce_prod, reduce_max, reduce_min, arg_max, arg_min, cum_sum, top_k, det,
+    negative_log_likelihood_loss, softmax_cross_entropy_loss;
+Presence of_matrices;
 
 // shape.cc
 Kernel reshape, flatten, squeeze, unsqueeze, transpose, concat, split, slice, pad, expand, tile,
-    depth_to_space, space_to_depth, crop, shape, size;
+    depth_to_space, space_to_depth, crop, shape, size, center_crop_pad, optional_has_element;
+Presence cropped_presence;
 
 // indexing.cc
 Kernel gather, gather_elements, gather_nd, scatter_elements, scatter_nd, non_zero, one_hot, trilu,
-    constant_of_shape, range, eye_like, compress, reverse_sequence;
+    constant_of_shape, range, eye_like, compress, reverse_sequence, tensor_scatter, unique;
 
 // resize.cc
 Kernel resize;

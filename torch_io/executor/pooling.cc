@@ -168,4 +168,59 @@ Tensors adaptive_max_pool(const Call& call) {
                     [](const at::Tensor& x, int64_t axis) { return at::amax(x, axis, true); })};
 }
 
+/// Back to the places in the whole tensor that MaxPool names.
+Tensors max_unpool(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const size_t rank = x.dim() - 2;
+  const Ints kernel = call.integers("kernel_shape");
+  const Ints strides = call.integers("strides", Ints(rank, 1));
+  const Ints pads = call.integers("pads", Ints(2 * rank, 0));
+  Ints dims = x.sizes().vec();
+  for (size_t i = 0; i < rank; ++i) {
+    dims[i + 2] = (dims[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[rank + i];
+  }
+  const at::Tensor flat = at::zeros({c10::multiply_integers(dims)}, x.options());
+  at::Tensor y = flat.scatter(0, call.in(1).flatten(), x.flatten()).reshape(dims);
+  if (!call.has_in(2)) return {y};
+  const Ints wanted = call.ints_in(2);
+  Ints more;  // from the last axis to the first
+  for (size_t i = rank; i-- > 0;) {
+    more.push_back(0);
+    more.push_back(wanted.at(i + 2) - dims[i + 2]);
+  }
+  return {at::constant_pad_nd(y, more, 0)};
+}
+
+/// The largest of each cell of a region, which begins and ends at whole places.
+Tensors max_roi_pool(const Call& call) {
+  const at::Tensor& x = call.in(0);
+  const Ints cells = call.integers("pooled_shape");
+  const double scale = call.real("spatial_scale", 1);
+  const std::vector<double> rois = call.numbers_in(1);
+  Tensors regions;
+  for (size_t r = 0; r + 5 <= rois.size(); r += 5) {
+    at::Tensor region = x[static_cast<int64_t>(rois[r])];
+    for (const int64_t axis : {1, 2}) {
+      const auto start = static_cast<int64_t>(std::round(rois[r + 3 - axis] * scale));
+      const auto end = static_cast<int64_t>(std::round(rois[r + 5 - axis] * scale));
+      const double cell = static_cast<double>(std::max<int64_t>(end - start + 1, 1)) /
+                          static_cast<double>(cells[axis - 1]);
+      Tensors parts;
+      for (int64_t i = 0; i < cells[axis - 1]; ++i) {
+        const auto at_cell = [&](double edge) {
+          return std::clamp<int64_t>(static_cast<int64_t>(edge) + start, 0, x.size(axis + 1));
+        };
+        const int64_t first = at_cell(std::floor(static_cast<double>(i) * cell));
+        const int64_t last = at_cell(std::ceil(static_cast<double>(i + 1) * cell));
+        const at::Tensor part = region.narrow(axis, first, std::max<int64_t>(last - first, 0));
+        parts.push_back(part.size(axis) > 0 ? part.amax(axis, true)
+                                            : at::zeros_like(region.narrow(axis, 0, 1)));
+      }
+      region = at::cat(parts, axis);
+    }
+    regions.push_back(region);
+  }
+  return {at::stack(regions)};
+}
+
 }  // namespace parsimony::executor

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/executor/choices.h"
 #include "parsimony/torch_io/executor/program_impl.h"
 #include "parsimony/torch_io/executor/run_impl.h"
@@ -127,6 +128,7 @@ bool is_given(const Graph& graph, ValueId v) {
 
 std::string why_not(const Graph& graph, const Node& node) {
   if (node.has_subgraph && !is_control(node)) return "it has a subgraph";
+  if (has_trait(node, kDraws)) return "it draws random numbers, others in each run";
   if (!is_control(node) && find_operator(node.domain, node.op) == nullptr)
     return "the operator is not known";
   for (const ValueId v : node.inputs) {

@@ -143,4 +143,35 @@ Tensors top_k(const Call& call) {
   return {values.narrow(axis, 0, k), places.narrow(axis, 0, k)};
 }
 
+namespace {
+
+/// Of log-probabilities [n, classes, …] with targets [n, …].
+at::Tensor likelihood_loss(const Call& call, const at::Tensor& scores) {
+  const std::string reduction = call.text("reduction", "mean");
+  const int64_t kind = reduction == "none"  ? at::Reduction::None
+                       : reduction == "sum" ? at::Reduction::Sum
+                                            : at::Reduction::Mean;
+  constexpr int64_t kNoIndex = -100;  // PyTorch's own
+  return at::nll_loss_nd(scores, call.in(1).to(at::kLong), call.in(2), kind,
+                         call.integer("ignore_index", kNoIndex));
+}
+
+}  // namespace
+
+Tensors negative_log_likelihood_loss(const Call& call) {
+  return {likelihood_loss(call, call.in(0))};
+}
+
+Tensors softmax_cross_entropy_loss(const Call& call) {
+  const at::Tensor scores = at::log_softmax(call.in(0), 1);
+  return {likelihood_loss(call, scores), scores};
+}
+
+Tensors det(const Call& call) { return {at::linalg_det(call.in(0))}; }
+
+/// Of matrices: present if anything in the matrix is.
+Tensors of_matrices(const Operator& /*op*/, const Call& call, const Tensors& /*outputs*/) {
+  return {call.presence(0).any(-1).any(-1)};
+}
+
 }  // namespace parsimony::executor

@@ -230,4 +230,37 @@ Tensors shape(const Call& call) {
 
 Tensors size(const Call& call) { return {at::scalar_tensor(call.in(0).numel(), at::kLong)}; }
 
+Tensors optional_has_element(const Call& call) {
+  return {at::scalar_tensor(call.has_in(0), at::kBool)};
+}
+
+/// Cut or filled with zeros about the middle of each axis.
+Tensors center_crop_pad(const Call& call) {
+  at::Tensor x = call.in(0);
+  const Ints sizes = call.ints_in(1);
+  const Ints axes = call.integers("axes", successive(0, x.dim()));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t axis = wrapped(axes.at(i), x.dim());
+    const int64_t more = sizes[i] - x.size(axis);
+    if (more <= 0) {
+      x = x.narrow(axis, -more / 2, sizes[i]);
+      continue;
+    }
+    Ints pads(2 * (x.dim() - axis), 0);  // from the last axis to the first
+    pads[pads.size() - 2] = more / 2;
+    pads[pads.size() - 1] = more - more / 2;
+    x = at::constant_pad_nd(x, pads, 0);
+  }
+  return {x};
+}
+
+/// Along axes that change their size, what is there at all is there everywhere.
+Tensors cropped_presence(const Operator& /*op*/, const Call& call, const Tensors& outputs) {
+  at::Tensor p = call.presence(0);
+  for (int64_t axis = 0; axis < p.dim(); ++axis) {
+    if (p.size(axis) != outputs[0].size(axis)) p = p.any(axis, true);
+  }
+  return {p.expand(outputs[0].sizes())};
+}
+
 }  // namespace parsimony::executor

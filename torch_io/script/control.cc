@@ -58,27 +58,44 @@ void Interpreter::branch(jit::Node* node) {
   bind(node, std::move(results));
 }
 
-/// Loop(most, go_on, carried…) with block(i, carried…) -> (go_on, carried…)
+/// Of a number that is fixed, or computed from sizes; empty for what only the program's run tells.
+std::optional<int64_t> Interpreter::count(const Binding& number) {
+  if (number.is(BindingKind::kInt)) return number.integer;
+  if (!number.is(BindingKind::kNumber)) return std::nullopt;
+  const HostTensor* known = builder_.known(number.value);
+  if (known == nullptr || known->floating() || known->count() != 1) return std::nullopt;
+  return known->ints[0];
+}
+
+/// Loop(most, go_on, carried…) with block(i, carried…) -> (go_on, carried…). A loop that sizes end
+/// is followed as often as it runs with these; then the sizes must not change.
 void Interpreter::loop(jit::Node* node) {
   jit::Block& body = *node->blocks()[0];
   const Binding most = of_input(node, 0);
-  const std::optional<bool> go_on = decided(of_input(node, 1));
-  const bool fixed = most.is(BindingKind::kInt) && !of_input(node, 1).is(BindingKind::kNumber);
-  // A `for` goes on by a constant; a `while` ends by what only the program's run tells.
-  const bool counted =
-      most.integer <= kMostRounds && body.outputs()[0]->node()->kind() == c10::prim::Constant;
-  if (!fixed || !go_on || !counted) return opaque(node);
+  Binding condition = of_input(node, 1);
+  const std::optional<int64_t> rounds = count(most);
+  const bool is_for = body.outputs()[0]->node()->kind() == c10::prim::Constant;
+  if (!rounds || !decided(condition) || (is_for && *rounds > kMostRounds)) return opaque(node);
+  auto outside = is_for ? decltype(bindings_)() : bindings_;
   std::vector<Binding> carried;
   for (size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(of_input(node, i));
+  if (most.is(BindingKind::kNumber)) pin_sizes_behind("Loop", most.value);
   ++loops_;
-  for (int64_t round = 0; round < most.integer && *go_on; ++round) {
+  std::optional<bool> goes_on = decided(condition);
+  for (int64_t round = 0; round < *rounds && goes_on == true; ++round) {
+    if (condition.is(BindingKind::kNumber)) pin_sizes_behind("Loop", condition.value);
     bindings_[body.inputs()[0]] = Binding::of_int(round);
     for (size_t i = 0; i < carried.size(); ++i) bindings_[body.inputs()[i + 1]] = carried[i];
     follow(body);
     for (size_t i = 0; i < carried.size(); ++i) carried[i] = of(body.outputs()[i + 1]);
+    condition = of(body.outputs()[0]);
+    goes_on = round < kMostRounds ? decided(condition) : std::nullopt;
   }
   --loops_;
-  bind(node, std::move(carried));
+  if (goes_on) return bind(node, std::move(carried));
+  // What only the program's run tells: all that the rounds so far have read is pinned.
+  bindings_ = std::move(outside);
+  opaque(node);
 }
 
 namespace {

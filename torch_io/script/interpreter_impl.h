@@ -105,6 +105,7 @@ class Interpreter {
   void size_up(torch::jit::Value* of, ValueId value);
   void collect_captures(torch::jit::Block& block, std::vector<ValueId>& values);
   std::optional<bool> decided(const Binding& condition);
+  std::optional<int64_t> count(const Binding& number);
   void keep_for_training(torch::jit::Block& block);
   bool collect_for_training(torch::jit::Block& block, std::vector<ValueId>& values);
   void write_to(torch::jit::Node* node, ValueId result);

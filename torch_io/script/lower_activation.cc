@@ -38,6 +38,13 @@ void lower_leaky_relu(Call& call) {
   call.give_node("LeakyRelu", {call.tensor(0)}, {{"alpha", call.number(1, 0.01)}});
 }
 
+/// rrelu(x, lower, upper, training): in evaluation mode the slope between the two
+void lower_rrelu(Call& call) {
+  call.require(!call.flag(3));
+  const double slope = (call.number(1, 1.0 / 8) + call.number(2, 1.0 / 3)) / 2;
+  call.give_node("LeakyRelu", {call.tensor(0)}, {{"alpha", slope}});
+}
+
 /// elu(x, alpha, scale, input_scale), celu(x, alpha)
 void lower_elu(Call& call) {
   call.require(call.number(2, 1) == 1 && call.number(3, 1) == 1);

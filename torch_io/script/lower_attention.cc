@@ -66,26 +66,30 @@ void lower_attention(Call& call) {
 /// (q, k, v, dropout, causal, mask, scale) -> (y, logsumexp), of which the second is left unknown
 void lower_flash_attention(Call& call) { attend(call, {.mask = 5, .causal = 4, .scale = 6}); }
 
-/// _native_multi_head_attention(q, k, v, width, heads, w[3 d, d], b, w_out, b_out, mask,
-/// need_weights, average, mask_type) -> (y, weights): what nn.MultiheadAttention takes in
-/// evaluation mode. Its operator derives all sizes from the width, so that none of them may change.
-void lower_native_attention(Call& call) {
-  const Operand x = call.tensor(0);
-  const bool of_itself = call.tensor(1).value == x.value && call.tensor(2).value == x.value;
-  call.require(of_itself && call.none(9) && !call.flag(10) && call.rank(x.value) == 3);
-  const int64_t width = call.integer(3);
-  const int64_t heads = call.integer(4);
-  call.require(heads > 0 && width % heads == 0);
+namespace {
+
+/// The argument with the weight; the bias is the next.
+ValueId linear(Call& call, ValueId x, size_t weight) {
+  const ValueId product =
+      call.out.emit("MatMul", {{x}, {transposed(call, call.tensor(weight).value)}});
+  return call.out.emit("Add", {{product}, call.tensor(weight + 1)});
+}
+
+struct Widths {
+  int64_t model;
+  int64_t heads;
+};
+
+/// Of x with itself; the projections of q, k and v are one, at argument `in`, the one behind the
+/// heads is at `in + 2`. The operator derives all sizes from the width: none of them may change.
+ValueId attend_to_itself(Call& call, ValueId x, const Widths& widths, size_t in) {
+  const auto [width, heads] = widths;
+  call.require(call.rank(x) == 3 && heads > 0 && width % heads == 0);
   const int64_t each = width / heads;
-  const auto linear = [&](ValueId value, size_t weight, size_t bias) {
-    const ValueId matrix = transposed(call, call.tensor(weight).value);
-    return call.out.emit("Add",
-                         {{call.out.emit("MatMul", {{value}, {matrix}})}, call.tensor(bias)});
-  };
   const ValueId sizes = call.out.integers({width, width, width});
   const auto parts =
-      call.out.emit_many("Split", {{linear(x.value, 5, 6)}, {sizes}}, 3, {{"axis", int64_t{2}}});
-  const auto apart = [&](ValueId part, const std::vector<int64_t>& perm) {
+      call.out.emit_many("Split", {{linear(call, x, in)}, {sizes}}, 3, {{"axis", int64_t{2}}});
+  const auto apart = [&, heads = heads](ValueId part, const std::vector<int64_t>& perm) {
     return permuted(call, reshaped(call, part, {0, 0, heads, each}), perm);
   };
   const double scale = 1 / std::sqrt(static_cast<double>(each));
@@ -95,9 +99,45 @@ void lower_native_attention(Call& call) {
   const ValueId weights = call.out.emit("Softmax", {{product}}, {{"axis", int64_t{-1}}});
   const ValueId mixed = call.out.emit("MatMul", {{weights}, {apart(parts[2], {0, 2, 1, 3})}});
   const ValueId together = reshaped(call, permuted(call, mixed, {0, 2, 1, 3}), {0, 0, width});
-  const ValueId y = linear(together, 7, 8);
-  call.out.pin(call.op, {x.value, call.tensor(5).value, call.tensor(7).value, y});
-  call.give(y);
+  const ValueId y = linear(call, together, in + 2);
+  call.out.pin(call.op, {x, call.tensor(in).value, call.tensor(in + 2).value, y});
+  return y;
+}
+
+}  // namespace
+
+/// _native_multi_head_attention(q, k, v, width, heads, w[3 d, d], b, w_out, b_out, mask,
+/// need_weights, average, mask_type) -> (y, weights): what nn.MultiheadAttention takes in
+/// evaluation mode
+void lower_native_attention(Call& call) {
+  const ValueId x = call.tensor(0).value;
+  const bool of_itself = call.tensor(1).value == x && call.tensor(2).value == x;
+  call.require(of_itself && call.none(9) && !call.flag(10));
+  call.give(attend_to_itself(call, x, {call.integer(3), call.integer(4)}, 5));
+}
+
+/// _transformer_encoder_layer_fwd(x, width, heads, w[3 d, d], b, w_out, b_out, gelu, norm_first,
+/// eps, gain 1, shift 1, gain 2, shift 2, w 1, b 1, w 2, b 2, mask, mask_type): what
+/// nn.TransformerEncoderLayer takes in evaluation mode
+void lower_encoder_layer(Call& call) {
+  const auto normalised = [&](ValueId x, size_t gain) {
+    return call.out.emit("LayerNormalization", {{x}, call.tensor(gain), call.tensor(gain + 1)},
+                         {{"axis", int64_t{-1}}, {"epsilon", call.number(9)}});
+  };
+  const auto feed = [&](ValueId x) {
+    const ValueId inner = linear(call, x, 14);
+    return linear(call, call.out.emit(call.flag(7) ? "Gelu" : "Relu", {{inner}}), 16);
+  };
+  call.require(call.none(18));
+  const bool first = call.flag(8);
+  ValueId x = call.tensor(0).value;
+  const ValueId attended =
+      attend_to_itself(call, first ? normalised(x, 10) : x, {call.integer(1), call.integer(2)}, 3);
+  x = call.out.emit("Add", {{x}, {attended}});
+  if (!first) x = normalised(x, 10);
+  const ValueId fed = feed(first ? normalised(x, 12) : x);
+  x = call.out.emit("Add", {{x}, {fed}});
+  call.give(first ? x : normalised(x, 12));
 }
 
 }  // namespace parsimony::torch_io::script

@@ -40,6 +40,9 @@ void convolution(Call& call, const Window& at, bool transposed) {
   const size_t n = spatial(call);
   Attributes attributes = window_attributes(call, at, n);
   const std::vector<Operand> inputs{call.tensor(0), call.tensor(1), call.optional_tensor(2)};
+  const Shape weight = call.shape(call.tensor(1).value);
+  call.require(weight.size() == n + 2);
+  attributes.with("kernel_shape", std::vector<int64_t>(weight.begin() + 2, weight.end()));
   if (transposed) attributes.with("output_padding", call.integers(at.output_padding, n));
   call.give_node(transposed ? "ConvTranspose" : "Conv", inputs, std::move(attributes));
 }

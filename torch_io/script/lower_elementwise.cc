@@ -1,5 +1,6 @@
 // Elementwise arithmetic. The table names the operator; what remains are scaled and rounded forms.
 #include <cmath>
+#include <limits>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
@@ -129,6 +130,48 @@ void lower_where(Call& call) {
 /// masked_fill(x, mask, number)
 void lower_masked_fill(Call& call) {
   call.give_node("Where", {call.tensor(1), call.tensor_or_number(2), call.tensor(0)});
+}
+
+/// nan_to_num(x, nan, posinf, neginf): by default infinities become the largest numbers of float32
+void lower_nan_to_num(Call& call) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  ValueId x = call.tensor(0).value;
+  call.require(is_floating(call.out.graph().value(x).dtype));
+  const auto replace = [&](ValueId where, double number) {
+    x = call.out.emit("Where", {{where}, {call.out.number(number)}, {x}});
+  };
+  replace(call.out.emit("IsNaN", {{x}}), call.number(1, 0));
+  replace(call.out.emit("Equal", {{x}, {call.out.number(HUGE_VAL)}}), call.number(2, kMost));
+  replace(call.out.emit("Equal", {{x}, {call.out.number(-HUGE_VAL)}}), call.number(3, -kMost));
+  call.give(x);
+}
+
+/// logit(x, eps) = log(x / (1 - x)), where x is first held within [eps, 1 - eps]
+void lower_logit(Call& call) {
+  Operand x = call.tensor(0);
+  if (!call.none(1)) {
+    const double least = call.number(1);
+    x = {call.out.emit("Clip", {x, {call.out.number(least)}, {call.out.number(1 - least)}})};
+  }
+  const ValueId rest = call.out.emit("Sub", {{call.out.number(1)}, x});
+  call.give_node("Log", {{call.out.emit("Div", {x, {rest}})}});
+}
+
+/// hypot(a, b) = sqrt(a a + b b)
+void lower_hypot(Call& call) {
+  const auto square = [&](size_t i) {
+    return call.out.emit("Mul", {call.tensor(i), call.tensor(i)});
+  };
+  call.give_node("Sqrt", {{call.out.emit("Add", {{square(0)}, {square(1)}})}});
+}
+
+/// xlogy(a, b) = a log b, which is 0 where a is
+void lower_xlogy(Call& call) {
+  const Operand a = call.tensor(0);
+  const Operand b = call.tensor_or_number(1);
+  const ValueId zero = call.out.emit("Equal", {a, {call.out.number(0)}});
+  const ValueId product = call.out.emit("Mul", {a, {call.out.emit("Log", {b})}});
+  call.give_node("Where", {{zero}, a, {product}});
 }
 
 /// addcmul(x, a, b, value) = x + value a b; addcdiv likewise

@@ -18,15 +18,15 @@ Lowering lower_batch_norm, lower_batch_norm_of_statistics, lower_layer_norm, low
     lower_group_norm, lower_native_group_norm, lower_instance_norm, lower_weight_norm;
 
 // lower_activation.cc
-Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_elu, lower_gelu,
-    lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu, lower_glu,
-    lower_shrink, lower_threshold, lower_softmax;
+Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu, lower_elu,
+    lower_gelu, lower_silu, lower_hard_sigmoid, lower_softplus, lower_log_sigmoid, lower_prelu,
+    lower_glu, lower_shrink, lower_threshold, lower_softmax;
 
 // lower_elementwise.cc
-Lowering lower_unary, lower_binary, lower_add, lower_rsub, lower_div, lower_floor_divide,
-    lower_rsqrt, lower_square, lower_ne, lower_log_of_base, lower_log1p, lower_expm1, lower_erfc,
-    lower_trunc, lower_lerp, lower_where, lower_masked_fill, lower_addcmul, lower_trilu,
-    lower_cumsum;
+Lowering lower_unary, lower_binary, lower_nan_to_num, lower_logit, lower_hypot, lower_xlogy,
+    lower_add, lower_rsub, lower_div, lower_floor_divide, lower_rsqrt, lower_square, lower_ne,
+    lower_log_of_base, lower_log1p, lower_expm1, lower_erfc, lower_trunc, lower_lerp, lower_where,
+    lower_masked_fill, lower_addcmul, lower_trilu, lower_cumsum;
 
 // lower_cast.cc
 Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
@@ -58,7 +58,7 @@ Lowering lower_reduce, lower_max_min, lower_any, lower_arg, lower_norm, lower_fr
 Lowering lower_recurrent, lower_cell;
 
 // lower_attention.cc
-Lowering lower_attention, lower_flash_attention, lower_native_attention;
+Lowering lower_attention, lower_flash_attention, lower_native_attention, lower_encoder_layer;
 
 /// In place of an omitted operand, its neutral number, `size` times.
 Operand or_synthetic(Call& call, size_t i, int64_t size, double number);

@@ -68,6 +68,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_hardtanh, {"hardtanh"}},
       {lower_relu6, {"relu6"}},
       {lower_leaky_relu, {"leaky_relu"}},
+      {lower_rrelu, {"rrelu"}},
       {lower_elu, {{"celu", "Celu"}, {"elu", "Elu"}}},
       {lower_gelu, {"gelu"}},
       {lower_silu, {"silu"}},
@@ -140,6 +141,10 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_where, {"where"}},
       {lower_masked_fill, {"masked_fill"}},
       {lower_addcmul, {{"addcdiv", "Div"}, {"addcmul", "Mul"}}},
+      {lower_nan_to_num, {"nan_to_num"}},
+      {lower_logit, {"logit", "special_logit"}},
+      {lower_hypot, {"hypot"}},
+      {lower_xlogy, {"special_xlogy", "xlogy"}},
       {lower_trilu, {"tril", "triu"}},
       {lower_cumsum, {"cumsum"}},
       // lower_cast.cc
@@ -230,6 +235,7 @@ std::unordered_map<std::string_view, Rule> rules() {
       {lower_attention, {"scaled_dot_product_attention"}},
       {lower_flash_attention, {"_scaled_dot_product_flash_attention_for_cpu"}},
       {lower_native_attention, {"_native_multi_head_attention"}},
+      {lower_encoder_layer, {"_transformer_encoder_layer_fwd"}},
   };
   std::unordered_map<std::string_view, Rule> all;
   for (const Family& family : families) {

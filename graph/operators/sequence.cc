@@ -1,0 +1,174 @@
+// Lists of tensors. The analysis sees a list as one of its tensors, which all have the same shape:
+// what leaves one leaves all. Of a list of tensors of several shapes no shape is known.
+#include <algorithm>
+#include <optional>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/builder.h"
+#include "parsimony/graph/operators/families.h"
+
+namespace parsimony::operators {
+namespace {
+
+constexpr int kMostSteps = 1000;       // through which a list is followed back
+constexpr int64_t kAssumedLength = 2;  // of a list that a loop makes
+
+/// The axis, the sizes of the parts along it, and whether the axis stays.
+struct Parts {
+  int axis = 0;
+  int64_t size = 0;
+  int64_t count = 0;
+  bool keeps_axis = true;
+};
+
+/// Empty unless all parts have one size.
+std::optional<Parts> parts_of(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  if (x == nullptr || x->empty()) return std::nullopt;
+  Parts parts{.axis = normal_axis(view, view.attr("axis", 0), x->size())};
+  const int64_t size = (*x)[parts.axis];
+  if (!view.has_input(1)) {
+    parts.size = 1;
+    parts.count = size;
+    parts.keeps_axis = view.attr("keepdims", 1) != 0;
+    return parts;
+  }
+  const HostTensor* split = view.constant(1);
+  if (split == nullptr || split->ints.empty()) return std::nullopt;
+  parts.size = split->ints.front();
+  const bool is_list = !split->dims.empty();
+  const bool all_same =
+      std::ranges::all_of(split->ints, [&](int64_t n) { return n == parts.size; });
+  if (parts.size <= 0 || !all_same || size % parts.size != 0) return std::nullopt;
+  parts.count = is_list ? static_cast<int64_t>(split->ints.size()) : size / parts.size;
+  return parts;
+}
+
+/// How many tensors a list holds.
+std::optional<int64_t> length_of(const NodeView& reader, ValueId list) {
+  int64_t more = 0;
+  for (int steps = 0; steps < kMostSteps; ++steps) {
+    const NodeId producer = list == kNone ? NodeId() : reader.graph().value(list).producer;
+    if (producer == kNone) return std::nullopt;
+    const NodeView view = reader.beside(producer);
+    const InferFn rule = schema_of(view.node()).infer;
+    if (rule == infer_sequence_construct) return more + view.inputs();
+    if (rule == infer_sequence_empty) return more;
+    if (rule == infer_split_to_sequence) {
+      const auto parts = parts_of(view);
+      return parts ? std::optional(more + parts->count) : std::nullopt;
+    }
+    if (rule != infer_sequence_insert && rule != infer_sequence_erase) return std::nullopt;
+    more += rule == infer_sequence_insert ? 1 : -1;
+    list = view.input(0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// All operands, which have one shape.
+Shapes infer_sequence_construct(const NodeView& view) {
+  const Shape* first = view.in_shape(0);
+  if (first == nullptr) return Shapes(1);
+  for (int i = 1; i < view.inputs(); ++i) {
+    const Shape* other = view.in_shape(i);
+    if (other == nullptr || *other != *first) return Shapes(1);
+  }
+  return {*first};
+}
+
+/// A list of nothing has no tensor to be seen as; what is empty stands for it.
+Shapes infer_sequence_empty(const NodeView& /*view*/) { return {Shape{0}}; }
+
+Shapes infer_sequence_erase(const NodeView& view) { return infer_same(view); }
+
+Shapes infer_sequence_insert(const NodeView& view) {
+  const Shape* list = view.in_shape(0);
+  const Shape* added = view.in_shape(1);
+  if (added == nullptr) return Shapes(1);
+  const bool is_empty = list != nullptr && *list == Shape{0};  // also where a loop begins
+  if (is_empty || length_of(view, view.input(0)) == 0) return {*added};
+  return {list != nullptr && *list == *added ? std::optional(*added) : std::nullopt};
+}
+
+Shapes infer_sequence_length(const NodeView& /*view*/) { return {Shape{}}; }
+
+/// Ties every dimension of all tensors of the list.
+Factors factor_sequence(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape* y = view.out_shape(0);
+  if (y == nullptr) throw errors::not_followed("its tensors have several shapes");
+  for (size_t d = 0; d < y->size(); ++d) {
+    const int dim = static_cast<int>(d);
+    const int label = builder.label((*y)[d]);
+    builder.term(view.output(0), dim, {{label}});
+    for (int i = 0; i < view.inputs(); ++i) {
+      const Shape* x = view.in_shape(i);
+      if (x != nullptr && *x == *y) builder.term(view.input(i), dim, {{label}});
+    }
+  }
+  return builder.take();
+}
+
+Shapes infer_split_to_sequence(const NodeView& view) {
+  const auto parts = parts_of(view);
+  if (!parts) return Shapes(1);
+  Shape y = *view.in_shape(0);
+  if (parts->keeps_axis) {
+    y[parts->axis] = parts->size;
+  } else {
+    y.erase(y.begin() + parts->axis);
+  }
+  return {y};
+}
+
+Factors factor_split_to_sequence(const NodeView& view) {
+  FactorBuilder builder(view);
+  const auto parts = parts_of(view);
+  if (!parts) throw errors::not_followed("its parts are of several sizes");
+  const int rank = static_cast<int>(known_shape(view, 0).size());
+  builder.pin(view.input(0), parts->axis, "parts of a list");
+  if (parts->keeps_axis) builder.pin(view.output(0), parts->axis, "parts of a list");
+  for (int d = 0; d < rank; ++d) {
+    if (d == parts->axis) continue;
+    const int moved = !parts->keeps_axis && d > parts->axis ? d - 1 : d;
+    builder.tie(view.input(0), d, view.output(0), moved);
+  }
+  return builder.take();
+}
+
+Shapes infer_concat_from_sequence(const NodeView& view) {
+  const Shape* x = view.in_shape(0);
+  auto length = length_of(view, view.input(0));
+  if (!length && view.may_assume()) length = kAssumedLength;
+  if (x == nullptr || !length || *length < 0) return Shapes(1);
+  const bool is_new = view.attr("new_axis", 0) != 0;
+  Shape y = *x;
+  const int axis = normal_axis(view, view.attr("axis", 0), y.size() + (is_new ? 1 : 0));
+  if (is_new) {
+    y.insert(y.begin() + axis, *length);
+  } else {
+    y[axis] *= *length;
+  }
+  return {y};
+}
+
+Factors factor_concat_from_sequence(const NodeView& view) {
+  FactorBuilder builder(view);
+  const int rank = static_cast<int>(known_shape(view, 0).size());
+  const bool is_new = view.attr("new_axis", 0) != 0;
+  const int axis =
+      normal_axis(view, view.attr("axis", 0), static_cast<size_t>(rank + (is_new ? 1 : 0)));
+  builder.pin(view.output(0), axis, "a list of tensors");
+  for (int d = 0; d < rank; ++d) {
+    if (!is_new && d == axis) {
+      builder.pin(view.input(0), d, "a list of tensors");
+    } else {
+      builder.tie(view.input(0), d, view.output(0), is_new && d >= axis ? d + 1 : d);
+    }
+  }
+  return builder.take();
+}
+
+}  // namespace parsimony::operators

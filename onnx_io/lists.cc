@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "parsimony/graph/attributes.h"
+#include "parsimony/onnx_io/lists_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+using Elements = std::vector<ValueId>;
+
+constexpr int64_t kMostElements = 1024;
+
+class Lists {
+ public:
+  explicit Lists(Graph& graph) : graph_(graph) {
+    for (const NodeId id : graph.nodes.ids()) {
+      for (const ValueId v : graph.nodes[id].outputs) {
+        if (v != kNone) producers_[v] = id;
+      }
+    }
+  }
+
+  void resolve() {
+    for (const NodeId id : graph_.nodes.ids()) {
+      if (is(id, "SequenceAt")) take_element(id);
+      if (is(id, "ConcatFromSequence")) join(id);
+    }
+  }
+
+  /// Lists that nothing reads any more.
+  void drop_unread() {
+    for (bool again = true; again;) {
+      IdVector<ValueId, bool> read(graph_.values.size(), false);
+      for (const Node& node : graph_.nodes) {
+        for (const ValueId v : node.inputs) mark(v, read);
+      }
+      for (const ValueId v : graph_.outputs) mark(v, read);
+      for (const Body& body : graph_.bodies) {
+        for (const ValueId v : body.outputs) mark(v, read);
+      }
+      const size_t before = graph_.nodes.size();
+      IdVector<NodeId, Node> left;
+      for (Node& node : graph_.nodes) {
+        const bool is_list = node.domain.empty() && node.op.starts_with("Sequence");
+        const bool is_read = std::ranges::any_of(
+            node.outputs, [&](ValueId v) { return v != kNone && (read[v] || is_captured(v)); });
+        if (!is_list || is_read || node.has_subgraph) left.push_back(std::move(node));
+      }
+      graph_.nodes = std::move(left);
+      again = graph_.nodes.size() < before;
+    }
+  }
+
+ private:
+  bool is(NodeId id, std::string_view op) const {
+    return graph_.nodes[id].op == op && graph_.nodes[id].domain.empty();
+  }
+
+  static void mark(ValueId v, IdVector<ValueId, bool>& read) {
+    if (v != kNone) read[v] = true;
+  }
+
+  bool is_captured(ValueId v) const { return graph_.value(v).captured; }
+
+  /// The integers of a constant operand; empty if it is absent or computed.
+  std::optional<std::vector<int64_t>> integers(const Node& node, size_t i) const {
+    if (i >= node.inputs.size() || node.inputs[i] == kNone) return std::nullopt;
+    const WeightId weight = graph_.value(node.inputs[i]).weight;
+    if (weight == kNone || graph_.weight(weight).data == nullptr) return std::nullopt;
+    if (is_floating(graph_.weight(weight).dtype) || graph_.weight(weight).count() > kMostElements) {
+      return std::nullopt;
+    }
+    return to_host(graph_.weight(weight)).ints;
+  }
+
+  /// A place in a list of so many, which may count from the end, up to place `most`; that one where
+  /// the operand is absent.
+  std::optional<size_t> place(const Node& node, size_t i, size_t length, int64_t most) const {
+    int64_t at = most;
+    if (i < node.inputs.size() && node.inputs[i] != kNone) {
+      const auto number = integers(node, i);
+      if (!number || number->size() != 1) return std::nullopt;
+      at = number->front() < 0 ? number->front() + static_cast<int64_t>(length) : number->front();
+    }
+    return at >= 0 && at <= most ? std::optional(static_cast<size_t>(at)) : std::nullopt;
+  }
+
+  std::optional<Elements> elements(ValueId list) {
+    if (const auto known = known_.find(list); known != known_.end()) return known->second;
+    const auto producer = producers_.find(list);
+    std::optional<Elements> found;
+    if (producer != producers_.end()) found = made_by(producer->second);
+    return known_[list] = std::move(found);
+  }
+
+  std::optional<Elements> made_by(NodeId id) {
+    const Node& node = graph_.nodes[id];
+    if (is(id, "SequenceEmpty")) return Elements();
+    if (is(id, "SequenceConstruct")) return node.inputs;
+    if (is(id, "SplitToSequence")) return split(id);
+    const bool inserts = is(id, "SequenceInsert");
+    if (!inserts && !is(id, "SequenceErase") && !is(id, "Identity")) return std::nullopt;
+    auto list = elements(node.inputs[0]);
+    if (!list || is(id, "Identity")) return list;
+    const auto length = static_cast<int64_t>(list->size());
+    const auto at = place(node, inserts ? 2 : 1, list->size(), inserts ? length : length - 1);
+    if (!at) return std::nullopt;
+    const auto where = list->begin() + static_cast<std::ptrdiff_t>(*at);
+    if (inserts) {
+      list->insert(where, node.inputs[1]);
+    } else {
+      list->erase(where);
+    }
+    return list;
+  }
+
+  /// The first element keeps the list's name, by which the file knows the node.
+  std::optional<Elements> split(NodeId id) {
+    const auto sizes = integers(graph_.nodes[id], 1);
+    const ValueId list = graph_.nodes[id].outputs[0];
+    const bool is_list =
+        sizes && !graph_.weight(graph_.value(graph_.nodes[id].inputs[1]).weight).dims.empty();
+    if (!is_list || sizes->empty() || is_captured(list) || is_read_as_list(list)) {
+      return std::nullopt;
+    }
+    Elements parts{list};
+    for (size_t i = 1; i < sizes->size(); ++i) {
+      const ValueId part = graph_.values.next_id();
+      Value& value = graph_.values.emplace_back();
+      value.name = graph_.value(list).name + "." + std::to_string(i);
+      value.dtype = graph_.value(list).dtype;
+      parts.push_back(part);
+    }
+    graph_.nodes[id].op = "Split";
+    graph_.nodes[id].outputs = parts;
+    return parts;
+  }
+
+  /// By something that wants the list itself, and not one of its elements.
+  bool is_read_as_list(ValueId list) const {
+    return std::ranges::any_of(graph_.nodes, [&](const Node& node) {
+      const bool takes_elements = (node.op == "SequenceAt" && integers(node, 1)) || joins(node);
+      return !takes_elements && std::ranges::find(node.inputs, list) != node.inputs.end();
+    });
+  }
+
+  static bool joins(const Node& node) {
+    return node.op == "ConcatFromSequence" && attr(node, "new_axis", 0) == 0;
+  }
+
+  void take_element(NodeId id) {
+    const auto list = elements(graph_.nodes[id].inputs[0]);
+    if (!list) return;
+    const auto at = place(graph_.nodes[id], 1, list->size(), std::ssize(*list) - 1);
+    if (!at) return;
+    Node& node = graph_.nodes[id];
+    node.op = "Identity";
+    node.inputs = {(*list)[*at]};
+  }
+
+  void join(NodeId id) {
+    if (!joins(graph_.nodes[id])) return;
+    const auto list = elements(graph_.nodes[id].inputs[0]);
+    if (!list || list->empty()) return;
+    graph_.nodes[id].op = "Concat";
+    graph_.nodes[id].inputs = *list;
+  }
+
+  Graph& graph_;
+  std::unordered_map<ValueId, NodeId> producers_;
+  std::unordered_map<ValueId, std::optional<Elements>> known_;
+};
+
+}  // namespace
+
+void resolve_lists(Graph& graph) {
+  const bool has_lists = std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return node.op == "SequenceAt" || node.op == "ConcatFromSequence";
+  });
+  if (!has_lists) return;
+  Lists lists(graph);
+  lists.resolve();
+  lists.drop_unread();
+}
+
+}  // namespace parsimony::onnx_io

@@ -1,0 +1,101 @@
+#include "parsimony/onnx_io/schema_shapes.h"
+
+#include <onnx/defs/schema.h>
+#include <onnx/defs/shape_inference.h>
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+
+#include "parsimony/onnx_io/graph_file_impl.h"
+#include "parsimony/onnx_io/tensor_impl.h"
+
+namespace parsimony::onnx_io {
+namespace {
+
+/// What libonnx may ask about one node.
+class Context final : public onnx::InferenceContext {
+ public:
+  explicit Context(const NodeView& view) : outputs_(static_cast<size_t>(view.outputs())) {
+    set_attributes(view.node(), attributes_);
+    for (int i = 0; i < view.inputs(); ++i) {
+      inputs_.push_back(type_of(view, i));
+      constants_.emplace_back();
+      const HostTensor* constant = view.constant(i);
+      if (constant != nullptr) constants_.back() = tensor_of("", *constant);
+    }
+  }
+
+  const onnx::AttributeProto* getAttribute(const std::string& name) const override {
+    const auto found =
+        std::ranges::find(attributes_.attribute(), name, &onnx::AttributeProto::name);
+    return found == attributes_.attribute().end() ? nullptr : &*found;
+  }
+  size_t getNumInputs() const override { return inputs_.size(); }
+  const onnx::TypeProto* getInputType(size_t i) const override {
+    return i < inputs_.size() && inputs_[i].has_tensor_type() ? &inputs_[i] : nullptr;
+  }
+  const onnx::TensorProto* getInputData(size_t i) const override {
+    return i < constants_.size() && constants_[i] ? &*constants_[i] : nullptr;
+  }
+  size_t getNumOutputs() const override { return outputs_.size(); }
+  onnx::TypeProto* getOutputType(size_t i) override { return &outputs_.at(i); }
+  onnx::GraphInferencer* getGraphAttributeInferencer(const std::string&) override {
+    return nullptr;
+  }
+  const onnx::SparseTensorProto* getInputSparseData(size_t) const override { return nullptr; }
+  const onnx::TensorShapeProto* getSymbolicInput(size_t) const override { return nullptr; }
+
+  std::vector<std::optional<Shape>> shapes() const {
+    std::vector<std::optional<Shape>> shapes;
+    for (const onnx::TypeProto& type : outputs_) shapes.push_back(shape_of(type));
+    return shapes;
+  }
+
+ private:
+  static onnx::TypeProto type_of(const NodeView& view, int i) {
+    onnx::TypeProto type;
+    const DType dtype = view.has_input(i) ? view.graph().value(view.input(i)).dtype : DType();
+    if (dtype == DType::kUnknown) return type;
+    type.mutable_tensor_type()->set_elem_type(onnx_number(dtype));
+    if (const Shape* shape = view.in_shape(i)) {
+      auto& dims = *type.mutable_tensor_type()->mutable_shape();
+      for (const int64_t dim : *shape) dims.add_dim()->set_dim_value(dim);
+    }
+    return type;
+  }
+
+  static std::optional<Shape> shape_of(const onnx::TypeProto& type) {
+    if (!type.has_tensor_type() || !type.tensor_type().has_shape()) return std::nullopt;
+    Shape shape;
+    for (const auto& dim : type.tensor_type().shape().dim()) {
+      if (!dim.has_dim_value() || dim.dim_value() < 0) return std::nullopt;
+      shape.push_back(dim.dim_value());
+    }
+    return shape;
+  }
+
+  onnx::NodeProto attributes_;
+  std::vector<onnx::TypeProto> inputs_;
+  std::deque<std::optional<onnx::TensorProto>> constants_;
+  std::vector<onnx::TypeProto> outputs_;
+};
+
+}  // namespace
+
+std::vector<std::optional<Shape>> shapes_by_schema(const NodeView& node) {
+  if (node.node().has_subgraph) return {};
+  const onnx::OpSchema* schema =
+      onnx::OpSchemaRegistry::Schema(node.node().op, node.opset(), node.node().domain);
+  if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return {};
+  try {
+    Context context(node);
+    schema->GetTypeAndShapeInferenceFunction()(context);
+    return context.shapes();
+  } catch (const std::exception&) {  // what does not fit the schema has no shapes of it
+    return {};
+  }
+}
+
+}  // namespace parsimony::onnx_io
