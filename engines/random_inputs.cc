@@ -63,11 +63,11 @@ void fill_integers(TensorBytes& tensor, const Draw& draw) {
   }
 }
 
-void fill_with(TensorBytes& tensor, int64_t value) {
+void fill_with(TensorBytes& tensor, double value) {
   if (is_floating(tensor.dtype)) {
     fill_floats(tensor, [&] { return static_cast<float>(value); });
   } else {
-    fill_integers(tensor, [&] { return value; });
+    fill_integers(tensor, [&] { return static_cast<int64_t>(value); });
   }
 }
 

@@ -177,7 +177,10 @@ class Inference {
         throw errors::wrong_input(value.name, "elements of " + std::string(name_of(value.dtype)),
                                   name_of(spec.dtype));
       }
-      if (spec.value) facts_.constants[v] = HostTensor::scalar(*spec.value);
+      if (spec.value) {
+        facts_.constants[v] =
+            HostTensor::of(*spec.value, is_floating(value.dtype) ? value.dtype : DType::kInt64);
+      }
       settle(v, spec.dims);
       symbols_.learn(value, spec.dims);
     } else if (value.declared) {

@@ -1,6 +1,8 @@
 #include "parsimony/graph/input_spec.h"
 
 #include <charconv>
+#include <optional>
+#include <sstream>
 #include <vector>
 
 #include "parsimony/base/errors.h"
@@ -14,8 +16,9 @@ ConfigError bad_spec(std::string_view text, const std::string& why, const std::s
                      (hint.empty() ? "" : "." + hint));
 }
 
-int64_t parse_number(std::string_view text, std::string_view whole) {
-  int64_t value = 0;
+template <typename Number>
+Number parse_number(std::string_view text, std::string_view whole) {
+  Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
     throw bad_spec(whole, "\"" + std::string(text) + "\" is not a number");
@@ -38,17 +41,23 @@ DType parse_type(std::string_view name, std::string_view whole) {
 InputSpec parse_input_spec(std::string_view text) {
   InputSpec spec;
   std::string_view rest = text;
+  std::optional<std::string_view> value;
   if (const size_t equals = rest.find('='); equals != std::string_view::npos) {
-    spec.value = parse_number(rest.substr(equals + 1), text);
+    value = rest.substr(equals + 1);
     rest = rest.substr(0, equals);
   }
   if (const size_t colon = rest.find(':'); colon != std::string_view::npos) {
     spec.dtype = parse_type(rest.substr(colon + 1), text);
     rest = rest.substr(0, colon);
   }
+  if (value && is_floating(spec.dtype)) {
+    spec.value = parse_number<double>(*value, text);
+  } else if (value) {
+    spec.value = static_cast<double>(parse_number<int64_t>(*value, text));
+  }
   for (size_t begin = 0; !rest.empty() && begin != std::string_view::npos;) {
     const size_t x = rest.find('x', begin);
-    const int64_t size = parse_number(rest.substr(begin, x - begin), text);
+    const auto size = parse_number<int64_t>(rest.substr(begin, x - begin), text);
     if (size < 1) throw bad_spec(text, "sizes must be positive");
     spec.dims.push_back(size);
     begin = x == std::string_view::npos ? x : x + 1;
@@ -59,7 +68,12 @@ InputSpec parse_input_spec(std::string_view text) {
 }
 
 std::string to_text(const InputSpec& spec) {
-  if (spec.value) return ":int64=" + std::to_string(*spec.value);
+  if (spec.value && is_floating(spec.dtype)) {
+    std::ostringstream number;
+    number << *spec.value;
+    return ":" + std::string(name_of(spec.dtype)) + "=" + number.str();
+  }
+  if (spec.value) return ":int64=" + std::to_string(static_cast<int64_t>(*spec.value));
   std::string text;
   for (const int64_t size : spec.dims) text += (text.empty() ? "" : "x") + std::to_string(size);
   if (spec.dtype != DType::kUnknown) text += ":" + std::string(name_of(spec.dtype));

@@ -13,11 +13,11 @@ namespace parsimony {
 /// Shape of one graph input and, for a scalar that controls the network, its value.
 struct InputSpec {
   Shape dims;
-  std::optional<int64_t> value;
+  std::optional<double> value;
   DType dtype = DType::kUnknown;  ///< for formats that do not declare it
 };
 
-/// Reads "1x3x32x32", "2x8:int64" or ":int64=16000" (a scalar with its value).
+/// Reads "1x3x32x32", "2x8:int64", ":int64=16000" or ":float32=0.5" (scalars with their values).
 /// @throws ConfigError
 InputSpec parse_input_spec(std::string_view text);
 

@@ -131,6 +131,9 @@ TEST(InputSpec, ReadsEveryForm) {
   const InputSpec scalar = parse_input_spec(":int64=16000");
   EXPECT_TRUE(scalar.dims.empty());
   EXPECT_EQ(scalar.value, 16000);
+  EXPECT_EQ(parse_input_spec(":float32=-0.5").value, -0.5);
+  EXPECT_EQ(to_text(parse_input_spec(":float32=-0.5")), ":float32=-0.5");
+  EXPECT_EQ(to_text(scalar), ":int64=16000");
 }
 
 TEST(InputSpec, RefusesWhatIsNone) {

@@ -155,6 +155,35 @@ def forward(self, x, scale: float = 2.0, times: int = 3, twice: bool = True):
   expect_exact(net, {at::randn({4, 6})}, 1);
 }
 
+/// Tensors and numbers are given one after the other, wherever they stand.
+TEST(ScriptSource, ArgumentsMayBeTuplesListsAndDictionaries) {
+  const Module net = scripted(R"(
+def forward(self, batch: Dict[str, Tensor], pair: Tuple[Tensor, float], more: List[Tensor], last: int):
+    x = batch["x"] * batch["scale"] + pair[0] * pair[1]
+    for one in more:
+        x = x + one * last
+    return torch.linear(torch.relu(torch.linear(x, self.w1, self.b1)), self.w2, self.b2)
+)",
+                              two_layers());
+  const std::vector<InputSpec> specs = {
+      {{4, 6}, {}}, {{4, 1}, {}}, {{4, 6}, {}}, parse_input_spec(":float32=0.5"),
+      {{4, 6}, {}}, {{1, 6}, {}}, {{4, 6}, {}}, parse_input_spec(":int64=3")};
+  torch_io::ScriptGraph script = torch_io::read_script(net, specs);
+  PruneOptions options;
+  options.inputs = specs;
+  const Plan plan =
+      plan_pruning(script.graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options).plan;
+  EXPECT_EQ(plan.groups.size(), 1U);
+  std::vector<Tensor> inputs;
+  for (const InputSpec& spec : specs) {
+    inputs.push_back(spec.value ? at::scalar_tensor(*spec.value) : at::randn(spec.dims));
+  }
+  torch_io::TorchNetwork as_it_is = torch_io::script_run(net);
+  torch_io::TorchNetwork as_read = torch_io::plain_run(script.graph);
+  EXPECT_LE((as_it_is(inputs)[0] - as_read(inputs)[0]).abs().max().item<double>(), 1e-5);
+  EXPECT_THROW(torch_io::read_script(net, {specs[0], specs[1]}), ConfigError);
+}
+
 TEST(ScriptSource, ChecksOfSizesThatChangeGo) {
   const Module net = scripted(R"(
 def forward(self, x):

@@ -45,7 +45,8 @@ torch_io::TorchNetwork original_run(const torch::jit::Module& module,
         std::vector<at::Tensor> all;
         auto next = inputs.begin();
         for (const InputSpec& spec : specs) {
-          all.push_back(spec.value ? at::scalar_tensor(*spec.value, at::kLong) : (next++)->clone());
+          const auto type = is_floating(spec.dtype) ? at::kFloat : at::kLong;
+          all.push_back(spec.value ? at::scalar_tensor(*spec.value, type) : (next++)->clone());
         }
         std::vector<at::Tensor> outputs = run(all);
         if (outputs.size() != results) {
@@ -87,8 +88,9 @@ void describe(const Graph& graph, const std::vector<InputSpec>& specs, const Gra
   }
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!specs[i].value) continue;
+    const std::string text = to_text(specs[i]);  // ":int64=16000"
     exported.notes.push_back("input \"" + source.value(source.inputs[i]).name + "\" is fixed at " +
-                             std::to_string(*specs[i].value) + ", and no input of the file");
+                             text.substr(text.find('=') + 1) + ", and no input of the file");
   }
 }
 

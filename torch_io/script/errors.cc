@@ -44,12 +44,14 @@ ConfigError missing_input(std::string_view name, size_t position, size_t given) 
 UnsupportedError no_such_type_of_input(std::string_view name, std::string_view type) {
   return UnsupportedError("input " + in_quotes(name) + " of \"forward\" is of type " +
                           std::string(type) +
-                          "; only tensors, integers and booleans can be given to it");
+                          "; only tensors and numbers can be given to it, and tuples, lists "
+                          "and dictionaries of them");
 }
 
 ConfigError input_needs_value(std::string_view name) {
   return ConfigError("input " + in_quotes(name) +
-                     " of \"forward\" is a number; wanted for example :int64=16000");
+                     " of \"forward\" is a number; wanted for example :int64=16000 or "
+                     ":float32=0.5");
 }
 
 ConfigError too_many_inputs(size_t given, size_t wanted) {

@@ -89,33 +89,47 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
 void Interpreter::define_inputs(const std::vector<InputSpec>& inputs) {
   const auto values = origins_.graph->inputs();
   if (values.empty()) throw errors::no_forward();
-  const auto& arguments = origins_.module.get_method("forward").function().getSchema().arguments();
+  const auto& schema = origins_.module.get_method("forward").function().getSchema().arguments();
   Binding self{.kind = BindingKind::kObject};
   self.object = std::make_shared<Object>(Object{origins_.module._ivalue(), ""});
   bindings_[values[0]] = self;
-  for (size_t i = 1; i < values.size(); ++i) {
-    const std::string name = plain_name(values[i]->debugName());
-    const bool tensor = values[i]->type()->isSubtypeOf(*c10::TensorType::get());
-    const bool number = values[i]->type()->kind() == c10::TypeKind::IntType ||
-                        values[i]->type()->kind() == c10::TypeKind::BoolType;
-    if (i - 1 < inputs.size() && (tensor || number)) {
-      const InputSpec& spec = inputs[i - 1];
-      if (number && !spec.value) throw errors::input_needs_value(name);
-      const DType told = spec.dtype != DType::kUnknown ? spec.dtype : declared_type(*values[i]);
-      const ValueId id = builder_.input(name, number ? DType::kInt64 : told, spec);
-      bindings_[values[i]] = number ? Binding::run_time(id) : Binding::tensor(id);
-    } else if (values[i]->type()->kind() == c10::TypeKind::OptionalType) {
-      bindings_[values[i]] = Binding::none();
-    } else if (i < arguments.size() && arguments[i].default_value()) {
-      bindings_[values[i]] = from_ivalue(*arguments[i].default_value(), name);
-    } else if (tensor || number) {
-      throw errors::missing_input(name, i - 1, inputs.size());
+  size_t i = 1;
+  for (const Argument& argument : arguments_of(origins_.module, inputs.size())) {
+    jit::Value* value = values[i];
+    const auto& fallback = schema[i].default_value();
+    if (argument.kind != ArgumentKind::kLeftOut) {
+      bindings_[value] = given(argument, plain_name(value->debugName()), *value, inputs);
     } else {
-      throw errors::no_such_type_of_input(name, values[i]->type()->str());
+      bindings_[value] = fallback ? from_ivalue(*fallback, argument.name) : Binding::none();
     }
+    ++i;
   }
-  if (inputs.size() + 1 > values.size())
-    throw errors::too_many_inputs(inputs.size(), values.size() - 1);
+}
+
+/// An argument whose inputs are given; `name` is what the program calls it.
+Binding Interpreter::given(const Argument& argument, const std::string& name,
+                           const jit::Value& value, const std::vector<InputSpec>& inputs) {
+  if (argument.kind == ArgumentKind::kTensor || argument.kind == ArgumentKind::kNumber) {
+    const InputSpec& spec = inputs[argument.input];
+    const bool is_number = argument.kind == ArgumentKind::kNumber;
+    if (is_number && !spec.value) throw errors::input_needs_value(name);
+    const bool is_real = argument.type->kind() == c10::TypeKind::FloatType;
+    const DType told = spec.dtype != DType::kUnknown ? spec.dtype : declared_type(value);
+    const DType number = is_real ? DType::kFloat32 : DType::kInt64;
+    const ValueId id = builder_.input(name, is_number ? number : told, spec);
+    return is_number ? Binding::run_time(id) : Binding::tensor(id);
+  }
+  std::vector<Binding> items;
+  for (size_t k = 0; k < argument.items.size(); ++k) {
+    const Argument& item = argument.items[k];
+    if (argument.kind == ArgumentKind::kDict) {
+      items.push_back(Binding::of_text(argument.keys[k]));
+    }
+    items.push_back(given(item, name + item.name.substr(argument.name.size()), value, inputs));
+  }
+  Binding result = Binding::list(std::move(items));
+  if (argument.kind == ArgumentKind::kDict) result.text = kDictionary;
+  return result;
 }
 
 void Interpreter::define_outputs() {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/torch_io/script/arguments_impl.h"
 #include "parsimony/torch_io/script/builder_impl.h"
 #include "parsimony/torch_io/script/measured_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
@@ -61,6 +62,8 @@ class Interpreter {
  private:
   // interpreter.cc
   void define_inputs(const std::vector<InputSpec>& inputs);
+  Binding given(const Argument& argument, const std::string& name, const torch::jit::Value& value,
+                const std::vector<InputSpec>& inputs);
   void define_outputs();
   void collect_values(const Binding& binding, BindingKind kind, std::vector<ValueId>& values) const;
   void follow(torch::jit::Block& block);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "parsimony/torch_io/guards.h"
+#include "parsimony/torch_io/script/arguments_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/zeroed.h"
@@ -31,22 +32,9 @@ void flatten(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
   }
 }
 
-/// Tensors, but for numbers where `forward` takes numbers.
 std::vector<c10::IValue> arguments(const jit::Module& module,
                                    const std::vector<at::Tensor>& inputs) {
-  const auto& schema = module.get_method("forward").function().getSchema().arguments();
-  std::vector<c10::IValue> result;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto kind = schema.at(i + 1).type()->kind();  // behind `self`
-    if (kind == c10::TypeKind::IntType) {
-      result.emplace_back(inputs[i].item<int64_t>());
-    } else if (kind == c10::TypeKind::BoolType) {
-      result.emplace_back(inputs[i].item<bool>());
-    } else {
-      result.emplace_back(inputs[i]);
-    }
-  }
-  return result;
+  return script::values_of(script::arguments_of(module, inputs.size()), inputs);
 }
 
 /// Evaluation mode for the lifetime of an object.
