@@ -33,8 +33,8 @@ std::string description(const Graph& graph, const Group& group) {
 
 }  // namespace
 
-std::string group_at_fault(const Graph& graph, const Pruning& pruning,
-                           const std::function<bool(const Plan&)>& differs) {
+std::optional<GroupAtFault> group_at_fault(const Graph& graph, const Pruning& pruning,
+                                           const std::function<bool(const Plan&)>& differs) {
   const Analysis& analysis = pruning.analysis;
   const std::vector<GroupId> groups = pruned_groups(pruning);
   const auto differ = [&](size_t n) {
@@ -47,11 +47,12 @@ std::string group_at_fault(const Graph& graph, const Pruning& pruning,
     return differs(plan);
   };
   try {
-    if (groups.empty() || !differ(groups.size())) return {};
+    if (groups.empty() || !differ(groups.size())) return std::nullopt;
     const size_t guilty = first_guilty(groups.size(), differ);
-    return description(graph, analysis.coupling.groups[groups[guilty]]);
+    const Group& group = analysis.coupling.groups[groups[guilty]];
+    return GroupAtFault{group.id, description(graph, group)};
   } catch (const UnsupportedError&) {
-    return {};
+    return std::nullopt;
   }
 }
 

@@ -41,11 +41,11 @@ UnsupportedError recovery_of_exact() {
       "--recover changes the values that --constants exact computes; use one of them");
 }
 
-UnsupportedError gives_no_numbers(std::string_view output) {
-  return UnsupportedError("the masked original gives NaN, or nothing but infinities, at output " +
-                          in_quotes(output) +
-                          " on random inputs of every kind that was tried: normally distributed, "
-                          "between 0 and 1, between 0.5 and 1.5");
+NoNumbersError gives_no_numbers(std::string_view output) {
+  return NoNumbersError("the masked original gives NaN, or nothing but infinities, at output " +
+                        in_quotes(output) +
+                        " on random inputs of every kind that was tried: normally distributed, "
+                        "between 0 and 1, between 0.5 and 1.5");
 }
 
 VerificationError not_proven(std::string_view worst, std::string_view guilty) {

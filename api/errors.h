@@ -23,7 +23,11 @@ UnsupportedError exact_scales();
 UnsupportedError recovery_of_exact();
 /// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
 /// Of the original, on random inputs of all kinds.
-UnsupportedError gives_no_numbers(std::string_view output);
+class NoNumbersError : public UnsupportedError {
+ public:
+  using UnsupportedError::UnsupportedError;
+};
+NoNumbersError gives_no_numbers(std::string_view output);
 VerificationError not_proven(std::string_view worst, std::string_view guilty);
 /// --recover needs data, and none were given.
 ConfigError recovery_without_data();

@@ -40,6 +40,13 @@ void exclude_mixing(const Coupling& coupling, AxisMasks& masks) {
   }
 }
 
+void exclude_groups(const std::vector<std::string>& ids, const Coupling& coupling,
+                    AxisMasks& masks) {
+  for (const GroupId g : coupling.groups.ids()) {
+    if (contains(ids, coupling.groups[g].id)) std::ranges::fill(masks.keep[g], uint8_t{1});
+  }
+}
+
 }  // namespace
 
 TrainSettings gentle_training() {
@@ -140,6 +147,7 @@ class Planner {
     }
     const bool exact = options_.constants == Constants::kExact;
     if (options_.exact_only) exclude_mixing(coupling, masks);
+    exclude_groups(options_.left_groups, coupling, masks);
     const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.exact_only,
                                   !exact};
     elements_ = timed_("score",

@@ -73,6 +73,12 @@ using Recovery = std::function<Recovered(const Graph& original, const Plan&)>;
 
 /// The options of a pruning besides the config list, for files, live modules and networks in
 /// training.
+/// What happens where the small network does not compute what it should.
+enum class OnFailure : uint8_t {
+  kRefuse,   ///< VerificationError
+  kExclude,  ///< the group at fault is left as it is, and the others are pruned
+};
+
 struct PruneOptions {
   std::vector<InputSpec> inputs = {};               ///< sizes of symbolic dimensions
   Granularity granularity = Granularity::kChannel;  ///< overridden by the config's, if it has one
@@ -101,7 +107,11 @@ struct PruneOptions {
   RecoverySettings recovery = {};    ///< settings from which `recover` is made
   std::optional<int> threads = {};   ///< of libtorch; empty: the best number
   bool verify = true;                ///< run the masked original and the small network
+  bool require_proof = false;        ///< UnsupportedError if the original cannot be run
+  bool require_numbers = false;      ///< the same if it gives none, as a network that has diverged
   ProofOptions proof = {};
+  OnFailure on_failure = OnFailure::kRefuse;
+  std::vector<std::string> left_groups = {};  ///< groups that are not pruned: "g3"
 };
 
 /// The duration of one stage.

@@ -10,6 +10,7 @@
 #include "parsimony/api/reference.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/ranges.h"
 
 namespace parsimony {
 namespace {
@@ -21,21 +22,31 @@ class ModelPruning {
       : model_(model), config_(config), options_(options), engine_(engine) {}
 
   PruneResult run() {
-    plan();
-    if (plan_of_it().empty()) {
-      result_.proof.not_run = "nothing was pruned";
-      return std::move(result_);
+    while (!attempt()) {
     }
-    const std::optional<Recovered> recovered = recover();
-    const std::optional<Reference> original = run_original();
-    edit();
-    if (original) prove(*original);
-    if (recovered) take_over(*recovered);
+    std::vector<std::string>& notes = result_.pruning.notes;
+    notes.insert(notes.end(), left_.begin(), left_.end());
     return std::move(result_);
   }
 
  private:
   Plan& plan_of_it() { return result_.pruning.plan; }
+
+  /// False if a group was at fault, which the next attempt leaves as it is.
+  bool attempt() {
+    result_.proof = {};
+    plan();
+    if (plan_of_it().empty()) {
+      result_.proof.not_run = "nothing was pruned";
+      return true;
+    }
+    const std::optional<Recovered> recovered = recover();
+    const std::optional<Reference> original = run_original();
+    edit();
+    if (original && !prove(*original)) return false;
+    if (recovered) take_over(*recovered);
+    return true;
+  }
 
   void plan() {
     if (options_.depth) {
@@ -70,10 +81,14 @@ class ModelPruning {
         const auto masked = model_.open_masked(*engine_, plan_of_it());
         return Reference(model_.graph(), result_.pruning.analysis.probe, mixes(plan_of_it()),
                          *masked, options_.proof);
-      } catch (const UnsupportedError& error) {
+      } catch (const errors::NoNumbersError& error) {
+        if (options_.require_proof || options_.require_numbers) throw;
         why_not = error.what();
-        return std::nullopt;
+      } catch (const UnsupportedError& error) {
+        if (options_.require_proof) throw;
+        why_not = error.what();
       }
+      return std::nullopt;
     });
   }
 
@@ -85,22 +100,34 @@ class ModelPruning {
     });
   }
 
-  void prove(const Reference& original) {
+  /// False if it fails and the group at fault is to be left.
+  bool prove(const Reference& original) {
     Proof proof = timed_("prove", [&] { return original.compare(*model_.open(*engine_)); });
     if (!proof.holds()) {
       model_.restore();
       separate_shared_vectors(model_.graph());
       original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
-      if (!proof.holds()) throw errors::not_proven(to_text(*proof.worst()), guilty());
+      if (!proof.holds()) return leave(to_text(*proof.worst()), guilty());
       edit();
     }
     result_.proof = std::move(proof);
+    return true;
   }
 
-  std::string guilty() {
+  /// @throws VerificationError unless a group can be left
+  bool leave(const std::string& worst, const std::optional<GroupAtFault>& group) {
+    const bool again = options_.on_failure == OnFailure::kExclude && group.has_value() &&
+                       !contains(options_.left_groups, group->id);
+    if (!again) throw errors::not_proven(worst, group ? group->text : "");
+    options_.left_groups.push_back(group->id);
+    left_.push_back(group->text + " is left as it is, for with it the proof fails: " + worst);
+    return false;
+  }
+
+  std::optional<GroupAtFault> guilty() {
     const Pruning& pruning = result_.pruning;
     // Constants are folded for all groups together.
-    if (pruning.plan.constants == Constants::kExact) return {};
+    if (pruning.plan.constants == Constants::kExact) return std::nullopt;
     Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;
     separate_shared_vectors(graph);
     return group_at_fault(graph, pruning, [&](const Plan& plan) {
@@ -121,9 +148,10 @@ class ModelPruning {
 
   EditableModel& model_;
   const ConfigList& config_;
-  const PruneOptions& options_;
+  PruneOptions options_;
   Engine* engine_;
   PruneResult result_;
+  std::vector<std::string> left_;  ///< notes on groups at fault
   Stopwatch timed_{result_.pruning.times, options_};
 };
 

@@ -132,6 +132,10 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
                    "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
                    "what the network was trained with");
   add_constants(command, options);
+  add_option(command, "--on-failure", options.on_failure, "WHAT",
+             "Where the proof fails: refuse, or exclude the group at fault and prune the others")
+      ->check(CLI::IsMember({"refuse", "exclude"}))
+      ->capture_default_str();
   add_option(command, "--layers", options.layers, "N",
              "Residual blocks to remove, those that change least on --calibration first: 3, 25% "
              "of them, or auto: as many as serve the --budget best");
@@ -177,6 +181,7 @@ PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigLi
     result.granularity = parse_granularity(options.granularity, "--granularity");
   }
   if (options.constants == "exact") result.constants = Constants::kExact;
+  if (options.on_failure == "exclude") result.on_failure = OnFailure::kExclude;
   if (!options.masks_in.empty()) result.masks = read_masks(options.masks_in);
   if (!options.layers.empty()) result.depth = parse_depth(options.layers, "--layers");
   result.threads = parse_threads(options.threads);

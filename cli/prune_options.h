@@ -28,6 +28,7 @@ struct PruneCommandOptions {
   std::string granularity;
   std::vector<std::string> inputs;
   std::string constants = "drop";
+  std::string on_failure = "refuse";
   std::string threads;
   std::vector<std::string> recover;
   std::string recipe;  ///< a recipe file, whose `train` configures `finetune`

@@ -248,6 +248,7 @@ class Inference {
   /// Arithmetic on shapes, integers and scales, but not on weights: those must stay prunable.
   bool folds(const NodeView& view) const {
     if (has_trait(view.node(), kReadsSizes)) return true;
+    if (has_trait(view.node(), kTakesElement)) return view.constant(0) != nullptr;
     if (has_trait(view.node(), kFills) && view.constant(0) != nullptr) return makes_integers(view);
     for (int i = 0; i < view.inputs(); ++i) {
       if (!view.has_input(i)) continue;

@@ -111,11 +111,9 @@ Pruned prune(torch::nn::Module& module, const torch_io::Forward& forward,
   own.inputs = model.specs();
   if (!own.observe) own.observe = torch_io::observe;
   TorchEngine engine;
+  own.require_proof = true;
   PruneResult result = prune_model(model, config, own, &engine);
   Plan& plan = result.pruning.plan;
-  if (options.verify && !plan.empty() && !result.proof.ran()) {
-    throw UnsupportedError(result.proof.not_run);
-  }
   model.keep();
   Pruned pruned{std::move(plan),
                 result.pruning.dense,

@@ -87,15 +87,6 @@ Shapes out_of_if(const NodeView& view) {
   return shapes;
 }
 
-constexpr int64_t kAssumedTurns = 2;
-
-/// How often a loop runs where nothing but its trip count ends it.
-int64_t turns_of(const NodeView& view) {
-  const HostTensor* most = view.constant(0);
-  const bool told = most != nullptr && most->ints.size() == 1 && most->ints[0] > 0;
-  return told && !view.has_input(1) ? most->ints[0] : kAssumedTurns;
-}
-
 /// States as the body leaves them. Scan outputs have one slice per iteration, whose number is not
 /// known.
 Shapes out_of_loop(const NodeView& view) {
@@ -162,6 +153,16 @@ std::vector<std::pair<ValueId, ValueId>> carried(const NodeView& view) {
     if (o < body->outputs.size()) result.emplace_back(body->inputs[i], body->outputs[o]);
   }
   return result;
+}
+
+int64_t turns_of(const NodeView& view) {
+  constexpr int64_t kAssumedTurns = 2;
+  const HostTensor* most = view.constant(0);
+  const bool told = most != nullptr && most->ints.size() == 1 && most->ints[0] > 0;
+  const HostTensor* condition = view.constant(1);
+  const bool goes_on = !view.has_input(1) || (condition != nullptr && condition->count() == 1 &&
+                                              condition->number(0) != 0);
+  return told && goes_on ? most->ints[0] : kAssumedTurns;
 }
 
 Shapes infer_control(const NodeView& view) {

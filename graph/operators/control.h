@@ -15,4 +15,7 @@ Shapes shapes_inside(const NodeView& view);
 /// Inputs of the body and the results that replace them in the next iteration.
 std::vector<std::pair<ValueId, ValueId>> carried(const NodeView& view);
 
+/// How often a Loop runs: as often as its trip count says if that is known, else an assumption.
+int64_t turns_of(const NodeView& view);
+
 }  // namespace parsimony::operators

@@ -59,11 +59,13 @@ constexpr std::array kTable = {
     Entry{"Round", unary, 1},
     Entry{"ScatterElements", scatter_elements, 3},
     Entry{"ScatterND", scatter_nd, 3},
+    Entry{"SequenceAt", element_of_list, 1},
     Entry{"Shape", shape, 1},
     Entry{"Sign", unary, 1},
     Entry{"Size", size, 1},
     Entry{"Slice", slice, 1},
     Entry{"Split", split, 1},
+    Entry{"SplitToSequence", split_to_list, 1},
     Entry{"Sqrt", unary, 1},
     Entry{"Squeeze", squeeze, 1},
     Entry{"Sub", binary, 2},
@@ -86,8 +88,11 @@ bool is_known(const HostTensor* tensor) {
 }
 
 /// Operators that look at no element of (some of) their operands check the others themselves.
+bool reads_first_only(const Entry& entry) {
+  return entry.function == cast_like || entry.function == element_of_list;
+}
 bool reads_elements(const Entry& entry) {
-  return entry.function != shape && entry.function != size && entry.function != cast_like;
+  return entry.function != shape && entry.function != size && !reads_first_only(entry);
 }
 
 }  // namespace
@@ -101,7 +106,7 @@ std::optional<std::vector<HostTensor>> evaluate(const NodeView& view) {
       if (i < entry->min_inputs) return std::nullopt;
       continue;
     }
-    const bool needed = reads_elements(*entry) || (i == 0 && entry->function == cast_like);
+    const bool needed = reads_elements(*entry) || (i == 0 && reads_first_only(*entry));
     if (needed && !is_known(view.constant(i))) return std::nullopt;
   }
   return entry->function(view);

@@ -107,6 +107,8 @@ Result tile(const NodeView& view);
 Result concat(const NodeView& view);
 Result slice(const NodeView& view);
 Result split(const NodeView& view);
+Result split_to_list(const NodeView& view);
+Result element_of_list(const NodeView& view);
 
 // evaluate_index.cc: elements by index
 Result gather(const NodeView& view);

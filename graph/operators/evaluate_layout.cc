@@ -160,4 +160,27 @@ Result tile(const NodeView& view) {
   return single(take(data, dims, positions(twofold, strides)));
 }
 
+/// A list whose tensors are all alike, as one of them: vectors only.
+Result split_to_list(const NodeView& view) {
+  const HostTensor& x = *view.constant(0);
+  if (x.dims.size() != 1 || x.count() == 0) return std::nullopt;
+  int64_t size = 1;
+  if (view.has_input(1)) {
+    const HostTensor& sizes = *view.constant(1);
+    if (sizes.floating() || sizes.ints.empty()) return std::nullopt;
+    size = sizes.ints.front();
+    if (std::ranges::any_of(sizes.ints, [&](int64_t n) { return n != size; })) return std::nullopt;
+  }
+  if (size <= 0 || x.count() % size != 0) return std::nullopt;
+  for (int64_t i = size; i < x.count(); ++i) {
+    if (x.number(i) != x.number(i % size)) return std::nullopt;
+  }
+  const bool keeps = view.has_input(1) || view.attr("keepdims", 1) != 0;
+  std::vector<int64_t> first(static_cast<size_t>(size));
+  std::iota(first.begin(), first.end(), 0);
+  return single(take(x, keeps ? Shape{size} : Shape{}, first));
+}
+
+Result element_of_list(const NodeView& view) { return single(HostTensor(*view.constant(0))); }
+
 }  // namespace parsimony::evaluation

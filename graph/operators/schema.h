@@ -63,6 +63,7 @@ enum Trait : unsigned {
   kPads = 1U << 17,           ///< fills elements that do not come from the operand
   kReadsIntegers = 1U << 18,  ///< accepts weights stored as integers of any width
   kDraws = 1U << 19,          ///< draws random numbers, others in each run
+  kTakesElement = 1U << 20,   ///< one tensor of a list, which are all alike for the analysis
 };
 
 /// How a layer applies its weights.

@@ -5,11 +5,13 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
+#include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/families.h"
 
 namespace parsimony::operators {
 namespace {
 
+constexpr int64_t kLongest = 1 << 20;
 constexpr int kMostSteps = 1000;       // through which a list is followed back
 constexpr int64_t kAssumedLength = 2;  // of a list that a loop makes
 
@@ -44,10 +46,14 @@ std::optional<Parts> parts_of(const NodeView& view) {
   return parts;
 }
 
-/// How many tensors a list holds.
-std::optional<int64_t> length_of(const NodeView& reader, ValueId list) {
+std::optional<std::pair<int64_t, ValueId>> added_by_loop(const NodeView& loop, ValueId list);
+
+/// How many more tensors a list holds than the list `since` from which it was made; than none if
+/// that is kNone.
+std::optional<int64_t> length_since(const NodeView& reader, ValueId list, ValueId since) {
   int64_t more = 0;
   for (int steps = 0; steps < kMostSteps; ++steps) {
+    if (since != kNone && list == since) return more;
     const NodeId producer = list == kNone ? NodeId() : reader.graph().value(list).producer;
     if (producer == kNone) return std::nullopt;
     const NodeView view = reader.beside(producer);
@@ -58,9 +64,34 @@ std::optional<int64_t> length_of(const NodeView& reader, ValueId list) {
       const auto parts = parts_of(view);
       return parts ? std::optional(more + parts->count) : std::nullopt;
     }
+    if (rule == infer_control) {
+      const auto added = added_by_loop(view, list);
+      if (!added) return std::nullopt;
+      more += added->first;
+      list = added->second;
+      continue;
+    }
     if (rule != infer_sequence_insert && rule != infer_sequence_erase) return std::nullopt;
     more += rule == infer_sequence_insert ? 1 : -1;
     list = view.input(0);
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> length_of(const NodeView& reader, ValueId list) {
+  return length_since(reader, list, kNone);
+}
+
+/// How many tensors all turns of a loop add to a list, and the list that it begins with.
+std::optional<std::pair<int64_t, ValueId>> added_by_loop(const NodeView& loop, ValueId list) {
+  constexpr int kBeforeStates = 2;
+  const auto states = carried(loop);
+  for (size_t i = 0; i < states.size(); ++i) {
+    const int state = static_cast<int>(i);
+    if (loop.output(state) != list) continue;
+    const auto in_a_turn = length_since(loop, states[i].second, states[i].first);
+    if (!in_a_turn || turns_of(loop) > kLongest) return std::nullopt;
+    return std::pair(*in_a_turn * turns_of(loop), loop.input(kBeforeStates + state));
   }
   return std::nullopt;
 }
@@ -142,7 +173,7 @@ Shapes infer_concat_from_sequence(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   auto length = length_of(view, view.input(0));
   if (!length && view.may_assume()) length = kAssumedLength;
-  if (x == nullptr || !length || *length < 0) return Shapes(1);
+  if (x == nullptr || !length || *length < 0 || *length > kLongest) return Shapes(1);
   const bool is_new = view.attr("new_axis", 0) != 0;
   Shape y = *x;
   const int axis = normal_axis(view, view.attr("axis", 0), y.size() + (is_new ? 1 : 0));

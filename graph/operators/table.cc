@@ -346,7 +346,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "ScatterElements", .zero = kConstant, .infer = infer_same, .factor = factor_scatter_elements},
     {.op = "ScatterND", .zero = kConstant, .infer = infer_same, .factor = factor_scatter_nd},
     {.op = "Selu", .line = kUnary},
-    {.op = "SequenceAt", .line = "x[..x] at[] -> y[..x]"},
+    {.op = "SequenceAt", .line = "x[..x] at[] -> y[..x]", .traits = kTakesElement},
     {.op = "SequenceConstruct", .infer = infer_sequence_construct, .factor = factor_sequence},
     {.op = "SequenceEmpty", .infer = infer_sequence_empty},
     {.op = "SequenceErase", .line = "x[..x] at[]? -> y[..x]", .infer = infer_sequence_erase},

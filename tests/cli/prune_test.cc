@@ -118,6 +118,22 @@ TEST(CliPrune, AProofThatFailsNamesTheGroupAndLeavesNoFile) {
   EXPECT_TRUE(place.results().empty());
 }
 
+TEST(CliPrune, TheGroupAtFaultMayBeLeftAsItIs) {
+  const Workplace place;
+  const auto run = [&](const std::string& guilty) {
+    return place.run(
+        "prune cnn.onnx -o o.onnx --ratio 0.5 --plan p.json --on-failure exclude",
+        {{"PARSIMONY_TORCH_COMPONENT", PARSIMONY_FAKE_COMPONENT}, {"FAKE_GUILTY", guilty}});
+  };
+  const Outcome one = run("g1");
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_NE(lines_with(one.out, "note:").find("group g1 (c2) is left as it is"), std::string::npos);
+  const Json groups = Json::parse(place.bytes("p.json"))["groups"];
+  EXPECT_FALSE(groups.empty());
+  EXPECT_TRUE(std::ranges::none_of(groups, [](const Json& group) { return group["id"] == "g1"; }));
+  EXPECT_EQ(run("none").code, 1) << "no group can be left";
+}
+
 TEST(CliPrune, WhatCannotBeRunIsPrunedAndNotProven) {
   const Workplace place;
   const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5",

@@ -39,6 +39,7 @@ PruneOutcome carry_out(EditableModel& model, std::vector<InputSpec> inputs,
   const double begin = machine::steady_seconds();
   PruneOptions own = options;
   own.inputs = std::move(inputs);
+  own.require_numbers = true;
   torch_io::TorchEngine engine;
   PruneResult result = prune_model(model, config, own, &engine);
   Pruning& pruning = result.pruning;

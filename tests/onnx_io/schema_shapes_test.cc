@@ -1,0 +1,51 @@
+#include "parsimony/onnx_io/schema_shapes.h"
+
+#include <gtest/gtest.h>
+#include <onnx/defs/schema.h>
+
+#include "parsimony/graph/infer.h"
+#include "parsimony/graph/operators/schema.h"
+#include "parsimony/onnx_io/reader.h"
+#include "tests/onnx_io/fixture.h"
+
+namespace parsimony::onnx_io::test {
+namespace {
+
+std::optional<Shape> shape_in(const std::string& text, std::string_view value) {
+  const TemporaryFolder folder;
+  save(model_of(text), folder / "m.onnx");
+  const ModelFile file(folder / "m.onnx");
+  const Graph graph = to_graph(file);
+  return infer(graph).shapes[graph.find(value)];
+}
+
+/// The table knows all of ai.onnx: Constant is read, and none stays a riddle.
+TEST(SchemaShapes, EveryOperatorOfOnnxHasARow) {
+  int known = 0;
+  for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas()) {
+    if (!schema.domain().empty() || schema.Name() == "Constant") continue;
+    EXPECT_NE(find_schema("", schema.Name()), nullptr) << schema.Name();
+    ++known;
+  }
+  EXPECT_GE(known, 170);
+}
+
+/// Of another domain, whose operators are not in the table: the layers behind have their widths.
+TEST(SchemaShapes, LibonnxTellsWhatTheTableDoesNot) {
+  const std::string text = R"(
+<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
+g (float[2,3] x, float[3,4] w) => (float[n,m] y)
+{
+  b = ai.onnx.ml.Binarizer <threshold = 0.5> (x)
+  y = MatMul(b, w)
+})";
+  EXPECT_EQ(shape_in(text, "b"), (Shape{2, 3}));
+  EXPECT_EQ(shape_in(text, "y"), (Shape{2, 4}));
+}
+
+TEST(SchemaShapes, WhatNobodyKnowsHasNone) {
+  EXPECT_EQ(shape_in("g (float[2,3] x) => (float[n] y) { y = my.Own(x) }", "y"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace parsimony::onnx_io::test
