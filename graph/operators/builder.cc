@@ -74,6 +74,23 @@ const Shape& known_shape(const NodeView& view, int i) {
   return *shape;
 }
 
+Factors factor_along_axes(const NodeView& view, std::initializer_list<int64_t> axes,
+                          const std::string& reason) {
+  FactorBuilder builder(view);
+  const size_t rank = known_shape(view, 0).size();
+  std::vector<bool> positional(rank, false);
+  for (const int64_t axis : axes) positional[normal_axis(view, axis, rank)] = true;
+  for (int d = 0; d < static_cast<int>(rank); ++d) {
+    if (!positional[d]) {
+      builder.tie(view.input(0), d, view.output(0), d);
+      continue;
+    }
+    builder.pin(view.input(0), d, reason);
+    builder.pin(view.output(0), d, reason);
+  }
+  return builder.take();
+}
+
 namespace {
 
 /// The producer of the value, looking through nodes that preserve a single number; kNone if there

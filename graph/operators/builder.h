@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ int normal_axis(const NodeView& view, int64_t axis, size_t rank);
 
 /// Shape of input `i`. @throws UnsupportedError if unknown
 const Shape& known_shape(const NodeView& view, int i);
+
+/// The first operand and the result share all axes but these, which may not shrink.
+Factors factor_along_axes(const NodeView& view, std::initializer_list<int64_t> axes,
+                          const std::string& reason);
 
 /// Where an integer of a shape operand comes from.
 enum class IntegerSource : uint8_t { kLiteral, kComputed, kProduct };

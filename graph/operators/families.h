@@ -84,6 +84,11 @@ Shapes infer_col_to_im(const NodeView& view);
 Factors factor_col_to_im(const NodeView& view);
 Shapes infer_affine_grid(const NodeView& view);
 
+// spectrum.cc
+Shapes infer_dft(const NodeView& view);
+Factors factor_dft(const NodeView& view);
+Shapes infer_stft(const NodeView& view);
+
 // scatter.cc
 Shapes infer_same(const NodeView& view);
 Shapes infer_compress(const NodeView& view);
@@ -95,9 +100,6 @@ Shapes infer_non_max_suppression(const NodeView& view);
 Shapes infer_image_decoder(const NodeView& view);
 Factors factor_tensor_scatter(const NodeView& view);
 Factors factor_mean_variance(const NodeView& view);
-Shapes infer_dft(const NodeView& view);
-Factors factor_dft(const NodeView& view);
-Shapes infer_stft(const NodeView& view);
 Shapes infer_gather_elements(const NodeView& view);
 Shapes infer_gather_nd(const NodeView& view);
 Factors factor_gather_nd(const NodeView& view);

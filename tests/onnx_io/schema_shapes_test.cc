@@ -36,7 +36,7 @@ TEST(SchemaShapes, LibonnxTellsWhatTheTableDoesNot) {
 <ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
 g (float[2,3] x, float[3,4] w) => (float[n,m] y)
 {
-  b = ai.onnx.ml.Binarizer <threshold = 0.5> (x)
+  b = ai.onnx.ml.LabelEncoder <keys_floats = [1.5, 2.5], values_floats = [0.5, 1.0]> (x)
   y = MatMul(b, w)
 })";
   EXPECT_EQ(shape_in(text, "b"), (Shape{2, 3}));
