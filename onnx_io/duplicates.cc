@@ -1,5 +1,4 @@
 #include <absl/container/flat_hash_map.h>
-#include <google/protobuf/util/message_differencer.h>
 
 #include <string_view>
 #include <vector>
@@ -9,8 +8,6 @@
 
 namespace parsimony::onnx_io {
 namespace {
-
-using google::protobuf::util::MessageDifferencer;
 
 /// The tensor that a Constant node gives; null for other nodes.
 const onnx::TensorProto* constant_of(const onnx::NodeProto& node) {
@@ -26,7 +23,7 @@ bool equal_tensors(const onnx::TensorProto& a, const onnx::TensorProto& b) {
     tensor->clear_name();
     tensor->clear_doc_string();
   }
-  return MessageDifferencer::Equals(unnamed_a, unnamed_b);
+  return unnamed_a.SerializeAsString() == unnamed_b.SerializeAsString();
 }
 
 /// Constants that are defined so far, by name.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/attributes.h"
 #include "parsimony/onnx_io/lists_impl.h"
 
@@ -68,7 +69,7 @@ class Lists {
 
   /// The integers of a constant operand; empty if it is absent or computed.
   std::optional<std::vector<int64_t>> integers(const Node& node, size_t i) const {
-    if (i >= node.inputs.size() || node.inputs[i] == kNone) return std::nullopt;
+    if (operand(node, i) == kNone) return std::nullopt;
     const WeightId weight = graph_.value(node.inputs[i]).weight;
     if (weight == kNone || graph_.weight(weight).data == nullptr) return std::nullopt;
     if (is_floating(graph_.weight(weight).dtype) || graph_.weight(weight).count() > kMostElements) {
@@ -81,7 +82,7 @@ class Lists {
   /// the operand is absent.
   std::optional<size_t> place(const Node& node, size_t i, size_t length, int64_t most) const {
     int64_t at = most;
-    if (i < node.inputs.size() && node.inputs[i] != kNone) {
+    if (operand(node, i) != kNone) {
       const auto number = integers(node, i);
       if (!number || number->size() != 1) return std::nullopt;
       at = number->front() < 0 ? number->front() + static_cast<int64_t>(length) : number->front();
@@ -91,10 +92,19 @@ class Lists {
 
   std::optional<Elements> elements(ValueId list) {
     if (const auto known = known_.find(list); known != known_.end()) return known->second;
+    known_[list] = std::nullopt;  // no list is made of itself
     const auto producer = producers_.find(list);
-    std::optional<Elements> found;
-    if (producer != producers_.end()) found = made_by(producer->second);
-    return known_[list] = std::move(found);
+    if (producer == producers_.end() || depth_ >= kMostElements) return std::nullopt;
+    ++depth_;
+    std::optional<Elements> found = made_by(producer->second);
+    --depth_;
+    const bool is_whole = found && std::ssize(*found) <= kMostElements && !contains(*found, kNone);
+    return known_[list] = is_whole ? std::move(found) : std::nullopt;
+  }
+
+  /// kNone if there is none.
+  static ValueId operand(const Node& node, size_t i) {
+    return i < node.inputs.size() ? node.inputs[i] : kNone;
   }
 
   std::optional<Elements> made_by(NodeId id) {
@@ -104,14 +114,14 @@ class Lists {
     if (is(id, "SplitToSequence")) return split(id);
     const bool inserts = is(id, "SequenceInsert");
     if (!inserts && !is(id, "SequenceErase") && !is(id, "Identity")) return std::nullopt;
-    auto list = elements(node.inputs[0]);
+    auto list = elements(operand(node, 0));
     if (!list || is(id, "Identity")) return list;
     const auto length = static_cast<int64_t>(list->size());
     const auto at = place(node, inserts ? 2 : 1, list->size(), inserts ? length : length - 1);
     if (!at) return std::nullopt;
     const auto where = list->begin() + static_cast<std::ptrdiff_t>(*at);
     if (inserts) {
-      list->insert(where, node.inputs[1]);
+      list->insert(where, operand(node, 1));
     } else {
       list->erase(where);
     }
@@ -153,7 +163,7 @@ class Lists {
   }
 
   void take_element(NodeId id) {
-    const auto list = elements(graph_.nodes[id].inputs[0]);
+    const auto list = elements(operand(graph_.nodes[id], 0));
     if (!list) return;
     const auto at = place(graph_.nodes[id], 1, list->size(), std::ssize(*list) - 1);
     if (!at) return;
@@ -164,7 +174,7 @@ class Lists {
 
   void join(NodeId id) {
     if (!joins(graph_.nodes[id])) return;
-    const auto list = elements(graph_.nodes[id].inputs[0]);
+    const auto list = elements(operand(graph_.nodes[id], 0));
     if (!list || list->empty()) return;
     graph_.nodes[id].op = "Concat";
     graph_.nodes[id].inputs = *list;
@@ -173,6 +183,7 @@ class Lists {
   Graph& graph_;
   std::unordered_map<ValueId, NodeId> producers_;
   std::unordered_map<ValueId, std::optional<Elements>> known_;
+  int depth_ = 0;
 };
 
 }  // namespace

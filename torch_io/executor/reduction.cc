@@ -15,7 +15,7 @@ at::Tensor over(const Call& call, const at::Tensor& x,
                 const std::function<at::Tensor(const at::Tensor&, const Ints&)>& reduce) {
   const Ints axes = reduced_axes(call);
   if (axes.empty()) return x;
-  const at::Tensor y = reduce(x, axes);
+  at::Tensor y = reduce(x, axes);
   if (call.integer("keepdims", 1) != 0) return y;
   Ints dims;
   for (int64_t i = 0; i < y.dim(); ++i) {
