@@ -214,7 +214,7 @@ class Inference {
       shapes = infer_line(*compiled(schema), view);
     }
     shapes.resize(node.outputs.size());
-    ask_source(view, shapes);
+    if (schema.infer == nullptr && schema.line.empty()) ask_source(view, shapes);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone) continue;
       const ValueId v = node.outputs[i];

@@ -18,8 +18,13 @@ namespace {
 class Context final : public onnx::InferenceContext {
  public:
   explicit Context(const NodeView& view) : outputs_(static_cast<size_t>(view.outputs())) {
-    set_attributes(view.node(), attributes_);
+    const Node& node = view.node();
+    node_.set_op_type(node.op);
+    node_.set_domain(node.domain);
+    set_attributes(node, node_);
+    for (const ValueId output : node.outputs) node_.add_output(output == kNone ? "" : "y");
     for (int i = 0; i < view.inputs(); ++i) {
+      node_.add_input(view.has_input(i) ? "x" : "");
       inputs_.push_back(type_of(view, i));
       constants_.emplace_back();
       const HostTensor* constant = view.constant(i);
@@ -27,10 +32,11 @@ class Context final : public onnx::InferenceContext {
     }
   }
 
+  const onnx::NodeProto& node() const { return node_; }
+
   const onnx::AttributeProto* getAttribute(const std::string& name) const override {
-    const auto found =
-        std::ranges::find(attributes_.attribute(), name, &onnx::AttributeProto::name);
-    return found == attributes_.attribute().end() ? nullptr : &*found;
+    const auto found = std::ranges::find(node_.attribute(), name, &onnx::AttributeProto::name);
+    return found == node_.attribute().end() ? nullptr : &*found;
   }
   size_t getNumInputs() const override { return inputs_.size(); }
   const onnx::TypeProto* getInputType(size_t i) const override {
@@ -76,7 +82,7 @@ class Context final : public onnx::InferenceContext {
     return shape;
   }
 
-  onnx::NodeProto attributes_;
+  onnx::NodeProto node_;
   std::vector<onnx::TypeProto> inputs_;
   std::deque<std::optional<onnx::TensorProto>> constants_;
   std::vector<onnx::TypeProto> outputs_;
@@ -84,13 +90,25 @@ class Context final : public onnx::InferenceContext {
 
 }  // namespace
 
+namespace {
+
+bool has_bodies(const onnx::OpSchema& schema) {
+  return std::ranges::any_of(schema.attributes(), [](const auto& attribute) {
+    return attribute.second.type == onnx::AttributeProto::GRAPH ||
+           attribute.second.type == onnx::AttributeProto::GRAPHS;
+  });
+}
+
+}  // namespace
+
 std::vector<std::optional<Shape>> shapes_by_schema(const NodeView& node) {
-  if (node.node().has_subgraph) return {};
   const onnx::OpSchema* schema =
       onnx::OpSchemaRegistry::Schema(node.node().op, node.opset(), node.node().domain);
   if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return {};
+  if (has_bodies(*schema)) return {};
   try {
     Context context(node);
+    schema->Verify(context.node());  // libonnx's functions trust that it has been checked
     schema->GetTypeAndShapeInferenceFunction()(context);
     return context.shapes();
   } catch (const std::exception&) {  // what does not fit the schema has no shapes of it

@@ -736,6 +736,19 @@ def forward(self, x):
   EXPECT_LE(*pruned.misread, 1e-6);
 }
 
+/// Nothing is written where only the view of a tensor changes.
+TEST(ScriptSource, ShapesThatChangeInPlaceAreViews) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    z = y.unsqueeze(0).squeeze_(0).unsqueeze_(1).transpose_(0, 1).squeeze_(0)
+    return torch.linear(z, self.w2, self.b2)
+)",
+                              two_layers());
+  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 1);
+  EXPECT_LE(pruned.misread.value_or(1), 1e-6);
+}
+
 TEST(ScriptSource, WritesIntoAPrunedPartFollowIt) {
   const Module net = scripted(R"(
 def forward(self, x):

@@ -321,6 +321,10 @@ bool Interpreter::is_viewed_after(const jit::Node* node, ValueId root,
 void Interpreter::write_to(jit::Node* node, ValueId result) {
   const ValueId value = of_input(node, 0).value;
   const ValueId root = builder_.root(value);
+  if (builder_.root(result) == root) {  // squeeze_, transpose_: only how the tensor is seen
+    for (auto& [name, binding] : bindings_) rename(binding, value, result);
+    return;
+  }
   const bool owned = graph_.value(root).weight == kNone && loops_ == 0;
   auto written = owned ? written_through(value, result)
                        : std::vector<std::pair<ValueId, ValueId>>{{value, result}};
