@@ -1,7 +1,5 @@
 // Windows that stand side by side, and grids of positions.
 #include <array>
-#include <functional>
-#include <numeric>
 #include <span>
 
 #include "parsimony/graph/errors.h"
@@ -9,21 +7,13 @@
 #include "parsimony/graph/operators/families.h"
 
 namespace parsimony::operators {
-namespace {
-
-int64_t product(const std::vector<int64_t>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
-}  // namespace
-
 /// x[n (c k) l] -> y[n c ..s]: windows of k elements each are added where they overlap
 Shapes infer_col_to_im(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   const HostTensor* image = view.constant(1);
   const HostTensor* block = view.constant(2);
   if (x == nullptr || x->size() != 3 || image == nullptr || block == nullptr) return Shapes(1);
-  const int64_t window = product(block->ints);
+  const int64_t window = element_count(block->ints);
   if (window <= 0 || (*x)[1] % window != 0) return Shapes(1);
   Shape y{(*x)[0], (*x)[1] / window};
   y.insert(y.end(), image->ints.begin(), image->ints.end());

@@ -90,7 +90,7 @@ std::optional<std::pair<int64_t, ValueId>> added_by_loop(const NodeView& loop, V
     const int state = static_cast<int>(i);
     if (loop.output(state) != list) continue;
     const auto in_a_turn = length_since(loop, states[i].second, states[i].first);
-    if (!in_a_turn || turns_of(loop) > kLongest) return std::nullopt;
+    if (!in_a_turn || *in_a_turn > kLongest || turns_of(loop) > kLongest) return std::nullopt;
     return std::pair(*in_a_turn * turns_of(loop), loop.input(kBeforeStates + state));
   }
   return std::nullopt;
@@ -179,8 +179,10 @@ Shapes infer_concat_from_sequence(const NodeView& view) {
   const int axis = normal_axis(view, view.attr("axis", 0), y.size() + (is_new ? 1 : 0));
   if (is_new) {
     y.insert(y.begin() + axis, *length);
-  } else {
+  } else if (y[axis] <= kLongest) {
     y[axis] *= *length;
+  } else {
+    return Shapes(1);
   }
   return {y};
 }

@@ -49,7 +49,11 @@ Shapes infer_stft(const NodeView& view) {
   const HostTensor* step = view.constant(1);
   const HostTensor* length = view.constant(3);
   const Shape* window = view.in_shape(2);
-  if (signal == nullptr || signal->size() < 2 || step == nullptr) return Shapes(1);
+  const auto is_one = [](const HostTensor* tensor) {
+    return tensor != nullptr && tensor->ints.size() == 1;
+  };
+  if (signal == nullptr || signal->size() < 2 || !is_one(step)) return Shapes(1);
+  if (length != nullptr && !is_one(length)) return Shapes(1);
   if (length == nullptr && (view.has_input(3) || window == nullptr || window->size() != 1)) {
     return Shapes(1);
   }

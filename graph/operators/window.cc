@@ -207,6 +207,7 @@ Shapes infer_max_unpool(const NodeView& view) {
   if (w.kernel.size() + 2 != x->size()) return Shapes(1);
   Shape y = *x;
   for (size_t i = 0; i < w.kernel.size(); ++i) {
+    if (y[i + 2] > kMost) return Shapes(1);
     y[i + 2] = (y[i + 2] - 1) * w.strides[i] + w.kernel[i] - w.begins[i] - w.ends[i];
     if (y[i + 2] < 0) return Shapes(1);
   }
