@@ -21,13 +21,13 @@ UnsupportedError depth_of_latency();
 UnsupportedError exact_scales();
 /// Recovery would change the values that --constants exact preserves.
 UnsupportedError recovery_of_exact();
-/// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
 /// Of the original, on random inputs of all kinds.
 class NoNumbersError : public UnsupportedError {
  public:
   using UnsupportedError::UnsupportedError;
 };
 NoNumbersError gives_no_numbers(std::string_view output);
+/// `worst` is a to_text(OutputDifference); `guilty` a group, or empty.
 VerificationError not_proven(std::string_view worst, std::string_view guilty);
 /// --recover needs data, and none were given.
 ConfigError recovery_without_data();

@@ -71,14 +71,14 @@ struct RecoverySettings {
 /// Changes values of the small network of a plan: see training/recovery.
 using Recovery = std::function<Recovered(const Graph& original, const Plan&)>;
 
-/// The options of a pruning besides the config list, for files, live modules and networks in
-/// training.
 /// What happens where the small network does not compute what it should.
 enum class OnFailure : uint8_t {
   kRefuse,   ///< VerificationError
   kExclude,  ///< the group at fault is left as it is, and the others are pruned
 };
 
+/// The options of a pruning besides the config list, for files, live modules and networks in
+/// training.
 struct PruneOptions {
   std::vector<InputSpec> inputs = {};               ///< sizes of symbolic dimensions
   Granularity granularity = Granularity::kChannel;  ///< overridden by the config's, if it has one

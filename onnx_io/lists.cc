@@ -15,6 +15,8 @@ using Elements = std::vector<ValueId>;
 
 constexpr int64_t kMostElements = 1024;
 
+bool is(const Node& node, std::string_view op) { return node.op == op && node.domain.empty(); }
+
 class Lists {
  public:
   explicit Lists(Graph& graph) : graph_(graph) {
@@ -57,9 +59,7 @@ class Lists {
   }
 
  private:
-  bool is(NodeId id, std::string_view op) const {
-    return graph_.nodes[id].op == op && graph_.nodes[id].domain.empty();
-  }
+  bool is(NodeId id, std::string_view op) const { return onnx_io::is(graph_.nodes[id], op); }
 
   static void mark(ValueId v, IdVector<ValueId, bool>& read) {
     if (v != kNone) read[v] = true;
@@ -141,7 +141,7 @@ class Lists {
     for (size_t i = 1; i < sizes->size(); ++i) {
       const ValueId part = graph_.values.next_id();
       Value& value = graph_.values.emplace_back();
-      value.name = graph_.value(list).name + "." + std::to_string(i);
+      value.name = graph_.value(list).name + std::string(kInside) + std::to_string(i);
       value.dtype = graph_.value(list).dtype;
       parts.push_back(part);
     }
@@ -153,13 +153,14 @@ class Lists {
   /// By something that wants the list itself, and not one of its elements.
   bool is_read_as_list(ValueId list) const {
     return std::ranges::any_of(graph_.nodes, [&](const Node& node) {
-      const bool takes_elements = (node.op == "SequenceAt" && integers(node, 1)) || joins(node);
+      const bool takes_elements =
+          (onnx_io::is(node, "SequenceAt") && integers(node, 1)) || joins(node);
       return !takes_elements && std::ranges::find(node.inputs, list) != node.inputs.end();
     });
   }
 
   static bool joins(const Node& node) {
-    return node.op == "ConcatFromSequence" && attr(node, "new_axis", 0) == 0;
+    return onnx_io::is(node, "ConcatFromSequence") && attr(node, "new_axis", 0) == 0;
   }
 
   void take_element(NodeId id) {
@@ -190,7 +191,7 @@ class Lists {
 
 void resolve_lists(Graph& graph) {
   const bool has_lists = std::ranges::any_of(graph.nodes, [](const Node& node) {
-    return node.op == "SequenceAt" || node.op == "ConcatFromSequence";
+    return is(node, "SequenceAt") || is(node, "ConcatFromSequence");
   });
   if (!has_lists) return;
   Lists lists(graph);

@@ -88,10 +88,6 @@ class Context final : public onnx::InferenceContext {
   std::vector<onnx::TypeProto> outputs_;
 };
 
-}  // namespace
-
-namespace {
-
 bool has_bodies(const onnx::OpSchema& schema) {
   return std::ranges::any_of(schema.attributes(), [](const auto& attribute) {
     return attribute.second.type == onnx::AttributeProto::GRAPH ||

@@ -57,6 +57,18 @@ void FactorBuilder::map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<
   factors_.maps.push_back({a, a_dim, b, b_dim, std::move(segments)});
 }
 
+void FactorBuilder::pass(const std::vector<bool>& pinned, const std::string& reason) {
+  for (size_t d = 0; d < pinned.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    if (pinned[d]) {
+      pin(view_.input(0), dim, reason);
+      pin(view_.output(0), dim, reason);
+    } else {
+      tie(view_.input(0), dim, view_.output(0), dim);
+    }
+  }
+}
+
 int normal_axis(const NodeView& view, int64_t axis, size_t rank) {
   const auto r = static_cast<int64_t>(rank);
   const int64_t normal = axis < 0 ? axis + r : axis;
@@ -74,20 +86,13 @@ const Shape& known_shape(const NodeView& view, int i) {
   return *shape;
 }
 
-Factors factor_along_axes(const NodeView& view, std::initializer_list<int64_t> axes,
+Factors factor_along_axes(const NodeView& view, const std::vector<int64_t>& axes,
                           const std::string& reason) {
   FactorBuilder builder(view);
   const size_t rank = known_shape(view, 0).size();
-  std::vector<bool> positional(rank, false);
-  for (const int64_t axis : axes) positional[normal_axis(view, axis, rank)] = true;
-  for (int d = 0; d < static_cast<int>(rank); ++d) {
-    if (!positional[d]) {
-      builder.tie(view.input(0), d, view.output(0), d);
-      continue;
-    }
-    builder.pin(view.input(0), d, reason);
-    builder.pin(view.output(0), d, reason);
-  }
+  std::vector<bool> pinned(rank, false);
+  for (const int64_t axis : axes) pinned[normal_axis(view, axis, rank)] = true;
+  builder.pass(pinned, reason);
   return builder.take();
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +25,9 @@ class FactorBuilder {
   void pin(ValueId value, int dim, const std::string& reason);
   void map(ValueId a, int a_dim, ValueId b, int b_dim, std::vector<Segment> segments);
 
+  /// Ties the axes of the first operand and the result, but for those marked: they are pinned.
+  void pass(const std::vector<bool>& pinned, const std::string& reason);
+
   Factors take() { return std::move(factors_); }
   Factors& factors() { return factors_; }
 
@@ -43,7 +45,7 @@ int normal_axis(const NodeView& view, int64_t axis, size_t rank);
 const Shape& known_shape(const NodeView& view, int i);
 
 /// The first operand and the result share all axes but these, which may not shrink.
-Factors factor_along_axes(const NodeView& view, std::initializer_list<int64_t> axes,
+Factors factor_along_axes(const NodeView& view, const std::vector<int64_t>& axes,
                           const std::string& reason);
 
 /// Where an integer of a shape operand comes from.

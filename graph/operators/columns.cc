@@ -7,6 +7,7 @@
 #include "parsimony/graph/operators/families.h"
 
 namespace parsimony::operators {
+
 /// x[n (c k) l] -> y[n c ..s]: windows of k elements each are added where they overlap
 Shapes infer_col_to_im(const NodeView& view) {
   const Shape* x = view.in_shape(0);

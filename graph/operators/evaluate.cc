@@ -87,10 +87,11 @@ bool is_known(const HostTensor* tensor) {
   return tensor != nullptr && fits(tensor->dims) && tensor->count() == element_count(tensor->dims);
 }
 
-/// Operators that look at no element of (some of) their operands check the others themselves.
 bool reads_first_only(const Entry& entry) {
   return entry.function == cast_like || entry.function == element_of_list;
 }
+
+/// Operators that look at no element of (some of) their operands check the others themselves.
 bool reads_elements(const Entry& entry) {
   return entry.function != shape && entry.function != size && !reads_first_only(entry);
 }

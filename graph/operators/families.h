@@ -62,6 +62,7 @@ Factors factor_tile(const NodeView& view);
 Shapes infer_reduce(const NodeView& view);
 Factors factor_sum(const NodeView& view);   ///< zero adds nothing
 Factors factor_mean(const NodeView& view);  ///< depends on the number of elements
+Factors factor_mean_variance(const NodeView& view);
 Shapes infer_arg(const NodeView& view);
 Shapes infer_top_k(const NodeView& view);
 Factors factor_along_axis(const NodeView& view);  ///< one axis is pinned, all others pass through
@@ -83,6 +84,7 @@ Factors factor_concat_from_sequence(const NodeView& view);
 Shapes infer_col_to_im(const NodeView& view);
 Factors factor_col_to_im(const NodeView& view);
 Shapes infer_affine_grid(const NodeView& view);
+Shapes infer_image_decoder(const NodeView& view);
 
 // spectrum.cc
 Shapes infer_dft(const NodeView& view);
@@ -97,9 +99,7 @@ Factors factor_reverse_sequence(const NodeView& view);
 Shapes infer_non_zero(const NodeView& view);
 Shapes infer_unique(const NodeView& view);
 Shapes infer_non_max_suppression(const NodeView& view);
-Shapes infer_image_decoder(const NodeView& view);
 Factors factor_tensor_scatter(const NodeView& view);
-Factors factor_mean_variance(const NodeView& view);
 Shapes infer_gather_elements(const NodeView& view);
 Shapes infer_gather_nd(const NodeView& view);
 Factors factor_gather_nd(const NodeView& view);

@@ -75,15 +75,10 @@ Factors factor_center_crop_pad(const NodeView& view) {
   FactorBuilder builder(view);
   const Shape& x = known_shape(view, 0);
   const Shape* y = view.out_shape(0);
-  for (size_t d = 0; d < x.size(); ++d) {
-    const int dim = static_cast<int>(d);
-    if (y != nullptr && (*y)[d] == x[d]) {
-      builder.tie(view.input(0), dim, view.output(0), dim);
-    } else {
-      builder.pin(view.input(0), dim, "cropped about its middle");
-      builder.pin(view.output(0), dim, "cropped about its middle");
-    }
-  }
+  if (y == nullptr || y->size() != x.size()) throw errors::not_followed("the size is not known");
+  std::vector<bool> resized;
+  for (size_t d = 0; d < x.size(); ++d) resized.push_back((*y)[d] != x[d]);
+  builder.pass(resized, "cropped about its middle");
   return builder.take();
 }
 

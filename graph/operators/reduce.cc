@@ -63,6 +63,23 @@ Shapes infer_reduce(const NodeView& view) {
 Factors factor_sum(const NodeView& view) { return factor_reduce(view, false); }
 Factors factor_mean(const NodeView& view) { return factor_reduce(view, true); }
 
+/// (x - mean) / deviation over the axes
+Factors factor_mean_variance(const NodeView& view) {
+  FactorBuilder builder(view);
+  const Shape& x = known_shape(view, 0);
+  std::vector<int64_t> axes = view.attrs("axes");
+  if (view.find("axes") == nullptr) axes = {0, 2, 3};
+  for (size_t d = 0; d < x.size(); ++d) {
+    const int label = builder.label(x[d]);
+    builder.factors().labels.back().mixes = std::ranges::any_of(axes, [&](int64_t axis) {
+      return normal_axis(view, axis, x.size()) == static_cast<int>(d);
+    });
+    builder.term(view.input(0), static_cast<int>(d), {{label}});
+    builder.term(view.output(0), static_cast<int>(d), {{label}});
+  }
+  return builder.take();
+}
+
 Shapes infer_arg(const NodeView& view) {
   const Shape* x = view.in_shape(0);
   if (x == nullptr) return Shapes(1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
@@ -11,20 +12,6 @@ namespace parsimony::operators {
 namespace {
 
 constexpr const char* kChosen = "indexed by data";
-
-/// Ties the dimensions of input 0 and the output, but for those that `positional` names.
-void pass(const NodeView& view, const std::vector<bool>& positional, const std::string& reason,
-          FactorBuilder& builder) {
-  for (size_t d = 0; d < positional.size(); ++d) {
-    const int dim = static_cast<int>(d);
-    if (positional[d]) {
-      builder.pin(view.input(0), dim, reason);
-      builder.pin(view.output(0), dim, reason);
-    } else {
-      builder.tie(view.input(0), dim, view.output(0), dim);
-    }
-  }
-}
 
 /// How many dimensions of x an index of GatherND names, with those of the batch before them.
 std::optional<size_t> named_by_index(const NodeView& view, const Shape& x, const Shape& indices) {
@@ -54,9 +41,9 @@ Factors factor_scatter_nd(const NodeView& view) {
   const Shape& indices = known_shape(view, 1);
   const auto k = static_cast<size_t>(indices.empty() ? 0 : indices.back());
   if (indices.empty() || k > rank) throw errors::not_followed("an index does not fit the rank");
-  std::vector<bool> positional(rank, false);
-  std::fill_n(positional.begin(), k, true);
-  pass(view, positional, "written at given indices", builder);
+  std::vector<bool> named(rank, false);
+  std::fill_n(named.begin(), k, true);
+  builder.pass(named, "written at given indices");
   const size_t batch = indices.size() - 1;
   for (size_t d = k; d < rank; ++d) {
     builder.tie(view.input(0), static_cast<int>(d), view.input(2), static_cast<int>(batch + d - k));
@@ -65,24 +52,17 @@ Factors factor_scatter_nd(const NodeView& view) {
 }
 
 Factors factor_cum_sum(const NodeView& view) {
-  FactorBuilder builder(view);
-  const size_t rank = known_shape(view, 0).size();
   const HostTensor* axis = view.constant(1);
   const bool known = axis != nullptr && axis->ints.size() == 1;
-  std::vector<bool> positional(rank, !known);
-  if (known) {
-    positional[normal_axis(view, axis->ints[0], rank)] = true;
-  }
-  pass(view, positional, "summed in order", builder);
-  return builder.take();
+  const std::vector<int64_t> any = successive(0, known_shape(view, 0).size());
+  return factor_along_axes(view, known ? axis->ints : any, "summed in order");
 }
 
 Factors factor_trilu(const NodeView& view) {
   FactorBuilder builder(view);
-  std::vector<bool> positional(known_shape(view, 0).size(), false);
-  std::fill(positional.end() - std::min<std::ptrdiff_t>(2, std::ssize(positional)),
-            positional.end(), true);
-  pass(view, positional, "a triangle is cut out", builder);
+  std::vector<bool> cut(known_shape(view, 0).size(), false);
+  std::fill(cut.end() - std::min<std::ptrdiff_t>(2, std::ssize(cut)), cut.end(), true);
+  builder.pass(cut, "a triangle is cut out");
   return builder.take();
 }
 
@@ -156,23 +136,6 @@ Factors factor_tensor_scatter(const NodeView& view) {
     }
   }
   builder.pin(view.input(0), axis, "written at given indices");
-  return builder.take();
-}
-
-/// (x - mean) / deviation over the axes
-Factors factor_mean_variance(const NodeView& view) {
-  FactorBuilder builder(view);
-  const Shape& x = known_shape(view, 0);
-  std::vector<int64_t> axes = view.attrs("axes");
-  if (view.find("axes") == nullptr) axes = {0, 2, 3};
-  for (size_t d = 0; d < x.size(); ++d) {
-    const int label = builder.label(x[d]);
-    builder.factors().labels.back().mixes = std::ranges::any_of(axes, [&](int64_t axis) {
-      return normal_axis(view, axis, x.size()) == static_cast<int>(d);
-    });
-    builder.term(view.input(0), static_cast<int>(d), {{label}});
-    builder.term(view.output(0), static_cast<int>(d), {{label}});
-  }
   return builder.take();
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
@@ -75,9 +74,9 @@ std::vector<Segment> reversed(int64_t size) {
 }
 
 /// The axes that a slice with computed bounds cuts; empty if they are computed, too.
-std::optional<std::vector<int>> axes_cut_by_data(const NodeView& view, size_t rank) {
+std::optional<std::vector<int64_t>> axes_cut_by_data(const NodeView& view, size_t rank) {
   const auto given = view.attr_or_input("axes", 3);
-  std::vector<int> axes;
+  std::vector<int64_t> axes;
   if (given) {
     for (const int64_t axis : *given) axes.push_back(normal_axis(view, axis, rank));
     return axes;
@@ -101,35 +100,17 @@ Shapes infer_slice(const NodeView& view) {
   return {y};
 }
 
-namespace {
-
-/// Other axes than those that are cut pass.
-Factors cut_by_data(const NodeView& view) {
-  FactorBuilder builder(view);
-  const size_t rank = known_shape(view, 0).size();
-  const auto axes = axes_cut_by_data(view, rank);
-  if (!axes) throw errors::not_followed("the axes are computed from data");
-  for (int d = 0; d < static_cast<int>(rank); ++d) {
-    if (!contains(*axes, d)) {
-      builder.tie(view.input(0), d, view.output(0), d);
-      continue;
-    }
-    for (const ValueId value : {view.input(0), view.output(0)}) {
-      builder.pin(value, d, "cut where data say");
-    }
-  }
-  return builder.take();
-}
-
-}  // namespace
-
 Factors factor_slice(const NodeView& view) {
   FactorBuilder builder(view);
   const ValueId x = view.input(0);
   const ValueId y = view.output(0);
   const Shape& shape = known_shape(view, 0);
   const auto cuts = cuts_of(view, shape);
-  if (!cuts) return cut_by_data(view);
+  if (!cuts) {
+    const auto axes = axes_cut_by_data(view, shape.size());
+    if (!axes) throw errors::not_followed("the axes are computed from data");
+    return factor_along_axes(view, *axes, "cut where data say");
+  }
   std::vector<bool> cut_here(shape.size(), false);
   for (const SliceRange& cut : *cuts) {
     if (cut.count == shape[cut.axis] && cut.step == 1) continue;

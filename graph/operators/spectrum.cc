@@ -5,7 +5,6 @@
 #include "parsimony/graph/operators/families.h"
 
 namespace parsimony::operators {
-
 namespace {
 
 constexpr int kAxisIsOperand = 20;  // of DFT, since this version

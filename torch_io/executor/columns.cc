@@ -52,13 +52,12 @@ Tensors deform_conv(const Call& call) {
   const at::Tensor& w = call.in(1);
   if (x.dim() != 4) call.unsupported("an image of " + std::to_string(x.dim() - 2) + " axes");
   const Window window = window_of(call, w.sizes().slice(2).vec());
-  const Ints out = {
-      (x.size(2) + window.begin[0] + window.end[0] - (window.kernel[0] - 1) * window.dilation[0] -
-       1) / window.stride[0] +
-          1,
-      (x.size(3) + window.begin[1] + window.end[1] - (window.kernel[1] - 1) * window.dilation[1] -
-       1) / window.stride[1] +
-          1};
+  Ints out;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const int64_t reach = (window.kernel[axis] - 1) * window.dilation[axis] + 1;
+    const int64_t padded = x.size(2 + index(axis)) + window.begin[axis] + window.end[axis];
+    out.push_back((padded - reach) / window.stride[axis] + 1);
+  }
   const int64_t n = x.size(0);
   const int64_t parts = call.integer("offset_group", 1);
   const int64_t elements = window.kernel[0] * window.kernel[1];
