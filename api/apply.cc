@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "parsimony/graph/graph_editor.h"
+#include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {
 
@@ -38,7 +39,7 @@ void apply_plan(const Plan& plan, const Graph& graph, const Probe& probe, ModelE
   GraphEditor trial(graph);
   replay(plan, trial);
   const Facts before = infer(graph, probe);
-  const Facts after = infer(trial.graph(), probe);
+  const Facts after = infer(trial.graph(), small_probe(graph, plan, probe));
   carry_out(plan, graph, before.shapes, after.shapes, editor);
 }
 

@@ -321,6 +321,7 @@ std::pair<Graph, IdVector<NodeId, NodeId>> without_blocks(const Graph& graph,
 }
 
 DepthPruning plan_depth(const Graph& graph, const ConfigList& config, const PruneOptions& options) {
+  if (!options.interface.empty()) throw errors::not_with_interface("--layers");
   return DepthPlanner(graph, config, options).run();
 }
 

@@ -41,6 +41,12 @@ UnsupportedError recovery_of_exact() {
       "--recover changes the values that --constants exact computes; use one of them");
 }
 
+UnsupportedError not_with_interface(std::string_view option) {
+  return UnsupportedError(std::string(option) +
+                          " runs the small network on the data of the original, whose shapes "
+                          "--states and --free change");
+}
+
 NoNumbersError gives_no_numbers(std::string_view output) {
   return NoNumbersError("the masked original gives NaN, or nothing but infinities, at output " +
                         in_quotes(output) +

@@ -21,6 +21,8 @@ UnsupportedError depth_of_latency();
 UnsupportedError exact_scales();
 /// Recovery would change the values that --constants exact preserves.
 UnsupportedError recovery_of_exact();
+/// --states and --free change what the network reads and answers.
+UnsupportedError not_with_interface(std::string_view option);
 /// Of the original, on random inputs of all kinds.
 class NoNumbersError : public UnsupportedError {
  public:

@@ -68,6 +68,7 @@ Analysis analyse(Graph& graph, const PruneOptions& options) {
   analysis.facts = std::move(probed.facts);
   CouplingOptions coupling;
   coupling.granularity = options.granularity;
+  coupling.interface = resolve(options.interface, graph, analysis.facts);
   analysis.coupling = couple(graph, analysis.facts, coupling);
   return analysis;
 }
@@ -128,6 +129,24 @@ class Planner {
       analysis.facts = std::move(first.facts);
       return second;
     });
+    resolve_interface();
+  }
+
+  void resolve_interface() {
+    const Facts& facts = pruning_.analysis.facts;
+    const InterfaceOptions& wanted = options_.interface;
+    if (!wanted.empty() && options_.recover) throw errors::not_with_interface("--recover");
+    coupling_options_.interface = resolve(wanted, graph_, facts);
+    for (const StatePair& state : coupling_options_.interface.states) {
+      states_.push_back({graph_.value(state.output).name, graph_.value(state.input).name});
+    }
+    const std::vector<StatePair> likely = likely_states(graph_, facts);
+    if (!wanted.states.empty() || likely.empty()) return;
+    const StatePair& first = likely.front();
+    pruning_.notes.push_back("output \"" + graph_.value(first.output).name +
+                             "\" looks like a state that is fed back to \"" +
+                             graph_.value(first.input).name +
+                             "\", and keeps its channels: --states auto lets states shrink");
   }
 
   /// Couples, scores and plans; false if some node has to be pinned for the plan to be consistent.
@@ -157,6 +176,7 @@ class Planner {
     if (exact) masks = timed_("constants", [&] { return fold_constants(masks); });
     PlanAttempt made = timed_("plan", [&] { return make_plan(graph_, facts, coupling, masks); });
     pruning_.plan = std::move(made.plan);
+    pruning_.plan.states = states_;
     pruning_.scales = frozen_scales(graph_, facts, coupling, masks, pruning_.plan);
     if (options_.rescale) rescale(graph_, pruning_.scales, pruning_.plan);
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
@@ -170,7 +190,7 @@ class Planner {
 
   /// Importance measured on outputs; empty if networks cannot be run.
   ImportanceCurves importance() const {
-    if (!options_.r_squared) return {};
+    if (!options_.r_squared || !options_.interface.empty()) return {};
     return [this, meter = std::optional<ImportanceMeter>()](std::span<const GroupId> groups,
                                                             const Candidate& candidate) mutable {
       const Analysis& analysis = pruning_.analysis;
@@ -220,7 +240,8 @@ class Planner {
     if (pruning_.plan.groups.empty()) return {};
     GraphEditor trial(graph_);
     replay(pruning_.plan, trial);
-    const auto differ = [&](const Probe& probe, const Facts& facts, ValueShapes* shapes) {
+    const auto differ = [&](const Probe& original, const Facts& facts, ValueShapes* shapes) {
+      const Probe probe = small_probe(graph_, pruning_.plan, original);
       const AxisMasks& masks = pruning_.allocation.masks;
       const auto predicted = predict_shapes(facts, analysis.coupling, masks);
       return disagreements(trial.graph(), probe, predicted, shapes);
@@ -278,6 +299,7 @@ class Planner {
   Stopwatch timed_;
   Settings settings_;
   CouplingOptions coupling_options_;
+  std::vector<PlanState> states_;
   std::optional<Probed> other_sizes_;
   Needs needs_;
   Statistics statistics_;

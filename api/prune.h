@@ -13,6 +13,7 @@
 #include "parsimony/configs/recipe.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/graph/infer.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/masks/cost.h"
 #include "parsimony/masks/coupling.h"
 #include "parsimony/masks/element_mask.h"
@@ -81,6 +82,7 @@ enum class OnFailure : uint8_t {
 /// training.
 struct PruneOptions {
   std::vector<InputSpec> inputs = {};               ///< sizes of symbolic dimensions
+  InterfaceOptions interface = {};                  ///< by default inputs and outputs stay
   Granularity granularity = Granularity::kChannel;  ///< overridden by the config's, if it has one
   uint64_t seed = 0;                                ///< for criteria that draw at random
   bool exact_only = false;                          ///< do not prune groups that mix

@@ -79,8 +79,8 @@ class ModelPruning {
     return timed_("prove", [&]() -> std::optional<Reference> {
       try {
         const auto masked = model_.open_masked(*engine_, plan_of_it());
-        return Reference(model_.graph(), result_.pruning.analysis.probe, mixes(plan_of_it()),
-                         *masked, options_.proof);
+        return Reference(model_.graph(), result_.pruning.analysis.probe, plan_of_it(), *masked,
+                         options_.proof);
       } catch (const errors::NoNumbersError& error) {
         if (options_.require_proof || options_.require_numbers) throw;
         why_not = error.what();

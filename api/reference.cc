@@ -17,6 +17,7 @@ namespace {
 // Allowed difference relative to the original's own rounding error.
 constexpr double kRoundingMargin = 4;
 constexpr double kWeakTolerance = 1e-2;
+constexpr size_t kSteps = 8;  // of networks with states
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -56,9 +57,9 @@ double difference_of(const TensorBytes& a, const TensorBytes& b) {
   return ratio >= 0 ? ratio : kInfinity;  // NaN counts as infinite
 }
 
-Reference::Reference(const Graph& graph, const Probe& probe, bool mixes, Network& masked,
+Reference::Reference(const Graph& graph, const Probe& probe, const Plan& plan, Network& masked,
                      const ProofOptions& options)
-    : options_(options), mixes_(mixes) {
+    : options_(options), mixes_(mixes(plan)), feed_(graph, plan) {
   for (const ValueId output : graph.outputs) names_.push_back(graph.value(output).name);
   std::string first_without;
   for (const runtime::Floats floats : runtime::kFloats) {
@@ -80,20 +81,61 @@ void Reference::run(const Graph& graph, const Probe& probe, Network& masked,
   floats_ = floats;
   for (const int64_t below : runtime::kIntegerRanges) {
     try {
-      inputs_.clear();
-      choices_ = {};
-      const uint64_t step = std::max<uint64_t>(1, graph.inputs.size());  // a seed for each input
-      for (int i = 0; i < options_.inputs; ++i) {
-        const uint64_t seed = options_.seed + static_cast<uint64_t>(i) * step;
-        inputs_.push_back(
-            runtime::random_inputs(graph, probe, seed, {.below = below, .floats = floats}));
-      }
-      outputs_ = masked.run(inputs_, {.choices = &choices_});
-      return;
+      draw(graph, probe, {.below = below, .floats = floats});
+      run_steps(masked);
+      if (ended_.empty() || below == runtime::kIntegerRanges.back()) return;
     } catch (const std::exception& error) {
       if (below != runtime::kIntegerRanges.back()) continue;
       throw UnsupportedError(std::string("the original does not run on random inputs: ") +
                              error.what());
+    }
+  }
+}
+
+/// As many as there are before one that fails, as where positions or masks would have to grow with
+/// a cache.
+void Reference::run_steps(Network& masked) {
+  choices_.assign(inputs_.size(), {});
+  outputs_.clear();
+  ended_.clear();
+  try {
+    drive(masked, Side::kOriginal, &choices_, false, outputs_);
+  } catch (const std::exception& error) {
+    const size_t steps = outputs_.size() / inputs_.front().size();
+    if (steps == 0) throw;
+    ended_ = error.what();
+    inputs_.resize(steps);
+    choices_.resize(steps);
+  }
+}
+
+void Reference::drive(Network& network, Side side, std::vector<ChoiceRecord>* choices,
+                      bool otherwise, std::vector<TensorList>& outputs) const {
+  const bool small = side == Side::kSmall;
+  std::vector<TensorList> last;
+  for (size_t s = 0; s < inputs_.size(); ++s) {
+    std::vector<TensorList> inputs = inputs_[s];
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (small) inputs[i] = feed_.small_inputs(std::move(inputs[i]));
+      if (s > 0) feed_.feed_back(last[i], inputs[i]);
+      if (!small) feed_.mask(inputs[i]);
+    }
+    ChoiceRecord* record = choices == nullptr ? nullptr : &choices->at(s);
+    last = network.run(inputs, {.otherwise = otherwise, .choices = record});
+    for (const TensorList& one : last) {
+      outputs.push_back(small ? one : feed_.small_outputs(one));
+    }
+  }
+}
+
+/// Of every step, though states are replaced in all but the first.
+void Reference::draw(const Graph& graph, const Probe& probe, const runtime::Draw& draw) {
+  const uint64_t seeds = std::max<uint64_t>(1, graph.inputs.size());  // one for each input
+  uint64_t seed = options_.seed;
+  inputs_.assign(feed_.has_states() ? kSteps : 1, {});
+  for (auto& step : inputs_) {
+    for (int i = 0; i < options_.inputs; ++i, seed += seeds) {
+      step.push_back(runtime::random_inputs(graph, probe, seed, draw));
     }
   }
 }
@@ -149,7 +191,7 @@ void Reference::allow_for_rounding(Proof& proof, Network& masked) const {
   for (size_t o = 0; o < proof.outputs.size(); ++o) {
     OutputDifference& output = proof.outputs[o];
     if (output.difference <= output.tolerance) continue;
-    if (otherwise.empty()) otherwise = masked.run(inputs_, {.otherwise = true});
+    if (otherwise.empty()) drive(masked, Side::kOriginal, nullptr, true, otherwise);
     output.tolerance = std::max(output.tolerance, kRoundingMargin * rounding(o, otherwise));
     if (output.tolerance <= kWeakTolerance) continue;
     proof.notes.push_back("output \"" + output.name +
@@ -166,12 +208,19 @@ bool Reference::hardly_moves(size_t output) const {
 
 Proof Reference::compare_outputs(const std::vector<TensorList>& found) const {
   Proof proof;
-  proof.inputs = static_cast<int>(inputs_.size());
+  proof.inputs = options_.inputs;
+  proof.steps = static_cast<int>(inputs_.size());
   proof.seed = options_.seed;
   proof.mixes = mixes_;
   if (floats_ != runtime::Floats::kNormal) {
     proof.notes.push_back("random floats are " + std::string(runtime::name_of(floats_)) +
                           ": on normally distributed ones the original gives no numbers");
+  }
+  if (!ended_.empty()) {
+    const std::string many = std::to_string(proof.steps);
+    proof.notes.push_back((proof.steps == 1 ? "states are not fed back"
+                                            : "states are fed back for " + many + " steps only") +
+                          ": then the original does not run: " + ended_);
   }
   for (size_t o = 0; o < names_.size(); ++o) {
     proof.outputs.push_back({names_[o], difference(o, found), options_.tolerance});
@@ -187,29 +236,33 @@ Proof Reference::compare(Network& small) const {
   std::vector<TensorList> found;
   std::string fault;
   try {
-    found = small.run(inputs_);
+    drive(small, Side::kSmall, nullptr, false, found);
   } catch (const std::exception& error) {
     fault = error.what();
   }
   Proof proof = compare_outputs(found);
   if (!fault.empty()) proof.notes.push_back("the small network does not run: " + fault);
-  if (proof.holds() || !fault.empty() || !choices_.recorded.has_value()) return proof;
+  const bool chose = std::ranges::any_of(
+      choices_, [](const ChoiceRecord& step) { return step.recorded.has_value(); });
+  if (proof.holds() || !fault.empty() || !chose) return proof;
   std::optional<Proof> alike = compare_choosing_alike(small);
   return alike ? *std::move(alike) : proof;
 }
 
 std::optional<Proof> Reference::compare_choosing_alike(Network& small) const {
   std::vector<TensorList> found;
-  ChoiceRecord choices = choices_;
+  std::vector<ChoiceRecord> choices = choices_;
   try {
-    found = small.run(inputs_, {.choices = &choices});
+    drive(small, Side::kSmall, &choices, false, found);
   } catch (const std::exception&) {
     return std::nullopt;
   }
   std::map<std::pair<std::string, size_t>, double> apart;  // by node and operand
-  for (const ComparedChoice& choice : choices.compared) {
-    double& largest = apart[{choice.node, choice.operand}];
-    largest = std::max(largest, difference_of(choice.recorded, choice.found));
+  for (const ChoiceRecord& step : choices) {
+    for (const ComparedChoice& choice : step.compared) {
+      double& largest = apart[{choice.node, choice.operand}];
+      largest = std::max(largest, difference_of(choice.recorded, choice.found));
+    }
   }
   if (apart.empty()) return std::nullopt;
   Proof proof = compare_outputs(found);
@@ -226,7 +279,7 @@ bool differs(const Graph& original, const Plan& plan, const Probe& probe,
   GraphEditor small(original, GraphEditor::Elements::kAll);
   replay(plan, small);
   const std::unique_ptr<Network> masked = engine.open_masked(original, plan, {});
-  const Reference reference(original, probe, false, *masked, options);
+  const Reference reference(original, probe, plan, *masked, options);
   Proof proof = reference.compare(*engine.open(small.graph()));
   reference.allow_for_rounding(proof, *masked);
   return !proof.holds();

@@ -1,10 +1,12 @@
 // Compares a small network with the masked original.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "parsimony/api/feed.h"
 #include "parsimony/engines/engine.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/infer.h"
@@ -24,13 +26,14 @@ bool zeros_suffice(const Plan& plan);
 /// elements against one with some always differ.
 double difference_of(const TensorBytes& a, const TensorBytes& b);
 
-/// Holds the masked original's outputs on random inputs.
+/// Holds the masked original's outputs on random inputs. Outputs that the plan names as states are
+/// fed back, for several steps; the original lacks what the plan cuts of inputs.
 class Reference {
  public:
   /// Runs `masked` on random inputs for `graph`, of the first distribution on which its outputs are
-  /// numbers. `mixes`: see Proof.
+  /// numbers.
   /// @throws UnsupportedError if it runs on none, or gives no numbers on any
-  Reference(const Graph& graph, const Probe& probe, bool mixes, Network& masked,
+  Reference(const Graph& graph, const Probe& probe, const Plan& plan, Network& masked,
             const ProofOptions& options);
 
   /// By the tolerance alone, without the original's own rounding. Where the outputs differ and the
@@ -43,7 +46,16 @@ class Reference {
   void allow_for_rounding(Proof& proof, Network& masked) const;
 
  private:
+  using Steps = std::vector<std::vector<TensorList>>;  ///< of each step, for each random input
+  enum class Side : uint8_t { kOriginal, kSmall };
+
   void run(const Graph& graph, const Probe& probe, Network& masked, runtime::Floats floats);
+  void run_steps(Network& masked);
+  void draw(const Graph& graph, const Probe& probe, const runtime::Draw& draw);
+  /// Runs all steps and appends the outputs of each, as the small network has them. Of `choices`
+  /// there is one for each step, or none.
+  void drive(Network& network, Side side, std::vector<ChoiceRecord>* choices, bool otherwise,
+             std::vector<TensorList>& outputs) const;
   /// The name of the first output that has NaN, or nothing but infinities; empty if there is none.
   std::string without_numbers() const;
   Proof compare_outputs(const std::vector<TensorList>& found) const;
@@ -55,11 +67,13 @@ class Reference {
 
   ProofOptions options_;
   bool mixes_;
+  Feed feed_;
   runtime::Floats floats_ = {};
   std::vector<std::string> names_;
-  std::vector<TensorList> inputs_;
-  std::vector<TensorList> outputs_;  ///< of each
-  ChoiceRecord choices_;
+  Steps inputs_;
+  std::string ended_;  ///< why there are fewer steps than wanted; empty: there are not
+  std::vector<TensorList> outputs_;    ///< step by step, as the small network has them
+  std::vector<ChoiceRecord> choices_;  ///< of each step
 };
 
 /// Would the small network of `plan` differ? Works on the graph only: no file or module is edited.

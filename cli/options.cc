@@ -65,6 +65,18 @@ std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const 
   return result;
 }
 
+void add_interface_options(CLI::App& command, InterfaceOptions& options) {
+  const char* group = "Inputs and outputs that may become smaller";
+  add_option(command, "--states", options.states, "auto|OUT=IN,…",
+             "Outputs that the next run takes as inputs, such as caches; both lose the same "
+             "channels. auto finds them by names and shapes")
+      ->delimiter(',')
+      ->group(group);
+  add_option(command, "--free", options.free, "NAME[:AXIS]",
+             "An input or output, or an axis of it, that may lose channels")
+      ->group(group);
+}
+
 void add_threads_option(CLI::App& command, std::string& text) {
   add_option(command, "--threads", text, "N", kThreads);
 }

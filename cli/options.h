@@ -36,6 +36,9 @@ void add_input_option(CLI::App& command, std::vector<std::string>& specs);
 /// Reads the --input options. @throws ConfigError if there are more than the graph has inputs
 std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph);
 
+/// --states and --free.
+void add_interface_options(CLI::App& command, InterfaceOptions& options);
+
 /// --threads; `text` is what was given.
 void add_threads_option(CLI::App& command, std::string& text);
 void add_threads_option(CLI::App& command, std::optional<int>& threads);

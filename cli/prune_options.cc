@@ -126,6 +126,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_shorthand(command, options);
   add_option(command, "--granularity", options.granularity, "WHAT",
              "What is removed as one: channel, head, head_dim or group");
+  add_interface_options(command, options.prune.interface);
   command.add_flag("--exact-only", options.prune.exact_only,
                    "Do not prune groups whose removal changes what remains (LayerNorm, softmax)");
   command.add_flag("--rescale", options.prune.rescale,

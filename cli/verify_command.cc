@@ -75,7 +75,7 @@ class Verification {
 
   Proof compared() {
     const auto masked = original_->open_masked(*engine_, plan_);
-    const Reference reference(original_->graph(), probe_, mixes(plan_), *masked, proof_options_);
+    const Reference reference(original_->graph(), probe_, plan_, *masked, proof_options_);
     Proof proof = reference.compare(*small_->open(*engine_));
     if (!proof.holds()) reference.allow_for_rounding(proof, *masked);
     if (!proof.holds()) throw errors::differs(to_text(*proof.worst()) + hint());
@@ -91,7 +91,7 @@ class Verification {
   /// The verdict of an engine that can only zero weights.
   Proof both_run() {
     const auto whole = original_->open(*engine_);
-    const Reference reference(original_->graph(), probe_, true, *whole, proof_options_);
+    const Reference reference(original_->graph(), probe_, plan_, *whole, proof_options_);
     Proof proof = reference.compare(*small_->open(*engine_));
     for (const OutputDifference& output : proof.outputs) {
       if (!std::isfinite(output.difference)) throw errors::differs(to_text(output));

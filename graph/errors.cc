@@ -63,6 +63,32 @@ ConfigError bad_rule(std::string_view op, std::string_view why) {
   return ConfigError("rule of " + in_quotes(op) + ": " + std::string(why));
 }
 
+ConfigError no_such_end(std::string_view what, std::string_view name,
+                        std::span<const std::string> known) {
+  return ConfigError("the network has no " + std::string(what) + " " + in_quotes(name) + "." +
+                     did_you_mean(name, known));
+}
+
+ConfigError bad_state(std::string_view text) {
+  return ConfigError("--states: found " + in_quotes(text) +
+                     ", wanted auto or OUTPUT=INPUT, the output that the next run takes as input");
+}
+
+ConfigError cannot_feed_back(std::string_view state, std::string_view why) {
+  return ConfigError("--states " + std::string(state) +
+                     ": the output cannot be fed back: " + std::string(why));
+}
+
+ConfigError bad_free_axis(std::string_view text) {
+  return ConfigError("--free: found " + in_quotes(text) +
+                     ", wanted an input or output, NAME or NAME:AXIS with an axis that it has");
+}
+
+ConfigError open_free_axis(std::string_view text) {
+  return ConfigError("--free " + std::string(text) +
+                     ": the model leaves the size of this axis open, so it has no channels");
+}
+
 ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given) {
   return ModelError("tensor " + in_quotes(tensor) + ": its elements are " + std::to_string(wanted) +
                     " bytes, found " + std::to_string(given));

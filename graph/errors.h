@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "parsimony/base/errors.h"
@@ -27,6 +29,13 @@ ConfigError bad_rule(std::string_view op, std::string_view why);
 UnsupportedError not_followed(std::string_view why);
 /// A size or type of the probe that the file does not allow.
 ConfigError wrong_input(std::string_view input, std::string_view has, std::string_view given);
+/// --states and --free. `what` is "input", "output" or "input or output".
+ConfigError no_such_end(std::string_view what, std::string_view name,
+                        std::span<const std::string> known);
+ConfigError bad_state(std::string_view text);
+ConfigError cannot_feed_back(std::string_view state, std::string_view why);
+ConfigError bad_free_axis(std::string_view text);
+ConfigError open_free_axis(std::string_view text);
 /// New elements for a tensor.
 ModelError wrong_bytes(std::string_view tensor, int64_t wanted, int64_t given);
 

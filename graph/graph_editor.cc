@@ -92,6 +92,15 @@ void GraphEditor::slice(const std::string& tensor, std::span<const AxisKeep> axe
   w.dims = dims;
 }
 
+void GraphEditor::slice_input(const std::string& input, std::span<const AxisKeep> axes) {
+  const ValueId v = graph_.find(input);
+  if (v == kNone || !graph_.value(v).is_input) throw errors::not_in_model("input", input);
+  auto& declared = graph_.value(v).declared;
+  if (!declared) return;
+  check_slices(input, *declared, axes);
+  declared = sliced(*declared, axes);
+}
+
 void GraphEditor::assign(const std::string& tensor, std::span<const std::byte> values) {
   Weight& w = graph_.weights[weight(tensor)];
   const int64_t wanted = element_count(w.dims) * size_of(w.dtype);

@@ -32,6 +32,7 @@ class GraphEditor : public ModelEditor {
   void copy(const std::string& name, const std::string& of, const std::string& consumer,
             int input) override;
   void slice(const std::string& tensor, std::span<const AxisKeep> axes) override;
+  void slice_input(const std::string& input, std::span<const AxisKeep> axes) override;
   void zero_smallest(const std::string&, int64_t) override {}  // shapes stay
   void assign(const std::string& tensor, std::span<const std::byte> values) override;
   void set_attribute(const std::string& node, const std::string& attribute,

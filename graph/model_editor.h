@@ -41,6 +41,12 @@ class ModelEditor {
   /// Keeps the given indices of each axis; axes that are not named are not cut.
   virtual void slice(const std::string& tensor, std::span<const AxisKeep> axes) = 0;
 
+  /// The same of an input of the network; only for those that infer shapes from it. Other formats
+  /// learn its shape from `update_shapes`, or declare none.
+  virtual void slice_input(const std::string& input, std::span<const AxisKeep> axes) {
+    (void)input, (void)axes;
+  }
+
   /// Sets to zero the `count` elements of smallest magnitude; ties fall to the lower index.
   virtual void zero_smallest(const std::string& tensor, int64_t count) = 0;
 

@@ -242,7 +242,7 @@ std::vector<NodeId> Coupling::ties(GroupId group) const {
 }
 
 Coupling couple(const Graph& graph, const Facts& facts, const CouplingOptions& options) {
-  const DimClasses dim_classes(graph, facts, options.pinned_nodes);
+  const DimClasses dim_classes(graph, facts, options);
   const Axes axes(graph, dim_classes, options);
   return Grouper(graph, dim_classes, axes, trace_effects(graph, facts, dim_classes, axes), options)
       .run();

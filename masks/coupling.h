@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
@@ -74,6 +75,7 @@ struct CouplingOptions {
   /// Nodes that read weights, and the granularity policy for the axes of those weights.
   std::vector<std::pair<NodeId, Granularity>> of_layers;
   std::vector<NodeId> pinned_nodes;  ///< nodes whose operands may not shrink
+  Interface interface;               ///< which inputs and outputs may; by default none
   /// For tests: the order in which competing axes are chosen, and which are rejected. Any choice is
   /// sound.
   unsigned shuffle_seed = 0;

@@ -28,12 +28,13 @@ bool takes_part(const Facts& facts, const Node& node) {
 
 }  // namespace
 
-DimClasses::DimClasses(const Graph& graph, const Facts& facts, std::span<const NodeId> pinned_nodes)
+DimClasses::DimClasses(const Graph& graph, const Facts& facts, const CouplingOptions& options)
     : graph_(graph),
       facts_(facts),
+      interface_(options.interface),
       from_weights_(made_of_weights(graph)),
       most_indices_(most_indices(graph)) {
-  collect_factors(pinned_nodes);
+  collect_factors(options.pinned_nodes);
   unite_dims();
   place_terms_and_maps();
   pin_bodies();
@@ -90,6 +91,9 @@ void DimClasses::unite_dims() {
       }
     }
   }
+  for (const auto& [a, b] : interface_.tied) {
+    dims.unite(begin[a.value] + a.dim, begin[b.value] + b.dim);
+  }
   std::vector<DimClassId> dim_class_of_root(dims.count(), kNone);
   value_dim_classes_.resize(graph_.values.size());
   for (const ValueId v : graph_.values.ids()) {
@@ -137,10 +141,12 @@ void DimClasses::place_terms_and_maps() {
   pinned_count_.assign(size_.size(), 0);
 }
 
-void DimClasses::pin_value(ValueId value, const Reason& reason) {
+void DimClasses::pin_value(ValueId value, const Reason& reason, bool is_end) {
   int id = kNone;
-  for (const DimClassId dim_class : value_dim_classes_[value]) {
+  for (int d = 0; d < std::ssize(value_dim_classes_[value]); ++d) {
+    const DimClassId dim_class = of(value, d);
     if (dim_class == kNone || wholly_pinned(dim_class)) continue;
+    if (is_end && is_free(value, d)) continue;
     if (id == kNone) id = add_reason(reason);
     pin_class(dim_class, id);
   }
@@ -163,10 +169,11 @@ void DimClasses::pin_bodies() {
 void DimClasses::pin_ends() {
   for (const ValueId v : graph_.values.ids()) {
     const Value& value = graph_.values[v];
-    if (value.is_input)
-      pin_value(v, {kNone, false, keep_text("graph input \"" + value.name + "\"")});
-    if (value.is_output)
-      pin_value(v, {kNone, false, keep_text("graph output \"" + value.name + "\"")});
+    const auto pin_end = [&](const char* what) {
+      pin_value(v, {kNone, false, keep_text(what + (" \"" + value.name + "\""))}, true);
+    };
+    if (value.is_input) pin_end("graph input");
+    if (value.is_output) pin_end("graph output");
     if (value.captured)
       pin_value(v, {kNone, false, keep_text("\"" + value.name + "\" is not only an operand")});
     if (facts_.computed[v]) pin_value(v, {value.producer, false, "computed from shapes"});

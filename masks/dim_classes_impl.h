@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/masks/coupling.h"
@@ -43,7 +44,7 @@ struct PlacedTerm {
 
 class DimClasses {
  public:
-  DimClasses(const Graph& graph, const Facts& facts, std::span<const NodeId> pinned_nodes);
+  DimClasses(const Graph& graph, const Facts& facts, const CouplingOptions& options);
 
   IdRange<DimClassId> all() const { return size_.ids(); }
   size_t count() const { return size_.size(); }
@@ -51,6 +52,10 @@ class DimClasses {
   DimClassId of(ValueId value, int dim) const {
     const auto& dims = value_dim_classes_[value];
     return dim < std::ssize(dims) ? dims[dim] : kNone;
+  }
+  /// Of an input or output that may become shorter.
+  bool is_free(ValueId value, int dim) const {
+    return contains(interface_.free, ValueDim{value, dim});
   }
   bool wholly_pinned(DimClassId dim_class) const { return class_pin_[dim_class] != kNone; }
 
@@ -96,7 +101,7 @@ class DimClasses {
   void pin_class(DimClassId dim_class, int reason);
   void pin_index(DimClassId dim_class, int64_t i, int reason);
   void pin_label(LabelId label, int reason);
-  void pin_value(ValueId value, const Reason& reason);
+  void pin_value(ValueId value, const Reason& reason, bool is_end = false);
   void propagate();
   void propagate_class(DimClassId dim_class);
   void propagate_index(DimClassId dim_class, int64_t i);
@@ -104,6 +109,7 @@ class DimClasses {
 
   const Graph& graph_;
   const Facts& facts_;
+  const Interface& interface_;
   const IdVector<ValueId, bool> from_weights_;
   IdVector<NodeId, Factors> factors_;  // per node; empty where the node is shape arithmetic
   IdVector<ValueId, Few<DimClassId>> value_dim_classes_;

@@ -76,11 +76,19 @@ class Tracer {
 
   void start_from_weights() {
     for (const ValueId v : graph_.values.ids()) {
+      if (graph_.values[v].is_input) start_from_input(v);
       if (graph_.values[v].weight == kNone) continue;
       for (size_t d = 0; d < effects_.roles[v].size(); ++d) {
         effects_.zero[v][d] =
             (effects_.roles[v][d] & (bit(Role::kOut) | bit(Role::kIn))) != 0 ? 1 : 0;
       }
+    }
+  }
+
+  /// What an input lacks is zero in the reference.
+  void start_from_input(ValueId v) {
+    for (size_t d = 0; d < effects_.zero[v].size(); ++d) {
+      effects_.zero[v][d] = dim_classes_.is_free(v, static_cast<int>(d)) ? 1 : 0;
     }
   }
 

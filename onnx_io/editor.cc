@@ -298,6 +298,7 @@ void OnnxEditor::update_shapes(const ChangeOf& change) {
   for (Scope& scope : impl_.index->scopes()) {
     if (scope.graph == nullptr) continue;
     for (onnx::ValueInfoProto& info : *scope.graph->mutable_value_info()) update(scope, info);
+    for (onnx::ValueInfoProto& info : *scope.graph->mutable_input()) update(scope, info);
     for (onnx::ValueInfoProto& info : *scope.graph->mutable_output()) update(scope, info);
   }
 }

@@ -36,8 +36,12 @@ class Follower {
   int decide(const Group& group, std::string& reason) const {
     if (settings_.exact_only && group.mixes) return kNone;
     const std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
+    // Channels of an input or of a constant, which no layer makes, follow the layers that read
+    // them.
+    const std::vector<NodeId> deciding =
+        producers.empty() ? layers_of(graph_, layers_, group, Role::kIn) : producers;
     std::vector<NodeId> askers;
-    std::ranges::copy_if(producers, std::back_inserter(askers),
+    std::ranges::copy_if(deciding, std::back_inserter(askers),
                          [&](NodeId node) { return asks(node, false); });
     const bool by_consumers = add_consumers(group, askers);
     if (askers.empty()) return kNone;

@@ -202,7 +202,8 @@ void describe(JsonWriter& way, const Proof& proof) {
     way("reason", proof.not_run);
     return;
   }
-  way("holds", proof.holds())("inputs", proof.inputs)("seed", proof.seed)("mixes", proof.mixes);
+  way("holds", proof.holds())("inputs", proof.inputs)("steps", proof.steps);
+  way("seed", proof.seed)("mixes", proof.mixes);
   way("outputs", proof.outputs)("choices", proof.choices)("notes", proof.notes);
 }
 

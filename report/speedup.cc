@@ -46,7 +46,8 @@ std::string to_text(const Proof& proof, bool all, const Plan& plan) {
   std::string text = proof.holds() ? "Proven: " : "DIFFERS: ";
   text += "largest difference " + brief(worst == nullptr ? 0 : worst->difference) + " (allowed " +
           brief(worst == nullptr ? 0 : worst->tolerance) + ") from the original " +
-          original(proof, plan) + ", on " + counted(proof.inputs, "random input") + ".\n";
+          original(proof, plan) + ", on " + counted(proof.inputs, "random input") +
+          (proof.steps > 1 ? " and " + counted(proof.steps, "step") + " from each" : "") + ".\n";
   if (!proof.choices.empty()) {
     text += "note: the small network chose from the original's numbers at " +
             counted(std::ssize(proof.choices), "place") +

@@ -9,6 +9,7 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/infer.h"
+#include "parsimony/graph/slice.h"
 #include "parsimony/speedup/patches_impl.h"
 
 namespace parsimony {
@@ -99,6 +100,20 @@ class Naming {
   std::unordered_set<std::string> taken_;
 };
 
+/// What becomes shorter of the network's inputs or outputs; nothing does unless it was set free.
+void add_ends(const Graph& graph, const Coupling& coupling, const AxisMasks& masks, bool inputs,
+              std::vector<PlanEnd>& ends) {
+  for (const ValueId v : inputs ? graph.inputs : graph.outputs) {
+    const auto& dims = coupling.value_dim_classes[v];
+    for (int d = 0; d < std::ssize(dims); ++d) {
+      if (dims[d] == kNone) continue;
+      const auto size = static_cast<int64_t>(coupling.channels(dims[d]).size());
+      std::vector<int64_t> keep = kept_indices(coupling, masks, dims[d]);
+      if (!keep.empty()) ends.push_back({graph.value(v).name, inputs, d, size, std::move(keep)});
+    }
+  }
+}
+
 }  // namespace
 
 PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
@@ -122,11 +137,21 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
     plan.groups.push_back(std::move(entry));
   }
   if (plan.groups.empty()) return attempt;
+  add_ends(graph, coupling, masks, true, plan.ends);
+  add_ends(graph, coupling, masks, false, plan.ends);
   for (Patch& patch : find_patches(graph, facts, coupling, masks, attempt.refused)) {
     plan.integers.push_back({key_of(graph, graph.node(patch.node)), std::move(patch.what),
                              patch.input, std::move(patch.from), std::move(patch.to)});
   }
   return attempt;
+}
+
+Probe small_probe(const Graph& graph, const Plan& plan, Probe probe) {
+  for (size_t i = 0; i < probe.inputs.size() && i < graph.inputs.size(); ++i) {
+    const auto axes = cuts_of_end(plan, graph.value(graph.inputs[i]).name, true);
+    probe.inputs[i].dims = sliced(probe.inputs[i].dims, axes);
+  }
+  return probe;
 }
 
 std::vector<NodeId> disagreements(const Graph& small, const Probe& probe,

@@ -23,6 +23,9 @@ struct PlanAttempt {
 PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& coupling,
                       const AxisMasks& masks);
 
+/// The sizes of the pruned graph's inputs: those of `probe`, cut as the plan says.
+Probe small_probe(const Graph& graph, const Plan& plan, Probe probe);
+
 /// Infers every shape of the pruned graph for the sizes of `probe` and compares it with the
 /// prediction. Returns the node at which they disagree, or whose operands no longer fit; empty if
 /// the plan is sound. The shapes are stored in `inferred`, if given.

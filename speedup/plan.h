@@ -55,6 +55,25 @@ struct PlanInteger {
   bool operator==(const PlanInteger&) const = default;
 };
 
+/// An axis of an input or output of the network that becomes shorter.
+struct PlanEnd {
+  std::string value;
+  bool input = false;  ///< or an output
+  int axis = 0;
+  int64_t size = 0;
+  std::vector<int64_t> keep;
+
+  bool operator==(const PlanEnd&) const = default;
+};
+
+/// An output that the next run takes as input.
+struct PlanState {
+  std::string output;
+  std::string input;
+
+  bool operator==(const PlanState&) const = default;
+};
+
 /// A number that encodes the size of an axis and is updated with it. It is changed in the reference
 /// as well: the small model equals the masked original with the same numbers.
 struct PlanScale {
@@ -127,6 +146,8 @@ struct Plan {
   std::vector<std::string> inputs;
   std::vector<PlanBlock> blocks;  ///< removed first, in this order
   std::vector<PlanGroup> groups;
+  std::vector<PlanEnd> ends;      ///< those that change; none unless they were set free
+  std::vector<PlanState> states;  ///< as given, or found
   std::vector<PlanInteger> integers;
   std::vector<PlanScale> scales;  ///< only on request; otherwise the numbers are left alone
   std::vector<PlanCopy> copies;
@@ -179,6 +200,9 @@ std::vector<TensorCut> cuts_of(const Plan& plan);
 /// The same by the tensor's name.
 using TensorCuts = std::map<std::string, std::vector<AxisKeep>>;
 TensorCuts cuts_by_tensor(const Plan& plan);
+
+/// What stays of an input or output of the network.
+std::vector<AxisKeep> cuts_of_end(const Plan& plan, std::string_view value, bool input);
 
 /// The first update for which the plan has neither `zeros` nor new values; null if there is none.
 const TensorUpdate* incomplete_update(const Plan& plan);

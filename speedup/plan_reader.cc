@@ -76,6 +76,22 @@ PlanGroup read_group(JsonReader at) {
   return group;
 }
 
+PlanEnd read_end(JsonReader at) {
+  at.only({"input", "output", "axis", "size", "keep"});
+  PlanEnd end;
+  end.input = at.has("input");
+  end.value = at.at(end.input ? "input" : "output").name();
+  end.axis = at.at("axis").small(0);
+  end.size = at.at("size").integer(1, kMaxSize);
+  end.keep = read_keep(at.at("keep"), end.size);
+  return end;
+}
+
+PlanState read_state(JsonReader at) {
+  at.only({"output", "input"});
+  return {at.at("output").name(), at.at("input").name()};
+}
+
 DType read_dtype(JsonReader at) {
   const std::string name = at.text();
   std::vector<std::string> known;
@@ -246,13 +262,15 @@ Plan Plan::from_json(std::string_view text, std::string_view file_name) {
   if (top.at("parsimony_plan").small(0) != 1) {
     top.at("parsimony_plan").wanted("1: the plan comes from another version");
   }
-  top.only({"parsimony_plan", "source", "blocks", "groups", "integers", "scales", "copies", "zeros",
-            "folds", "constants", "masks", "kept_whole"});
+  top.only({"parsimony_plan", "source", "blocks", "groups", "interface", "states", "integers",
+            "scales", "copies", "zeros", "folds", "constants", "masks", "kept_whole"});
   Plan plan;
   if (top.has("source")) read_source(top.at("source"), plan);
   plan.blocks = read_list(top, "blocks", read_block);
   top.at("groups");
   plan.groups = read_list(top, "groups", read_group);
+  plan.ends = read_list(top, "interface", read_end);
+  plan.states = read_list(top, "states", read_state);
   plan.integers = read_list(top, "integers", read_integer);
   plan.scales = read_list(top, "scales", read_scale);
   plan.copies = read_list(top, "copies", read_copy);

@@ -83,6 +83,17 @@ std::string line_of(const PlanSlice& slice) {
                  {"keep", text(slice.keep)}});
 }
 
+std::string line_of(const PlanEnd& end) {
+  return object({{end.input ? "input" : "output", text(end.value)},
+                 {"axis", text(end.axis)},
+                 {"size", text(end.size)},
+                 {"keep", text(end.keep)}});
+}
+
+std::string line_of(const PlanState& state) {
+  return object({{"output", text(state.output)}, {"input", text(state.input)}});
+}
+
 std::string line_of(const PlanInteger& entry) {
   return object({{"node", text(entry.node)},
                  {"what", text(entry.what)},
@@ -180,6 +191,8 @@ std::string Plan::to_json() const {
                             {"inputs", inputs.empty() ? std::string() : text(inputs)}}));
   if (!blocks.empty()) section("blocks", block(blocks, 4));
   section("groups", block(groups, 4));
+  if (!ends.empty()) section("interface", block(ends, 4));
+  if (!states.empty()) section("states", block(states, 4));
   section("integers", block(integers, 4));
   if (!scales.empty()) section("scales", block(scales, 4));
   section("copies", block(copies, 4));

@@ -29,6 +29,7 @@ struct OutputDifference {
 /// without the removed channels
 struct Proof {
   int inputs = 0;
+  int steps = 1;  ///< from each input, feeding back states
   uint64_t seed = 0;
   /// A group passes an operator that mixes, whose statistics in the original were taken over the
   /// kept channels.

@@ -64,6 +64,14 @@ TensorCuts cuts_by_tensor(const Plan& plan) {
   return cuts;
 }
 
+std::vector<AxisKeep> cuts_of_end(const Plan& plan, std::string_view value, bool input) {
+  std::vector<AxisKeep> axes;
+  for (const PlanEnd& end : plan.ends) {
+    if (end.input == input && end.value == value) axes.push_back({end.axis, end.size, end.keep});
+  }
+  return axes;
+}
+
 const TensorUpdate* incomplete_update(const Plan& plan) {
   std::unordered_set<std::string_view> zeroed;
   for (const PlanZeros& entry : plan.zeros) zeroed.insert(entry.tensor);
@@ -89,6 +97,10 @@ void replay(const Plan& plan, ModelEditor& editor) {
     if (entry.smallest > 0) editor.zero_smallest(entry.tensor, entry.smallest);
   }
   for (const TensorCut& cut : cuts) editor.slice(std::string(cut.tensor), cut.axes);
+  for (const PlanEnd& end : plan.ends) {
+    const AxisKeep axis{end.axis, end.size, end.keep};
+    if (end.input) editor.slice_input(end.value, {&axis, 1});
+  }
   for (const TensorUpdate& update : plan.updates) {
     if (!update.values.empty()) editor.assign(update.tensor, update.values);
   }

@@ -136,7 +136,9 @@ class SubgraphMeasure {
       GraphEditor editor(network_.graph);
       replay(made.plan, editor);
       StandaloneSubgraph subgraph = standalone_subgraph(
-          editor.graph(), infer(editor.graph(), network_.probe), subgraph_.nodes);
+          editor.graph(),
+          infer(editor.graph(), small_probe(network_.graph, made.plan, network_.probe)),
+          subgraph_.nodes);
       own_literals(subgraph);
       return subgraph;
     } catch (const Error&) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 
 namespace parsimony::operators {
@@ -150,14 +151,23 @@ void patch_source(PatchView& view, const NodeView& concat, int source, size_t be
   view.set_input_of(id, source, name, now, to);
 }
 
-/// Index of the Concat that puts the value together, seen through Cast and Identity.
+/// The integers that the node passes on as they are, or with 1 in place of -1, as PyTorch exports
+/// expand: Where(shape == -1, 1, shape). kNone if it does neither.
+ValueId passed_on(const Graph& graph, const Node& node) {
+  if (node.op == "Cast" || node.op == "Identity" || node.op == "Reshape") return node.inputs[0];
+  if (node.op != "Where" || node.inputs.size() != 3) return kNone;
+  const NodeId condition = graph.value(node.inputs[0]).producer;
+  if (condition == kNone || graph.node(condition).op != "Equal") return kNone;
+  return contains(graph.node(condition).inputs, node.inputs[2]) ? node.inputs[2] : kNone;
+}
+
+/// Index of the Concat that puts the value together, seen through nodes that pass it on.
 NodeId concat_behind(const Graph& graph, ValueId value) {
   while (value != kNone && graph.value(value).producer != kNone) {
     const NodeId id = graph.value(value).producer;
     const Node& node = graph.node(id);
     if (node.op == "Concat") return id;
-    if (node.op != "Cast" && node.op != "Identity") return kNone;
-    value = node.inputs[0];
+    value = passed_on(graph, node);
   }
   return kNone;
 }

@@ -209,5 +209,29 @@ TEST(Coupling, TiesAreTheNodesThatNameAGroup) {
   EXPECT_EQ(names, "1 r 2 ");
 }
 
+TEST(Coupling, AStateTiesWhatItFeedsBack) {
+  SmallNet n;
+  const auto x = n.x({2, 6});
+  const auto state = n.input("state", {2, 8});
+  const auto sum = n.node("Add", {n.linear(x, "1", {6, 8}), n.linear(state, "2", {8, 8})}, "s");
+  const auto next = n.node("Tanh", {sum}, "next");
+  n.output(next);
+  CouplingOptions options;
+  options.interface.tied = {{{next, 1}, {state, 1}}};
+  options.interface.free = {{next, 1}, {state, 1}};
+  const Solved solved = n.solve(n.linear(next, "3", {8, 4}), options);
+  EXPECT_EQ(solved.groups(), Texts{"g0: 8 channels; W1[1] out; W2[0] in; W2[1] out; W3[0] in"});
+  EXPECT_EQ(solved.constraint("W1[0]"), "graph input \"x\"");
+}
+
+TEST(Coupling, AFreeInputShrinksWithItsReaders) {
+  SmallNet n;
+  const auto x = n.x({2, 6});
+  CouplingOptions options;
+  options.interface.free = {{x, 1}};
+  EXPECT_EQ(n.solve(n.linear(n.linear(x, "1", {6, 8}), "2", {8, 4}), options).groups(),
+            (Texts{"g0: 6 channels; W1[0] in", "g1: 8 channels; W1[1] out; W2[0] in"}));
+}
+
 }  // namespace
 }  // namespace parsimony::test

@@ -114,6 +114,27 @@ TEST(Plan, BlocksStandBeforeGroups) {
   }
 }
 
+TEST(Plan, InputsOutputsAndStates) {
+  Plan plan;
+  plan.ends = {{"past", true, 1, 4, {0, 2}}, {"present", false, 1, 4, {0, 2}}};
+  plan.states = {{"present", "past"}};
+  const std::string json = plan.to_json();
+  EXPECT_NE(json.find(R"(
+  "groups": [],
+  "interface": [
+    {"input": "past", "axis": 1, "size": 4, "keep": [0, 2]},
+    {"output": "present", "axis": 1, "size": 4, "keep": [0, 2]}
+  ],
+  "states": [
+    {"output": "present", "input": "past"}
+  ],
+  "integers": [])"),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(Plan::from_json(json, "p.json"), plan);
+  EXPECT_EQ(Plan().to_json().find("interface"), std::string::npos);
+}
+
 TEST(Plan, SmallestPlan) {
   const Plan plan = Plan::from_json(R"({"parsimony_plan": 1, "groups": []})", "p.json");
   EXPECT_EQ(plan, Plan());

@@ -41,7 +41,7 @@ torch_io::TorchNetwork tied(double factor) {
 
 Proof compare(torch_io::TorchNetwork small) {
   torch_io::TorchNetwork original = tied(1);
-  return Reference(either().graph(), {}, false, original, {}).compare(small);
+  return Reference(either().graph(), {}, {}, original, {}).compare(small);
 }
 
 TEST(Choices, ALastBitThatDecidesIsNoDifference) {

@@ -61,7 +61,7 @@ TEST(Chunks, AreReadOnceForAllInputs) {
   Words net;
   TorchNetwork masked = masked_run(net.graph, net.pruning.plan, every);
   net.source->releases.clear();
-  const Reference reference(net.graph, {}, false, masked, {});
+  const Reference reference(net.graph, {}, {}, masked, {});
   EXPECT_EQ(net.source->releases.at("up"), 1);
   EXPECT_EQ(net.source->releases.at("head"), 3)
       << "48 rows of 60000, at most a million elements at once";

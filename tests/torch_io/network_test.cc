@@ -50,7 +50,7 @@ TorchNetwork each(std::function<at::Tensor(const at::Tensor&)> what) {
 }
 
 Proof compare(TorchNetwork original, TorchNetwork small) {
-  const Reference reference(network(), {}, false, original, {});
+  const Reference reference(network(), {}, {}, original, {});
   Proof proof = reference.compare(small);
   reference.allow_for_rounding(proof, original);
   return proof;
@@ -172,7 +172,7 @@ TEST(Prove, SaysWhereAgreementProvesLittle) {
 
 TEST(Prove, AnOriginalThatDoesNotRunIsUnsupported) {
   TorchNetwork broken = each([](const at::Tensor& x) { return x.view({7}); });
-  EXPECT_THROW(Reference(network(), {}, false, broken, {}), UnsupportedError);
+  EXPECT_THROW(Reference(network(), {}, {}, broken, {}), UnsupportedError);
 }
 
 /// What gives no numbers agrees with anything, or with nothing.
@@ -185,7 +185,7 @@ TEST(Prove, TriesOtherInputsWhereTheOriginalGivesNoNumbers) {
 
   for (const double number : {std::nan(""), HUGE_VAL}) {
     TorchNetwork none = each([=](const at::Tensor& x) { return at::full_like(x, number); });
-    EXPECT_THROW(Reference(network(), {}, false, none, {}), UnsupportedError);
+    EXPECT_THROW(Reference(network(), {}, {}, none, {}), UnsupportedError);
   }
 }
 
@@ -196,7 +196,7 @@ TEST(Prove, HalvesAreHeldToTheUsualTolerance) {
   const Pruning& pruning = net.pruning;
   ASSERT_FALSE(pruning.plan.empty());
   TorchNetwork masked = masked_run(graph, pruning.plan);
-  const Reference reference(graph, pruning.analysis.probe, false, masked, {});
+  const Reference reference(graph, pruning.analysis.probe, {}, masked, {});
   GraphEditor small(graph, GraphEditor::Elements::kAll);
   replay(pruning.plan, small);
   TorchNetwork right = plain_run(small.graph());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "parsimony/graph/errors.h"
 #include "parsimony/torch_io/cut.h"
 #include "parsimony/torch_io/executor/errors.h"
 #include "parsimony/torch_io/executor/program_impl.h"
@@ -10,6 +11,11 @@
 
 namespace parsimony::executor {
 namespace {
+
+at::Tensor flags(int64_t size, const Ints& keep) {
+  at::Tensor stays = at::zeros({size}, at::kBool);
+  return stays.index_fill_(0, at::tensor(keep, at::kLong), true);
+}
 
 class Masking {
  public:
@@ -77,8 +83,7 @@ class Masking {
     if (entry.axis >= rank || held.dims[entry.axis] != entry.size) {
       throw errors::slice_does_not_fit(entry.tensor, entry.axis, entry.size, held.dims);
     }
-    at::Tensor stays = at::zeros({entry.size}, at::kBool);
-    stays.index_fill_(0, at::tensor(entry.keep, at::kLong), true);
+    at::Tensor stays = flags(entry.size, entry.keep);
     if (held.tensor.defined()) stays = stays.to(held.tensor.device());
     held.kept.emplace_back(entry.axis, stays);
     if (entry.role == "with") return;  // a divisor must not become zero
@@ -89,6 +94,14 @@ class Masking {
           by_row ? gone.index_select(0, at::tensor(which).to(gone.device())) : gone;
       if (here.any().item<bool>()) at::Tensor(rows).masked_fill_(here, 0);
     }));
+  }
+
+  void cut(const PlanEnd& entry) {
+    if (!entry.input) return;  // follows
+    const auto input = std::ranges::find_if(
+        program_.inputs, [&](ValueId v) { return program_.names[v] == entry.value; });
+    if (input == program_.inputs.end()) throw errors::not_in_model("input", entry.value);
+    program_.inputs_kept[*input].emplace_back(entry.axis, flags(entry.size, entry.keep));
   }
 
   /// The elements that are there, in their order, take the new values.
@@ -159,6 +172,7 @@ void mask(Program& program, const Plan& plan, const AddWeight& add) {
   for (const PlanGroup& group : plan.groups) {
     for (const PlanSlice& entry : group.slices) masking.slice(entry);
   }
+  for (const PlanEnd& entry : plan.ends) masking.cut(entry);
   for (const TensorUpdate& update : plan.updates) masking.update(update);
   program.masked = true;
 }

@@ -42,6 +42,8 @@ struct Program {
   IdVector<BodyId, BodyProgram> bodies;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+  /// Of inputs that are partly absent, and zero there: per axis, the kept indices, boolean.
+  std::map<ValueId, std::vector<std::pair<int64_t, at::Tensor>>> inputs_kept;
   IdVector<WeightId, HeldWeight> weights;   ///< neither tensor nor `read` if unused
   std::map<std::string, WeightId> by_name;  ///< the first of each name
   bool masked = false;

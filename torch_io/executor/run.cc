@@ -63,6 +63,12 @@ class Execution {
       if (!inputs[i].defined()) throw errors::undefined_input(program_.names[v]);
       values_[v] = inputs[i];
     }
+    for (const auto& [v, kept] : program.inputs_kept) {
+      const auto sizes = values_[v].sizes();
+      for (const auto& [axis, stays] : kept) {
+        present_[v] = both(present_[v], along(stays, axis, std::ssize(sizes)).expand(sizes));
+      }
+    }
   }
 
   /// The operands, as far as they have been loaded.

@@ -60,7 +60,7 @@ torch_io::TorchNetwork original_run(const torch::jit::Module& module,
 Proof prove(const Graph& graph, const torch::jit::Module& module,
             const std::vector<InputSpec>& inputs, const ProofOptions& options) {
   torch_io::TorchNetwork original = original_run(module, inputs, graph.outputs.size());
-  const Reference reference(graph, {.inputs = without_values(inputs)}, false, original, options);
+  const Reference reference(graph, {.inputs = without_values(inputs)}, {}, original, options);
   torch_io::TorchNetwork written = torch_io::plain_run(graph);
   Proof proof = reference.compare(written);
   reference.allow_for_rounding(proof, original);
