@@ -58,11 +58,13 @@ Json program_of(const std::string& path) {
 }
 
 /// Prunes by half and writes the small file.
-Plan prune_file_to(const std::string& from, const std::string& to) {
+Plan prune_file_to(const std::string& from, const std::string& to,
+                   InterfaceOptions interface = {}) {
   ScriptFile file(from);
   torch_io::ScriptGraph& script = file.read({});
   PruneOptions options;
   options.inputs = file.inputs();
+  options.interface = std::move(interface);
   Plan plan =
       plan_pruning(script.graph, from_shorthand({.criterion = "l1", .ratio = 0.5}), options).plan;
   apply_plan(plan, script.graph, choose_probe(script.graph, file.inputs()), file.editor());
@@ -205,6 +207,16 @@ TEST(Exported, DynamicDimensionsStay) {
   ScriptFile small(folder / "small.pt2");
   EXPECT_EQ(run(small.module(), {at::randn({5, 3, 8, 8})})[0].sizes().vec(),
             (std::vector<int64_t>{5, 5}));
+}
+
+TEST(Exported, AFreeInputDeclaresItsSize) {
+  const TemporaryFolder folder;
+  prune_file_to(kFolder + "tiny_image.2.14.pt2", folder / "small.pt2", {{}, {"x:1"}});
+  const Json graph = program_of(folder / "small.pt2")["graph_module"]["graph"];
+  const Json& sizes = graph["tensor_values"]["x"]["sizes"];
+  EXPECT_TRUE(sizes[0].contains("as_expr")) << sizes.dump();
+  EXPECT_EQ(sizes[1]["as_int"], 2) << sizes.dump();  // of three, half of them gone
+  EXPECT_EQ(sizes[2]["as_int"], 8) << sizes.dump();
 }
 
 /// Unequal parts need their sizes: chunk has none.

@@ -27,6 +27,15 @@ void settle_placeholders(Draft& draft) {
   }
 }
 
+/// Those of inputs that the plan cuts.
+void settle_inputs(Draft& draft) {
+  Json& values = draft.graph()["tensor_values"];
+  for (const auto& [value, sizes] : draft.edited.sizes) {
+    const bool is_input = value->node()->kind() == c10::prim::Param;
+    if (is_input && values.contains(value->debugName())) resize(values[value->debugName()], sizes);
+  }
+}
+
 std::vector<int64_t> hints_of(const Json& sizes) {
   std::vector<int64_t> hints;
   for (const Json& size : sizes) hints.push_back(hint_of(size));
@@ -99,6 +108,7 @@ void settle_results(Draft& draft, const jit::Node& call, const std::string& grap
 
 void settle_sizes(Draft& draft, const std::map<size_t, jit::Node*>& calls) {
   settle_placeholders(draft);
+  settle_inputs(draft);
   for (const auto& [step, call] : calls) {
     settle_results(draft, *call, graph_of(draft.program.steps[step].place));
   }
