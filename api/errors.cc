@@ -41,6 +41,33 @@ UnsupportedError recovery_of_exact() {
       "--recover changes the values that --constants exact computes; use one of them");
 }
 
+ConfigError bad_sample(std::string_view found) {
+  return ConfigError("--sample: found " + in_quotes(found) +
+                     ", wanted npz:FILE or safetensors:FILE, with an array for each input");
+}
+
+ConfigError no_input_for_array(std::string_view array, std::string_view dims,
+                               std::span<const std::string> inputs) {
+  std::string known;
+  for (const std::string& name : inputs) known += (known.empty() ? "" : ", ") + in_quotes(name);
+  return ConfigError("--sample: array " + in_quotes(array) + " " + std::string(dims) +
+                     " is that of no input; the network has " + known + "." +
+                     did_you_mean(array, inputs));
+}
+
+ConfigError array_of_other_shape(std::string_view array, std::string_view found,
+                                 std::string_view wanted) {
+  return ConfigError("--sample: array " + in_quotes(array) + " has shape " + std::string(found) +
+                     ", the input wants " + std::string(wanted) + " (-1 is any size)");
+}
+
+ModelError element_does_not_fit(std::string_view array, int64_t index, double number,
+                                std::string_view type) {
+  return ModelError("--sample: element " + std::to_string(index) + " of array " + in_quotes(array) +
+                    " is " + std::to_string(number) + ", which the input's type " +
+                    std::string(type) + " does not hold");
+}
+
 UnsupportedError not_with_interface(std::string_view option) {
   return UnsupportedError(std::string(option) +
                           " runs the small network on the data of the original, whose shapes "

@@ -21,6 +21,14 @@ UnsupportedError depth_of_latency();
 UnsupportedError exact_scales();
 /// Recovery would change the values that --constants exact preserves.
 UnsupportedError recovery_of_exact();
+/// Of --sample.
+ConfigError bad_sample(std::string_view found);
+ConfigError no_input_for_array(std::string_view array, std::string_view dims,
+                               std::span<const std::string> inputs);
+ConfigError array_of_other_shape(std::string_view array, std::string_view found,
+                                 std::string_view wanted);
+ModelError element_does_not_fit(std::string_view array, int64_t index, double number,
+                                std::string_view type);
 /// --states and --free change what the network reads and answers.
 UnsupportedError not_with_interface(std::string_view option);
 /// Of the original, on random inputs of all kinds.

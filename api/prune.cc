@@ -32,18 +32,23 @@ void note_conflicts(const Coupling& coupling, Pruning& pruning) {
   }
 }
 
-/// Groups that mix have no exact reference, so the user may exclude them. Groups that are not
-/// pruned may still have channels that zeroed elements made zero.
-void exclude_mixing(const Coupling& coupling, AxisMasks& masks) {
+/// Groups that are not pruned may still have channels that zeroed elements made zero.
+void exclude_groups(const PruneOptions& options, const Coupling& coupling, AxisMasks& masks) {
   for (const GroupId g : coupling.groups.ids()) {
-    if (coupling.groups[g].mixes) std::ranges::fill(masks.keep[g], uint8_t{1});
+    const Group& group = coupling.groups[g];
+    const bool stays = contains(options.left_groups, group.id) || !may_prune(group, options.mixing);
+    if (stays) std::ranges::fill(masks.keep[g], uint8_t{1});
   }
 }
 
-void exclude_groups(const std::vector<std::string>& ids, const Coupling& coupling,
-                    AxisMasks& masks) {
-  for (const GroupId g : coupling.groups.ids()) {
-    if (contains(ids, coupling.groups[g].id)) std::ranges::fill(masks.keep[g], uint8_t{1});
+/// Outcomes of a softmax are kept although nothing prevents their removal.
+void note_outcomes(const Coupling& coupling, Mixing mixing, std::vector<std::string>& notes) {
+  if (mixing != Mixing::kExceptOutcomes) return;
+  for (const Group& group : coupling.groups) {
+    if (group.outcomes_of.empty()) continue;
+    notes.push_back("group " + group.id + " is not pruned: \"" + group.outcomes_of +
+                    "\" weighs by position what a softmax over its channels gives, and without one "
+                    "the others would mean something else; --allow-mixing prunes it");
   }
 }
 
@@ -98,7 +103,7 @@ class Planner {
     settings_ = timed_("config", [&] {
       return options_.settings ? *options_.settings : resolve(config_, graph_);
     });
-    settings_.exact_only = options_.exact_only;
+    settings_.mixing = options_.mixing;
     pruning_.notes = graph_.notes;
     pruning_.notes.insert(pruning_.notes.end(), settings_.notes.begin(), settings_.notes.end());
     if (!options_.score) needs_ = needs_of(settings_);  // it scores channels, not elements
@@ -165,10 +170,8 @@ class Planner {
       pruning_.latency = timed_("measure", [&] { return spend(); });
     }
     const bool exact = options_.constants == Constants::kExact;
-    if (options_.exact_only) exclude_mixing(coupling, masks);
-    exclude_groups(options_.left_groups, coupling, masks);
-    const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.exact_only,
-                                  !exact};
+    exclude_groups(options_, coupling, masks);
+    const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.mixing, !exact};
     elements_ = timed_("score",
                        [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
     if (exact && !elements_.only_zeros()) throw errors::exact_values();
@@ -283,6 +286,7 @@ class Planner {
     pruning_.dense = cost.dense();
     pruning_.small = cost.under(pruning_.allocation.masks);
     note_conflicts(analysis.coupling, pruning_);
+    note_outcomes(analysis.coupling, options_.mixing, pruning_.notes);
   }
 
   void complete_constants() {

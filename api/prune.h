@@ -11,6 +11,7 @@
 #include "parsimony/api/latency/budget.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/recipe.h"
+#include "parsimony/engines/network.h"
 #include "parsimony/graph/blocks.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/interface.h"
@@ -85,7 +86,7 @@ struct PruneOptions {
   InterfaceOptions interface = {};                  ///< by default inputs and outputs stay
   Granularity granularity = Granularity::kChannel;  ///< overridden by the config's, if it has one
   uint64_t seed = 0;                                ///< for criteria that draw at random
-  bool exact_only = false;                          ///< do not prune groups that mix
+  Mixing mixing = Mixing::kExceptOutcomes;          ///< which groups that mix are pruned
   Constants constants = Constants::kDrop;           ///< what the small model is equal to
   bool rescale = false;                             ///< update numbers that encode a pruned size
   std::optional<Settings> settings = {};  ///< of the graph's layers, overriding the config's
@@ -112,6 +113,7 @@ struct PruneOptions {
   bool require_proof = false;        ///< UnsupportedError if the original cannot be run
   bool require_numbers = false;      ///< the same if it gives none, as a network that has diverged
   ProofOptions proof = {};
+  TensorList sample = {};  ///< inputs for the proof, see place_sample(); empty: only random ones
   OnFailure on_failure = OnFailure::kRefuse;
   std::vector<std::string> left_groups = {};  ///< groups that are not pruned: "g3"
 };

@@ -80,7 +80,7 @@ class ModelPruning {
       try {
         const auto masked = model_.open_masked(*engine_, plan_of_it());
         return Reference(model_.graph(), result_.pruning.analysis.probe, plan_of_it(), *masked,
-                         options_.proof);
+                         options_.proof, options_.sample);
       } catch (const errors::NoNumbersError& error) {
         if (options_.require_proof || options_.require_numbers) throw;
         why_not = error.what();

@@ -58,8 +58,8 @@ double difference_of(const TensorBytes& a, const TensorBytes& b) {
 }
 
 Reference::Reference(const Graph& graph, const Probe& probe, const Plan& plan, Network& masked,
-                     const ProofOptions& options)
-    : options_(options), mixes_(mixes(plan)), feed_(graph, plan) {
+                     const ProofOptions& options, const TensorList& sample)
+    : options_(options), mixes_(mixes(plan)), feed_(graph, plan), sample_(sample) {
   for (const ValueId output : graph.outputs) names_.push_back(graph.value(output).name);
   std::string first_without;
   for (const runtime::Floats floats : runtime::kFloats) {
@@ -136,6 +136,11 @@ void Reference::draw(const Graph& graph, const Probe& probe, const runtime::Draw
   for (auto& step : inputs_) {
     for (int i = 0; i < options_.inputs; ++i, seed += seeds) {
       step.push_back(runtime::random_inputs(graph, probe, seed, draw));
+      const bool as_given = i == 0 && step.size() == 1;
+      for (size_t n = 0; n < sample_.size(); ++n) {
+        if (sample_[n].name.empty()) continue;
+        step.back()[n] = as_given ? sample_[n] : runtime::varied(sample_[n], seed + n);
+      }
     }
   }
 }

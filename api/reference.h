@@ -31,10 +31,10 @@ double difference_of(const TensorBytes& a, const TensorBytes& b);
 class Reference {
  public:
   /// Runs `masked` on random inputs for `graph`, of the first distribution on which its outputs are
-  /// numbers.
+  /// numbers; of `sample`, if it is not empty, the first are its arrays, and the others vary them.
   /// @throws UnsupportedError if it runs on none, or gives no numbers on any
   Reference(const Graph& graph, const Probe& probe, const Plan& plan, Network& masked,
-            const ProofOptions& options);
+            const ProofOptions& options, const TensorList& sample = {});
 
   /// By the tolerance alone, without the original's own rounding. Where the outputs differ and the
   /// original chose among numbers, the small network runs again and chooses from the original's,
@@ -68,6 +68,7 @@ class Reference {
   ProofOptions options_;
   bool mixes_;
   Feed feed_;
+  const TensorList& sample_;
   runtime::Floats floats_ = {};
   std::vector<std::string> names_;
   Steps inputs_;

@@ -57,11 +57,6 @@ ConfigError config_without_ratio() {
       "--ratio 0.5");
 }
 
-ConfigError too_many_inputs(size_t given, size_t wanted) {
-  return ConfigError("--input was given " + std::to_string(given) + " times, but the model has " +
-                     std::to_string(wanted) + (wanted == 1 ? " input" : " inputs"));
-}
-
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other) {
   return ConfigError(std::string(one) + " and " + std::string(other) +
                      " are the same file: " + std::string(path));

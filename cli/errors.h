@@ -32,7 +32,6 @@ ConfigError mean_without_deviation(size_t means, size_t deviations);
 ConfigError both_asked(std::string_view option);
 /// --config-out without a ratio to propose.
 ConfigError config_without_ratio();
-ConfigError too_many_inputs(size_t given, size_t wanted);
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);
 IoError not_a_file(std::string_view path);
 

@@ -52,17 +52,20 @@ void add_onnxruntime_option(CLI::App& command, std::string& path, const std::str
 
 void add_input_option(CLI::App& command, std::vector<std::string>& specs) {
   add_option(command, "--input", specs, "SPEC",
-             "Size of a graph input that the model leaves open, one per input in order: "
-             "1x3x32x32, 2x8:int64, :int64=16000 (a scalar)");
+             "Size of a graph input that the model leaves open, in order or by name: 1x3x32x32, "
+             "2x8:int64, :int64=16000 (a scalar), mask=1x64; mask=1 gives all elements a value");
+}
+
+void add_sample_option(CLI::App& command, std::string& source) {
+  add_option(command, "--sample", source, "npz:FILE",
+             "Arrays by input name, of which the proof takes the first inputs and varies them for "
+             "the others; also safetensors:FILE");
 }
 
 std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph) {
-  if (specs.size() > graph.inputs.size()) {
-    throw errors::too_many_inputs(specs.size(), graph.inputs.size());
-  }
   std::vector<InputSpec> result;
   for (const std::string& spec : specs) result.push_back(parse_input_spec(spec));
-  return result;
+  return by_position(result, graph);
 }
 
 void add_interface_options(CLI::App& command, InterfaceOptions& options) {

@@ -33,6 +33,9 @@ void add_onnxruntime_option(CLI::App& command, std::string& path, const std::str
 /// --input
 void add_input_option(CLI::App& command, std::vector<std::string>& specs);
 
+/// --sample
+void add_sample_option(CLI::App& command, std::string& source);
+
 /// Reads the --input options. @throws ConfigError if there are more than the graph has inputs
 std::vector<InputSpec> input_specs(const std::vector<std::string>& specs, const Graph& graph);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parsimony/api/prune_model.h"
+#include "parsimony/api/sample.h"
 #include "parsimony/api/supplies.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
@@ -159,6 +160,10 @@ class PruneRun {
     std::jthread libtorch;  // loaded in the background for the proof
     if (options.verify && is_large(model_->graph())) libtorch = loading_torch_component();
     options.inputs = input_specs(options_.inputs, model_->graph());
+    if (!options_.sample.empty()) {
+      options.sample = place_sample(read_arrays(options_.sample), model_->graph());
+      options.inputs = with_shapes_of(options.sample, std::move(options.inputs));
+    }
     options.progress = [this](std::string_view stage) { progress_.begin(stage); };
     Supplies supplies(options, config, model_->graph());
     const PruneResult result = prune_model(*model_, config, options, &supplies.engine());

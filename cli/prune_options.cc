@@ -74,6 +74,7 @@ void add_constants(CLI::App& command, PruneCommandOptions& options) {
 
 void add_run(CLI::App& command, PruneCommandOptions& options) {
   add_input_option(command, options.inputs);
+  add_sample_option(command, options.sample);
   add_option(command, "--plan", options.plan, "P.json",
              "Write what was removed: for apply and verify");
   add_option(command, "--report", options.report, "R.json",
@@ -127,8 +128,16 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_option(command, "--granularity", options.granularity, "WHAT",
              "What is removed as one: channel, head, head_dim or group");
   add_interface_options(command, options.prune.interface);
-  command.add_flag("--exact-only", options.prune.exact_only,
-                   "Do not prune groups whose removal changes what remains (LayerNorm, softmax)");
+  const auto add_mixing = [&](const char* name, Mixing mixing, const char* meaning) {
+    return command.add_flag_callback(
+        name, [&options, mixing] { options.prune.mixing = mixing; }, meaning);
+  };
+  CLI::Option* exact = add_mixing("--exact-only", Mixing::kExact,
+                                  "Do not prune groups whose removal changes what remains "
+                                  "(LayerNorm, softmax)");
+  add_mixing("--allow-mixing", Mixing::kAll,
+             "Prune all of these, also outcomes of a softmax that are weighed by position")
+      ->excludes(exact);
   command.add_flag("--rescale", options.prune.rescale,
                    "Let numbers such as 1/sqrt(d) follow a size that was cut; by default they keep "
                    "what the network was trained with");

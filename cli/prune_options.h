@@ -27,6 +27,7 @@ struct PruneCommandOptions {
   std::string layers;  ///< residual blocks to remove: "3", "25%", "auto"; empty: none
   std::string granularity;
   std::vector<std::string> inputs;
+  std::string sample;
   std::string constants = "drop";
   std::string on_failure = "refuse";
   std::string threads;

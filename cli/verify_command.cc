@@ -6,6 +6,7 @@
 
 #include "parsimony/api/engines.h"
 #include "parsimony/api/reference.h"
+#include "parsimony/api/sample.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
@@ -26,6 +27,7 @@ struct VerifyOptions {
   std::string small;
   std::string plan;
   std::vector<std::string> specs;  ///< of --input
+  std::string sample;
   ProofOptions proof;
   std::string engine = kExecutor;
   std::string onnxruntime;  ///< path of its library; empty: the default locations
@@ -56,7 +58,12 @@ class Verification {
         small_(open_model(options.small, specs_)),
         proof_options_(options.proof) {
     const Graph& graph = original_->graph();
-    probe_ = choose_probe(graph, input_specs(specs_, graph));
+    std::vector<InputSpec> inputs = input_specs(specs_, graph);
+    if (!options.sample.empty()) {
+      sample_ = place_sample(read_arrays(options.sample), graph);
+      inputs = with_shapes_of(sample_, std::move(inputs));
+    }
+    probe_ = choose_probe(graph, inputs);
     // The executor computes float16 in float32; other engines do not.
     constexpr double kOfHalves = 1e-2;
     if (!own() && has_halves(graph)) proof_options_.tolerance = kOfHalves;
@@ -75,7 +82,7 @@ class Verification {
 
   Proof compared() {
     const auto masked = original_->open_masked(*engine_, plan_);
-    const Reference reference(original_->graph(), probe_, plan_, *masked, proof_options_);
+    const Reference reference(original_->graph(), probe_, plan_, *masked, proof_options_, sample_);
     Proof proof = reference.compare(*small_->open(*engine_));
     if (!proof.holds()) reference.allow_for_rounding(proof, *masked);
     if (!proof.holds()) throw errors::differs(to_text(*proof.worst()) + hint());
@@ -91,7 +98,7 @@ class Verification {
   /// The verdict of an engine that can only zero weights.
   Proof both_run() {
     const auto whole = original_->open(*engine_);
-    const Reference reference(original_->graph(), probe_, plan_, *whole, proof_options_);
+    const Reference reference(original_->graph(), probe_, plan_, *whole, proof_options_, sample_);
     Proof proof = reference.compare(*small_->open(*engine_));
     for (const OutputDifference& output : proof.outputs) {
       if (!std::isfinite(output.difference)) throw errors::differs(to_text(output));
@@ -115,6 +122,7 @@ class Verification {
   std::unique_ptr<EditableFile> original_;
   std::unique_ptr<EditableFile> small_;
   ProofOptions proof_options_;
+  TensorList sample_;
   Probe probe_;
 };
 
@@ -142,6 +150,7 @@ void add_options(CLI::App& command, VerifyOptions& options) {
   add_onnxruntime_option(command, options.onnxruntime);
   add_threads_option(command, options.threads);
   add_input_option(command, options.specs);
+  add_sample_option(command, options.sample);
 }
 
 }  // namespace

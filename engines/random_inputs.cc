@@ -9,6 +9,7 @@
 #include <string>
 
 #include "parsimony/engines/errors.h"
+#include "parsimony/graph/elements.h"
 
 namespace parsimony::runtime {
 namespace {
@@ -149,6 +150,19 @@ TensorList random_inputs(const Graph& graph, const FeedOptions& options) {
 
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed, const Draw& draw) {
   return drawn(graph, shapes_of(graph, probe), probe.inputs, seed, draw);
+}
+
+TensorBytes varied(TensorBytes tensor, uint64_t seed) {
+  if (!is_floating(tensor.dtype)) return tensor;
+  Generator generator(seed);
+  std::uniform_real_distribution<double> factor(0.5, 1.5);
+  const ReadNumber read = reader_of(tensor.dtype);
+  const int64_t size = size_of(tensor.dtype);
+  for (std::byte* at = tensor.bytes.data(); at < tensor.bytes.data() + tensor.bytes.size();
+       at += size) {
+    write_number(read(at) * factor(generator), tensor.dtype, at);
+  }
+  return tensor;
 }
 
 std::string_view name_of(Floats floats) {

@@ -54,6 +54,9 @@ TensorList random_inputs(const Graph& graph, const FeedOptions& options = {});
 TensorList random_inputs(const Graph& graph, const Probe& probe, uint64_t seed,
                          const Draw& draw = {});
 
+/// Floats times random factors from 0.5 to 1.5; other elements as they are.
+TensorBytes varied(TensorBytes tensor, uint64_t seed);
+
 /// How many samples one run takes: the leading dimension of the first input that has two or more;
 /// 1 if none has.
 int64_t batch_of(const TensorList& inputs);

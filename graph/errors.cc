@@ -63,6 +63,11 @@ ConfigError bad_rule(std::string_view op, std::string_view why) {
   return ConfigError("rule of " + in_quotes(op) + ": " + std::string(why));
 }
 
+ConfigError too_many_inputs(size_t given, size_t wanted) {
+  return ConfigError("--input was given " + std::to_string(given) + " times, but the model has " +
+                     std::to_string(wanted) + (wanted == 1 ? " input" : " inputs"));
+}
+
 ConfigError no_such_end(std::string_view what, std::string_view name,
                         std::span<const std::string> known) {
   return ConfigError("the network has no " + std::string(what) + " " + in_quotes(name) + "." +

@@ -1,6 +1,7 @@
 // Error texts of graph/.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -29,6 +30,8 @@ ConfigError bad_rule(std::string_view op, std::string_view why);
 UnsupportedError not_followed(std::string_view why);
 /// A size or type of the probe that the file does not allow.
 ConfigError wrong_input(std::string_view input, std::string_view has, std::string_view given);
+/// --input.
+ConfigError too_many_inputs(size_t given, size_t wanted);
 /// --states and --free. `what` is "input", "output" or "input or output".
 ConfigError no_such_end(std::string_view what, std::string_view name,
                         std::span<const std::string> known);

@@ -166,7 +166,8 @@ class Inference {
   void read_input(size_t i) {
     const ValueId v = graph_.inputs[i];
     const Value& value = graph_.values[v];
-    if (i < probe_.inputs.size()) {
+    const bool specified = i < probe_.inputs.size();
+    if (specified && !probe_.inputs[i].open) {
       const InputSpec& spec = probe_.inputs[i];
       if (value.declared && !fits(*value.declared, spec.dims)) {
         throw errors::wrong_input(value.name, "shape " + to_string(*value.declared),
@@ -177,14 +178,14 @@ class Inference {
         throw errors::wrong_input(value.name, "elements of " + std::string(name_of(value.dtype)),
                                   name_of(spec.dtype));
       }
-      if (spec.value) {
-        facts_.constants[v] =
-            HostTensor::of(*spec.value, is_floating(value.dtype) ? value.dtype : DType::kInt64);
-      }
       settle(v, spec.dims);
       symbols_.learn(value, spec.dims);
     } else if (value.declared) {
       settle(v, symbols_.fix_input(value));
+    }
+    if (specified && probe_.inputs[i].value && facts_.shapes[v] && facts_.shapes[v]->empty()) {
+      const DType type = is_floating(value.dtype) ? value.dtype : DType::kInt64;
+      facts_.constants[v] = HostTensor::of(*probe_.inputs[i].value, type);
     }
     want_countable(v);
   }
@@ -371,7 +372,10 @@ Probed infer_with_choice(const Graph& graph, const std::vector<InputSpec>& input
 }
 
 std::optional<Probed> second_probe(const Graph& graph, const Probed& first) {
-  if (!leaves_open(graph) || first.probe.inputs.size() >= graph.inputs.size()) return std::nullopt;
+  const auto& given = first.probe.inputs;
+  const bool all_given = given.size() >= graph.inputs.size() &&
+                         std::ranges::none_of(given, [](const auto& spec) { return spec.open; });
+  if (!leaves_open(graph) || all_given) return std::nullopt;
   const int64_t known = known_shapes(first.facts);
   Probed second{first.probe, {}};
   second.probe.first += 1;

@@ -10,9 +10,11 @@
 namespace parsimony {
 namespace {
 
+constexpr std::string_view kOpen = "?";
+
 ConfigError bad_spec(std::string_view text, const std::string& why, const std::string& hint = "") {
   return ConfigError("--input " + std::string(text) + ": " + why +
-                     "; wanted for example 1x3x32x32, 2x8:int64 or :int64=16000" +
+                     "; wanted for example 1x3x32x32, 2x8:int64, :int64=16000 or NAME=1x3x32x32" +
                      (hint.empty() ? "" : "." + hint));
 }
 
@@ -38,9 +40,43 @@ DType parse_type(std::string_view name, std::string_view whole) {
 
 }  // namespace
 
+namespace {
+
+/// Where the name ends in "NAME=…"; npos if there is none, as in ":int64=16000".
+size_t end_of_name(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) return std::string_view::npos;
+  const std::string_view before = text.substr(0, equals);
+  const size_t sizes = before.find_first_not_of("0123456789x");
+  const bool is_spec = before == kOpen || sizes == std::string_view::npos || before[sizes] == ':';
+  return is_spec ? std::string_view::npos : equals;
+}
+
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string text_of(double value) {
+  std::ostringstream number;
+  number << value;
+  return number.str();
+}
+
+}  // namespace
+
 InputSpec parse_input_spec(std::string_view text) {
+  if (const size_t equals = end_of_name(text); equals != std::string_view::npos) {
+    const std::string_view rest = text.substr(equals + 1);
+    InputSpec spec = parse_input_spec(is_number(rest) ? "?=" + std::string(rest) : rest);
+    spec.name = text.substr(0, equals);
+    return spec;
+  }
   InputSpec spec;
   std::string_view rest = text;
+  spec.open = rest.starts_with(kOpen);
+  if (spec.open) rest.remove_prefix(kOpen.size());
   std::optional<std::string_view> value;
   if (const size_t equals = rest.find('='); equals != std::string_view::npos) {
     value = rest.substr(equals + 1);
@@ -50,7 +86,7 @@ InputSpec parse_input_spec(std::string_view text) {
     spec.dtype = parse_type(rest.substr(colon + 1), text);
     rest = rest.substr(0, colon);
   }
-  if (value && is_floating(spec.dtype)) {
+  if (value && (spec.open || is_floating(spec.dtype))) {
     spec.value = parse_number<double>(*value, text);
   } else if (value) {
     spec.value = static_cast<double>(parse_number<int64_t>(*value, text));
@@ -68,10 +104,9 @@ InputSpec parse_input_spec(std::string_view text) {
 }
 
 std::string to_text(const InputSpec& spec) {
+  if (spec.open) return std::string(kOpen) + (spec.value ? "=" + text_of(*spec.value) : "");
   if (spec.value && is_floating(spec.dtype)) {
-    std::ostringstream number;
-    number << *spec.value;
-    return ":" + std::string(name_of(spec.dtype)) + "=" + number.str();
+    return ":" + std::string(name_of(spec.dtype)) + "=" + text_of(*spec.value);
   }
   if (spec.value) return ":int64=" + std::to_string(static_cast<int64_t>(*spec.value));
   std::string text;

@@ -10,14 +10,17 @@
 
 namespace parsimony {
 
-/// Shape of one graph input and, for a scalar that controls the network, its value.
+/// Shape of one graph input and, if it controls the network, the value of all its elements.
 struct InputSpec {
   Shape dims;
   std::optional<double> value;
   DType dtype = DType::kUnknown;  ///< for formats that do not declare it
+  bool open = false;              ///< the shape is not given: as the model declares it
+  std::string name = {};          ///< of the input; empty: by position
 };
 
-/// Reads "1x3x32x32", "2x8:int64", ":int64=16000" or ":float32=0.5" (scalars with their values).
+/// Reads "1x3x32x32", "2x8:int64", ":int64=16000" or ":float32=0.5" (scalars with their values),
+/// each also behind "NAME="; "NAME=0.5", a value for all elements; "?", nothing.
 /// @throws ConfigError
 InputSpec parse_input_spec(std::string_view text);
 

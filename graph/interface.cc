@@ -219,6 +219,28 @@ class Resolving {
 
 }  // namespace
 
+std::vector<InputSpec> by_position(const std::vector<InputSpec>& specs, const Graph& graph) {
+  InputSpec nothing;
+  nothing.open = true;
+  std::vector<InputSpec> placed;
+  const auto place = [&](size_t at, const InputSpec& spec) {
+    if (placed.size() <= at) placed.resize(at + 1, nothing);
+    placed[at] = spec;
+  };
+  size_t next = 0;
+  for (const InputSpec& spec : specs) {
+    if (!spec.name.empty()) {
+      const ValueId v = end_called(graph, graph.inputs, spec.name, "input");
+      place(std::ranges::find(graph.inputs, v) - graph.inputs.begin(), spec);
+    } else if (next == graph.inputs.size()) {
+      throw errors::too_many_inputs(specs.size(), next);
+    } else {
+      place(next++, spec);
+    }
+  }
+  return placed;
+}
+
 std::vector<StatePair> likely_states(const Graph& graph, const Facts& facts) {
   std::vector<StatePair> states;
   pair_by<std::string>(

@@ -6,9 +6,14 @@
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/graph/input_spec.h"
 #include "parsimony/graph/operators/factor.h"
 
 namespace parsimony {
+
+/// The same specs in the order of the graph's inputs: named ones where their inputs are, the others
+/// in order from the first. @throws ConfigError for unknown names, and for too many
+std::vector<InputSpec> by_position(const std::vector<InputSpec>& specs, const Graph& graph);
 
 /// What may change of a network's inputs and outputs, as a user writes it.
 struct InterfaceOptions {

@@ -12,6 +12,7 @@
 #include "parsimony/masks/dim_classes_impl.h"
 #include "parsimony/masks/effects_impl.h"
 #include "parsimony/masks/obstacles_impl.h"
+#include "parsimony/masks/outcomes_impl.h"
 
 namespace parsimony {
 namespace {
@@ -27,6 +28,7 @@ class Grouper {
         options_(options),
         classes_(dim_classes, axes),
         mixes_(classes_.first_occurrences(effects_.mixing)),
+        softmaxes_(classes_.first_occurrences(softmaxes_among(effects_.mixing))),
         unweighted_(classes_.first_occurrences(effects_.unweighted)) {}
 
   Coupling run() {
@@ -36,6 +38,7 @@ class Grouper {
     make_groups();
     find_nonzero();
     fill_members();
+    find_outcomes();
     name_policies();
     result_.obstacles = find_obstacles(graph_, dim_classes_, classes_, reads_);
     result_.value_dim_classes = dim_classes_.value_dim_classes();
@@ -106,6 +109,8 @@ class Grouper {
           group.mixes = true;
           group.mixes_at = label_of(graph_, graph_.node(node));
         }
+        softmax_of_.resize(result_.groups.size(), kNone);
+        if (softmax_of_[own] == kNone) softmax_of_[own] = softmaxes_[root];
         group.weighted = group.weighted && unweighted_[root] == kNone;
       }
     }
@@ -172,6 +177,23 @@ class Grouper {
     if (roles == 0) group.members.push_back(member);
   }
 
+  std::vector<Occurrence> softmaxes_among(const std::vector<Occurrence>& mixing) const {
+    std::vector<Occurrence> found;
+    std::ranges::copy_if(mixing, std::back_inserter(found), [&](const Occurrence& event) {
+      return has_trait(graph_.node(event.node), kProbabilities);
+    });
+    return found;
+  }
+
+  void find_outcomes() {
+    for (const GroupId g : softmax_of_.ids()) {
+      if (softmax_of_[g] == kNone) continue;
+      Group& group = result_.groups[g];
+      const NodeId reader = reader_of_outcomes(graph_, group, softmax_of_[g]);
+      if (reader != kNone) group.outcomes_of = label_of(graph_, graph_.node(reader));
+    }
+  }
+
   /// Groups produced by a layer with its own policy have that policy's granularity.
   void name_policies() {
     for (const auto& [node, granularity] : options_.of_layers) {
@@ -202,7 +224,9 @@ class Grouper {
   const CouplingOptions& options_;
   IndexClasses classes_;
   std::vector<NodeId> mixes_;       // per class root
+  std::vector<NodeId> softmaxes_;   // per class root
   std::vector<NodeId> unweighted_;  // per class root
+  PerGroup<NodeId> softmax_of_;
   Coupling result_;
   std::vector<WeightRead> reads_;
   IdVector<DimClassId, absl::InlinedVector<size_t, 2>> weights_of_dim_class_;
@@ -212,6 +236,11 @@ class Grouper {
 };
 
 }  // namespace
+
+bool may_prune(const Group& group, Mixing mixing) {
+  if (mixing == Mixing::kExact) return !group.mixes;
+  return mixing == Mixing::kAll || group.outcomes_of.empty();
+}
 
 std::string_view name_of(Granularity granularity) {
   constexpr std::string_view kNames[] = {"channel", "head", "head_dim", "group"};

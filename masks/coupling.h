@@ -48,12 +48,24 @@ struct Group {
   std::string id;  ///< "g0", in order of first appearance in the graph
   int size = 0;    ///< number of channels
   bool mixes = false;
-  std::string mixes_at;     ///< label of the operator that mixes channels
+  std::string mixes_at;  ///< label of the operator that mixes channels
+  /// Label of a layer that weighs by position what a softmax over the channels gives: each channel
+  /// is an outcome with a meaning of its own. Empty if there is none.
+  std::string outcomes_of = {};
   std::string granularity;  ///< "channel", "head", "head_dim" or "group"
   bool zero = true;         ///< a channel whose `out` slices are zero stays zero downstream
   bool weighted = true;     ///< every reduction over the channel multiplies it by an `in` slice
   std::vector<Member> members;
 };
+
+/// Which groups that mix may be pruned.
+enum class Mixing : uint8_t {
+  kExact,           ///< none: what is pruned equals the original with zeros in its weights
+  kExceptOutcomes,  ///< those whose channels are not outcomes of a softmax
+  kAll,
+};
+
+bool may_prune(const Group& group, Mixing mixing);
 
 /// Why a dimension cannot shrink, or only partly.
 struct Obstacle {

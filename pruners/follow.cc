@@ -34,7 +34,7 @@ class Follower {
   /// The request that the group follows, kNone if it is not pruned; `reason` is set if some layer
   /// has another one.
   int decide(const Group& group, std::string& reason) const {
-    if (settings_.exact_only && group.mixes) return kNone;
+    if (!may_prune(group, settings_.mixing)) return kNone;
     const std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
     // Channels of an input or of a constant, which no layer makes, follow the layers that read
     // them.

@@ -26,7 +26,7 @@ struct Followed {
 /// named, and takes the smallest of their ratios otherwise (of equal ones the earlier request); a
 /// request aligned with another layer takes precedence over a ratio, a ratio over a threshold or an
 /// amount of the network. Its layers are those whose matrices produce its channels. Requests that
-/// score single elements do not count. With Settings::exact_only a group that mixes is not pruned.
+/// score single elements do not count. Settings::mixing says which groups that mix are pruned.
 ///
 /// A request for in_channels concerns the groups that its layers read. The layers that produce such
 /// a group need not be named, but if one of them is excluded the group is not pruned. The

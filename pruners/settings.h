@@ -58,9 +58,9 @@ struct LayerSetting {
 
 struct Settings {
   std::vector<Request> requests;
-  IdVector<NodeId, LayerSetting> layers;  ///< see Layers for which nodes are layers
-  std::vector<std::string> notes;         ///< what was ignored, and why
-  bool exact_only = false;                ///< groups that mix are not pruned
+  IdVector<NodeId, LayerSetting> layers;    ///< see Layers for which nodes are layers
+  std::vector<std::string> notes;           ///< what was ignored, and why
+  Mixing mixing = Mixing::kExceptOutcomes;  ///< which groups that mix are pruned
 };
 
 /// floor(share · count) and ceil(share · count), up to rounding: 0.29 · 100 is 29, not 28.999….

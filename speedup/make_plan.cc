@@ -148,6 +148,7 @@ PlanAttempt make_plan(const Graph& graph, const Facts& facts, const Coupling& co
 
 Probe small_probe(const Graph& graph, const Plan& plan, Probe probe) {
   for (size_t i = 0; i < probe.inputs.size() && i < graph.inputs.size(); ++i) {
+    if (probe.inputs[i].open) continue;
     const auto axes = cuts_of_end(plan, graph.value(graph.inputs[i]).name, true);
     probe.inputs[i].dims = sliced(probe.inputs[i].dims, axes);
   }

@@ -85,7 +85,7 @@ class ElementPruner {
     for (const GroupId g : coupling_.groups.ids()) {
       const Group& group = coupling_.groups[g];
       const int zero_channels = masks_.kept(g) - with_zero_channels.kept(g);
-      if (options_.exact_only && group.mixes) continue;
+      if (!may_prune(group, options_.mixing)) continue;
       if (zero_channels > 0 && shifts_pattern(group)) {
         stay += zero_channels;
         continue;

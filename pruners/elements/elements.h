@@ -27,9 +27,9 @@ struct ElementPruning {
 };
 
 struct ElementOptions {
-  const Statistics* statistics = nullptr;  ///< of data that ran through the network, or null
-  bool exact_only = false;                 ///< zero channels of groups that mix are not removed
-  bool drop_zero_channels = true;          ///< otherwise the caller removes them
+  const Statistics* statistics = nullptr;   ///< of data that ran through the network, or null
+  Mixing mixing = Mixing::kExceptOutcomes;  ///< zero channels of other groups are not removed
+  bool drop_zero_channels = true;           ///< otherwise the caller removes them
 };
 
 /// Prunes elements of the weights as sliced by `masks`, and removes from `masks` the channels that

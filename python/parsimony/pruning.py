@@ -63,6 +63,7 @@ def prune(
     op_types: Optional[Sequence[str]] = None,
     exclude: Sequence[str] = (),
     exact_only: bool = False,
+    allow_mixing: bool = False,
     rescale: bool = False,
     constants: str = "drop",
     masks: Optional[Mapping[str, Tensor]] = None,
@@ -99,6 +100,7 @@ def prune(
         op_types: only these layers, such as ["Conv2d"].
         exclude: names of layers that stay as they are.
         exact_only: do not prune groups whose removal changes what remains (layer norms, softmax).
+        allow_mixing: also prune outcomes of a softmax that are weighed by position.
         rescale: numbers such as 1/sqrt(d) follow a size that was cut. Where `forward` computes them,
             they do so in any case, and a note says so.
         constants: "drop", or "exact": fold the constants that removed channels leave into what remains.
@@ -139,6 +141,7 @@ def prune(
     request = Request(config, excluded=list(exclude), rescale=rescale)
     request.options += ["--seed", str(seed)] if masks is None else []
     request.options += ["--exact-only"] if exact_only else []
+    request.options += ["--allow-mixing"] if allow_mixing else []
     request.options += ["--constants", constants] if constants != "drop" else []
     if recover is not None:
         steps = [recover] if isinstance(recover, str) else list(recover)

@@ -50,11 +50,11 @@ constexpr Fault kUsageFaults[] = {
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8 1", 2,
      "--input was given 2 times, but the model has 1 input"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input axb", 2,
-     "--input axb: \"a\" is not a number; wanted for example 1x3x32x32, 2x8:int64 or "
-     ":int64=16000"},
+     "--input axb: \"a\" is not a number; wanted for example 1x3x32x32, 2x8:int64, :int64=16000 "
+     "or NAME=1x3x32x32"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:floa", 2,
-     "--input 1x3x8x8:floa: unknown element type \"floa\"; wanted for example 1x3x32x32, 2x8:int64 "
-     "or :int64=16000. Did you mean \"float32\", \"float64\" or \"float16\"?"},
+     "--input 1x3x8x8:floa: unknown element type \"floa\"; wanted for example 1x3x32x32, "
+     "2x8:int64, :int64=16000 or NAME=1x3x32x32. Did you mean \"float32\", \"float64\" or \"float16\"?"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:int64", 2,
      "input \"x\" has elements of float32, but int64 was given for it"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --seed -1", 2,

@@ -42,6 +42,7 @@ inline void print(const Graph& graph, const Group& group, std::ostream& out) {
   out << group.id << ": " << group.size << " channels";
   if (group.granularity != "channel") out << " by " << group.granularity;
   if (group.mixes) out << ", mixed at " << group.mixes_at;
+  if (!group.outcomes_of.empty()) out << ", outcomes for " << group.outcomes_of;
   out << '\n';
   for (const Member& member : group.members) {
     out << "  " << dimension(graph, member.value, member.axis) << ' ' << name_of(member.role);

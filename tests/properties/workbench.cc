@@ -15,6 +15,7 @@ namespace {
 
 PruneOptions options_of(const Fixture& fixture) {
   PruneOptions options;
+  options.mixing = Mixing::kAll;
   options.granularity = parse_granularity(fixture.granularity, fixture.name);
   for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
   return options;
@@ -85,6 +86,7 @@ AxisMasks random_masks(const Coupling& coupling, double ratio, unsigned seed) {
 
 DepthPruning plan_random_depth(const Graph& graph, unsigned seed, int blocks, double ratio) {
   PruneOptions options;
+  options.mixing = Mixing::kAll;
   options.depth = DepthRequest{.count = (blocks + 1) / 2};
   options.influence = [seed](const Graph&, const std::vector<ResidualBlock>& found) {
     std::mt19937 random(seed);

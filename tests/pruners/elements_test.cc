@@ -64,7 +64,7 @@ TEST(ZeroElements, DeadChannelsAlongAPatternStay) {
 TEST(ZeroElements, WhereOnlyExactRemovalIsAllowedDeadChannelsOfMixingGroupsStay) {
   SparseLayers net({1, 1, 1, 1}, 4, {1, 9, 9, 2, 1, 8, 8, 2}, 2, "block:2x1");
   net.coupling.groups[GroupId(0)].mixes = true;
-  EXPECT_EQ(net.run({.exact_only = true}).zero_channels, 0);
+  EXPECT_EQ(net.run({.mixing = Mixing::kExact}).zero_channels, 0);
   EXPECT_EQ(net.masks.keep[GroupId(0)], (Bits{1, 1, 1, 1}));
   EXPECT_EQ(net.run().zero_channels, 2);
 }

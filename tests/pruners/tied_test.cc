@@ -152,7 +152,7 @@ TEST(Tied, GroupsThatMixStayWholeWhereOnlyExactOnesAreWanted) {
   ThreeLayers net;
   net.coupling.groups[GroupId(1)].mixes = true;
   EXPECT_EQ(net.run().masks.kept(GroupId(1)), 2);
-  net.settings.exact_only = true;
+  net.settings.mixing = Mixing::kExact;
   EXPECT_EQ(net.run().masks.kept(GroupId(1)), 4);
   EXPECT_EQ(net.run().masks.kept(GroupId(0)), 2);
 }

@@ -135,7 +135,7 @@ Pruned prune(const jit::Module& module, const std::vector<c10::IValue>& inputs,
   result.misread = misread(script, original, inputs);
   PruneOptions options;
   options.inputs = specs;
-  options.exact_only = request.exact_only;
+  options.mixing = request.exact_only ? Mixing::kExact : Mixing::kAll;
   options.granularity = request.granularity;
   const ConfigList config = from_shorthand({.criterion = "l1", .ratio = request.ratio});
   result.pruning = plan_pruning(script.graph, config, options);

@@ -55,11 +55,6 @@ ConfigError several_files(std::string_view folder, std::span<const std::string> 
 
 ModelError no_samples(std::string_view file) { return ModelError(at(file) + "holds no sample"); }
 
-ModelError ends_early(std::string_view file, int64_t size, int64_t wanted, std::string_view what) {
-  return ModelError(at(file, size) + "the file ends here; wanted " + std::to_string(wanted) +
-                    " bytes for " + std::string(what));
-}
-
 ModelError too_long(std::string_view file, int64_t size, int64_t wanted) {
   return ModelError(at(file, wanted) + "the data end here, but the file has " +
                     std::to_string(size) + " bytes");
@@ -103,21 +98,6 @@ ModelError damaged_image(std::string_view file, int64_t offset, std::string_view
 
 ModelError not_finite(std::string_view file, int64_t offset) {
   return ModelError(at(file, offset) + "a value that is not finite");
-}
-
-ModelError bad_array(std::string_view file, int64_t offset, std::string_view why) {
-  return ModelError(at(file, offset) + "not a NumPy array: " + std::string(why));
-}
-
-UnsupportedError fortran_order(std::string_view file) {
-  return UnsupportedError(at(file) +
-                          "the array is in Fortran order; save numpy.ascontiguousarray(array)");
-}
-
-UnsupportedError bad_element(std::string_view file, std::string_view descr,
-                             std::string_view wanted) {
-  return UnsupportedError(at(file) + "elements of type " + in_quotes(descr) + ", wanted " +
-                          std::string(wanted));
 }
 
 ModelError no_classes(std::string_view folder) {

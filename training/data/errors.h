@@ -26,7 +26,6 @@ ConfigError several_files(std::string_view folder, std::span<const std::string> 
 
 ModelError no_samples(std::string_view file);
 /// `wanted` are the bytes that the file should have at least.
-ModelError ends_early(std::string_view file, int64_t size, int64_t wanted, std::string_view what);
 ModelError too_long(std::string_view file, int64_t size, int64_t wanted);
 /// A part of a record of `record` bytes remains.
 ModelError partial_record(std::string_view file, int64_t size, int64_t record);
@@ -40,11 +39,6 @@ ModelError parts_differ(std::string_view spec, std::string_view train, std::stri
 ModelError damaged_gzip(std::string_view file, int64_t offset, std::string_view why);
 ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why);
 ModelError not_finite(std::string_view file, int64_t offset);
-
-ModelError bad_array(std::string_view file, int64_t offset, std::string_view why);
-UnsupportedError fortran_order(std::string_view file);
-UnsupportedError bad_element(std::string_view file, std::string_view descr,
-                             std::string_view wanted);
 
 ModelError no_classes(std::string_view folder);
 ModelError no_images(std::string_view folder);

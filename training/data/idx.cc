@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "parsimony/base/npy.h"
 #include "parsimony/training/data/data_file_impl.h"
 #include "parsimony/training/data/errors.h"
 #include "parsimony/training/data/readers_impl.h"

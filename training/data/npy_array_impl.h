@@ -4,16 +4,13 @@
 #include <cstdint>
 #include <string>
 
-#include "parsimony/base/types.h"
+#include "parsimony/base/npy.h"
 #include "parsimony/training/data/data_file_impl.h"
 
 namespace parsimony::training {
 
-struct NpyArray {
+struct NpyArray : NpyHeader {
   DataFile file;
-  std::string descr;  ///< without the byte order: "f4"
-  Shape dims;
-  int64_t data = 0;  ///< byte at which the elements begin
 
   int64_t count() const { return dims.front(); }
 };
