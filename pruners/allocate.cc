@@ -54,6 +54,13 @@ void remove(const Pool& pool, const std::vector<int>& counts, AxisMasks& masks) 
   }
 }
 
+/// Those of the criterion, or what spending the pool made of them.
+void record_scores(const Pool& pool, PerGroup<std::vector<double>>& scores) {
+  for (size_t i = 0; i < pool.units.size(); ++i) {
+    for (const GroupId g : pool.units[i]->groups) scores[g] = pool.candidates[i].score;
+  }
+}
+
 /// Parameters or MACs as counts of a pool's channels; all else is as in `masks`.
 class CostOfCounts {
  public:
@@ -215,7 +222,11 @@ Allocation allocate(const Graph& graph, const Facts& facts, const Coupling& coup
   result.conflicts = std::move(scored.conflicts);
   result.masks = AxisMasks::all_kept(coupling);
   Spender spender(graph, facts, coupling, scored, choose, importance);
-  for (Pool& pool : make_pools(settings, scored)) spender.spend(pool, result);
+  result.scores.resize(coupling.groups.size());
+  for (Pool& pool : make_pools(settings, scored)) {
+    spender.spend(pool, result);
+    record_scores(pool, result.scores);
+  }
   result.given_back = keep_at_least_one(coupling, scored.ranks, result.masks);
   return result;
 }

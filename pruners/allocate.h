@@ -19,6 +19,8 @@ namespace parsimony {
 struct Allocation {
   AxisMasks masks;
   std::vector<Conflict> conflicts;
+  /// Per group and channel, what ranked it within its budget; empty for groups that none covers.
+  PerGroup<std::vector<double>> scores;
   /// Channels that were kept after all because a dimension would have been empty.
   int given_back = 0;
 };

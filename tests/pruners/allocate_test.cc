@@ -45,6 +45,15 @@ TEST(Allocate, GloballyComparesGroupsOfDifferentScale) {
   EXPECT_EQ(found.masks.keep[GroupId(1)], (Keep{1, 0}));
 }
 
+TEST(Allocate, SaysWhatRankedTheChannels) {
+  AllocatedLayers net;
+  const Allocation found = net.run();
+  ASSERT_EQ(found.scores.size(), 2U);
+  EXPECT_EQ(found.scores[GroupId(0)], (std::vector<double>{1.6, 0.4, 1.2, 0.8}));
+  net.settings.layers[NodeId(1)].state = State::kExcluded;
+  EXPECT_TRUE(net.run().scores[GroupId(1)].empty());
+}
+
 TEST(Allocate, ByOutputsTakesWhatTheyMissLeast) {
   AllocatedLayers net;
   net.settings.requests[0].scope = Scope::kOutputs;
