@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "parsimony/report/explain.h"
-#include "parsimony/report/groups_impl.h"
+#include "parsimony/report/network/drawing_impl.h"
 
 namespace parsimony {
 namespace {
@@ -72,57 +72,36 @@ std::string shape_of(const Facts& facts, ValueId value) {
   return shape ? to_string(*shape) : std::string();
 }
 
-bool is_computed(const Facts& facts, ValueId value) { return facts.computed[value]; }
+/// "n4" for a node, "v7" for an input or output.
+std::string dot_id(const DrawnBox& box) {
+  return box.node != kNone ? "n" + std::to_string(box.node.number())
+                           : "v" + std::to_string(box.value.number());
+}
 
-void draw_node(const Graph& graph, const Facts& facts, const Coupling& coupling,
-               const DimClassGroups& groups, NodeId n, std::string& out) {
-  const Node& node = graph.nodes[n];
-  ValueId first = kNone;
-  for (const ValueId v : node.outputs) {
-    if (v != kNone && first == kNone) first = v;
+std::string dot_box(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                    const DrawnBox& box) {
+  const std::string shape = box.value == kNone ? std::string() : shape_of(facts, box.value);
+  if (box.node == kNone) {
+    return "shape=ellipse, label=" + quoted_lines({graph.value(box.value).name, shape});
   }
-  if (first != kNone && is_computed(facts, first)) return;
-  const std::vector<GroupId> here = groups.of_outputs(node);
-  out += "  n" + std::to_string(n.number()) + " [label=" +
-         quoted_lines({label_of(graph, node), node.op,
-                       first == kNone ? std::string() : shape_of(facts, first),
-                       joined(ids_of(coupling, here))}) +
-         ", " + fill_of(here) + "];\n";
-  for (const ValueId v : node.inputs) {
-    if (v == kNone || is_computed(facts, v)) continue;
-    const Value& value = graph.value(v);
-    const std::string to = " -> n" + std::to_string(n.number()) + ";\n";
-    if (value.producer != kNone) out += "  n" + std::to_string(value.producer.number()) + to;
-    if (value.is_input) out += "  v" + std::to_string(v.number()) + to;
-  }
-  for (const BodyId b : node.bodies) {  // what runs inside leads to the node
-    for (const ValueId v : graph.bodies[b].outputs) {
-      const NodeId producer = graph.value(v).producer;
-      if (producer == kNone || is_computed(facts, v)) continue;
-      out += "  n" + std::to_string(producer.number()) + " -> n" + std::to_string(n.number()) +
-             " [style=dashed];\n";
-    }
-  }
+  const Node& node = graph.node(box.node);
+  return "label=" +
+         quoted_lines(
+             {label_of(graph, node), node.op, shape, joined(ids_of(coupling, box.groups))}) +
+         ", " + fill_of(box.groups);
 }
 
 }  // namespace
 
 std::string to_dot(const Graph& graph, const Facts& facts, const Coupling& coupling) {
-  const DimClassGroups groups(coupling);
+  const Drawing drawing = drawing_of(graph, facts, DimClassGroups(coupling));
   std::string out = "digraph network {\n  node [shape=box, fontname=\"sans-serif\"];\n";
-  const auto draw_end = [&](ValueId v) {
-    out += "  v" + std::to_string(v.number()) +
-           " [shape=ellipse, label=" + quoted_lines({graph.value(v).name, shape_of(facts, v)}) +
-           "];\n";
-  };
-  for (const ValueId v : graph.inputs) draw_end(v);
-  for (const NodeId n : graph.nodes.ids()) draw_node(graph, facts, coupling, groups, n, out);
-  for (const ValueId v : graph.outputs) {
-    const Value& value = graph.value(v);
-    if (value.producer == kNone || is_computed(facts, v)) continue;
-    if (!value.is_input) draw_end(v);
-    out += "  n" + std::to_string(value.producer.number()) + " -> v" + std::to_string(v.number()) +
-           ";\n";
+  for (const DrawnBox& box : drawing.boxes) {
+    out += "  " + dot_id(box) + " [" + dot_box(graph, facts, coupling, box) + "];\n";
+  }
+  for (const DrawnLine& line : drawing.lines) {
+    out += "  " + dot_id(drawing.boxes[line.from]) + " -> " + dot_id(drawing.boxes[line.to]) +
+           (line.inside ? " [style=dashed];\n" : ";\n");
   }
   return out + "}\n";
 }
