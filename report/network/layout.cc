@@ -1,0 +1,219 @@
+#include "parsimony/report/network/layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "parsimony/report/network/layers_impl.h"
+
+namespace parsimony {
+namespace {
+
+// A hostile graph could have a long line from every box: lines longer than would fit go straight.
+constexpr int64_t kMostBends = 100'000;
+constexpr int kLayerGap = 26;
+constexpr int kMostLayerGap = 90;
+
+/// Boxes that stand on each other; each stack is a vertex of the layered graph.
+struct Stacks {
+  std::vector<int> of_box;
+  std::vector<std::vector<int>> boxes;
+  std::vector<int> height;
+};
+
+Stacks make_stacks(const LayoutRequest& request) {
+  const size_t count = request.heights.size();
+  std::vector<int> outgoing(count);
+  std::vector<int> incoming(count);
+  std::vector<int> source(count, -1);
+  for (const auto& [from, to] : request.lines) {
+    ++outgoing[from];
+    ++incoming[to];
+    source[to] = from;
+  }
+  Stacks stacks{std::vector<int>(count), {}, {}};
+  for (size_t b = 0; b < count; ++b) {
+    if (request.joins[b] && incoming[b] == 1 && outgoing[source[b]] == 1) {
+      stacks.of_box[b] = stacks.of_box[source[b]];
+    } else {
+      stacks.of_box[b] = static_cast<int>(stacks.boxes.size());
+      stacks.boxes.emplace_back();
+      stacks.height.push_back(0);
+    }
+    stacks.boxes[stacks.of_box[b]].push_back(static_cast<int>(b));
+    stacks.height[stacks.of_box[b]] += request.heights[b];
+  }
+  return stacks;
+}
+
+class Layouter {
+ public:
+  explicit Layouter(const LayoutRequest& request)
+      : request_(request), stacks_(make_stacks(request)) {}
+
+  Layout run() {
+    if (request_.heights.empty()) return {};
+    rank();
+    for (size_t s = 0; s < stacks_.boxes.size(); ++s) {
+      Vertex vertex;
+      vertex.layer = layer_of_[s];
+      vertex.width = kBoxWidth;
+      graph_.vertices.push_back(std::move(vertex));
+    }
+    lead_lines();
+    graph_.layers.resize(*std::ranges::max_element(layer_of_) + 1);
+    for (size_t v = 0; v < graph_.vertices.size(); ++v) {
+      graph_.layers[graph_.vertices[v].layer].push_back(static_cast<int>(v));
+    }
+    order_layers(graph_);
+    place_vertices(graph_);
+    return result();
+  }
+
+ private:
+  /// Each stack one layer below the last of its sources; those without sources just above the
+  /// first that reads them. Lines lead from earlier stacks to later ones.
+  void rank() {
+    const size_t count = stacks_.boxes.size();
+    layer_of_.assign(count, 0);
+    targets_.resize(count);
+    std::vector<bool> has_source(count);
+    for (const auto& [from, to] : request_.lines) {
+      const int a = stacks_.of_box[from];
+      const int b = stacks_.of_box[to];
+      if (a == b) continue;
+      targets_[a].push_back(b);
+      has_source[b] = true;
+    }
+    for (size_t s = 0; s < count; ++s) {
+      std::ranges::sort(targets_[s]);
+      const auto same = std::ranges::unique(targets_[s]);
+      targets_[s].erase(same.begin(), same.end());
+      for (const int t : targets_[s]) layer_of_[t] = std::max(layer_of_[t], layer_of_[s] + 1);
+    }
+    for (size_t s = 0; s < count; ++s) {
+      if (has_source[s] || targets_[s].empty()) continue;
+      int first = layer_of_[targets_[s].front()];
+      for (const int t : targets_[s]) first = std::min(first, layer_of_[t]);
+      layer_of_[s] = first - 1;
+    }
+  }
+
+  int span(int from, int to) const { return layer_of_[to] - layer_of_[from]; }
+
+  /// The longest line that may have bends.
+  int longest_way() const {
+    int longest = *std::ranges::max_element(layer_of_);
+    for (; longest > 1; longest /= 2) {
+      int64_t bends = 0;
+      for (size_t s = 0; s < targets_.size(); ++s) {
+        int most = 0;
+        for (const int t : targets_[s]) {
+          const int length = span(static_cast<int>(s), t);
+          if (length <= longest) most = std::max(most, length - 1);
+        }
+        bends += most;
+      }
+      if (bends <= kMostBends) break;
+    }
+    return longest;
+  }
+
+  void connect(int above, int below) {
+    graph_.vertices[above].below.push_back(below);
+    graph_.vertices[below].above.push_back(above);
+  }
+
+  /// All lines of a stack share one way, a bend per layer.
+  void lead_lines() {
+    const int longest = longest_way();
+    ways_.resize(targets_.size());
+    for (size_t s = 0; s < targets_.size(); ++s) {
+      std::vector<int>& way = ways_[s];
+      way.push_back(static_cast<int>(s));
+      for (const int t : targets_[s]) {
+        const int length = span(static_cast<int>(s), t);
+        if (length > longest) continue;
+        while (std::ssize(way) < length) add_bend(static_cast<int>(s), way);
+        connect(way[length - 1], t);
+      }
+    }
+  }
+
+  void add_bend(int stack, std::vector<int>& way) {
+    const int bend = static_cast<int>(graph_.vertices.size());
+    Vertex vertex;
+    vertex.layer = layer_of_[stack] + static_cast<int>(way.size());
+    vertex.is_bend = true;
+    graph_.vertices.push_back(std::move(vertex));
+    connect(way.back(), bend);
+    way.push_back(bend);
+  }
+
+  Layout result() const {
+    Layout layout;
+    layout.layers = layers();
+    layout.boxes.resize(request_.heights.size());
+    for (size_t s = 0; s < stacks_.boxes.size(); ++s) {
+      const Vertex& vertex = graph_.vertices[s];
+      int y = layout.layers[vertex.layer].top;
+      for (const int b : stacks_.boxes[s]) {
+        layout.boxes[b] = {static_cast<int>(std::lround(vertex.x)) - kBoxWidth / 2, y, vertex.layer,
+                           b != stacks_.boxes[s].front()};
+        y += request_.heights[b];
+      }
+    }
+    for (size_t s = 0; s < ways_.size(); ++s) {
+      for (size_t i = 1; i < ways_[s].size(); ++i) {
+        const Vertex& vertex = graph_.vertices[ways_[s][i]];
+        layout.bends.push_back({static_cast<int>(std::lround(vertex.x)), vertex.layer,
+                                stacks_.boxes[s].back(), i == 1 ? -1 : bend_of(ways_[s][i - 1])});
+      }
+    }
+    for (const auto& [from, to] : request_.lines) {
+      const int s = stacks_.of_box[from];
+      const int length = span(s, stacks_.of_box[to]);
+      const bool leads = length > 1 && length <= std::ssize(ways_[s]);
+      layout.via.push_back(leads ? bend_of(ways_[s][length - 1]) : -1);
+    }
+    return layout;
+  }
+
+  /// Bends are the vertices after the stacks, in the order of the ways.
+  int bend_of(int vertex) const { return vertex - static_cast<int>(stacks_.boxes.size()); }
+
+  /// Layers are as high as their highest stack; wide steps sideways get more room.
+  std::vector<LayoutLayer> layers() const {
+    std::vector<LayoutLayer> layers(graph_.layers.size());
+    int y = 0;
+    for (size_t l = 0; l < layers.size(); ++l) {
+      int height = 0;
+      double step = 0;
+      for (const int v : graph_.layers[l]) {
+        const Vertex& vertex = graph_.vertices[v];
+        if (!vertex.is_bend) height = std::max(height, stacks_.height[v]);
+        for (const int n : vertex.below) {
+          step = std::max(step, std::abs(graph_.vertices[n].x - vertex.x));
+        }
+        layers[l].passing += vertex.below.empty() ? 0 : 1;
+      }
+      layers[l].top = y;
+      layers[l].bottom = y + height;
+      y += height + std::clamp(static_cast<int>(step / 8), kLayerGap, kMostLayerGap);
+    }
+    return layers;
+  }
+
+  const LayoutRequest& request_;
+  Stacks stacks_;
+  std::vector<int> layer_of_;              ///< per stack
+  std::vector<std::vector<int>> targets_;  ///< per stack
+  std::vector<std::vector<int>> ways_;     ///< per stack: itself and its bends, downwards
+  LayeredGraph graph_;
+};
+
+}  // namespace
+
+Layout lay_out(const LayoutRequest& request) { return Layouter(request).run(); }
+
+}  // namespace parsimony
