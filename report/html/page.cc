@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "parsimony/base/sha256.h"
+#include "parsimony/report/html/shell_impl.h"
 #include "parsimony/report/html/tables_impl.h"
 #include "parsimony/report/html/texts_impl.h"
 #include "parsimony/report/sweep/format.h"
@@ -153,43 +153,23 @@ std::string again(const SweepReport& report) {
   return section("again", "Run it again", text);
 }
 
-std::string script(const std::string& nonce, std::string_view content) {
-  return "<script nonce=\"" + nonce + "\">\n" + std::string(content) + "</script>\n";
-}
-
-/// Scripts run only with the page's nonce, and nothing may be fetched from anywhere.
-std::string policy(const std::string& nonce) {
-  return "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-         "script-src 'nonce-" +
-         nonce +
-         "'; style-src 'unsafe-inline'; img-src data:; "
-         "base-uri 'none'; form-action 'none'\">\n";
-}
-
 }  // namespace
 
 bool has_charts() { return !chart_library().empty(); }
 
 std::string to_html(const SweepReport& report) {
-  const std::string body =
-      header(report) + "<main>\n" + cards(report) + charts(report) + settings(report) +
-      network(report) + again(report) +
-      "</main>\n<footer>Made by Parsimony. Opens offline; fetches nothing.</footer>\n";
-  // Who writes a string into a ledger cannot know it: it depends on that string.
-  const std::string nonce = sha256(body).substr(0, 32);
-  std::string page = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
-                     policy(nonce) +
-                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                     "<link rel=\"icon\" href=\"data:,\">\n<title>" +
-                     escaped(report.title) + "</title>\n<style>\n" + std::string(page_style()) +
-                     "</style>\n</head>\n<body>\n" + body;
+  HtmlPage page;
+  page.title = report.title;
+  page.style = page_style();
+  page.body = header(report) + "<main>\n" + cards(report) + charts(report) + settings(report) +
+              network(report) + again(report) +
+              "</main>\n<footer>Made by Parsimony. Opens offline; fetches nothing.</footer>\n";
   if (has_charts()) {
-    page += "<script type=\"application/json\" id=\"chart-data\">" +
-            script_safe(chart_json(report)) + "</script>\n" + script(nonce, chart_library()) +
-            script(nonce, page_script());
+    page.data_id = "chart-data";
+    page.data = chart_json(report);
+    page.scripts = {chart_library(), page_script()};
   }
-  return page + "</body>\n</html>\n";
+  return to_html(page);
 }
 
 }  // namespace parsimony

@@ -1,4 +1,4 @@
-// Embedded files of the page, from web/ or downloaded at build time.
+// Embedded files of the pages, from web/ or downloaded at build time.
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,9 @@ namespace parsimony {
 
 std::string_view page_style();
 std::string_view page_script();
+std::string_view network_body();
+std::string_view network_style();
+std::string_view network_script();
 /// Vega, Vega-Lite and vega-embed; empty if they were not available at build time.
 std::string_view chart_library();
 
