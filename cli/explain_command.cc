@@ -1,10 +1,14 @@
 #include "parsimony/api/depth.h"
+#include "parsimony/api/supplies.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/explain_config.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/network_page.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
+#include "parsimony/cli/progress.h"
+#include "parsimony/cli/prune_options.h"
 #include "parsimony/report/explain.h"
 #include "parsimony/report/speedup.h"
 
@@ -13,9 +17,10 @@ namespace {
 
 struct ExplainOptions {
   std::string model;
-  std::string config;
+  PruneCommandOptions prune;  ///< what the page shows: the config and the options in its place
   ExplainFilter filter;
   std::string dot;
+  std::string html;
   std::string granularity;
   std::vector<std::string> inputs;
   bool json = false;
@@ -43,10 +48,31 @@ void print_blocks(const ExplainOptions& options, const AnalysedModel& model) {
   print(options.json ? blocks_json(report) : blocks_text(report));
 }
 
+/// The network, and what `prune` would remove if it is said how much.
+void write_page(const ExplainOptions& options, const AnalysedModel& model, bool quiet) {
+  if (!asks_for_pruning(options.prune)) {
+    return write_network_page(options.html, options.model, model.graph(), model.analysis);
+  }
+  const ConfigList config = config_of(options.prune);
+  PruneOptions prune = prune_options_of(options.prune, config);
+  Graph& graph = model.model->graph();
+  prune.inputs = input_specs(options.inputs, graph);
+  Progress progress({}, !quiet);
+  prune.progress = [&](std::string_view stage) { progress.begin(std::string(stage)); };
+  Supplies supplies(prune, config, graph);
+  const Pruning pruning = plan_pruning(graph, config, prune);
+  supplies.save();
+  progress.finish();
+  write_network_page(options.html, options.model, graph, pruning.analysis,
+                     decision_of(pruning, asked_text(options.prune), false));
+}
+
 void run(ExplainOptions& options, const Session& session) {
-  check_outputs({{"the model", {}}, {"--dot", options.dot}},
-                {{"the model", options.model}, {"--config", options.config}});
-  const ConfigList config = options.config.empty() ? ConfigList() : read_config(options.config);
+  const std::string& config_file = options.prune.config;
+  check_outputs({{"the model", {}}, {"--dot", options.dot}, {"--html", options.html}},
+                {{"the model", options.model}, {"--config", config_file}});
+  const ConfigList config = config_file.empty() ? ConfigList() : read_config(config_file);
+  options.prune.granularity = options.granularity;
   const AnalysedModel model =
       read_and_analyse(options.model, options.inputs, options.granularity, session.quiet);
   if (options.blocks) return print_blocks(options, model);
@@ -56,7 +82,8 @@ void run(ExplainOptions& options, const Session& session) {
       explain(model.graph(), model.analysis.facts, coupling, options.filter);
   if (!options.dot.empty())
     write_file(options.dot, to_dot(model.graph(), model.analysis.facts, coupling));
-  if (!options.config.empty()) return print_config(options, model, config);
+  if (!options.html.empty()) write_page(options, model, session.quiet);
+  if (!config_file.empty()) return print_config(options, model, config);
   print(options.json ? to_json(explanation) : to_text(explanation, options.filter.all));
 }
 
@@ -66,15 +93,22 @@ void add_options(CLI::App& command, ExplainOptions& options) {
       add_option(command, "--node", options.filter.node, "NAME",
                  "Only what concerns this node: its name, its output or a weight of it");
   add_option(command, "--group", options.filter.group, "ID", "Only this group")->excludes(node);
-  add_option(command, "--config", options.config, "CFG.json",
+  add_option(command, "--config", options.prune.config, "CFG.json",
              "Print instead the setting of every layer in this config list, and its entry");
   command.add_flag("--blocks", options.blocks,
                    "Print instead the residual blocks that prune --layers could remove");
   add_option(command, "--dot", options.dot, "F.dot", "Write the network as a picture for Graphviz");
+  CLI::Option* html = add_option(
+      command, "--html", options.html, "F.html",
+      "Write the network as a page to click through; with --config or the options below it also "
+      "shows what prune would remove");
   command.add_flag("--json", options.json, "Print one JSON object instead of text");
   add_option(command, "--granularity", options.granularity, "WHAT",
              "What is removed as one: channel, head, head_dim or group");
   add_input_option(command, options.inputs);
+  add_shorthand(command, options.prune, "For --html: what prune would do");
+  for (CLI::Option* option : options.prune.shorthand_options) option->needs(html);
+  add_calibration_options(command, options.prune.prune.calibration);
 }
 
 }  // namespace
@@ -82,7 +116,7 @@ void add_options(CLI::App& command, ExplainOptions& options) {
 void add_explain(CLI::App& app, Session& session) {
   add_command<ExplainOptions>(
       app, session, "explain", "Says which channels are coupled and what cannot shrink, and why",
-      "parsimony explain resnet.onnx --node conv1 --dot resnet.dot", add_options, run);
+      "parsimony explain resnet.onnx --html resnet.html --ratio 0.5", add_options, run);
 }
 
 }  // namespace parsimony::cli

@@ -14,6 +14,7 @@
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
+#include "parsimony/cli/network_page.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/progress.h"
@@ -138,6 +139,7 @@ class PruneRun {
     std::vector<NamedFile> outputs = {{"--output", options_.output},
                                       {"--plan", options_.plan},
                                       {"--report", options_.report},
+                                      {"--html", options_.html},
                                       {"--masks-out", options_.masks}};
     std::vector<NamedFile> inputs = {{"the model", options_.model},
                                      {"--config", options_.config},
@@ -208,6 +210,10 @@ class PruneRun {
     if (!options_.plan.empty()) plan.save(options_.plan);
     if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(graph, pruning));
     if (!options_.report.empty()) write_file(options_.report, to_json(report_));
+    if (!options_.html.empty()) {
+      write_network_page(options_.html, options_.model, graph, pruning.analysis,
+                         decision_of(pruning, asked_text(options_), true));
+    }
   }
 
   void print_summary(const Plan& plan) const {

@@ -1,5 +1,6 @@
 #include "parsimony/cli/prune_options.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "parsimony/api/depth.h"
@@ -18,35 +19,6 @@ namespace parsimony::cli {
 namespace {
 
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
-
-void add_shorthand(CLI::App& command, PruneCommandOptions& options) {
-  Shorthand& shorthand = options.shorthand;
-  const std::string group = "Without a config file";
-  const auto add = [&](const std::string& name, auto& variable, const std::string& text,
-                       const char* type) {
-    CLI::Option* option = add_option(command, name, variable, type, text)->group(group);
-    options.shorthand_options.push_back(option);
-    return option;
-  };
-  add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO");
-  add("--criterion", shorthand.criterion,
-      "What ranks channels or elements: " + listed(criterion_names(), kAll) +
-          " (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
-      "NAME");
-  add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
-      ->delimiter(',');
-  add("--exclude", shorthand.exclude, "Layers not to prune, up to the next option", "NAME");
-  add("--scope", shorthand.scope,
-      "The ratio holds for each layer (local, the default), for all together (global), for those "
-      "in like sub-graphs together (isomorphic), or for all together by what the outputs lose "
-      "(outputs)",
-      "SCOPE");
-  add("--budget", shorthand.budget,
-      "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
-      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
-      "WHAT");
-  add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
-}
 
 /// Those with an N:M pattern do. Names that are none are refused later.
 bool says_how_much(const std::string& criterion) {
@@ -79,6 +51,9 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
              "Write what was removed: for apply and verify");
   add_option(command, "--report", options.report, "R.json",
              "Write costs, groups, notes and times as JSON");
+  add_option(
+      command, "--html", options.html, "F.html",
+      "Write the network as a page to click through: what was removed, and what could not be");
   command.add_flag("!--no-verify", options.prune.verify,
                    "Do not run the masked original and the smaller model to prove the result");
   add_threads_option(command, options.threads);
@@ -119,12 +94,40 @@ void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
 
 }  // namespace
 
+void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::string& group) {
+  Shorthand& shorthand = options.shorthand;
+  const auto add = [&](const std::string& name, auto& variable, const std::string& text,
+                       const char* type) {
+    CLI::Option* option = add_option(command, name, variable, type, text)->group(group);
+    options.shorthand_options.push_back(option);
+    return option;
+  };
+  add("--ratio", shorthand.ratio, "Share of the budget to remove, 0 <= RATIO < 1", "RATIO");
+  add("--criterion", shorthand.criterion,
+      "What ranks channels or elements: " + listed(criterion_names(), kAll) +
+          " (l1); with numbers: 2:4, sparsegpt:2:4, block:4x1",
+      "NAME");
+  add("--op-types", shorthand.op_types, "Only these: Conv,Gemm or Conv2d,Linear", "TYPE")
+      ->delimiter(',');
+  add("--exclude", shorthand.exclude, "Layers not to prune, up to the next option", "NAME");
+  add("--scope", shorthand.scope,
+      "The ratio holds for each layer (local, the default), for all together (global), for those "
+      "in like sub-graphs together (isomorphic), or for all together by what the outputs lose "
+      "(outputs)",
+      "SCOPE");
+  add("--budget", shorthand.budget,
+      "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
+      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
+      "WHAT");
+  add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
+}
+
 void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_model_files(command, options);
   add_checkpoint_options(command, options.checkpoint);
   add_option(command, "--config", options.config, "CFG.json",
              "Config list: what to prune, and how much");
-  add_shorthand(command, options);
+  add_shorthand(command, options, "Without a config file");
   add_option(command, "--granularity", options.granularity, "WHAT",
              "What is removed as one: channel, head, head_dim or group");
   add_interface_options(command, options.prune.interface);
@@ -168,6 +171,24 @@ void add_speedup_options(CLI::App& command, PruneCommandOptions& options) {
              "shapes, 0 where an element is removed")
       ->required();
   add_run(command, options);
+}
+
+bool asks_for_pruning(const PruneCommandOptions& options) {
+  return !options.config.empty() ||
+         std::ranges::any_of(options.shorthand_options,
+                             [](const CLI::Option* option) { return option->count() > 0; });
+}
+
+std::string asked_text(const PruneCommandOptions& options) {
+  if (!options.config.empty()) return "--config " + options.config;
+  if (!options.masks_in.empty()) return "--masks " + options.masks_in;
+  std::string text = options.layers.empty() ? "" : "--layers " + options.layers;
+  for (const CLI::Option* option : options.shorthand_options) {
+    if (option->count() == 0) continue;
+    text += (text.empty() ? "" : " ") + option->get_name();
+    for (const std::string& word : option->results()) text += " " + word;
+  }
+  return text;
 }
 
 ConfigList config_of(const PruneCommandOptions& options) {

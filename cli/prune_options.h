@@ -15,10 +15,11 @@ struct PruneCommandOptions {
   std::string output;
   std::string config;
   Shorthand shorthand;
-  std::vector<const CLI::Option*> shorthand_options;  ///< options that a config file replaces
+  std::vector<CLI::Option*> shorthand_options;  ///< options that a config file replaces
   PruneOptions prune;
   std::string plan;
   std::string report;
+  std::string html;
   std::string masks;
   std::string masks_in;  ///< of `speedup`, in place of a config
   CheckpointOptions checkpoint;
@@ -39,6 +40,16 @@ void add_options(CLI::App& command, PruneCommandOptions& options);
 
 /// The options of `speedup`, which takes masks in place of a config.
 void add_speedup_options(CLI::App& command, PruneCommandOptions& options);
+
+/// The options that stand for a config file: --ratio, --criterion, …
+void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::string& group);
+
+/// Is there a config file, or one of the options that stand for it?
+bool asks_for_pruning(const PruneCommandOptions& options);
+
+/// "--ratio 0.5 --scope global", "--config cfg.json", "--masks m.safetensors": what decides which
+/// channels go, as it was typed.
+std::string asked_text(const PruneCommandOptions& options);
 
 /// The config file or the shorthand options; empty with masks. @throws ConfigError if neither says
 /// how much to prune, IoError

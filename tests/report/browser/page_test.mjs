@@ -5,25 +5,14 @@
 // FOLDER gets screenshots. Exit code 77: what drives the browser is not installed.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { homedir, tmpdir } from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { faint, launch, open, overflow, temporaryFolder, tests } from './browser.mjs';
 
 const [parsimony, writeLedger, chromium, pictures] = process.argv.slice(2);
-const cache =
-  process.env.PARSIMONY_CACHE ??
-  join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'parsimony');
-const driver = join(cache, 'browser', 'package.json');
-if (!existsSync(driver)) {
-  console.error('page_test: tests/report/browser/install.sh has not been run');
-  process.exit(77);
-}
-const playwright = createRequire(driver)('playwright-core');
-
 const charts = ['front', 'accuracy', 'speedup', 'time', 'layers'];
-const folder = mkdtempSync(join(tmpdir(), 'parsimony-page-'));
+const folder = temporaryFolder();
 
 /** Makes the report of a sample; returns its address. */
 function report(kind, ...options) {
@@ -32,25 +21,6 @@ function report(kind, ...options) {
   execFileSync(writeLedger, [runs, kind]);
   execFileSync(parsimony, ['-q', 'report', runs, ...options], { stdio: 'inherit' });
   return pathToFileURL(join(runs, 'report.html')).href;
-}
-
-/** Opens a page and notes all that it says or asks for. */
-async function open(browser, address, options) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  const said = [];
-  const asked = [];
-  page.on('console', (message) => said.push(`${message.type()}: ${message.text()}`));
-  page.on('pageerror', (error) => said.push(`error: ${error.message}`));
-  page.on('dialog', (dialog) => {
-    said.push(`dialog: ${dialog.message()}`);
-    dialog.dismiss();
-  });
-  page.on('request', (request) => {
-    if (request.url() !== address && !request.url().startsWith('data:')) asked.push(request.url());
-  });
-  await page.goto(address);
-  return { context, page, said, asked };
 }
 
 async function drawn(page, names) {
@@ -66,57 +36,8 @@ async function drawn(page, names) {
   }), names);
 }
 
-const overflow = (page) =>
-  page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-
-/** Texts whose contrast with what is behind them is below WCAG's AA. */
-const faint = (page) => page.evaluate(() => {
-  const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
-  const light = (rgb) => {
-    const [r, g, b] = rgb.slice(0, 3).map((c) => {
-      const s = c / 255;
-      return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const rgb = channels(getComputedStyle(at).backgroundColor);
-      if (rgb.length < 4 || rgb[3] > 0) return rgb;
-    }
-    return [255, 255, 255];
-  };
-  const found = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const element = node.parentElement;
-    if (!node.textContent.trim() || element.closest('script, style')) continue;
-    const style = getComputedStyle(element);
-    const inChart = element.closest('svg');
-    const colour = inChart ? style.fill : style.color;
-    if (!/^rgb/.test(colour)) continue;
-    const [a, b] = [light(channels(colour)), light(behind(element))].sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < 4.5) found.push(`${node.textContent.trim()}: ${ratio.toFixed(2)}`);
-  }
-  return found;
-});
-
-const browser = await playwright.chromium.launch({
-  executablePath: chromium,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
-let failed = 0;
-async function check(name, run) {
-  try {
-    await run();
-    console.log(`ok    ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAIL  ${name}\n${error.stack}`);
-  }
-}
+const browser = await launch(chromium);
+const { check, failed } = tests();
 
 try {
   const sweep = report('sweep');
@@ -203,4 +124,4 @@ try {
   await browser.close();
   rmSync(folder, { recursive: true });
 }
-process.exit(failed ? 1 : 0);
+process.exit(failed() ? 1 : 0);
