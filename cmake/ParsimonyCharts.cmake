@@ -23,8 +23,9 @@ function(parsimony_fetch_charts)
   endif()
 endfunction()
 
-# parsimony_embed(TARGET HEADER NAME FILE [NAME FILE]...): gives the target a source file with the
-# function `std::string_view NAME()` for each FILE. HEADER declares them.
+# parsimony_embed(TARGET HEADER NAME FILE... [NAME FILE...]...): gives the target a source file with
+# the function `std::string_view NAME()` for the FILEs after it, one after the other. HEADER declares
+# them.
 function(parsimony_embed target header)
   set(output "${PROJECT_BINARY_DIR}/${target}_texts.cc")
   set(files ${ARGN})

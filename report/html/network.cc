@@ -12,7 +12,9 @@ std::string to_html(const NetworkPicture& picture) {
   page.body = std::string(network_body());
   page.data_id = "network-data";
   page.data = to_json(picture);
-  page.scripts = {network_script()};
+  const std::string script =
+      "'use strict';\n(() => {\n" + std::string(network_script()) + "})();\n";
+  page.scripts = {script};
   return to_html(page);
 }
 

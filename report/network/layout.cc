@@ -71,19 +71,17 @@ class Layouter {
   }
 
  private:
-  /// Each stack one layer below the last of its sources; those without sources just above the
-  /// first that reads them. Lines lead from earlier stacks to later ones.
+  /// Each stack one layer below the last of its sources; what does not depend on an input just
+  /// above the first that reads it. Lines lead from earlier stacks to later ones.
   void rank() {
     const size_t count = stacks_.boxes.size();
     layer_of_.assign(count, 0);
     targets_.resize(count);
-    std::vector<bool> has_source(count);
     for (const auto& [from, to] : request_.lines) {
       const int a = stacks_.of_box[from];
       const int b = stacks_.of_box[to];
       if (a == b) continue;
       targets_[a].push_back(b);
-      has_source[b] = true;
     }
     for (size_t s = 0; s < count; ++s) {
       std::ranges::sort(targets_[s]);
@@ -91,8 +89,13 @@ class Layouter {
       targets_[s].erase(same.begin(), same.end());
       for (const int t : targets_[s]) layer_of_[t] = std::max(layer_of_[t], layer_of_[s] + 1);
     }
+    std::vector<bool> depends(count);
+    for (const int box : request_.inputs) depends[stacks_.of_box[box]] = true;
     for (size_t s = 0; s < count; ++s) {
-      if (has_source[s] || targets_[s].empty()) continue;
+      for (const int t : targets_[s]) depends[t] = depends[t] || depends[s];
+    }
+    for (size_t s = count; s-- > 0;) {
+      if (depends[s] || targets_[s].empty()) continue;
       int first = layer_of_[targets_[s].front()];
       for (const int t : targets_[s]) first = std::min(first, layer_of_[t]);
       layer_of_[s] = first - 1;

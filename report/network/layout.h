@@ -15,6 +15,9 @@ struct LayoutRequest {
   /// Per box: may it stand directly below its source? It does if neither has another line.
   std::vector<bool> joins;
   std::vector<std::pair<int, int>> lines;  ///< from a box to a later one
+  /// Boxes at which the picture begins: its inputs. What no line leads to from there, as what is
+  /// made of weights alone, stands close to where it is read.
+  std::vector<int> inputs = {};
 };
 
 /// All lines of a box share one way down, which each leaves at the layer above its end.

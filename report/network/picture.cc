@@ -170,6 +170,7 @@ class Painter {
 
   void lay_out_boxes() {
     LayoutRequest request;
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) request.inputs.push_back(static_cast<int>(i));
     for (const PictureBox& box : picture_.boxes) {
       request.heights.push_back(box.height);
       request.joins.push_back(!box.op.empty() && !box.layer);

@@ -89,6 +89,17 @@ TEST(Layout, TheWayThroughResidualBlocksIsStraight) {
   }
 }
 
+TEST(Layout, WhatDependsOnNoInputStandsWhereItIsRead) {
+  LayoutRequest request = boxes(6, {{0, 3}, {1, 2}, {3, 4}, {2, 5}, {4, 5}});
+  request.inputs = {0};
+  const Layout layout = lay_out(request);
+  EXPECT_EQ(layout.boxes[5].layer, 3);
+  EXPECT_EQ(layout.boxes[2].layer, 2);
+  EXPECT_EQ(layout.boxes[1].layer, 1);
+  EXPECT_EQ(layout.boxes[0].layer, 0);
+  expect_sound(request);
+}
+
 TEST(Layout, LinesOfABoxShareTheirWay) {
   constexpr int kDense = 40;
   std::vector<std::pair<int, int>> lines;
