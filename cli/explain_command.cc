@@ -109,6 +109,9 @@ void add_options(CLI::App& command, ExplainOptions& options) {
   add_shorthand(command, options.prune, "For --html: what prune would do");
   for (CLI::Option* option : options.prune.shorthand_options) option->needs(html);
   add_calibration_options(command, options.prune.prune.calibration);
+  for (const char* name : {"--calibration", "--samples", "--mean", "--std"}) {
+    command.get_option(name)->needs(html);
+  }
 }
 
 }  // namespace

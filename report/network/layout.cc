@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kMostBends = 100'000;
 constexpr int kLayerGap = 26;
 constexpr int kMostLayerGap = 90;
+constexpr int kLonePerLayer = 6;
 
 /// Boxes that stand on each other; each stack is a vertex of the layered graph.
 struct Stacks {
@@ -99,6 +100,24 @@ class Layouter {
       int first = layer_of_[targets_[s].front()];
       for (const int t : targets_[s]) first = std::min(first, layer_of_[t]);
       layer_of_[s] = first - 1;
+    }
+    rank_lone();
+  }
+
+  /// Stacks without lines come last, a few to a layer.
+  void rank_lone() {
+    std::vector<bool> alone(targets_.size(), true);
+    for (size_t s = 0; s < targets_.size(); ++s) {
+      if (!targets_[s].empty()) alone[s] = false;
+      for (const int t : targets_[s]) alone[t] = false;
+    }
+    int last = -1;
+    for (size_t s = 0; s < alone.size(); ++s) {
+      if (!alone[s]) last = std::max(last, layer_of_[s]);
+    }
+    int count = 0;
+    for (size_t s = 0; s < alone.size(); ++s) {
+      if (alone[s]) layer_of_[s] = last + 1 + count++ / kLonePerLayer;
     }
   }
 

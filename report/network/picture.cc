@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "parsimony/report/network/drawing_impl.h"
 
@@ -191,6 +192,10 @@ class Painter {
 
   void add_groups(const std::vector<int>& box_of_node) {
     const auto ties = groups_.ties();
+    PerGroup<std::set<int>> boxes_with(coupling_.groups.size());  // also of several groups: Pad
+    for (int b = 0; b < std::ssize(drawing_.boxes); ++b) {
+      for (const GroupId g : drawing_.boxes[b].groups) boxes_with[g].insert(b);
+    }
     AxisMasks masks = AxisMasks::all_kept(coupling_);
     for (const GroupId g : coupling_.groups.ids()) {
       const Group& group = coupling_.groups[g];
@@ -206,9 +211,10 @@ class Painter {
                                std::string(name_of(member.role)), std::ssize(member.indices),
                                member.size});
       }
-      for (const NodeId n : ties[g]) {
-        if (box_of_node[n.index()] >= 0) row.boxes.push_back(box_of_node[n.index()]);
-      }
+      std::set<int> boxes = boxes_with[g];
+      for (const NodeId n : ties[g]) boxes.insert(box_of_node[n.index()]);
+      boxes.erase(-1);
+      row.boxes.assign(boxes.begin(), boxes.end());
       masks.keep[g].back() = 0;
       row.channel = saved_by(masks);
       masks.keep[g].back() = 1;

@@ -82,7 +82,7 @@ struct PictureGroup {
   std::string granularity;
   std::string mixes_at;  ///< empty: it does not mix
   std::vector<PictureMember> members;
-  std::vector<int> boxes;  ///< that name one of its dimensions
+  std::vector<int> boxes;  ///< that make its channels, or name one of their dimensions
   Cost channel;            ///< what the removal of a first channel saves
   Cost saved;              ///< what the decision about this group alone saves
   std::optional<ScoreHistogram> scores;

@@ -121,6 +121,60 @@ TEST(CliExplain, NamesAreEscapedInThePicture) {
   expect_dot(place.bytes("n.dot"));
 }
 
+/// The data of a page.
+Json page_data(const std::string& page) {
+  const size_t begin = page.find('>', page.find("id=\"network-data\"")) + 1;
+  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+TEST(CliExplain, WritesAPage) {
+  const Workplace place;
+  const Outcome outcome = place.run("explain cnn.onnx --html n.html");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("g0: 8 channels"), std::string::npos) << outcome.out;
+  const Json data = page_data(place.bytes("n.html"));
+  EXPECT_EQ(data.at("model"), "cnn.onnx");
+  EXPECT_EQ(data.at("groups").size(), 2U);
+  EXPECT_FALSE(data.contains("asked"));
+}
+
+TEST(CliExplain, ThePageShowsWhatPruneWouldRemove) {
+  const Workplace place;
+  const std::string asked = "--ratio 0.5 --exclude c2";
+  ASSERT_EQ(place.run("explain cnn.onnx --html n.html " + asked).code, 0);
+  const Json data = page_data(place.bytes("n.html"));
+  EXPECT_EQ(data.at("asked"), asked);
+  EXPECT_EQ(data.at("done"), false);
+  EXPECT_EQ(data.at("groups").at(0).at("kept"), 4);
+  EXPECT_TRUE(data.at("groups").at(0).contains("scores"));
+  EXPECT_FALSE(data.at("groups").at(1).contains("kept"));
+  EXPECT_FALSE(data.at("groups").at(1).contains("scores"));
+  ASSERT_EQ(place.run("prune cnn.onnx -o o.onnx --report r.json --html p.html " + asked).code, 0);
+  const Json done = page_data(place.bytes("p.html"));
+  EXPECT_EQ(done.at("done"), true);
+  EXPECT_EQ(done.at("small"), data.at("small"));
+  EXPECT_EQ(done.at("groups"), data.at("groups"));
+  const Json report = Json::parse(place.bytes("r.json"));
+  EXPECT_EQ(done.at("small").at(0), report.at("params").at("after"));
+}
+
+TEST(CliExplain, ThePageTakesAConfigList) {
+  const Workplace place;
+  place.write("c.json", R"([{"op_names": ["c2"], "sparse_ratio": 0.25}])");
+  const Outcome outcome = place.run("explain cnn.onnx --html n.html --config c.json");
+  EXPECT_NE(outcome.out.find("sparse_ratio 0.25"), std::string::npos) << outcome.out;
+  const Json data = page_data(place.bytes("n.html"));
+  EXPECT_EQ(data.at("asked"), "--config c.json");
+  EXPECT_FALSE(data.at("groups").at(0).contains("kept"));
+  EXPECT_TRUE(data.at("groups").at(1).contains("kept"));
+}
+
+TEST(CliExplain, WhatPruneWouldRemoveNeedsAPage) {
+  const Outcome outcome = Workplace().run("explain cnn.onnx --ratio 0.5");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--ratio requires --html"), std::string::npos) << outcome.err;
+}
+
 TEST(CliExplain, WhatAConfigListAsksOfEveryLayer) {
   const Workplace place;
   place.write("c.json", R"([

@@ -100,6 +100,16 @@ TEST(Layout, WhatDependsOnNoInputStandsWhereItIsRead) {
   expect_sound(request);
 }
 
+TEST(Layout, BoxesWithoutLinesDoNotWidenThePicture) {
+  const LayoutRequest request = boxes(40, {{0, 1}, {1, 2}});
+  const Layout layout = lay_out(request);
+  for (int b = 3; b < 40; ++b) {
+    EXPECT_GT(layout.boxes[b].layer, layout.boxes[2].layer);
+    EXPECT_LT(layout.boxes[b].x, 7 * kBoxWidth);
+  }
+  expect_sound(request);
+}
+
 TEST(Layout, LinesOfABoxShareTheirWay) {
   constexpr int kDense = 40;
   std::vector<std::pair<int, int>> lines;

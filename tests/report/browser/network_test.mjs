@@ -227,6 +227,15 @@ try {
     await context.close();
   });
 
+  await check('an address can name a group or a layer', async () => {
+    for (const [hash, pattern] of [['#g1', /Group g1/], ['#c0', /^← Overview\s+c0/], ['#%ff', /Groups/], ['#none', /Groups/]]) {
+      const { context, page: shown, said } = await show(plain + hash);
+      assert.match(await panelText(shown), pattern, hash);
+      assert.deepEqual(said, []);
+      await context.close();
+    }
+  });
+
   await check('the sheet of a narrow window opens and closes', async () => {
     const { context, page: shown } = await show(plain, { viewport: { width: 400, height: 860 } });
     assert.equal(await shown.locator('#content').isVisible(), false);

@@ -183,7 +183,7 @@ function aboutGroup(group) {
     group.mixes_at ? el('p', { class: 'warning' }, `Mixes at ${group.mixes_at}: what stays depends on what goes, so the small network is close to the original, not equal to it.`) : null,
     facts(
       [`One ${word} costs`, ...cost(group.channel, false)],
-      gone > 0 && [`This group alone ${data.done ? 'saved' : 'saves'}`, ...cost(group.saved, true)]),
+      gone > 0 && [`Alone it ${data.done ? 'saved' : 'saves'}`, ...cost(group.saved, true)]),
     group.scores ? histogram(group) : null,
     part('Weights', el('p', { class: 'note' }, 'In the picture a solid frame marks who makes the channels, a dashed one who reads them.'),
       el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Layer and axis'), el('th', {}, 'Role'), el('th', { class: 'number' }, 'Indices'))), el('tbody', {}, members))),

@@ -10,6 +10,20 @@ function resize() {
   paint();
 }
 
+/** `network.html#g3` and `network.html#layer1.conv2` open with a group or a layer. */
+function chooseByAddress() {
+  let name;
+  try {
+    name = decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return;  // not what an address has
+  }
+  const group = groups.findIndex(({ id }) => id === name);
+  const box = boxes.findIndex((one) => one.name === name);
+  if (group >= 0) choose({ group });
+  else if (box >= 0) choose({ box }, { centre: true });
+}
+
 function start() {
   font = getComputedStyle(document.body).fontFamily;
   byId('model').textContent = data.model;
@@ -19,6 +33,8 @@ function start() {
   readColours();
   showPanel();
   resize();
+  if (location.hash) chooseByAddress();
+  addEventListener('hashchange', chooseByAddress);
   new ResizeObserver(resize).observe(stage);
   dark.addEventListener('change', () => {
     readColours();
