@@ -8,7 +8,11 @@ function short(number) {
   return String(number);
 }
 const long = (number) => (number < 1e7 ? thousands(number) : short(number));
-const percent = (part, whole) => (whole > 0 ? `${+((100 * part) / whole).toFixed(1)} %` : '–');
+function percent(part, whole) {
+  if (whole <= 0) return '–';
+  const share = (100 * part) / whole;
+  return share > 0 && share < 0.05 ? '< 0.1 %' : `${+share.toFixed(1)} %`;
+}
 const plain = (shape) => shape.slice(1, -1).replaceAll(', ', '×') || 'scalar';
 const counted = (number, word) => `${thousands(number)} ${word}${number === 1 ? '' : 's'}`;
 const unit = (group) => (group.granularity === 'channel' ? 'channel' : 'slice');

@@ -111,6 +111,14 @@ function fixed() {
     many(list, ({ box, axis }) => [boxButton(box), ' ', el('code', {}, axis)]))));
 }
 
+/** The groups that a box makes and reads; one list where they are the same. */
+function groupsOf(box) {
+  const list = (verb, which) => which.length > 0 && part(`${verb} the channels of group${which.length > 1 ? 's' : ''}`,
+    el('p', { class: 'pills' }, which.map(groupButton)));
+  if (String(box.makes) === String(box.reads)) return [list('Passes', box.makes)];
+  return [list('Makes', box.makes), list('Reads', box.reads)];
+}
+
 function aboutBox(box) {
   const weights = box.weights.map(([name, shape]) => el('tr', {}, el('td', {}, el('code', {}, name)), el('td', { class: 'number' }, shape.join('×') || 'scalar')));
   return [
@@ -122,8 +130,7 @@ function aboutBox(box) {
       box.channels > 0 && ['Channels', ...change(box.channels, box.kept)],
       box.params > 0 && ['Parameters', thousands(box.params), el('span', { class: 'share' }, ` ${percent(box.params, data.dense[0])}`)],
       box.macs > 0 && ['MACs', short(box.macs), el('span', { class: 'share' }, ` ${percent(box.macs, data.dense[1])}`)]),
-    box.makes.length > 0 ? part(box.makes.length > 1 ? 'Makes the channels of groups' : 'Makes the channels of group', el('p', { class: 'pills' }, box.makes.map(groupButton))) : null,
-    box.reads.length > 0 ? part(box.reads.length > 1 ? 'Reads the channels of groups' : 'Reads the channels of group', el('p', { class: 'pills' }, box.reads.map(groupButton))) : null,
+    ...groupsOf(box),
     box.obstacles.length > 0
       ? part('Cannot shrink', el('ul', { class: 'why' }, box.obstacles.map((each) => el('li', {}, obstacleText(each)))))
       : cannotShrink(box) ? part('Cannot shrink', el('p', {}, 'No channel that can be removed passes here.')) : null,
