@@ -27,16 +27,35 @@ enum class DType : uint8_t {
   kUInt32,
   kUInt64,
   kBool,
+  kFloat8E4M3FN,
+  kFloat8E4M3FNUZ,
+  kFloat8E5M2,
+  kFloat8E5M2FNUZ,
+  kFloat4E2M1,
+  kInt4,
+  kUInt4,
+  kInt2,
+  kUInt2,
   kString,
 };
 
-/// Bytes of one element; 0 for unknown and string.
+/// Bytes of one element in memory, where those of fewer than 8 bits have a byte each; 0 for unknown
+/// and string.
 int64_t size_of(DType type);
+
+/// Bits of one element in a file, where elements of fewer than 8 bits share bytes.
+int64_t bits_of(DType type);
 
 /// Lower-case name as the tool prints it: "float32", "bfloat16", ….
 std::string_view name_of(DType type);
 
 bool is_floating(DType type);
+
+/// Floating point of 8 bits or fewer: see small_float.h.
+bool is_small_float(DType type);
+
+/// Integers of 8 bits or fewer, of which quantised weights are made.
+bool is_small_integer(DType type);
 
 /// The number that ONNX has for it (TensorProto.DataType); 0 for unknown.
 int onnx_number(DType type);

@@ -4,12 +4,23 @@
 #include <Eigen/Core>
 #include <cstdint>
 
+#include "parsimony/base/small_float.h"
 #include "parsimony/base/types.h"
 
 namespace parsimony {
 
-/// Calls `use` with a value of the type that holds the elements. Booleans are bytes; what is not a
-/// number counts as int64.
+/// An element of a type that C++ has not.
+template <DType kType>
+struct SmallFloat {
+  uint8_t code = 0;
+  template <typename Number>
+  explicit operator Number() const {
+    return static_cast<Number>(small_floats(kType)[code]);
+  }
+};
+
+/// Calls `use` with a value of the type that holds the elements. Booleans and integers of fewer
+/// than 8 bits are bytes; what is not a number counts as int64.
 template <typename Use>
 auto with_element_type(DType type, const Use& use) {
   switch (type) {
@@ -21,6 +32,18 @@ auto with_element_type(DType type, const Use& use) {
       return use(Eigen::half{});
     case DType::kBFloat16:
       return use(Eigen::bfloat16{});
+    case DType::kFloat8E4M3FN:
+      return use(SmallFloat<DType::kFloat8E4M3FN>{});
+    case DType::kFloat8E4M3FNUZ:
+      return use(SmallFloat<DType::kFloat8E4M3FNUZ>{});
+    case DType::kFloat8E5M2:
+      return use(SmallFloat<DType::kFloat8E5M2>{});
+    case DType::kFloat8E5M2FNUZ:
+      return use(SmallFloat<DType::kFloat8E5M2FNUZ>{});
+    case DType::kFloat4E2M1:
+      return use(SmallFloat<DType::kFloat4E2M1>{});
+    case DType::kInt2:
+    case DType::kInt4:
     case DType::kInt8:
       return use(int8_t{});
     case DType::kInt16:
@@ -28,6 +51,8 @@ auto with_element_type(DType type, const Use& use) {
     case DType::kInt32:
       return use(int32_t{});
     case DType::kBool:
+    case DType::kUInt2:
+    case DType::kUInt4:
     case DType::kUInt8:
       return use(uint8_t{});
     case DType::kUInt16:

@@ -29,6 +29,7 @@ ReadNumber reader_of(DType type) {
 
 void write_number(double value, DType type, std::byte* element) {
   const auto write = [&](auto number) { std::memcpy(element, &number, sizeof number); };
+  if (is_small_float(type)) return write(nearest_small_float(type, value));
   const auto single = static_cast<float>(value);
   switch (type) {
     case DType::kFloat64:
@@ -43,6 +44,9 @@ void write_number(double value, DType type, std::byte* element) {
 }
 
 double rounded(DType type, double value) {
+  if (is_small_float(type)) {
+    return static_cast<double>(small_floats(type)[nearest_small_float(type, value)]);
+  }
   const auto single = static_cast<float>(value);
   switch (type) {
     case DType::kFloat32:

@@ -38,8 +38,7 @@ IdVector<WeightId, bool> parameters(const Graph& graph) {
   IdVector<WeightId, bool> result;
   for (const Weight& weight : graph.weights) {
     result.push_back(!weight.dims.empty() &&
-                     (is_floating(weight.dtype) || weight.dtype == DType::kInt8 ||
-                      weight.dtype == DType::kUInt8));
+                     (is_floating(weight.dtype) || is_small_integer(weight.dtype)));
   }
   for (const Value& value : graph.values) {
     if (value.weight == kNone || value.uses.empty()) continue;

@@ -5,7 +5,8 @@
 namespace parsimony {
 
 bool has_magnitude(DType type) {
-  return is_floating(type) || type == DType::kInt8 || type == DType::kUInt8;
+  return is_floating(type) || is_small_integer(type) || type == DType::kInt16 ||
+         type == DType::kUInt16;
 }
 
 void reject_nan(const Weight& weight) {

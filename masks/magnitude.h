@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "parsimony/base/small_float.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/masks/errors.h"
 
@@ -64,9 +65,27 @@ struct UInt8 {
   static double at(const std::byte* p) { return static_cast<double>(load<uint8_t>(p)); }
 };
 
+struct Int16 {
+  static constexpr int64_t kBytes = 2;
+  static double at(const std::byte* p) { return std::fabs(static_cast<double>(load<int16_t>(p))); }
+};
+
+struct UInt16 {
+  static constexpr int64_t kBytes = 2;
+  static double at(const std::byte* p) { return static_cast<double>(load<uint16_t>(p)); }
+};
+
+template <DType kType>
+struct SmallFloat {
+  static constexpr int64_t kBytes = 1;
+  static double at(const std::byte* p) {
+    return std::fabs(static_cast<double>(small_floats(kType)[load<uint8_t>(p)]));
+  }
+};
+
 }  // namespace magnitude
 
-/// Whether weights of this type are scored: floating point and 8-bit integers.
+/// Whether weights of this type are scored: floating point and integers up to 16 bits.
 bool has_magnitude(DType type);
 
 /// Calls `use` with the reader of the weight's type: `use(magnitude::Float32{})`.
@@ -82,10 +101,28 @@ auto visit_magnitude(const Weight& weight, Use&& use) {
       return use(magnitude::Float16{});
     case DType::kBFloat16:
       return use(magnitude::BFloat16{});
+    case DType::kInt2:
+    case DType::kInt4:
     case DType::kInt8:
       return use(magnitude::Int8{});
+    case DType::kUInt2:
+    case DType::kUInt4:
     case DType::kUInt8:
       return use(magnitude::UInt8{});
+    case DType::kInt16:
+      return use(magnitude::Int16{});
+    case DType::kUInt16:
+      return use(magnitude::UInt16{});
+    case DType::kFloat8E4M3FN:
+      return use(magnitude::SmallFloat<DType::kFloat8E4M3FN>{});
+    case DType::kFloat8E4M3FNUZ:
+      return use(magnitude::SmallFloat<DType::kFloat8E4M3FNUZ>{});
+    case DType::kFloat8E5M2:
+      return use(magnitude::SmallFloat<DType::kFloat8E5M2>{});
+    case DType::kFloat8E5M2FNUZ:
+      return use(magnitude::SmallFloat<DType::kFloat8E5M2FNUZ>{});
+    case DType::kFloat4E2M1:
+      return use(magnitude::SmallFloat<DType::kFloat4E2M1>{});
     default:
       throw errors::no_magnitude(weight.name, name_of(weight.dtype));
   }

@@ -11,6 +11,7 @@
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
 #include "parsimony/onnx_io/node_impl.h"
+#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -26,6 +27,7 @@ constexpr std::array<std::string_view, 14> kListAttributes = {
 /// A constant that can be sliced: its numbers, their type and dims.
 struct Dense {
   onnx::TensorProto* external = nullptr;  ///< where the numbers lie in a file; else they lie in
+  onnx::TensorProto* packed = nullptr;    ///< this tensor, sharing bytes, or in
   Field field;                            ///< this field
   DType dtype = DType::kUnknown;
   Shape dims;
@@ -39,15 +41,17 @@ Dense dense(ModelFile::Impl& impl, const std::string& name, const Constant& cons
     const DType dtype = dtype_of_onnx(tensor.data_type());
     if (size_of(dtype) == 0) throw errors::not_dense(name);
     if (!impl.external_edits.contains(&tensor)) view_of(tensor, name, impl.external);
-    if (is_external(tensor)) return {&tensor, {}, dtype, dims_of(tensor)};
-    return {nullptr, field_of(tensor), dtype, dims_of(tensor)};
+    if (is_external(tensor)) return {&tensor, nullptr, {}, dtype, dims_of(tensor)};
+    if (is_packed(dtype)) return {nullptr, &tensor, {}, dtype, dims_of(tensor)};
+    return {nullptr, nullptr, field_of(tensor), dtype, dims_of(tensor)};
   }
   AttributeProto& attribute = *constant.attribute;
   if (attribute.name() == "value_ints") {
-    return {nullptr, attribute.mutable_ints(), DType::kInt64, {attribute.ints_size()}};
+    return {nullptr, nullptr, attribute.mutable_ints(), DType::kInt64, {attribute.ints_size()}};
   }
   if (attribute.name() == "value_floats") {
-    return {nullptr, attribute.mutable_floats(), DType::kFloat32, {attribute.floats_size()}};
+    return {
+        nullptr, nullptr, attribute.mutable_floats(), DType::kFloat32, {attribute.floats_size()}};
   }
   throw errors::not_dense(name);
 }
@@ -59,8 +63,13 @@ void set_dims(onnx::TensorProto& tensor, const Shape& dims) {
 ExternalEdit& external_edit(ModelFile::Impl& impl, const onnx::TensorProto& tensor) {
   const auto known = impl.external_edits.find(&tensor);
   if (known != impl.external_edits.end()) return known->second;
-  return impl.external_edits[&tensor] = {
-             external_range(tensor, impl.external), dims_of(tensor), {}, {}};
+  ExternalData::Range source = external_range(tensor, impl.external);
+  if (is_packed(dtype_of_onnx(tensor.data_type()))) {
+    const auto& elements =
+        impl.edited_bytes.emplace_back(unpacked(tensor, tensor.name(), impl.external));
+    source = {elements.data(), std::ssize(elements)};
+  }
+  return impl.external_edits[&tensor] = {source, dims_of(tensor), {}, {}};
 }
 
 SmallestElements smallest_of(const ExternalEdit& edit, DType dtype, int64_t count,
@@ -71,6 +80,13 @@ SmallestElements smallest_of(const ExternalEdit& edit, DType dtype, int64_t coun
       run(data, bytes / size, (data - edit.source.data) / size);
     });
   });
+}
+
+void zero_smallest_of(std::byte* data, int64_t stride, DType dtype, int64_t elements,
+                      int64_t count) {
+  const SmallestElements chosen = smallest(dtype, stride, count, std::nullopt,
+                                           [&](const ElementRun& run) { run(data, elements, 0); });
+  set_zero(data, elements, 0, dtype, stride, chosen);
 }
 
 onnx::TensorProto tensor_from(const Constant& constant) {
@@ -155,6 +171,9 @@ void OnnxEditor::slice(const std::string& name, std::span<const AxisKeep> axes) 
   check_slices(name, whole.dims, axes);
   if (whole.external != nullptr) {
     compose(external_edit(impl_, *whole.external).axes, merged(axes));
+  } else if (whole.packed != nullptr) {
+    const auto elements = unpacked(*whole.packed, name, impl_.external);
+    set_raw(*whole.packed, sliced_bytes(elements.data(), whole.dims, 1, axes));
   } else {
     slice_field(whole.field, whole.dtype, whole.dims, axes);
   }
@@ -173,12 +192,13 @@ void OnnxEditor::zero_smallest(const std::string& name, int64_t count) {
   if (whole.external != nullptr) {
     ExternalEdit& edit = external_edit(impl_, *whole.external);
     edit.zeros = smallest_of(edit, whole.dtype, count, impl_.external);
+  } else if (whole.packed != nullptr) {
+    auto own = unpacked(*whole.packed, name, impl_.external);
+    zero_smallest_of(own.data(), 1, whole.dtype, elements, count);
+    set_raw(*whole.packed, own);
   } else {
     const auto [data, stride] = elements_of(whole.field, whole.dtype);
-    const SmallestElements chosen =
-        smallest(whole.dtype, stride, count, std::nullopt,
-                 [&, data = data](const ElementRun& run) { run(data, elements, 0); });
-    set_zero(data, elements, 0, whole.dtype, stride, chosen);
+    zero_smallest_of(data, stride, whole.dtype, elements, count);
   }
   impl_.edited = true;
 }
@@ -193,7 +213,9 @@ void OnnxEditor::assign(const std::string& name, std::span<const std::byte> valu
     impl_.external_edits.erase(whole.external);
     whole.external->clear_external_data();
     whole.external->clear_data_location();
-    whole.external->set_raw_data(values.data(), values.size());
+    set_raw(*whole.external, values);
+  } else if (whole.packed != nullptr) {
+    set_raw(*whole.packed, values);
   } else {
     const auto [data, stride] = elements_of(whole.field, whole.dtype);
     for (int64_t i = 0; i < elements; ++i) {

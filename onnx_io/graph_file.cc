@@ -83,8 +83,7 @@ void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) 
   tensor.set_name(value.name);
   tensor.set_data_type(onnx_number(weight.dtype));
   for (const int64_t dim : weight.dims) tensor.add_dims(dim);
-  const std::vector<std::byte> bytes = dense_bytes(weight);
-  tensor.set_raw_data(bytes.data(), bytes.size());
+  set_raw(tensor, dense_bytes(weight));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/model_file_impl.h"
+#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -133,6 +134,10 @@ void each_packed(const ExternalEdit& edit, DType dtype, const ExternalData& exte
 
 void write_edit(const ExternalEdit& edit, DType dtype, const ExternalData& external,
                 OutputFile& output) {
+  if (is_packed(dtype)) {
+    const std::vector<std::byte> bytes = packed(edited(edit, dtype, external), dtype);
+    return output.write(bytes.data(), std::ssize(bytes));
+  }
   if (!edit.zeros) {
     return each_packed(edit, dtype, external, [&](std::span<const std::byte> packed) {
       output.write(packed.data(), static_cast<int64_t>(packed.size()));

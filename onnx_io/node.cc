@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "parsimony/onnx_io/node_impl.h"
+#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -109,8 +110,14 @@ AttributeProto::AttributeType type_of(const AttributeProto& attribute) {
 void read_tensor(const AttributeProto& attribute, ExternalData& external, Node& to) {
   const onnx::TensorProto& tensor = attribute.t();
   if (size_of(dtype_of_onnx(tensor.data_type())) == 0) return;
-  const Weight weight = view_of(tensor, attribute.name(), external);
+  Weight weight = view_of(tensor, attribute.name(), external);
   if (weight.count() > kLargestTensor) return;
+  std::vector<std::byte> elements;
+  if (is_packed(weight.dtype)) {
+    elements = unpacked(tensor, attribute.name(), external);
+    weight.data = elements.data();
+    weight.stride = 1;
+  }
   HostTensor values = to_host(weight);
   to.attributes.emplace_back(attribute.name() + ".dtype", std::string(name_of(weight.dtype)));
   if (values.floating()) {

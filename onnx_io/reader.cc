@@ -296,8 +296,8 @@ void check_paths(const Graph& graph) {
 /// External weights, with pending edits that are applied when they are read.
 class FileSource final : public GraphSource {
  public:
-  FileSource(const ExternalData& files, std::map<std::string, const ExternalEdit*> edits)
-      : files_(files), edits_(std::move(edits)) {}
+  FileSource(const ExternalData& files, Reading& reading)
+      : files_(files), edits_(std::move(reading.unmade)), unpacked_(std::move(reading.unpacked)) {}
 
   void release(const Weight& weight) const override {
     files_.release(weight.data, weight.count() * weight.stride);
@@ -312,6 +312,7 @@ class FileSource final : public GraphSource {
  private:
   const ExternalData& files_;
   std::map<std::string, const ExternalEdit*> edits_;
+  std::deque<std::vector<std::byte>> unpacked_;  // which weights point into
 };
 
 }  // namespace
@@ -319,9 +320,9 @@ class FileSource final : public GraphSource {
 Graph to_graph(const ModelFile& file, EditedData data) {
   try {
     Graph graph;
-    Reading reading{file.impl(), graph, Functions(file.impl().model), {}, data, {}};
+    Reading reading{file.impl(), graph, Functions(file.impl().model), {}, data, {}, {}};
     Reader(reading).read();
-    graph.source = std::make_shared<FileSource>(file.impl().external, std::move(reading.unmade));
+    graph.source = std::make_shared<FileSource>(file.impl().external, reading);
     check_paths(graph);
     resolve_lists(graph);
     finish(graph);

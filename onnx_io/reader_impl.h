@@ -5,6 +5,8 @@
 #include <absl/container/flat_hash_set.h>
 #include <onnx/onnx_pb.h>
 
+#include <cstddef>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,6 +28,7 @@ struct Reading {
   std::map<const void*, WeightId> constants;  ///< of functions that are called several times
   EditedData edited;
   std::map<std::string, const ExternalEdit*> unmade;  ///< by weight, if they are lazy
+  std::deque<std::vector<std::byte>> unpacked;        ///< elements that share bytes in the file
 };
 
 /// Reads a graph of the model, and those inside its nodes, into one Graph. Function calls are

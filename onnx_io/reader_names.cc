@@ -6,6 +6,7 @@
 #include "parsimony/graph/errors.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
+#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/reader_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
@@ -15,9 +16,7 @@ namespace {
 /// By the numbers of onnx.proto, of which older ones have not all.
 std::string uncut_type(int number) {
   constexpr std::pair<int, std::string_view> kTypes[] = {
-      {8, "string"},          {14, "complex64"},  {15, "complex128"},     {17, "float8e4m3fn"},
-      {18, "float8e4m3fnuz"}, {19, "float8e5m2"}, {20, "float8e5m2fnuz"}, {21, "uint4"},
-      {22, "int4"},           {23, "float4e2m1"}};
+      {8, "string"}, {14, "complex64"}, {15, "complex128"}, {24, "float8e8m0"}};
   for (const auto& [known, name] : kTypes) {
     if (known == number) return std::string(name);
   }
@@ -70,6 +69,10 @@ void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {
   } else if (const auto edit = impl_.external_edits.find(&tensor);
              edit != impl_.external_edits.end()) {
     attach(id, edited_view(tensor, graph_.value(id).name, edit->second), &tensor);
+  } else if (is_packed(dtype)) {
+    const std::string& name = graph_.value(id).name;
+    const auto& elements = reading_.unpacked.emplace_back(unpacked(tensor, name, impl_.external));
+    attach(id, {name, dtype, dims_of(tensor), elements.data(), 1}, &tensor);
   } else {
     attach(id, view_of(tensor, graph_.value(id).name, impl_.external), &tensor);
   }

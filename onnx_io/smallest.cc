@@ -31,6 +31,15 @@ uint64_t magnitude_of(DType dtype, const std::byte* element) {
     case DType::kFloat16:
     case DType::kBFloat16:
       return load<uint16_t>(element) & 0x7fffU;
+    case DType::kFloat8E4M3FN:
+    case DType::kFloat8E4M3FNUZ:
+    case DType::kFloat8E5M2:
+    case DType::kFloat8E5M2FNUZ:
+      return load<uint8_t>(element) & 0x7fU;
+    case DType::kFloat4E2M1:
+      return load<uint8_t>(element) & 0x7U;
+    case DType::kInt2:
+    case DType::kInt4:
     case DType::kInt8:
       return absolute<int8_t>(element);
     case DType::kInt16:

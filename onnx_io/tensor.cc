@@ -5,10 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/base/small_float.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/onnx_io/errors.h"
 #include "parsimony/onnx_io/node_impl.h"
+#include "parsimony/onnx_io/packed_impl.h"
 #include "parsimony/onnx_io/tensor_impl.h"
 
 namespace parsimony::onnx_io {
@@ -65,9 +67,9 @@ int64_t checked_count(const std::string& name, const Shape& dims) {
 
 /// What the dims need; empty for types of which we do not know the size.
 std::optional<int64_t> wanted_bytes(const std::string& name, const TensorProto& tensor) {
-  const int64_t size = size_of(dtype_of_onnx(tensor.data_type()));
-  if (size == 0) return std::nullopt;
-  return checked_count(name, dims_of(tensor)) * size;
+  const DType dtype = dtype_of_onnx(tensor.data_type());
+  if (size_of(dtype) == 0) return std::nullopt;
+  return file_bytes(dtype, checked_count(name, dims_of(tensor)));
 }
 
 ModelError wrong_size(const TensorProto& tensor, const std::string& name, int64_t wanted,
@@ -156,15 +158,29 @@ Weight view_of(const TensorProto& tensor, const std::string& name, ExternalData&
     return weight;
   }
   const Numbers numbers = numbers_of(tensor);
-  const int64_t count = checked_count(name, weight.dims);
+  const int64_t wanted = file_bytes(weight.dtype, checked_count(name, weight.dims));
   const int64_t found = numbers.stride == 0 ? 0 : numbers.bytes / numbers.stride * size;
   const bool whole = numbers.stride == 0 || numbers.bytes % numbers.stride == 0;
-  if (found != count * size || !whole) {
-    throw wrong_size(tensor, name, count * size, whole ? found : numbers.bytes);
+  if (found != wanted || !whole) {
+    throw wrong_size(tensor, name, wanted, whole ? found : numbers.bytes);
   }
   weight.data = numbers.data;
   weight.stride = numbers.stride;
   return weight;
+}
+
+std::vector<std::byte> unpacked(const TensorProto& tensor, const std::string& name,
+                                ExternalData& files) {
+  const Weight shared = view_of(tensor, name, files);
+  return unpacked(shared.data, shared.stride, shared.dtype, shared.count());
+}
+
+void set_raw(TensorProto& tensor, std::span<const std::byte> elements) {
+  const DType dtype = dtype_of_onnx(tensor.data_type());
+  tensor.clear_int32_data();
+  if (!is_packed(dtype)) return tensor.set_raw_data(elements.data(), elements.size());
+  const std::vector<std::byte> bytes = packed(elements, dtype);
+  tensor.set_raw_data(bytes.data(), bytes.size());
 }
 
 namespace {
@@ -196,6 +212,7 @@ uint16_t narrow(double number, int exponent_bits, int mantissa_bits) {
 }
 
 void append_float(std::string& raw, DType dtype, double number) {
+  if (is_small_float(dtype)) return append(raw, nearest_small_float(dtype, number));
   switch (dtype) {
     case DType::kFloat64:
       return append(raw, number);
@@ -226,7 +243,11 @@ onnx::TensorProto tensor_of(const std::string& name, const HostTensor& constant)
   tensor.set_name(name);
   tensor.set_data_type(onnx_number(constant.dtype));
   for (const int64_t dim : constant.dims) tensor.add_dims(dim);
-  tensor.set_raw_data(std::move(raw));
+  if (is_packed(constant.dtype)) {
+    set_raw(tensor, std::as_bytes(std::span(raw)));
+  } else {
+    tensor.set_raw_data(std::move(raw));
+  }
   return tensor;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "parsimony/graph/graph.h"
 #include "parsimony/graph/host_tensor.h"
@@ -51,8 +52,16 @@ bool is_external(const onnx::TensorProto& tensor);
 /// @throws ModelError, IoError
 ExternalData::Range external_range(const onnx::TensorProto& tensor, ExternalData& files);
 
-/// A view of the tensor, under `name`. @throws ModelError if dims and data disagree.
+/// A view of the tensor, under `name`; of one that is packed, of the bytes that elements share.
+/// @throws ModelError if dims and data disagree.
 Weight view_of(const onnx::TensorProto& tensor, const std::string& name, ExternalData& files);
+
+/// The elements of a packed tensor: see packed_impl.h. @throws ModelError as `view_of`
+std::vector<std::byte> unpacked(const onnx::TensorProto& tensor, const std::string& name,
+                                ExternalData& files);
+
+/// Replaces the elements, which are packed if their type is. Does not change the dims.
+void set_raw(onnx::TensorProto& tensor, std::span<const std::byte> elements);
 
 /// Visits every tensor of the model: initializers, attributes, subgraphs, functions.
 void for_each_tensor(onnx::ModelProto& model, const std::function<void(onnx::TensorProto&)>& visit);

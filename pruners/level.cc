@@ -4,6 +4,15 @@
 #include "parsimony/pruners/level_counts.h"
 
 namespace parsimony {
+namespace {
+
+/// Zero lies somewhere in the middle of the numbers, not at 0.
+bool is_unsigned(DType type) {
+  return type == DType::kUInt8 || type == DType::kUInt16 || type == DType::kUInt4 ||
+         type == DType::kUInt2;
+}
+
+}  // namespace
 
 std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& settings) {
   const std::vector<elements::ElementTask> tasks = elements::element_tasks(graph, settings);
@@ -12,7 +21,7 @@ std::vector<TensorZeros> prune_elements(const Graph& graph, const Settings& sett
     if (settings.requests[r].criterion != "level") continue;
     for (const elements::ElementTask& task : tasks) {
       const Weight& weight = graph.weight(task.weight);
-      if (task.request != static_cast<int>(r) || weight.dtype == DType::kUInt8) continue;
+      if (task.request != static_cast<int>(r) || is_unsigned(weight.dtype)) continue;
       matrices.push_back({&weight, static_cast<int>(r)});
     }
   }

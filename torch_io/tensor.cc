@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/graph/elements.h"
 
 namespace parsimony::torch_io {
 namespace {
@@ -48,9 +49,46 @@ bool shows_elements_twice(const at::Tensor& tensor) {
   return false;
 }
 
+at::ScalarType held_as(DType type) {
+  if (is_small_float(type)) return at::kFloat;
+  switch (type) {
+    case DType::kInt2:
+    case DType::kInt4:
+      return at::kChar;
+    case DType::kUInt2:
+    case DType::kUInt4:
+      return at::kByte;
+    case DType::kUInt16:
+      return at::kInt;
+    case DType::kUInt32:
+      return at::kLong;
+    default:
+      return scalar_type_of(type);
+  }
+}
+
+namespace {
+
+/// Writes the elements as numbers of another type.
+template <typename To>
+std::byte* convert_elements(const Weight& weight, std::byte* out) {
+  const ReadNumber read = reader_of(weight.dtype);
+  const int64_t count = weight.count();
+  for (int64_t i = 0; i < count; ++i, out += sizeof(To)) {
+    const auto number = static_cast<To>(read(weight.data + i * weight.stride));
+    std::memcpy(out, &number, sizeof(To));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::byte* copy_elements(const Weight& weight, std::byte* out) {
   const int64_t count = weight.count();
   const int64_t size = size_of(weight.dtype);
+  if (is_small_float(weight.dtype)) return convert_elements<float>(weight, out);
+  if (weight.dtype == DType::kUInt16) return convert_elements<int32_t>(weight, out);
+  if (weight.dtype == DType::kUInt32) return convert_elements<int64_t>(weight, out);
   if (weight.stride == size) {
     if (count > 0) std::memcpy(out, weight.data, count * size);
     return out + count * size;
@@ -62,13 +100,13 @@ std::byte* copy_elements(const Weight& weight, std::byte* out) {
 }
 
 at::Tensor to_tensor(const Weight& weight) {
-  at::Tensor tensor = at::empty(weight.dims, scalar_type_of(weight.dtype));
+  at::Tensor tensor = at::empty(weight.dims, held_as(weight.dtype));
   copy_elements(weight, static_cast<std::byte*>(tensor.data_ptr()));
   return tensor;
 }
 
 at::Tensor to_floats(const Weight& weight) {
-  const at::ScalarType type = scalar_type_of(weight.dtype);
+  const at::ScalarType type = held_as(weight.dtype);
   const bool half = type == at::kHalf || type == at::kBFloat16;
   if (!half || weight.stride != size_of(weight.dtype)) return to_tensor(weight);
   // Only read: libtorch has no view of constant bytes.
@@ -80,7 +118,7 @@ at::Tensor to_floats(const Weight& weight) {
 at::Tensor to_tensor(const HostTensor& constant) {
   const at::Tensor wide = constant.floating() ? at::tensor(constant.floats, at::kDouble)
                                               : at::tensor(constant.ints, at::kLong);
-  return wide.to(scalar_type_of(constant.dtype)).reshape(constant.dims);
+  return wide.to(held_as(constant.dtype)).reshape(constant.dims);
 }
 
 Weight view_of(const std::string& name, const at::Tensor& tensor) {

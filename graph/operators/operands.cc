@@ -8,7 +8,7 @@ namespace parsimony {
 bool is_weight(const Graph& graph, const Value& value) {
   if (value.weight == kNone) return false;
   const DType type = graph.weight(value.weight).dtype;
-  if (is_floating(type) || type == DType::kInt8 || type == DType::kUInt8) return true;
+  if (is_floating(type) || is_small_integer(type)) return true;
   const bool wide = type == DType::kInt32 || type == DType::kInt16 || type == DType::kUInt16;
   return wide && !value.uses.empty() && std::ranges::all_of(value.uses, [&](const Use& use) {
            return has_trait(graph.node(use.node), kReadsIntegers);

@@ -111,16 +111,16 @@ TEST(Structure, WeightsThatAreNotReadHoldTheirOwnAxesAlone) {
   scale.add_float_data(0.1F);
   onnx::TensorProto& weight = *model.mutable_graph()->add_initializer();
   weight.set_name("i");
-  weight.set_data_type(22);  // int4, two in a byte
+  weight.set_data_type(24);  // float8e8m0
   for (int axis = 0; axis < 2; ++axis) weight.add_dims(6);
-  weight.set_raw_data(std::string(18, '\x21'));
+  weight.set_raw_data(std::string(36, '\x21'));
   BranchedNetwork net(model);
   const Pruning pruning = net.prune(0.5);
   EXPECT_EQ(cut(pruning.plan), (std::vector<std::string>{"t", "u", "v", "w"}));
   const auto& whole = pruning.plan.unpruned_dims;
   const auto found = std::ranges::find(whole, "w[1]", &UnprunedDim::axis);
   ASSERT_NE(found, whole.end());
-  EXPECT_EQ(found->reason, "elements of int4 are not cut");
+  EXPECT_EQ(found->reason, "elements of float8e8m0 are not cut");
 }
 
 TEST(Structure, CostCountsEveryNodeAndEveryWeightOnce) {

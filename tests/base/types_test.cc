@@ -22,12 +22,19 @@ TEST(Types, NamesAreLowerCase) {
   EXPECT_EQ(name_of(DType::kUnknown), "unknown");
 }
 
-TEST(Types, OnlyFourTypesAreFloating) {
+TEST(Types, ElementsOfFewBitsHaveAByteEachInMemory) {
+  EXPECT_EQ(size_of(DType::kInt4), 1);
+  EXPECT_EQ(bits_of(DType::kInt4), 4);
+  EXPECT_EQ(bits_of(DType::kUInt2), 2);
+  EXPECT_EQ(bits_of(DType::kFloat64), 64);
+}
+
+TEST(Types, FourTypesAreFloatingAndFiveSmallOnes) {
   int floating = 0;
   for (int i = 0; i <= static_cast<int>(DType::kString); ++i) {
     floating += is_floating(static_cast<DType>(i)) ? 1 : 0;
   }
-  EXPECT_EQ(floating, 4);
+  EXPECT_EQ(floating, 9);
   EXPECT_TRUE(is_floating(DType::kFloat16));
   EXPECT_FALSE(is_floating(DType::kInt64));
 }

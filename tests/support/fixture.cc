@@ -38,6 +38,17 @@ void append_integer(std::string& data, double value) {
   append(data, static_cast<T>(value < 0 && std::is_unsigned_v<T> ? -100 * value : 100 * value));
 }
 
+/// Eight bits that are any code but those for what is not a number.
+void append_float8(std::string& data, double value) {
+  data.push_back(
+      static_cast<char>(std::abs(static_cast<int>(100 * value)) | (value < 0 ? 0x80 : 0)));
+}
+
+/// Two in a byte, the first in the low bits: the numbers of a tensor are packed at its end.
+void append_nibble(std::string& data, double value) {
+  data.push_back(static_cast<char>(static_cast<int>(7.5 * value) & 15));
+}
+
 constexpr Type kTypes[] = {
     {"float", onnx::TensorProto::FLOAT, append_real<float>},
     {"double", onnx::TensorProto::DOUBLE, [](std::string& d, double v) { append(d, v); }},
@@ -45,8 +56,21 @@ constexpr Type kTypes[] = {
     {"bfloat16", onnx::TensorProto::BFLOAT16, append_real<Eigen::bfloat16>},
     {"int8", onnx::TensorProto::INT8, append_integer<int8_t>},
     {"uint8", onnx::TensorProto::UINT8, append_integer<uint8_t>},
+    {"int16", onnx::TensorProto::INT16, append_integer<int16_t>},
+    {"uint16", onnx::TensorProto::UINT16, append_integer<uint16_t>},
     {"int32", onnx::TensorProto::INT32, append_integer<int32_t>},
+    {"float8e4m3fn", 17, append_float8},  // by the numbers of onnx.proto, of which this has not all
+    {"uint4", 21, append_nibble},
+    {"int4", 22, append_nibble},
 };
+
+std::string joined(const std::string& nibbles) {
+  std::string bytes((nibbles.size() + 1) / 2, '\0');
+  for (size_t i = 0; i < nibbles.size(); ++i) {
+    bytes[i / 2] = static_cast<char>(bytes[i / 2] | nibbles[i] << (i % 2 * 4));
+  }
+  return bytes;
+}
 
 const Type& type_of(const std::string& name) {
   for (const Type& type : kTypes) {
@@ -164,6 +188,7 @@ void add_weight(onnx::ModelProto& model, const std::string& name, const std::str
     if (kind == "zeros") value = 0;
     type.append(data, value);
   }
+  if (type.append == append_nibble) data = joined(data);
   tensor.set_raw_data(data);
 }
 

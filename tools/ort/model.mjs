@@ -134,6 +134,10 @@ class Node {
       .find((a) => a.text(AttributeField.name) === name);
   }
 
+  integer(name, fallback) {
+    return this.attribute(name)?.int(AttributeField.int) ?? fallback;
+  }
+
   /** Gives a floating point attribute another value, or adds it. */
   setNumber(name, value) {
     let attribute = this.attribute(name);

@@ -223,21 +223,36 @@ const ZERO_POINTS = {
   QLinearMatMul: { 0: 2, 3: 5 },
 };
 
-/** The bytes of the element that means zero to whoever reads this tensor. */
-function zeroOf(model, name, { width, type }) {
+// The axis along which there may be several, where it is neither an attribute nor the last.
+const POINT_AXES = { ConvInteger: { 1: 0 }, QLinearConv: { 3: 0 } };
+const ONE_BYTE = ['int8', 'uint8', 'int4', 'uint4'];
+
+/** Per element of the tensor: the bytes that mean zero to whoever reads it. */
+function zeroOf(model, name, { dims, width, type }) {
   const zero = Buffer.alloc(width);
-  if (type !== 'int8' && type !== 'uint8') return zero;
+  if (!ONE_BYTE.includes(type)) return () => zero;
   for (const { node, index } of model.consumers(name)) {
     const pointName = node.inputs[ZERO_POINTS[node.opType]?.[index]];
     if (!pointName) continue;
     const points = model.tensor(model.origin(pointName))?.bytes();
     if (!points) throw new Error(`tensor "${name}": its zero point "${pointName}" is computed`);
-    if (points.some((point) => point !== points[0])) {
-      throw new Error(`tensor "${name}": zero points that differ by channel are not handled`);
+    if (points.every((point) => point === points[0])) return () => points.subarray(0, 1);
+    const axis = (pointAxis(node, index) + dims.length) % dims.length;
+    if (dims[axis] !== points.length) {
+      throw new Error(`tensor "${name}": zero points that differ by block are not handled`);
     }
-    return points.subarray(0, 1);
+    const inner = dims.slice(axis + 1).reduce((product, dim) => product * dim, 1);
+    return (i) => {
+      const at = Math.floor(i / inner) % points.length;
+      return points.subarray(at, at + 1);
+    };
   }
-  return zero;
+  return () => zero;
+}
+
+function pointAxis(node, index) {
+  if (node.opType === 'DequantizeLinear') return node.integer('axis', 1);
+  return POINT_AXES[node.opType]?.[index] ?? -1;
 }
 
 /**

@@ -21,7 +21,7 @@ export const TensorField = {
 
 const EXTERNAL = 1;
 
-// [name, bytes per element, typed field that holds it where raw_data does not]
+// [name, bytes per element, typed field that holds it where raw_data does not, bits in a file]
 const F = TensorField;
 const ELEMENT_TYPES = {
   1: ['float32', 4, F.floatData],
@@ -44,6 +44,8 @@ const ELEMENT_TYPES = {
   18: ['float8e4m3fnuz', 1, F.int32Data],
   19: ['float8e5m2', 1, F.int32Data],
   20: ['float8e5m2fnuz', 1, F.int32Data],
+  21: ['uint4', 1, F.int32Data, 4],  // two in a byte
+  22: ['int4', 1, F.int32Data, 4],
 };
 
 export const typeName = (dataType) => ELEMENT_TYPES[dataType]?.[0] ?? `type ${dataType}`;
@@ -57,9 +59,10 @@ export class Tensor {
     this.folder = folder;
     this.dims = message.ints(F.dims).map(Number);
     this.type = typeName(message.int(F.dataType));
-    const [, width, field] = ELEMENT_TYPES[message.int(F.dataType)] ?? [];
+    const [, width, field, bits] = ELEMENT_TYPES[message.int(F.dataType)] ?? [];
     this.width = width;
     this.typedField = field;
+    this.isPacked = bits === 4;
   }
 
   get name() {
@@ -77,7 +80,8 @@ export class Tensor {
   /** The values, little-endian, row-major; a copy that the caller may write to. */
   bytes() {
     if (!this.width) throw new Error(`tensor "${this.name}": ${this.type} elements cannot be cut`);
-    const bytes = Buffer.from(this.#stored());
+    const stored = this.#stored();
+    const bytes = this.isPacked ? unpacked(stored, this.count, this.type) : Buffer.from(stored);
     const wanted = this.count * this.width;
     if (bytes.length !== wanted) {
       throw new Error(
@@ -100,7 +104,11 @@ export class Tensor {
       F.externalData,
       F.dataLocation,
     );
-    this.message.addBytes(F.rawData, bytes);
+    this.message.addBytes(F.rawData, this.isPacked ? packed(bytes) : bytes);
+  }
+
+  #storedBytes() {
+    return this.isPacked ? Math.ceil(this.count / 2) : this.count * this.width;
   }
 
   #stored() {
@@ -127,11 +135,30 @@ export class Tensor {
     const { location, offset = 0, length } = Object.fromEntries(entries);
     const file = readFileSync(join(this.folder, location));
     const start = Number(offset);
-    return file.subarray(start, start + Number(length ?? this.count * this.width));
+    return file.subarray(start, start + Number(length ?? this.#storedBytes()));
   }
 }
 
-/** Overwrites every index along `axis` that is not in `keep` with one element's bytes, in place. */
+/** A byte per element of 4 bits, of which the first lies in the low half. */
+function unpacked(bytes, count, type) {
+  const sign = type === 'int4' ? 8 : 0;
+  return Buffer.from(
+    Array.from({ length: count }, (_, i) => {
+      const code = (bytes[i >> 1] >> ((i % 2) * 4)) & 15;
+      return ((code ^ sign) - sign) & 255;
+    }),
+  );
+}
+
+function packed(elements) {
+  const bytes = Buffer.alloc(Math.ceil(elements.length / 2));
+  elements.forEach((element, i) => {
+    bytes[i >> 1] |= (element & 15) << ((i % 2) * 4);
+  });
+  return bytes;
+}
+
+/** Overwrites every index along `axis` that is not in `keep`, in place, with the bytes of `element(i)`. */
 export function maskAxis(bytes, dims, width, axis, keep, element) {
   const { outer, size, run } = axisStrides(dims, width, axis);
   const kept = new Set(keep);
@@ -139,7 +166,9 @@ export function maskAxis(bytes, dims, width, axis, keep, element) {
     for (let i = 0; i < size; ++i) {
       if (kept.has(i)) continue;
       const start = (o * size + i) * run;
-      bytes.fill(element, start, start + run);
+      for (let at = start; at < start + run; at += width) {
+        bytes.fill(element(at / width), at, at + width);
+      }
     }
   }
 }

@@ -108,6 +108,12 @@ Ints Call::ints(size_t input, std::string_view attribute) const {
   return has_in(input) ? ints_in(input) : integers(attribute);
 }
 
+DType Call::type_in(size_t i) const {
+  const DType known = i < types.size() ? types[i] : DType::kUnknown;
+  if (known != DType::kUnknown || !has_in(i)) return known;
+  return torch_io::dtype_of(in(i).scalar_type());
+}
+
 void Call::unsupported(std::string_view what) const { throw errors::cannot_run(node, what); }
 
 at::Tensor of_sizes(const Ints& dims) { return at::zeros({1}).expand(dims); }

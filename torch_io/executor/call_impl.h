@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ class Call {
   /// Operands that are weights with absent parts. Their presence is as large as the weight, so it
   /// is computed on demand.
   std::vector<const HeldWeight*> weights;
+  /// Of the operands in the file, which a tensor of another type may hold; may be fewer.
+  std::span<const DType> types;
   bool training = false;
   bool widens = false;  ///< float16 is computed as float32: see GraphModule::widen_halves
 
@@ -59,6 +62,9 @@ class Call {
   /// The operand if present, else the attribute, for attributes that newer opsets turned into
   /// operands.
   Ints ints(size_t input, std::string_view attribute) const;
+
+  /// kUnknown where neither the file nor the tensor tells.
+  DType type_in(size_t i) const;
 
   /// The same node with other operands, all of them present.
   Call on(Tensors operands) const {

@@ -79,6 +79,9 @@ Program::Program(const Graph& graph) : inputs(graph.inputs), outputs(graph.outpu
     step.op = find_operator(node.domain, node.op);
     step.key = key_of(graph, node);
     step.chooses = chooses(node);
+    for (const ValueId v : node.inputs) {
+      step.types.push_back(v == kNone ? DType::kUnknown : graph.value(v).dtype);
+    }
   }
   Releases releases(graph, *this);
   releases.place(steps, outputs, kNone);
@@ -106,8 +109,6 @@ bool has_tensor(const Weight& weight) {
   switch (weight.dtype) {
     case DType::kUnknown:
     case DType::kString:
-    case DType::kUInt16:
-    case DType::kUInt32:
     case DType::kUInt64:
       return false;
     default:

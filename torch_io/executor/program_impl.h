@@ -21,6 +21,7 @@ struct Step {
   std::vector<std::pair<size_t, at::Tensor>> patches;  ///< operands replaced by the plan
   int zeroed = -1;       ///< of an addition whose block is removed: the operand that is zero
   bool chooses = false;  ///< see Choices
+  std::vector<DType> types = {};  ///< of the operands, as far as the file tells
 };
 
 /// The steps of a subgraph. It shares the values of the whole network, which makes captured values
@@ -58,7 +59,7 @@ struct Program {
 
 /// Why a node cannot be run; empty if it can.
 std::string why_not(const Graph& graph, const Node& node);
-/// Does libtorch support the weight's type?
+/// Can a tensor hold the weight's elements?
 bool has_tensor(const Weight& weight);
 
 using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;

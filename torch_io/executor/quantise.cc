@@ -1,5 +1,11 @@
 // Quantised numbers, computed with as the real numbers they stand for.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "parsimony/base/small_float.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::executor {
 namespace {
@@ -13,17 +19,37 @@ at::Tensor placed(const Call& call, size_t i, const at::Tensor& x, int64_t axis)
   return v.numel() == 1 ? v.reshape({}) : along(v, axis, x.dim());
 }
 
+/// Of the numbers that a type has, those nearest to whole ones; half way between two, the even one.
+at::Tensor saturated(const at::Tensor& x, DType type) {
+  const at::ScalarType held = torch_io::held_as(type);
+  if (bits_of(type) > 16) return x.to(held);
+  const bool is_signed =
+      type == DType::kInt2 || type == DType::kInt4 || type == DType::kInt8 || type == DType::kInt16;
+  const double range = std::ldexp(1, static_cast<int>(bits_of(type)) - (is_signed ? 1 : 0));
+  return at::clamp(x, is_signed ? -range : 0, range - 1).to(held);
+}
+
 at::Tensor saturated(const at::Tensor& x, at::ScalarType type) {
-  switch (type) {
-    case at::kByte:
-      return at::clamp(x, 0, 255).to(type);
-    case at::kChar:
-      return at::clamp(x, -128, 127).to(type);
-    case at::kShort:
-      return at::clamp(x, -32768, 32767).to(type);
-    default:
-      return x.to(type);
+  return saturated(x, torch_io::dtype_of(type));
+}
+
+/// The nearest numbers of a floating point type of few bits; beyond the largest, the largest.
+at::Tensor nearest_floats(const at::Tensor& x, DType type) {
+  const std::array<float, 256>& all = small_floats(type);
+  float largest = 0;
+  float least = std::numeric_limits<float>::infinity();
+  for (const float each : all) {
+    if (std::isfinite(each)) largest = std::max(largest, each);
+    if (each > 0) least = std::min(least, each);
   }
+  // The distance of neighbours: that of the smallest ones where there is no exponent below.
+  const int mantissa_bits = type == DType::kFloat4E2M1                                       ? 1
+                            : type == DType::kFloat8E4M3FN || type == DType::kFloat8E4M3FNUZ ? 3
+                                                                                             : 2;
+  const at::Tensor numbers = at::clamp(x.to(at::kDouble), -largest, largest);
+  const at::Tensor exponent = std::get<1>(at::frexp(numbers)) - 1 - mantissa_bits;
+  const at::Tensor step = at::clamp_min(at::ldexp(at::ones({}, at::kDouble), exponent), least);
+  return (at::round(numbers / step) * step).to(at::kFloat);
 }
 
 /// Operand `i` less its zero point, operand `zero`, as exact numbers; 0 where it is absent.
@@ -65,14 +91,12 @@ Tensors quantize_linear(const Call& call) {
   const at::Tensor& x = call.in(0);
   const int64_t axis = call.integer("axis", 1);
   const at::Tensor numbers = x.is_floating_point() ? x : x.to(at::kFloat);
-  at::Tensor y = at::round(numbers / placed(call, 1, x, axis));
-  at::ScalarType type = at::kByte;
-  if (call.has_in(2)) {
-    type = call.in(2).scalar_type();
-    y = y + placed(call, 2, x, axis);
-  } else if (call.integer("output_dtype", 0) != 0) {
-    type = type_of_code(call, call.integer("output_dtype", 0));
-  }
+  at::Tensor y = numbers / placed(call, 1, x, axis);
+  DType type = dtype_of_onnx(call.integer("output_dtype", 0));
+  if (type == DType::kUnknown) type = call.has_in(2) ? call.type_in(2) : DType::kUInt8;
+  if (is_small_float(type)) return {nearest_floats(y, type)};
+  y = at::round(y);
+  if (call.has_in(2)) y = y + placed(call, 2, x, axis);
   return {saturated(y, type)};
 }
 

@@ -76,6 +76,7 @@ class Execution {
     Call call(step.node, {});
     call.training = training_;
     call.widens = program_.widens;
+    call.types = step.types;
     for (const ValueId v : step.node.inputs) {
       call.inputs.push_back(v == kNone ? at::Tensor() : values_[v]);
       if (!program_.masked) continue;

@@ -39,7 +39,7 @@ at::Tensor WeightReader::read(const Ints& rows, bool widened) const {
     return widened ? torch_io::to_floats(some) : torch_io::to_tensor(some);
   }
   const Weight shape = part(0, index(rows.size()));
-  const at::Tensor tensor = at::empty(shape.dims, torch_io::scalar_type_of(shape.dtype));
+  const at::Tensor tensor = at::empty(shape.dims, torch_io::held_as(shape.dtype));
   auto* out = static_cast<std::byte*>(tensor.data_ptr());
   for (size_t i = 0, count = 0; i < rows.size(); i += count) {
     count = neighbours(rows, i);
@@ -60,7 +60,10 @@ Weight WeightReader::part(int64_t first, int64_t count) const {
 std::byte* WeightReader::copy(int64_t first, int64_t count, std::byte* out) const {
   if (!made_) return torch_io::copy_elements(part(first, count), out);
   const std::vector<std::byte> made = source_->make(weight_, first, count);
-  return std::copy(made.begin(), made.end(), out);
+  Weight some = part(0, count);
+  some.data = made.data();
+  some.stride = size_of(some.dtype);
+  return torch_io::copy_elements(some, out);
 }
 
 }  // namespace parsimony::executor
