@@ -10,6 +10,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/graph/operators/operands.h"
 #include "parsimony/graph/slice.h"
 #include "parsimony/masks/errors.h"
@@ -113,9 +114,9 @@ class Masking {
     if (slice.role == "with") return;
     Bytes& bytes = changed(slice.tensor);
     const int64_t size = size_of(weight.dtype);
-    const std::byte byte = size == 1 ? zero_of(id) : std::byte{0};
+    const Zeros zeros = size == 1 ? zeros_of(id) : Zeros();
     for_each_gone(weight.dims, slice,
-                  [&](int64_t i) { std::fill_n(bytes.begin() + i * size, size, byte); });
+                  [&](int64_t i) { std::fill_n(bytes.begin() + i * size, size, zeros.at(i)); });
   }
 
   /// Assigns the new values to the kept elements in order.
@@ -138,30 +139,49 @@ class Masking {
     }
   }
 
-  /// The element that represents zero for the tensor's readers.
-  std::byte zero_of(WeightId id) const {
+  /// The element that represents zero, for all elements or for each place along an axis.
+  struct Zeros {
+    Bytes points = {std::byte{0}};
+    int64_t inner = 1;  ///< consecutive elements that share one
+    std::byte at(int64_t i) const { return points[i / inner % std::ssize(points)]; }
+  };
+
+  /// For the tensor's readers. Codes that share an element have scales of their own, which are
+  /// zero.
+  Zeros zeros_of(WeightId id) const {
     for (const Value& value : graph_.values) {
       if (value.weight != id) continue;
       for (const Use& use : value.uses) {
         const Node& node = graph_.node(use.node);
         const int point = zero_point_of(node, use.input);
-        if (point >= 0) return zero_point(graph_.weight(id).name, node.inputs[point]);
+        if (point >= 0 && schema_of(node).integers.bits.empty()) {
+          return zero_points(graph_.weight(id), node, use.input, point);
+        }
       }
     }
-    return std::byte{0};
+    return {};
   }
 
-  std::byte zero_point(const std::string& tensor, ValueId point) const {
-    const Value& value = graph_.value(point);
+  Zeros zero_points(const Weight& weight, const Node& node, int operand, int point) const {
+    const Value& value = graph_.value(node.inputs[point]);
     if (value.weight == kNone) {
-      throw UnsupportedError("tensor \"" + tensor + "\": its zero point \"" + value.name +
+      throw UnsupportedError("tensor \"" + weight.name + "\": its zero point \"" + value.name +
                              "\" is computed");
     }
-    const Bytes points = dense_bytes(graph_.weight(value.weight));
-    if (std::ranges::adjacent_find(points, std::not_equal_to<>()) != points.end()) {
-      throw UnsupportedError("tensor \"" + tensor + "\" has zero points that differ by channel");
+    Zeros zeros{dense_bytes(graph_.weight(value.weight)), 1};
+    if (zeros.points.empty()) return {};
+    if (std::ranges::adjacent_find(zeros.points, std::not_equal_to<>()) == zeros.points.end()) {
+      zeros.points.resize(1);
+      return zeros;
     }
-    return points.empty() ? std::byte{0} : points.front();
+    const auto axis = axis_along(node, operand, point, weight.dims.size());
+    if (!axis || weight.dims[*axis] != std::ssize(zeros.points)) {
+      throw UnsupportedError("tensor \"" + weight.name + "\" has zero points that differ by block");
+    }
+    for (size_t d = weight.dims.size() - 1; std::cmp_greater(d, *axis); --d) {
+      zeros.inner *= weight.dims[d];
+    }
+    return zeros;
   }
 
   ModelFile& file_;

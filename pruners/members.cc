@@ -22,9 +22,23 @@ bool is_running_statistic(const Graph& graph, const Member& member) {
   return is_statistic(node, static_cast<int>(at - node.inputs.begin()));
 }
 
+/// Of a quantised weight: its scales or its zero points, one per block, are no matrices.
+bool scales_others(const Graph& graph, const Member& member) {
+  if (member.node == kNone) return false;
+  const Node& node = graph.node(member.node);
+  const OpSchema& schema = schema_of(node);
+  for (const IntegerOperand& integers : {schema.integers, schema.data}) {
+    for (const int operand : {integers.scale, integers.zero_point}) {
+      const bool there = operand >= 0 && operand < std::ssize(node.inputs);
+      if (there && node.inputs[static_cast<size_t>(operand)] == member.value) return true;
+    }
+  }
+  return false;
+}
+
 bool is_wanted(const Graph& graph, const Member& member, Which which) {
   const Weight& weight = graph.weight(graph.value(member.value).weight);
-  const bool matrix = weight.dims.size() >= 2;
+  const bool matrix = weight.dims.size() >= 2 && !scales_others(graph, member);
   if (!has_magnitude(weight.dtype)) return false;
   if (which == Which::kProducing) return matrix && member.role == Role::kOut;
   if (which == Which::kConsuming) return matrix && member.role == Role::kIn;
@@ -41,20 +55,19 @@ std::vector<const Member*> select(const Group& group, Wanted wanted) {
   return result;
 }
 
-/// Every element, in double.
+/// Every element, in double; where several codes share one, these side by side.
 std::vector<double> values_of(const Graph& graph, const Member& member, const Weight& weight) {
   const HostTensor tensor = to_host(weight);
   const std::optional<Quantised> integers =
       member.node == kNone ? std::nullopt : quantised(graph, graph.node(member.node), weight);
-  std::vector<double> values(tensor.count());
+  const int64_t codes = integers ? integers->codes() : 1;
+  std::vector<double> values(tensor.count() * codes);
   for (int64_t i = 0; i < tensor.count(); ++i) {
-    double& x = values[i];
-    x = tensor.number(i);
-    if (std::isnan(x)) throw errors::nan_weight(weight.name, i);
-    if (!integers) continue;
-    const auto scales = static_cast<int64_t>(integers->scale.size());
-    const size_t k = i / integers->inner % scales;
-    x = (x - integers->zero_point[k]) * integers->scale[k];
+    const double stored = tensor.number(i);
+    if (std::isnan(stored)) throw errors::nan_weight(weight.name, i);
+    for (int64_t c = 0; c < codes; ++c) {
+      values[i * codes + c] = integers ? integers->number(i, c, stored) : stored;
+    }
   }
   graph.source->release(weight);
   return values;
@@ -74,7 +87,7 @@ Eigen::MatrixXd slices_of(const Graph& graph, const Member& member) {
   const Weight& weight = graph.weight(graph.value(member.value).weight);
   const std::vector<double> values = values_of(graph, member, weight);
   int64_t outer = 1;
-  int64_t inner = 1;
+  int64_t inner = values.empty() ? 1 : std::ssize(values) / weight.count();
   for (int i = 0; i < static_cast<int>(weight.dims.size()); ++i) {
     if (i < member.axis) outer *= weight.dims[i];
     if (i > member.axis) inner *= weight.dims[i];

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "parsimony/graph/elements.h"
 #include "parsimony/masks/magnitude.h"
 
 namespace parsimony {
@@ -112,12 +113,6 @@ std::vector<double> dispatch_stride(const Weight& weight, const Window& window) 
   return reduce(Elements<Source, kPower, false>(weight), layout, window);
 }
 
-double signed_value(const Weight& weight, int64_t i) {
-  const std::byte* p = weight.data + i * weight.stride;
-  return weight.dtype == DType::kInt8 ? static_cast<double>(magnitude::load<int8_t>(p))
-                                      : static_cast<double>(magnitude::load<uint8_t>(p));
-}
-
 /// Windows that cover the member's indices without reading much beside them.
 std::vector<Window> windows_of(const Member& member) {
   std::vector<int64_t> indices = member.indices;
@@ -164,16 +159,18 @@ std::vector<double> slice_norms(const Weight& weight, const Window& window, Powe
 std::vector<double> slice_norms(const Weight& weight, const Window& window, Power power,
                                 const Quantised& quantised) {
   const Layout layout = layout_of(weight.dims, window.axis);
-  const auto scales = static_cast<int64_t>(quantised.scale.size());
+  const ReadNumber read = reader_of(weight.dtype);
   std::vector<double> sums(window.end - window.begin);
   for (int64_t o = 0; o < layout.outer; ++o) {
     const int64_t first = (o * layout.size + window.begin) * layout.inner;
     const int64_t last = (o * layout.size + window.end) * layout.inner;
     for (int64_t i = first; i < last; ++i) {
-      const size_t k = i / quantised.inner % scales;
-      const double x =
-          std::fabs((signed_value(weight, i) - quantised.zero_point[k]) * quantised.scale[k]);
-      sums[(i - first) / layout.inner] += power == Power::kOne ? x : x * x;
+      const double stored = read(weight.data + i * weight.stride);
+      double& sum = sums[(i - first) / layout.inner];
+      for (int64_t c = 0; c < quantised.codes(); ++c) {
+        const double x = std::fabs(quantised.number(i, c, stored));
+        sum += power == Power::kOne ? x : x * x;
+      }
     }
   }
   return sums;

@@ -100,6 +100,9 @@ struct IntegerOperand {
   int operand = -1;
   int scale = -1;
   int zero_point = -1;
+  /// Attribute with the number of bits of a code, where elements hold several; zero points are
+  /// packed likewise.
+  std::string_view bits = {};
 };
 
 enum class ResultType : uint8_t {

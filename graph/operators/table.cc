@@ -34,12 +34,17 @@ constexpr std::string_view kQuantisedPool =
 constexpr std::string_view kSoftmax =
     "x[..a c ..b] -> y[..a c ..b] ; |..a| = attr axis -1 ; mixes c ; since 13"
     "| x[..a ..c] -> y[..a ..c] ; |..a| = attr axis 1 ; mixes c ; until 12";
+// One scale per index of an axis, per block of them, or one for all.
 constexpr std::string_view kQuantize =
     "x[..a c ..b] s~![c] z~[c]? -> y[..a c ..b] ; |..a| = attr axis 1"
-    "| x[..x] s~![] z~[]? -> y[..x]";
+    "| x[..a (c k) ..b] s![..a c ..b] z[..a c ..b]? -> y[..a (c k) ..b]"
+    "; |..a| = attr axis 1 ; k = attr block_size 0 ; pin k"
+    "| x[..x] s~![1] z~[1]? -> y[..x]";
 constexpr std::string_view kDequantize =
     "x[..a c ..b] s~[c] z~[c]? -> y[..a c ..b] ; |..a| = attr axis 1"
-    "| x[..x] s~[] z~[]? -> y[..x]";
+    "| x[..a (c k) ..b] s[..a c ..b] z[..a c ..b]? -> y[..a (c k) ..b]"
+    "; |..a| = attr axis 1 ; k = attr block_size 0 ; pin k"
+    "| x[..x] s~[1] z~[1]? -> y[..x]";
 
 // Plain layers: floating point, with nothing applied after the sum.
 constexpr Linear kPlainConvolution = {

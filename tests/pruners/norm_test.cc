@@ -77,6 +77,10 @@ TEST(SliceNorms, ReadEveryType) {
   EXPECT_EQ(norms(b.weight<uint8_t>("u", {255, 4}, {2, 1}, DType::kUInt8)), (Norms{65025, 16}));
   EXPECT_EQ(norms(b.weight<int32_t>("s", {0x4200, 0x4400}, {2, 1}, DType::kFloat16)),
             (Norms{9, 16}));
+  EXPECT_EQ(norms(b.weight<int16_t>("i16", {-300, 4}, {2, 1}, DType::kInt16)), (Norms{90000, 16}));
+  EXPECT_EQ(norms(b.weight<int8_t>("i4", {-8, 4}, {2, 1}, DType::kInt4)), (Norms{64, 16}));
+  EXPECT_EQ(norms(b.weight<uint8_t>("f8", {0xbc, 0x40}, {2, 1}, DType::kFloat8E4M3FN)),
+            (Norms{2.25, 4}));
   EXPECT_THROW(norms(b.weight<int64_t>("n", {1, 2}, {2, 1}, DType::kInt64)), UnsupportedError);
 }
 
@@ -123,6 +127,19 @@ TEST(SumMembers, ReadsQuantisedWeightsAsTheyAreMeant) {
   b.node("DequantizeLinear", {w, scale, zero}, "y", {{"axis", int64_t{0}}});
   const Group group = group_of({member(w, 0, 0, 2)}, 2);
   EXPECT_EQ(sum_members(b.graph, group, Power::kOne), (Scores{2, 10}));
+}
+
+TEST(SumMembers, ReadsBlocksAsTheyAreMeant) {
+  Builder b;
+  const ValueId w = b.weight<int8_t>("w", {1, 2, -3, 4, 5, 6, 7, -8}, {4, 2}, DType::kInt4);
+  const ValueId scale = b.weight<float>("scale", {1, 10, 100, 1000}, {2, 2}, DType::kFloat32);
+  const ValueId zero = b.weight<int8_t>("zero", {0, 0, 0, 1}, {2, 2}, DType::kInt4);
+  b.node("DequantizeLinear", {w, scale, zero}, "y",
+         {{"axis", int64_t{0}}, {"block_size", int64_t{2}}});
+  // The scales are matrices too, but not what makes a channel large.
+  const Group columns = group_of({member(w, 0, 1, 2), member(scale, 0, 1, 2)}, 2);
+  EXPECT_EQ(sum_members(b.graph, columns, Power::kOne),
+            (Scores{1 + 3 + 500 + 700, 20 + 40 + 5000 + 9000}));
 }
 
 TEST(SumMembers, ReadsTheWeightsOfIntegerProductsAsTheyAreMeant) {

@@ -80,6 +80,14 @@ at::Tensor flat_indices(const Call& call, const Window& window, const at::Tensor
 
 Ints spatial(const at::Tensor& x) { return successive(2, x.dim()); }
 
+/// Absent elements lose against all others; integers as numbers that can.
+at::Tensor filled_with_lowest(const Call& call) {
+  const at::Tensor& own = call.in(0);
+  const at::Tensor x = own.is_floating_point() ? own : own.to(at::kDouble);
+  const at::Tensor& p = call.presence(0);
+  return p.defined() ? x.masked_fill(p.logical_not(), kLowest) : x;
+}
+
 }  // namespace
 
 Tensors average_pool(const Call& call) {
@@ -95,14 +103,12 @@ Tensors average_pool(const Call& call) {
 }
 
 Tensors max_pool(const Call& call) {
-  const at::Tensor filled = call.filled(0, kLowest);
-  const bool floating = filled.is_floating_point();
-  const at::Tensor x = floating ? filled : filled.to(at::kDouble);
+  const at::Tensor x = filled_with_lowest(call);
   const Window window = window_of(call, call.integers("kernel_shape"));
   const bool half = x.scalar_type() == at::kHalf;
   const at::Tensor padded = padded_for(window, x, half ? -65504.0 : kLowest);
   const auto [values, places] = max_pool_any(window, padded);
-  Tensors results{values.to(filled.scalar_type())};
+  Tensors results{values.to(call.in(0).scalar_type())};
   if (call.outputs() > 1) {
     results.push_back(flat_indices(call, window, x, padded, places));
   }
@@ -121,7 +127,8 @@ Tensors global_average_pool(const Call& call) {
 }
 
 Tensors global_max_pool(const Call& call) {
-  return {at::amax(call.filled(0, kLowest), spatial(call.in(0)), true)};
+  const at::Tensor y = at::amax(filled_with_lowest(call), spatial(call.in(0)), true);
+  return {y.to(call.in(0).scalar_type())};
 }
 
 Tensors global_lp_pool(const Call& call) {
