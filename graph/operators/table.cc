@@ -46,6 +46,11 @@ constexpr std::string_view kDequantize =
     "; |..a| = attr axis 1 ; k = attr block_size 0 ; pin k"
     "| x[..x] s~[1] z~[1]? -> y[..x]";
 
+constexpr std::string_view kFakeQuantize = "x[..x] s~![..x] z~[..x] bits~![..x] -> y[..x]";
+constexpr std::string_view kFakeTruncate =
+    "x[..x] s~![..x] z~[..x] from~![..x] to~![..x] -> y[..x]"
+    "| x[..x] s~![..x] z~[..x] from~![..x] ys~![..x] to~![..x] -> y[..x]";
+
 // Plain layers: floating point, with nothing applied after the sum.
 constexpr Linear kPlainConvolution = {
     .kind = kConvolution, .weights = operands(1), .bias = 2, .plain = true, .layer = "Conv"};
@@ -547,6 +552,21 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "SkipSimplifiedLayerNormalization",
      .line = "x[..a c] skip[..a c] gamma[c] b[c]? -> y[..a c] m[..a 1]? v[..a 1]? sum[..a c]? ; mixes c",
      .norm = {.gain = 2}, .domain = "com.microsoft"},
+    // QONNX, under its present domain and the one of older exporters.
+    {.op = "BipolarQuant", .line = "x[..x] s~[..x] -> y[..x]", .zero = kConstant,
+     .domain = "onnx.brevitas"},
+    {.op = "Quant", .line = kFakeQuantize, .zero = kQuotient, .integers = {.zero_point = 2},
+     .traits = kChooses, .domain = "onnx.brevitas"},
+    {.op = "Trunc", .line = kFakeTruncate, .zero = kQuotient, .integers = {.zero_point = 2},
+     .traits = kChooses, .domain = "onnx.brevitas"},
+    {.op = "BipolarQuant", .line = "x[..x] s~[..x] -> y[..x]", .zero = kConstant,
+     .domain = "qonnx.custom_op.general"},
+    {.op = "IntQuant", .line = kFakeQuantize, .zero = kQuotient, .integers = {.zero_point = 2},
+     .traits = kChooses, .domain = "qonnx.custom_op.general"},
+    {.op = "Quant", .line = kFakeQuantize, .zero = kQuotient, .integers = {.zero_point = 2},
+     .traits = kChooses, .domain = "qonnx.custom_op.general"},
+    {.op = "Trunc", .line = kFakeTruncate, .zero = kQuotient, .integers = {.zero_point = 2},
+     .traits = kChooses, .domain = "qonnx.custom_op.general"},
     // What TorchScript has and ONNX has not: pools onto a grid of any size, and recurrent layers
     // with gates in one matrix, one node per layer and direction.
     {.op = "AdaptiveAveragePool", .infer = infer_resize, .factor = factor_resize,

@@ -92,6 +92,9 @@ Kernel quantize_linear, dequantize_linear, dynamic_quantize_linear, matmul_integ
     qlinear_global_average_pool, qlinear_leaky_relu, qlinear_sigmoid, qlinear_concat,
     dynamic_quantize_matmul, matmul_integer_to_float, quantised_gemm;
 
+// codes.cc
+Kernel fake_quantise, fake_truncate, bipolar_quantise;
+
 // recurrent.cc
 using Activation = std::function<at::Tensor(const at::Tensor&)>;
 /// The activation with this ONNX name, in upper or lower case. @throws UnsupportedError naming the
