@@ -126,6 +126,9 @@ void patch_attention(PatchView& view);
 Shapes infer_rotary(const NodeView& view);
 Factors factor_rotary(const NodeView& view);
 
+// quantised.cc: codes of a few bits
+void patch_matmul_of_bits(PatchView& view);
+
 // control.cc: nodes that run subgraphs
 Shapes infer_control(const NodeView& view);
 Factors factor_control(const NodeView& view);

@@ -46,6 +46,22 @@ constexpr std::string_view kDequantize =
     "; |..a| = attr axis 1 ; k = attr block_size 0 ; pin k"
     "| x[..x] s~[1] z~[1]? -> y[..x]";
 
+// Codes of a few bits along k, in blocks that have a scale each and leave as a whole. Zero points
+// may share bytes as well: then as many blocks as share one leave together.
+constexpr std::string_view kMatMulOfBits =
+    "a[..b (c k)] w[n c p] s[n c] z[n c]? g[]? bias[n]? -> y[..b n]"
+    "; n = attr N 0 ; k = attr block_size 0 ; pin k p ; macs a n"
+    "| a[..b (d 2 k)] w[n (d 2) p] s[n (d 2)] z[n d] g[]? bias[n]? -> y[..b n]"
+    "; n = attr N 0 ; k = attr block_size 0 ; pin k p ; macs a n ; if bits ?= 4"
+    "| a[..b (d 4 k)] w[n (d 4) p] s[n (d 4)] z[n d] g[]? bias[n]? -> y[..b n]"
+    "; n = attr N 0 ; k = attr block_size 0 ; pin k p ; macs a n ; if bits = 2"
+    "| a[..b i] w[n c p] s[n c] z[n q]? g[]? bias[n]? -> y[..b n]"
+    "; n = attr N 0 ; pin i c p q ; macs a n"
+    // one dimension for all scales
+    "| a[..b i] w[n c p] s[(n c)] z[n q]? g[]? bias[n]? -> y[..b n]"
+    "; n = attr N 0 ; pin i c p q ; macs a n"
+    "| a[..b i] w[n c p] s[(n c)] z[(n q)] g[]? bias[n]? -> y[..b n]"
+    "; n = attr N 0 ; pin i c p q ; macs a n";
 constexpr std::string_view kFakeQuantize = "x[..x] s~![..x] z~[..x] bits~![..x] -> y[..x]";
 constexpr std::string_view kFakeTruncate =
     "x[..x] s~![..x] z~[..x] from~![..x] to~![..x] -> y[..x]"
@@ -489,6 +505,10 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .zero = kProduct,
      .linear = {.kind = kMatrixProduct, .weights = operands(0, 1), .bias = 6, .layer = "MatMul"},
      .integers = {.operand = 1, .scale = 3, .zero_point = 5}, .domain = "com.microsoft"},
+    {.op = "MatMulNBits", .line = kMatMulOfBits, .zero = kProduct,
+     .linear = {.kind = kMatrixProduct, .weights = operands(1), .bias = 5, .layer = "MatMul"},
+     .integers = {.operand = 1, .scale = 2, .zero_point = 3, .bits = "bits"},
+     .patch = patch_matmul_of_bits, .domain = "com.microsoft"},
     {.op = "MultiHeadAttention",
      .line = "q[n s head 3 dim] k[]? v[]? b[(3 head dim)]? m[..m]? ab~[n head s s]?"
              "-> y[n s (head dim)] nk[n head s dim]? nv[n head s dim]?"

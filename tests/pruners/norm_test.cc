@@ -142,6 +142,33 @@ TEST(SumMembers, ReadsBlocksAsTheyAreMeant) {
             (Scores{1 + 3 + 500 + 700, 20 + 40 + 5000 + 9000}));
 }
 
+TEST(SumMembers, ReadsCodesThatShareABytesAsTheyAreMeant) {
+  Builder b;
+  // Two rows of two blocks of four codes: 8 is zero where no zero point is given.
+  const std::vector<uint8_t> codes = {0x98, 0x8a, 0x88, 0x78, 0x88, 0x88, 0x88, 0xf8};
+  const ValueId w = b.weight<uint8_t>("w", codes, {2, 2, 2}, DType::kUInt8);
+  const ValueId scale = b.weight<float>("scale", {1, 10, 100, 1000}, {2, 2}, DType::kFloat32);
+  const auto node = [&](ValueId zero, const std::string& name) {
+    const auto at = b.graph.nodes.next_id();
+    b.node(
+        "MatMulNBits", {b.input("x" + name, {1, 8}), w, scale, zero}, name,
+        {{"block_size", int64_t{4}}, {"bits", int64_t{4}}, {"N", int64_t{2}}, {"K", int64_t{8}}});
+    b.graph.nodes[at].domain = "com.microsoft";
+    Member rows = member(w, 0, 0, 2);
+    Member blocks = member(w, 0, 1, 2);
+    rows.node = at;
+    blocks.node = at;
+    return std::pair(group_of({rows}, 2), group_of({blocks}, 2));
+  };
+  const auto [rows, blocks] = node(kNone, "y");
+  EXPECT_EQ(sum_members(b.graph, rows, Power::kOne), (Scores{1 + 2 + 10, 7000}));
+  EXPECT_EQ(sum_members(b.graph, blocks, Power::kOne), (Scores{1 + 2, 10 + 7000}));
+  EXPECT_EQ(slices_of(b.graph, rows.members[0]).cols(), 8);
+  const ValueId zero = b.weight<uint8_t>("zero", {0x98, 0x78}, {2, 1}, DType::kUInt8);
+  EXPECT_EQ(sum_members(b.graph, node(zero, "z").first, Power::kOne),
+            (Scores{1 + 2 + 10 * (1 + 1 + 1 + 2), 1000 * (1 + 1 + 1 + 8)}));
+}
+
 TEST(SumMembers, ReadsTheWeightsOfIntegerProductsAsTheyAreMeant) {
   Builder b;
   const ValueId x = b.input("x", {1, 2});

@@ -93,7 +93,10 @@ Kernel quantize_linear, dequantize_linear, dynamic_quantize_linear, matmul_integ
     dynamic_quantize_matmul, matmul_integer_to_float, quantised_gemm;
 
 // codes.cc
-Kernel fake_quantise, fake_truncate, bipolar_quantise;
+Kernel matmul_of_bits, fake_quantise, fake_truncate, bipolar_quantise;
+Presence multiplied_codes;
+/// Each byte's codes side by side along the last dimension, the first in the lowest bits.
+at::Tensor codes_in(const at::Tensor& bytes, int64_t bits);
 
 // recurrent.cc
 using Activation = std::function<at::Tensor(const at::Tensor&)>;

@@ -240,6 +240,8 @@ constexpr auto kOperators = std::to_array<Operator>({
      .domain = "com.microsoft"},
     {.op = "MatMulIntegerToFloat", .kernel = matmul_integer_to_float,
      .presence = contracted_plainly, .data = operands(0, 1), .fixed = operands(2, 3, 4, 5), .domain = "com.microsoft"},
+    {.op = "MatMulNBits", .kernel = matmul_of_bits, .presence = multiplied_codes,
+     .fixed = operands(2, 3), .domain = "com.microsoft"},
     {.op = "MultiHeadAttention", .kernel = multi_head_attention, .presence = attention_presence,
      .domain = "com.microsoft"},
     {.op = "QGemm", .kernel = quantised_gemm, .presence = contracted_plainly,
