@@ -128,6 +128,9 @@ Factors factor_rotary(const NodeView& view);
 
 // quantised.cc: codes of a few bits
 void patch_matmul_of_bits(PatchView& view);
+notation::Line line_of_coded_experts(const NodeView& view);
+Shapes infer_coded_experts(const NodeView& view);
+Factors factor_coded_experts(const NodeView& view);
 
 // control.cc: nodes that run subgraphs
 Shapes infer_control(const NodeView& view);

@@ -11,6 +11,8 @@
 namespace parsimony {
 namespace {
 
+constexpr int64_t kMostRepetitions = 256;
+
 /// How often each label counts in a product of operands and labels.
 std::map<int, int> labels_of(const Match& match, const std::vector<std::string>& names) {
   std::map<int, int> result;
@@ -66,13 +68,18 @@ std::optional<MacsFormula> macs_formula(const NodeView& view) {
   MacsFormula formula;
   for (const auto& names : found->alternative->macs) {
     MacsFormula::Product product;
+    int64_t repeated = 1;  // as a label says that no operand has
     for (const auto& [label, times] : labels_of(*found, names)) {
-      const auto factor = size_of(*found, label) == 1 ? std::nullopt : locate(*found, label);
-      if (factor) product.insert(product.end(), static_cast<size_t>(times), *factor);
+      if (size_of(*found, label) == 1) continue;
+      if (const auto factor = locate(*found, label)) {
+        product.insert(product.end(), static_cast<size_t>(times), *factor);
+      } else {
+        repeated = std::min(size_of(*found, label), kMostRepetitions);
+      }
     }
     if (is_empty(product)) continue;
     if (!is_countable(product)) return std::nullopt;
-    formula.products.push_back(std::move(product));
+    formula.products.insert(formula.products.end(), static_cast<size_t>(repeated), product);
   }
   return formula;
 }

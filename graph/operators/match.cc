@@ -181,8 +181,7 @@ class Matcher {
   void bind_sizes() {
     for (const notation::Binding& binding : alternative_.bindings) {
       if (binding.counts_dims) continue;
-      const int label = find(binding.label);
-      if (label == kNone) continue;
+      const int label = id_of(binding.label);  // it may stand in no operand, but count in MACs
       const int64_t size = view_.attr(binding.attribute, binding.fallback);
       if (size > 0) match_.labels[label].size = size;
       const bool left_open = size == 0 && binding.fallback == 0;  // the operands tell

@@ -190,16 +190,28 @@ void require(bool known, const std::string& name, std::string_view text) {
                               "' is not there");
 }
 
+bool is_counted(const Alternative& alternative, const std::string& name) {
+  return std::ranges::any_of(alternative.macs,
+                             [&](const auto& product) { return contains(product, name); });
+}
+
 void check_names(const Alternative& alternative, std::string_view text) {
   for (const Binding& b : alternative.bindings) {
-    require(dim_named(alternative, b.label, b.counts_dims), b.label, text);
+    const bool is_factor = !b.counts_dims && is_counted(alternative, b.label);
+    require(is_factor || dim_named(alternative, b.label, b.counts_dims), b.label, text);
   }
+  const auto is_bound = [&](const std::string& name) {
+    return std::ranges::any_of(alternative.bindings,
+                               [&](const Binding& b) { return b.label == name; });
+  };
   for (const auto* list : {&alternative.pins, &alternative.mixes}) {
     for (const std::string& name : *list) require(dim_named(alternative, name), name, text);
   }
   for (const auto& product : alternative.macs) {
     for (const std::string& name : product) {
-      require(operand_named(alternative, name) || dim_named(alternative, name), name, text);
+      const bool known =
+          operand_named(alternative, name) || dim_named(alternative, name) || is_bound(name);
+      require(known, name, text);
     }
   }
   for (const Swap& swap : alternative.swaps)

@@ -1,5 +1,10 @@
 // Matrices of codes of a few bits.
+#include <string>
+
+#include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/families.h"
+#include "parsimony/graph/operators/match.h"
 #include "parsimony/graph/operators/patch_view.h"
 
 namespace parsimony::operators {
@@ -9,6 +14,137 @@ void patch_matmul_of_bits(PatchView& view) {
   const Shape* a = view.after.in_shape(0);
   if (a == nullptr || a->empty()) return;
   view.set_attribute("K", {view.before.attr("K", a->back())}, {a->back()});
+}
+
+namespace {
+
+/// The labels of an axis along which codes lie in bytes, and in blocks that have a scale each.
+struct CodedAxis {
+  std::string whole;   ///< one by one
+  std::string bytes;   ///< as many as share a byte together
+  std::string blocks;  ///< as many as share a scale together
+  std::string points;  ///< as many as have their zero points in one byte together
+  std::string inside;  ///< the labels of what leaves together
+};
+
+CodedAxis coded_axis(const std::string& name, bool blocked, bool has_points) {
+  if (!blocked) return {name + ' ' + name + "k", name, name, name, ' ' + name + 'k'};
+  const std::string points = has_points ? ' ' + name + 'z' : "";
+  const std::string inside = points + ' ' + name + 'b';
+  return {name + inside, name + points + ' ' + name + 'r', name + points, name,
+          inside + ' ' + name + 'r'};
+}
+
+std::string product_of(const std::string& labels) { return "(" + labels + ")"; }
+
+/// What the layout of the weights is made of.
+struct CodeLayout {
+  int64_t bits;
+  int64_t fusion;  ///< 1: gates beside what they gate, 2: before it, 0: in another matrix or none
+  bool blocked;
+};
+
+CodeLayout code_layout_of(const NodeView& view) {
+  const bool gated = view.attr("activation_type", "relu") == "swiglu";
+  return {view.attr("expert_weight_bits", 4), gated ? view.attr("swiglu_fusion", 0) : 0,
+          view.attr("block_size", 0) > 0};
+}
+
+/// "(i 2)": inner channels, and their gates if they are in the same matrix.
+std::string with_gates(const std::string& inner, int64_t fusion) {
+  return product_of(fusion == 1 ? inner + " 2" : fusion == 2 ? "2 " + inner : inner);
+}
+
+/// The zero points of the first matrices where each column has one: several columns share a byte.
+std::string column_points(const CodeLayout& layout, const CodedAxis& inner) {
+  if (layout.bits == 8) return with_gates(inner.whole, layout.fusion);
+  if (layout.fusion == 1) return product_of(layout.bits == 4 ? inner.whole : inner.bytes + " 2");
+  return with_gates(inner.bytes, layout.fusion);
+}
+
+/// @source onnxruntime, ContribOperators.md: QMoE
+std::string experts_text_of(const NodeView& view) {
+  const CodeLayout layout = code_layout_of(view);
+  const bool blocked = layout.blocked;
+  const CodedAxis hidden = coded_axis("h", blocked, view.has_input(11) || view.has_input(13));
+  const CodedAxis inner = coded_axis("i", blocked, view.has_input(12));
+  const std::string first = with_gates(inner.whole, layout.fusion);
+  const std::string h = product_of(hidden.whole);
+  const std::string i = product_of(inner.whole);
+  const auto layer = [&](const std::string& number, const std::string& rows,
+                         const CodedAxis& columns) {
+    const std::string scales = blocked ? rows + ' ' + product_of(columns.blocks) : rows;
+    return " w" + number + "[e " + rows + ' ' + product_of(columns.bytes) + "] s" + number + "[e " +
+           scales + "] b" + number + "[e " + rows + "]?";
+  };
+  std::string text = "x[..t " + h + "] r[q e]" + layer("1", first, hidden) + layer("2", h, inner);
+  if (view.has_input(8)) {
+    text += layer("3", i, hidden);
+  } else {
+    text += " w3[]? s3[]? b3[]?";
+  }
+  const auto points = [&](const std::string& number, const std::string& rows,
+                          const std::string& shared, const CodedAxis& columns) {
+    const std::string each = blocked ? rows + ' ' + product_of(columns.points) : shared;
+    return " z" + number + "[e " + each + "]?";
+  };
+  text += points("1", first, column_points(layout, inner), hidden);
+  text += points("2", h, product_of(hidden.bytes), inner) +
+          points("3", i, product_of(inner.bytes), hidden);
+  text += " weights[q e]? -> y[..t " + h + "] ; pin e" + hidden.inside + inner.inside;
+  if (blocked) text += " ; hb = attr block_size 0 ; ib = attr block_size 0";
+  text += " ; k = attr k 1 ; macs";
+  const std::string product = " x " + inner.whole + " k";
+  text += product + " +" + product;
+  if (layout.fusion > 0 || view.has_input(8)) text += " +" + product;
+  return text;
+}
+
+/// Why the rows and columns of the weights are not known; empty if they are.
+std::string_view unknown_layout_of(const NodeView& view) {
+  const CodeLayout layout = code_layout_of(view);
+  if (view.attr("quant_type", "int") != "int") return "codes that are not integers";
+  if (view.attr("weights_prepacked", -1) != 0) {
+    return "weights in the layout of one device: weights_prepacked is not 0";
+  }
+  const bool known = layout.bits == 2 || layout.bits == 4 || layout.bits == 8;
+  return known ? "" : "codes that lie across bytes";
+}
+
+/// A row of codes is as long as its scales say. @throws ModelError
+void check_blocks(const NodeView& view, int weights, int scales) {
+  const CodeLayout layout = code_layout_of(view);
+  const Shape* w = view.in_shape(weights);
+  const Shape* s = view.in_shape(scales);
+  if (!layout.blocked || w == nullptr || s == nullptr || w->empty() || s->empty()) return;
+  const int64_t wanted = element_count({s->back(), view.attr("block_size", 0)});
+  const int64_t found = element_count({w->back(), 8 / layout.bits});
+  if (wanted == found) return;
+  throw errors::shape_mismatch(view.label(), "a row of operand " + std::to_string(weights),
+                               std::to_string(wanted), std::to_string(found));
+}
+
+}  // namespace
+
+notation::Line line_of_coded_experts(const NodeView& view) {
+  return unknown_layout_of(view).empty() ? notation::parse(experts_text_of(view))
+                                         : notation::Line();
+}
+
+/// As the tokens, if the weights fit them.
+Shapes infer_coded_experts(const NodeView& view) {
+  if (unknown_layout_of(view).empty()) {
+    infer_line(line_of_coded_experts(view), view);
+    for (const int layer : {2, 5, 8}) check_blocks(view, layer, layer + 1);
+  }
+  return infer_same(view);
+}
+
+Factors factor_coded_experts(const NodeView& view) {
+  if (const std::string_view why = unknown_layout_of(view); !why.empty()) {
+    throw errors::not_followed(std::string(why));
+  }
+  return factor_line(line_of_coded_experts(view), view);
 }
 
 }  // namespace parsimony::operators

@@ -62,6 +62,19 @@ constexpr std::string_view kMatMulOfBits =
     "; n = attr N 0 ; pin i c p q ; macs a n"
     "| a[..b i] w[n c p] s[(n c)] z[(n q)] g[]? bias[n]? -> y[..b n]"
     "; n = attr N 0 ; pin i c p q ; macs a n";
+// Experts have one inner width; gates and what they gate are side by side, or one after the other.
+// Each token is multiplied with k of them.
+constexpr std::string_view kExperts =
+    "x[..t h] r[q e] w1[e (i 2) h] b1[e (i 2)]? w2[e h i] b2[e h]? -> y[..t h]"
+    "; pin e ; k = attr k 1 ; macs x i k + x i k + x i k"
+    "; if activation_type = swiglu ; if swiglu_fusion = 1"
+    "| x[..t h] r[q e] w1[e (2 i) h] b1[e (2 i)]? w2[e h i] b2[e h]? -> y[..t h]"
+    "; pin e ; k = attr k 1 ; macs x i k + x i k + x i k"
+    "; if activation_type = swiglu ; if swiglu_fusion = 2"
+    "| x[..t h] r[q e] w1[e i h] b1[e i]? w2[e h i] b2[e h]? w3[e i h] b3[e i]? -> y[..t h]"
+    "; pin e ; k = attr k 1 ; macs x i k + x i k + x i k"
+    "| x[..t h] r[q e] w1[e i h] b1[e i]? w2[e h i] b2[e h]? w3[]? b3[]? -> y[..t h]"
+    "; pin e ; k = attr k 1 ; macs x i k + x i k";
 constexpr std::string_view kFakeQuantize = "x[..x] s~![..x] z~[..x] bits~![..x] -> y[..x]";
 constexpr std::string_view kFakeTruncate =
     "x[..x] s~![..x] z~[..x] from~![..x] to~![..x] -> y[..x]"
@@ -509,6 +522,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
      .linear = {.kind = kMatrixProduct, .weights = operands(1), .bias = 5, .layer = "MatMul"},
      .integers = {.operand = 1, .scale = 2, .zero_point = 3, .bits = "bits"},
      .patch = patch_matmul_of_bits, .domain = "com.microsoft"},
+    {.op = "MoE", .line = kExperts, .zero = kProduct, .domain = "com.microsoft"},
     {.op = "MultiHeadAttention",
      .line = "q[n s head 3 dim] k[]? v[]? b[(3 head dim)]? m[..m]? ab~[n head s s]?"
              "-> y[n s (head dim)] nk[n head s dim]? nv[n head s dim]?"
@@ -553,6 +567,11 @@ constexpr auto kOperators = std::to_array<OpSchema>({
     {.op = "QLinearLeakyRelu", .line = kQuantisedUnary, .domain = "com.microsoft"},
     {.op = "QLinearMul", .line = kQuantisedBinary, .zero = kProduct, .domain = "com.microsoft"},
     {.op = "QLinearSigmoid", .line = kQuantisedUnary, .zero = kConstant, .domain = "com.microsoft"},
+    {.op = "QMoE", .zero = kProduct,
+     .integers = {.operand = 2, .scale = 3, .zero_point = 11, .bits = "expert_weight_bits"},
+     .data = {.operand = 5, .scale = 6, .zero_point = 12, .bits = "expert_weight_bits"},
+     .infer = infer_coded_experts, .factor = factor_coded_experts, .line_of = line_of_coded_experts,
+     .domain = "com.microsoft"},
     {.op = "QuickGelu", .line = kUnary, .domain = "com.microsoft"},
     {.op = "RotaryEmbedding",
      .line = "x[n head s (half 2)] at[..p] cos[..c half] sin[..c half] -> y[n head s (half 2)]"

@@ -98,6 +98,13 @@ TEST(Notation, SaysWhereALineIsMalformed) {
   }
 }
 
+/// It counts in multiply-adds alone.
+TEST(Notation, AttributesCountUnderANameOfNoOperand) {
+  const Alternative a = only("x[t h] w[e h] -> y[t h] ; k = attr top 1 ; macs x k");
+  EXPECT_EQ(a.bindings[0].attribute, "top");
+  EXPECT_NE(error_of("x[t h] -> y[t h] ; k = attr top 1"), "");
+}
+
 /// A clause about an operand that is not there would silently do nothing.
 TEST(Notation, ClausesNameOperandsThatThereAre) {
   EXPECT_NE(error_of("x[n] -> y[n] ; macs w"), "");

@@ -92,6 +92,10 @@ Kernel quantize_linear, dequantize_linear, dynamic_quantize_linear, matmul_integ
     qlinear_global_average_pool, qlinear_leaky_relu, qlinear_sigmoid, qlinear_concat,
     dynamic_quantize_matmul, matmul_integer_to_float, quantised_gemm;
 
+// experts.cc
+Kernel experts, coded_experts;
+Presence expert_presence;
+
 // codes.cc
 Kernel matmul_of_bits, fake_quantise, fake_truncate, bipolar_quantise;
 Presence multiplied_codes;
