@@ -274,9 +274,17 @@ void Reader::mark_annotated() {
     const ValueId id = read_as(name);
     if (id != kNone) graph_.value(id).captured = true;
   };
+  // One scale for all of a tensor fits what remains of it.
+  const auto is_single = [&](const auto& entry) {
+    const ValueId id = read_as(entry.value());
+    const WeightId weight = id == kNone ? WeightId() : graph_.value(id).weight;
+    return weight != kNone && graph_.weight(weight).count() == 1;
+  };
   for (const auto& annotation : proto_.quantization_annotation()) {
+    const auto& parameters = annotation.quant_parameter_tensor_names();
+    if (std::ranges::all_of(parameters, is_single)) continue;
     mark(annotation.tensor_name());
-    for (const auto& entry : annotation.quant_parameter_tensor_names()) mark(entry.value());
+    for (const auto& entry : parameters) mark(entry.value());
   }
 }
 
@@ -323,6 +331,9 @@ Graph to_graph(const ModelFile& file, EditedData data) {
     Reading reading{file.impl(), graph, Functions(file.impl().model), {}, data, {}, {}};
     Reader(reading).read();
     graph.source = std::make_shared<FileSource>(file.impl().external, reading);
+    if (auto unread = note_on_unread(file.impl().model.graph())) {
+      graph.notes.push_back(std::move(*unread));
+    }
     check_paths(graph);
     resolve_lists(graph);
     finish(graph);

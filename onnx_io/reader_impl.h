@@ -31,6 +31,9 @@ struct Reading {
   std::deque<std::vector<std::byte>> unpacked;        ///< elements that share bytes in the file
 };
 
+/// Which initializers no node reads; empty if there are none.
+std::optional<std::string> note_on_unread(const onnx::GraphProto& graph);
+
 /// Reads a graph of the model, and those inside its nodes, into one Graph. Function calls are
 /// inlined.
 class Reader {

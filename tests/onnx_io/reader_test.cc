@@ -30,6 +30,37 @@ std::vector<double> numbers_of(const Weight& weight) {
   return numbers;
 }
 
+TEST(Reader, SaysWhichInitializersNoNodeReads) {
+  onnx::ModelProto model = model_of(
+      "g (bool c, float[2] x) => (float[2] y) { y = If (c) <"
+      "then_branch = t () => (float[2] a) { a = Add(x, w) },"
+      "else_branch = e () => (float[2] b) { b = Neg(x) } > }");
+  for (const char* name : {"w", "s1", "s2", "s3"}) {
+    *model.mutable_graph()->add_initializer() = counting(name, TensorProto::FLOAT, {1}, true);
+  }
+  EXPECT_EQ(Read(model).graph.notes,
+            std::vector<std::string>{"no node reads 3 initializers \"s1\", \"s2\", \"s3\", which "
+                                     "stay as they are"});
+  model.mutable_graph()->mutable_initializer()->DeleteSubrange(2, 2);
+  EXPECT_EQ(Read(model).graph.notes,
+            std::vector<std::string>{"no node reads initializer \"s1\", which stays as it is"});
+}
+
+/// Scales beside the graph, for compilers: one for all of a tensor fits whatever remains of it.
+TEST(Reader, AnnotatedTensorsAreHeldWhereTheirScalesHaveAnAxis) {
+  for (const int64_t scales : {1, 4}) {
+    onnx::ModelProto model = model_of("g (float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }");
+    *model.mutable_graph()->add_initializer() = counting("s", TensorProto::FLOAT, {scales}, true);
+    auto& annotation = *model.mutable_graph()->add_quantization_annotation();
+    annotation.set_tensor_name("a");
+    auto& entry = *annotation.add_quant_parameter_tensor_names();
+    entry.set_key("SCALE_TENSOR");
+    entry.set_value("s");
+    const Read read(model);
+    EXPECT_EQ(read.graph.value(read.graph.find("a")).captured, scales > 1);
+  }
+}
+
 TEST(Reader, ReadsEveryElementTypeFromRawAndTypedFields) {
   const std::vector<double> signed_numbers = {1, -2, 3, -4, 5, -6};
   const std::vector<double> unsigned_numbers = {1, 2, 3, 4, 5, 6};
