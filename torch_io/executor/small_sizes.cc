@@ -1,6 +1,5 @@
-#include <c10/util/Exception.h>
-
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "parsimony/torch_io/executor/run_impl.h"
@@ -21,7 +20,11 @@ at::Tensor small_like(const at::Tensor& present) {
 }  // namespace
 
 SmallSizes::SmallSizes(const Program& program) : small_(program.names.size()) {
-  for (const WeightId weight : program.weight_of) constant_.push_back(weight != kNone);
+  for (const ValueId v : small_.ids()) {
+    // What is made of a weight that was cut is data, such as a token repeated for each sample.
+    const HeldWeight* held = program.held(v);
+    constant_.push_back(held != nullptr && held->kept.empty());
+  }
 }
 
 bool SmallSizes::computes(const Step& step) const {
@@ -77,7 +80,7 @@ void SmallSizes::follow(const Step& step, const Call& call) {
       const ValueId v = step.node.outputs[i];
       if (v != kNone) small_[v] = std::move(small[i]);
     }
-  } catch (const c10::Error&) {  // a tensor in the original's shape, indexed by small sizes
+  } catch (const std::exception&) {  // a tensor in the original's shape, indexed by small sizes
   }
 }
 
