@@ -131,6 +131,7 @@ const Case kCases[] = {
     {"Logit", "torch.logit(torch.sigmoid(x), 0.2)"}, {"Hypot", "torch.hypot(x, x * 2)"},
     {"Xlogy", "torch.xlogy(torch.relu(x), torch.abs(x) + 1)"}, {"Rrelu", "torch.rrelu(x, 0.1, 0.3, False)"},
     {"ZerosLike", "torch.cat([torch.zeros_like(x), x, torch.full([2, 4, 6, 8], 0.5)], 1)"},
+    {"FullOfComputed", "x + torch.full([2, 4, 6, 8], float(torch.mean(x)))"},
     {"VarUnbiased", "torch.var(x, [2, 3])"}, {"VarWhole", "torch.var(x)"}, {"StdUnbiased", "torch.std(x, [1], True, True)"},
     {"VarMean", "torch.var_mean(x, [2, 3])"}, {"StdMean", "torch.std_mean(x, [1], False, True)[1]"},
     {"Log2", "torch.log2(torch.abs(x) + 1)"}, {"Log10", "torch.log10(torch.abs(x) + 1)"}, {"Log1p", "torch.log1p(torch.abs(x))"},

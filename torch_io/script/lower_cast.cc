@@ -46,8 +46,23 @@ void cast(Call& call, int64_t torch_type) {
   call.give_view(result, x.value);
 }
 
+/// An input's type may not be known; such inputs count as float32.
+DType known_type(const Call& call, ValueId value) {
+  const DType known = call.out.graph().value(value).dtype;
+  return known == DType::kUnknown ? DType::kFloat32 : known;
+}
+
+/// From a size, for example.
+bool is_computed(const Binding& number) {
+  return number.is(BindingKind::kTensor) || number.is(BindingKind::kNumber);
+}
+
 /// A tensor of one number, of the shape in operand `sizes`.
 void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
+  if (is_computed(number)) {
+    call.require(known_type(call, number.value) == dtype);
+    return call.give_node("Expand", {{number.value}, {sizes}});
+  }
   call.require(number.fixed_number());
   Attributes attributes;
   if (is_floating(dtype)) {
@@ -58,12 +73,6 @@ void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
   const ValueId result = call.out.emit("ConstantOfShape", {{sizes}}, std::move(attributes));
   call.out.graph().value(result).dtype = dtype;
   call.give(result);
-}
-
-/// An input's type may not be known; such inputs count as float32.
-DType known_type(const Call& call, ValueId value) {
-  const DType known = call.out.graph().value(value).dtype;
-  return known == DType::kUnknown ? DType::kFloat32 : known;
 }
 
 /// The type that an argument names, else `other`.
@@ -131,6 +140,7 @@ void lower_full(Call& call) {
   const Binding number = with_number ? call.arg(at + 1) : filling(call);
   const Binding& type = call.arg(at + (with_number ? 2 : 1));
   DType other = with_number && number.is(BindingKind::kInt) ? DType::kInt64 : DType::kFloat32;
+  if (is_computed(number)) other = known_type(call, number.value);
   if (at == 1) other = known_type(call, call.tensor(0).value);
   filled(call, sizes, number, type_or(type, other));
 }

@@ -112,10 +112,15 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
   } else if (const auto constant = literal(x)) {
     result = op.starts_with("Bool") ? Binding::of_bool(*constant != 0) : Binding::of_int(*constant);
   } else if (x.is(BindingKind::kNumber) || x.is(BindingKind::kTensor)) {
-    // What a tensor holds is known only if it was computed from sizes.
-    const bool known = x.is(BindingKind::kNumber) || builder_.known(x.value) != nullptr;
-    const bool rounds = op.starts_with("Int") && is_floating(graph_.value(x.value).dtype);
-    if (known) result = Binding::run_time(rounds ? builder_.whole(x.value) : x.value);
+    // What a tensor holds is known only if it was computed from sizes. A real number that stays one
+    // is no size: it need not be known.
+    const bool real = is_floating(graph_.value(x.value).dtype);
+    const bool rounds = op.starts_with("Int") && real;
+    const Shape* shape = builder_.shape(x.value);
+    const bool stays = real && !rounds && !op.starts_with("Bool") && shape && shape->empty();
+    if (stays || x.is(BindingKind::kNumber) || builder_.known(x.value) != nullptr) {
+      result = Binding::run_time(rounds ? builder_.whole(x.value) : x.value);
+    }
   }
   return true;
 }
