@@ -658,6 +658,21 @@ def forward(self, x):
   expect_exact(net, {at::randn({4, 6})}, 2);
 }
 
+TEST(ScriptSource, BoundsComputedFromAnotherSizeAreWrittenDown) {
+  const Module net = scripted(R"(
+def forward(self, x):
+    y = torch.relu(torch.linear(x, self.w1, self.b1))
+    part = y.size(1) // 4
+    z = torch.linear(y, self.w3)
+    z = torch.cat([torch.sigmoid(z[:, :part]), z[:, part:]], 1)
+    return torch.linear(z, self.w4)
+)",
+                              two_layers_and({{"w3", {10, 8}}, {"w4", {3, 10}}}));
+  const Pruned pruned = expect_exact(net, {at::randn({2, 6})}, 2);
+  EXPECT_EQ(pruned.small.attr("w1").toTensor().size(0), 4);
+  EXPECT_EQ(pruned.small.attr("w3").toTensor().size(0), 5);
+}
+
 TEST(ScriptSource, ListsThatArePutTogetherAreWrittenAnew) {
   const Module net = scripted(R"(
 def forward(self, x):

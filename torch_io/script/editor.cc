@@ -98,6 +98,7 @@ struct ScriptEditor::Impl {
   void set_split(const std::string& key, NodeId id, const HostTensor& to, bool equal_parts);
   void set_length(const std::string& key, const ConstantOrigin& written, const HostTensor& to);
   void set_tensor(const std::string& key, NodeId id, int input, const HostTensor& to);
+  bool set_pieces(NodeId id, int input, const HostTensor& to);
 };
 
 namespace {
@@ -265,9 +266,25 @@ void ScriptEditor::Impl::set_length(const std::string& key, const ConstantOrigin
   change(written.elements.at(0), to.ints.at(0) - begin, key, "the length");
 }
 
+/// Of a list that is put together from numbers, such as the bounds of a slice.
+bool ScriptEditor::Impl::set_pieces(NodeId id, int input, const HostTensor& to) {
+  const NodeId list = graph.value(graph.node(id).inputs[input]).producer;
+  if (list == kNone || graph.node(list).op != "Concat" || to.floating()) return false;
+  const auto pieces = static_cast<int>(graph.node(list).inputs.size());
+  if (to.count() != pieces) return false;
+  for (int i = 0; i < pieces; ++i) {
+    if (!operand(list, i).known()) return false;
+  }
+  for (int i = 0; i < pieces; ++i) {
+    set_tensor(key_of(graph, graph.node(list)), list, i, HostTensor::vector({to.ints[i]}));
+  }
+  return true;
+}
+
 void ScriptEditor::Impl::set_tensor(const std::string& key, NodeId id, int input,
                                     const HostTensor& to) {
   const SourceLocation location = operand(id, input);
+  if (!location.known() && set_pieces(id, input, to)) return;
   if (!location.known()) throw errors::not_written(key, input_name(input));
   jit::Node* call = origins->calls[location.call];
   if (static_cast<size_t>(location.input) >= call->inputs().size()) throw errors::no_scale(key);
