@@ -35,13 +35,12 @@ class Follower {
   /// has another one.
   int decide(const Group& group, std::string& reason) const {
     if (!may_prune(group, settings_.mixing)) return kNone;
-    const std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
-    // Channels of an input or of a constant, which no layer makes, follow the layers that read
-    // them.
-    const std::vector<NodeId> deciding =
-        producers.empty() ? layers_of(graph_, layers_, group, Role::kIn) : producers;
+    std::vector<NodeId> producers = layers_of(graph_, layers_, group, Role::kOut);
+    // Channels that no layer makes, of an input, of padding or of learned queries, are decided by
+    // the layers that read them.
+    if (producers.empty()) producers = layers_of(graph_, layers_, group, Role::kIn);
     std::vector<NodeId> askers;
-    std::ranges::copy_if(deciding, std::back_inserter(askers),
+    std::ranges::copy_if(producers, std::back_inserter(askers),
                          [&](NodeId node) { return asks(node, false); });
     const bool by_consumers = add_consumers(group, askers);
     if (askers.empty()) return kNone;

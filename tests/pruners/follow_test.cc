@@ -107,5 +107,15 @@ TEST(Follow, ConsumersAndVectorsAreNoLayersOfAGroup) {
   EXPECT_EQ(net.run().request, (PerGroup<int>{kNone}));
 }
 
+TEST(Follow, ReadersAreTheLayersOfWhatWeightsAloneMake) {
+  Residual net;
+  net.set(0, State::kPruned, 0);
+  net.set(1, State::kPruned, 0);
+  for (Member& member : net.coupling.groups[GroupId(0)].members) member.role = Role::kIn;
+  EXPECT_EQ(net.run().request, (PerGroup<int>{0}));
+  net.set(1, State::kExcluded);
+  EXPECT_EQ(net.run().request, (PerGroup<int>{kNone}));
+}
+
 }  // namespace
 }  // namespace parsimony
