@@ -1,0 +1,123 @@
+"""What mixes tokens without attention, or mixes otherwise."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .pieces import (
+    Attention, Block, ChannelNorm, Classifier, Residual, Stack, Tokens, conv, depthwise, feed2d, image, mlp, tokens,
+)
+
+
+def metaformer(mixer):
+    """PoolFormer and its relatives, by their token mixer."""
+    block = lambda: (Residual(nn.GroupNorm(1, 48), mixer()), Residual(nn.GroupNorm(1, 48), feed2d(48, 144)))
+    return Classifier(48, conv(3, 48, 3, 4, act=None), *block(), *block(), nn.GroupNorm(1, 48))
+
+
+class Pooling(nn.Module):
+    def forward(self, x):
+        return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) - x
+
+
+class MixerBlock(nn.Module):
+    def __init__(self, tokens, width):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.tokens, self.channels = mlp(tokens, 48), mlp(width, 160)
+
+    def forward(self, x):
+        x = x + self.tokens(self.norm1(x).transpose(1, 2)).transpose(1, 2)
+        return x + self.channels(self.norm2(x))
+
+
+class Mixer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 64, 8, 8)
+        self.blocks = nn.Sequential(MixerBlock(16, 64), MixerBlock(16, 64))
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.head(self.blocks(self.patches(x).flatten(2).transpose(1, 2)).mean(1))
+
+
+class ResMLPBlock(nn.Module):
+    """Affine maps instead of normalisations; a linear layer over tokens."""
+
+    def __init__(self, width, tokens=16):
+        super().__init__()
+        self.mixer, self.feed = nn.Linear(tokens, tokens), mlp(width, 3 * width)
+        for name in ("gain1", "shift1", "gain2", "shift2", "scale1", "scale2"):
+            self.register_parameter(name, nn.Parameter(torch.randn(width)))
+
+    def forward(self, x):
+        y = x * self.gain1 + self.shift1
+        x = x + self.scale1 * self.mixer(y.transpose(1, 2)).transpose(1, 2)
+        return x + self.scale2 * self.feed(x * self.gain2 + self.shift2)
+
+
+class FourierMixer(nn.Module):
+    """FNet: the real part of a Fourier transform over tokens and channels."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm1, self.norm2, self.feed = nn.LayerNorm(width), nn.LayerNorm(width), mlp(width, 2 * width)
+
+    def forward(self, x):
+        x = self.norm1(x + torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real)
+        return self.norm2(x + self.feed(x))
+
+
+class GlobalFilter(nn.Module):
+    """GFNet: learned factors in the frequencies of an image."""
+
+    def __init__(self, width, side=8):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width, side, side // 2 + 1, 2) * 0.02)
+
+    def forward(self, x):
+        found = torch.fft.rfft2(x, norm="ortho") * torch.view_as_complex(self.weight)
+        return torch.fft.irfft2(found, s=x.shape[-2:], norm="ortho")
+
+
+def gfnet():
+    block = lambda: Residual(ChannelNorm(48), GlobalFilter(48), ChannelNorm(48), feed2d(48, 96))
+    return Classifier(48, nn.Conv2d(3, 48, 4, 4), block(), block())
+
+
+class GatedMLP(nn.Module):
+    def __init__(self, width=64, tokens=16):
+        super().__init__()
+        self.inward, self.outward = nn.Linear(width, 128), nn.Linear(64, width)
+        self.norm, self.spatial = nn.LayerNorm(64), nn.Conv1d(tokens, tokens, 1)
+
+    def forward(self, x):
+        u, v = F.gelu(self.inward(x)).chunk(2, -1)
+        return x + self.outward(u * self.spatial(self.norm(v)))
+
+
+class Perceiver(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.latents = nn.Parameter(torch.randn(1, 8, 64))
+        self.cross, self.block = Attention(64, 4, context=40), Block(64, 4)
+        self.head = nn.Linear(64, 7)
+
+    def forward(self, x):
+        z = self.latents.expand(x.shape[0], -1, -1)
+        return self.head(self.block(z + self.cross(z, x)).mean(1))
+
+
+NETWORKS = {
+    "poolformer": (lambda: metaformer(Pooling), image),
+    "convformer": (
+        lambda: metaformer(lambda: nn.Sequential(conv(48, 96, 1), depthwise(96, 7), nn.Conv2d(96, 48, 1))), image,
+    ),
+    "resmlp": (lambda: Tokens(48, ResMLPBlock(48), ResMLPBlock(48)), image),
+    "fnet": (lambda: Tokens(48, FourierMixer(48), FourierMixer(48)), image),
+    "gfnet": (gfnet, image),
+    "mixer": (Mixer, image),
+    "gated_mlp": (lambda: Stack(GatedMLP(), GatedMLP()), lambda: (torch.randn(2, 16, 64),)),
+    "perceiver": (Perceiver, lambda: (torch.randn(2, 20, 40),)),
+}

@@ -1,0 +1,209 @@
+"""Speech."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .pieces import Attention, Block, Residual, Stack, mel, mlp, tokens
+
+
+class Conformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.feed, self.attention = mlp(64, 128, nn.SiLU), Attention(64, 4)
+        self.norms = nn.ModuleList(nn.LayerNorm(64) for _ in range(3))
+        self.point, self.depth = nn.Conv1d(64, 128, 1), nn.Conv1d(64, 64, 7, padding=3, groups=64)
+        self.batch, self.out = nn.BatchNorm1d(64), nn.Conv1d(64, 64, 1)
+
+    def forward(self, x):
+        x = x + 0.5 * self.feed(self.norms[0](x))
+        x = x + self.attention(self.norms[1](x))
+        y = F.glu(self.point(self.norms[2](x).transpose(1, 2)), 1)
+        return x + self.out(F.silu(self.batch(self.depth(y)))).transpose(1, 2)
+
+
+class Speech(nn.Module):
+    """Strided convolutions before a transformer."""
+
+    def __init__(self):
+        super().__init__()
+        self.front = nn.Sequential(nn.Conv1d(40, 64, 3, 2, 1), nn.GELU(), nn.Conv1d(64, 64, 3, 2, 1), nn.GELU())
+        self.blocks, self.head = nn.Sequential(Block(64, 4), Block(64, 4)), nn.Linear(64, 30)
+
+    def forward(self, x):
+        return self.head(self.blocks(self.front(x).transpose(1, 2))).log_softmax(-1)
+
+
+class Whisper(nn.Module):
+    """Convolutions and waves of places before an encoder; a decoder of text that looks at it."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        self.one, self.two = nn.Conv1d(40, width, 3, padding=1), nn.Conv1d(width, width, 3, 2, 1)
+        angle = torch.arange(16)[:, None] * 10000 ** (-torch.arange(width // 2) / (width // 2))
+        self.register_buffer("waves", torch.cat((angle.sin(), angle.cos()), 1))
+        self.encoder, self.norm = nn.Sequential(Block(width, 4), Block(width, 4)), nn.LayerNorm(width)
+        self.tokens, self.places = nn.Embedding(97, width), nn.Parameter(torch.randn(7, width) * 0.02)
+        self.layers, self.last = nn.ModuleList([CrossBlock(width), CrossBlock(width)]), nn.LayerNorm(width)
+
+    def forward(self, sound, tokens):
+        memory = F.gelu(self.two(F.gelu(self.one(sound)))).transpose(1, 2) + self.waves
+        memory = self.norm(self.encoder(memory))
+        x = self.tokens(tokens) + self.places
+        for layer in self.layers:
+            x = layer(x, memory)
+        return self.last(x) @ self.tokens.weight.t()
+
+
+class CrossBlock(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.own, self.cross, self.feed = Attention(width, 4, kind="causal"), Attention(width, 4), mlp(width, 2 * width)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
+
+    def forward(self, x, memory):
+        x = x + self.own(self.norms[0](x))
+        x = x + self.cross(self.norms[1](x), memory)
+        return x + self.feed(self.norms[2](x))
+
+
+class Wav2Vec(nn.Module):
+    """Strided convolutions of a wave, GroupNorm first; places by a grouped convolution."""
+
+    def __init__(self, width=48):
+        super().__init__()
+        first = nn.Conv1d(1, 32, 10, 5, bias=False), nn.GroupNorm(32, 32), nn.GELU()
+        self.features = nn.Sequential(
+            *first, nn.Conv1d(32, 32, 3, 2, bias=False), nn.GELU(), nn.Conv1d(32, 32, 2, 2, bias=False), nn.GELU(),
+        )
+        self.norm, self.project = nn.LayerNorm(32), nn.Linear(32, width)
+        self.places = nn.Conv1d(width, width, 9, padding=4, groups=4)
+        self.blocks = nn.Sequential(Block(width, 4, post=True), Block(width, 4, post=True))
+        self.head = nn.Linear(width, 30)
+
+    def forward(self, x):
+        x = self.project(self.norm(self.features(x.unsqueeze(1)).transpose(1, 2)))
+        x = x + F.gelu(self.places(x.transpose(1, 2))).transpose(1, 2)
+        return self.head(self.blocks(x))
+
+
+def quartznet():
+    part = lambda i, o: (
+        nn.Conv1d(i, i, 9, padding=4, groups=i, bias=False), nn.Conv1d(i, o, 1, bias=False), nn.BatchNorm1d(o),
+    )
+    block = lambda w: nn.Sequential(Residual(*part(w, w), nn.ReLU(), *part(w, w)), nn.ReLU())
+    return nn.Sequential(*part(40, 48), nn.ReLU(), block(48), block(48), nn.Conv1d(48, 30, 1), nn.LogSoftmax(1))
+
+
+class DeepSpeech(nn.Module):
+    """Convolutions over a spectrogram, recurrent layers both ways, characters. CRNN reads text like this."""
+
+    def __init__(self, kind=nn.GRU):
+        super().__init__()
+        self.front = nn.Sequential(
+            nn.Conv2d(1, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.Hardtanh(0, 20), nn.Conv2d(16, 24, 3, (2, 1), 1),
+            nn.BatchNorm2d(24), nn.Hardtanh(0, 20),
+        )
+        self.net, self.head = kind(24 * 10, 32, 2, batch_first=True, bidirectional=True), nn.Linear(64, 30)
+
+    def forward(self, x):
+        x = self.front(x.unsqueeze(1)).permute(0, 3, 1, 2).flatten(2)
+        return self.head(self.net(x)[0]).log_softmax(-1)
+
+
+class Res2Layer(nn.Module):
+    def __init__(self, width, parts=4):
+        super().__init__()
+        self.convs = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv1d(width // parts, width // parts, 3, padding=2, dilation=2), nn.ReLU(),
+                nn.BatchNorm1d(width // parts),
+            )
+            for _ in range(parts - 1)
+        )
+
+    def forward(self, x):
+        first, *parts = x.chunk(len(self.convs) + 1, 1)
+        found, last = [first], 0
+        for layer, part in zip(self.convs, parts):
+            last = layer(part + last)
+            found.append(last)
+        return torch.cat(found, 1)
+
+
+class SqueezeTime(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.gate = nn.Sequential(nn.Conv1d(width, 16, 1), nn.ReLU(), nn.Conv1d(16, width, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        return x * self.gate(x.mean(2, keepdim=True))
+
+
+class SpeakerNet(nn.Module):
+    """ECAPA-TDNN: layers side by side, attention to mean and deviation over time."""
+
+    def __init__(self, width=48):
+        super().__init__()
+        layer = lambda i, o, k=1: nn.Sequential(nn.Conv1d(i, o, k, padding=k // 2), nn.ReLU(), nn.BatchNorm1d(o))
+        self.one = layer(40, width, 5)
+        self.two, self.three = (
+            Residual(layer(width, width), Res2Layer(width), layer(width, width), SqueezeTime(width)) for _ in range(2)
+        )
+        self.all = nn.Conv1d(2 * width, 80, 1)
+        self.attention = nn.Sequential(nn.Conv1d(240, 16, 1), nn.Tanh(), nn.Conv1d(16, 80, 1))
+        self.norm, self.head = nn.BatchNorm1d(160), nn.Linear(160, 32)
+
+    def forward(self, x):
+        two = self.two(self.one(x))
+        x = F.relu(self.all(torch.cat((two, self.three(two)), 1)))
+        mean, dev = x.mean(2, keepdim=True), x.var(2, keepdim=True, unbiased=False).clamp(min=1e-4).sqrt()
+        share = self.attention(torch.cat((x, mean.expand_as(x), dev.expand_as(x)), 1)).softmax(2)
+        mean = (share * x).sum(2)
+        dev = ((share * x**2).sum(2) - mean**2).clamp(min=1e-4).sqrt()
+        return F.normalize(self.head(self.norm(torch.cat((mean, dev), 1))), dim=1)
+
+
+class FastSpeech(nn.Module):
+    """Phonemes to a spectrogram: blocks with convolutions, predictors of pitch, frames of fixed length, a post-net."""
+
+    def __init__(self, width=48):
+        super().__init__()
+        self.embed = nn.Embedding(97, width)
+        self.encoder, self.decoder = ConvBlock(width), ConvBlock(width)
+        self.pitch = nn.Sequential(nn.Conv1d(width, 32, 3, padding=1), nn.ReLU(), nn.Conv1d(32, 1, 1))
+        self.bins, self.mel = nn.Conv1d(1, width, 3, padding=1), nn.Linear(width, 20)
+        self.post = nn.Sequential(
+            nn.Conv1d(20, 40, 5, padding=2), nn.BatchNorm1d(40), nn.Tanh(), nn.Conv1d(40, 20, 5, padding=2),
+        )
+
+    def forward(self, tokens):
+        x = self.encoder(self.embed(tokens))
+        pitch = self.pitch(x.transpose(1, 2))
+        x = (x + self.bins(pitch).transpose(1, 2)).repeat_interleave(2, 1)
+        mel = self.mel(self.decoder(x)).transpose(1, 2)
+        return mel + self.post(mel), pitch
+
+
+class ConvBlock(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.attention, self.norm1, self.norm2 = Attention(width, 4), nn.LayerNorm(width), nn.LayerNorm(width)
+        self.feed = nn.Sequential(nn.Conv1d(width, 80, 5, padding=2), nn.ReLU(), nn.Conv1d(80, width, 1))
+
+    def forward(self, x):
+        x = self.norm1(x + self.attention(x))
+        return self.norm2(x + self.feed(x.transpose(1, 2)).transpose(1, 2))
+
+
+NETWORKS = {
+    "conformer": (lambda: Stack(Conformer(), Conformer()), lambda: (torch.randn(2, 12, 64),)),
+    "speech": (Speech, mel),
+    "whisper": (Whisper, lambda: mel() + (torch.randint(0, 97, (2, 7)),)),
+    "wav2vec2": (Wav2Vec, lambda: (torch.randn(2, 400),)),
+    "quartznet": (quartznet, mel),
+    "deep_speech": (DeepSpeech, mel),
+    "crnn": (lambda: DeepSpeech(nn.LSTM), mel),
+    "ecapa_tdnn": (SpeakerNet, mel),
+    "fastspeech": (FastSpeech, lambda: (torch.randint(0, 97, (2, 12)),)),
+}
