@@ -65,6 +65,15 @@ TensorList read_safetensors(const std::string& path) {
   return arrays;
 }
 
+/// False if the number is not one of the type's.
+bool write_integer(double number, DType type, std::byte* element) {
+  constexpr double kMost = 9007199254740992;  // 2^53: beyond it doubles are no integers one by one
+  if (!(std::abs(number) <= kMost) || std::trunc(number) != number) return false;
+  const auto integer = static_cast<int64_t>(number);
+  std::memcpy(element, &integer, size_of(type));  // little-endian
+  return reader_of(type)(element) == number;
+}
+
 /// Of another element type.
 TensorBytes converted(const TensorBytes& array, DType type) {
   if (type == DType::kUnknown || type == array.dtype) return array;
@@ -76,10 +85,12 @@ TensorBytes converted(const TensorBytes& array, DType type) {
   result.bytes.resize(count * to);
   for (int64_t i = 0; i < count; ++i) {
     const double number = read(array.bytes.data() + i * from);
-    write_number(number, type, result.bytes.data() + i * to);
-    const double written = reader_of(type)(result.bytes.data() + i * to);
-    const bool fits = is_floating(type) || written == number;
-    if (!fits) throw errors::element_does_not_fit(array.name, i, number, name_of(type));
+    std::byte* element = result.bytes.data() + i * to;
+    if (is_floating(type)) {
+      write_number(number, type, element);
+    } else if (!write_integer(number, type, element)) {
+      throw errors::element_does_not_fit(array.name, i, number, name_of(type));
+    }
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsimony/masks/safetensors.h"
+#include "parsimony/masks/tensor_file.h"
 #include "parsimony/speedup/plan.h"
 #include "tests/cli/command.h"
 
@@ -306,6 +307,56 @@ TEST(CliPrune, TheDemoModelLosesThreeQuarters) {
   EXPECT_NE(outcome.out.find("4 of 4 groups pruned, 76 of 152 channels kept."), std::string::npos)
       << outcome.out;
   EXPECT_LT(place.bytes("o.onnx").size(), 50'000U);
+}
+
+/// The box head of a detector: an expectation over eight bins.
+onnx::ModelProto expectation() {
+  onnx::ModelProto model = model_of(R"(
+    agraph (float[1, 3, 4, 4] x) => (float[1, 1, 4, 4] y) {
+      a = Conv (x, w)
+      bins = Softmax <axis = 1> (a)
+      y = Conv (bins, centres)
+    })");
+  add_weight(model, "w", "8x3x1x1");
+  add_weight(model, "centres", "1x8x1x1");
+  model.mutable_graph()->mutable_node(2)->set_name("expected");
+  return model;
+}
+
+TEST(CliPrune, OutcomesOfASoftmaxStayUnlessAskedFor) {
+  const Workplace place;
+  save(expectation(), place / "bins.onnx");
+  const Outcome kept = place.run("prune bins.onnx -o o.onnx --ratio 0.5");
+  EXPECT_EQ(lines_with(kept.out, "note: group g0"),
+            "note: group g0 is not pruned: \"expected\" weighs by position what a softmax over its "
+            "channels gives, and without one the others would mean something else; --allow-mixing "
+            "prunes it\n")
+      << kept.out;
+  EXPECT_EQ(lines_with(kept.out, "parameters"), "parameters       32     32  100.0%\n") << kept.out;
+  const Outcome pruned = place.run("prune bins.onnx -o o.onnx --ratio 0.5 --allow-mixing");
+  EXPECT_EQ(lines_with(pruned.out, "parameters"), "parameters       32     16  50.0%\n")
+      << pruned.out;
+  EXPECT_EQ(place.run("prune bins.onnx -o o.onnx --ratio 0.5 --allow-mixing --exact-only").code, 2);
+}
+
+TEST(CliPrune, InputsByNameAndSamples) {
+  const Workplace place;
+  const Outcome named = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --input x=3x3x8x8");
+  EXPECT_EQ(named.code, 0) << named.err;
+  EXPECT_EQ(lines_with(named.out, "MACs are counted"), "MACs are counted for x[3, 3, 8, 8].\n");
+  const Outcome unknown = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --input image=1x3x8x8");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_EQ(unknown.err, "parsimony: the network has no input \"image\".\n");
+  const std::vector<float> x(2 * 3 * 8 * 8, 0.25F);
+  write_tensors(place / "x.safetensors",
+                {{"x", DType::kFloat32, {2, 3, 8, 8}, std::as_bytes(std::span(x))}});
+  const std::string sample = " --sample x.safetensors";
+  const Outcome outcome = place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --plan p.json" + sample);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(lines_with(outcome.out, "MACs are counted"), "MACs are counted for x[2, 3, 8, 8].\n");
+  if (!kHasTorch) return;
+  EXPECT_NE(lines_with(outcome.out, "Proven"), "") << outcome.out;
+  EXPECT_EQ(place.run("verify cnn.onnx o.onnx --plan p.json" + sample).code, 0);
 }
 
 }  // namespace

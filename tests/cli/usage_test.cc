@@ -54,7 +54,8 @@ constexpr Fault kUsageFaults[] = {
      "or NAME=1x3x32x32"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:floa", 2,
      "--input 1x3x8x8:floa: unknown element type \"floa\"; wanted for example 1x3x32x32, "
-     "2x8:int64, :int64=16000 or NAME=1x3x32x32. Did you mean \"float32\", \"float64\" or \"float16\"?"},
+     "2x8:int64, :int64=16000 or NAME=1x3x32x32. Did you mean \"float32\", \"float64\" or "
+     "\"float16\"?"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --input 1x3x8x8:int64", 2,
      "input \"x\" has elements of float32, but int64 was given for it"},
     {"prune cnn.onnx -o o.onnx --ratio 0.5 --seed -1", 2,

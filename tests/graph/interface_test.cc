@@ -155,5 +155,41 @@ TEST(Free, RefusesAxesThatHaveNoChannels) {
   EXPECT_THROW(ends.free({"y"}), ConfigError);
 }
 
+Names placed(const Graph& graph, const std::vector<std::string>& texts) {
+  std::vector<InputSpec> specs;
+  for (const std::string& text : texts) specs.push_back(parse_input_spec(text));
+  Names found;
+  for (const InputSpec& spec : by_position(specs, graph)) found.push_back(to_text(spec));
+  return found;
+}
+
+TEST(InputSpecs, StandWhereTheirNamesSay) {
+  Ends ends;
+  ends.in("image", {-1, 4});
+  ends.in("rate", {});
+  ends.in("mask", {2, 4});
+  finish(ends.graph);
+  EXPECT_EQ(placed(ends.graph, {"mask=2x4", "1x4"}), (Names{"1x4", "?", "2x4"}));
+  EXPECT_EQ(placed(ends.graph, {"rate=:int64=16000"}), (Names{"?", ":int64=16000"}));
+  EXPECT_EQ(placed(ends.graph, {"mask=1"}), (Names{"?", "?", "?=1"}));
+  EXPECT_EQ(placed(ends.graph, {"?", ":int64=8"}), (Names{"?", ":int64=8"}));
+  EXPECT_THROW(placed(ends.graph, {"imag=1x4"}), ConfigError);
+  EXPECT_THROW(placed(ends.graph, {"1", "1", "1", "1"}), ConfigError);
+}
+
+TEST(InputSpecs, OpenOnesLeaveTheShapeToTheModel) {
+  Ends ends;
+  ends.in("image", {-1, 4});
+  ends.in("rate", {});
+  finish(ends.graph);
+  Probe probe;
+  for (const char* text : {"?", "?=0.5"}) probe.inputs.push_back(parse_input_spec(text));
+  const Facts facts = infer(ends.graph, probe);
+  EXPECT_EQ(facts.shapes[ends.graph.inputs[0]], (Shape{2, 4}));
+  const auto& rate = facts.constants[ends.graph.inputs[1]];
+  ASSERT_TRUE(rate.has_value());
+  EXPECT_EQ(rate->number(0), 0.5);
+}
+
 }  // namespace
 }  // namespace parsimony::test

@@ -70,7 +70,7 @@ TEST(Axes, AnAxisThatIsFixedLeavesTheOtherFree) {
   const auto b = n.node("Softmax", {n.reshape(a, "r", {2, 4, 2})}, "s");
   const Solved solved = n.solve(n.linear(b, "2", {2, 3}));  // the output has the 4
   EXPECT_EQ(solved.groups(),
-            Texts{"g0: 2 channels, mixed at s, not zero without its weights, "
+            Texts{"g0: 2 channels, mixed at s, outcomes for 2, not zero without its weights, "
                   "summed without a weight; W1[1] out: 0+2+4+6 1+3+5+7; W2[0] in"});
 }
 

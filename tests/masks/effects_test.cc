@@ -29,8 +29,9 @@ TEST(Effects, ZeroBecomesAConstantBehindOthers) {
 }
 
 TEST(Effects, ASoftmaxMixesItsChannels) {
-  EXPECT_EQ(behind("Softmax"), Texts{"g0: 8 channels, mixed at m, not zero without its weights, "
-                                     "summed without a weight; W1[1] out; W2[0] in"});
+  EXPECT_EQ(behind("Softmax"),
+            Texts{"g0: 8 channels, mixed at m, outcomes for 2, not zero without its weights, "
+                  "summed without a weight; W1[1] out; W2[0] in"});
 }
 
 TEST(Effects, ASoftmaxOverAnotherAxisDoesNotMix) {
