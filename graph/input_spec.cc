@@ -47,8 +47,9 @@ size_t end_of_name(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) return std::string_view::npos;
   const std::string_view before = text.substr(0, equals);
-  const size_t sizes = before.find_first_not_of("0123456789x");
-  const bool is_spec = before == kOpen || sizes == std::string_view::npos || before[sizes] == ':';
+  const bool sized =
+      before[0] >= '0' && before[0] <= '9' && before.find_first_of("x:") != std::string_view::npos;
+  const bool is_spec = before == kOpen || before[0] == ':' || sized;
   return is_spec ? std::string_view::npos : equals;
 }
 
