@@ -68,7 +68,7 @@ class Reference {
   ProofOptions options_;
   bool mixes_;
   Feed feed_;
-  const TensorList& sample_;
+  TensorList sample_;
   runtime::Floats floats_ = {};
   std::vector<std::string> names_;
   Steps inputs_;
