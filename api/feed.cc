@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
+#include <ranges>
 #include <string_view>
 
-#include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/slice.h"
 
@@ -30,9 +31,8 @@ void shorten(TensorBytes& tensor, const std::vector<AxisKeep>& axes) {
 /// Which indices `axis` lacks.
 AxisKeep complement(const AxisKeep& axis) {
   AxisKeep rest{axis.axis, axis.size, {}};
-  for (int64_t i = 0; i < axis.size; ++i) {
-    if (!contains(axis.keep, i)) rest.keep.push_back(i);
-  }
+  std::ranges::set_difference(std::views::iota(int64_t{0}, axis.size), axis.keep,
+                              std::back_inserter(rest.keep));
   return rest;
 }
 
@@ -78,6 +78,8 @@ void Feed::mask(TensorList& inputs) const {
     TensorBytes& input = inputs[i];
     for (const AxisKeep& axis : inputs_[i]) {
       const AxisKeep gone = complement(axis);
+      if (gone.keep.empty()) continue;
+      check_slices(input.name, input.dims, {&gone, 1});
       for_each_run(input.bytes.data(), input.dims, size_of(input.dtype), {&gone, 1},
                    [&](const std::byte* run, int64_t bytes) {
                      std::memset(input.bytes.data() + (run - input.bytes.data()), 0, bytes);

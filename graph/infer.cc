@@ -1,7 +1,9 @@
 #include "parsimony/graph/infer.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
+#include <string_view>
 
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/errors.h"
@@ -23,6 +25,11 @@ bool is_open(std::span<const int64_t> dims) {
   return std::ranges::any_of(dims, [](int64_t d) { return d < 0; });
 }
 
+/// Empty for a dimension without one.
+std::string_view symbol_of(const Value& value, size_t dim) {
+  return dim < value.symbols.size() ? std::string_view(value.symbols[dim]) : std::string_view();
+}
+
 /// Fixes symbolic dimensions: the first of an input by one size, the others by another; the same
 /// name has the same size everywhere.
 class Symbols {
@@ -34,10 +41,10 @@ class Symbols {
     for (size_t d = 0; d < shape.size(); ++d) {
       if (shape[d] >= 0) continue;
       const int64_t fallback = d == 0 ? probe_.first : probe_.other;
-      if (value.symbols[d].empty()) {
+      if (symbol_of(value, d).empty()) {
         shape[d] = fallback;
       } else {
-        shape[d] = sizes_.try_emplace(value.symbols[d], fallback).first->second;
+        shape[d] = sizes_.try_emplace(std::string(symbol_of(value, d)), fallback).first->second;
       }
     }
     return shape;
@@ -46,7 +53,8 @@ class Symbols {
   void learn(const Value& value, const Shape& actual) {
     if (!value.declared || value.declared->size() != actual.size()) return;
     for (size_t d = 0; d < actual.size(); ++d) {
-      if (!value.symbols[d].empty()) sizes_.insert_or_assign(value.symbols[d], actual[d]);
+      if (!symbol_of(value, d).empty())
+        sizes_.insert_or_assign(std::string(symbol_of(value, d)), actual[d]);
     }
   }
 
@@ -56,8 +64,8 @@ class Symbols {
     Shape shape = *value.declared;
     for (size_t d = 0; d < shape.size(); ++d) {
       if (shape[d] >= 0) continue;
-      const auto it = sizes_.find(value.symbols[d]);
-      if (value.symbols[d].empty() || it == sizes_.end()) return std::nullopt;
+      const auto it = sizes_.find(symbol_of(value, d));
+      if (symbol_of(value, d).empty() || it == sizes_.end()) return std::nullopt;
       shape[d] = it->second;
     }
     return shape;
@@ -65,7 +73,7 @@ class Symbols {
 
  private:
   const Probe& probe_;
-  std::map<std::string, int64_t> sizes_;
+  std::map<std::string, int64_t, std::less<>> sizes_;
 };
 
 constexpr size_t kMostDims = 64;  // of tensors of libtorch and NumPy

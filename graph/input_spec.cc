@@ -1,8 +1,9 @@
 #include "parsimony/graph/input_spec.h"
 
+#include <array>
 #include <charconv>
 #include <optional>
-#include <sstream>
+#include <string>
 #include <vector>
 
 #include "parsimony/base/errors.h"
@@ -38,10 +39,6 @@ DType parse_type(std::string_view name, std::string_view whole) {
                  did_you_mean(name, names));
 }
 
-}  // namespace
-
-namespace {
-
 /// Where the name ends in "NAME=…"; npos if there is none, as in ":int64=16000".
 size_t end_of_name(std::string_view text) {
   const size_t equals = text.find('=');
@@ -59,10 +56,11 @@ bool is_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// The shortest text that reads back as the same number.
 std::string text_of(double value) {
-  std::ostringstream number;
-  number << value;
-  return number.str();
+  std::array<char, 32> buffer{};
+  const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  return {buffer.data(), static_cast<size_t>(end - buffer.data())};
 }
 
 }  // namespace

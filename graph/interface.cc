@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -27,8 +28,8 @@ constexpr auto kTurns = std::to_array<std::string_view>({"0", "n"});
 /// "pastKey.0" is past, key and 0.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
-  char before = 0;
-  for (const char c : name) {
+  unsigned char before = 0;
+  for (const unsigned char c : name) {
     const bool starts =
         std::isalnum(before) == 0 || (std::islower(before) != 0 && std::isupper(c) != 0);
     before = c;
@@ -91,7 +92,7 @@ bool holds(const Graph& graph, const Facts& facts, const StatePair& state) {
   return why_not(graph, facts, state).empty();
 }
 
-/// Adds pairs of outputs and inputs that alone have a key.
+/// Adds pairs, in order, of outputs and inputs with the same key, where there are as many of both.
 template <typename Key, typename KeyOf>
 void pair_by(std::span<const ValueId> outputs, std::span<const ValueId> inputs, const KeyOf& key_of,
              const Graph& graph, const Facts& facts, std::vector<StatePair>& states) {
@@ -125,9 +126,16 @@ ValueId end_called(const Graph& graph, const std::vector<ValueId>& ends, std::st
   throw errors::no_such_end(what, name, names);
 }
 
+bool share_an_end(const std::vector<StatePair>& states, const StatePair& state) {
+  return std::ranges::any_of(states, [&](const StatePair& known) {
+    return known.output == state.output || known.input == state.input;
+  });
+}
+
+/// Ends that were paired before stay so.
 void find_automatically(const Graph& graph, const Facts& facts, std::vector<StatePair>& states) {
   for (const StatePair& state : likely_states(graph, facts)) {
-    if (!contains(states, state)) states.push_back(state);
+    if (!share_an_end(states, state)) states.push_back(state);
   }
   if (graph.inputs.size() < 2 || graph.outputs.size() < 2) return;
   const auto outputs = std::span(graph.outputs).subspan(1);
@@ -155,13 +163,16 @@ class Resolving {
   Resolving(const Graph& graph, const Facts& facts) : graph_(graph), facts_(facts) {}
 
   Interface run(const InterfaceOptions& options) {
+    std::vector<StatePair>& states = interface_.states;
     for (const std::string& text : options.states) {
-      if (text == kAuto) {
-        find_automatically(graph_, facts_, interface_.states);
-      } else {
-        interface_.states.push_back(state_of(text, graph_, facts_));
+      if (text == kAuto) continue;
+      const StatePair state = state_of(text, graph_, facts_);
+      if (share_an_end(states, state)) {
+        throw errors::cannot_feed_back(text, "one of the two is in another pair");
       }
+      states.push_back(state);
     }
+    if (contains(options.states, kAuto)) find_automatically(graph_, facts_, states);
     for (const StatePair& state : interface_.states) tie(state);
     for (const std::string& text : options.free) set_free(text);
     return std::move(interface_);
@@ -183,13 +194,13 @@ class Resolving {
 
   void set_free(std::string_view text) {
     std::string_view name = text;
-    int axis = kNone;
+    std::optional<int> axis;
     const size_t colon = text.rfind(':');
     if (colon != std::string_view::npos && !is_end(text)) {
       name = text.substr(0, colon);
       const std::string_view digits = text.substr(colon + 1);
       const auto [stopped, error] =
-          std::from_chars(digits.data(), digits.data() + digits.size(), axis);
+          std::from_chars(digits.data(), digits.data() + digits.size(), axis.emplace());
       const bool read = error == std::errc() && stopped == digits.data() + digits.size();
       if (!read) throw errors::bad_free_axis(text);
     }
@@ -197,12 +208,11 @@ class Resolving {
     ends.insert(ends.end(), graph_.outputs.begin(), graph_.outputs.end());
     const ValueId v = end_called(graph_, ends, name, "input or output");
     const Shape sizes = fixed_sizes(graph_, facts_, v);
-    const bool given = axis != kNone;
-    if (axis < 0 && given) axis += static_cast<int>(sizes.size());
-    if (given && (axis < 0 || axis >= std::ssize(sizes))) throw errors::bad_free_axis(text);
-    if (given && sizes[axis] < 0) throw errors::open_free_axis(text);
+    if (axis && *axis < 0) *axis += static_cast<int>(sizes.size());
+    if (axis && (*axis < 0 || *axis >= std::ssize(sizes))) throw errors::bad_free_axis(text);
+    if (axis && sizes[*axis] < 0) throw errors::open_free_axis(text);
     for (int d = 0; d < std::ssize(sizes); ++d) {
-      if ((!given || d == axis) && sizes[d] > 1) interface_.free.push_back({v, d});
+      if ((!axis || d == *axis) && sizes[d] > 1) interface_.free.push_back({v, d});
     }
   }
 

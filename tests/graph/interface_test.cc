@@ -132,6 +132,23 @@ TEST(States, SayWhyAPairIsNone) {
       "--states: found \"y\", wanted auto or OUTPUT=INPUT, the output that the next run takes "
       "as input");
   EXPECT_EQ(error("y=x"), "");
+  EXPECT_THROW(ends.states({"y=x", "y=x"}), ConfigError);
+}
+
+TEST(States, PairsThatAreGivenComeBeforeThoseThatAreFound) {
+  Ends ends;
+  for (const char* in : {"x", "past", "other"}) ends.in(in, {2, 4});
+  ends.out("y", "x");
+  ends.out("present", "past");
+  EXPECT_EQ(ends.states({"auto", "present=other"}), Names{"present=other"});
+}
+
+TEST(States, NamesMayHaveOtherLetters) {
+  Ends ends;
+  for (const char* in : {"x", "état_in"}) ends.in(in, {2, 4});
+  ends.out("y", "x");
+  ends.out("état_out", "état_in");
+  EXPECT_EQ(ends.states({"auto"}), Names{"état_out=état_in"});
 }
 
 TEST(Free, IsADimensionOrAllOfThem) {
@@ -172,6 +189,7 @@ TEST(InputSpecs, StandWhereTheirNamesSay) {
   EXPECT_EQ(placed(ends.graph, {"mask=2x4", "1x4"}), (Names{"1x4", "?", "2x4"}));
   EXPECT_EQ(placed(ends.graph, {"rate=:int64=16000"}), (Names{"?", ":int64=16000"}));
   EXPECT_EQ(placed(ends.graph, {"mask=1"}), (Names{"?", "?", "?=1"}));
+  EXPECT_EQ(placed(ends.graph, {"mask=1234567.125"}), (Names{"?", "?", "?=1234567.125"}));
   EXPECT_EQ(placed(ends.graph, {"?", ":int64=8"}), (Names{"?", ":int64=8"}));
   EXPECT_THROW(placed(ends.graph, {"imag=1x4"}), ConfigError);
   EXPECT_THROW(placed(ends.graph, {"1", "1", "1", "1"}), ConfigError);
