@@ -78,15 +78,20 @@ class Symbols {
 
 constexpr size_t kMostDims = 64;  // of tensors of libtorch and NumPy
 
+/// What an earlier inference has found out about inputs of bodies.
+struct Turns {
+  explicit Turns(const Graph& graph) : varies(graph.values.size(), false) {}
+  IdVector<ValueId, bool> varies;    ///< the shape changes from turn to turn
+  std::map<ValueId, Shape> tensors;  ///< of lists that are empty at first
+};
+
 class Inference {
  public:
-  /// `varies` are inputs of bodies whose shape changes from turn to turn.
-  Inference(const Graph& graph, const Probe& probe, bool may_assume,
-            IdVector<ValueId, bool>& varies)
+  Inference(const Graph& graph, const Probe& probe, bool may_assume, Turns& turns)
       : graph_(graph),
         probe_(probe),
         symbols_(probe),
-        varies_(varies),
+        turns_(turns),
         entered_(graph.bodies.size(), false) {
     facts_.may_assume = may_assume;
     facts_.shapes.resize(graph.values.size());
@@ -130,8 +135,10 @@ class Inference {
         operators::shapes_inside(NodeView(graph_, graph_.node(body.owner), facts_));
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       const ValueId v = body.inputs[i];
-      const bool known = i < shapes.size() && shapes[i] && (!varies_[v] || facts_.may_assume);
+      const bool known = i < shapes.size() && shapes[i] && (!turns_.varies[v] || facts_.may_assume);
       settle(v, known ? shapes[i] : fixed_shape(graph_.values[v]));
+      const auto of_list = turns_.tensors.find(v);
+      if (of_list != turns_.tensors.end()) settle(v, of_list->second);
     }
   }
 
@@ -147,13 +154,18 @@ class Inference {
     facts_.shapes[v] = std::move(shape);
   }
 
-  /// Loop-carried values must keep their shape.
+  /// Loop-carried values must keep their shape, but for a list that gets its first tensors.
   void leave(const Node& node) {
     const NodeView view(graph_, node, facts_);
     for (const auto& [v, output] : operators::carried(view)) {
-      if (varies_[v] || !facts_.shapes[v]) continue;
-      if (facts_.shapes[v] == facts_.shapes[output]) continue;
-      varies_[v] = true;
+      const auto& shape = facts_.shapes[v];
+      const auto& next = facts_.shapes[output];
+      if (turns_.varies[v] || !shape || shape == next) continue;
+      if (shape == Shape{0} && next && facts_.may_assume && !turns_.tensors.contains(v)) {
+        turns_.tensors[v] = *next;
+      } else {
+        turns_.varies[v] = true;
+      }
       must_repeat_ = true;
     }
   }
@@ -292,7 +304,7 @@ class Inference {
   const Probe& probe_;
   Symbols symbols_;
   Facts facts_;
-  IdVector<ValueId, bool>& varies_;
+  Turns& turns_;
   IdVector<BodyId, bool> entered_;
   bool must_repeat_ = false;
 };
@@ -346,9 +358,9 @@ bool is_literal(DType type, int64_t count) {
 namespace {
 
 Facts infer_settled(const Graph& graph, const Probe& probe, bool may_assume) {
-  IdVector<ValueId, bool> varies(graph.values.size(), false);
+  Turns turns(graph);
   while (true) {
-    Inference inference(graph, probe, may_assume, varies);
+    Inference inference(graph, probe, may_assume, turns);
     Facts facts = inference.run();
     if (!inference.must_repeat()) return facts;
   }

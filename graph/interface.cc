@@ -179,9 +179,9 @@ class Resolving {
   }
 
  private:
-  /// Dimensions of one size at both ends, which the file fixes.
+  /// Dimensions of one size at both ends, which the input fixes: exporters leave outputs open.
   void tie(const StatePair& state) {
-    const Shape from = fixed_sizes(graph_, facts_, state.output);
+    const Shape& from = *facts_.shapes[state.output];
     const Shape to = fixed_sizes(graph_, facts_, state.input);
     for (int d = 0; d < std::ssize(from); ++d) {
       if (from[d] != to[d] || to[d] <= 1) continue;

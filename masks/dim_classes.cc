@@ -152,9 +152,10 @@ void DimClasses::pin_value(ValueId value, const Reason& reason, bool is_end) {
   }
 }
 
-/// Inputs and results of bodies, and values pinned by the file.
+/// Inputs and results of bodies that no node's factors join, and values pinned by the file.
 void DimClasses::pin_bodies() {
   for (const Body& body : graph_.bodies) {
+    if (body.owner != kNone && takes_part(facts_, graph_.node(body.owner))) continue;
     const auto pin = [&](std::string_view what, ValueId id) {
       const std::string& name = graph_.value(id).name;
       pin_value(id, {body.owner, false,
@@ -174,8 +175,6 @@ void DimClasses::pin_ends() {
     };
     if (value.is_input) pin_end("graph input");
     if (value.is_output) pin_end("graph output");
-    if (value.captured)
-      pin_value(v, {kNone, false, keep_text("\"" + value.name + "\" is not only an operand")});
     if (facts_.computed[v]) pin_value(v, {value.producer, false, "computed from shapes"});
     if (value.weight != kNone && is_scale(value)) pin_value(v, {kNone, false, "scales of sizes"});
   }

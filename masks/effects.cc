@@ -25,7 +25,13 @@ class Tracer {
   Effects run() {
     for (const NodeId n : graph_.nodes.reversed_ids()) push_roles(n);
     start_from_weights();
-    for (const NodeId n : graph_.nodes.ids()) push_zeros(n);
+    start_inside();
+    do {
+      changed_ = false;
+      effects_.mixing.clear();
+      effects_.unweighted.clear();
+      for (const NodeId n : graph_.nodes.ids()) push_zeros(n);
+    } while (changed_);
     return std::move(effects_);
   }
 
@@ -40,7 +46,7 @@ class Tracer {
   void push_roles(NodeId id) {
     const Node& node = graph_.node(id);
     const Factors& factors = dim_classes_.factors()[id];
-    const auto is_output = [&](ValueId v) { return contains(node.outputs, v); };
+    const auto is_output = [&](ValueId v) { return is_made(node, v); };
     std::vector<uint8_t>& produced = produced_;
     produced.assign(factors.labels.size(), 0);
     for (const Term& term : factors.terms) {
@@ -128,7 +134,36 @@ class Tracer {
     return result;
   }
 
+  /// Results of the node, and what it hands to its bodies.
+  bool is_made(const Node& node, ValueId v) const {
+    if (contains(node.outputs, v)) return true;
+    return std::ranges::any_of(node.bodies,
+                               [&](BodyId b) { return contains(graph_.bodies[b].inputs, v); });
+  }
+
+  /// What a body is given is zero as long as neither an operand nor its own results are not.
+  void start_inside() {
+    for (const Body& body : graph_.bodies) {
+      for (const ValueId v : body.inputs) std::ranges::fill(effects_.zero[v], 1);
+    }
+  }
+
+  /// One axis of what goes in and out: where one turn may leave something, all may.
+  void pass_zeros(NodeId id) {
+    const Node& node = graph_.node(id);
+    const Factors& factors = dim_classes_.factors()[id];
+    for (size_t l = 0; l < factors.labels.size(); ++l) {
+      bool zero = true;
+      for (const Term& term : factors.terms) {
+        if (!contains(term.labels, static_cast<int>(l)) || is_made(node, term.value)) continue;
+        zero = zero && zero_at(term.value, term.dim);
+      }
+      set_outputs(id, static_cast<int>(l), zero);
+    }
+  }
+
   void push_zeros(NodeId id) {
+    if (!graph_.node(id).bodies.empty()) return pass_zeros(id);
     const Factors& factors = dim_classes_.factors()[id];
     const NodeView view(graph_, graph_.node(id), facts_);
     const Transfer transfer(view);
@@ -165,8 +200,10 @@ class Tracer {
   void set_outputs(NodeId id, int label, bool zero) {
     const Node& node = graph_.node(id);
     for (const Term& term : dim_classes_.factors()[id].terms) {
-      if (!contains(node.outputs, term.value) || !contains(term.labels, label)) continue;
-      effects_.zero[term.value][static_cast<size_t>(term.dim)] = zero ? 1 : 0;
+      if (!is_made(node, term.value) || !contains(term.labels, label)) continue;
+      uint8_t& flag = effects_.zero[term.value][static_cast<size_t>(term.dim)];
+      changed_ = changed_ || (flag != 0 && !zero && !contains(node.outputs, term.value));
+      flag = zero ? 1 : 0;
     }
   }
 
@@ -195,6 +232,7 @@ class Tracer {
   const DimClasses& dim_classes_;
   const Axes& axes_;
   Effects effects_;
+  bool changed_ = false;           ///< what a body is given
   std::vector<uint8_t> produced_;  // of one node at a time, as is the next
   std::vector<ValueId> met_;
 };

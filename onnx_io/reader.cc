@@ -205,10 +205,15 @@ void Reader::read_turn(const onnx::NodeProto& loop, const onnx::GraphProto& body
   }
 }
 
+void Reader::hold(ValueId id, std::string why) {
+  graph_.value(id).captured = true;
+  graph_.pinned_values.emplace_back(id, std::move(why));
+}
+
 void Reader::pin_reads(const onnx::NodeProto& node) {
   const auto pin = [&](const std::string& name) {
     const ValueId id = resolve(name);
-    if (id != kNone) graph_.value(id).captured = true;
+    if (id != kNone) hold(id, "an operand of \"" + label_of(node) + "\", which has no results");
   };
   for (const std::string& name : node.input()) pin(name);
   for_each_body(node, [&](const std::string&, const onnx::GraphProto& proto) {
@@ -272,7 +277,7 @@ void Reader::declare_types() {
 void Reader::mark_annotated() {
   const auto mark = [&](const std::string& name) {
     const ValueId id = read_as(name);
-    if (id != kNone) graph_.value(id).captured = true;
+    if (id != kNone) hold(id, "named by an annotation");
   };
   // One scale for all of a tensor fits what remains of it.
   const auto is_single = [&](const auto& entry) {

@@ -101,6 +101,8 @@ class Reader {
   void read_turn(const onnx::NodeProto& loop, const onnx::GraphProto& body);
   /// A node without outputs cannot be named, and neither can anything inside it: their operands are
   /// only pinned.
+  /// What is read by more than operands of nodes keeps its shape.
+  void hold(ValueId id, std::string why);
   void pin_reads(const onnx::NodeProto& node);
   /// Also true for an operand that a call omits.
   bool knows(std::string_view name) const;

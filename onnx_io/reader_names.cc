@@ -57,8 +57,7 @@ void Reader::attach_opaque(ValueId id, DType dtype, Shape dims, std::string why)
   Value& value = graph_.value(id);
   value.dtype = dtype;
   value.declared = std::move(dims);
-  value.captured = true;
-  graph_.pinned_values.emplace_back(id, std::move(why));
+  hold(id, std::move(why));
 }
 
 void Reader::attach(ValueId id, const onnx::TensorProto& tensor) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "parsimony/graph/errors.h"
+#include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/match.h"
 
 namespace parsimony {
@@ -60,7 +61,8 @@ bool derives_results(const OpSchema& schema, const NodeView& view) {
 
 bool makes_nothing(const NodeView& view) {
   return std::ranges::any_of(view.node().outputs, [&](ValueId value) {
-    return value != kNone && element_count(*view.shape(value)) == 0;
+    const Shape* shape = value == kNone ? nullptr : view.shape(value);
+    return shape != nullptr && element_count(*shape) == 0;
   });
 }
 
@@ -68,10 +70,16 @@ bool makes_nothing(const NodeView& view) {
 
 Factors pin_operands(const NodeView& view, const std::string& reason) {
   Factors factors;
-  for (const auto* side : {&view.node().inputs, &view.node().outputs}) {
-    for (const ValueId value : *side) {
+  const auto pin = [&](const std::vector<ValueId>& values) {
+    for (const ValueId value : values) {
       if (value != kNone) pin_value(view, value, reason, factors);
     }
+  };
+  pin(view.node().inputs);
+  pin(view.node().outputs);
+  for (const BodyId b : view.node().bodies) {
+    pin(view.graph().bodies[b].inputs);
+    pin(view.graph().bodies[b].outputs);
   }
   return factors;
 }
@@ -79,12 +87,16 @@ Factors pin_operands(const NodeView& view, const std::string& reason) {
 Factors factor(const NodeView& view) {
   const Node& node = view.node();
   const OpSchema* schema = followed_schema(node);
-  if (node.has_subgraph) return pin_operands(view, "control flow (" + node.op + ")");
+  const bool follows = schema != nullptr && (!node.has_subgraph || !node.bodies.empty());
+  if (node.has_subgraph && !follows) return pin_operands(view, "control flow (" + node.op + ")");
   if (schema == nullptr) return pin_operands(view, "unknown operator " + node.op);
-  if (view.has_unknown_shape()) return pin_operands(view, "the shape of an operand is not known");
+  if (!node.has_subgraph && view.has_unknown_shape()) {
+    if (operators::is_passed_over(view)) return {};
+    return pin_operands(view, "the shape of an operand is not known");
+  }
   if (makes_nothing(view)) return pin_operands(view, "the result is empty");
   try {
-    if (schema->factor != nullptr && !derives_results(*schema, view)) {
+    if (!node.has_subgraph && schema->factor != nullptr && !derives_results(*schema, view)) {
       return pin_operands(view, "the shape of a result does not follow from the operands");
     }
     Factors factors =

@@ -99,7 +99,7 @@ int64_t macs(const NodeView& view) {
 bool hides_macs(const NodeView& view) {
   if (view.node().has_subgraph) return view.node().bodies.empty();
   const OpSchema* schema = followed_schema(view.node());
-  if (schema == nullptr) return true;
+  if (schema == nullptr) return !view.node().inputs.empty();  // it makes something of nothing
   const notation::Line* line = compiled(*schema);
   const bool own = schema->line_of != nullptr;
   const bool may_multiply = own || (line != nullptr && multiplies(*line));

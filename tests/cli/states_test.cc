@@ -117,6 +117,42 @@ TEST_F(CliStates, OnnxRuntimeAgrees) {
   EXPECT_NE(lines_with(outcome.out, "Proven"), "") << outcome.out;
 }
 
+/// As PyTorch scripts a detector of speech: the state leaves a branch, and the file does not say
+/// that its size is fixed.
+TEST_F(CliStates, ShrinkInBranches) {
+  onnx::ModelProto model = model_of(R"(
+    agraph (float[N, 3] x, float[N, 8] state, int64 rate) => (float[N, 4] y, float[M, L] stateN)
+    <int64 fast = {16000}> {
+      is_fast = Equal (rate, fast)
+      stateN = If (is_fast) <
+        then_branch = t () => (float[N, 8] u) {
+          a = MatMul (x, w)
+          b = MatMul (state, r)
+          c = Add (a, b)
+          u = Tanh (c)
+        },
+        else_branch = e () => (float[N, 8] v) {
+          d = MatMul (state, q)
+          v = Tanh (d)
+        }>
+      y = MatMul (stateN, o)
+    })");
+  add_weight(model, "w", "3x8");
+  add_weight(model, "r", "8x8");
+  add_weight(model, "q", "8x8");
+  add_weight(model, "o", "8x4");
+  save(model, place_ / "if.onnx");
+  for (const std::string rate : {"16000", "8000"}) {
+    const Outcome outcome = place_.run(
+        "prune if.onnx -o o.onnx --ratio 0.5 --states auto --input 2x3 --input rate=" + rate);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    // 3·4 + 4·4 + 4·4 + 4·4 of 3·8 + 8·8 + 8·8 + 8·4.
+    EXPECT_EQ(lines_with(outcome.out, "parameters"), "parameters      184     60  32.6%\n")
+        << outcome.out;
+    EXPECT_EQ(lines_with(outcome.out, kHasTorch ? "Proven" : "Not proven").empty(), false);
+  }
+}
+
 TEST_F(CliStates, FreeInputsAndOutputsShrink) {
   const Outcome outcome = place_.run(
       "prune rnn.onnx -o o.onnx --ratio 0.5 --plan p.json --free x:1 --free y:1 --states auto");

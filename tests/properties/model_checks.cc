@@ -51,11 +51,11 @@ bool agrees(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-std::string misfit(const Graph& graph, const Facts& facts) {
+std::string misfit(const Graph& graph, const Facts& facts, const std::string& words) {
   for (const Node& node : graph.nodes) {
     const Factors factors = factor(NodeView(graph, node, facts));
     for (const Pin& pin : factors.pins) {
-      if (pin.reason.find("does not fit") != std::string::npos) {
+      if (pin.reason.find(words) != std::string::npos) {
         return label_of(graph, node) + ": " + pin.reason;
       }
     }

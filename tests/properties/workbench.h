@@ -59,7 +59,8 @@ bool removes(const AxisMasks& masks);
 
 /// What does not fit in a model file: an operator's rule, or libonnx's shape inference where
 /// `libonnx`. Empty: everything fits.
-std::string misfit(const Graph& graph, const Facts& facts);
+std::string misfit(const Graph& graph, const Facts& facts,
+                   const std::string& words = "does not fit");
 std::string misfit(const std::string& bytes, const PruneOptions& options, bool libonnx);
 
 /// Predicted shapes against those of the file that was made; empty if they agree.

@@ -19,33 +19,59 @@ const BodyProgram& body_of(const Call& call, const IdVector<BodyId, BodyProgram>
   call.unsupported("it has no " + std::string(attribute));
 }
 
-Tensors branch(const Call& call, const IdVector<BodyId, BodyProgram>& bodies, const RunBody& run) {
+Partial operand(const Call& call, size_t i) { return {call.in(i), call.presence(i)}; }
+
+/// What the turns have made, side by side along a new axis.
+Partial stacked(const Partials& turns, int64_t axis) {
+  Tensors tensors;
+  Tensors present;
+  bool whole = true;
+  for (const Partial& turn : turns) {
+    tensors.push_back(turn.tensor);
+    whole = whole && !turn.present.defined();
+  }
+  if (whole) return {at::stack(tensors, axis)};
+  for (const Partial& turn : turns) {
+    const bool all = !turn.present.defined();
+    present.push_back(all ? at::ones_like(turn.tensor, at::kBool) : turn.present);
+  }
+  return {at::stack(tensors, axis), at::stack(present, axis)};
+}
+
+Partial slice(const Partial& sequence, int64_t axis, int64_t at) {
+  const bool whole = !sequence.present.defined();
+  return {sequence.tensor.select(axis, at),
+          whole ? at::Tensor() : sequence.present.select(axis, at)};
+}
+
+Partials branch(const Call& call, const IdVector<BodyId, BodyProgram>& bodies, const RunBody& run) {
   return run(body_of(call, bodies, is_true(call.in(0)) ? "then_branch" : "else_branch"), {});
 }
 
 /// The body maps (iteration, condition, carried…) to (condition, carried…, scanned…). What it scans
 /// is stacked along a new first axis.
-Tensors loop(const Call& call, const BodyProgram& body, const RunBody& run) {
+Partials loop(const Call& call, const BodyProgram& body, const RunBody& run) {
   const int64_t most =
       call.has_in(0) ? call.in(0).item<int64_t>() : std::numeric_limits<int64_t>::max();
   const size_t carried = call.inputs.size() - std::min<size_t>(2, call.inputs.size());
   bool goes_on = !call.has_in(1) || is_true(call.in(1));
-  Tensors state(call.inputs.end() - index(carried), call.inputs.end());
-  std::vector<Tensors> scanned(call.outputs() - std::min(carried, call.outputs()));
+  Partials state;
+  for (size_t i = 0; i < carried; ++i) state.push_back(operand(call, 2 + i));
+  std::vector<Partials> scanned(call.outputs() - std::min(carried, call.outputs()));
   for (int64_t i = 0; i < most && goes_on; ++i) {
-    Tensors inputs = {at::scalar_tensor(i, at::kLong), at::scalar_tensor(goes_on, at::kBool)};
+    Partials inputs = {{at::scalar_tensor(i, at::kLong)}, {at::scalar_tensor(goes_on, at::kBool)}};
     inputs.insert(inputs.end(), state.begin(), state.end());
-    Tensors outputs = run(body, std::move(inputs));
+    Partials outputs = run(body, std::move(inputs));
     if (outputs.size() < 1 + carried + scanned.size())
       call.unsupported("its body returns too little");
-    goes_on = is_true(outputs[0]);
+    goes_on = is_true(outputs[0].tensor);
     std::move(outputs.begin() + 1, outputs.begin() + 1 + index(carried), state.begin());
     for (size_t s = 0; s < scanned.size(); ++s) {
       scanned[s].push_back(std::move(outputs[1 + carried + s]));
     }
   }
-  for (const Tensors& parts : scanned) {
-    state.push_back(parts.empty() ? at::empty({0}) : at::stack(parts));
+  for (const Partials& turns : scanned) {
+    state.push_back(turns.empty() ? Partial{at::empty({0})} : stacked(turns, 0));
   }
   return state;
 }
@@ -56,7 +82,7 @@ int64_t at_or(const Ints& list, size_t i, int64_t fallback) {
 
 /// The body maps (states…, slices…) to (states…, slices…): the slices are those of the sequences,
 /// one index of an axis a turn.
-Tensors scan(const Call& call, const BodyProgram& body, const RunBody& run) {
+Partials scan(const Call& call, const BodyProgram& body, const RunBody& run) {
   const size_t sequences = call.integer("num_scan_inputs", 0);
   if (sequences == 0 || sequences > call.inputs.size()) call.unsupported("it scans nothing");
   const size_t carried = call.inputs.size() - sequences;
@@ -64,19 +90,20 @@ Tensors scan(const Call& call, const BodyProgram& body, const RunBody& run) {
   const Ints in_back = call.integers("scan_input_directions");
   const Ints out_axes = call.integers("scan_output_axes");
   const Ints out_back = call.integers("scan_output_directions");
-  Tensors state(call.inputs.begin(), call.inputs.begin() + index(carried));
+  Partials state;
+  for (size_t i = 0; i < carried; ++i) state.push_back(operand(call, i));
   const auto axis_of = [&](size_t s) {
     return wrapped(at_or(in_axes, s, 0), call.in(carried + s).dim());
   };
   const int64_t iterations = call.in(carried).size(axis_of(0));
-  std::vector<Tensors> scanned(body.outputs.size() - std::min(carried, body.outputs.size()));
+  std::vector<Partials> scanned(body.outputs.size() - std::min(carried, body.outputs.size()));
   for (int64_t i = 0; i < iterations; ++i) {
-    Tensors inputs = state;
+    Partials inputs = state;
     for (size_t s = 0; s < sequences; ++s) {
       const int64_t at = at_or(in_back, s, 0) != 0 ? iterations - 1 - i : i;
-      inputs.push_back(call.in(carried + s).select(axis_of(s), at));
+      inputs.push_back(slice(operand(call, carried + s), axis_of(s), at));
     }
-    Tensors outputs = run(body, std::move(inputs));
+    Partials outputs = run(body, std::move(inputs));
     std::move(outputs.begin(), outputs.begin() + index(carried), state.begin());
     for (size_t s = 0; s < scanned.size(); ++s) {
       scanned[s].push_back(std::move(outputs[carried + s]));
@@ -85,8 +112,8 @@ Tensors scan(const Call& call, const BodyProgram& body, const RunBody& run) {
   for (size_t s = 0; s < scanned.size(); ++s) {
     if (scanned[s].empty()) call.unsupported("it scans nothing");
     if (at_or(out_back, s, 0) != 0) std::reverse(scanned[s].begin(), scanned[s].end());
-    const int64_t rank = scanned[s].front().dim() + 1;
-    state.push_back(at::stack(scanned[s], wrapped(at_or(out_axes, s, 0), rank)));
+    const int64_t rank = scanned[s].front().tensor.dim() + 1;
+    state.push_back(stacked(scanned[s], wrapped(at_or(out_axes, s, 0), rank)));
   }
   return state;
 }
@@ -99,8 +126,8 @@ bool is_control(const Node& node) {
   return node.op == "If" || node.op == "Loop";
 }
 
-Tensors run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
-                    const RunBody& run) {
+Partials run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
+                     const RunBody& run) {
   if (call.node.op == "If") return branch(call, bodies, run);
   const BodyProgram& body = body_of(call, bodies, "body");
   return call.node.op == "Loop" ? loop(call, body, run) : scan(call, body, run);

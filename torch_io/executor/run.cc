@@ -91,29 +91,32 @@ class Execution {
 
   void take(const Step& step) {
     Call operands = call(step);
-    Tensors results = step.node.bodies.empty() ? compute(*step.op, operands) : branch(operands);
+    if (!step.node.bodies.empty()) return keep_parts(step, branch(operands));
+    Tensors results = compute(*step.op, operands);
     keep(step, operands, std::move(results));
   }
 
   void keep(const Step& step, const Call& call, Tensors results) {
     results.resize(step.node.outputs.size());
-    if (has_absences(call)) set_present(step, call, results);
+    Tensors present(results.size());
+    if (has_absences(call)) present = set_present(step, call, results);
     if (small_) small_->follow(step, call);
+    Partials parts;
     for (size_t i = 0; i < results.size(); ++i) {
-      const ValueId v = step.node.outputs[i];
-      if (v == kNone) continue;
-      if (observer_) observer_(step.node, v, results[i]);
-      values_[v] = std::move(results[i]);
+      parts.push_back({std::move(results[i]), std::move(present[i])});
     }
-    for (const ValueId v : step.frees) {
-      values_[v].reset();
-      if (program_.masked) present_[v].reset();
-    }
+    keep_parts(step, std::move(parts));
   }
 
   bool computes_sizes(const Step& step) const { return small_ && small_->computes(step); }
 
   at::Tensor& value(ValueId v) { return values_[v]; }
+  /// As in `Call`.
+  at::Tensor presence_of(ValueId v) const {
+    if (!program_.masked) return {};
+    const HeldWeight* weight = cut_weight(v);
+    return weight == nullptr ? present_[v] : weight->present();
+  }
 
  private:
   /// The weight, if parts of it are absent.
@@ -148,25 +151,41 @@ class Execution {
     call.weights[operand] = nullptr;
   }
 
-  /// Inputs and results of a body are pinned, so they are completely present.
-  Tensors branch(const Call& call);
+  Partials branch(const Call& call);
 
-  /// Zeroes absent elements, since the next sum must not include them.
-  void set_present(const Step& step, const Call& call, Tensors& results) {
+  void keep_parts(const Step& step, Partials results) {
+    for (size_t i = 0; i < std::min(results.size(), step.node.outputs.size()); ++i) {
+      const ValueId v = step.node.outputs[i];
+      if (v == kNone) continue;
+      if (observer_) observer_(step.node, v, results[i].tensor);
+      place(v, std::move(results[i]));
+    }
+    for (const ValueId v : step.frees) place(v, {});
+  }
+
+  void place(ValueId v, Partial part) {
+    values_[v] = std::move(part.tensor);
+    if (program_.masked) present_[v] = std::move(part.present);
+  }
+
+  /// Presence of the results. Zeroes absent elements, since the next sum must not include them.
+  static Tensors set_present(const Step& step, const Call& call, Tensors& results) {
     if (step.op == nullptr || step.op->presence == nullptr) throw errors::cannot_mask(step.node);
     Tensors found;
     {
       const at::NoGradGuard guard;
       found = step.op->presence(*step.op, call, results);
     }
-    for (size_t i = 0; i < results.size() && i < found.size(); ++i) {
-      const ValueId v = step.node.outputs[i];
-      if (v == kNone || !found[i].defined() || found[i].all().item<bool>()) continue;
-      present_[v] = found[i];
-      if (results[i].is_floating_point()) {
+    found.resize(results.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (step.node.outputs[i] == kNone || !found[i].defined()) continue;
+      if (found[i].all().item<bool>()) {
+        found[i].reset();
+      } else if (results[i].is_floating_point()) {
         results[i] = results[i].masked_fill(found[i].logical_not(), 0);
       }
     }
+    return found;
   }
 
   const Program& program_;
@@ -264,15 +283,20 @@ class Lockstep {
   std::span<Execution> runs_;
 };
 
-Tensors Execution::branch(const Call& call) {
-  return run_control(call, program_.bodies, [&](const BodyProgram& body, Tensors inputs) {
+Partials Execution::branch(const Call& call) {
+  return run_control(call, program_.bodies, [&](const BodyProgram& body, Partials inputs) {
     if (inputs.size() != body.inputs.size()) {
       throw errors::wrong_inputs(body.inputs.size(), inputs.size());
     }
-    for (size_t i = 0; i < inputs.size(); ++i) value(body.inputs[i]) = std::move(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) place(body.inputs[i], std::move(inputs[i]));
     Lockstep alone(program_, {this, 1});
     alone.take(body.steps);
-    return alone.results(body.outputs).front();
+    Tensors tensors = alone.results(body.outputs).front();
+    Partials parts;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      parts.push_back({std::move(tensors[i]), presence_of(body.outputs[i])});
+    }
+    return parts;
   });
 }
 

@@ -13,12 +13,19 @@ namespace parsimony::executor {
 /// Is it one of the three, with its bodies, in a supported version?
 bool is_control(const Node& node);
 
+/// A tensor and its presence, as in `Call`.
+struct Partial {
+  at::Tensor tensor;
+  at::Tensor present = {};
+};
+using Partials = std::vector<Partial>;
+
 /// Runs a body on the inputs that the operator passes to it.
-using RunBody = std::function<Tensors(const BodyProgram& body, Tensors inputs)>;
+using RunBody = std::function<Partials(const BodyProgram& body, Partials inputs)>;
 
 /// Runs the node's bodies as the operands determine.
-Tensors run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
-                    const RunBody& run);
+Partials run_control(const Call& call, const IdVector<BodyId, BodyProgram>& bodies,
+                     const RunBody& run);
 
 /// The operand of the node that can be read in chunks: the matrix of MatMul, the table of Gather.
 /// kNone if there is none. For programs that widen float16, where chunks have the other operand's

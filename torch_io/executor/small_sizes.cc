@@ -61,6 +61,9 @@ void SmallSizes::follow(const Step& step, const Call& call) {
       if (v != kNone) constant_[v] = true;
     }
   }
+  for (const ValueId v : step.node.outputs) {
+    if (v != kNone) small_[v].reset();  // of the turn before
+  }
   if (step.op == nullptr) return;
   Tensors operands = call.inputs;
   if (step.op->op == "Shape" || step.op->op == "Size") {
