@@ -61,11 +61,30 @@ void DimClasses::collect_factors(std::span<const NodeId> pinned_nodes) {
       const std::string why = node.calls > 1 ? "all calls of its function read the same integers"
                                              : "the smaller shapes did not fit here";
       factors_[n] = pin_operands(NodeView(graph_, node, facts_), why);
+      pin_measured(node, why, factors_[n]);
     }
     label_begin_.push_back(label_node_.next_id());
     label_node_.resize(label_node_.size() + factors_[n].labels.size(), n);
   }
   label_pin_.assign(label_node_.size(), kNone);
+}
+
+/// Where the sizes that the node is given were read.
+void DimClasses::pin_measured(const Node& node, const std::string& why, Factors& factors) const {
+  std::vector<ValueId> open = node.inputs;
+  for (size_t i = 0; i < open.size(); ++i) {
+    const NodeId id = open[i] == kNone ? NodeId() : graph_.value(open[i]).producer;
+    if (id == kNone || !facts_.computed[open[i]]) continue;
+    const Node& producer = graph_.node(id);
+    for (const ValueId v : producer.inputs) {
+      if (v == kNone || contains(open, v)) continue;
+      open.push_back(v);
+      const auto& shape = facts_.shapes[v];
+      if (!has_trait(producer, kReadsSizes) || !shape) continue;
+      for (int d = 0; d < std::ssize(*shape); ++d)
+        factors.pins.push_back({v, d, 0, (*shape)[d], why});
+    }
+  }
 }
 
 /// Dimensions in which a label appears alone belong to one dim class.

@@ -87,6 +87,7 @@ class DimClasses {
 
  private:
   void collect_factors(std::span<const NodeId> pinned_nodes);
+  void pin_measured(const Node& node, const std::string& why, Factors& factors) const;
   void unite_dims();
   void place_terms_and_maps();
   void pin_bodies();

@@ -220,7 +220,7 @@ TEST_F(BadModels, RanksThatAreMadeOfSizes) {
       "s = Shape(v) o = ConstantOfShape<value = int64[1] {1}>(s) "
       "r = ConstantOfShape<value = int64[1] {1}>(o) }",
       {{"w", "8x3x1x1"}, {"v", "4x8x1x1"}});
-  EXPECT_THROW(prune(model), UnsupportedError);
+  EXPECT_TRUE(prune(model).plan.groups.empty());
 }
 
 TEST_F(BadModels, ListsOfDifferentLength) {
@@ -237,6 +237,14 @@ TEST_F(BadModels, ListsOfDifferentLength) {
 /// Each stopped the program, took minutes or more memory than its size allows.
 TEST_F(BadModels, WhatFuzzingFound) {
   const std::filesystem::path folder = PARSIMONY_SOURCE_DIR "/tests/fuzz/regressions/onnx_reader";
+  const auto fits = [](const std::string& path) {
+    try {
+      infer(onnx_io::to_graph(onnx_io::ModelFile(path)));
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
   int found = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     SCOPED_TRACE(entry.path().filename());
@@ -246,7 +254,7 @@ TEST_F(BadModels, WhatFuzzingFound) {
     } catch (const Error&) {
       continue;
     }
-    EXPECT_NO_THROW(infer(onnx_io::to_graph(onnx_io::ModelFile(out()))));
+    EXPECT_TRUE(fits(out()) || !fits(entry.path()));
   }
   EXPECT_GE(found, 5);
 }

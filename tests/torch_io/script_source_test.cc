@@ -240,20 +240,6 @@ TEST(ScriptSource, FollowsLoopsThatSizesEnd) {
   }
 }
 
-/// The condition of a while is only known at run time.
-TEST(ScriptSource, LoopsThatDataEndStayWhole) {
-  const Module net = scripted(R"(
-def forward(self, x):
-    y = torch.relu(torch.linear(x, self.w1, self.b1))
-    while bool(y.sum() > 100):
-        y = y / 2
-    return torch.linear(y, self.w2, self.b2)
-)",
-                              two_layers());
-  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
-  EXPECT_TRUE(is_whole(pruned, "w1[0]", "control flow (Loop)"));
-}
-
 // As torch.nn.functional writes interpolate() and instance_norm().
 TEST(ScriptSource, FollowsModesAndRanges) {
   const Module net = scripted(R"(
@@ -338,19 +324,6 @@ def forward(self, x):
                               two_layers());
   const Pruned pruned = expect_exact(net, {at::rand({4, 6})}, 0);
   EXPECT_TRUE(is_whole(pruned, "w1[0]", "unknown operator digamma"));
-}
-
-TEST(ScriptSource, ControlFlowThatDataDecidesStaysWhole) {
-  const Module net = scripted(R"(
-def forward(self, x):
-    y = torch.linear(x, self.w1, self.b1)
-    if bool(y.sum() > 0):
-        y = y * 2
-    return torch.linear(torch.relu(y), self.w2, self.b2)
-)",
-                              two_layers());
-  const Pruned pruned = expect_exact(net, {at::randn({4, 6})}, 0);
-  EXPECT_TRUE(is_whole(pruned, "w1[0]", "control flow (If)"));
 }
 
 TEST(ScriptSource, TwoNamesOfOneTensorStayOne) {

@@ -49,16 +49,20 @@ class Nested(nn.Module):
 
 
 class Branch(nn.Module):
-    """A sub-graph that only the run chooses."""
+    """Sub-graphs of which only the run chooses one, with layers and sizes inside."""
 
     def __init__(self):
         super().__init__()
-        self.trunk, self.a, self.b = nn.Linear(8, 24), nn.Linear(16, 5), nn.Linear(16, 5)
-        self.middle = nn.Linear(24, 16)
+        self.trunk, self.middle, self.head = nn.Linear(8, 24), nn.Linear(24, 16), nn.Linear(10, 5)
+        self.a, self.b, self.c = nn.Linear(16, 12), nn.Linear(12, 10), nn.Linear(16, 10)
 
     def forward(self, x):
         x = self.middle(F.relu(self.trunk(x)))
-        return torch.cond(x.sum() > 0, lambda y: self.a(y), lambda y: self.b(y).relu(), (x,))
+
+        def parts(y):
+            return self.b(F.relu(self.a(y).view(-1, 3, 4)).reshape(-1, 12))
+
+        return self.head(torch.cond(x.sum() > 0, parts, lambda y: self.c(y).relu(), (x,)))
 
 
 class TinyImage(nn.Module):

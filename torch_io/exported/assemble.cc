@@ -185,12 +185,11 @@ class Assembler {
     call->setSourceRange(range_of(node));
     define_results(node, call, step, names);
     mark(call);
-    if (branches_ == 0) program_.steps.push_back(std::move(step));
+    program_.steps.push_back(std::move(step));
   }
 
-  /// Marks the node as part of the step that is next. Inside of branches nothing is ever changed.
+  /// Marks the node as part of the step that is next.
   void mark(jit::Node* node) {
-    if (branches_ > 0) return;
     node->setScope(scopes_->push(c10::Symbol::scope(std::to_string(program_.steps.size()))));
   }
 
@@ -433,12 +432,13 @@ class Assembler {
       condition = graph_->insert(c10::Symbol::fromQualString("aten::Bool"), {condition});
     }
     jit::Node* choice = graph_->insertNode(graph_->create(c10::prim::If, {condition}, 0));
-    ++branches_;
     for (const auto& [graph, at] : graphs) {
       jit::Block* block = choice->addBlock();
       const jit::WithInsertPoint within(block);
       Names inner;
-      rename(operands, names, declared(graph, "inputs"), inner);
+      const auto taken = declared(graph, "inputs");
+      rename(operands, names, taken, inner);
+      add_aliases(graph_of(place), operands, at, taken);
       follow(graph, at, inner);
       for (const JsonReader output : graph.at("outputs").list()) {
         jit::Value* value = named(member_of(output), inner);
@@ -449,7 +449,6 @@ class Assembler {
         graph.fail("the branches have different numbers of results");
       }
     }
-    --branches_;
     return choice;
   }
 
@@ -472,7 +471,6 @@ class Assembler {
   Modules modules_;
   jit::ScopePtr scopes_;
   Program program_;
-  int branches_ = 0;  ///< around the insertion point
   std::unordered_map<std::string, std::string> names_of_tensors_;
 };
 

@@ -136,16 +136,20 @@ ValueId Builder::number(double value) {
 ValueId Builder::integer(int64_t value) { return constant(HostTensor::scalar(value)); }
 
 ValueId Builder::real(ValueId whole) {
-  const int64_t to = onnx_number(DType::kFloat32);
-  const ValueId result = emit("Cast", {{whole}}, {{"to", to}});
+  const ValueId result = emit("Cast", {{whole}}, {{"to", int64_t{onnx_number(DType::kFloat32)}}});
   graph_.value(result).dtype = DType::kFloat32;
   return result;
 }
 
 ValueId Builder::whole(ValueId real) {
-  constexpr int64_t kInt64 = 7;  // of TensorProto
-  const ValueId result = emit("Cast", {{real}}, {{"to", kInt64}});
+  const ValueId result = emit("Cast", {{real}}, {{"to", int64_t{onnx_number(DType::kInt64)}}});
   graph_.value(result).dtype = DType::kInt64;
+  return result;
+}
+
+ValueId Builder::flag(ValueId number) {
+  const ValueId result = emit("Cast", {{number}}, {{"to", int64_t{onnx_number(DType::kBool)}}});
+  graph_.value(result).dtype = DType::kBool;
   return result;
 }
 
@@ -185,6 +189,7 @@ std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector
   node.op = op;
   node.domain = domain;
   node.opset = domain.empty() ? kOpset : 1;
+  node.body = body_;
   node.attributes = std::move(attributes.list);
   for (const Operand& operand : inputs) {
     node.inputs.push_back(operand.value);
@@ -213,6 +218,41 @@ std::vector<ValueId> Builder::emit_opaque(const std::string& op, const std::vect
   // It stays even if nothing reads its results.
   for (const ValueId value : results) graph_.value(value).captured = true;
   results.resize(outputs);
+  return results;
+}
+
+BodyId Builder::body(const std::string& attribute) {
+  const BodyId id = graph_.bodies.next_id();
+  Body& body = graph_.bodies.emplace_back();
+  body.attribute = attribute;
+  body.around = body_;
+  return id;
+}
+
+ValueId Builder::body_input(ValueId like, std::optional<Shape> shape) {
+  const ValueId id = add_value(fresh());
+  graph_.value(id).dtype = graph_.value(like).dtype;
+  graph_.value(id).declared = std::move(shape);
+  return id;
+}
+
+std::vector<ValueId> Builder::emit_control(const std::string& op,
+                                           const std::vector<ValueId>& inputs,
+                                           const std::vector<BodyId>& bodies) {
+  std::vector<Operand> operands;
+  for (const ValueId value : inputs) operands.push_back({value});
+  const std::vector<ValueId> made = graph_.bodies[bodies[0]].outputs;
+  const size_t conditions = op == "Loop" ? 1 : 0;
+  std::vector<ValueId> results = emit_many(op, operands, made.size() - conditions);
+  graph_.nodes.back().has_subgraph = true;
+  graph_.nodes.back().bodies = bodies;
+  for (const BodyId b : bodies) {
+    graph_.bodies[b].owner = graph_.nodes.id_of(graph_.nodes.back());
+    for (const ValueId v : graph_.bodies[b].outputs) graph_.value(v).captured = true;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    graph_.value(results[i]).dtype = graph_.value(made[i + conditions]).dtype;
+  }
   return results;
 }
 

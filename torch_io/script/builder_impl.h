@@ -65,8 +65,9 @@ class Builder {
   ValueId number(double value);    ///< float32, rank 0
   ValueId integer(int64_t value);  ///< int64, rank 0
   ValueId integers(std::vector<int64_t> values, std::vector<SourceLocation> locations = {});
-  ValueId real(ValueId whole);  ///< as float32
-  ValueId whole(ValueId real);  ///< as int64, towards zero
+  ValueId real(ValueId whole);   ///< as float32
+  ValueId whole(ValueId real);   ///< as int64, towards zero
+  ValueId flag(ValueId number);  ///< as bool
   /// One list of integers; a Concat if some are only known at run time.
   ValueId list_of(const std::vector<Element>& elements);
 
@@ -80,6 +81,16 @@ class Builder {
   /// An unknown node, which pins its operands.
   std::vector<ValueId> emit_opaque(const std::string& op, const std::vector<ValueId>& inputs,
                                    size_t outputs, bool has_subgraph);
+
+  /// A new body of the one that nodes are now added to.
+  BodyId body(const std::string& attribute);
+  /// Of the number or tensor that the operator starts with.
+  ValueId body_input(ValueId like, std::optional<Shape> shape);
+  /// Later nodes are added to this body. @returns where they were added before
+  BodyId enter(BodyId body) { return std::exchange(body_, body); }
+  /// An If or Loop with these bodies, whose results are those of the first.
+  std::vector<ValueId> emit_control(const std::string& op, const std::vector<ValueId>& inputs,
+                                    const std::vector<BodyId>& bodies);
 
   /// Pins the values, because `op` reads them in its own way.
   void pin(const std::string& op, std::vector<ValueId> values);
@@ -128,6 +139,7 @@ class Builder {
   Graph& graph_;
   Origins& origins_;
   std::string base_ = "value";
+  BodyId body_;  ///< kNone: the network itself
   std::unordered_map<std::string, int> counters_;
   std::unordered_set<std::string> taken_;
   std::unordered_map<ValueId, ValueId> bases_;

@@ -33,6 +33,10 @@ Live find_live(const Graph& graph, const std::vector<ValueId>& kept) {
     if (!live.nodes[n]) continue;
     for (const ValueId input : node.inputs) read(input);
     for (const ValueId output : node.outputs) read(output);
+    for (const BodyId b : node.bodies) {
+      for (const ValueId input : graph.bodies[b].inputs) read(input);
+      for (const ValueId output : graph.bodies[b].outputs) read(output);
+    }
   }
   return live;
 }
@@ -78,6 +82,12 @@ void renumber_values(Graph& graph, const IdVector<ValueId, ValueId>& ids) {
   for (Node& node : graph.nodes) {
     rename(node.inputs);
     rename(node.outputs);
+  }
+  for (Body& body : graph.bodies) {
+    rename(body.inputs);
+    rename(body.outputs);
+    std::erase(body.inputs, ValueId());  // of an operator that was dropped
+    std::erase(body.outputs, ValueId());
   }
 }
 

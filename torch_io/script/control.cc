@@ -39,7 +39,10 @@ void Interpreter::branch(jit::Node* node) {
   std::optional<bool> taken = decided(condition);
   const bool check = raises(*blocks[0]) != raises(*blocks[1]);
   if (check && (!taken || raises(*blocks[*taken ? 0 : 1]))) taken = raises(*blocks[1]);
-  if (!taken) return opaque(node);
+  if (!taken) {
+    if (!branch_with_bodies(node, condition)) opaque(node);
+    return;
+  }
   if (condition.is(BindingKind::kNumber)) {
     if (check && node->outputs().empty()) {
       origins_.checks.push_back({node, sizes_behind(condition.value)});
@@ -75,7 +78,10 @@ void Interpreter::loop(jit::Node* node) {
   Binding condition = of_input(node, 1);
   const std::optional<int64_t> rounds = count(most);
   const bool is_for = body.outputs()[0]->node()->kind() == c10::prim::Constant;
-  if (!rounds || !decided(condition) || (is_for && *rounds > kMostRounds)) return opaque(node);
+  if (!rounds || !decided(condition) || (is_for && *rounds > kMostRounds)) {
+    if (!loop_with_body(node)) opaque(node);
+    return;
+  }
   auto outside = is_for ? decltype(bindings_)() : bindings_;
   std::vector<Binding> carried;
   for (size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(of_input(node, i));
@@ -95,7 +101,7 @@ void Interpreter::loop(jit::Node* node) {
   if (goes_on) return bind(node, std::move(carried));
   // What only the program's run tells: all that the rounds so far have read is pinned.
   bindings_ = std::move(outside);
-  opaque(node);
+  if (!loop_with_body(node)) opaque(node);
 }
 
 namespace {
@@ -325,6 +331,8 @@ void Interpreter::write_to(jit::Node* node, ValueId result) {
     for (auto& [name, binding] : bindings_) rename(binding, value, result);
     return;
   }
+  const bool outside = first_inside_ != kNone && root.number() < first_inside_.number();
+  if (outside) throw OutsideWritten();
   const bool owned = graph_.value(root).weight == kNone && loops_ == 0;
   auto written = owned ? written_through(value, result)
                        : std::vector<std::pair<ValueId, ValueId>>{{value, result}};

@@ -101,6 +101,15 @@ class Interpreter {
   std::vector<Size> sizes_behind(ValueId number) const;
   void pin_sizes_behind(const std::string& op, ValueId number);
 
+  // bodies.cc
+  struct OutsideWritten {};  ///< a body writes to a tensor that stands outside of it
+  bool branch_with_bodies(torch::jit::Node* node, const Binding& condition);
+  bool loop_with_body(torch::jit::Node* node);
+  std::optional<std::vector<Binding>> follow_body(torch::jit::Block& block, BodyId body);
+  std::vector<ValueId> values_of(const std::string& op, const std::vector<Binding>& all);
+  void bind_results(torch::jit::Node* node, const std::vector<ValueId>& values,
+                    const std::vector<Binding>& forms);
+
   // control.cc
   void branch(torch::jit::Node* node);
   void loop(torch::jit::Node* node);
@@ -130,12 +139,15 @@ class Interpreter {
   Measurements measured_;
   std::vector<torch::jit::Value*> unmeasured_;
   int loops_ = 0;
+  ValueId first_inside_;  ///< values from here on are of the body that is followed
   size_t result_numbers_ = 0;
 };
 
 /// "relu" for aten::relu_, "__and__" as it is.
 std::string functional_name(const std::string& op);
 bool is_in_place(const std::string& op);
+/// Does the operator change the list or dictionary that it is given?
+bool changes_list(const torch::jit::Node& node);
 
 /// "encoder.features": methods that neither `forward` nor that of a part calls. Looks at graphs
 /// that are not inlined.

@@ -118,7 +118,9 @@ bool Interpreter::conversion(jit::Node* node, const std::string& op) {
     const bool rounds = op.starts_with("Int") && real;
     const Shape* shape = builder_.shape(x.value);
     const bool stays = real && !rounds && !op.starts_with("Bool") && shape && shape->empty();
-    if (stays || x.is(BindingKind::kNumber) || builder_.known(x.value) != nullptr) {
+    if (op.starts_with("Bool") && builder_.known(x.value) == nullptr) {
+      result = Binding::run_time(builder_.flag(x.value));  // no size, whatever it was made of
+    } else if (stays || x.is(BindingKind::kNumber) || builder_.known(x.value) != nullptr) {
       result = Binding::run_time(rounds ? builder_.whole(x.value) : x.value);
     }
   }

@@ -342,11 +342,15 @@ bool Interpreter::list_operator(jit::Node* node, const std::string& op) {
   return true;
 }
 
+bool changes_list(const jit::Node& node) {
+  const std::string op = node.kind().toUnqualString();
+  if (std::find(kChanging.begin(), kChanging.end(), op) == kChanging.end()) return false;
+  return !node.inputs().empty() && !node.input(0)->type()->isSubtypeOf(*c10::TensorType::get());
+}
+
 /// What a block or an operator that is not followed may do to lists and attributes.
 void Interpreter::forget_changes(const jit::Node* node) {
-  const std::string op = node->kind().toUnqualString();
-  const bool changes = std::find(kChanging.begin(), kChanging.end(), op) != kChanging.end();
-  if (changes && !node->inputs().empty() && of_input(node, 0).is(BindingKind::kList)) {
+  if (changes_list(*node) && of_input(node, 0).is(BindingKind::kList)) {
     const auto items = of_input(node, 0).items;
     for (auto& [value, binding] : bindings_) {
       if (binding.items == items) binding = {};
