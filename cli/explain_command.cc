@@ -27,15 +27,21 @@ struct ExplainOptions {
   bool blocks = false;
 };
 
+/// What the coupling depends on.
+PruneOptions coupling_options(const ExplainOptions& options) {
+  PruneOptions result;
+  result.interface = options.prune.prune.interface;
+  if (!options.granularity.empty()) {
+    result.granularity = parse_granularity(options.granularity, "--granularity");
+  }
+  return result;
+}
+
 /// What the configuration asks of every layer.
 void print_config(const ExplainOptions& options, const AnalysedModel& model,
                   const ConfigList& config) {
-  PruneOptions prune_options;
-  if (!options.granularity.empty()) {
-    prune_options.granularity = parse_granularity(options.granularity, "--granularity");
-  }
   const ConfigExplanation explanation =
-      explain_config(model.graph(), model.analysis, config, prune_options);
+      explain_config(model.graph(), model.analysis, config, coupling_options(options));
   print(options.json ? to_json(explanation) : to_text(explanation));
 }
 
@@ -74,7 +80,7 @@ void run(ExplainOptions& options, const Session& session) {
   const ConfigList config = config_file.empty() ? ConfigList() : read_config(config_file);
   options.prune.granularity = options.granularity;
   const AnalysedModel model =
-      read_and_analyse(options.model, options.inputs, options.granularity, session.quiet);
+      read_and_analyse(options.model, options.inputs, coupling_options(options), session.quiet);
   if (options.blocks) return print_blocks(options, model);
   const Coupling& coupling = model.analysis.coupling;
   options.filter.all = session.verbosity > 0;
@@ -106,6 +112,7 @@ void add_options(CLI::App& command, ExplainOptions& options) {
   add_option(command, "--granularity", options.granularity, "WHAT",
              "What is removed as one: channel, head, head_dim or group");
   add_input_option(command, options.inputs);
+  add_interface_options(command, options.prune.prune.interface);
   add_shorthand(command, options.prune, "For --html: what prune would do");
   for (CLI::Option* option : options.prune.shorthand_options) option->needs(html);
   add_calibration_options(command, options.prune.prune.calibration);

@@ -27,15 +27,13 @@ std::unique_ptr<EditableFile> open_model(const std::string& path,
 }
 
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,
-                               const std::string& granularity, bool quiet) {
+                               PruneOptions options, bool quiet) {
   Progress progress({"read", "analyse"}, !quiet);
   progress.begin("read");
   AnalysedModel result{open_model(path, specs), {}};
   Graph& graph = result.model->graph();
   progress.begin("analyse");
-  PruneOptions options;
   options.inputs = input_specs(specs, graph);
-  if (!granularity.empty()) options.granularity = parse_granularity(granularity, "--granularity");
   result.analysis = analyse(graph, options);
   return result;
 }

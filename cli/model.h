@@ -25,9 +25,9 @@ struct AnalysedModel {
   const Graph& graph() const { return model->graph(); }
 };
 
-/// Reads and analyses, with a progress bar unless `quiet`. `granularity` may be empty.
+/// Reads and analyses, with a progress bar unless `quiet`. `specs` are the options' inputs.
 /// @throws IoError, ModelError, UnsupportedError, ConfigError
 AnalysedModel read_and_analyse(const std::string& path, const std::vector<std::string>& specs,
-                               const std::string& granularity, bool quiet);
+                               PruneOptions options, bool quiet);
 
 }  // namespace parsimony::cli

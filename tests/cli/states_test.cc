@@ -77,6 +77,14 @@ TEST_F(CliStates, ShrinkAndAreProvenOverEightSteps) {
   }
 }
 
+TEST_F(CliStates, ExplainSaysWhatHoldsThem) {
+  const std::string state = "graph input \"state\"";
+  EXPECT_NE(place_.run("explain rnn.onnx").out.find(state), std::string::npos);
+  const Outcome freed = place_.run("explain rnn.onnx --states auto");
+  EXPECT_EQ(freed.out.find(state), std::string::npos) << freed.out;
+  EXPECT_NE(lines_with(freed.out, "g0: 8 channels"), "") << freed.out;
+}
+
 TEST_F(CliStates, ApplyRepeatsWhatPruneDid) {
   ASSERT_EQ(place_.run("prune rnn.onnx -o o.onnx --ratio 0.5 --states auto --plan p.json").code, 0);
   ASSERT_EQ(place_.run("apply rnn.onnx --plan p.json -o again.onnx").code, 0);
