@@ -63,6 +63,11 @@ ConfigError bad_rule(std::string_view op, std::string_view why) {
   return ConfigError("rule of " + in_quotes(op) + ": " + std::string(why));
 }
 
+ConfigError bad_rules(std::string_view file, size_t line, size_t column, std::string_view why) {
+  return ConfigError(std::string(file) + ":" + std::to_string(line) + ":" + std::to_string(column) +
+                     ": " + std::string(why));
+}
+
 ConfigError too_many_inputs(size_t given, size_t wanted) {
   return ConfigError("--input was given " + std::to_string(given) + " times, but the model has " +
                      std::to_string(wanted) + (wanted == 1 ? " input" : " inputs"));

@@ -26,6 +26,8 @@ UnsupportedError not_numbers(std::string_view tensor, std::string_view dtype);
 /// A rule that a user adds.
 ConfigError known_operator(std::string_view domain, std::string_view op);
 ConfigError bad_rule(std::string_view op, std::string_view why);
+/// In a file of rules.
+ConfigError bad_rules(std::string_view file, size_t line, size_t column, std::string_view why);
 /// Why the dimensions of a node are pinned.
 UnsupportedError not_followed(std::string_view why);
 /// A size or type of the probe that the file does not allow.

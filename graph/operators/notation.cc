@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <stdexcept>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/notation_error.h"
 
 namespace parsimony::notation {
 namespace {
@@ -15,6 +15,59 @@ constexpr std::pair<std::string_view, LabelRole> kRoles[] = {{"group", LabelRole
                                                              {"head_dim", LabelRole::kHeadDim},
                                                              {"rotary", LabelRole::kRotary},
                                                              {"value_dim", LabelRole::kValueDim}};
+
+/// Is there a label of this name, or (`ellipsis`) any number of dimensions?
+bool dim_named(const Alternative& alternative, const std::string& name, bool ellipsis = false) {
+  for (const auto* side : {&alternative.inputs, &alternative.outputs}) {
+    for (const Operand& operand : *side) {
+      for (const Dim& dim : operand.dims) {
+        if ((dim.ellipsis || !ellipsis) && contains(dim.labels, name)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool operand_named(const Alternative& alternative, const std::string& name) {
+  const auto has = [&](const std::vector<Operand>& side) {
+    return std::ranges::any_of(side, [&](const Operand& o) { return o.name == name; });
+  };
+  return has(alternative.inputs) || has(alternative.outputs);
+}
+
+bool is_counted(const Alternative& alternative, const std::string& name) {
+  return std::ranges::any_of(alternative.macs,
+                             [&](const auto& product) { return contains(product, name); });
+}
+
+/// What a name in a clause must be.
+enum class Named : uint8_t { kLabel, kEllipsis, kOperand, kSize, kFactor };
+
+/// A name in a clause, which may stand before what it refers to.
+struct Mention {
+  std::string name;
+  size_t at = 0;
+  Named named = Named::kLabel;
+};
+
+bool is_there(const Alternative& in, const Mention& mention) {
+  const std::string& name = mention.name;
+  const auto binds = [&](const Binding& binding) { return binding.label == name; };
+  switch (mention.named) {
+    case Named::kLabel:
+      return dim_named(in, name);
+    case Named::kEllipsis:
+      return dim_named(in, name, true);
+    case Named::kOperand:
+      return operand_named(in, name);
+    case Named::kSize:
+      return dim_named(in, name) || is_counted(in, name);
+    case Named::kFactor:
+      return operand_named(in, name) || dim_named(in, name) ||
+             std::ranges::any_of(in.bindings, binds);
+  }
+  return false;
+}
 
 /// Recursive descent over one alternative of a line.
 class Parser {
@@ -26,6 +79,10 @@ class Parser {
       line_.alternatives.push_back(alternative());
     } while (accept("|"));
     if (skip_space(); at_ != text_.size()) fail("end of line");
+    for (const Mention& label : labels_of_roles_) {
+      const auto has = [&](const Alternative& each) { return is_there(each, label); };
+      if (std::ranges::none_of(line_.alternatives, has)) refuse(label);
+    }
     return std::move(line_);
   }
 
@@ -36,7 +93,11 @@ class Parser {
     while (skip_space(), at_ < text_.size() && text_[at_] != ';' && text_[at_] != '|') {
       result.outputs.push_back(operand());
     }
+    mentions_.clear();
     while (accept(";")) clause(result);
+    for (const Mention& mention : mentions_) {
+      if (!is_there(result, mention)) refuse(mention);
+    }
     return result;
   }
 
@@ -54,35 +115,38 @@ class Parser {
 
   Dim dim() {
     if (accept("..")) return {true, {word()}};
-    if (!accept("(")) return {false, {word()}};
+    if (!accept("(")) return {false, {label()}};
     Dim product;
-    while (!accept(")")) product.labels.push_back(word());
+    while (!accept(")")) product.labels.push_back(label());
     return product;
   }
 
   void clause(Alternative& result) {
     if (accept("|..")) {
-      Binding binding{word(), true, {}, 0};
+      Binding binding{mentioned(Named::kEllipsis), true, {}, 0};
       expect("|");
       result.bindings.push_back(bound(std::move(binding)));
       return;
     }
+    skip_space();
+    const size_t begin = at_;
     const std::string head = word();
     if (head == "pin") {
-      words(result.pins);
+      names(result.pins, Named::kLabel);
     } else if (head == "mixes") {
-      words(result.mixes);
+      names(result.mixes, Named::kLabel);
     } else if (head == "macs") {
       do {
-        words(result.macs.emplace_back());
+        names(result.macs.emplace_back(), Named::kFactor);
       } while (accept("+"));
     } else if (head == "role") {
       const LabelRole named = role();
-      std::vector<std::string> labels;
-      words(labels);
-      for (std::string& label : labels) line_.roles.emplace_back(std::move(label), named);
+      while (names_follow()) {
+        labels_of_roles_.push_back({{}, at_});
+        line_.roles.emplace_back(labels_of_roles_.back().name = word(), named);
+      }
     } else if (head == "swap") {
-      std::string operand = word();
+      std::string operand = mentioned(Named::kOperand);
       result.swaps.push_back({std::move(operand), word()});
     } else if (head == "since") {
       result.since = static_cast<int>(number());
@@ -94,6 +158,7 @@ class Parser {
       expect("=");
       result.conditions.push_back({std::move(attribute), word(), or_absent});
     } else {
+      mentions_.push_back({head, begin, Named::kSize});
       result.bindings.push_back(bound({head, false, {}, 0}));
     }
   }
@@ -114,8 +179,32 @@ class Parser {
     return binding;
   }
 
-  void words(std::vector<std::string>& into) {
-    while (skip_space(), at_ < text_.size() && is_word(text_[at_])) into.push_back(word());
+  /// A name, or a size.
+  std::string label() {
+    skip_space();
+    const size_t begin = at_;
+    std::string text = word();
+    int64_t size = 1;
+    const bool is_name = std::isdigit(static_cast<unsigned char>(text[0])) == 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (is_name || (error == std::errc() && *end == 0 && size > 0)) return text;
+    at_ = begin;
+    fail("a label, or a size");
+  }
+
+  bool names_follow() {
+    skip_space();
+    return at_ < text_.size() && is_word(text_[at_]);
+  }
+
+  void names(std::vector<std::string>& into, Named named) {
+    while (names_follow()) into.push_back(mentioned(named));
+  }
+
+  std::string mentioned(Named named) {
+    skip_space();
+    const size_t begin = at_;
+    return mentions_.emplace_back(Mention{word(), begin, named}).name;
   }
 
   std::string word() {
@@ -148,8 +237,11 @@ class Parser {
   }
 
   [[noreturn]] void fail(const std::string& wanted) const {
-    throw std::invalid_argument("operator line \"" + std::string(text_) + "\", column " +
-                                std::to_string(at_ + 1) + ": wanted " + wanted);
+    throw SyntaxError(text_, at_, "wanted " + wanted);
+  }
+
+  [[noreturn]] void refuse(const Mention& mention) const {
+    throw SyntaxError(text_, mention.at, "'" + mention.name + "' is not there");
   }
 
   void skip_space() {
@@ -163,72 +255,13 @@ class Parser {
   std::string_view text_;
   size_t at_ = 0;
   Line line_;
+  std::vector<Mention> mentions_;  ///< of the alternative
+  std::vector<Mention> labels_of_roles_;
 };
-
-/// Is there a label of this name, or (`ellipsis`) any number of dimensions?
-bool dim_named(const Alternative& alternative, const std::string& name, bool ellipsis = false) {
-  for (const auto* side : {&alternative.inputs, &alternative.outputs}) {
-    for (const Operand& operand : *side) {
-      for (const Dim& dim : operand.dims) {
-        if ((dim.ellipsis || !ellipsis) && contains(dim.labels, name)) return true;
-      }
-    }
-  }
-  return false;
-}
-
-bool operand_named(const Alternative& alternative, const std::string& name) {
-  const auto has = [&](const std::vector<Operand>& side) {
-    return std::ranges::any_of(side, [&](const Operand& o) { return o.name == name; });
-  };
-  return has(alternative.inputs) || has(alternative.outputs);
-}
-
-void require(bool known, const std::string& name, std::string_view text) {
-  if (known) return;
-  throw std::invalid_argument("operator line \"" + std::string(text) + "\": '" + name +
-                              "' is not there");
-}
-
-bool is_counted(const Alternative& alternative, const std::string& name) {
-  return std::ranges::any_of(alternative.macs,
-                             [&](const auto& product) { return contains(product, name); });
-}
-
-void check_names(const Alternative& alternative, std::string_view text) {
-  for (const Binding& b : alternative.bindings) {
-    const bool is_factor = !b.counts_dims && is_counted(alternative, b.label);
-    require(is_factor || dim_named(alternative, b.label, b.counts_dims), b.label, text);
-  }
-  const auto is_bound = [&](const std::string& name) {
-    return std::ranges::any_of(alternative.bindings,
-                               [&](const Binding& b) { return b.label == name; });
-  };
-  for (const auto* list : {&alternative.pins, &alternative.mixes}) {
-    for (const std::string& name : *list) require(dim_named(alternative, name), name, text);
-  }
-  for (const auto& product : alternative.macs) {
-    for (const std::string& name : product) {
-      const bool known =
-          operand_named(alternative, name) || dim_named(alternative, name) || is_bound(name);
-      require(known, name, text);
-    }
-  }
-  for (const Swap& swap : alternative.swaps)
-    require(operand_named(alternative, swap.operand), swap.operand, text);
-}
 
 }  // namespace
 
-Line parse(std::string_view text) {
-  Line line = Parser(text).line();
-  for (const Alternative& alternative : line.alternatives) check_names(alternative, text);
-  for (const auto& [label, role] : line.roles) {
-    const auto names = [&, name = label](const Alternative& each) { return dim_named(each, name); };
-    require(std::ranges::any_of(line.alternatives, names), label, text);
-  }
-  return line;
-}
+Line parse(std::string_view text) { return Parser(text).line(); }
 
 LabelRole Line::role_of(std::string_view label) const {
   for (const auto& [name, role] : roles) {

@@ -14,7 +14,7 @@ namespace {
 
 /// A custom operator, with the storage that its row refers to.
 struct Added {
-  std::string op, line, domain, layer, scale;
+  std::string op, line, domain, layer, scale, bits, bits_of_data;
   OpSchema schema;
   notation::Line compiled;
 };
@@ -114,14 +114,18 @@ void add_operator(const OpSchema& schema) {
   } catch (const std::invalid_argument& error) {
     throw errors::bad_rule(schema.op, error.what());
   }
-  Added& own = added().emplace_back(Added{
-      std::string(schema.op), std::string(schema.line), std::string(schema.domain),
-      std::string(schema.linear.layer), std::string(schema.scale), schema, std::move(compiled)});
+  Added& own =
+      added().emplace_back(Added{std::string(schema.op), std::string(schema.line),
+                                 std::string(schema.domain), std::string(schema.linear.layer),
+                                 std::string(schema.scale), std::string(schema.integers.bits),
+                                 std::string(schema.data.bits), schema, std::move(compiled)});
   own.schema.op = own.op;
   own.schema.line = own.line;
   own.schema.domain = own.domain;
   own.schema.linear.layer = own.layer;
   own.schema.scale = own.scale;
+  own.schema.integers.bits = own.bits;
+  own.schema.data.bits = own.bits_of_data;
   schemas().emplace(SchemaKey(own.domain, own.op), &own.schema);
 }
 
