@@ -82,6 +82,7 @@ const TorchComponentEntry& load() {
     throw errors::bad_component(path, "it belongs to parsimony " + std::string(entry.version) +
                                           ", this is " PARSIMONY_VERSION "; reinstall both");
   }
+  if (!own_operators().empty()) entry.component->add_own_operators(own_operators());
   return entry;
 }
 

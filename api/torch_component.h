@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "parsimony/api/network_error.h"
+#include "parsimony/api/own_operators.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/graph/blocks.h"
@@ -27,6 +28,9 @@ namespace parsimony {
 class TorchComponent : public Engine {
  public:
   std::string name() const override { return "libtorch"; }
+
+  /// Called once, before all else: the component has a table of operators of its own.
+  virtual void add_own_operators(const OwnOperators& own) = 0;
 
   /// Sets the number of threads; without `wanted` by measurement, once per process.
   /// @returns the number. @throws ConfigError if `wanted` is not positive

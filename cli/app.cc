@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <thread>
 
+#include "parsimony/api/own_operators.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/large_pages.h"
+#include "parsimony/cli/options.h"
 
 namespace parsimony::cli {
 namespace {
@@ -29,6 +31,7 @@ void add_options(CLI::App& app, Session& session) {
   app.add_flag("--after-input", session.after_input,
                "Load libtorch, and read files once standard input has ended: for programs that "
                "start the command while they still write them");
+  add_own_operator_options(app, session.own);
   app.require_subcommand(0, 1);  // our message lists candidates
   app.footer(
       "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
@@ -70,7 +73,11 @@ void check_command(const CLI::App& app, int argc, char** argv) {
   const std::vector<std::string> known = command_names(app);
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word.starts_with('-')) continue;
+    if (word.starts_with('-')) {
+      const CLI::Option* option = app.get_option_no_throw(std::string(word));
+      if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value
+      continue;
+    }
     if (std::find(known.begin(), known.end(), word) != known.end()) return;
     throw errors::unknown_command(word, known);
   }
@@ -120,6 +127,7 @@ void run(int argc, char** argv) {
     print(app.help());
     throw errors::usage({}, "a command is missing");
   }
+  add_own_operators(session.own);
   std::jthread libtorch;
   if (session.after_input) {
     libtorch = loading_torch_component();

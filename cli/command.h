@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/own_operators.h"
+
 namespace parsimony::cli {
 
 /// Exit codes; `kBug` is everything other than parsimony::Error.
@@ -23,6 +25,7 @@ struct Session {
   bool quiet = false;
   int verbosity = 0;
   bool after_input = false;        ///< wait for the end of standard input
+  OwnOperators own;                ///< --rules and --ort-library
   std::string command_line;        ///< as it was typed
   std::vector<std::string> words;  ///< arguments, including the program
   std::function<void()> run;       ///< set by the subcommand that was named
@@ -54,7 +57,8 @@ void add_command(CLI::App& app, Session& session, const std::string& name,
                  const std::function<void(Options&, const Session&)>& run) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(name, description);
-  command->footer("Example:\n  " + example);
+  command->footer("Example:\n  " + example +
+                  "\n\nOptions of all commands (--rules, --ort-library, -q, -v): parsimony --help");
   command->fallthrough();
   add_options(*command, *options);
   command->callback([options, run, &session] {

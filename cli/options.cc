@@ -50,6 +50,18 @@ void add_onnxruntime_option(CLI::App& command, std::string& path, const std::str
   if (!group.empty()) option->group(group);
 }
 
+void add_own_operator_options(CLI::App& app, OwnOperators& own) {
+  const auto add = [&](const char* name, std::vector<std::string>& paths, const char* type,
+                       const char* meaning) {
+    add_option(app, name, paths, type, meaning)
+        ->allow_extra_args(false)
+        ->group("Operators of your own, with any command");
+  };
+  add("--rules", own.rules, "FILE", "What they do to axes, a row each (docs/guide/rules.md)");
+  add("--ort-library", own.libraries, "LIB.so",
+      "Their kernels for the proof: a library of custom operators for ONNX Runtime");
+}
+
 void add_input_option(CLI::App& command, std::vector<std::string>& specs) {
   add_option(command, "--input", specs, "SPEC",
              "Size of a graph input that the model leaves open, in order or by name: 1x3x32x32, "

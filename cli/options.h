@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/own_operators.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/json_reader.h"
 #include "parsimony/configs/config.h"
@@ -29,6 +30,9 @@ void add_model_argument(CLI::App& command, std::string& path);
 
 /// --onnxruntime: the path of its library.
 void add_onnxruntime_option(CLI::App& command, std::string& path, const std::string& group = {});
+
+/// --rules and --ort-library, which every command takes.
+void add_own_operator_options(CLI::App& app, OwnOperators& own);
 
 /// --input
 void add_input_option(CLI::App& command, std::vector<std::string>& specs);

@@ -33,6 +33,21 @@ UnsupportedError refused(std::string_view message) {
   return UnsupportedError("ONNX Runtime: " + std::string(message));
 }
 
+UnsupportedError no_kernel_library(std::string_view path, std::string_view why) {
+  return UnsupportedError("--ort-library " + std::string(path) +
+                          " cannot be loaded: " + std::string(why));
+}
+
+UnsupportedError without_kernels(std::string_view path, std::string_view symbol) {
+  return UnsupportedError("--ort-library " + std::string(path) +
+                          " is a library, but not one of custom operators: it has no " +
+                          std::string(symbol));
+}
+
+UnsupportedError refused_kernels(std::string_view path, std::string_view message) {
+  return UnsupportedError("--ort-library " + std::string(path) + ": " + std::string(message));
+}
+
 UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype) {
   return UnsupportedError("ONNX Runtime takes no elements of type " + std::string(dtype) +
                           " for \"" + std::string(tensor) + "\"");

@@ -19,6 +19,12 @@ UnsupportedError too_old(std::string_view path, std::string_view version, uint32
 UnsupportedError not_found(std::span<const std::string> tried);
 /// `message` is ONNX Runtime's.
 UnsupportedError refused(std::string_view message);
+/// A library of custom operators; `why` is the loader's message.
+UnsupportedError no_kernel_library(std::string_view path, std::string_view why);
+/// A library without the entry point of custom operators.
+UnsupportedError without_kernels(std::string_view path, std::string_view symbol);
+/// `message` is ONNX Runtime's.
+UnsupportedError refused_kernels(std::string_view path, std::string_view message);
 UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype);
 UnsupportedError no_tensor(std::string_view output);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsimony/engines/errors.h"
+#include "parsimony/engines/kernel_libraries_impl.h"
 #include "parsimony/engines/ort_api_impl.h"
 
 namespace parsimony::runtime {
@@ -34,6 +35,7 @@ std::string file_of(const void* symbol, const std::string& otherwise) {
 struct OnnxRuntime::Library {
   std::string path;
   std::string version;
+  const ort::ApiBase* base = nullptr;
   const ort::Api* api = nullptr;
   ort::Allocator* allocator = nullptr;  // lives as long as the process
   Owned<ort::Env> env{nullptr, nullptr};
@@ -180,8 +182,20 @@ class Session final : public Network {
   std::unique_ptr<Bound> bound_;  ///< of `session_`
 };
 
-Owned<ort::SessionOptions> session_options(const ort::Api& api, const OnnxRuntime::Options& options,
-                                           bool optimised) {
+/// With the user's own operators.
+void add_kernels(const ort::Api& api, const ort::ApiBase* base, ort::SessionOptions* options) {
+  for (const KernelLibrary& library : kernel_libraries()) {
+    ort::Status* status = library.add_to(options, base);
+    if (status == nullptr) continue;
+    const Owned<ort::Status> owned(status, api.release_status);
+    throw errors::refused_kernels(library.path, api.get_error_message(status));
+  }
+}
+
+template <typename Library>
+Owned<ort::SessionOptions> session_options(const Library& library,
+                                           const OnnxRuntime::Options& options, bool optimised) {
+  const ort::Api& api = *library.api;
   ort::SessionOptions* made = nullptr;
   check(api, api.create_session_options(&made));
   Owned<ort::SessionOptions> owned(made, api.release_session_options);
@@ -190,6 +204,7 @@ Owned<ort::SessionOptions> session_options(const ort::Api& api, const OnnxRuntim
   // Its threads wait busily for the next operator; between two runs that would cost whoever runs
   // then. Versions that do not know the entry ignore it.
   check(api, api.add_config_entry(made, "session.force_spinning_stop", "1"));
+  add_kernels(api, library.base, made);
   return owned;
 }
 
@@ -200,7 +215,7 @@ std::unique_ptr<Network> session_of(const std::shared_ptr<const Library>& librar
                                     const OnnxRuntime::Options& options, Create create) {
   return std::make_unique<Session<Library>>(
       library, [options, create = std::move(create)](const Library& of, bool optimised) {
-        const auto settings = session_options(*of.api, options, optimised);
+        const auto settings = session_options(of, options, optimised);
         ort::Session* made = nullptr;
         check(*of.api, create(settings.get(), &made));
         return Owned<ort::Session>(made, of.api->release_session);
@@ -218,6 +233,7 @@ OnnxRuntime::OnnxRuntime(const std::string& path) {
   auto library = std::make_shared<Library>();
   library->path = file_of(symbol, path);
   library->version = base->get_version();
+  library->base = base;
   library->api = base->get_api(ort::kApiVersion);
   if (library->api == nullptr) {
     throw errors::too_old(library->path, library->version, ort::kApiVersion);

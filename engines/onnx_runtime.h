@@ -43,4 +43,13 @@ class OnnxRuntime {
 /// @throws UnsupportedError that lists the locations tried
 OnnxRuntime find_onnx_runtime(const std::string& path = {});
 
+/// Loads a library of custom operators, with the entry point RegisterCustomOps. Every session that
+/// is opened afterwards, in this process, knows its operators. Must not be called while another
+/// thread opens one.
+/// @throws UnsupportedError if it cannot be loaded or has no such entry point
+void add_kernel_library(const std::string& path);
+
+/// Has one been added?
+bool has_kernel_libraries();
+
 }  // namespace parsimony::runtime

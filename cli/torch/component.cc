@@ -60,6 +60,8 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return engine_.open_masked(graph, plan, options);
   }
 
+  void add_own_operators(const OwnOperators& own) override { parsimony::add_own_operators(own); }
+
   machine::MachineReport doctor() override {
     return guarded([] { return torch_io::examine(); });
   }

@@ -8,6 +8,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
+
 namespace parsimony::test {
 namespace {
 
@@ -75,6 +78,34 @@ Outcome Workplace::shell(const std::string& line,
   const int status = std::system(script.str().c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(captured / "out"),
           read(captured / "err")};
+}
+
+onnx::ModelProto two_convolutions(const std::string& between, const std::string& channels,
+                                  const std::string& size) {
+  onnx::ModelProto model = model_of(R"(<ir_version: 8, opset_import: ["" : 17, "acme" : 1]>
+    agraph (float[N, 3, )" + size + ", " +
+                                    size + R"(] x) => (float[N, 5] y) {
+      a = Conv <pads = [1, 1, 1, 1]> (x, w1, b1)
+      )" + between + R"(
+      c = Conv <pads = [1, 1, 1, 1]> (b, w2)
+      d = GlobalAveragePool (c)
+      e = Flatten (d)
+      y = Gemm <transB = 1> (e, w3)
+    })");
+  add_weight(model, "w1", channels + "x3x3x3");
+  add_weight(model, "b1", channels);
+  add_weight(model, "w2", "6x8x3x3");
+  add_weight(model, "w3", "5x6");
+  return model;
+}
+
+bool has_onnx_runtime() {
+  try {
+    runtime::find_onnx_runtime();
+    return true;
+  } catch (const UnsupportedError&) {
+    return false;
+  }
 }
 
 bool Workplace::has(const std::string& name) const { return fs::exists(*this / name); }

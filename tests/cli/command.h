@@ -57,6 +57,14 @@ inline constexpr bool kHasTorch = PARSIMONY_HAS_TORCH != 0;
 /// The model of the demo, in the source tree.
 std::string mnist();
 
+/// Two convolutions around `between`, a node of the domain "acme" that reads a and makes b; the
+/// first has `channels`. Images are of `size`.
+onnx::ModelProto two_convolutions(const std::string& between, const std::string& channels = "8",
+                                  const std::string& size = "8");
+
+/// Is there a library of ONNX Runtime?
+bool has_onnx_runtime();
+
 void save(const onnx::ModelProto& model, const std::string& path);
 
 /// The lines of `text` that begin like this.

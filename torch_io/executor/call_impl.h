@@ -33,6 +33,7 @@ class Call {
   /// Of the operands in the file, which a tensor of another type may hold; may be fewer.
   std::span<const DType> types;
   bool training = false;
+  bool mixes = false;   ///< masked execution: may absent channels change what becomes of others?
   bool widens = false;  ///< float16 is computed as float32: see GraphModule::widen_halves
 
   int opset() const { return node.opset; }

@@ -175,6 +175,7 @@ void mask(Program& program, const Plan& plan, const AddWeight& add) {
   for (const PlanEnd& entry : plan.ends) masking.cut(entry);
   for (const TensorUpdate& update : plan.updates) masking.update(update);
   program.masked = true;
+  program.mixes = std::ranges::any_of(plan.groups, &PlanGroup::mixes);
 }
 
 }  // namespace parsimony::executor

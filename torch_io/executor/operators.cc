@@ -6,6 +6,7 @@
 
 #include "parsimony/torch_io/executor/kernels_impl.h"
 #include "parsimony/torch_io/executor/operators_impl.h"
+#include "parsimony/torch_io/executor/own_kernel_impl.h"
 
 namespace parsimony::executor {
 namespace {
@@ -300,7 +301,7 @@ static_assert(std::ranges::adjacent_find(kOperators, std::ranges::greater_equal{
 
 const Operator* find_operator(std::string_view domain, std::string_view op) {
   const auto it = std::ranges::lower_bound(kOperators, std::pair(domain, op), {}, key_of_row);
-  return it != kOperators.end() && key_of_row(*it) == std::pair(domain, op) ? &*it : nullptr;
+  return it != kOperators.end() && key_of_row(*it) == std::pair(domain, op) ? &*it : own_operator();
 }
 
 }  // namespace parsimony::executor

@@ -131,7 +131,8 @@ std::string why_not(const Graph& graph, const Node& node) {
   if (node.has_subgraph && !is_control(node)) return "it has a subgraph";
   if (has_trait(node, kDraws)) return "it draws random numbers, others in each run";
   if (!is_control(node) && find_operator(node.domain, node.op) == nullptr)
-    return "the operator is not known";
+    return graph.format == "onnx" ? "the operator is not known; --ort-library gives it a kernel"
+                                  : "the operator is not known";
   for (const ValueId v : node.inputs) {
     if (v == kNone) continue;
     const Value& value = graph.value(v);

@@ -48,6 +48,7 @@ struct Program {
   IdVector<WeightId, HeldWeight> weights;   ///< neither tensor nor `read` if unused
   std::map<std::string, WeightId> by_name;  ///< the first of each name
   bool masked = false;
+  bool mixes = false;   ///< by a plan whose groups pass what mixes channels
   bool widens = false;  ///< float16 is widened to float32 and stays so
 
   /// The step whose node has this first output, in the main graph or else in a body; null if there

@@ -75,6 +75,7 @@ class Execution {
   Call call(const Step& step) const {
     Call call(step.node, {});
     call.training = training_;
+    call.mixes = program_.mixes;
     call.widens = program_.widens;
     call.types = step.types;
     for (const ValueId v : step.node.inputs) {

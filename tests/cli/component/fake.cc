@@ -75,6 +75,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
     machine::advise(report);
     return report;
   }
+  void add_own_operators(const OwnOperators&) override {}
   int choose_threads(std::optional<int>) override { return 1; }
   std::unique_ptr<EditableFile> open_script(const std::string&,
                                             const std::vector<InputSpec>&) override {
