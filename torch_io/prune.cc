@@ -33,7 +33,7 @@ class LiveModule final : public EditableModel {
     for (const at::Tensor& tensor : example) {
       specs_.push_back({tensor.sizes().vec(), {}, dtype_of(tensor.scalar_type())});
     }
-    script_ = read_script(traced(module, forward, example), specs_);
+    script_ = read_script(traced(module, forward, example), specs_, Computed::kStay);
   }
 
   const std::vector<InputSpec>& specs() const { return specs_; }

@@ -127,14 +127,36 @@ std::string attribute_name(const jit::Module& module, std::string name) {
   return name;
 }
 
+/// The call that computes what nothing reads any more, and those before it that only it has read.
+void drop_unread(jit::Node* node) {
+  const auto outputs = node->outputs();
+  const bool read =
+      std::any_of(outputs.begin(), outputs.end(), [](jit::Value* v) { return v->hasUses(); });
+  if (read || node->hasSideEffects() || !node->blocks().empty()) return;
+  if (!node->kind().is_aten() && node->kind() != c10::prim::ListConstruct) return;
+  const std::vector<jit::Value*> inputs = node->inputs().vec();
+  node->destroy();
+  for (jit::Value* input : inputs) drop_unread(input->node());
+}
+
+/// The module holds what the program has computed.
+void hold(jit::Graph& graph, jit::Value* computed, const std::string& attribute) {
+  jit::Node* node = computed->node();
+  const jit::WithInsertPoint before(node);
+  computed->replaceAllUsesWith(graph.insertGetAttr(graph.inputs()[0], attribute));
+  drop_unread(node);
+}
+
 void add_duplicates(Edits& edits, const Origins& origins) {
   jit::Graph& graph = *origins.graph;
   jit::Module module = origins.module;
   for (auto& [name, duplicate] : edits.duplicates) {
     const std::string attribute = attribute_name(module, name);
-    const bool parameter = at::isFloatingType(duplicate.tensor.scalar_type());
+    const bool parameter =
+        duplicate.computed == nullptr && at::isFloatingType(duplicate.tensor.scalar_type());
     const at::Tensor held = duplicate.tensor.detach().clone().set_requires_grad(parameter);
     module.register_attribute(attribute, c10::TensorType::get(), held, parameter, !parameter);
+    if (duplicate.computed != nullptr) hold(graph, duplicate.computed, attribute);
     for (const SourceLocation& location : duplicate.readers) {
       jit::Node* node = origins.calls[location.call];
       const jit::WithInsertPoint before(node);

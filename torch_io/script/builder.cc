@@ -63,7 +63,7 @@ ValueId Builder::add_value(const std::string& name) {
   return graph_.values.push_back({.name = name});
 }
 
-std::string Builder::fresh() {
+std::string Builder::unused_name() {
   for (;;) {
     std::string name = base_ + "_" + std::to_string(counters_[base_]++);
     if (!taken_.contains(name)) return name;
@@ -71,7 +71,7 @@ std::string Builder::fresh() {
 }
 
 std::string Builder::name_for(const std::string& op, const std::vector<Operand>& inputs) {
-  if (!is_layer(op)) return fresh();
+  if (!is_layer(op)) return unused_name();
   for (const Operand& operand : inputs) {
     if (operand.value == kNone) continue;
     const Value& value = graph_.value(root(operand.value));
@@ -79,7 +79,7 @@ std::string Builder::name_for(const std::string& op, const std::vector<Operand>&
     std::string name = module_of(value.name);
     if (!name.empty() && !taken_.contains(name)) return name;
   }
-  return fresh();
+  return unused_name();
 }
 
 ValueId Builder::input(const std::string& name, DType dtype, const InputSpec& spec) {
@@ -106,9 +106,9 @@ ValueId Builder::weight(Weight weight) {
 }
 
 ValueId Builder::synthetic(const Shape& dims, double number) {
-  const std::string name = fresh();
+  const std::string name = unused_name();
   const at::Tensor tensor = at::full(dims, number, at::kFloat);
-  origins_.tensor_origins[name] = {tensor, tensor, nullptr, true};
+  origins_.tensor_origins[name] = {.tensor = tensor, .source = tensor, .synthetic = true};
   return weight(view_of(name, tensor));
 }
 
@@ -122,7 +122,7 @@ ValueId Builder::constant(const HostTensor& tensor, std::vector<SourceLocation> 
   const DType type = tensor.floating()              ? DType::kFloat32
                      : tensor.dtype == DType::kBool ? DType::kBool
                                                     : DType::kInt64;
-  const std::string name = fresh();
+  const std::string name = unused_name();
   origins_.tensor_origins[name].synthetic = true;
   const ValueId id = weight({name, type, tensor.dims, bytes.data(), size_of(type)});
   origins_.constants[id] = {std::move(locations)};
@@ -197,7 +197,7 @@ std::vector<ValueId> Builder::emit_many(const std::string& op, const std::vector
   }
   if (!attributes.locations.empty()) origins_.attributes[id] = std::move(attributes.locations);
   for (size_t i = 0; i < outputs; ++i) {
-    node.outputs.push_back(add_value(i == 0 ? name_for(op, inputs) : fresh()));
+    node.outputs.push_back(add_value(i == 0 ? name_for(op, inputs) : unused_name()));
   }
   node.name = graph_.value(node.outputs.front()).name;
   for (size_t i = 0; i < outputs; ++i) {

@@ -54,6 +54,8 @@ class Builder {
   void reserve(const std::string& name) { taken_.insert(name); }
   /// Later nodes are named after this operator.
   void begin(std::string base) { base_ = std::move(base); }
+  /// After the operator, with a number.
+  std::string unused_name();
 
   ValueId input(const std::string& name, DType dtype, const InputSpec& spec);
   /// A tensor of the model.
@@ -133,7 +135,6 @@ class Builder {
  private:
   ValueId add_value(const std::string& name);
   std::string name_for(const std::string& op, const std::vector<Operand>& inputs);
-  std::string fresh();
   const Facts& facts();
 
   Graph& graph_;

@@ -71,7 +71,10 @@ struct ScriptEditor::Impl {
     if (duplicate != edits.duplicates.end()) return duplicate->second.tensor;
     const auto known = edits.tensors.find(name);
     if (known != edits.tensors.end()) return known->second;
-    return edits.tensors[name] = origin(name).tensor;
+    const TensorOrigin& from = origin(name);
+    if (from.computed == nullptr) return edits.tensors[name] = from.tensor;
+    return edits.duplicates.emplace(name, script::Duplicate{from.tensor, {}, from.computed})
+        .first->second.tensor;
   }
 
   void change(const SourceLocation& location, const c10::IValue& value, const std::string& node_key,
@@ -157,7 +160,8 @@ void ScriptEditor::Impl::empty_unread() {
         !found->second.tensor.defined()) {
       continue;
     }
-    if (found->second.constant != nullptr) continue;  // goes with its node
+    const bool of_program = found->second.constant != nullptr || found->second.computed != nullptr;
+    if (of_program) continue;  // goes with its node
     edits.tensors[name] = at::empty({0}, found->second.tensor.options());
   }
 }

@@ -21,10 +21,11 @@ struct Change {
   std::set<int> calls;  ///< that request it: a location in a loop belongs to several
 };
 
-/// A tensor to be duplicated.
+/// A tensor to be duplicated, or to be held where it was computed.
 struct Duplicate {
   at::Tensor tensor;
   std::vector<SourceLocation> readers;
+  torch::jit::Value* computed = nullptr;
 };
 
 struct Edits {

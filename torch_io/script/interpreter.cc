@@ -50,12 +50,14 @@ std::string functional_name(const std::string& op) {
   return is_in_place(op) ? op.substr(0, op.size() - 1) : op;
 }
 
-Interpreter::Interpreter(Graph& graph, Origins& origins, Measurements measured)
+Interpreter::Interpreter(Graph& graph, Origins& origins, Measurements measured,
+                         bool holds_computed)
     : graph_(graph),
       origins_(origins),
       builder_(graph, origins),
       tensors_(builder_, origins.module),
-      measured_(std::move(measured)) {
+      measured_(std::move(measured)),
+      holds_computed_(holds_computed) {
   graph_.format = "torchscript";
 }
 
@@ -256,8 +258,14 @@ void Interpreter::call(jit::Node* node) {
   const std::string written = node->kind().toUnqualString();
   const std::string op = functional_name(written);
   builder_.begin(op);
+  const std::optional<c10::IValue> literal = evaluated(node);
+  if (hold(node, literal, /*unknown=*/false)) return;
   std::vector<Binding> results;
-  if (!lower(node, op, results)) return opaque(node);
+  if (!lower(node, op, results)) {
+    if (!hold(node, literal, /*unknown=*/true)) opaque(node);
+    return;
+  }
+  if (literal) remember(results[0], *literal);
   // What dropout_ writes in evaluation mode is there already.
   const bool writes = is_in_place(written) && results[0].is(BindingKind::kTensor) &&
                       results[0].value != of_input(node, 0).value;

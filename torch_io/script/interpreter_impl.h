@@ -2,8 +2,10 @@
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -34,6 +36,8 @@ class Tensors {
   /// kNone if no attribute with this tensor has been read.
   ValueId known(const at::Tensor& tensor, const std::string& path) const;
   Binding constant(torch::jit::Node* node, const at::Tensor& tensor);
+  /// What the program computes from literals.
+  Binding computed(torch::jit::Value* value, const at::Tensor& tensor);
 
  private:
   std::string key_of(const at::Tensor& tensor, const std::string& path) const;
@@ -48,7 +52,9 @@ class Tensors {
 class Interpreter {
  public:
   /// @param measured sizes of values that no lowering covers
-  Interpreter(Graph& graph, Origins& origins, Measurements measured = {});
+  /// @param holds_computed tensors that the program computes from literals are weights
+  Interpreter(Graph& graph, Origins& origins, Measurements measured = {},
+              bool holds_computed = true);
 
   /// @throws ConfigError, ModelError
   void run(const std::vector<InputSpec>& inputs);
@@ -110,6 +116,13 @@ class Interpreter {
   void bind_results(torch::jit::Node* node, const std::vector<ValueId>& values,
                     const std::vector<Binding>& forms);
 
+  // evaluated.cc
+  std::optional<c10::IValue> literal_of(const torch::jit::Value& value) const;
+  std::optional<c10::IValue> literal_of(const Binding& binding, const c10::Type& type) const;
+  std::optional<c10::IValue> evaluated(torch::jit::Node* node);
+  bool hold(torch::jit::Node* node, const std::optional<c10::IValue>& result, bool unknown);
+  void remember(const Binding& binding, const c10::IValue& result);
+
   // control.cc
   void branch(torch::jit::Node* node);
   void loop(torch::jit::Node* node);
@@ -138,6 +151,9 @@ class Interpreter {
   std::unordered_set<std::string> written_names_;     ///< written by some method
   Measurements measured_;
   std::vector<torch::jit::Value*> unmeasured_;
+  bool holds_computed_;
+  std::unordered_map<ValueId, at::Tensor> evaluated_;  ///< from literals alone
+  std::unique_ptr<torch::jit::AliasDb> aliases_;       ///< null until it is asked
   int loops_ = 0;
   ValueId first_inside_;  ///< values from here on are of the body that is followed
   size_t result_numbers_ = 0;

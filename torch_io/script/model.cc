@@ -29,7 +29,7 @@ std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
 std::unique_ptr<Network> ScriptModel::open_masked(Engine& engine, const Plan& plan) {
   require_libtorch(engine, path());
   // Zeros in the module's own tensors depend on neither reader nor executor.
-  if (!zeros_suffice(plan)) {
+  if (!zeros_suffice(plan) || !has_all(*script_, plan)) {
     return engine.open_masked(script_->graph, plan, {});
   }
   return std::make_unique<TorchNetwork>(zeroed_run(file_.module(), *script_, plan));

@@ -42,12 +42,14 @@ struct Check {
   std::vector<Size> sizes;
 };
 
-/// Where a tensor is stored: in attributes of modules, or as a constant of the graph. If neither,
-/// the reader synthesised it for an omitted optional operand.
+/// Where a tensor is stored: in attributes of modules, or as a constant of the graph, or nowhere,
+/// for the program computes it. If none of these, the reader synthesised it for an omitted operand.
 struct TensorOrigin {
   at::Tensor tensor = {};  ///< dense, on the CPU
   at::Tensor source = {};  ///< as stored in the module
   torch::jit::Node* constant = nullptr;
+  /// What the program computes from literals alone; a tensor of the module once it is edited.
+  torch::jit::Value* computed = nullptr;
   bool synthetic = false;
 };
 

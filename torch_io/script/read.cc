@@ -37,8 +37,9 @@ std::vector<InputSpec> typed(std::vector<InputSpec> inputs, const Graph& graph) 
 
 /// Into an empty result, whose origins have module and graph.
 script::Interpreter follow(ScriptGraph& result, const std::vector<InputSpec>& inputs,
-                           script::Measurements measured) {
-  script::Interpreter interpreter(result.graph, *result.origins, std::move(measured));
+                           script::Measurements measured, Computed computed) {
+  script::Interpreter interpreter(result.graph, *result.origins, std::move(measured),
+                                  computed == Computed::kAreWeights);
   interpreter.run(inputs);
   result.results = interpreter.result_names();
   result.numbers = interpreter.result_numbers();
@@ -78,17 +79,18 @@ ScriptGraph begun(const jit::Module& module, const std::shared_ptr<jit::Graph>& 
   return result;
 }
 
-ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs) {
+ScriptGraph read(const jit::Module& module, const std::vector<InputSpec>& inputs,
+                 Computed computed) {
   const std::shared_ptr<jit::Graph> graph = module.get_method("forward").graph();
   jit::Inline(*graph);
   ScriptGraph result = begun(module, graph);
-  const std::vector<jit::Value*> unmeasured = follow(result, inputs, {}).unmeasured();
+  const std::vector<jit::Value*> unmeasured = follow(result, inputs, {}, computed).unmeasured();
   if (unmeasured.empty()) return result;
   script::Measurements measured =
       script::measure(module, graph, unmeasured, typed(inputs, result.graph));
   if (measured.empty()) return result;
   result = begun(module, graph);
-  follow(result, inputs, std::move(measured));
+  follow(result, inputs, std::move(measured), computed);
   return result;
 }
 
@@ -108,12 +110,13 @@ class ScriptSource final : public GraphSource {
 
 }  // namespace
 
-ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>& inputs) {
+ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>& inputs,
+                        Computed computed) {
   if (!module.find_method("forward")) throw script::errors::no_forward();
   try {
     const jit::Module own = module.clone(/*inplace=*/true);  // the tensors are shared
     std::vector<std::string> notes = notes_of(own);          // before calls are inlined
-    ScriptGraph result = read(own, inputs);
+    ScriptGraph result = read(own, inputs, computed);
     result.graph.notes = std::move(notes);
     result.graph.source = std::make_shared<ScriptSource>(result.origins);
     return result;
@@ -122,6 +125,11 @@ ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>&
   } catch (const std::exception& error) {  // libtorch has several kinds
     throw script::errors::cannot_read(script::first_line(error));
   }
+}
+
+bool is_computed(const ScriptGraph& script, const std::string& weight) {
+  const auto origin = script.origins->tensor_origins.find(weight);
+  return origin != script.origins->tensor_origins.end() && origin->second.computed != nullptr;
 }
 
 bool is_synthetic(const ScriptGraph& script, const std::string& weight) {

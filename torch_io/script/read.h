@@ -30,6 +30,13 @@ struct ScriptGraph {
   size_t numbers = 0;  ///< results other than tensors, computed at run time
 };
 
+/// Tensors that a program computes from literals alone, such as the frequencies of a time
+/// embedding, `exp(arange(16) * -0.5)`.
+enum class Computed {
+  kAreWeights,  ///< edited, they become buffers of the module
+  kStay,        ///< the program cannot be edited: it is the trace of a live module
+};
+
 /// Follows the module's `forward` for inputs of the given sizes, in evaluation mode whatever the
 /// module's mode is. Conditions that depend on constants of the module, ranks or the sizes of
 /// `inputs` are resolved statically; other control flow and unknown operators become opaque nodes
@@ -41,7 +48,11 @@ struct ScriptGraph {
 ///
 /// @throws ConfigError if `inputs` does not have a shape for every tensor that `forward` takes
 /// @throws ModelError if the module has no `forward`, or does not take inputs of these sizes
-ScriptGraph read_script(const torch::jit::Module& module, const std::vector<InputSpec>& inputs);
+ScriptGraph read_script(const torch::jit::Module& module, const std::vector<InputSpec>& inputs,
+                        Computed computed = Computed::kAreWeights);
+
+/// Does the program compute the weight from literals? The module does not have it yet.
+bool is_computed(const ScriptGraph& script, const std::string& weight);
 
 /// Did the reader synthesise the weight for an omitted optional operand? No module has it.
 bool is_synthetic(const ScriptGraph& script, const std::string& weight);

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/passes/tensorexpr_fuser.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -168,6 +169,14 @@ TorchNetwork::Bound bound_script(const jit::Module& module, const std::vector<at
     flatten(state->module.forward(state->given), outputs);
     return outputs;
   };
+}
+
+bool has_all(const ScriptGraph& script, const Plan& plan) {
+  return std::ranges::none_of(plan.groups, [&](const PlanGroup& group) {
+    return std::ranges::any_of(group.slices, [&](const PlanSlice& slice) {
+      return is_computed(script, slice.tensor);
+    });
+  });
 }
 
 TorchNetwork zeroed_run(const jit::Module& module, const ScriptGraph& script, const Plan& plan) {

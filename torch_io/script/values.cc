@@ -45,7 +45,7 @@ Binding Tensors::define(const at::Tensor& tensor, const std::string& name, jit::
     return Binding::tensor(builder_.emit_opaque("tensor", {}, 1, false).front());
   }
   const at::Tensor dense = tensor.detach().cpu().contiguous();
-  builder_.origins().tensor_origins[name] = {dense, tensor, constant, false};
+  builder_.origins().tensor_origins[name] = {dense, tensor, constant};
   return Binding::tensor(builder_.weight(view_of(name, dense)));
 }
 
@@ -56,6 +56,13 @@ Binding Tensors::attribute(const at::Tensor& tensor, const std::string& path) {
   if (known != bindings_.end()) return known->second;
   const auto name = names_.find(key);
   return bindings_[key] = define(tensor, name == names_.end() ? path : name->second, nullptr);
+}
+
+Binding Tensors::computed(jit::Value* value, const at::Tensor& tensor) {
+  const std::string name = builder_.unused_name();
+  const at::Tensor own = tensor.detach().cpu().clone(at::MemoryFormat::Contiguous);
+  builder_.origins().tensor_origins[name] = {.tensor = own, .source = own, .computed = value};
+  return Binding::tensor(builder_.weight(view_of(name, own)));
 }
 
 ValueId Tensors::known(const at::Tensor& tensor, const std::string& path) const {

@@ -48,7 +48,8 @@ class LiveNet final : public Net {
     const OnCpu on_cpu(*this);
     const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
     torch_io::ScriptGraph script = torch_io::read_script(
-        torch_io::traced(*live_.module, all_forward(), {example.cpu()}), specs);
+        torch_io::traced(*live_.module, all_forward(), {example.cpu()}), specs,
+        torch_io::Computed::kStay);
     return parameter_groups(script.graph, specs, granularity, parameters());
   }
 

@@ -111,7 +111,7 @@ class Edited final : public EditableModel {
   }
   std::unique_ptr<Network> open_masked(Engine& engine, const Plan& plan) override {
     // Zeros in the module's own tensors depend on neither reader nor executor.
-    if (!zeros_suffice(plan)) {
+    if (!zeros_suffice(plan) || !torch_io::has_all(script_, plan)) {
       return engine.open_masked(script_.graph, plan, {});
     }
     return as_written(torch_io::zeroed_run(whole_, script_, plan));

@@ -1,0 +1,188 @@
+// What a program computes from literals alone, such as exp(arange(16) * -0.5): it is evaluated, and
+// a weight of the Graph, so that channels of it can be removed. An edit makes it a buffer.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "parsimony/torch_io/script/interpreter_impl.h"
+#include "parsimony/torch_io/tensor.h"
+
+namespace parsimony::torch_io::script {
+
+namespace jit = torch::jit;
+
+namespace {
+
+// A tensor of one number, such as zeros, is what its shape says: its sizes are edited instead.
+constexpr auto kSources = std::to_array<std::string_view>(
+    {"arange", "bartlett_window", "blackman_window", "eye", "hamming_window", "hann_window",
+     "kaiser_window", "linspace", "logspace", "tensor"});
+
+constexpr double kMostWork = 1 << 24;
+constexpr int64_t kMostElements = 1 << 20;
+
+bool is_source(std::string_view op) {
+  return std::find(kSources.begin(), kSources.end(), op) != kSources.end();
+}
+
+/// A bound of the elements that a call may make of its arguments.
+double work_of(const c10::IValue& argument) {
+  if (argument.isTensor()) {
+    return static_cast<double>(std::max<int64_t>(1, argument.toTensor().numel()));
+  }
+  if (argument.isInt()) return std::max(1.0, std::abs(static_cast<double>(argument.toInt())));
+  double product = 1;
+  if (argument.isList()) {
+    for (const c10::IValue& item : argument.toListRef()) product *= work_of(item);
+  }
+  return product;
+}
+
+/// arange(end, …), arange(start, end, …), arange(start, end, step, …) of real numbers
+double length_of_range(const std::vector<c10::IValue>& arguments) {
+  constexpr size_t kOthers = 4;  // type, layout, device, memory
+  const size_t numbers = arguments.size() - std::min(arguments.size(), kOthers);
+  const auto number = [&](size_t i) {
+    return arguments[i].isScalar() ? arguments[i].toScalar().toDouble() : 0;
+  };
+  if (numbers == 0) return HUGE_VAL;
+  const double start = numbers > 1 ? number(0) : 0;
+  const double end = number(numbers > 1 ? 1 : 0);
+  return std::abs((end - start) / (numbers > 2 ? number(2) : 1));
+}
+
+bool is_little(std::string_view op, const std::vector<c10::IValue>& arguments) {
+  if (op == "arange") return length_of_range(arguments) <= static_cast<double>(kMostElements);
+  double work = 1;
+  for (const c10::IValue& argument : arguments) work *= work_of(argument);
+  return work <= kMostWork;
+}
+
+/// A constant without dimensions as libtorch's interpreter takes it beside a tensor: as a number,
+/// whose type does not count.
+c10::IValue as_number(std::string_view op, const c10::IValue& other) {
+  constexpr auto kArithmetic = std::to_array<std::string_view>({"add", "div", "mul", "sub"});
+  const bool arithmetic = std::find(kArithmetic.begin(), kArithmetic.end(), op) != kArithmetic.end();
+  if (!arithmetic || !other.isTensor() || other.toTensor().dim() != 0) return other;
+  const at::Tensor number = other.toTensor().clone();
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return number;
+}
+
+bool is_pure(const jit::Node& node) {
+  const std::string_view op = node.kind().toUnqualString();
+  const bool empty = op.starts_with("empty") || op.starts_with("new_empty");
+  const bool writes = node.maybeSchema() == nullptr || node.schema().is_mutable();
+  return node.kind().is_aten() && !empty && !writes && !node.hasSideEffects() &&
+         !node.isNondeterministic();
+}
+
+/// Different numbers, all of them finite: a mask of infinities stays computed.
+bool has_channels(const at::Tensor& tensor) {
+  if (!at::isFloatingType(tensor.scalar_type())) return false;
+  if (tensor.numel() < 2 || tensor.numel() > kMostElements) return false;
+  const at::Tensor first = tensor.flatten()[0];
+  return tensor.ne(first).any().item<bool>() && at::isfinite(tensor).all().item<bool>();
+}
+
+}  // namespace
+
+std::optional<c10::IValue> Interpreter::literal_of(const Binding& binding,
+                                                   const c10::Type& type) const {
+  if (const auto* optional = type.castRaw<c10::OptionalType>()) {
+    return literal_of(binding, *optional->getElementType());
+  }
+  switch (binding.kind) {
+    case BindingKind::kNone:
+      return c10::IValue();
+    case BindingKind::kBool:
+      return c10::IValue(binding.integer != 0);
+    case BindingKind::kInt:
+      if (type.kind() == c10::TypeKind::FloatType) return c10::IValue(binding.as_double());
+      return c10::IValue(binding.integer);
+    case BindingKind::kFloat:
+      return c10::IValue(binding.number);
+    case BindingKind::kString:
+      return c10::IValue(binding.text);
+    case BindingKind::kTensor: {
+      const auto known = evaluated_.find(binding.value);
+      return known == evaluated_.end() ? std::nullopt
+                                       : std::optional<c10::IValue>(known->second);
+    }
+    case BindingKind::kList:
+      break;
+    default:
+      return std::nullopt;
+  }
+  const auto* list = type.castRaw<c10::ListType>();
+  if (list == nullptr) return std::nullopt;
+  c10::List<c10::IValue> items(list->getElementType());
+  for (const Binding& item : *binding.items) {
+    auto literal = literal_of(item, *list->getElementType());
+    if (!literal) return std::nullopt;
+    items.push_back(*std::move(literal));
+  }
+  return c10::IValue(std::move(items));
+}
+
+std::optional<c10::IValue> Interpreter::literal_of(const jit::Value& value) const {
+  if (auto held = jit::toIValue(&value)) return std::optional<c10::IValue>(*std::move(held));
+  return literal_of(of(&value), *value.type());
+}
+
+/// The result of a call whose arguments are literals, or computed from such; empty for others, and
+/// where memory that it shares is written to.
+std::optional<c10::IValue> Interpreter::evaluated(jit::Node* node) {
+  const std::string_view op = node->kind().toUnqualString();
+  if (!holds_computed_ || loops_ != 0 || node->outputs().size() != 1 || !is_pure(*node)) return {};
+  std::vector<c10::IValue> arguments;
+  bool varied = is_source(op);
+  for (const jit::Value* input : node->inputs()) {
+    auto literal = literal_of(*input);
+    if (!literal) return {};
+    const bool second = arguments.size() == 1 && input->node()->kind() == c10::prim::Constant;
+    arguments.push_back(second ? as_number(op, *literal) : *std::move(literal));
+    varied = varied || (of(input).is(BindingKind::kTensor) && evaluated_.contains(of(input).value));
+  }
+  if (!varied || !is_little(op, arguments)) return {};
+  if (!aliases_) aliases_ = std::make_unique<jit::AliasDb>(origins_.graph);
+  if (aliases_->hasWriters(node)) return {};
+  try {
+    const at::NoGradGuard no_grad;
+    node->getOperation()(arguments);
+  } catch (const std::exception&) {
+    return {};  // on a device that is not there, for example
+  }
+  return arguments.size() == 1 ? std::optional(arguments[0]) : std::nullopt;
+}
+
+/// The result as a weight: where the call is unknown, or the numbers differ.
+bool Interpreter::hold(jit::Node* node, const std::optional<c10::IValue>& result, bool unknown) {
+  if (!result || !result->isTensor()) return false;
+  const at::Tensor& tensor = result->toTensor();
+  const bool possible = tensor.layout() == at::kStrided && !tensor.is_quantized() &&
+                        dtype_of(tensor.scalar_type()) != DType::kUnknown &&
+                        tensor.numel() <= kMostElements;
+  if (!possible || !(unknown || has_channels(tensor))) return false;
+  bindings_[node->output()] = tensors_.computed(node->output(), tensor);
+  remember(bindings_[node->output()], *result);
+  return true;
+}
+
+void Interpreter::remember(const Binding& binding, const c10::IValue& result) {
+  if (binding.is(BindingKind::kTensor) && result.isTensor()) {
+    evaluated_[binding.value] = result.toTensor();
+  }
+  if (!binding.is(BindingKind::kList) || !result.isTensorList()) return;
+  const auto tensors = result.toTensorVector();
+  for (size_t i = 0; i < tensors.size() && i < binding.items->size(); ++i) {
+    remember((*binding.items)[i], tensors[i]);
+  }
+}
+
+}  // namespace parsimony::torch_io::script
