@@ -170,6 +170,16 @@ void add_duplicates(Edits& edits, const Origins& origins) {
   edits.duplicates.clear();
 }
 
+}  // namespace
+
+at::Tensor as_held(const TensorOrigin& origin, const at::Tensor& tensor) {
+  if (!origin.source.defined() || !origin.source.is_complex()) return tensor;
+  if (tensor.numel() == 0) return at::empty({0}, origin.source.options());
+  return at::view_as_complex(tensor.contiguous());
+}
+
+namespace {
+
 struct Replacement {
   std::string name;
   at::Tensor held;
@@ -186,7 +196,10 @@ std::vector<Replacement> replacements(const Edits& edits, const Origins& origins
       continue;
     const at::Tensor held =
         placed == edits.placed.end() ? origins.tensor_origins.at(name).source : placed->second;
-    at::Tensor fresh = tensor.detach();
+    const auto origin = origins.tensor_origins.find(name);
+    at::Tensor fresh = origin == origins.tensor_origins.end()
+                           ? tensor.detach()
+                           : as_held(origin->second, tensor.detach());
     if (fresh.is_alias_of(held)) fresh = fresh.clone();
     found.push_back({name, held, fresh, fresh});
   }
@@ -199,7 +212,7 @@ void place_constants(const Edits& edits, const Origins& origins) {
     if (origin == origins.tensor_origins.end() || edits.gone.contains(name)) continue;
     jit::Node* constant = origin->second.constant;
     if (constant == nullptr) continue;
-    constant->t_(c10::attr::value, tensor.detach().clone());
+    constant->t_(c10::attr::value, as_held(origin->second, tensor.detach().clone()));
     constant->output()->inferTypeFrom(constant->t(c10::attr::value));
   }
 }

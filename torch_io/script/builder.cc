@@ -333,6 +333,7 @@ void Builder::roll_back(const Mark& mark) {
   for (ValueId v(mark.values); graph_.values.has(v); ++v) {
     origins_.constants.erase(v);
     bases_.erase(v);
+    complex_.erase(v);
     taken_.erase(graph_.values[v].name);
   }
   graph_.nodes.resize(mark.nodes);

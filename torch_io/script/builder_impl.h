@@ -106,6 +106,10 @@ class Builder {
   /// Dimension `dim` of a tensor, at run time.
   ValueId size_of_dim(ValueId value, int64_t dim);
 
+  /// Real and imaginary part stand along the last axis.
+  void set_complex(ValueId value) { complex_.insert(value); }
+  bool is_complex(ValueId value) const { return complex_.contains(value); }
+
   /// The node that computes the value; null for inputs and weights.
   const Node* producer(ValueId value) const;
 
@@ -144,6 +148,7 @@ class Builder {
   std::unordered_map<std::string, int> counters_;
   std::unordered_set<std::string> taken_;
   std::unordered_map<ValueId, ValueId> bases_;
+  std::unordered_set<ValueId> complex_;
   std::vector<ValueId> kept_;
   std::optional<Facts> facts_;
   size_t facts_nodes_ = 0;

@@ -18,10 +18,13 @@ struct Rule {
   std::string_view op;
   Lowering* lower = nullptr;
   std::string_view onnx = {};  ///< its name in ONNX, for functions that lower several
+  bool moves = false;          ///< of complex tensors: the results are complex, too
 };
 
 /// Null for an unknown operator.
 const Rule* find_rule(std::string_view op);
+/// Of complex tensors.
+const Rule* find_complex_rule(std::string_view op);
 
 class Call {
  public:
@@ -67,6 +70,7 @@ class Call {
   /// As `integers`; a single number is repeated `n` times.
   std::vector<int64_t> integers(size_t i, size_t n) const;
 
+  /// Without the axis of real and imaginary part.
   size_t rank(ValueId value);
   Shape shape(ValueId value);
   /// Counted from the left.
@@ -76,6 +80,10 @@ class Call {
   void give_node(const std::string& op_name, const std::vector<Operand>& inputs,
                  Attributes attributes = {}, const std::string& domain = "") {
     give(out.emit(op_name, inputs, std::move(attributes), domain));
+  }
+  void give_complex(ValueId value) {
+    out.set_complex(value);
+    give(value);
   }
   void give(size_t i, Binding binding) { results.at(i) = std::move(binding); }
   /// The result may share memory with the operand.

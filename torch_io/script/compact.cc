@@ -124,6 +124,7 @@ void Builder::compact() {
   renumber_values(graph_, values);
   drop_weights(graph_);
   bases_.clear();
+  complex_.clear();
   facts_.reset();
 }
 

@@ -180,7 +180,8 @@ void ScriptEditor::copy(const std::string& name, const std::string& of, const st
   const TensorOrigin& original = impl_->origin(of);
   if (impl_->origins->tensor_origins.contains(name)) throw errors::name_taken(name);
   const SourceLocation location = impl_->operand(id, input);
-  if (!location.known()) throw errors::not_written(consumer, input_name(input));
+  const bool complex = original.source.defined() && original.source.is_complex();
+  if (!location.known() || complex) throw errors::not_written(consumer, input_name(input));
   auto& duplicate = impl_->edits.duplicates[name];
   const auto changed = impl_->edits.tensors.find(of);
   if (!duplicate.tensor.defined()) {

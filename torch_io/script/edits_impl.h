@@ -13,6 +13,9 @@
 
 namespace parsimony::torch_io::script {
 
+/// A tensor of the Graph as the module holds it: complex, if it was.
+at::Tensor as_held(const TensorOrigin& origin, const at::Tensor& tensor);
+
 /// The new value at a location.
 struct Change {
   c10::IValue value;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <set>
 
 #include "parsimony/base/errors.h"
@@ -147,6 +148,7 @@ void Interpreter::define_outputs() {
   result_numbers_ = numbers.size();
   builder_.begin("output");
   for (ValueId value : tensors) {
+    if (builder_.is_complex(value)) value = builder_.emit_opaque("complex", {value}, 1, false)[0];
     const bool computed = !graph_.value(value).is_input && graph_.value(value).weight == kNone;
     const bool again =
         std::find(graph_.outputs.begin(), graph_.outputs.end(), value) != graph_.outputs.end();
@@ -235,18 +237,38 @@ bool Interpreter::visit_number(jit::Node* node) {
          arithmetic(node, op);
 }
 
+namespace {
+
+bool holds_complex(const Builder& builder, const Binding& binding) {
+  if (binding.is(BindingKind::kTensor)) return builder.is_complex(binding.value);
+  return binding.is(BindingKind::kList) &&
+         std::any_of(binding.items->begin(), binding.items->end(),
+                     [&](const Binding& item) { return holds_complex(builder, item); });
+}
+
+}  // namespace
+
 bool Interpreter::lower(jit::Node* node, const std::string& op, std::vector<Binding>& results) {
-  const Rule* rule = node->kind().is_aten() ? find_rule(op) : nullptr;
-  if (rule == nullptr) return false;
   std::vector<Binding> arguments;
   for (const jit::Value* input : node->inputs()) arguments.push_back(of(input));
+  const bool complex = std::any_of(arguments.begin(), arguments.end(),
+                                   [&](const Binding& x) { return holds_complex(builder_, x); });
+  const Rule* rule = complex ? find_complex_rule(op) : find_rule(op);
+  if (rule == nullptr || !node->kind().is_aten()) return false;
   const auto mark = builder_.mark();
+  const std::function<void(const Binding&)> set_complex = [&](const Binding& binding) {
+    if (binding.is(BindingKind::kTensor)) builder_.set_complex(binding.value);
+    if (binding.is(BindingKind::kList)) {
+      std::for_each(binding.items->begin(), binding.items->end(), set_complex);
+    }
+  };
   const auto id = static_cast<int>(origins_.calls.size());
   origins_.calls.push_back(node);
   try {
     Call call(builder_, id, *rule, std::move(arguments), node->outputs().size());
     rule->lower(call);
     results = std::move(call.results);
+    if (rule->moves) std::for_each(results.begin(), results.end(), set_complex);
     return true;
   } catch (const NotLowered&) {
     builder_.roll_back(mark);

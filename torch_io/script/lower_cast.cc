@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kTorchLong = 4;
 constexpr int64_t kTorchBool = 11;
 constexpr int64_t kTorchFloat = 6;
+constexpr int64_t kTorchComplex = 9;  // of two of float32
 
 constexpr int64_t kMostNumbers = 1 << 20;  // of a constant that is made here
 
@@ -86,6 +87,15 @@ Binding filling(const Call& call) {
   return Binding::of_float(0);
 }
 
+/// Real and imaginary part of sizes at argument `at`.
+void complex_zeros(Call& call, size_t at) {
+  call.require(call.op.ends_with("zeros"));
+  std::vector<Element> sizes = call.elements(at);
+  sizes.push_back({2});
+  filled(call, call.out.list_of(sizes), Binding::of_float(0), DType::kFloat32);
+  call.give_complex(call.results[0].value);
+}
+
 }  // namespace
 
 /// dropout in evaluation mode, detach: the tensor itself
@@ -139,6 +149,7 @@ void lower_full(Call& call) {
   const bool with_number = call.op.ends_with("full");
   const Binding number = with_number ? call.arg(at + 1) : filling(call);
   const Binding& type = call.arg(at + (with_number ? 2 : 1));
+  if (type.is(BindingKind::kInt) && type.integer == kTorchComplex) return complex_zeros(call, at);
   DType other = with_number && number.is(BindingKind::kInt) ? DType::kInt64 : DType::kFloat32;
   if (is_computed(number)) other = known_type(call, number.value);
   if (at == 1) other = known_type(call, call.tensor(0).value);

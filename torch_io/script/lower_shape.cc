@@ -8,7 +8,8 @@ namespace {
 
 constexpr int64_t kSameSize = 0;  // what Reshape takes from the input's own dimension
 
-ValueId with_sizes(Call& call, const Operand& x, const std::vector<Element>& sizes) {
+ValueId with_sizes(Call& call, const Operand& x, std::vector<Element> sizes) {
+  if (call.out.is_complex(x.value)) sizes.push_back({2});
   return call.out.emit("Reshape", {x, {call.out.list_of(sizes)}});
 }
 
@@ -26,8 +27,9 @@ std::vector<Element> sizes_around(Call& call, ValueId x, int64_t begin, int64_t 
   return sizes;
 }
 
-void give_permuted(Call& call, const std::vector<int64_t>& perm) {
+void give_permuted(Call& call, std::vector<int64_t> perm) {
   const Operand x = call.tensor(0);
+  if (call.out.is_complex(x.value)) perm.push_back(static_cast<int64_t>(perm.size()));
   call.give_view(call.out.emit("Transpose", {x}, {{"perm", perm}}), x.value);
 }
 
@@ -59,7 +61,7 @@ void lower_flatten(Call& call) {
   const int64_t end = call.axis(call.integer(2, -1), rank);
   const auto last = static_cast<int64_t>(rank) - 1;
   if (start == end) return call.give(x.value);
-  if (start == 1 && end == last) {
+  if (start == 1 && end == last && !call.out.is_complex(x.value)) {
     return call.give_view(call.out.emit("Flatten", {x}, {{"axis", int64_t{1}}}), x.value);
   }
   const auto sizes = sizes_around(call, x.value, start, end + 1, {{-1}});
@@ -142,7 +144,9 @@ void lower_squeeze(Call& call) {
 /// unsqueeze(x, dim)
 void lower_unsqueeze(Call& call) {
   const Operand x = call.tensor(0);
-  const std::vector<int64_t> axes{call.integer(1)};
+  int64_t axis = call.integer(1);
+  if (call.out.is_complex(x.value)) axis = call.axis(axis, call.rank(x.value) + 1);
+  const std::vector<int64_t> axes{axis};
   call.give_view(call.out.emit("Unsqueeze", {x, {call.out.integers(axes)}}), x.value);
 }
 
@@ -153,6 +157,7 @@ void lower_expand(Call& call) {
   for (Element& size : sizes) {
     if (size.run_time == kNone && size.fixed == -1) size = {1};
   }
+  if (call.out.is_complex(x.value)) sizes.push_back({2});
   call.give_view(call.out.emit("Expand", {x, {call.out.list_of(sizes)}}), x.value);
 }
 

@@ -92,7 +92,10 @@ ValueId at_index(Call& call, int64_t axis, const Element& index) {
 
 /// cat(tensors, dim)
 void lower_cat(Call& call) {
-  call.give_node("Concat", call.tensors(0), {{"axis", call.integer(1, 0)}});
+  const std::vector<Operand> tensors = call.tensors(0);
+  int64_t axis = call.integer(1, 0);
+  if (call.out.is_complex(tensors[0].value)) axis = call.axis(axis, call.rank(tensors[0].value));
+  call.give_node("Concat", tensors, {{"axis", axis}});
 }
 
 /// hstack(tensors), vstack(tensors), dstack(tensors) of tensors that have the dimension

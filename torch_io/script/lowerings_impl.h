@@ -43,6 +43,11 @@ Lowering lower_cat, lower_stack, lower_stack_along, lower_meshgrid, lower_chunk,
     lower_tensor_split, lower_unbind, lower_slice, lower_part, lower_flip, lower_narrow, lower_roll,
     lower_select, lower_pad;
 
+// lower_complex.cc
+Lowering lower_complex_mul, lower_complex_div, lower_complex_add, lower_complex_matmul,
+    lower_complex_einsum, lower_conj, lower_complex_abs, lower_part_of_complex, lower_view_as_real,
+    lower_view_as_complex, lower_complex, lower_polar, lower_fft, lower_inner_fft;
+
 // lower_indexing.cc
 Lowering lower_gather, lower_index, lower_scatter, lower_index_add;
 

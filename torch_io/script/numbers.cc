@@ -27,27 +27,34 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
     if (type != DType::kUnknown) result = Binding::of_bool(is_floating(type));
     return true;
   }
+  if (op == "is_complex") {
+    result = Binding::of_bool(builder_.is_complex(x.value));
+    return graph_.value(x.value).dtype != DType::kUnknown;
+  }
   const bool sizes = op == "size" || op == "shape" || op == "sym_size";
   const bool rank = op == "dim" || op == "ndim";
   if (!sizes && !rank && op != "len" && op != "numel") return false;
   builder_.begin(op);
+  if (op == "numel" && builder_.is_complex(x.value)) return true;
   if (op == "numel") {
     result = Binding::run_time(builder_.emit("Size", {{x.value}}));
     return true;
   }
-  const Shape* shape = builder_.shape(x.value);
+  std::optional<Shape> shape;
+  if (const Shape* known = builder_.shape(x.value)) shape = *known;
+  if (shape && builder_.is_complex(x.value)) shape->pop_back();
   if (rank) {
-    if (shape != nullptr) result = Binding::of_int(static_cast<int64_t>(shape->size()));
+    if (shape) result = Binding::of_int(static_cast<int64_t>(shape->size()));
     return true;
   }
   if (op == "len" || node->inputs().size() == 2) {
     const Binding dim = op == "len" ? Binding::of_int(0) : of_input(node, 1);
-    if (shape == nullptr || !dim.is(BindingKind::kInt)) return true;
+    if (!shape || !dim.is(BindingKind::kInt)) return true;
     const int64_t at = dim.integer < 0 ? dim.integer + std::ssize(*shape) : dim.integer;
     result = Binding::run_time(builder_.size_of_dim(x.value, at));
     return true;
   }
-  if (shape == nullptr) return true;
+  if (!shape) return true;
   std::vector<Binding> items;
   for (int64_t d = 0, n = std::ssize(*shape); d < n; ++d) {
     items.push_back(Binding::run_time(builder_.size_of_dim(x.value, d)));

@@ -58,8 +58,11 @@ ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
     operands.push_back(
         {builder.slice({part.whole}, part.axis, from, builder.integers({kToTheEnd}))});
   }
-  if (operands.size() == 1) return operands[0].value;
-  return builder.emit("Concat", operands, {{"axis", part.axis}});
+  const ValueId whole = operands.size() == 1
+                            ? operands[0].value
+                            : builder.emit("Concat", operands, {{"axis", part.axis}});
+  if (builder.is_complex(part.whole)) builder.set_complex(whole);
+  return whole;
 }
 
 }  // namespace parsimony::torch_io::script

@@ -183,7 +183,9 @@ TorchNetwork zeroed_run(const jit::Module& module, const ScriptGraph& script, co
   const auto find = [origins = script.origins](const std::string& name) {
     const auto origin = origins->tensor_origins.find(name);
     if (origin == origins->tensor_origins.end()) throw script::errors::unknown_tensor(name);
-    return origin->second.synthetic ? origin->second.tensor : origin->second.source;
+    const script::TensorOrigin& held = origin->second;
+    if (held.source.defined() && held.source.is_complex()) return at::view_as_real(held.source);
+    return held.synthetic ? held.tensor : held.source;
   };
   return [run = script_run(module), plan, find](const std::vector<TorchNetwork::List>& inputs) {
     const Zeroed zeroed(plan, find);

@@ -20,7 +20,7 @@ namespace {
 /// Numbers that lie in memory one after the other, or can be copied so.
 bool is_plain(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
-         !tensor.is_meta() && dtype_of(tensor.scalar_type()) != DType::kUnknown;
+         !tensor.is_meta() && dtype_of(c10::toRealValueType(tensor.scalar_type())) != DType::kUnknown;
 }
 
 }  // namespace
@@ -44,9 +44,12 @@ Binding Tensors::define(const at::Tensor& tensor, const std::string& name, jit::
     builder_.begin(name);
     return Binding::tensor(builder_.emit_opaque("tensor", {}, 1, false).front());
   }
-  const at::Tensor dense = tensor.detach().cpu().contiguous();
+  at::Tensor dense = tensor.detach().cpu().contiguous();
+  if (dense.is_complex()) dense = at::view_as_real(dense.resolve_conj());
   builder_.origins().tensor_origins[name] = {dense, tensor, constant};
-  return Binding::tensor(builder_.weight(view_of(name, dense)));
+  const ValueId value = builder_.weight(view_of(name, dense));
+  if (tensor.is_complex()) builder_.set_complex(value);
+  return Binding::tensor(value);
 }
 
 Binding Tensors::attribute(const at::Tensor& tensor, const std::string& path) {
