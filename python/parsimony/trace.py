@@ -252,7 +252,8 @@ class Trace:
             try:
                 for name, values in stand_ins.items():
                     journal.set_data(tensors[name], values)
-                self.script.save(str(path))
+                # What forward computes from literals cannot be cut in the module.
+                self.script.save(str(path), _extra_files={"live_module": ""})
             finally:
                 journal.undo()
 

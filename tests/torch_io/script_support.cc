@@ -99,7 +99,7 @@ void mask(const torch_io::ScriptGraph& script, const Plan& plan) {
         if (copy.tensor == name) name = copy.of;
       }
       const auto& origin = script.origins->tensor_origins.at(name);
-      if (origin.synthetic) continue;
+      if (origin.synthetic || origin.computed != nullptr) continue;
       std::vector<int64_t> gone;
       for (int64_t i = 0; i < slice.size; ++i) {
         if (!std::binary_search(slice.keep.begin(), slice.keep.end(), i)) gone.push_back(i);

@@ -110,6 +110,22 @@ class TinyText(nn.Module):
         return {"logits": self.net(tokens), "last": self.net(tokens)[:, -1]}
 
 
+class TinyWaves(nn.Module):
+    """A time embedding computed from literals, and complex weights behind a Fourier transform."""
+
+    def __init__(self):
+        super().__init__()
+        self.signal, self.time = nn.Linear(3, 12), nn.Linear(8, 12)
+        self.weight, self.out = nn.Parameter(torch.randn(12, 5, dtype=torch.cfloat)), nn.Linear(12, 5)
+
+    def forward(self, x, t):
+        angle = t[:, None] * torch.exp(torch.arange(4) * -0.5)
+        time = self.time(torch.cat((angle.cos(), angle.sin()), 1))
+        y = F.relu(self.signal(x) + time[:, None]).transpose(1, 2)
+        y = torch.fft.irfft(torch.fft.rfft(y) * self.weight, n=8)
+        return self.out(y.transpose(1, 2))
+
+
 SHARED = """gpt gpt_mask gpt_plain_mask gpt_fused_tied llama llama_rmsnorm alibi t5_bias bert_post_norm vit_fused
     vit_mean vit_cosine vit_linear_attention encoder_post encoder_pre encoder_decoder mixer gated_mlp perceiver conformer
     speech mixture detector lstm gru_both_ways""".split()
@@ -137,10 +153,11 @@ def others():
         ("tiny_image", TinyImage, (torch.randn(2, 3, 8, 8),), ({0: batch},)),
         ("tiny_text", TinyText, tokens(6), None),
         ("tiny_guarded", TinyGuarded, (torch.randn(2, 3, 8, 8),), None),
+        ("tiny_waves", TinyWaves, (torch.randn(2, 8, 3), torch.rand(2)), None),
     ]
 
 
-DECOMPOSED = "small tiny_image tiny_text resnet18 vit_b_32 mobilenet_v3_small gpt vit_fused encoder_pre densenet121 swin_t".split()
+DECOMPOSED = "small tiny_image tiny_text tiny_waves resnet18 vit_b_32 mobilenet_v3_small gpt vit_fused encoder_pre densenet121 swin_t".split()
 
 
 def vision(name, make):

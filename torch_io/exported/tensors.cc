@@ -57,7 +57,8 @@ std::vector<NamedTensor> add_tensors(Draft& draft, const std::set<std::string>& 
   for (const std::string& path : read) {
     if (draft.placeholders.contains(path)) continue;
     const at::Tensor tensor = draft.tensor(path);
-    const bool is_parameter = at::isFloatingType(tensor.scalar_type());
+    const auto& type = *draft.small.type();
+    const bool is_parameter = type.is_parameter(type.getAttributeSlot(path));
     std::string& placeholder = draft.placeholders[path];
     placeholder = (is_parameter ? "p_" : "b_") + path;
     all.push_back({path, tensor, is_parameter});

@@ -7,6 +7,8 @@
 #include <torch/csrc/jit/passes/shape_analysis.h>
 
 #include <algorithm>
+#include <iterator>
+#include <unordered_set>
 #include <utility>
 
 #include "parsimony/torch_io/script/edits_impl.h"
@@ -127,27 +129,40 @@ std::string attribute_name(const jit::Module& module, std::string name) {
   return name;
 }
 
-/// The call that computes what nothing reads any more, and those before it that only it has read.
-void drop_unread(jit::Node* node) {
-  const auto outputs = node->outputs();
-  const bool read =
-      std::any_of(outputs.begin(), outputs.end(), [](jit::Value* v) { return v->hasUses(); });
-  if (read || node->hasSideEffects() || !node->blocks().empty()) return;
+using Nodes = std::unordered_set<jit::Node*>;
+
+/// The calls that compute the value.
+void collect_calls(jit::Value* computed, Nodes& calls) {
+  jit::Node* node = computed->node();
   if (!node->kind().is_aten() && node->kind() != c10::prim::ListConstruct) return;
-  const std::vector<jit::Value*> inputs = node->inputs().vec();
-  node->destroy();
-  for (jit::Value* input : inputs) drop_unread(input->node());
+  if (node->hasSideEffects() || !node->blocks().empty() || !calls.insert(node).second) return;
+  for (jit::Value* input : node->inputs()) collect_calls(input, calls);
+}
+
+/// Those whose results nothing reads, not even another of them.
+void drop_unread(Nodes calls) {
+  const auto is_read = [](jit::Node* node) {
+    const auto outputs = node->outputs();
+    return std::any_of(outputs.begin(), outputs.end(), [](jit::Value* v) { return v->hasUses(); });
+  };
+  for (auto it = calls.begin(); it != calls.end();) {
+    jit::Node* node = *it;
+    it = is_read(node) ? std::next(it) : calls.erase(it);
+    if (calls.contains(node)) continue;
+    node->destroy();
+    it = calls.begin();  // what only it has read
+  }
 }
 
 /// The module holds what the program has computed.
 void hold(jit::Graph& graph, jit::Value* computed, const std::string& attribute) {
-  jit::Node* node = computed->node();
-  const jit::WithInsertPoint before(node);
+  const jit::WithInsertPoint before(computed->node());
   computed->replaceAllUsesWith(graph.insertGetAttr(graph.inputs()[0], attribute));
-  drop_unread(node);
 }
 
-void add_duplicates(Edits& edits, const Origins& origins) {
+/// @returns calls that may have become useless
+Nodes add_duplicates(Edits& edits, const Origins& origins) {
+  Nodes calls;
   jit::Graph& graph = *origins.graph;
   jit::Module module = origins.module;
   for (auto& [name, duplicate] : edits.duplicates) {
@@ -156,7 +171,10 @@ void add_duplicates(Edits& edits, const Origins& origins) {
         duplicate.computed == nullptr && at::isFloatingType(duplicate.tensor.scalar_type());
     const at::Tensor held = duplicate.tensor.detach().clone().set_requires_grad(parameter);
     module.register_attribute(attribute, c10::TensorType::get(), held, parameter, !parameter);
-    if (duplicate.computed != nullptr) hold(graph, duplicate.computed, attribute);
+    if (duplicate.computed != nullptr) {
+      collect_calls(duplicate.computed, calls);
+      hold(graph, duplicate.computed, attribute);
+    }
     for (const SourceLocation& location : duplicate.readers) {
       jit::Node* node = origins.calls[location.call];
       const jit::WithInsertPoint before(node);
@@ -168,6 +186,7 @@ void add_duplicates(Edits& edits, const Origins& origins) {
     edits.tensors[name] = std::move(duplicate.tensor);
   }
   edits.duplicates.clear();
+  return calls;
 }
 
 }  // namespace
@@ -259,8 +278,12 @@ void apply(Edits& edits, const Origins& origins) {
   check_rounds(edits, origins);
   jit::Graph& graph = *origins.graph;
   change_numbers(origins, edits);
-  add_duplicates(edits, origins);
-  for (const auto& [node, sizes] : edits.splits) name_sizes(graph, node, sizes);
+  Nodes useless = add_duplicates(edits, origins);
+  for (const auto& [node, sizes] : edits.splits) {
+    useless.erase(node);  // another takes its place
+    name_sizes(graph, node, sizes);
+  }
+  drop_unread(std::move(useless));  // no node may take its address
   for (jit::Node* node : edits.drops) node->destroy();
   bypass(edits, origins);
   jit::EraseShapeInformation(origins.graph);

@@ -122,6 +122,7 @@ class Builder {
   ValueId root(ValueId value) const;
 
   Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
   Origins& origins() { return origins_; }
 
   struct Mark {

@@ -41,7 +41,15 @@ std::vector<Operand> Call::tensors(size_t i) const {
   return operands;
 }
 
+int64_t Call::settle(ValueId number, SourceLocation location) const {
+  const HostTensor* known = out.known(number);
+  require(known != nullptr && known->count() == 1 && !known->floating());
+  settled_.push_back({location, number});
+  return known->ints[0];
+}
+
 int64_t Call::integer(size_t i) const {
+  if (arg(i).is(BindingKind::kNumber)) return settle(arg(i).value, location(i));
   require(arg(i).is(BindingKind::kInt) || arg(i).is(BindingKind::kBool));
   return arg(i).integer;
 }
@@ -54,6 +62,13 @@ double Call::number(size_t i) const {
 }
 
 double Call::number(size_t i, double fallback) const { return none(i) ? fallback : number(i); }
+
+double Call::single(size_t i) const {
+  if (!arg(i).is(BindingKind::kTensor)) return number(i);
+  const HostTensor* known = out.known(arg(i).value);
+  require(known != nullptr && known->count() == 1);
+  return known->number(0);
+}
 
 bool Call::flag(size_t i) const { return integer(i, 0) != 0; }
 
@@ -87,8 +102,8 @@ std::vector<Element> Call::elements(size_t i) const {
 std::vector<int64_t> Call::integers(size_t i) const {
   std::vector<int64_t> values;
   for (const Element& element : elements(i)) {
-    require(element.run_time == kNone);
-    values.push_back(element.fixed);
+    const bool fixed = element.run_time == kNone;
+    values.push_back(fixed ? element.fixed : settle(element.run_time, element.location));
   }
   return values;
 }

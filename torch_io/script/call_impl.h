@@ -2,6 +2,7 @@
 // and the call becomes an unknown node.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,15 @@ const Rule* find_rule(std::string_view op);
 /// Of complex tensors.
 const Rule* find_complex_rule(std::string_view op);
 
+/// at::ScalarType as TorchScript writes it; empty for types that libtorch does not have.
+std::optional<int64_t> libtorch_type(DType type);
+
+/// A number that was computed from sizes, where the Graph has its value.
+struct SettledNumber {
+  SourceLocation location;
+  ValueId number = kNone;
+};
+
 class Call {
  public:
   Call(Builder& builder, int id, const Rule& rule, std::vector<Binding> arguments,
@@ -44,6 +54,7 @@ class Call {
   std::vector<Binding> results;
 
   size_t size() const { return args.size(); }
+  const std::vector<SettledNumber>& settled() const { return settled_; }
   const Binding& arg(size_t i) const;
   bool none(size_t i) const { return arg(i).is(BindingKind::kNone); }
   SourceLocation location(size_t i, int item = kNone) const {
@@ -57,16 +68,18 @@ class Call {
   Operand optional_tensor(size_t i) const;  ///< kNone for None
   Operand tensor_or_number(size_t i);       ///< a number becomes a constant
   std::vector<Operand> tensors(size_t i) const;
+  /// What was computed from sizes is taken as it is with these.
   int64_t integer(size_t i) const;
   int64_t integer(size_t i, int64_t fallback) const;  ///< if it is None or omitted
   double number(size_t i) const;
   double number(size_t i, double fallback) const;
+  double single(size_t i) const;  ///< a number, or the one that a tensor is known to hold
   bool flag(size_t i) const;
   const std::string& text(size_t i) const;
   /// A list of integers; a single integer is a list of one.
   std::vector<Element> elements(size_t i) const;
   Element element(size_t i) const;
-  std::vector<int64_t> integers(size_t i) const;  ///< all fixed
+  std::vector<int64_t> integers(size_t i) const;
   /// As `integers`; a single number is repeated `n` times.
   std::vector<int64_t> integers(size_t i, size_t n) const;
 
@@ -93,7 +106,10 @@ class Call {
   }
 
  private:
+  int64_t settle(ValueId number, SourceLocation location) const;
+
   int id_;
+  mutable std::vector<SettledNumber> settled_;  // a reader of arguments need not know
 };
 
 }  // namespace parsimony::torch_io::script

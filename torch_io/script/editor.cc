@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 #include <unordered_set>
+#include <utility>
 
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/slice.h"
@@ -15,6 +16,7 @@
 #include "parsimony/torch_io/script/edits_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
 #include "parsimony/torch_io/script/module_tensors_impl.h"
+#include "parsimony/torch_io/script/nodes.h"
 #include "parsimony/torch_io/tensor.h"
 
 namespace parsimony::torch_io {
@@ -73,7 +75,7 @@ struct ScriptEditor::Impl {
     if (known != edits.tensors.end()) return known->second;
     const TensorOrigin& from = origin(name);
     if (from.computed == nullptr) return edits.tensors[name] = from.tensor;
-    return edits.duplicates.emplace(name, script::Duplicate{from.tensor, {}, from.computed})
+    return edits.duplicates.emplace(name, script::Duplicate{from.tensor.clone(), {}, from.computed})
         .first->second.tensor;
   }
 
@@ -338,7 +340,13 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
   const auto changed = [&](ValueId value) { return change(graph.value(value).name); };
   for (const auto& [tensor, value] : impl_->origins->tensors) {
     impl_->program.known.insert(tensor);
-    if (auto sizes = changed(value)) impl_->program.sizes.emplace(tensor, std::move(*sizes));
+    auto sizes = changed(value);
+    if (!sizes) continue;
+    if (impl_->origins->complex.contains(tensor)) {  // as the program sees them
+      sizes->before.pop_back();
+      sizes->after.pop_back();
+    }
+    impl_->program.sizes.emplace(tensor, std::move(*sizes));
   }
   for (const script::SizeLiteral& size_literal : impl_->origins->size_literals) {
     const auto shapes = changed(size_literal.value);
@@ -365,7 +373,9 @@ void ScriptEditor::update_shapes(const ChangeOf& change) {
     // A plan may have let it follow.
     const Edits::Spot spot(call, frozen.location.input, frozen.location.item);
     if (impl_->edits.changes.contains(spot)) continue;
-    impl_->change(frozen.location, frozen.number, name, "the scale");
+    const c10::IValue number = frozen.whole ? c10::IValue(static_cast<int64_t>(frozen.number))
+                                            : c10::IValue(frozen.number);
+    impl_->change(frozen.location, number, name, frozen.whole ? "a number" : "the scale");
   }
   for (const script::Check& check : impl_->origins->checks) {
     const auto changes = [&](const script::Size& size) {
@@ -388,13 +398,30 @@ bool ScriptEditor::can_write(const std::string& node) const {
   });
 }
 
+namespace {
+
+/// Of values whose calls the edits have removed nothing is known any more.
+void forget_gone(EditedScript& program) {
+  std::unordered_set<const jit::Value*> left;
+  const auto add = [&](const jit::Value* value) { left.insert(value); };
+  std::ranges::for_each(program.graph->inputs(), add);
+  script::for_each_node(*program.graph->block(), [&](const jit::Node* node) {
+    std::ranges::for_each(node->outputs(), add);
+    for (const jit::Block* block : node->blocks()) std::ranges::for_each(block->inputs(), add);
+  });
+  std::erase_if(program.sizes, [&](const auto& entry) { return !left.contains(entry.first); });
+  std::erase_if(program.known, [&](const jit::Value* value) { return !left.contains(value); });
+}
+
+}  // namespace
+
 torch::jit::Module ScriptEditor::finish() {
   if (impl_->small) return *impl_->small;
   impl_->program.graph = impl_->origins->graph;
   const Origins& origins = *impl_->origins;
   try {
     if (!impl_->applied) script::apply(impl_->edits, origins);
-    impl_->applied = true;
+    if (!std::exchange(impl_->applied, true)) forget_gone(impl_->program);
     const std::vector<Outside> outside = script::place_tensors(impl_->edits, origins);
     // A graph keeps what was compiled from it before; what is read again has nothing to keep.
     std::stringstream stream;

@@ -67,7 +67,8 @@ bool is_little(std::string_view op, const std::vector<c10::IValue>& arguments) {
 /// whose type does not count.
 c10::IValue as_number(std::string_view op, const c10::IValue& other) {
   constexpr auto kArithmetic = std::to_array<std::string_view>({"add", "div", "mul", "sub"});
-  const bool arithmetic = std::find(kArithmetic.begin(), kArithmetic.end(), op) != kArithmetic.end();
+  const bool arithmetic =
+      std::find(kArithmetic.begin(), kArithmetic.end(), op) != kArithmetic.end();
   if (!arithmetic || !other.isTensor() || other.toTensor().dim() != 0) return other;
   const at::Tensor number = other.toTensor().clone();
   number.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -111,8 +112,7 @@ std::optional<c10::IValue> Interpreter::literal_of(const Binding& binding,
       return c10::IValue(binding.text);
     case BindingKind::kTensor: {
       const auto known = evaluated_.find(binding.value);
-      return known == evaluated_.end() ? std::nullopt
-                                       : std::optional<c10::IValue>(known->second);
+      return known == evaluated_.end() ? std::nullopt : std::optional<c10::IValue>(known->second);
     }
     case BindingKind::kList:
       break;
@@ -128,6 +128,13 @@ std::optional<c10::IValue> Interpreter::literal_of(const Binding& binding,
     items.push_back(*std::move(literal));
   }
   return c10::IValue(std::move(items));
+}
+
+bool Interpreter::holds_evaluated(const Binding& binding) const {
+  if (binding.is(BindingKind::kTensor)) return evaluated_.contains(binding.value);
+  return binding.is(BindingKind::kList) &&
+         std::any_of(binding.items->begin(), binding.items->end(),
+                     [this](const Binding& item) { return holds_evaluated(item); });
 }
 
 std::optional<c10::IValue> Interpreter::literal_of(const jit::Value& value) const {
@@ -147,7 +154,7 @@ std::optional<c10::IValue> Interpreter::evaluated(jit::Node* node) {
     if (!literal) return {};
     const bool second = arguments.size() == 1 && input->node()->kind() == c10::prim::Constant;
     arguments.push_back(second ? as_number(op, *literal) : *std::move(literal));
-    varied = varied || (of(input).is(BindingKind::kTensor) && evaluated_.contains(of(input).value));
+    varied = varied || holds_evaluated(of(input));
   }
   if (!varied || !is_little(op, arguments)) return {};
   if (!aliases_) aliases_ = std::make_unique<jit::AliasDb>(origins_.graph);

@@ -51,8 +51,7 @@ std::string functional_name(const std::string& op) {
   return is_in_place(op) ? op.substr(0, op.size() - 1) : op;
 }
 
-Interpreter::Interpreter(Graph& graph, Origins& origins, Measurements measured,
-                         bool holds_computed)
+Interpreter::Interpreter(Graph& graph, Origins& origins, Measurements measured, bool holds_computed)
     : graph_(graph),
       origins_(origins),
       builder_(graph, origins),
@@ -74,7 +73,9 @@ void Interpreter::run(const std::vector<InputSpec>& inputs) {
   follow(*origins_.graph->block());
   define_outputs();
   for (const auto& [value, binding] : bindings_) {
-    if (binding.is(BindingKind::kTensor)) origins_.tensors.emplace(value, binding.value);
+    if (!binding.is(BindingKind::kTensor)) continue;
+    origins_.tensors.emplace(value, binding.value);
+    if (builder_.is_complex(binding.value)) origins_.complex.insert(value);
   }
   builder_.compact();
   finish(graph_);
@@ -268,6 +269,7 @@ bool Interpreter::lower(jit::Node* node, const std::string& op, std::vector<Bind
     Call call(builder_, id, *rule, std::move(arguments), node->outputs().size());
     rule->lower(call);
     results = std::move(call.results);
+    for (const SettledNumber& number : call.settled()) settle(op, number);
     if (rule->moves) std::for_each(results.begin(), results.end(), set_complex);
     return true;
   } catch (const NotLowered&) {
@@ -284,8 +286,8 @@ void Interpreter::call(jit::Node* node) {
   if (hold(node, literal, /*unknown=*/false)) return;
   std::vector<Binding> results;
   if (!lower(node, op, results)) {
-    if (!hold(node, literal, /*unknown=*/true)) opaque(node);
-    return;
+    if (hold(node, literal, /*unknown=*/true)) return;
+    if (!look_inside(node, results)) return opaque(node);
   }
   if (literal) remember(results[0], *literal);
   // What dropout_ writes in evaluation mode is there already.

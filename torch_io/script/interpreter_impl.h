@@ -20,6 +20,8 @@
 
 namespace parsimony::torch_io::script {
 
+struct SettledNumber;
+
 /// A module instance and its path: "layer1.0", empty for the root.
 struct Object {
   c10::intrusive_ptr<c10::ivalue::Object> object;
@@ -97,6 +99,7 @@ class Interpreter {
   Binding equal_lists(const std::vector<Binding>& a, const std::vector<Binding>& b);
 
   // numbers.cc
+  Binding size_of(ValueId value, int64_t dim);
   bool tensor_question(torch::jit::Node* node, const std::string& op);
   bool conversion(torch::jit::Node* node, const std::string& op);
   std::optional<int64_t> literal(const Binding& binding) const;
@@ -106,6 +109,7 @@ class Interpreter {
   Binding run_time(const Binding& number);
   std::vector<Size> sizes_behind(ValueId number) const;
   void pin_sizes_behind(const std::string& op, ValueId number);
+  void settle(const std::string& op, const SettledNumber& number);
 
   // bodies.cc
   struct OutsideWritten {};  ///< a body writes to a tensor that stands outside of it
@@ -119,9 +123,16 @@ class Interpreter {
   // evaluated.cc
   std::optional<c10::IValue> literal_of(const torch::jit::Value& value) const;
   std::optional<c10::IValue> literal_of(const Binding& binding, const c10::Type& type) const;
+  bool holds_evaluated(const Binding& binding) const;
   std::optional<c10::IValue> evaluated(torch::jit::Node* node);
   bool hold(torch::jit::Node* node, const std::optional<c10::IValue>& result, bool unknown);
   void remember(const Binding& binding, const c10::IValue& result);
+
+  // inside.cc
+  std::optional<at::Tensor> like(ValueId value);
+  std::optional<c10::IValue> argument_like(const Binding& binding, const c10::Type& type,
+                                           const c10::IValue* held);
+  bool look_inside(torch::jit::Node* node, std::vector<Binding>& results);
 
   // control.cc
   void branch(torch::jit::Node* node);

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/origins_impl.h"
+#include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
@@ -65,15 +67,7 @@ void filled(Call& call, ValueId sizes, const Binding& number, DType dtype) {
     return call.give_node("Expand", {{number.value}, {sizes}});
   }
   call.require(number.fixed_number());
-  Attributes attributes;
-  if (is_floating(dtype)) {
-    attributes.with("value", std::vector<double>{number.as_double()});
-  } else {
-    attributes.with("value", std::vector<int64_t>{static_cast<int64_t>(number.as_double())});
-  }
-  const ValueId result = call.out.emit("ConstantOfShape", {{sizes}}, std::move(attributes));
-  call.out.graph().value(result).dtype = dtype;
-  call.give(result);
+  call.give(filled_with(call, sizes, number.as_double(), dtype));
 }
 
 /// The type that an argument names, else `other`.
@@ -96,7 +90,34 @@ void complex_zeros(Call& call, size_t at) {
   call.give_complex(call.results[0].value);
 }
 
+/// No tensor of the module's, whose numbers may change.
+bool is_of_program(const Call& call, ValueId value) {
+  const WeightId weight = call.out.graph().value(value).weight;
+  if (weight == kNone) return false;
+  const auto& origins = call.out.origins().tensor_origins;
+  const auto origin = origins.find(call.out.graph().weight(weight).name);
+  return origin != origins.end() &&
+         (origin->second.synthetic || origin->second.constant != nullptr);
+}
+
 }  // namespace
+
+ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype) {
+  Attributes attributes;
+  if (is_floating(dtype)) {
+    attributes.with("value", std::vector<double>{number});
+  } else {
+    attributes.with("value", std::vector<int64_t>{static_cast<int64_t>(number)});
+  }
+  const ValueId result = call.out.emit("ConstantOfShape", {{sizes}}, std::move(attributes));
+  call.out.graph().value(result).dtype = dtype;
+  return result;
+}
+
+std::optional<int64_t> libtorch_type(DType type) {
+  const auto* found = std::ranges::find(kTypes, type, &std::pair<int64_t, DType>::second);
+  return found == kTypes.end() ? std::nullopt : std::optional(found->first);
+}
 
 /// dropout in evaluation mode, detach: the tensor itself
 void lower_same(Call& call) { call.give(call.tensor(0).value); }
@@ -158,16 +179,17 @@ void lower_full(Call& call) {
 
 /// zeros_like(x, dtype, …), ones_like(…), full_like(x, number, dtype, …)
 void lower_full_like(Call& call) {
-  const ValueId sizes = call.out.emit("Shape", {call.tensor(0)});
+  const ValueId sizes = sizes_of(call.out, call.tensor(0).value);
   const bool with_number = call.op == "full_like";
   filled(call, sizes, with_number ? call.arg(1) : filling(call),
          type_or(call.arg(with_number ? 2 : 1), known_type(call, call.tensor(0).value)));
 }
 
-/// scalar_tensor(number, dtype, …)
+/// scalar_tensor(number, dtype, …), tensor(number, dtype, …)
 void lower_scalar_tensor(Call& call) {
   call.require(call.arg(0).fixed_number());
-  const DType dtype = type_or(call.arg(1), DType::kFloat32);
+  const bool whole = call.op == "tensor" && !call.arg(0).is(BindingKind::kFloat);
+  const DType dtype = type_or(call.arg(1), whole ? DType::kInt64 : DType::kFloat32);
   call.require(dtype == DType::kFloat32 || dtype == DType::kInt64);
   call.give(dtype == DType::kInt64 ? call.out.integer(static_cast<int64_t>(call.number(0)))
                                    : call.out.number(call.number(0)));
@@ -177,19 +199,13 @@ void lower_scalar_tensor(Call& call) {
 /// absent stays zero.
 void lower_fill(Call& call) {
   const Operand x = call.tensor(0);
-  Binding number = call.op == "zero" ? Binding::of_float(0) : call.arg(1);
-  if (number.is(BindingKind::kTensor)) {
-    const HostTensor* known = call.out.known(number.value);
-    call.require(known != nullptr && known->count() == 1);
-    number = Binding::of_float(known->number(0));
-  }
+  const Binding number = Binding::of_float(call.op == "zero" ? 0 : call.single(1));
   const DType dtype = known_type(call, x.value);
-  call.require(number.fixed_number());
   if (number.as_double() == 0 && (is_floating(dtype) || dtype == DType::kInt64)) {
     const ValueId zero = is_floating(dtype) ? call.out.number(0) : call.out.integer(0);
     return call.give_node("Mul", {x, {zero}});
   }
-  filled(call, call.out.emit("Shape", {x}), number, dtype);
+  filled(call, sizes_of(call.out, x.value), number, dtype);
 }
 
 /// copy(x, from): from, stretched to the shape of x, in its type
@@ -201,7 +217,11 @@ void lower_copy_into(Call& call) {
   if (call.shape(x.value) == call.shape(from.value)) {
     return call.give_node("Identity", {from});
   }
-  call.give_node("Expand", {from, {call.out.emit("Shape", {x})}});
+  const ValueId sizes = sizes_of(call.out, x.value);
+  if (call.rank(from.value) != 0 || !is_of_program(call, from.value)) {
+    return call.give_node("Expand", {from, {sizes}});
+  }
+  call.give(filled_with(call, sizes, call.single(1), graph.value(x.value).dtype));
 }
 
 namespace {

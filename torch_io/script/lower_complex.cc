@@ -32,10 +32,9 @@ ValueId with_last_axis(Call& call, ValueId x) {
 }
 
 void give_pair(Call& call, const Parts& parts) {
-  call.give_complex(call.out.emit("Concat",
-                                  {{with_last_axis(call, parts.real)},
-                                   {with_last_axis(call, parts.imaginary)}},
-                                  {{"axis", int64_t{-1}}}));
+  call.give_complex(call.out.emit(
+      "Concat", {{with_last_axis(call, parts.real)}, {with_last_axis(call, parts.imaginary)}},
+      {{"axis", int64_t{-1}}}));
 }
 
 using Product = std::function<ValueId(ValueId, ValueId)>;
@@ -50,10 +49,9 @@ void give_product(Call& call, ValueId x, ValueId y, const Product& product) {
   if (a.imaginary == kNone) {
     return give_pair(call, {product(a.real, b.real), product(a.real, b.imaginary)});
   }
-  give_pair(call, {combined(call, "Sub", product(a.real, b.real),
-                            product(a.imaginary, b.imaginary)),
-                   combined(call, "Add", product(a.real, b.imaginary),
-                            product(a.imaginary, b.real))});
+  give_pair(call,
+            {combined(call, "Sub", product(a.real, b.real), product(a.imaginary, b.imaginary)),
+             combined(call, "Add", product(a.real, b.imaginary), product(a.imaginary, b.real))});
 }
 
 /// What is neither complex nor known to be real may be either.
@@ -149,9 +147,7 @@ void lower_view_as_complex(Call& call) {
 }
 
 /// complex(real, imaginary)
-void lower_complex(Call& call) {
-  give_pair(call, {call.tensor(0).value, call.tensor(1).value});
-}
+void lower_complex(Call& call) { give_pair(call, {call.tensor(0).value, call.tensor(1).value}); }
 
 /// polar(length, angle)
 void lower_polar(Call& call) {
@@ -206,9 +202,9 @@ ValueId along_axis(Call& call, const Transform& of, size_t i, ValueId x) {
   if (named) {
     operand.value = length.run_time == kNone ? call.out.integer(length.fixed) : length.run_time;
   }
-  const ValueId y =
-      call.out.emit("DFT", {{x}, operand, {call.out.integer(of.axes[i])}},
-                    {{"inverse", int64_t{of.inverse ? 1 : 0}}, {"onesided", int64_t{half ? 1 : 0}}});
+  const ValueId y = call.out.emit(
+      "DFT", {{x}, operand, {call.out.integer(of.axes[i])}},
+      {{"inverse", int64_t{of.inverse ? 1 : 0}}, {"onesided", int64_t{half ? 1 : 0}}});
   return scaled_by(call, scaled_by(call, y, "Div", of.divide, length), "Mul", of.multiply, length);
 }
 

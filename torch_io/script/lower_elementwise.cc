@@ -165,6 +165,21 @@ void lower_hypot(Call& call) {
   call.give_node("Sqrt", {{call.out.emit("Add", {{square(0)}, {square(1)}})}});
 }
 
+/// atan2(y, x): the angle of y / x, half a turn further where x is negative
+void lower_atan2(Call& call) {
+  const auto where = [&](const char* op, const Operand& a, const Operand& yes, const Operand& no) {
+    return call.out.emit("Where", {{call.out.emit(op, {a, {call.out.number(0)}})}, yes, no});
+  };
+  const Operand y = call.tensor(0);
+  const Operand x = call.tensor(1);
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  const ValueId divisor = where("Equal", x, {call.out.number(kLeast)}, x);
+  const ValueId angle = call.out.emit("Atan", {{call.out.emit("Div", {y, {divisor}})}});
+  const ValueId half = where("Less", y, {call.out.number(-M_PI)}, {call.out.number(M_PI)});
+  const ValueId further = where("Less", x, {half}, {call.out.number(0)});
+  call.give_node("Add", {{angle}, {further}});
+}
+
 /// xlogy(a, b) = a log b, which is 0 where a is
 void lower_xlogy(Call& call) {
   const Operand a = call.tensor(0);

@@ -1,8 +1,14 @@
 // What data choose: elements that are read, or written, where indices say.
+#include <algorithm>
+#include <limits>
+
+#include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
+
+constexpr int64_t kToEnd = std::numeric_limits<int64_t>::max();
 
 int64_t axis_of(Call& call) { return call.axis(call.integer(1), call.rank(call.tensor(0).value)); }
 
@@ -55,21 +61,88 @@ void lower_scatter(Call& call) {
     updates = call.tensor(3);
   } else {
     const ValueId sizes = call.out.emit("Shape", {{call.tensor(2).value}});
-    const bool whole = call.out.graph().value(call.tensor(0).value).dtype == DType::kInt64;
-    const ValueId number =
-        whole ? call.out.integer(call.integer(3)) : call.out.number(call.number(3));
-    updates = {call.out.emit("Expand", {{number}, {sizes}})};
+    const DType dtype = call.out.graph().value(call.tensor(0).value).dtype;
+    updates = {filled_with(call, sizes, call.number(3),
+                           dtype == DType::kUnknown ? DType::kFloat32 : dtype)};
   }
   call.give_node("ScatterElements", {call.tensor(0), call.tensor(2), updates},
                  std::move(attributes));
 }
 
-/// index_add(x, 0, indices, rows, alpha): adds rows to those that the indices name
-void lower_index_add(Call& call) {
-  call.require(axis_of(call) == 0 && call.number(4, 1) == 1);
+namespace {
+
+/// The dimension first, or back in its place.
+ValueId moved(Call& call, ValueId x, int64_t axis, bool back) {
+  if (axis == 0) return x;
+  std::vector<int64_t> perm = successive(0, call.rank(x));
+  const auto first = perm.begin();
+  back ? std::rotate(first, first + 1, first + axis + 1)
+       : std::rotate(first, first + axis, first + axis + 1);
+  return permuted(call, x, perm);
+}
+
+/// x with these rows at the indices of one dimension; `rows` have that dimension first.
+void write_rows(Call& call, int64_t axis, ValueId rows, const std::string& reduction) {
+  const ValueId x = moved(call, call.tensor(0).value, axis, /*back=*/false);
+  call.require(call.rank(call.tensor(2).value) == 1);
   const ValueId column = call.out.emit("Unsqueeze", {call.tensor(2), {call.out.integers({1})}});
-  call.give_node("ScatterND", {call.tensor(0), {column}, call.tensor(3)},
-                 {{"reduction", std::string("add")}});
+  const ValueId written =
+      call.out.emit("ScatterND", {{x}, {column}, {rows}}, {{"reduction", reduction}});
+  call.give(moved(call, written, axis, /*back=*/true));
+}
+
+}  // namespace
+
+/// index_add(x, dim, indices, rows, alpha): adds rows to those that the indices name;
+/// index_copy(x, dim, indices, rows): puts them there
+void lower_index_add(Call& call) {
+  call.require(call.number(4, 1) == 1);
+  const int64_t axis = axis_of(call);
+  const ValueId rows = moved(call, call.tensor(3).value, axis, /*back=*/false);
+  write_rows(call, axis, rows, call.op == "index_add" ? "add" : "none");
+}
+
+/// index_fill(x, dim, indices, number)
+void lower_index_fill(Call& call) {
+  const int64_t axis = axis_of(call);
+  const ValueId x = moved(call, call.tensor(0).value, axis, /*back=*/false);
+  const DType dtype = call.out.graph().value(x).dtype;
+  call.require(is_floating(dtype));
+  const ValueId rows = call.out.emit("Gather", {{x}, call.tensor(2)}, {{"axis", int64_t{0}}});
+  const ValueId sizes = call.out.emit("Shape", {{rows}});
+  write_rows(call, axis, filled_with(call, sizes, call.single(3), dtype), "none");
+}
+
+/// embedding_bag(table, indices, offsets, scale_grad, mode, sparse, weights, include_last,
+/// padding): sums or means of rows, of the indices from one offset to the next
+void lower_embedding_bag(Call& call) {
+  constexpr int64_t kSum = 0;
+  constexpr int64_t kMean = 1;
+  const int64_t mode = call.integer(4, kSum);
+  call.require(call.none(6) && !call.flag(7) && call.integer(8, -1) < 0);
+  call.require(mode == kSum || mode == kMean);
+  const Operand indices = call.tensor(1);
+  const ValueId offsets = call.tensor(2).value;
+  call.require(call.rank(indices.value) == 1 && call.rank(offsets) == 1);
+  const ValueId count = call.out.size_of_dim(indices.value, 0);
+  const ValueId places =
+      call.out.emit("Range", {{call.out.integer(0)}, {count}, {call.out.integer(1)}});
+  const ValueId next =
+      call.out.slice({offsets}, 0, call.out.integers({1}), call.out.integers({kToEnd}));
+  const ValueId last = call.out.emit("Unsqueeze", {{count}, {call.out.integers({0})}});
+  const ValueId ends = call.out.emit("Concat", {{next}, {last}}, {{"axis", int64_t{0}}});
+  const auto column = [&](ValueId x) {
+    return Operand{call.out.emit("Unsqueeze", {{x}, {call.out.integers({1})}})};
+  };
+  const ValueId begun = call.out.emit("LessOrEqual", {column(offsets), {places}});
+  const ValueId goes_on = call.out.emit("Greater", {column(ends), {places}});
+  const ValueId in_bag = call.out.real(call.out.emit("And", {{begun}, {goes_on}}));
+  const ValueId rows = call.out.emit("Gather", {call.tensor(0), indices}, {{"axis", int64_t{0}}});
+  const ValueId sums = call.out.emit("MatMul", {{in_bag}, {rows}});
+  if (mode == kSum) return call.give(sums);
+  const ValueId members = call.out.emit("ReduceSum", {{in_bag}, {call.out.integers({1})}});
+  const ValueId some = call.out.emit("Max", {{members}, {call.out.number(1)}});
+  call.give_node("Div", {{sums}, {some}});
 }
 
 }  // namespace parsimony::torch_io::script

@@ -58,6 +58,13 @@ void lower_addmm(Call& call) {
                  std::move(attributes));
 }
 
+/// addmv(c, a, v, beta, alpha) = beta c + alpha a v
+void lower_addmv(Call& call) {
+  const ValueId product = call.out.emit("MatMul", {call.tensor(1), call.tensor(2)});
+  const ValueId addend = scaled(call, call.tensor(0).value, call.number(3, 1));
+  call.give_node("Add", {{addend}, {scaled(call, product, call.number(4, 1))}});
+}
+
 void lower_matmul(Call& call) { call.give_node("MatMul", {call.tensor(0), call.tensor(1)}); }
 
 /// baddbmm(c, a, b, beta, alpha)

@@ -2,6 +2,7 @@
 // plan can change; sizes that come from a tensor follow it.
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/script/lowerings_impl.h"
+#include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
 namespace {
@@ -164,7 +165,7 @@ void lower_expand(Call& call) {
 /// expand_as(x, like), view_as(x, like)
 void lower_as(Call& call) {
   const Operand x = call.tensor(0);
-  const ValueId sizes = call.out.emit("Shape", {{call.tensor(1).value}});
+  const ValueId sizes = sizes_of(call.out, call.tensor(1).value);
   call.give_view(call.out.emit(call.onnx, {x, {sizes}}), x.value);
 }
 

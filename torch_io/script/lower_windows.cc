@@ -89,6 +89,18 @@ void lower_im2col(Call& call) {
   call.give(reshaped(call, permuted(call, x, {0, 1, 2, 4, 3, 5}), {0, -1, apart[3] * apart[5]}));
 }
 
+/// col2im(x[n (c kernel) windows], size, kernel, dilation, padding, stride) -> [n c size]
+void lower_col2im(Call& call) {
+  call.require(call.rank(call.tensor(0).value) == 3);
+  const std::vector<int64_t> padding = call.integers(4, 2);
+  const ValueId size = call.out.list_of(call.elements(1));
+  const ValueId kernel = call.out.integers(call.integers(2, 2));
+  call.give_node("Col2Im", {call.tensor(0), {size}, {kernel}},
+                 {{"dilations", call.integers(3, 2)},
+                  {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}},
+                  {"strides", call.integers(5, 2)}});
+}
+
 /// pixel_unshuffle(x[n c (h r) (w r)], r) -> [n (c r r) h w]
 void lower_pixel_unshuffle(Call& call) {
   const ValueId x = call.tensor(0).value;

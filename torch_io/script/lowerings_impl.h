@@ -11,7 +11,8 @@ Lowering lower_conv, lower_convolution, lower_conv_transpose, lower_max_pool, lo
     lower_adaptive_pool, lower_upsample, lower_pixel_shuffle;
 
 // lower_linear.cc
-Lowering lower_linear, lower_addmm, lower_matmul, lower_baddbmm, lower_einsum, lower_embedding;
+Lowering lower_linear, lower_addmm, lower_addmv, lower_matmul, lower_baddbmm, lower_einsum,
+    lower_embedding;
 
 // lower_normalisation.cc
 Lowering lower_batch_norm, lower_batch_norm_of_statistics, lower_layer_norm, lower_rms_norm,
@@ -24,9 +25,9 @@ Lowering lower_clamp, lower_hardtanh, lower_relu6, lower_leaky_relu, lower_rrelu
 
 // lower_elementwise.cc
 Lowering lower_unary, lower_binary, lower_nan_to_num, lower_logit, lower_hypot, lower_xlogy,
-    lower_add, lower_rsub, lower_div, lower_floor_divide, lower_rsqrt, lower_square, lower_ne,
-    lower_log_of_base, lower_log1p, lower_expm1, lower_erfc, lower_trunc, lower_lerp, lower_where,
-    lower_masked_fill, lower_addcmul, lower_trilu, lower_cumsum;
+    lower_atan2, lower_add, lower_rsub, lower_div, lower_floor_divide, lower_rsqrt, lower_square,
+    lower_ne, lower_log_of_base, lower_log1p, lower_expm1, lower_erfc, lower_trunc, lower_lerp,
+    lower_where, lower_masked_fill, lower_addcmul, lower_trilu, lower_cumsum;
 
 // lower_cast.cc
 Lowering lower_same, lower_copy, lower_copy_into, lower_maybe_copy, lower_cast, lower_to,
@@ -49,11 +50,12 @@ Lowering lower_complex_mul, lower_complex_div, lower_complex_add, lower_complex_
     lower_view_as_complex, lower_complex, lower_polar, lower_fft, lower_inner_fft;
 
 // lower_indexing.cc
-Lowering lower_gather, lower_index, lower_scatter, lower_index_add;
+Lowering lower_gather, lower_index, lower_scatter, lower_index_add, lower_index_fill,
+    lower_embedding_bag;
 
 // lower_windows.cc
-Lowering lower_unfold, lower_im2col, lower_pixel_unshuffle, lower_grid_sampler, lower_topk,
-    lower_sort;
+Lowering lower_unfold, lower_im2col, lower_col2im, lower_pixel_unshuffle, lower_grid_sampler,
+    lower_topk, lower_sort;
 
 // lower_reduction.cc
 Lowering lower_reduce, lower_max_min, lower_any, lower_arg, lower_norm, lower_frobenius_norm,
@@ -69,6 +71,8 @@ Lowering lower_attention, lower_flash_attention, lower_native_attention, lower_e
 Operand or_synthetic(Call& call, size_t i, int64_t size, double number);
 ValueId permuted(Call& call, ValueId value, const std::vector<int64_t>& perm);
 ValueId reshaped(Call& call, ValueId value, const std::vector<int64_t>& sizes);
+/// A tensor of one number, whose sizes are in `sizes`; it is not a constant of the Graph.
+ValueId filled_with(Call& call, ValueId sizes, double number, DType dtype);
 /// Swaps the last two dimensions.
 ValueId transposed(Call& call, ValueId value);
 /// The matrix of the model of which the value is the transpose, else kNone.

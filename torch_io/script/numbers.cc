@@ -8,18 +8,30 @@
 #include <string>
 #include <string_view>
 
+#include "parsimony/torch_io/script/call_impl.h"
 #include "parsimony/torch_io/script/interpreter_impl.h"
+#include "parsimony/torch_io/script/part_impl.h"
 
 namespace parsimony::torch_io::script {
 
 namespace jit = torch::jit;
+
+Binding Interpreter::size_of(ValueId value, int64_t dim) {
+  const Element size = size_at(builder_, value, dim);
+  return size.run_time == kNone ? Binding::of_int(size.fixed) : Binding::run_time(size.run_time);
+}
 
 /// Queries of a tensor: its rank, sizes and type.
 bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
   if (node->inputs().empty() || node->outputs().size() != 1) return false;
   const Binding x = of_input(node, 0);
   Binding& result = bindings_[node->output()];
-  if (op == "dtype" && node->kind().is_prim()) return true;  // left unknown
+  if (op == "dtype" && node->kind().is_prim()) {
+    const bool is_tensor = x.is(BindingKind::kTensor) && !builder_.is_complex(x.value);
+    const DType type = is_tensor ? graph_.value(x.value).dtype : DType::kUnknown;
+    if (const auto code = libtorch_type(type)) result = Binding::of_int(*code);
+    return true;
+  }
   if (op == "device" || op == "layout") return true;
   if (!x.is(BindingKind::kTensor)) return false;
   if (op == "is_floating_point") {
@@ -51,13 +63,13 @@ bool Interpreter::tensor_question(jit::Node* node, const std::string& op) {
     const Binding dim = op == "len" ? Binding::of_int(0) : of_input(node, 1);
     if (!shape || !dim.is(BindingKind::kInt)) return true;
     const int64_t at = dim.integer < 0 ? dim.integer + std::ssize(*shape) : dim.integer;
-    result = Binding::run_time(builder_.size_of_dim(x.value, at));
+    result = size_of(x.value, at);
     return true;
   }
   if (!shape) return true;
   std::vector<Binding> items;
   for (int64_t d = 0, n = std::ssize(*shape); d < n; ++d) {
-    items.push_back(Binding::run_time(builder_.size_of_dim(x.value, d)));
+    items.push_back(size_of(x.value, d));
   }
   result = Binding::list(std::move(items));
   return true;
@@ -311,6 +323,15 @@ std::vector<Size> Interpreter::sizes_behind(ValueId number) const {
     }
   }
   return sizes;
+}
+
+/// A number that the Graph holds fixed. One that comes from a single size becomes a literal of the
+/// program if that size changes; of others the sizes stay.
+void Interpreter::settle(const std::string& op, const SettledNumber& number) {
+  const std::vector<Size> sizes = sizes_behind(number.number);
+  if (sizes.size() != 1 || sizes[0].dim == kNone) return pin_sizes_behind(op, number.number);
+  const auto value = static_cast<double>(builder_.known(number.number)->ints.at(0));
+  origins_.frozen.push_back({number.location, sizes[0].value, sizes[0].dim, value, /*whole=*/true});
 }
 
 /// Pins the sizes behind a number that leaves the graph or controls it. A dimension that is indexed

@@ -6,6 +6,7 @@
 #include <deque>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,13 +22,14 @@ struct SizeLiteral {
   int dim = 0;
 };
 
-/// A number that the operator derives from a size, and that must not change with it: the scale of
-/// an attention.
+/// A number that is derived from a size, and that must not change with it: the scale of an
+/// attention, the computed number of groups of a convolution.
 struct ImplicitScale {
   SourceLocation location;
   ValueId value = parsimony::kNone;
   int dim = 0;
   double number = 0;
+  bool whole = false;  ///< an integer
 };
 
 /// A size that a number was computed from: one dimension, or kNone for all of them.
@@ -68,6 +70,7 @@ struct Origins {
   std::vector<torch::jit::Node*> calls;
   std::unordered_map<ValueId, ConstantOrigin> constants;
   std::unordered_map<const torch::jit::Value*, ValueId> tensors;  ///< as they are at the end
+  std::unordered_set<const torch::jit::Value*> complex;           ///< of these
   /// Lengths of concatenated lists; 0 if iterations of a loop make them longer.
   std::unordered_map<const torch::jit::Value*, size_t> lengths;
   std::unordered_map<NodeId, std::vector<SourceLocation>> operands;

@@ -42,6 +42,59 @@ std::optional<Part> part_of(Builder& builder, ValueId value) {
   return part.begin < part.end ? std::optional(part) : std::nullopt;
 }
 
+namespace {
+
+std::optional<int64_t> literal_at(const Builder& builder, ValueId value) {
+  const Graph& graph = builder.graph();
+  const WeightId weight = graph.value(value).weight;
+  const bool one = weight != kNone && graph.weight(weight).dtype == DType::kInt64 &&
+                   graph.weight(weight).count() == 1;
+  return one ? std::optional(to_host(graph.weight(weight)).ints[0]) : std::nullopt;
+}
+
+/// x[:1] or x[0] along a dimension
+struct First {
+  ValueId whole = kNone;
+  int64_t axis = 0;
+  bool keeps_axis = false;
+};
+
+std::optional<First> first_of(const Builder& builder, ValueId value) {
+  const Value& known = builder.graph().value(value);
+  const Node* node = known.is_input || known.weight != kNone ? nullptr : builder.producer(value);
+  if (node == nullptr || (node->op != "Slice" && node->op != "Gather")) return std::nullopt;
+  const bool sliced = node->op == "Slice";
+  const auto holds = [&](size_t i, int64_t number) {
+    return literal_at(builder, node->inputs.at(i)) == number;
+  };
+  if (!holds(1, 0) || (sliced && (!holds(2, 1) || !holds(4, 1)))) return std::nullopt;
+  const WeightId index = builder.graph().value(node->inputs[1]).weight;
+  if (!sliced && !builder.graph().weight(index).dims.empty()) return std::nullopt;
+  const auto axis = sliced ? literal_at(builder, node->inputs[3]) : attr(*node, "axis", 0);
+  if (!axis || *axis < 0) return std::nullopt;
+  return First{node->inputs[0], *axis, sliced};
+}
+
+}  // namespace
+
+Element size_at(Builder& builder, ValueId value, int64_t dim) {
+  while (const auto first = first_of(builder, value)) {
+    if (first->keeps_axis && dim == first->axis) return {1};
+    if (!first->keeps_axis && dim >= first->axis) ++dim;
+    value = first->whole;
+  }
+  return {0, builder.size_of_dim(value, dim), {}};
+}
+
+ValueId sizes_of(Builder& builder, ValueId value) {
+  const Shape* shape = builder.shape(value);
+  if (shape == nullptr || !first_of(builder, value)) return builder.emit("Shape", {{value}});
+  const auto rank = static_cast<int64_t>(shape->size());
+  std::vector<Element> sizes;
+  for (int64_t d = 0; d < rank; ++d) sizes.push_back(size_at(builder, value, d));
+  return builder.list_of(sizes);
+}
+
 ValueId replaced(Builder& builder, const Part& part, ValueId replacement) {
   const int64_t size = (*builder.shape(part.whole))[part.axis];
   const bool single = part.starts == kNone;

@@ -173,9 +173,8 @@ TorchNetwork::Bound bound_script(const jit::Module& module, const std::vector<at
 
 bool has_all(const ScriptGraph& script, const Plan& plan) {
   return std::ranges::none_of(plan.groups, [&](const PlanGroup& group) {
-    return std::ranges::any_of(group.slices, [&](const PlanSlice& slice) {
-      return is_computed(script, slice.tensor);
-    });
+    return std::ranges::any_of(
+        group.slices, [&](const PlanSlice& slice) { return is_computed(script, slice.tensor); });
   });
 }
 

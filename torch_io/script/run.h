@@ -28,7 +28,8 @@ TorchNetwork::Bound bound_script(const torch::jit::Module& module,
 /// Are all tensors that the plan changes there to be zeroed, or does the program compute some?
 bool has_all(const ScriptGraph& script, const Plan& plan);
 
-/// `script_run` with the plan's slices zeroed, which `script` has all. `script` was read from the module.
+/// `script_run` with the plan's slices zeroed, which `script` has all. `script` was read from the
+/// module.
 TorchNetwork zeroed_run(const torch::jit::Module& module, const ScriptGraph& script,
                         const Plan& plan);
 

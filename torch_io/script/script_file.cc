@@ -44,6 +44,10 @@ struct ScriptFile::Impl {
 
 namespace {
 
+// In the file of a trace whose plan will be replayed on the module itself, as the Python package
+// does.
+constexpr const char* kLiveModule = "live_module";
+
 /// Bytes that were read once need not stay in memory.
 class ReadOnce final : public caffe2::serialize::ReadAdapterInterface {
  public:
@@ -148,7 +152,9 @@ ScriptGraph& ScriptFile::read(const std::vector<InputSpec>& inputs) {
   impl_->editor.reset();
   if (used_up) impl_->load();
   const bool as_exported = inputs.empty() && is_exported();
-  impl_->script = read_script(impl_->module, as_exported ? impl_->program.inputs : inputs);
+  const bool live = impl_->extra.contains(kLiveModule);
+  impl_->script = read_script(impl_->module, as_exported ? impl_->program.inputs : inputs,
+                              live ? Computed::kStay : Computed::kAreWeights);
   if (is_exported()) impl_->script->graph.format = "torch.export";
   return *impl_->script;
 }

@@ -20,7 +20,8 @@ namespace {
 /// Numbers that lie in memory one after the other, or can be copied so.
 bool is_plain(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() &&
-         !tensor.is_meta() && dtype_of(c10::toRealValueType(tensor.scalar_type())) != DType::kUnknown;
+         !tensor.is_meta() &&
+         dtype_of(c10::toRealValueType(tensor.scalar_type())) != DType::kUnknown;
 }
 
 }  // namespace

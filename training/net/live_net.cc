@@ -47,9 +47,9 @@ class LiveNet final : public Net {
   std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
     const OnCpu on_cpu(*this);
     const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
-    torch_io::ScriptGraph script = torch_io::read_script(
-        torch_io::traced(*live_.module, all_forward(), {example.cpu()}), specs,
-        torch_io::Computed::kStay);
+    torch_io::ScriptGraph script =
+        torch_io::read_script(torch_io::traced(*live_.module, all_forward(), {example.cpu()}),
+                              specs, torch_io::Computed::kStay);
     return parameter_groups(script.graph, specs, granularity, parameters());
   }
 
