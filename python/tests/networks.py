@@ -177,3 +177,16 @@ def perceptron(normed=lambda layer: layer) -> nn.Sequential:  # type: ignore[no-
     return nn.Sequential(
         nn.Linear(4, 12), nn.ReLU(), normed(nn.Linear(12, 10)), nn.ReLU(), nn.Linear(10, 3)
     )
+
+
+class Waves(nn.Module):
+    """A time embedding, whose frequencies forward computes from literals."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name, self.inner, self.head = name, nn.Linear(16, 24), nn.Linear(24, 3)
+
+    def forward(self, time: Tensor) -> Tensor:
+        literal = torch.linspace(0, 1, 8) if self.name == "linspace" else torch.arange(8) * -0.5
+        angle = time[:, None] * literal.exp()
+        return self.head(F.silu(self.inner(torch.cat((angle.cos(), angle.sin()), -1))))

@@ -177,6 +177,13 @@ def test_a_literal_size_is_spared_and_named() -> None:
     assert note.startswith("not pruned: fixed") and "view" in note and "networks.py" in note
 
 
+@pytest.mark.parametrize("name", ["linspace", "arange"])
+def test_what_forward_computes_from_literals_stays(name: str) -> None:
+    model = networks.Waves(name)
+    parsimony.prune(model, torch.rand(2), ratio=0.5)
+    assert model.inner.weight.shape == (12, 16)
+
+
 def test_halves_stay_equal() -> None:
     model = networks.Halves()
     with torch.no_grad():  # the first half is worth less

@@ -341,6 +341,8 @@ void Builder::roll_back(const Mark& mark) {
   graph_.weights.resize(mark.weights);
   origins_.size_literals.resize(mark.size_literals);
   origins_.frozen.resize(mark.frozen);
+  std::erase_if(graph_.pinned_values,
+                [&](const auto& pinned) { return !graph_.values.has(pinned.first); });
   std::erase_if(kept_, [&](ValueId v) { return !graph_.values.has(v); });
   facts_.reset();
 }

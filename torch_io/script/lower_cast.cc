@@ -226,6 +226,13 @@ void lower_copy_into(Call& call) {
 
 namespace {
 
+/// Numbers that the program computes, and that no edit can change there.
+void give_fixed(Call& call, const HostTensor& numbers) {
+  const ValueId value = call.out.constant(numbers);
+  call.out.graph().pinned_values.emplace_back(value, "the program computes it");
+  call.give(value);
+}
+
 /// arange of which some number is real: they are all fixed.
 void real_range(Call& call, size_t numbers) {
   const double start = numbers > 1 ? call.number(0) : 0;
@@ -239,7 +246,7 @@ void real_range(Call& call, size_t numbers) {
   for (int64_t i = 0; i < all.dims[0]; ++i) {
     all.floats.push_back(static_cast<float>(start + step * static_cast<double>(i)));
   }
-  call.give(call.out.constant(all));
+  give_fixed(call, all);
 }
 
 }  // namespace
@@ -280,7 +287,7 @@ void lower_linspace(Call& call) {
     numbers.floats.push_back(i < steps / 2 || steps == 1 ? start + step * static_cast<float>(i)
                                                          : end - step * static_cast<float>(left));
   }
-  call.give(call.out.constant(numbers));
+  give_fixed(call, numbers);
 }
 
 }  // namespace parsimony::torch_io::script
