@@ -31,14 +31,14 @@ bool changes_outside(const jit::Block& block, const jit::Block& around) {
 }
 
 /// The tensors and numbers of a value in order. False if there is anything else.
-bool take_apart(const Binding& binding, std::vector<Binding>& leaves) {
+bool take_apart(const Builder& builder, const Binding& binding, std::vector<Binding>& leaves) {
   if (binding.is(BindingKind::kTensor) || binding.is_number()) {
     leaves.push_back(binding);
-    return true;
+    return binding.is_number() || !builder.is_complex(binding.value);
   }
   if (!binding.is(BindingKind::kList)) return binding.is(BindingKind::kNone);
-  return std::ranges::all_of(*binding.items,
-                             [&](const Binding& item) { return take_apart(item, leaves); });
+  return std::ranges::all_of(
+      *binding.items, [&](const Binding& item) { return take_apart(builder, item, leaves); });
 }
 
 /// A value like this one, of other tensors and numbers.
@@ -88,7 +88,7 @@ std::optional<std::vector<Binding>> Interpreter::follow_body(jit::Block& block, 
   std::vector<Binding> leaves;
   for (const jit::Value* output : block.outputs()) {
     results.push_back(of(output));
-    fits = fits && take_apart(results.back(), leaves);
+    fits = fits && take_apart(builder_, results.back(), leaves);
   }
   if (fits) {
     builder_.begin("result");
@@ -134,7 +134,7 @@ bool Interpreter::loop_with_body(jit::Node* node) {
   std::vector<Binding> leaves = {most, condition};
   for (size_t i = 2; i < node->inputs().size(); ++i) {
     states.push_back(of_input(node, i));
-    if (!take_apart(states.back(), leaves)) return false;
+    if (!take_apart(builder_, states.back(), leaves)) return false;
   }
   builder_.begin("Loop");
   const std::vector<ValueId> given = values_of("Loop", leaves);

@@ -230,7 +230,7 @@ BodyId Builder::body(const std::string& attribute) {
 }
 
 ValueId Builder::body_input(ValueId like, std::optional<Shape> shape) {
-  const ValueId id = add_value(fresh());
+  const ValueId id = add_value(unused_name());
   graph_.value(id).dtype = graph_.value(like).dtype;
   graph_.value(id).declared = std::move(shape);
   return id;

@@ -18,7 +18,7 @@ namespace jit = torch::jit;
 
 namespace {
 
-constexpr int64_t kMostNumbers = 1 << 24;  // that an operator is tried on
+constexpr int64_t kMostTried = 1 << 24;  // that an operator is tried on
 
 /// What the calls of one operator have made, by its tensors.
 class Made {
@@ -119,7 +119,7 @@ std::optional<at::Tensor> Interpreter::like(ValueId value) {
   const Shape* shape = builder_.shape(value);
   const DType type = graph_.value(value).dtype;
   if (shape == nullptr || builder_.is_complex(value) || type == DType::kUnknown) return {};
-  if (element_count(*shape) > kMostNumbers) return {};
+  if (element_count(*shape) > kMostTried) return {};
   const at::ScalarType scalar = scalar_type_of(type);
   return is_floating(type) ? at::ones(*shape, scalar) : at::zeros(*shape, scalar);
 }
