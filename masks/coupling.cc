@@ -189,7 +189,7 @@ class Grouper {
     for (const GroupId g : softmax_of_.ids()) {
       if (softmax_of_[g] == kNone) continue;
       Group& group = result_.groups[g];
-      const NodeId reader = reader_of_outcomes(graph_, group, softmax_of_[g]);
+      const NodeId reader = reader_of_outcomes(graph_, dim_classes_, group, softmax_of_[g]);
       if (reader != kNone) group.outcomes_of = label_of(graph_, graph_.node(reader));
     }
   }

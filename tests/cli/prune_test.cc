@@ -309,33 +309,46 @@ TEST(CliPrune, TheDemoModelLosesThreeQuarters) {
   EXPECT_LT(place.bytes("o.onnx").size(), 50'000U);
 }
 
-/// The box head of a detector: an expectation over eight bins.
-onnx::ModelProto expectation() {
-  onnx::ModelProto model = model_of(R"(
+/// The box head of a detector: an expectation over eight bins, as a layer or by a view of their
+/// centres.
+onnx::ModelProto expectation(bool by_view) {
+  onnx::ModelProto model = model_of(by_view ? R"(
+    agraph (float[1, 3, 4, 4] x) => (float[1, 1, 4, 4] y)
+    <int64[4] form = {1, 8, 1, 1}, int64[1] channels = {1}> {
+      a = Conv (x, w)
+      bins = Softmax <axis = 1> (a)
+      view = Reshape (centres, form)
+      shares = Mul (bins, view)
+      y = ReduceSum (shares, channels)
+    })"
+                                            : R"(
     agraph (float[1, 3, 4, 4] x) => (float[1, 1, 4, 4] y) {
       a = Conv (x, w)
       bins = Softmax <axis = 1> (a)
       y = Conv (bins, centres)
     })");
   add_weight(model, "w", "8x3x1x1");
-  add_weight(model, "centres", "1x8x1x1");
-  model.mutable_graph()->mutable_node(2)->set_name("expected");
+  add_weight(model, "centres", by_view ? "8" : "1x8x1x1");
+  model.mutable_graph()->mutable_node(by_view ? 3 : 2)->set_name("expected");
   return model;
 }
 
 TEST(CliPrune, OutcomesOfASoftmaxStayUnlessAskedFor) {
   const Workplace place;
-  save(expectation(), place / "bins.onnx");
-  const Outcome kept = place.run("prune bins.onnx -o o.onnx --ratio 0.5");
-  EXPECT_EQ(lines_with(kept.out, "note: group g0"),
-            "note: group g0 is not pruned: \"expected\" weighs by position what a softmax over its "
-            "channels gives, and without one the others would mean something else; --allow-mixing "
-            "prunes it\n")
-      << kept.out;
-  EXPECT_EQ(lines_with(kept.out, "parameters"), "parameters       32     32  100.0%\n") << kept.out;
-  const Outcome pruned = place.run("prune bins.onnx -o o.onnx --ratio 0.5 --allow-mixing");
-  EXPECT_EQ(lines_with(pruned.out, "parameters"), "parameters       32     16  50.0%\n")
-      << pruned.out;
+  for (const bool by_view : {false, true}) {
+    save(expectation(by_view), place / "bins.onnx");
+    const Outcome kept = place.run("prune bins.onnx -o o.onnx --ratio 0.5");
+    EXPECT_EQ(lines_with(kept.out, "note: group g0"),
+              "note: group g0 is not pruned: \"expected\" weighs by position what a softmax over "
+              "its channels gives, and without one the others would mean something else; "
+              "--allow-mixing prunes it\n")
+        << kept.out;
+    EXPECT_EQ(lines_with(kept.out, "parameters"), "parameters       32     32  100.0%\n")
+        << kept.out;
+    const Outcome pruned = place.run("prune bins.onnx -o o.onnx --ratio 0.5 --allow-mixing");
+    EXPECT_EQ(lines_with(pruned.out, "parameters"), "parameters       32     16  50.0%\n")
+        << pruned.out;
+  }
   EXPECT_EQ(place.run("prune bins.onnx -o o.onnx --ratio 0.5 --allow-mixing --exact-only").code, 2);
 }
 
