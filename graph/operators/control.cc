@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "parsimony/base/ranges.h"
+#include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/builder.h"
 #include "parsimony/graph/operators/factor.h"
 #include "parsimony/graph/operators/families.h"
@@ -144,6 +146,11 @@ Shapes out_of_scan(const NodeView& view) {
   return shapes;
 }
 
+/// kNone where a damaged file has too few.
+ValueId value_at(const std::vector<ValueId>& values, int i) {
+  return i >= 0 && i < std::ssize(values) ? values[static_cast<size_t>(i)] : ValueId();
+}
+
 /// A value outside of a body or inside it.
 struct Place {
   ValueId value;
@@ -254,7 +261,7 @@ void join_branches(const NodeView& view, Passage& passage) {
   for (size_t o = 0; o < view.node().outputs.size(); ++o) {
     std::vector<Place> places = {{view.output(static_cast<int>(o))}};
     for (const BodyId b : view.node().bodies) {
-      const ValueId result = graph.bodies[b].outputs.at(o);
+      const ValueId result = value_at(graph.bodies[b].outputs, static_cast<int>(o));
       const Shape* shape = view.shape(result);
       const Shape* taken = view.out_shape(static_cast<int>(o));
       if (&graph.bodies[b] != passed_over || (shape && taken && *shape == *taken)) {
@@ -268,15 +275,15 @@ void join_branches(const NodeView& view, Passage& passage) {
 }
 
 void join_loop(const NodeView& view, const Body& body, Passage& passage) {
-  const int states = view.inputs() - kBeforeStates;
+  const int states = std::max(0, view.inputs() - kBeforeStates);
   for (int i = 0; i < states; ++i) {
     passage.join({{view.input(kBeforeStates + i)},
-                  {body.inputs.at(kBeforeStates + i)},
-                  {body.outputs.at(1 + i)},
+                  {value_at(body.inputs, kBeforeStates + i)},
+                  {value_at(body.outputs, 1 + i)},
                   {view.output(i)}});
   }
   for (int i = states; i < view.outputs(); ++i) {
-    passage.join({{body.outputs.at(1 + i)}, {view.output(i), 0}});
+    passage.join({{value_at(body.outputs, 1 + i)}, {view.output(i), 0}});
   }
 }
 
@@ -287,16 +294,19 @@ void join_scan(const NodeView& view, const Body& body, Passage& passage) {
     return shape == nullptr ? kNone : normal_axis(view, axis, shape->size());
   };
   for (int i = 0; i < sizes.states; ++i) {
-    passage.join({{view.input(i)}, {body.inputs.at(i)}, {body.outputs.at(i)}, {view.output(i)}});
+    passage.join({{view.input(i)},
+                  {value_at(body.inputs, i)},
+                  {value_at(body.outputs, i)},
+                  {view.output(i)}});
   }
   for (int i = 0; i < sizes.sequences; ++i) {
     const int at = sizes.states + i;
-    passage.join(
-        {{view.input(at), turns("scan_input_axes", i, view.in_shape(at))}, {body.inputs.at(at)}});
+    passage.join({{view.input(at), turns("scan_input_axes", i, view.in_shape(at))},
+                  {value_at(body.inputs, at)}});
   }
   for (int i = sizes.states; i < view.outputs(); ++i) {
     const int nth = i - sizes.states;
-    passage.join({{body.outputs.at(i)},
+    passage.join({{value_at(body.outputs, i)},
                   {view.output(i), turns("scan_output_axes", nth, view.out_shape(i))}});
   }
 }

@@ -223,6 +223,25 @@ TEST_F(BadModels, RanksThatAreMadeOfSizes) {
   EXPECT_TRUE(prune(model).plan.groups.empty());
 }
 
+/// Bodies that hand back fewer values than their nodes have results, and take fewer than are given.
+TEST_F(BadModels, BodiesThatAreTooShort) {
+  for (const std::string body :
+       {"y = If(p) <then_branch = t () => () { }, else_branch = e () => (float[1,8] v) { v = "
+        "Relu(a) }>",
+        "y = Loop(m, p, a) <body = b (int64 i, bool c) => (bool d) { d = Identity(c) }>",
+        "y = Scan <num_scan_inputs = 1, body = b (float[1,8] s) => () { }>(a, x)",
+        "y = Loop() <body = b () => () { }>"}) {
+    const onnx::ModelProto model =
+        model_with("g (float[1,4] x, bool p, int64 m) => (y) { a = MatMul(x, w) " + body + " }",
+                   {{"w", "4x8"}});
+    try {
+      prune(model);
+    } catch (const Error&) {
+      continue;  // refused, with a reason
+    }
+  }
+}
+
 TEST_F(BadModels, ListsOfDifferentLength) {
   onnx::ModelProto model = model_with(
       "g (float[1,4] x) => (float[1,8] y) { a = MatMul(x, w) y = Slice(a, starts, ends, axes) }",
