@@ -41,31 +41,52 @@ UnsupportedError recovery_of_exact() {
       "--recover changes the values that --constants exact computes; use one of them");
 }
 
-ConfigError bad_sample(std::string_view found) {
-  return ConfigError("--sample: found " + in_quotes(found) +
-                     ", wanted npz:FILE or safetensors:FILE, with an array for each input");
+ConfigError bad_arrays(std::string_view found) {
+  return ConfigError("found " + in_quotes(found) +
+                     ", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array for "
+                     "each input; for calibration also random:COUNT");
+}
+
+ConfigError no_array_for_input(std::string_view source, std::string_view input,
+                               std::string_view wanted, std::string_view arrays) {
+  return ConfigError(std::string(source) + ": no array for input " + in_quotes(input) + " " +
+                     std::string(wanted) + "; there " +
+                     (arrays.empty() ? "is none" : "are " + std::string(arrays)) +
+                     ". A value for all elements: --input " + std::string(input) + "=0");
+}
+
+ConfigError arrays_differ(std::string_view source, std::string_view first, int64_t samples,
+                          std::string_view other, int64_t other_samples) {
+  return ConfigError(std::string(source) + ": array " + in_quotes(first) + " has " +
+                     std::to_string(samples) + " samples, " + in_quotes(other) + " has " +
+                     std::to_string(other_samples));
+}
+
+ModelError not_finite(std::string_view file, int64_t element) {
+  return ModelError(std::string(file) + ": element " + std::to_string(element) +
+                    " is NaN or infinite");
 }
 
 ConfigError no_input_for_array(std::string_view array, std::string_view dims,
                                std::span<const std::string> inputs) {
   std::string known;
   for (const std::string& name : inputs) known += (known.empty() ? "" : ", ") + in_quotes(name);
-  return ConfigError("--sample: array " + in_quotes(array) + " " + std::string(dims) +
+  return ConfigError("array " + in_quotes(array) + " " + std::string(dims) +
                      " is that of no input; the network has " + known + "." +
                      did_you_mean(array, inputs));
 }
 
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                                  std::string_view wanted) {
-  return ConfigError("--sample: array " + in_quotes(array) + " has shape " + std::string(found) +
+  return ConfigError("array " + in_quotes(array) + " has shape " + std::string(found) +
                      ", the input wants " + std::string(wanted) + " (-1 is any size)");
 }
 
 ModelError element_does_not_fit(std::string_view array, int64_t index, double number,
                                 std::string_view type) {
-  return ModelError("--sample: element " + std::to_string(index) + " of array " + in_quotes(array) +
-                    " is " + std::to_string(number) + ", which the input's type " +
-                    std::string(type) + " does not hold");
+  return ModelError("element " + std::to_string(index) + " of array " + in_quotes(array) + " is " +
+                    std::to_string(number) + ", which the input's type " + std::string(type) +
+                    " does not hold");
 }
 
 UnsupportedError not_with_interface(std::string_view option) {

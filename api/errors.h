@@ -22,7 +22,12 @@ UnsupportedError exact_scales();
 /// Recovery would change the values that --constants exact preserves.
 UnsupportedError recovery_of_exact();
 /// Of --sample.
-ConfigError bad_sample(std::string_view found);
+ConfigError bad_arrays(std::string_view found);
+ConfigError no_array_for_input(std::string_view source, std::string_view input,
+                               std::string_view wanted, std::string_view arrays);
+ConfigError arrays_differ(std::string_view source, std::string_view first, int64_t samples,
+                          std::string_view other, int64_t other_samples);
+ModelError not_finite(std::string_view file, int64_t element);
 ConfigError no_input_for_array(std::string_view array, std::string_view dims,
                                std::span<const std::string> inputs);
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,

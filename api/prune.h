@@ -50,10 +50,12 @@ using PlanError = std::function<double(const Plan&)>;
 
 /// Data to run through a network, see docs/guide/data.md.
 struct CalibrationData {
-  std::string data;                    ///< "cifar10:DIR"; empty: none
+  std::string data;                    ///< "cifar10:DIR", "npz:FILE"; empty: none
   int64_t samples = 256;               ///< the first samples of the training set
   std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation = {};  ///< per channel, as many as `mean`
+  /// Of inputs that InputData leaves open: those of --input.
+  std::vector<InputSpec> inputs = {};
 };
 
 /// The default settings of fine-tuning after a cut: few epochs, small steps.

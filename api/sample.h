@@ -10,9 +10,7 @@
 
 namespace parsimony {
 
-/// The arrays of "npz:FILE" (of numpy.savez) or "safetensors:FILE", in the file's order; the prefix
-/// may be left out where the name ends like that.
-/// @throws ConfigError, IoError, ModelError, UnsupportedError
+/// All that ArrayFiles(source) has, copied. @throws as ArrayFiles
 TensorList read_arrays(const std::string& source);
 
 /// The same in the order of the graph's inputs, by their names, or by position where they are those

@@ -56,6 +56,7 @@ Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph&
     data.data = config.calibration->data;
     data.samples = config.calibration->samples;
   }
+  data.inputs = options.inputs;
   if (!options.measure && !data.data.empty()) {
     options.measure = [this, data](const auto&... what) {
       return torch_.loaded().measure(what..., data);

@@ -48,7 +48,7 @@ class TorchComponent : public Engine {
 
   /// Runs calibration data through the network that `graph` describes; see training/statistics.
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
-  /// networks with several inputs and what cannot be run
+  /// what cannot be run
   virtual Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                              const Needs& needs, const CalibrationData& data) = 0;
 
@@ -57,13 +57,13 @@ class TorchComponent : public Engine {
                                                const std::vector<ResidualBlock>& blocks,
                                                const CalibrationData& data) = 0;
 
-  /// Calibration data in the form of the network's input, in batches of its declared size or of 64,
-  /// with labels. @throws ConfigError, IoError, ModelError for the data
+  /// Calibration data in the form of the network's inputs, in batches of its declared size or of
+  /// 64, with labels if they have some. @throws ConfigError, IoError, ModelError for the data
   virtual ErrorData samples(const Graph& graph, const CalibrationData& data) = 0;
 
   /// Changes values of the small network of `plan`; see training/recovery.
   /// @throws ConfigError, IoError for the data; ModelError if they do not fit; UnsupportedError for
-  /// networks with several inputs and what cannot be run
+  /// what cannot be run
   virtual Recovered recover(const Graph& original, const Plan& plan,
                             const RecoverySettings& settings, const CalibrationData& data) = 0;
 };

@@ -117,7 +117,9 @@ void add_calibration_options(CLI::App& command, CalibrationData& job) {
     return add_option(command, name, value, type, meaning)
         ->group("Data that runs through the network");
   };
-  add("--calibration", job.data, "DATA", "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …");
+  add("--calibration", job.data, "DATA",
+      "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …; or arrays by input name, with labels or "
+      "without: npz:FILE, npy:NAME=FILE,…, safetensors:FILE, random:COUNT");
   add("--samples", job.samples, "N",
       "The first N of its training part (256), or so many random inputs")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));

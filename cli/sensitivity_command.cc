@@ -76,8 +76,9 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   LazyTorch torch(threads);
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
-  const CalibrationData job = resolved(options.calibration, {});
+  CalibrationData job = resolved(options.calibration, {});
   RandomInputSpec random{input_specs(options.inputs, graph)};
+  job.inputs = random.specs;
   if (options.samples->count() > 0) random.samples = options.calibration.samples;
   random.seed = options.seed;
   const NetworkComparison comparison = compare_with(graph, job, random, torch);
@@ -96,7 +97,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   report.command = session.command_line;
   report.model = options.model;
   report.criterion = options.criterion;
-  report.measure = job.data.empty() ? "output error" : "accuracy lost";
+  report.measure = comparison.accuracy() < 0 ? "output error" : "accuracy lost";
   report.data = job.data.empty() ? "random inputs" : job.data;
   report.samples = comparison.samples();
   report.accuracy = comparison.accuracy();

@@ -82,8 +82,11 @@ std::string to_text(const RecoveryReport& report) {
         formatted("%.1f", step.seconds));
   }
   std::string text = table.text() + "Output error: |small - dense| / |dense| over " +
-                     counted(report.samples, "calibration sample") + "; accuracy on " +
-                     counted(report.test_samples, "test sample") + ".\n";
+                     counted(report.samples, "calibration sample");
+  if (report.test_samples > 0) {
+    text += "; accuracy on " + counted(report.test_samples, "test sample");
+  }
+  text += ".\n";
   for (const std::string& note : report.notes) text += "note: " + printable(note) + "\n";
   return text;
 }

@@ -99,15 +99,15 @@ UnsupportedError only_trained(std::string_view what) {
   return UnsupportedError("a network under recovery can be trained, not " + std::string(what));
 }
 
-UnsupportedError recovery_inputs(size_t inputs) {
-  return UnsupportedError("--recover: the network has " + std::to_string(inputs) +
-                          " inputs, and labelled samples feed one; prune without --recover");
+ConfigError needs_labels(std::string_view what) {
+  return ConfigError(std::string(what) + " needs labels, and the data have none: give an array " +
+                     in_quotes("labels") + ", or one of the data sets with classes");
 }
 
-UnsupportedError calibration_inputs(size_t inputs) {
+UnsupportedError calibration_inputs(size_t inputs, size_t found) {
   return UnsupportedError("calibration: the network has " + std::to_string(inputs) +
-                          " inputs, and labelled samples feed one; use a criterion that needs no "
-                          "data");
+                          " inputs, and the data feed " + std::to_string(found) +
+                          "; npz:FILE gives an array for each");
 }
 
 ModelError calibration_dims(const Shape& found, const Shape& wanted) {

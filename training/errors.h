@@ -41,10 +41,12 @@ ConfigError bad_loader_option(std::string_view option, std::string_view found,
 /// A network made from a graph supports training only.
 UnsupportedError only_trained(std::string_view what);
 /// Labelled samples support one input only.
-UnsupportedError recovery_inputs(size_t inputs);
+/// `what` needs them.
+ConfigError needs_labels(std::string_view what);
 
 /// Labelled samples support one input only.
-UnsupportedError calibration_inputs(size_t inputs);
+/// `found` are those that the data give.
+UnsupportedError calibration_inputs(size_t inputs, size_t found);
 /// The samples' dims differ from the network's declared input.
 ModelError calibration_dims(const Shape& found, const Shape& wanted);
 /// There is no complete batch.

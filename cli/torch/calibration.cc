@@ -2,11 +2,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <optional>
-#include <vector>
+#include <utility>
 
+#include "parsimony/api/input_data.h"
 #include "parsimony/cli/torch/errors.h"
-#include "parsimony/training/statistics/batches.h"
+#include "parsimony/torch_io/network.h"
 
 namespace parsimony::component {
 namespace {
@@ -19,11 +21,9 @@ std::optional<int64_t> image_size(const Graph& graph) {
   return (*dims)[2];
 }
 
-}  // namespace
-
-training::Dataset calibration_data(const CalibrationData& job, const Graph& graph) {
+training::Dataset dataset_of(const CalibrationData& job, const Graph& graph, bool whole) {
   training::DatasetOptions options;
-  options.train_samples = job.samples;
+  if (!whole) options.train_samples = job.samples;
   if (job.data.starts_with("folder:")) options.size = image_size(graph);
   training::Dataset data = training::read_dataset(job.data, options);
   if (job.mean.empty()) return data;
@@ -36,18 +36,32 @@ training::Dataset calibration_data(const CalibrationData& job, const Graph& grap
   return data;
 }
 
+}  // namespace
+
+training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
+  if (!InputData::is_source(job.data)) {
+    return training::calibration_of(
+        std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
+  }
+  if (!job.mean.empty()) throw errors::means_of_arrays();
+  return training::calibration_of(std::make_shared<const InputData>(job.data, graph, job.inputs),
+                                  job.samples);
+}
+
 ErrorData calibration_samples(const CalibrationData& job, const Graph& graph) {
   constexpr int64_t kBatch = 64;
   const int64_t fixed = training::fixed_batch(graph);
-  const training::Dataset data = calibration_data(job, graph);
-  const training::Feed feed = training::batches_of(data, job.samples)(fixed > 0 ? fixed : kBatch);
+  const training::Calibration data = calibration_of(job, graph);
+  const training::Feed feed = data.batches(fixed > 0 ? fixed : kBatch);
   ErrorData result;
-  while (const std::optional<training::Batch> batch = feed()) {
-    if (fixed > 0 && batch->labels.size(0) != fixed) break;
-    const at::Tensor x = batch->inputs.contiguous();
-    const auto* bytes = static_cast<const std::byte*>(x.data_ptr());
-    result.batches.push_back({{graph.value(graph.inputs.front()).name, DType::kFloat32,
-                               x.sizes().vec(), std::vector(bytes, bytes + x.nbytes())}});
+  while (const std::optional<training::SampleBatch> batch = feed()) {
+    if (fixed > 0 && batch->count != fixed) break;
+    TensorList inputs = torch_io::to_bytes(batch->inputs);
+    for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i) {
+      inputs[i].name = graph.value(graph.inputs[i]).name;
+    }
+    result.batches.push_back(std::move(inputs));
+    if (!batch->labels.defined()) continue;
     const at::Tensor labels = batch->labels.contiguous();
     const auto* values = labels.data_ptr<int64_t>();
     result.labels.insert(result.labels.end(), values, values + labels.numel());

@@ -3,14 +3,17 @@
 
 #include "parsimony/api/network_error.h"
 #include "parsimony/graph/graph.h"
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::component {
 
-/// Reads the samples; images from folders are resized to the graph's input, if its size is
-/// declared.
-/// @throws ConfigError for an invalid spec; IoError, ModelError for its files
-training::Dataset calibration_data(const CalibrationData& job, const Graph& graph);
+/// Opens the data: arrays by input name, or a data set with labels, whose images are resized to the
+/// graph's input if they come from a folder and its size is declared.
+/// @param whole the training part is read beyond the samples that calibrate
+/// @throws ConfigError for an invalid spec, and for arrays that do not fit the graph; IoError,
+/// ModelError for the files
+training::Calibration calibration_of(const CalibrationData& job, const Graph& graph,
+                                     bool whole = false);
 
 /// The same in host memory, in batches of the size that the graph declares, or of 64; an incomplete
 /// last batch of declared size is dropped.

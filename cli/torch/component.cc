@@ -1,6 +1,5 @@
 // The command's libtorch component.
 #include <algorithm>
-#include <limits>
 
 #include "parsimony/cli/torch/calibration.h"
 #include "parsimony/cli/torch/guard.h"
@@ -37,14 +36,10 @@ cli::ExportOutcome export_onnx(const cli::ExportJob& job) {
 Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
                   const CalibrationData& data) {
   const auto& steps = settings.steps;
-  CalibrationData wanted = data;
   // Fine-tuning sees the whole training part, the other steps its beginning.
-  if (std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end()) {
-    wanted.samples = std::numeric_limits<int64_t>::max();
-  }
-  training::Dataset samples = calibration_data(wanted, original);
-  if (!settings.accuracy) samples.test.labels.clear();
-  return training::recover(original, plan, samples, settings, data.samples);
+  const bool whole =
+      std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end();
+  return training::recover(original, plan, calibration_of(data, original, whole), settings);
 }
 
 class Component final : public TorchComponent, public cli::TorchCommands {
@@ -109,17 +104,14 @@ class Component final : public TorchComponent, public cli::TorchCommands {
   std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
                                        const CalibrationData& job) override {
     return guarded([&] {
-      const training::Dataset data = calibration_data(job, graph);
-      return training::block_influences(graph, blocks, training::batches_of(data, job.samples));
+      return training::block_influences(graph, blocks, calibration_of(job, graph).batches);
     });
   }
 
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                      const Needs& needs, const CalibrationData& job) override {
     return guarded([&] {
-      const training::Dataset data = calibration_data(job, graph);
-      return training::measure(graph, facts, coupling, needs,
-                               training::batches_of(data, job.samples));
+      return training::measure(graph, facts, coupling, needs, calibration_of(job, graph).batches);
     });
   }
 

@@ -19,4 +19,9 @@ ConfigError wrong_means(size_t found, int64_t channels) {
                      " numbers, the samples have " + std::to_string(channels) + " channels");
 }
 
+ConfigError means_of_arrays() {
+  return ConfigError(
+      "--mean and --std are of images in 0..1; arrays by input name are used as they are");
+}
+
 }  // namespace parsimony::component::errors

@@ -16,5 +16,6 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found, std::st
 
 /// --mean and --std need one number per channel.
 ConfigError wrong_means(size_t found, int64_t channels);
+ConfigError means_of_arrays();
 
 }  // namespace parsimony::component::errors

@@ -3,34 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/checkpoints/zip.h"
 #include "parsimony/masks/tensor_file.h"
 #include "tests/graph/builder.h"
+#include "tests/support/arrays.h"
 #include "tests/support/temporary_folder.h"
 
 namespace parsimony::test {
 namespace {
-
-template <typename T>
-std::string bytes_of(const std::vector<T>& elements) {
-  return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T)};
-}
-
-template <typename T>
-std::string npy(const std::string& descr, const std::string& shape,
-                const std::vector<T>& elements) {
-  std::string header =
-      "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
-  header.resize(117, ' ');
-  header += '\n';
-  std::string text = "\x93NUMPY";
-  text += {'\1', '\0', static_cast<char>(header.size()), '\0'};
-  return text + header + bytes_of(elements);
-}
 
 class Samples : public testing::Test {
  protected:
@@ -42,11 +23,7 @@ class Samples : public testing::Test {
 
   std::string write(const std::vector<std::pair<std::string, std::string>>& entries) {
     const std::string path = folder_ / "sample.npz";
-    NewFile file(path);
-    ZipWriter zip(file);
-    for (const auto& [name, content] : entries) zip.add(name + ".npy", content);
-    zip.finish();
-    file.commit();
+    write_npz(path, entries);
     return path;
   }
 
@@ -62,13 +39,6 @@ class Samples : public testing::Test {
   TemporaryFolder folder_;
   Builder net_;
 };
-
-template <typename T>
-std::vector<T> elements(const TensorBytes& tensor) {
-  std::vector<T> found(tensor.bytes.size() / sizeof(T));
-  std::memcpy(found.data(), tensor.bytes.data(), tensor.bytes.size());
-  return found;
-}
 
 TEST_F(Samples, ArePlacedByNameAndConverted) {
   const std::string path = write({{"ids", npy<int32_t>("<i4", "(2,)", {7, -1})},
@@ -104,16 +74,15 @@ TEST_F(Samples, MayBeSafetensors) {
 TEST_F(Samples, SayWhatIsWrong) {
   EXPECT_EQ(
       error_of("sample.txt"),
-      "--sample: found \"sample.txt\", wanted npz:FILE or safetensors:FILE, with an array for "
-      "each input");
+      "found \"sample.txt\", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array "
+      "for each input; for calibration also random:COUNT");
   EXPECT_EQ(error_of(write({{"z", npy<float>("<f4", "(1,)", {1})}})),
-            "--sample: array \"z\" [1] is that of no input; the network has \"x\", \"ids\".");
+            "array \"z\" [1] is that of no input; the network has \"x\", \"ids\".");
   EXPECT_EQ(error_of(write({{"x", npy<float>("<f4", "(1, 2)", {1, 2})}})),
-            "--sample: array \"x\" has shape [1, 2], the input wants [-1, 3] (-1 is any size)");
-  EXPECT_EQ(
-      error_of(write({{"ids", npy<float>("<f4", "(2,)", {1, 0.5})}})),
-      "--sample: element 1 of array \"ids\" is 0.500000, which the input's type int64 does not "
-      "hold");
+            "array \"x\" has shape [1, 2], the input wants [-1, 3] (-1 is any size)");
+  EXPECT_EQ(error_of(write({{"ids", npy<float>("<f4", "(2,)", {1, 0.5})}})),
+            "element 1 of array \"ids\" is 0.500000, which the input's type int64 does not "
+            "hold");
   const std::string path = write({{"x", npy<float>("<f4", "(1, 3)", {1, 2})}});
   EXPECT_EQ(error_of(path), path +
                                 ": x.npy: byte 136: the file ends here; wanted 140 bytes for an "

@@ -1,10 +1,12 @@
 // `prune --recover`: what it prints and writes, and that its plan repeats it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "parsimony/base/files.h"
 #include "tests/cli/command.h"
+#include "tests/support/arrays.h"
 #include "tests/support/fixture.h"
 
 namespace parsimony::test {
@@ -55,6 +57,44 @@ TEST_F(CliRecover, ThePlanRepeatsWhatWasRecovered) {
   EXPECT_EQ(place_.bytes("again.onnx"), place_.bytes("o.onnx"));
   const Outcome verified = place_.run("verify net.onnx o.onnx --plan p.json");
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+/// Two inputs, one of them integers, and no labels.
+TEST_F(CliRecover, TakesArraysByInputName) {
+  onnx::ModelProto model = model_of(R"(
+    net (int64[N] token, float[N,6] x) => (float[N,4] y)
+    {
+      a = Gather(E, token)
+      b = Gemm<transB=1>(x, W1, B1)
+      c = Add(a, b)
+      d = Relu(c)
+      y = Gemm<transB=1>(d, W2, B2)
+    })");
+  for (const auto& [name, dims] :
+       {std::pair("E", "9x16"), std::pair("W1", "16x6"), std::pair("B1", "16"),
+        std::pair("W2", "4x16"), std::pair("B2", "4")}) {
+    add_weight(model, name, dims);
+  }
+  save(model, place_ / "two.onnx");
+  std::vector<float> x(64 * 6);
+  std::vector<int32_t> tokens(64);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i % 9);
+  write_npz(place_ / "data.npz",
+            {{"x", npy("<f4", "(64, 6)", x)}, {"token", npy("<i4", "(64,)", tokens)}});
+  const std::string command = "prune two.onnx -o o.onnx --ratio 0.5 --criterion mean_activation ";
+  const Outcome outcome =
+      place_.run(command + "--recover least-squares --calibration npz:data.npz --report r.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json recovery = Json::parse(place_.bytes("r.json")).at("recovery");
+  EXPECT_EQ(recovery.at("samples"), 64);
+  EXPECT_LT(recovery.at("steps").at(0).at("output_error").get<double>(),
+            recovery.at("before").at("output_error").get<double>())
+      << recovery;
+  EXPECT_NE(outcome.out.find("over 64 calibration samples.\n"), std::string::npos) << outcome.out;
+  EXPECT_EQ(place_.run(command + "--recover finetune --calibration npz:data.npz").err,
+            "parsimony: --recover finetune needs labels, and the data have none: give an array "
+            "\"labels\", or one of the data sets with classes\n");
 }
 
 TEST_F(CliRecover, SaysWhatEachStepBrought) {

@@ -95,7 +95,7 @@ at::Tensor all(const Graph& graph, const std::string& value, const Batches& batc
   GraphModule module(part);
   std::vector<at::Tensor> parts;
   const Feed feed = batches(16);
-  while (const auto batch = feed()) parts.push_back(module->forward(batch->inputs));
+  while (const auto batch = feed()) parts.push_back(module->forward(batch->inputs).front());
   return at::cat(parts);
 }
 
@@ -339,8 +339,8 @@ std::string message_of(const std::function<void()>& work) {
 TEST(Recover, SaysWhatItCannotDo) {
   const TextModel two("net (float[N,3] x, float[N,3] z) => (float[N,3] y) { y = Add(x, z) }", {});
   EXPECT_EQ(message_of([&] { recover(two.graph(), {}, test::small_data(), {}); }),
-            "--recover: the network has 2 inputs, and labelled samples feed one; prune without "
-            "--recover");
+            "calibration: the network has 2 inputs, and the data feed 1; npz:FILE gives an array "
+            "for each");
   const Pruned net;
   const std::unique_ptr<Net> stands = graph_net(net.graph());
   EXPECT_EQ(message_of([&] { stands->save("x.onnx", test::example()); }),

@@ -293,8 +293,8 @@ TEST(Statistics, WhatDoesNotFitIsRefused) {
   std::string two = kBlock;
   two.replace(two.find("x) =>"), 5, "x, float[1] z) =>");
   EXPECT_EQ(refusal(Block(two), Data(4), {{Measure::kTaylor}}),
-            "calibration: the network has 2 inputs, and labelled samples feed one; use a criterion "
-            "that needs no data");
+            "calibration: the network has 2 inputs, and the data feed 1; npz:FILE gives an array "
+            "for each");
 }
 
 class CutByData : public ::testing::TestWithParam<const char*> {};

@@ -23,10 +23,9 @@ double output_error(const Graph& dense, const Graph& small, const Batches& batch
   double apart = 0;
   double size = 0;
   const Feed feed = batches(batch);
-  while (const std::optional<Batch> some = feed()) {
-    const std::vector<at::Tensor> inputs = {some->inputs};
-    const std::vector<at::Tensor> a = wanted->forward(inputs);
-    const std::vector<at::Tensor> b = found->forward(inputs);
+  while (const std::optional<SampleBatch> some = feed()) {
+    const std::vector<at::Tensor> a = wanted->forward(some->inputs);
+    const std::vector<at::Tensor> b = found->forward(some->inputs);
     for (size_t o = 0; o < a.size(); ++o) {
       if (!a[o].is_floating_point() || !a[o].sizes().equals(b[o].sizes())) continue;
       const at::Tensor exact = a[o].to(at::kDouble);

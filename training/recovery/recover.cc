@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/tensor.h"
@@ -25,18 +26,18 @@ constexpr int64_t kLargestBatch = 64;
 
 class Recovering {
  public:
-  Recovering(const Graph& original, const Plan& plan, const Dataset& data,
-             const RecoverySettings& options, int64_t samples)
+  Recovering(const Graph& original, const Plan& plan, const Calibration& data,
+             const RecoverySettings& options)
       : dense_(original),
         small_(original, plan),
         data_(data),
         options_(options),
-        batches_(batches_of(data, samples)),
+        batches_(data.batches),
         batch_(batch_of(original, data)) {
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
-    report_.samples = std::min(samples, data.train.count());
-    report_.test_samples = data.test.count();
-    report_.dense_accuracy = accuracy(dense_, data_, batch_);
+    report_.samples = data.samples;
+    if (data.labelled) report_.test_samples = data.labelled->test.count();
+    report_.dense_accuracy = accuracy_of(dense_);
     report_.before = evaluate("pruned");
   }
 
@@ -59,10 +60,14 @@ class Recovering {
 
  private:
   /// As many samples as run at once; what the file fixes wins.
-  static int64_t batch_of(const Graph& graph, const Dataset& data) {
+  static int64_t batch_of(const Graph& graph, const Calibration& data) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
-    const int64_t values = std::max<int64_t>(1, element_count(data.train.dims));
-    return std::clamp<int64_t>(kBatchValues / values, 1, kLargestBatch);
+    return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
+  }
+
+  std::optional<double> accuracy_of(const Graph& graph) const {
+    return options_.accuracy && data_.labelled ? accuracy(graph, *data_.labelled, batch_)
+                                               : std::nullopt;
   }
 
   int carry_out(RecoveryMethod method) {
@@ -89,7 +94,7 @@ class Recovering {
       dense = graph_net(dense_);
       dense->train(false);
     }
-    const TrainContext where{data_, c10::Device(c10::kCPU), false, dense.get()};
+    const TrainContext where{*data_.labelled, c10::Device(c10::kCPU), false, dense.get()};
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);
@@ -121,7 +126,7 @@ class Recovering {
 
   RecoveryState evaluate(const std::string& what) {
     RecoveryState state{output_error(dense_, small_.graph(), batches_, batch_),
-                        accuracy(small_.graph(), data_, batch_)};
+                        accuracy_of(small_.graph())};
     std::string text = what + ": output error " + number(state.error);
     if (state.accuracy) {
       char share[32];
@@ -138,7 +143,7 @@ class Recovering {
 
   const Graph& dense_;
   SmallNetwork small_;
-  const Dataset& data_;
+  const Calibration& data_;
   const RecoverySettings& options_;
   const Batches batches_;
   const int64_t batch_;
@@ -150,8 +155,18 @@ class Recovering {
 
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples) {
-  if (original.inputs.size() != 1) throw errors::recovery_inputs(original.inputs.size());
-  Recovering run(original, plan, data, settings, samples);
+  const std::shared_ptr<const Dataset> borrowed(std::shared_ptr<const Dataset>(), &data);
+  return recover(original, plan, calibration_of(borrowed, samples), settings);
+}
+
+Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
+                  const RecoverySettings& settings) {
+  if (!data.labelled && contains(settings.steps, RecoveryMethod::kFinetune)) {
+    throw errors::needs_labels("--recover finetune");
+  }
+  const std::optional<SampleBatch> first = data.batches(1)();
+  if (first) check_dims(original, first->inputs);
+  Recovering run(original, plan, data, settings);
   for (const RecoveryMethod method : settings.steps) run.step(method);
   return std::move(run).result();
 }

@@ -8,6 +8,7 @@
 #include "parsimony/speedup/plan.h"
 #include "parsimony/speedup/recovery.h"
 #include "parsimony/training/data/dataset.h"
+#include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
 
@@ -17,8 +18,10 @@ namespace parsimony::training {
 ///     Recovered result = recover(graph, plan, data, {.steps = {RecoveryMethod::kLeastSquares}});
 ///     plan.updates = result.updates;
 ///
-/// @throws UnsupportedError for several inputs and for what the executor does not run; ModelError
-/// if plan, data and network do not fit
+/// @throws UnsupportedError for what the executor does not run; ConfigError for fine-tuning without
+/// labels; ModelError if plan, data and network do not fit
+Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
+                  const RecoverySettings& settings);
 /// @param samples of the training set, for calibration
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples = 256);

@@ -45,8 +45,6 @@ void assign(SmallNetwork& small, const Weight& weight, const at::Tensor& values,
 
 at::Tensor wide(const Weight& weight) { return torch_io::to_tensor(weight).to(at::kDouble); }
 
-using Inputs = std::vector<at::Tensor>;
-
 /// Runs the nodes that some values need.
 GraphModule part_of(const Graph& graph, const std::vector<ValueId>& wanted) {
   return GraphModule(part_for(graph, wanted), GraphModuleOptions{.trainable = false});
@@ -126,10 +124,10 @@ class Refit {
     GraphModule found = part_of(graph, {layer.input, layer.answer});
     Sums sums(options_.weights, layer.shift != kNone);
     const Feed feed = batches_(options_.batch);
-    while (const std::optional<Batch> batch = feed()) {
-      at::Tensor dense = wanted->forward(Inputs{batch->inputs})[0];
+    while (const std::optional<SampleBatch> batch = feed()) {
+      at::Tensor dense = wanted->forward(batch->inputs)[0];
       if (!kept.empty()) dense = dense.index_select(layer.answer_axis, at::tensor(kept, at::kLong));
-      const std::vector<at::Tensor> own = found->forward(Inputs{batch->inputs});
+      const std::vector<at::Tensor> own = found->forward(batch->inputs);
       if (!dense.sizes().equals(own[1].sizes())) return Sums(true, true);
       at::Tensor lack = dense - own[1];
       // If Relu zeroes the dense target, any negative value is as good.
@@ -215,8 +213,8 @@ int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t ba
     GraphModule part = part_of(small.graph(), {node.inputs[0]});
     ChannelMoments moments;
     const Feed feed = batches(batch);
-    while (const std::optional<Batch> some = feed()) {
-      moments.add(part->forward(Inputs{some->inputs})[0]);
+    while (const std::optional<SampleBatch> some = feed()) {
+      moments.add(part->forward(some->inputs)[0]);
     }
     if (moments.empty()) continue;
     const char* reason = "statistics of the calibration data";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
@@ -13,18 +14,56 @@ Batches batches_of(const Dataset& data, int64_t samples) {
     options.prefetch = 2;
     const auto loader = std::make_shared<Loader>(data.train, options);
     loader->start(0);
-    return
-        [loader, left = std::min(samples, data.train.count())]() mutable -> std::optional<Batch> {
-          if (left <= 0) return {};
-          std::optional<Batch> batch = loader->next();
-          if (!batch) return {};
-          const int64_t count = std::min(left, batch->labels.size(0));
-          left -= count;
-          batch->inputs = batch->inputs.narrow(0, 0, count);
-          batch->labels = batch->labels.narrow(0, 0, count);
-          return batch;
-        };
+    return [loader,
+            left = std::min(samples, data.train.count())]() mutable -> std::optional<SampleBatch> {
+      if (left <= 0) return {};
+      std::optional<Batch> batch = loader->next();
+      if (!batch) return {};
+      const int64_t count = std::min(left, batch->labels.size(0));
+      left -= count;
+      batch->inputs = batch->inputs.narrow(0, 0, count);
+      batch->labels = batch->labels.narrow(0, 0, count);
+      return *batch;
+    };
   };
+}
+
+Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples) {
+  return [data = std::move(data), samples](int64_t size) -> Feed {
+    const int64_t end = std::min(samples, data->samples());
+    const int64_t step = data->batch(size);
+    const bool whole = step != std::min(size, data->samples());  // something fixes the size
+    return [data, end, step, whole, first = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+      const int64_t count = std::min(step, end - first);
+      if (count <= 0 || (whole && count < step)) return {};
+      SampleBatch batch;
+      batch.count = count;
+      batch.inputs = torch_io::to_tensors(data->inputs(first, count));
+      if (data->labelled()) batch.labels = at::tensor(data->labels(first, count));
+      first += count;
+      return batch;
+    };
+  };
+}
+
+Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples) {
+  Calibration result;
+  result.samples = std::min(samples, data->train.count());
+  result.values = element_count(data->train.dims);
+  result.batches = [data, samples](int64_t size) { return batches_of(*data, samples)(size); };
+  result.labelled = std::move(data);
+  return result;
+}
+
+Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples) {
+  Calibration result;
+  result.samples = std::min(samples, data->samples());
+  const int64_t first = data->batch(1);
+  for (const TensorBytes& input : data->inputs(0, first)) {
+    result.values += element_count(input.dims) / first;
+  }
+  result.batches = batches_of(std::move(data), samples);
+  return result;
 }
 
 int64_t fixed_batch(const Graph& graph) {
@@ -40,28 +79,33 @@ int64_t calibration_batch(const Graph& graph) {
 }
 
 void for_each_batch(const Graph& graph, const Batches& batches,
-                    const std::function<void(const Batch&)>& add) {
+                    const std::function<void(const SampleBatch&)>& add) {
   const int64_t fixed = fixed_batch(graph);
   const int64_t size = calibration_batch(graph);
   const Feed feed = batches(size);
   bool any = false;
-  while (const std::optional<Batch> batch = feed()) {
-    if (fixed > 0 && batch->labels.size(0) != fixed) continue;
+  while (const std::optional<SampleBatch> batch = feed()) {
+    if (fixed > 0 && batch->count != fixed) continue;
     add(*batch);
     any = true;
   }
   if (!any) throw errors::no_calibration_data(size);
 }
 
-void check_dims(const Graph& graph, const at::Tensor& x) {
-  const auto& declared = graph.value(graph.inputs.front()).declared;
-  if (!declared) return;
-  const Shape found = x.sizes().vec();
-  bool fits = declared->size() == found.size();
-  for (size_t d = 1; fits && d < found.size(); ++d) {
-    fits = (*declared)[d] <= 0 || (*declared)[d] == found[d];
+void check_dims(const Graph& graph, const std::vector<at::Tensor>& inputs) {
+  if (inputs.size() != graph.inputs.size()) {
+    throw errors::calibration_inputs(graph.inputs.size(), inputs.size());
   }
-  if (!fits) throw errors::calibration_dims(found, *declared);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& declared = graph.value(graph.inputs[i]).declared;
+    if (!declared) continue;
+    const Shape found = inputs[i].sizes().vec();
+    bool fits = declared->size() == found.size();
+    for (size_t d = 1; fits && d < found.size(); ++d) {
+      fits = (*declared)[d] <= 0 || (*declared)[d] == found[d];
+    }
+    if (!fits) throw errors::calibration_dims(found, *declared);
+  }
 }
 
 }  // namespace parsimony::training

@@ -3,16 +3,30 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <vector>
 
+#include "parsimony/api/input_data.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
 
 namespace parsimony::training {
 
+/// Samples as a network takes them.
+struct SampleBatch {
+  SampleBatch() = default;
+  SampleBatch(const Batch& batch)  // NOLINT(google-explicit-constructor): one input, with labels
+      : inputs({batch.inputs}), labels(batch.labels), count(batch.labels.size(0)) {}
+
+  std::vector<at::Tensor> inputs;  ///< in the graph's order
+  at::Tensor labels;               ///< [count], int64; undefined where there are none
+  int64_t count = 0;
+};
+
 /// The next batch; empty after the last.
-using Feed = std::function<std::optional<Batch>()>;
+using Feed = std::function<std::optional<SampleBatch>()>;
 
 /// Starts an iteration over the data, `size` samples at a time; the last batch may be smaller. Each
 /// call gives the same batches.
@@ -21,6 +35,19 @@ using Batches = std::function<Feed(int64_t size)>;
 /// The first `samples` of the training set as network inputs, in order and without augmentation.
 /// `data` must outlive it.
 Batches batches_of(const Dataset& data, int64_t samples);
+
+/// The first `samples` of arrays by input name.
+Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples);
+
+/// What runs through a network.
+struct Calibration {
+  Batches batches;
+  int64_t samples = 0;                           ///< that these give
+  int64_t values = 0;                            ///< of one sample
+  std::shared_ptr<const Dataset> labelled = {};  ///< null for data without a test part
+};
+Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples);
+Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples);
 
 /// The batch size declared by the network's first input; 0 if symbolic.
 int64_t fixed_batch(const Graph& graph);
@@ -31,9 +58,9 @@ int64_t calibration_batch(const Graph& graph);
 /// Calls `add` with every batch of that size; an incomplete one is dropped if the network's is
 /// fixed. @throws ConfigError if there is no batch
 void for_each_batch(const Graph& graph, const Batches& batches,
-                    const std::function<void(const Batch&)>& add);
+                    const std::function<void(const SampleBatch&)>& add);
 
-/// @throws ModelError if samples [n, …] do not match the network's first input
-void check_dims(const Graph& graph, const at::Tensor& samples);
+/// @throws ModelError if samples [n, …] do not match the network's inputs
+void check_dims(const Graph& graph, const std::vector<at::Tensor>& inputs);
 
 }  // namespace parsimony::training

@@ -79,16 +79,17 @@ class Influences {
 
 std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,
                                      const Batches& batches) {
-  if (graph.inputs.size() != 1) throw errors::calibration_inputs(graph.inputs.size());
   const at::NoGradGuard no_grad;
   GraphModule net(graph, GraphModuleOptions{.trainable = false});
   Influences influences(blocks);
   net->observe([&](const Node&, ValueId value, const at::Tensor& x) {
     if (x.defined()) influences.see(value, x);
   });
-  for_each_batch(graph, batches, [&](const Batch& batch) {
+  for_each_batch(graph, batches, [&](const SampleBatch& batch) {
     check_dims(graph, batch.inputs);
-    influences.see(graph.inputs.front(), batch.inputs);
+    for (size_t i = 0; i < batch.inputs.size(); ++i) {
+      influences.see(graph.inputs[i], batch.inputs[i]);
+    }
     net->forward(batch.inputs);
   });
   return influences.result();

@@ -41,7 +41,6 @@ std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<
 struct Measuring::State {
   State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs)
       : graph(of), net(nullptr), moments(of, needs.inputs) {
-    if (of.inputs.size() != 1) throw errors::calibration_inputs(of.inputs.size());
     const auto any = [&](std::initializer_list<Measure> wanted) {
       return std::any_of(wanted.begin(), wanted.end(),
                          [&](Measure measure) { return needs.channels.contains(measure); });
@@ -72,20 +71,25 @@ struct Measuring::State {
     moments.see(value, x.detach());
   }
 
-  void add_batch(const Batch& batch) {
+  void add_batch(const SampleBatch& batch) {
     whole = true;
-    look(graph.inputs.front(), batch.inputs);
+    for (size_t i = 0; i < batch.inputs.size(); ++i) look(graph.inputs[i], batch.inputs[i]);
     const at::AutoGradMode gradients(by_batch);
-    const at::Tensor answers = net->forward(batch.inputs);
+    const at::Tensor answers = net->forward(batch.inputs).front();
     if (by_batch)
       weights->add_batch(differentiate(loss(answers, batch.labels), weights->weights()));
   }
 
-  void add_sample(const Batch& batch, int64_t index) {
+  void add_sample(const SampleBatch& batch, int64_t index) {
     whole = false;
     const at::AutoGradMode gradients(true);
-    const at::Tensor x = batch.inputs.narrow(0, index, 1).clone().requires_grad_(gates.has_value());
-    const at::Tensor answers = net->forward(x);
+    std::vector<at::Tensor> inputs;
+    for (const at::Tensor& all : batch.inputs) {
+      const bool each = all.dim() > 0 && all.size(0) == batch.count;
+      at::Tensor x = (each ? all.narrow(0, index, 1) : all).clone();
+      inputs.push_back(x.requires_grad_(gates.has_value() && x.is_floating_point()));
+    }
+    const at::Tensor answers = net->forward(inputs).front();
     std::vector<at::Tensor> wanted = weights->weights();
     const size_t own = wanted.size();
     if (gates) {
@@ -117,9 +121,12 @@ Measuring::Measuring(Measuring&&) noexcept = default;
 
 int64_t Measuring::batch() const { return calibration_batch(state_->graph); }
 
-void Measuring::add(const Batch& batch) {
+void Measuring::add(const SampleBatch& batch) {
   check_dims(state_->graph, batch.inputs);
-  const int64_t count = batch.labels.size(0);
+  if (!batch.labels.defined() && (state_->by_batch || state_->by_sample)) {
+    throw errors::needs_labels("criteria by gradient");
+  }
+  const int64_t count = batch.count;
   state_->add_batch(batch);
   for (int64_t i = 0; i < count && state_->by_sample; ++i) state_->add_sample(batch, i);
   state_->activations->add_samples(count);
@@ -143,7 +150,7 @@ int64_t Measuring::bytes() const {
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches) {
   Measuring measuring(graph, facts, coupling, needs);
-  for_each_batch(graph, batches, [&](const Batch& batch) { measuring.add(batch); });
+  for_each_batch(graph, batches, [&](const SampleBatch& batch) { measuring.add(batch); });
   return measuring.finish();
 }
 

@@ -13,7 +13,7 @@ namespace parsimony::training {
 /// memory depends on the network, not on the number of samples.
 class Measuring {
  public:
-  /// @throws UnsupportedError if the network has several inputs or cannot be run
+  /// @throws UnsupportedError if the network cannot be run
   Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs);
   ~Measuring();
   Measuring(Measuring&&) noexcept;
@@ -22,7 +22,7 @@ class Measuring {
   int64_t batch() const;
   /// Adds one batch, [batch(), …], or a smaller one if the network's batch is symbolic.
   /// @throws ModelError if samples or labels do not fit
-  void add(const Batch& batch);
+  void add(const SampleBatch& batch);
   /// The statistics of all added batches.
   Statistics finish() const;
   /// Memory of the sums.

@@ -1,0 +1,145 @@
+#include "parsimony/api/arrays.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "parsimony/api/errors.h"
+#include "parsimony/base/npy.h"
+#include "parsimony/graph/elements.h"
+#include "parsimony/masks/tensor_file.h"
+
+namespace parsimony {
+namespace {
+
+constexpr std::string_view kArray = ".npy";
+
+DType type_of(std::string_view descr, std::string_view file) {
+  constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64},
+      {"i1", DType::kInt8},    {"i2", DType::kInt16},   {"i4", DType::kInt32},
+      {"i8", DType::kInt64},   {"u1", DType::kUInt8},   {"u2", DType::kUInt16},
+      {"u4", DType::kUInt32},  {"u8", DType::kUInt64},  {"b1", DType::kBool}};
+  for (const auto& [name, type] : kTypes) {
+    if (name == descr) return type;
+  }
+  throw errors::bad_element(file, descr, "floats, integers or booleans");
+}
+
+ArrayView view_of(std::string_view npy, std::string name, std::string file) {
+  const NpyHeader header = parse_npy(npy, file);
+  ArrayView array{std::move(name), type_of(header.descr, file), header.dims, {}, std::move(file)};
+  const int64_t bytes = element_count(array.dims) * size_of(array.dtype);
+  const auto there = static_cast<int64_t>(npy.size()) - header.data;
+  if (there < bytes) {
+    throw errors::ends_early(array.file, static_cast<int64_t>(npy.size()), header.data + bytes,
+                             "an array of " + to_string(array.dims));
+  }
+  array.bytes = std::as_bytes(std::span(npy)).subspan(header.data, bytes);
+  return array;
+}
+
+/// What stands behind "npz:", or all of a file's name that ends in ".npz".
+std::optional<std::string> behind(std::string_view format, std::string_view source) {
+  if (source.starts_with(std::string(format) + ":")) {
+    return std::string(source.substr(format.size() + 1));
+  }
+  const bool ends = source.ends_with("." + std::string(format));
+  return ends && source.find('=') == std::string_view::npos ? std::optional(std::string(source))
+                                                            : std::nullopt;
+}
+
+/// False if the number is not one of the type's.
+bool write_integer(double number, DType type, std::byte* element) {
+  constexpr double kMost = 9007199254740992;  // 2^53: beyond it doubles are no integers one by one
+  if (!(std::abs(number) <= kMost) || std::trunc(number) != number) return false;
+  const auto integer = static_cast<int64_t>(number);
+  std::memcpy(element, &integer, size_of(type));  // little-endian
+  return reader_of(type)(element) == number;
+}
+
+}  // namespace
+
+TensorBytes ArrayView::rows(int64_t first, int64_t count) const {
+  TensorBytes part{name, dtype, dims, {}};
+  part.dims.front() = count;
+  const auto stride = static_cast<int64_t>(bytes.size()) / std::max<int64_t>(1, dims.front());
+  const auto data = bytes.subspan(first * stride, count * stride);
+  part.bytes.assign(data.begin(), data.end());
+  return part;
+}
+
+TensorBytes ArrayView::all() const { return {name, dtype, dims, {bytes.begin(), bytes.end()}}; }
+
+ArrayFiles::ArrayFiles(const std::string& source) {
+  if (const auto npz = behind("npz", source)) {
+    read_npz(*npz);
+  } else if (const auto safetensors = behind("safetensors", source)) {
+    read_safetensors(*safetensors);
+  } else if (is_source(source)) {
+    read_npy(source.substr(source.find(':') + 1));
+  } else {
+    throw errors::bad_arrays(source);
+  }
+}
+
+bool ArrayFiles::is_source(std::string_view source) {
+  if (behind("npz", source) || behind("safetensors", source)) return true;
+  return source.starts_with("npy:") && source.find('=') != std::string_view::npos;
+}
+
+std::string_view ArrayFiles::map(const std::string& path) {
+  return files_.emplace_back(path).bytes();
+}
+
+void ArrayFiles::read_npz(const std::string& path) {
+  const ZipReader& zip = zips_.emplace_back(map(path), path);
+  for (const ZipEntry& entry : zip.entries()) {
+    std::string name = entry.name;
+    if (name.ends_with(kArray)) name.resize(name.size() - kArray.size());
+    arrays_.push_back(view_of(zip.content(entry), std::move(name), path + ": " + entry.name));
+  }
+}
+
+void ArrayFiles::read_npy(const std::string& list) {
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string item = list.substr(begin, end - begin);
+    const size_t sign = item.find('=');
+    if (sign == 0 || sign == std::string::npos) throw errors::bad_arrays("npy:" + list);
+    const std::string path = item.substr(sign + 1);
+    arrays_.push_back(view_of(map(path), item.substr(0, sign), path));
+    begin = end + 1;
+  }
+}
+
+void ArrayFiles::read_safetensors(const std::string& path) {
+  for (const FileTensor& tensor : parse_tensors(map(path), path)) {
+    arrays_.push_back(
+        {tensor.name, tensor.dtype, tensor.dims, tensor.data, path + ": " + tensor.name});
+  }
+}
+
+TensorBytes converted(TensorBytes array, DType type) {
+  if (type == DType::kUnknown || type == array.dtype) return array;
+  const ReadNumber read = reader_of(array.dtype);
+  TensorBytes result{array.name, type, array.dims, {}};
+  const int64_t count = element_count(array.dims);
+  const int64_t from = size_of(array.dtype);
+  const int64_t to = size_of(type);
+  result.bytes.resize(count * to);
+  for (int64_t i = 0; i < count; ++i) {
+    const double number = read(array.bytes.data() + i * from);
+    std::byte* element = result.bytes.data() + i * to;
+    if (is_floating(type)) {
+      write_number(number, type, element);
+    } else if (!write_integer(number, type, element)) {
+      throw errors::element_does_not_fit(array.name, i, number, name_of(type));
+    }
+  }
+  return result;
+}
+
+}  // namespace parsimony

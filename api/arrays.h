@@ -1,0 +1,57 @@
+// Arrays in files that are mapped into memory.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/base/files.h"
+#include "parsimony/base/types.h"
+#include "parsimony/checkpoints/zip.h"
+#include "parsimony/engines/network.h"
+
+namespace parsimony {
+
+struct ArrayView {
+  std::string name;
+  DType dtype = DType::kUnknown;
+  Shape dims;
+  std::span<const std::byte> bytes;  ///< little-endian, in C order
+  std::string file;                  ///< "x.npz: a.npy", for messages
+
+  /// Along the first axis. The bounds must hold.
+  TensorBytes rows(int64_t first, int64_t count) const;
+  TensorBytes all() const;
+};
+
+/// The arrays of "npz:FILE" (of numpy.savez), "safetensors:FILE" or "npy:NAME=FILE,…", in order.
+/// The prefix may be left out where the file's name ends like that.
+class ArrayFiles {
+ public:
+  /// @throws ConfigError for another source; IoError, ModelError, UnsupportedError
+  explicit ArrayFiles(const std::string& source);
+
+  const std::vector<ArrayView>& arrays() const { return arrays_; }
+
+  /// Is this one of the forms?
+  static bool is_source(std::string_view source);
+
+ private:
+  std::string_view map(const std::string& path);
+  void read_npz(const std::string& path);
+  void read_npy(const std::string& list);
+  void read_safetensors(const std::string& path);
+
+  std::deque<MappedFile> files_;
+  std::deque<ZipReader> zips_;
+  std::vector<ArrayView> arrays_;
+};
+
+/// The same numbers as elements of another type. @throws ModelError, naming the element, if one is
+/// no number of the type
+TensorBytes converted(TensorBytes array, DType type);
+
+}  // namespace parsimony

@@ -1,0 +1,250 @@
+#include "parsimony/api/input_data.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "parsimony/api/arrays.h"
+#include "parsimony/api/errors.h"
+#include "parsimony/base/ranges.h"
+#include "parsimony/engines/random_inputs.h"
+#include "parsimony/graph/elements.h"
+
+namespace parsimony {
+namespace {
+
+constexpr std::string_view kRandom = "random:";
+constexpr auto kLabels = std::to_array<std::string_view>({"label", "labels", "target", "targets"});
+
+/// Does a shape fit what the file declares? -1 is any size.
+bool fits(std::span<const int64_t> found, std::span<const int64_t> declared) {
+  return std::ranges::equal(found, declared, [](int64_t f, int64_t d) { return d < 0 || f == d; });
+}
+
+void check_finite(const TensorBytes& array, std::string_view file, int64_t first) {
+  if (!is_floating(array.dtype)) return;
+  const ReadNumber read = reader_of(array.dtype);
+  const int64_t size = size_of(array.dtype);
+  const auto count = static_cast<int64_t>(array.bytes.size()) / size;
+  for (int64_t i = 0; i < count; ++i) {
+    if (std::isfinite(read(array.bytes.data() + i * size))) continue;
+    throw errors::not_finite(file, first * count / std::max<int64_t>(1, array.dims.front()) + i);
+  }
+}
+
+int64_t count_of(const std::string& source) {
+  const std::string_view digits = std::string_view(source).substr(kRandom.size());
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  if (error != std::errc() || end != digits.data() + digits.size() || count <= 0) {
+    throw errors::bad_arrays(source);
+  }
+  return count;
+}
+
+}  // namespace
+
+struct InputData::State {
+  /// How an array is spread over the samples.
+  enum class Spread : uint8_t {
+    kSamples,  ///< an index of the first axis each
+    kRuns,     ///< an index each for a run, whose axis the input does not have
+    kSame,     ///< all of it for all
+  };
+
+  struct Placed {
+    const ArrayView* array = nullptr;  ///< null: a value that a spec gives
+    Spread spread = Spread::kSame;
+  };
+
+  State(std::string from, const Graph& of, std::vector<InputSpec> given)
+      : source(std::move(from)), graph(of), specs(std::move(given)) {
+    if (source.starts_with(kRandom)) {
+      samples = count_of(source);
+      return;
+    }
+    files.emplace(source);
+    placed.resize(graph.inputs.size());
+    found.resize(graph.inputs.size());
+    for (const ArrayView& array : files->arrays()) place(array);
+    for (size_t i = 0; i < placed.size(); ++i) {
+      const bool has_value = i < specs.size() && specs[i].value;
+      if (!found[i] && !has_value) throw missing(i);
+    }
+    count_samples();
+  }
+
+  static std::optional<Spread> spread_of(const ArrayView& array, const Value& input) {
+    const Shape& found = array.dims;
+    if (!input.declared) return found.empty() ? Spread::kSame : Spread::kSamples;
+    const Shape& declared = *input.declared;
+    if (fits(found, declared)) {
+      const bool open = !declared.empty() && declared.front() < 0;
+      return open ? Spread::kSamples : Spread::kSame;
+    }
+    if (found.empty()) return std::nullopt;
+    const auto behind = std::span(found).subspan(1);
+    const bool one_each = !declared.empty() && fits(behind, std::span(declared).subspan(1)) &&
+                          found.front() % declared.front() == 0;
+    if (one_each) return Spread::kSamples;
+    if (fits(behind, declared)) return Spread::kRuns;
+    return std::nullopt;
+  }
+
+  const Value& input(size_t i) const { return graph.value(graph.inputs[i]); }
+
+  std::vector<std::string> input_names() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < graph.inputs.size(); ++i) names.push_back(input(i).name);
+    return names;
+  }
+
+  ConfigError missing(size_t i) const {
+    std::string known;
+    for (const ArrayView& array : files->arrays()) {
+      known += (known.empty() ? "" : ", ") + in_quotes(array.name) + " " + to_string(array.dims);
+    }
+    const auto& declared = input(i).declared;
+    return errors::no_array_for_input(source, input(i).name,
+                                      declared ? to_string(*declared) : "of any shape", known);
+  }
+
+  void place(const ArrayView& array) {
+    const std::vector<std::string> names = input_names();
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (array.name != names[i] && array.name != "arr_" + std::to_string(i)) continue;
+      const auto spread = spread_of(array, input(i));
+      if (!spread) {
+        throw errors::array_of_other_shape(array.name, to_string(array.dims),
+                                           to_string(*input(i).declared));
+      }
+      placed[i] = {&array, *spread};
+      found[i] = true;
+      return;
+    }
+    if (!contains(kLabels, array.name) || array.dims.size() != 1) {
+      throw errors::no_input_for_array(array.name, to_string(array.dims), names);
+    }
+    classes = &array;
+  }
+
+  /// Of an array; 0 for one that is the same for all.
+  int64_t samples_of(size_t i) const {
+    const Placed& at = placed[i];
+    if (at.array == nullptr || at.spread == Spread::kSame) return 0;
+    return at.array->dims.front() * (at.spread == Spread::kRuns ? fixed.value_or(1) : 1);
+  }
+
+  void count_samples() {
+    for (size_t i = 0; i < placed.size(); ++i) {
+      const auto& declared = input(i).declared;
+      if (placed[i].spread != Spread::kSamples || !declared || declared->front() < 0) continue;
+      fixed = declared->front();
+    }
+    for (const Placed& at : placed) {
+      if (at.spread == Spread::kRuns && !fixed) fixed = 1;
+    }
+    const ArrayView* first = nullptr;
+    for (size_t i = 0; i < placed.size(); ++i) {
+      const int64_t own = samples_of(i);
+      if (own == 0) continue;
+      if (first != nullptr && own != samples) {
+        throw errors::arrays_differ(source, first->name, samples, placed[i].array->name, own);
+      }
+      if (first == nullptr) first = placed[i].array;
+      samples = own;
+    }
+    if (first == nullptr) samples = one_run();
+    if (classes != nullptr && classes->dims.front() != samples) {
+      throw errors::arrays_differ(source, first == nullptr ? "input" : first->name, samples,
+                                  classes->name, classes->dims.front());
+    }
+  }
+
+  int64_t one_run() {
+    const auto& declared = input(0).declared;
+    const bool has_batch = declared && !declared->empty() && declared->front() > 0;
+    fixed = has_batch ? declared->front() : 1;
+    return *fixed;
+  }
+
+  TensorBytes read(size_t i, int64_t begin, int64_t count) const {
+    const auto& [array, spread] = placed[i];
+    TensorBytes part;
+    if (spread == Spread::kSame) {
+      part = array->all();
+      check_finite(part, array->file, 0);
+    } else {
+      const bool runs = spread == Spread::kRuns;
+      const int64_t first = runs ? begin / *fixed : begin;
+      part = array->rows(first, runs ? 1 : count);
+      check_finite(part, array->file, first);
+      if (runs) part.dims.erase(part.dims.begin());
+    }
+    part.name = input(i).name;
+    return converted(std::move(part), input(i).dtype);
+  }
+
+  TensorList drawn(int64_t first, int64_t count) const {
+    runtime::FeedOptions feed{.specs = specs, .seed = 1 + static_cast<uint64_t>(first)};
+    const auto& declared = input(0).declared;
+    if (!declared || declared->empty() || declared->front() < 0) feed.batch = count;
+    return runtime::random_inputs(graph, feed);
+  }
+
+  std::string source;
+  const Graph& graph;
+  std::vector<InputSpec> specs;
+  std::optional<ArrayFiles> files;  ///< empty: random numbers
+  std::vector<Placed> placed;       ///< by input
+  std::vector<bool> found;
+  const ArrayView* classes = nullptr;
+  std::optional<int64_t> fixed;  ///< samples of a run
+  int64_t samples = 0;
+};
+
+bool InputData::is_source(std::string_view source) {
+  return source.starts_with(kRandom) || ArrayFiles::is_source(source);
+}
+
+InputData::InputData(const std::string& source, const Graph& graph, std::vector<InputSpec> specs)
+    : state_(std::make_unique<State>(source, graph, std::move(specs))) {}
+InputData::~InputData() = default;
+InputData::InputData(InputData&&) noexcept = default;
+
+int64_t InputData::samples() const { return state_->samples; }
+bool InputData::labelled() const { return state_->classes != nullptr; }
+
+int64_t InputData::batch(int64_t wanted) const {
+  if (state_->files) return state_->fixed.value_or(std::min(wanted, state_->samples));
+  const auto& declared = state_->input(0).declared;
+  const bool fixed = declared && !declared->empty() && declared->front() > 0;
+  return fixed ? declared->front() : std::min(wanted, state_->samples);
+}
+
+TensorList InputData::inputs(int64_t first, int64_t count) const {
+  const State& state = *state_;
+  if (!state.files) return state.drawn(first, count);
+  TensorList values;
+  TensorList result;
+  for (size_t i = 0; i < state.placed.size(); ++i) {
+    if (state.placed[i].array != nullptr) {
+      result.push_back(state.read(i, first, count));
+      continue;
+    }
+    if (values.empty()) values = state.drawn(first, count);
+    result.push_back(values[i]);
+  }
+  return result;
+}
+
+std::vector<int64_t> InputData::labels(int64_t first, int64_t count) const {
+  const TensorBytes part = converted(state_->classes->rows(first, count), DType::kInt64);
+  std::vector<int64_t> labels(count);
+  std::copy_n(part.bytes.data(), part.bytes.size(), reinterpret_cast<std::byte*>(labels.data()));
+  return labels;
+}
+
+}  // namespace parsimony

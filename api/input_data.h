@@ -1,0 +1,53 @@
+// Samples of a network's inputs by name: data for networks of any kind.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/engines/network.h"
+#include "parsimony/graph/graph.h"
+#include "parsimony/graph/input_spec.h"
+
+namespace parsimony {
+
+/// Arrays with a sample per index of their first axis, mapped from files, or random numbers:
+///
+///     npz:FILE  safetensors:FILE  npy:NAME=FILE,…     an array for every input, by its name
+///     random:COUNT                                    as the inputs' types say
+///
+/// An array of exactly an input's shape is the same for all samples; one with an axis in front of
+/// that shape has an entry for every run. An array "labels" or "targets" of no input has the
+/// samples' classes.
+class InputData {
+ public:
+  /// Is the text of one of these forms?
+  static bool is_source(std::string_view source);
+
+  /// `specs` are those of --input: their values stand in for arrays. `graph` must outlive it.
+  /// @throws ConfigError, naming the array, if an input has none, or one of no input is there, or
+  /// shapes or lengths do not fit; IoError, ModelError, UnsupportedError for files
+  InputData(const std::string& source, const Graph& graph, std::vector<InputSpec> specs);
+  ~InputData();
+  InputData(InputData&&) noexcept;
+
+  int64_t samples() const;
+  bool labelled() const;
+
+  /// The size of a run: `wanted`, unless the network or the arrays fix another.
+  int64_t batch(int64_t wanted) const;
+
+  /// The inputs of a run, in the graph's order and of its types; `count` is batch(), or less at the
+  /// end where that is not fixed. @throws ModelError, naming the element, for what is no number
+  TensorList inputs(int64_t first, int64_t count) const;
+  std::vector<int64_t> labels(int64_t first, int64_t count) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace parsimony
