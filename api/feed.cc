@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
-#include <ranges>
 #include <string_view>
 
 #include "parsimony/graph/errors.h"
@@ -31,8 +29,9 @@ void shorten(TensorBytes& tensor, const std::vector<AxisKeep>& axes) {
 /// Which indices `axis` lacks.
 AxisKeep complement(const AxisKeep& axis) {
   AxisKeep rest{axis.axis, axis.size, {}};
-  std::ranges::set_difference(std::views::iota(int64_t{0}, axis.size), axis.keep,
-                              std::back_inserter(rest.keep));
+  for (int64_t i = 0; i < axis.size; ++i) {
+    if (!std::ranges::binary_search(axis.keep, i)) rest.keep.push_back(i);
+  }
   return rest;
 }
 

@@ -166,7 +166,7 @@ Measurement measurement(const Batches& batches) {
                     const Needs& needs) {
     training::Measuring measuring(graph, facts, coupling, needs);
     for (const at::Tensor& x : batches) {
-      measuring.add({x, at::zeros({x.size(0)}, at::kLong)});
+      measuring.add(training::Batch{x, at::zeros({x.size(0)}, at::kLong)});
     }
     return measuring.finish();
   };
