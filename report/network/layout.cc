@@ -86,8 +86,8 @@ class Layouter {
     }
     for (size_t s = 0; s < count; ++s) {
       std::ranges::sort(targets_[s]);
-      const auto same = std::ranges::unique(targets_[s]);
-      targets_[s].erase(same.begin(), same.end());
+      // Not std::ranges::unique, which clang 14 cannot read.
+      targets_[s].erase(std::unique(targets_[s].begin(), targets_[s].end()), targets_[s].end());
       for (const int t : targets_[s]) layer_of_[t] = std::max(layer_of_[t], layer_of_[s] + 1);
     }
     std::vector<bool> depends(count);
