@@ -7,6 +7,7 @@
 
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/control.h"
+#include "parsimony/graph/operators/families.h"
 #include "parsimony/graph/operators/match.h"
 
 namespace parsimony {
@@ -87,16 +88,19 @@ Factors pin_operands(const NodeView& view, const std::string& reason) {
 Factors factor(const NodeView& view) {
   const Node& node = view.node();
   const OpSchema* schema = followed_schema(node);
-  const bool follows = schema != nullptr && (!node.has_subgraph || !node.bodies.empty());
-  if (node.has_subgraph && !follows) return pin_operands(view, "control flow (" + node.op + ")");
+  const bool joins_bodies =
+      schema != nullptr && schema->factor == operators::factor_control && !node.bodies.empty();
+  if (node.has_subgraph && !joins_bodies) {
+    return pin_operands(view, "control flow (" + node.op + ")");
+  }
   if (schema == nullptr) return pin_operands(view, "unknown operator " + node.op);
-  if (!node.has_subgraph && view.has_unknown_shape()) {
+  if (!joins_bodies && view.has_unknown_shape()) {
     if (operators::is_passed_over(view)) return {};
     return pin_operands(view, "the shape of an operand is not known");
   }
   if (makes_nothing(view)) return pin_operands(view, "the result is empty");
   try {
-    if (!node.has_subgraph && schema->factor != nullptr && !derives_results(*schema, view)) {
+    if (!joins_bodies && schema->factor != nullptr && !derives_results(*schema, view)) {
       return pin_operands(view, "the shape of a result does not follow from the operands");
     }
     Factors factors =
