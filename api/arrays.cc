@@ -122,6 +122,21 @@ void ArrayFiles::read_safetensors(const std::string& path) {
   }
 }
 
+size_t input_of(const Graph& graph, std::string_view array) {
+  size_t i = 0;
+  while (i < graph.inputs.size() && array != graph.value(graph.inputs[i]).name &&
+         array != "arr_" + std::to_string(i)) {
+    ++i;
+  }
+  return i;
+}
+
+ConfigError no_such_input(const Graph& graph, std::string_view array, const Shape& dims) {
+  std::vector<std::string> names;
+  for (const ValueId v : graph.inputs) names.push_back(graph.value(v).name);
+  return errors::no_input_for_array(array, to_string(dims), names);
+}
+
 TensorBytes converted(TensorBytes array, DType type) {
   if (type == DType::kUnknown || type == array.dtype) return array;
   const ReadNumber read = reader_of(array.dtype);

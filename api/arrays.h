@@ -8,10 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/types.h"
 #include "parsimony/checkpoints/zip.h"
 #include "parsimony/engines/network.h"
+#include "parsimony/graph/graph.h"
 
 namespace parsimony {
 
@@ -49,6 +51,11 @@ class ArrayFiles {
   std::deque<ZipReader> zips_;
   std::vector<ArrayView> arrays_;
 };
+
+/// The input that an array is of: by its name, or by its number where numpy.savez has made it up
+/// ("arr_0"); graph.inputs.size() if it is that of none.
+size_t input_of(const Graph& graph, std::string_view array);
+ConfigError no_such_input(const Graph& graph, std::string_view array, const Shape& dims);
 
 /// The same numbers as elements of another type. @throws ModelError, naming the element, if one is
 /// no number of the type

@@ -21,7 +21,7 @@ UnsupportedError depth_of_latency();
 UnsupportedError exact_scales();
 /// Recovery would change the values that --constants exact preserves.
 UnsupportedError recovery_of_exact();
-/// Of --sample.
+/// Of arrays by input name: --sample and --calibration.
 ConfigError bad_arrays(std::string_view found);
 ConfigError no_array_for_input(std::string_view source, std::string_view input,
                                std::string_view wanted, std::string_view arrays);

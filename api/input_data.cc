@@ -10,6 +10,7 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/random_inputs.h"
+#include "parsimony/graph/declared.h"
 #include "parsimony/graph/elements.h"
 
 namespace parsimony {
@@ -17,11 +18,6 @@ namespace {
 
 constexpr std::string_view kRandom = "random:";
 constexpr auto kLabels = std::to_array<std::string_view>({"label", "labels", "target", "targets"});
-
-/// Does a shape fit what the file declares? -1 is any size.
-bool fits(std::span<const int64_t> found, std::span<const int64_t> declared) {
-  return std::ranges::equal(found, declared, [](int64_t f, int64_t d) { return d < 0 || f == d; });
-}
 
 void check_finite(const TensorBytes& array, std::string_view file, int64_t first) {
   if (!is_floating(array.dtype)) return;
@@ -67,11 +63,10 @@ struct InputData::State {
     }
     files.emplace(source);
     placed.resize(graph.inputs.size());
-    found.resize(graph.inputs.size());
     for (const ArrayView& array : files->arrays()) place(array);
     for (size_t i = 0; i < placed.size(); ++i) {
       const bool has_value = i < specs.size() && specs[i].value;
-      if (!found[i] && !has_value) throw missing(i);
+      if (placed[i].array == nullptr && !has_value) throw missing(i);
     }
     count_samples();
   }
@@ -80,26 +75,21 @@ struct InputData::State {
     const Shape& found = array.dims;
     if (!input.declared) return found.empty() ? Spread::kSame : Spread::kSamples;
     const Shape& declared = *input.declared;
-    if (fits(found, declared)) {
+    if (fits_declared(found, declared)) {
       const bool open = !declared.empty() && declared.front() < 0;
       return open ? Spread::kSamples : Spread::kSame;
     }
     if (found.empty()) return std::nullopt;
     const auto behind = std::span(found).subspan(1);
-    const bool one_each = !declared.empty() && fits(behind, std::span(declared).subspan(1)) &&
+    const bool one_each = !declared.empty() &&
+                          fits_declared(behind, std::span(declared).subspan(1)) &&
                           found.front() % declared.front() == 0;
     if (one_each) return Spread::kSamples;
-    if (fits(behind, declared)) return Spread::kRuns;
+    if (fits_declared(behind, declared)) return Spread::kRuns;
     return std::nullopt;
   }
 
   const Value& input(size_t i) const { return graph.value(graph.inputs[i]); }
-
-  std::vector<std::string> input_names() const {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < graph.inputs.size(); ++i) names.push_back(input(i).name);
-    return names;
-  }
 
   ConfigError missing(size_t i) const {
     std::string known;
@@ -112,22 +102,19 @@ struct InputData::State {
   }
 
   void place(const ArrayView& array) {
-    const std::vector<std::string> names = input_names();
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (array.name != names[i] && array.name != "arr_" + std::to_string(i)) continue;
+    const size_t i = input_of(graph, array.name);
+    if (i < placed.size()) {
       const auto spread = spread_of(array, input(i));
       if (!spread) {
         throw errors::array_of_other_shape(array.name, to_string(array.dims),
                                            to_string(*input(i).declared));
       }
       placed[i] = {&array, *spread};
-      found[i] = true;
-      return;
+    } else if (contains(kLabels, array.name) && array.dims.size() == 1) {
+      classes = &array;
+    } else {
+      throw no_such_input(graph, array.name, array.dims);
     }
-    if (!contains(kLabels, array.name) || array.dims.size() != 1) {
-      throw errors::no_input_for_array(array.name, to_string(array.dims), names);
-    }
-    classes = &array;
   }
 
   /// Of an array; 0 for one that is the same for all.
@@ -139,9 +126,7 @@ struct InputData::State {
 
   void count_samples() {
     for (size_t i = 0; i < placed.size(); ++i) {
-      const auto& declared = input(i).declared;
-      if (placed[i].spread != Spread::kSamples || !declared || declared->front() < 0) continue;
-      fixed = declared->front();
+      if (placed[i].spread == Spread::kSamples && fixed_batch(i)) fixed = fixed_batch(i);
     }
     for (const Placed& at : placed) {
       if (at.spread == Spread::kRuns && !fixed) fixed = 1;
@@ -156,18 +141,21 @@ struct InputData::State {
       if (first == nullptr) first = placed[i].array;
       samples = own;
     }
-    if (first == nullptr) samples = one_run();
+    if (first == nullptr) {  // one run
+      samples = fixed_batch(0).value_or(1);
+      fixed = samples;
+    }
     if (classes != nullptr && classes->dims.front() != samples) {
       throw errors::arrays_differ(source, first == nullptr ? "input" : first->name, samples,
                                   classes->name, classes->dims.front());
     }
   }
 
-  int64_t one_run() {
-    const auto& declared = input(0).declared;
-    const bool has_batch = declared && !declared->empty() && declared->front() > 0;
-    fixed = has_batch ? declared->front() : 1;
-    return *fixed;
+  /// The first axis of an input, where the file fixes it.
+  std::optional<int64_t> fixed_batch(size_t i) const {
+    const auto& declared = input(i).declared;
+    const bool fixes = declared && !declared->empty() && declared->front() > 0;
+    return fixes ? std::optional(declared->front()) : std::nullopt;
   }
 
   TensorBytes read(size_t i, int64_t begin, int64_t count) const {
@@ -189,8 +177,7 @@ struct InputData::State {
 
   TensorList drawn(int64_t first, int64_t count) const {
     runtime::FeedOptions feed{.specs = specs, .seed = 1 + static_cast<uint64_t>(first)};
-    const auto& declared = input(0).declared;
-    if (!declared || declared->empty() || declared->front() < 0) feed.batch = count;
+    if (!fixed_batch(0)) feed.batch = count;
     return runtime::random_inputs(graph, feed);
   }
 
@@ -199,7 +186,6 @@ struct InputData::State {
   std::vector<InputSpec> specs;
   std::optional<ArrayFiles> files;  ///< empty: random numbers
   std::vector<Placed> placed;       ///< by input
-  std::vector<bool> found;
   const ArrayView* classes = nullptr;
   std::optional<int64_t> fixed;  ///< samples of a run
   int64_t samples = 0;
@@ -218,10 +204,8 @@ int64_t InputData::samples() const { return state_->samples; }
 bool InputData::labelled() const { return state_->classes != nullptr; }
 
 int64_t InputData::batch(int64_t wanted) const {
-  if (state_->files) return state_->fixed.value_or(std::min(wanted, state_->samples));
-  const auto& declared = state_->input(0).declared;
-  const bool fixed = declared && !declared->empty() && declared->front() > 0;
-  return fixed ? declared->front() : std::min(wanted, state_->samples);
+  const auto fixed = state_->files ? state_->fixed : state_->fixed_batch(0);
+  return fixed.value_or(std::min(wanted, state_->samples));
 }
 
 TensorList InputData::inputs(int64_t first, int64_t count) const {

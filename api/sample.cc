@@ -1,35 +1,10 @@
 #include "parsimony/api/sample.h"
 
-#include <algorithm>
-
 #include "parsimony/api/arrays.h"
 #include "parsimony/api/errors.h"
+#include "parsimony/graph/declared.h"
 
 namespace parsimony {
-namespace {
-
-/// Where "arr_3" belongs.
-size_t position_of(const TensorBytes& array, const Graph& graph) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    names.push_back(graph.value(graph.inputs[i]).name);
-    if (array.name == names.back() || array.name == "arr_" + std::to_string(i)) return i;
-  }
-  throw errors::no_input_for_array(array.name, to_string(array.dims), names);
-}
-
-void check_shape(const TensorBytes& array, const Value& input) {
-  if (!input.declared) return;
-  const bool fits = std::equal(
-      array.dims.begin(), array.dims.end(), input.declared->begin(), input.declared->end(),
-      [](int64_t found, int64_t wanted) { return wanted < 0 || found == wanted; });
-  if (!fits) {
-    throw errors::array_of_other_shape(array.name, to_string(array.dims),
-                                       to_string(*input.declared));
-  }
-}
-
-}  // namespace
 
 TensorList read_arrays(const std::string& source) {
   const ArrayFiles files(source);
@@ -41,9 +16,13 @@ TensorList read_arrays(const std::string& source) {
 TensorList place_sample(TensorList arrays, const Graph& graph) {
   TensorList placed(graph.inputs.size());
   for (const TensorBytes& array : arrays) {
-    const size_t at = position_of(array, graph);
+    const size_t at = input_of(graph, array.name);
+    if (at == placed.size()) throw no_such_input(graph, array.name, array.dims);
     const Value& input = graph.value(graph.inputs[at]);
-    check_shape(array, input);
+    if (input.declared && !fits_declared(array.dims, *input.declared)) {
+      throw errors::array_of_other_shape(array.name, to_string(array.dims),
+                                         to_string(*input.declared));
+    }
     placed[at] = converted(array, input.dtype);
     placed[at].name = input.name;
   }

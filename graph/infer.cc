@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "parsimony/graph/attributes.h"
+#include "parsimony/graph/declared.h"
 #include "parsimony/graph/errors.h"
 #include "parsimony/graph/operators/control.h"
 #include "parsimony/graph/operators/match.h"
@@ -189,7 +190,7 @@ class Inference {
     const bool specified = i < probe_.inputs.size();
     if (specified && !probe_.inputs[i].open) {
       const InputSpec& spec = probe_.inputs[i];
-      if (value.declared && !fits(*value.declared, spec.dims)) {
+      if (value.declared && !fits_declared(spec.dims, *value.declared)) {
         throw errors::wrong_input(value.name, "shape " + to_string(*value.declared),
                                   to_string(spec.dims));
       }
@@ -217,11 +218,6 @@ class Inference {
     } catch (const ModelError&) {
       throw errors::bad_dimension(graph_.values[v].name, to_string(*facts_.shapes[v]));
     }
-  }
-
-  static bool fits(const Shape& declared, const Shape& given) {
-    return std::equal(declared.begin(), declared.end(), given.begin(), given.end(),
-                      [](int64_t wanted, int64_t size) { return wanted < 0 || wanted == size; });
   }
 
   void visit(const Node& node) {

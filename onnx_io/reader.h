@@ -18,10 +18,9 @@ enum class EditedData {
 /// - Initializers and Constant nodes become values with a weight; the Constant nodes are left out.
 /// - An Identity of such a value is skipped too: its readers read the weight. Only the node that
 ///   produces a graph output is kept.
-/// - Sparse, string, complex, float8 and int4 tensors are values without a weight, marked
-///   `captured` so that they are pinned.
+/// - Sparse, string, complex and float8e8m0 tensors are values without a weight, and pinned.
 /// - Nodes and values of subgraphs are part of the same Graph; their names begin with their path,
-///   "y::then_branch::w" (see kInside). Inputs and results of bodies are marked `captured`.
+///   "y::then_branch::w" (see kInside). Results of bodies are marked `captured`.
 /// - A tensor attribute NAME becomes a list under NAME, with its element type under "NAME.dtype".
 ///
 /// @throws ModelError, beginning with the file's path: undefined or duplicate names, dims that

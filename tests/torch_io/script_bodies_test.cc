@@ -86,6 +86,18 @@ TEST(ScriptBodies, StatesOfCellsShrink) {
             2);
 }
 
+/// Where the branch is not taken, z is y: a write to one is a write to both.
+TEST(ScriptBodies, WhatABlockHandsOnMayStandOutside) {
+  EXPECT_TRUE(is_whole(R"(
+    z = y
+    if bool(y.sum() > 1000.):
+        z = torch.linear(y, self.w3)
+    z.add_(1)
+    y = y + z
+)",
+                       "add_"));
+}
+
 TEST(ScriptBodies, WhatChangesThingsAroundABlockStaysWhole) {
   EXPECT_TRUE(is_whole(R"(
     ys = [y]

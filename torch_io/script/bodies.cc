@@ -1,7 +1,6 @@
 // Control flow that data decide: If and Loop, with the blocks as their bodies. What changes lists,
 // attributes or tensors that stand outside of a block is not expressed so.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "parsimony/torch_io/script/interpreter_impl.h"
@@ -93,8 +92,10 @@ std::optional<std::vector<Binding>> Interpreter::follow_body(jit::Block& block, 
   if (fits) {
     builder_.begin("result");
     std::vector<ValueId> made;
-    for (const ValueId v : values_of("return", leaves))
+    for (const ValueId v : values_of("return", leaves)) {
       made.push_back(builder_.emit("Identity", {{v}}));
+      builder_.alias(made.back(), v);  // a block may hand on what stands outside
+    }
     graph_.bodies[body].outputs = std::move(made);
   }
   first_inside_ = before;

@@ -233,6 +233,7 @@ ValueId Builder::body_input(ValueId like, std::optional<Shape> shape) {
   const ValueId id = add_value(unused_name());
   graph_.value(id).dtype = graph_.value(like).dtype;
   graph_.value(id).declared = std::move(shape);
+  alias(id, like);  // in the first turn
   return id;
 }
 
@@ -252,6 +253,11 @@ std::vector<ValueId> Builder::emit_control(const std::string& op,
   }
   for (size_t i = 0; i < results.size(); ++i) {
     graph_.value(results[i]).dtype = graph_.value(made[i + conditions]).dtype;
+    ValueId oldest = root(made[i + conditions]);
+    for (const BodyId b : bodies) {
+      oldest = std::min(oldest, root(graph_.bodies[b].outputs[i + conditions]));
+    }
+    alias(results[i], oldest);  // what a block hands on may stand outside
   }
   return results;
 }
