@@ -53,7 +53,7 @@ struct Node {
   std::vector<ValueId> inputs;  ///< kNone where an optional input is absent
   std::vector<ValueId> outputs;
   std::vector<std::pair<std::string, Attribute>> attributes;
-  bool has_subgraph = false;   ///< If, Loop, Scan: pins what it touches
+  bool has_subgraph = false;   ///< If, Loop, Scan, and what a file may attach a graph to
   std::vector<BodyId> bodies;  ///< of Graph::bodies, where the front end reads them
   BodyId body = kNone;         ///< the one that contains the node
   int calls = 0;               ///< of a function: how often the model calls it
