@@ -89,6 +89,70 @@ ModelError element_does_not_fit(std::string_view array, int64_t index, double nu
                     " does not hold");
 }
 
+IoError cannot_list(std::string_view folder, std::string_view why) {
+  return IoError("cannot list " + in_quotes(folder) + ": " + std::string(why));
+}
+
+ConfigError no_files_below(std::string_view folder, std::string_view endings) {
+  return ConfigError(std::string(folder) + ": found no " + std::string(endings) +
+                     " in or below it");
+}
+
+ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why) {
+  return ModelError(std::string(file) + ": byte " + std::to_string(offset) +
+                    ": damaged image: " + std::string(why));
+}
+
+ModelError damaged_sound(std::string_view file, std::string_view why) {
+  return ModelError(std::string(file) + ": cannot be read as sound: " + std::string(why));
+}
+
+ModelError other_rate(std::string_view file, int64_t found, int64_t wanted) {
+  return ModelError(std::string(file) + " has " + std::to_string(found) +
+                    " samples per second, wanted " + std::to_string(wanted) + "; resample it");
+}
+
+ConfigError bad_audio_word(std::string_view word) {
+  return ConfigError("audio: " + in_quotes(word) + ": wanted rate=N or frames=N, with N from 1");
+}
+
+ConfigError too_short(std::string_view file, int64_t found, int64_t wanted) {
+  return ConfigError(std::string(file) + ": " + std::to_string(found) +
+                     " elements, and one window has " + std::to_string(wanted));
+}
+
+ConfigError bad_image_spec(std::string_view word) {
+  return ConfigError("--image " + in_quotes(word) +
+                     ": wanted resize=N or HxW, crop=N or HxW, letterbox or letterbox=PAD (without "
+                     "crop and resize=N), rgb, bgr or grey, nchw or nhwc, scale=S, mean=A/B/C, "
+                     "std=A/B/C with one number or one per channel");
+}
+
+ConfigError no_image_input(std::string_view input, std::string_view dims) {
+  return ConfigError("images: input " + in_quotes(input) + " " + std::string(dims) +
+                     " takes no pictures, which have four axes");
+}
+
+ConfigError open_image_size(std::string_view input, std::string_view dims) {
+  return ConfigError("images: input " + in_quotes(input) + " " + std::string(dims) +
+                     " leaves the size open (-1): give it with --image resize=HxW, or --input");
+}
+
+ConfigError no_window_input(std::string_view input, std::string_view dims,
+                            std::string_view option) {
+  return ConfigError("input " + in_quotes(input) + " " + std::string(dims) +
+                     " (-1 is any size) takes no windows [samples, length], or their length is "
+                     "open: give it with " +
+                     std::string(option));
+}
+
+ConfigError input_without_data(std::string_view source, std::string_view input) {
+  return ConfigError(
+      std::string(source) + " fills one input, and " + in_quotes(input) +
+      " has none: give --input " + std::string(input) +
+      "=VALUE, --states if an output is fed back to it, or arrays for all (npz:FILE)");
+}
+
 UnsupportedError not_with_interface(std::string_view option) {
   return UnsupportedError(std::string(option) +
                           " runs the small network on the data of the original, whose shapes "

@@ -34,6 +34,22 @@ ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                                  std::string_view wanted);
 ModelError element_does_not_fit(std::string_view array, int64_t index, double number,
                                 std::string_view type);
+/// Of files of samples.
+IoError cannot_list(std::string_view folder, std::string_view why);
+ConfigError no_files_below(std::string_view folder, std::string_view endings);
+ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why);
+ModelError damaged_sound(std::string_view file, std::string_view why);
+ModelError other_rate(std::string_view file, int64_t found, int64_t wanted);
+ConfigError bad_audio_word(std::string_view word);
+/// A file of fewer elements than one window has.
+ConfigError too_short(std::string_view file, int64_t found, int64_t wanted);
+ConfigError bad_image_spec(std::string_view word);
+ConfigError no_image_input(std::string_view input, std::string_view dims);
+ConfigError open_image_size(std::string_view input, std::string_view dims);
+/// `option` says how long a window is.
+ConfigError no_window_input(std::string_view input, std::string_view dims, std::string_view option);
+/// Only one input is filled by pictures, sound or text.
+ConfigError input_without_data(std::string_view source, std::string_view input);
 /// --states and --free change what the network reads and answers.
 UnsupportedError not_with_interface(std::string_view option);
 /// Of the original, on random inputs of all kinds.

@@ -140,7 +140,6 @@ class Planner {
   void resolve_interface() {
     const Facts& facts = pruning_.analysis.facts;
     const InterfaceOptions& wanted = options_.interface;
-    if (!wanted.empty() && options_.recover) throw errors::not_with_interface("--recover");
     coupling_options_.interface = resolve(wanted, graph_, facts);
     for (const StatePair& state : coupling_options_.interface.states) {
       states_.push_back({graph_.value(state.output).name, graph_.value(state.input).name});

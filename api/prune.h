@@ -54,18 +54,36 @@ struct CalibrationData {
   int64_t samples = 256;               ///< the first samples of the training set
   std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation = {};  ///< per channel, as many as `mean`
+  std::string image = {};              ///< what is done to pictures: see ImageSpec
   /// Of inputs that InputData leaves open: those of --input.
   std::vector<InputSpec> inputs = {};
+  /// As of InterfaceOptions: inputs that have no data take the dense network's last outputs.
+  std::vector<std::string> states = {};
 };
 
 /// The default settings of fine-tuning after a cut: few epochs, small steps.
 TrainSettings gentle_training();
+
+/// How a small network is trained to give the dense network's outputs, see training/recovery.
+struct MatchSettings {
+  /// A value that is compared, an output or an inner one, and its share of the loss.
+  struct Term {
+    std::string value;
+    double weight = 1;
+  };
+
+  int epochs = 20;               ///< over the calibration data
+  double lr = 1e-3;              ///< of Adam, at the beginning; it falls to zero along a cosine
+  double minutes = 0;            ///< after which it ends at the latest; 0: never
+  std::vector<Term> terms = {};  ///< in addition to the outputs, or with their weights
+};
 
 /// How a small network recovers part of its accuracy.
 struct RecoverySettings {
   std::vector<RecoveryMethod> steps;  ///< in this order
   int rounds = 3;                     ///< of least squares, see training/recovery/refit.h
   double ridge = 1e-3;                ///< of least squares, see least_squares()
+  MatchSettings outputs = {};         ///< of kOutputs
   /// kFinetune: on the whole training set, with the dense network as teacher if `distill` says so.
   TrainSettings finetune = gentle_training();
   std::function<void(const std::string& line)> say = {};  ///< called at every step

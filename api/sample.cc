@@ -1,6 +1,6 @@
 #include "parsimony/api/sample.h"
 
-#include "parsimony/api/arrays.h"
+#include "parsimony/api/data/arrays.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/graph/declared.h"
 

@@ -55,8 +55,10 @@ Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph&
   if (data.data.empty() && config.calibration) {
     data.data = config.calibration->data;
     data.samples = config.calibration->samples;
+    data.image = config.calibration->image;
   }
   data.inputs = options.inputs;
+  data.states = options.interface.states;
   if (!options.measure && !data.data.empty()) {
     options.measure = [this, data](const auto&... what) {
       return torch_.loaded().measure(what..., data);

@@ -119,10 +119,14 @@ void add_calibration_options(CLI::App& command, CalibrationData& job) {
   };
   add("--calibration", job.data, "DATA",
       "Labelled data: cifar10:DIR, folder:DIR, npy:X,Y, …; or arrays by input name, with labels or "
-      "without: npz:FILE, npy:NAME=FILE,…, safetensors:FILE, random:COUNT");
+      "without: npz:FILE, npy:NAME=FILE,…, safetensors:FILE, images:DIR, audio:DIR, text:FILE, "
+      "random:COUNT");
   add("--samples", job.samples, "N",
       "The first N of its training part (256), or so many random inputs")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));
+  add("--image", job.image, "SPEC",
+      "What images:DIR does to them: resize=N|HxW, crop=N|HxW, letterbox[=PAD], rgb|bgr|grey, "
+      "nchw|nhwc, scale=S, mean=A/B/C, std=A/B/C");
   add("--mean", job.mean, "M", "Taken from the values, in 0..1, of each channel: 0.5,0.5,…")
       ->delimiter(',');
   add("--std", job.deviation, "S", "What is then divided by, of each channel")
@@ -134,6 +138,7 @@ CalibrationData resolved(CalibrationData given, const ConfigList& config) {
   if (given.data.empty() && config.calibration) {
     given.data = config.calibration->data;
     given.samples = config.calibration->samples;
+    if (given.image.empty()) given.image = config.calibration->image;
   }
   if (given.mean.size() != given.deviation.size()) {
     throw errors::mean_without_deviation(given.mean.size(), given.deviation.size());

@@ -1,6 +1,7 @@
 #include "parsimony/cli/prune_options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "parsimony/api/depth.h"
@@ -73,8 +74,15 @@ void add_recovery(CLI::App& command, PruneCommandOptions& options) {
       ->check(not_below_zero());
   add("--rounds", recovery.rounds, "N", "Rounds of least squares in front of a Relu (3)")
       ->check(above_zero());
-  add("--recover-epochs", recovery.finetune.epochs, "N", "Epochs of finetune (2)")
+  add("--recover-epochs", options.recover_epochs, "N", "Epochs of finetune (2) and outputs (20)")
       ->check(not_below_zero());
+  add("--recover-lr", recovery.outputs.lr, "RATE", "Learning rate of outputs (0.001)")
+      ->check(above_zero());
+  add("--recover-minutes", recovery.outputs.minutes, "M", "After which outputs ends at the latest")
+      ->check(above_zero());
+  add("--match", options.match, "NAME[=WEIGHT],…",
+      "With outputs: inner values that are compared too, or weights of the outputs (1)")
+      ->delimiter(',');
   add("--recover-recipe", options.recipe, "FILE", "How finetune trains: a recipe's \"train\"");
 }
 
@@ -206,6 +214,23 @@ ConfigList config_of(const PruneCommandOptions& options) {
   return from_shorthand(options.shorthand);
 }
 
+namespace {
+
+/// Names may contain "=" themselves.
+MatchSettings::Term match_term(const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos) return {.value = text};
+  const char* const begin = text.data() + at + 1;
+  const char* const end = text.data() + text.size();
+  double weight = 0;
+  const auto [rest, error] = std::from_chars(begin, end, weight);
+  const bool is_weight = error == std::errc() && rest == end && weight >= 0;
+  return is_weight ? MatchSettings::Term{text.substr(0, at), weight}
+                   : MatchSettings::Term{.value = text};
+}
+
+}  // namespace
+
 PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config) {
   PruneOptions result = options.prune;
   if (!options.granularity.empty()) {
@@ -221,6 +246,13 @@ PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigLi
     result.recovery.steps.push_back(parse_recovery(step, "--recover"));
   }
   if (!options.recipe.empty()) result.recovery.finetune = read_recipe(options.recipe).train;
+  if (options.recover_epochs) {
+    result.recovery.finetune.epochs = *options.recover_epochs;
+    result.recovery.outputs.epochs = *options.recover_epochs;
+  }
+  for (const std::string& term : options.match) {
+    result.recovery.outputs.terms.push_back(match_term(term));
+  }
   if (!result.recovery.steps.empty() && result.calibration.data.empty()) {
     throw parsimony::errors::recovery_without_data();
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ struct PruneCommandOptions {
   std::string on_failure = "refuse";
   std::string threads;
   std::vector<std::string> recover;
-  std::string recipe;  ///< a recipe file, whose `train` configures `finetune`
+  std::optional<int> recover_epochs;  ///< of both methods that train
+  std::vector<std::string> match;     ///< "NAME" or "NAME=WEIGHT"
+  std::string recipe;                 ///< a recipe file, whose `train` configures `finetune`
 };
 
 void add_options(CLI::App& command, PruneCommandOptions& options);

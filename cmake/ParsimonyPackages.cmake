@@ -33,11 +33,9 @@ if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
   endif()
 endif()
 
-# For data sets of image files and compressed ones.
-if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
-  find_package(JPEG REQUIRED)
-  find_package(PNG REQUIRED)
-endif()
+# For data of image files; sound is read by libsndfile, which has no CMake package.
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
 
 if(PARSIMONY_TESTS)
   find_package(GTest REQUIRED)

@@ -225,7 +225,7 @@ function(parsimony_fuzzers folder)
   # Of some classes libtorch hides what the check of virtual tables wants.
   target_compile_options(fuzz_readers PUBLIC "--include=${PROJECT_SOURCE_DIR}/cmake/clang14_vector.h"
     -fno-sanitize=vptr PRIVATE -fsanitize=fuzzer-no-link)
-  target_link_libraries(fuzz_readers PUBLIC parsimony::checkpoints JPEG::JPEG PNG::PNG ZLIB::ZLIB
+  target_link_libraries(fuzz_readers PUBLIC parsimony::api parsimony::checkpoints ZLIB::ZLIB
     Threads::Threads torch)
   parsimony_programs(${folder} PREFIX fuzz_
     LINK parsimony_fuzzing fuzz_readers ONNX::onnx ONNX::onnx_proto protobuf::libprotobuf)

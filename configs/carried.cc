@@ -22,16 +22,18 @@ ScheduleSetting read_schedule(const JsonReader& value) {
 }
 
 CalibrationSetting read_calibration(const JsonReader& value) {
-  value.only({"data", "samples"});
+  value.only({"data", "samples", "image"});
   CalibrationSetting setting;
   if (!value.has("data")) value.fail("no \"data\"");
   setting.data = value.at("data").text();
   if (const auto samples = value.find("samples")) setting.samples = samples->small(1);
+  if (const auto image = value.find("image")) setting.image = image->text();
   return setting;
 }
 
 std::vector<std::string> read_recover(const JsonReader& value) {
-  constexpr std::array<std::string_view, 4> kKnown = {"bias", "bn", "least-squares", "finetune"};
+  constexpr std::array<std::string_view, 5> kKnown = {"bias", "bn", "least-squares", "outputs",
+                                                      "finetune"};
   std::vector<std::string> words;
   const auto add = [&](const JsonReader& word) {
     words.emplace_back(kKnown[word.word(kKnown)]);

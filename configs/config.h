@@ -47,8 +47,9 @@ struct ScheduleSetting {
 
 /// Data that runs through the network before or after the cut.
 struct CalibrationSetting {
-  std::string data;   ///< "cifar10:DIR"
-  int samples = 256;  ///< the first samples of the training set
+  std::string data;        ///< "cifar10:DIR"
+  int samples = 256;       ///< the first samples of the training set
+  std::string image = {};  ///< what is done to pictures: "resize=256,crop=224,bgr"
 
   bool operator==(const CalibrationSetting&) const = default;
 };

@@ -216,7 +216,7 @@ void describe(JsonWriter& way, const LatencyRow& row) {
 }
 
 void describe(JsonWriter& way, const RecoveryState& state) {
-  way("output_error", state.error)("accuracy", state.accuracy);
+  way("output_error", state.error)("test_error", state.test_error)("accuracy", state.accuracy);
 }
 
 void describe(JsonWriter& way, const RecoveryStep& step) {

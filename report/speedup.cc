@@ -69,13 +69,15 @@ std::string percent(const std::optional<double>& accuracy) {
 
 std::string to_text(const RecoveryReport& report) {
   using enum Table::Align;
-  Table table({"network", "output error", "accuracy", "layers", "seconds"},
-              {kLeft, kRight, kRight, kRight, kRight});
+  Table table({"network", "output error", "on test data", "accuracy", "layers", "seconds"},
+              {kLeft, kRight, kRight, kRight, kRight, kRight});
   const auto add = [&](const std::string& name, const RecoveryState& state,
                        const std::string& layers, const std::string& seconds) {
-    table.add({name, formatted("%.4f", state.error), percent(state.accuracy), layers, seconds});
+    table.add({name, formatted("%.4f", state.error),
+               state.test_error ? formatted("%.4f", *state.test_error) : "-",
+               percent(state.accuracy), layers, seconds});
   };
-  add("dense", {0, report.dense_accuracy}, "", "");
+  add("dense", {.error = 0, .accuracy = report.dense_accuracy}, "", "");
   add("pruned", report.before, "", "");
   for (const RecoveryStep& step : report.steps) {
     add("+ " + std::string(name_of(step.method)), step.after, with_thousands(step.layers),
@@ -84,7 +86,7 @@ std::string to_text(const RecoveryReport& report) {
   std::string text = table.text() + "Output error: |small - dense| / |dense| over " +
                      counted(report.samples, "calibration sample");
   if (report.test_samples > 0) {
-    text += "; accuracy on " + counted(report.test_samples, "test sample");
+    text += "; test data: " + counted(report.test_samples, "sample");
   }
   text += ".\n";
   for (const std::string& note : report.notes) text += "note: " + printable(note) + "\n";

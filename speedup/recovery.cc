@@ -8,10 +8,11 @@
 namespace parsimony {
 namespace {
 
-constexpr std::array<std::pair<RecoveryMethod, std::string_view>, 4> kNames = {{
+constexpr std::array<std::pair<RecoveryMethod, std::string_view>, 5> kNames = {{
     {RecoveryMethod::kBias, "bias"},
     {RecoveryMethod::kBatchNorm, "bn"},
     {RecoveryMethod::kLeastSquares, "least-squares"},
+    {RecoveryMethod::kOutputs, "outputs"},
     {RecoveryMethod::kFinetune, "finetune"},
 }};
 

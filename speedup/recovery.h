@@ -11,9 +11,9 @@
 
 namespace parsimony {
 
-enum class RecoveryMethod : uint8_t { kBias, kBatchNorm, kLeastSquares, kFinetune };
+enum class RecoveryMethod : uint8_t { kBias, kBatchNorm, kLeastSquares, kOutputs, kFinetune };
 
-/// "bias", "bn", "least-squares" or "finetune".
+/// "bias", "bn", "least-squares", "outputs" or "finetune".
 std::string_view name_of(RecoveryMethod method);
 std::vector<std::string> recovery_names();
 /// @throws ConfigError with close matches
@@ -23,7 +23,10 @@ RecoveryMethod parse_recovery(std::string_view text, std::string_view place);
 struct RecoveryState {
   /// ‖small − dense‖ / ‖dense‖ of all outputs, over the calibration data.
   double error = 0;
-  std::optional<double> accuracy;  ///< on the test set, 0..1; empty if the outputs are not classes
+  /// The same over samples that recovery does not see; empty if there are none.
+  std::optional<double> test_error = {};
+  std::optional<double> accuracy =
+      {};  ///< on the test set, 0..1; empty if the outputs are not classes
 };
 
 /// One step and the network after it.
@@ -36,7 +39,7 @@ struct RecoveryStep {
 
 struct RecoveryReport {
   int64_t samples = 0;       ///< of calibration
-  int64_t test_samples = 0;  ///< for the accuracies
+  int64_t test_samples = 0;  ///< of the test errors and accuracies
   std::optional<double> dense_accuracy;
   RecoveryState before;  ///< pruned, before recovery
   std::vector<RecoveryStep> steps;

@@ -22,7 +22,7 @@ void SmallNetwork::Editor::zero_smallest(const std::string& tensor, int64_t coun
 }
 
 SmallNetwork::SmallNetwork(const Graph& original, const Plan& plan)
-    : editor_(original), updates_(plan.updates) {
+    : editor_(original), ends_(plan.ends), updates_(plan.updates) {
   replay(plan, editor_);
   cuts_ = cuts_by_tensor(plan);
 }

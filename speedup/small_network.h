@@ -25,6 +25,9 @@ class SmallNetwork {
   /// Which indices along `axis` of a weight the plan keeps; empty: all of them.
   std::vector<int64_t> kept(const std::string& weight, int axis) const;
 
+  /// Inputs and outputs that are shorter than the original's.
+  const std::vector<PlanEnd>& ends() const { return ends_; }
+
   /// Replaces all remaining elements of a weight of `graph()`: of its type, little-endian,
   /// row-major. Equal elements count as no change.
   void assign(const Weight& weight, const std::vector<std::byte>& values,
@@ -44,6 +47,7 @@ class SmallNetwork {
 
   Editor editor_;
   TensorCuts cuts_;
+  std::vector<PlanEnd> ends_;
   std::vector<TensorUpdate> updates_;
 };
 

@@ -115,6 +115,12 @@ ModelError calibration_dims(const Shape& found, const Shape& wanted) {
                     ", the network takes " + to_string(wanted));
 }
 
+ConfigError no_value_to_match(std::string_view value) {
+  return ConfigError("--match " + in_quotes(value) +
+                     ": the pruned network computes no value of that name; "
+                     "prune --html draws them");
+}
+
 ConfigError no_calibration_data(int64_t batch) {
   return ConfigError(
       "calibration: there are fewer samples than the network takes at once, which "

@@ -49,6 +49,8 @@ ConfigError needs_labels(std::string_view what);
 UnsupportedError calibration_inputs(size_t inputs, size_t found);
 /// The samples' dims differ from the network's declared input.
 ModelError calibration_dims(const Shape& found, const Shape& wanted);
+/// A value to match that the small network does not compute.
+ConfigError no_value_to_match(std::string_view value);
 /// There is no complete batch.
 ConfigError no_calibration_data(int64_t batch);
 /// Gradients need outputs [n, classes].

@@ -2,12 +2,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "parsimony/api/input_data.h"
+#include "parsimony/api/data/input_data.h"
 #include "parsimony/cli/torch/errors.h"
+#include "parsimony/graph/infer.h"
+#include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/network.h"
 
 namespace parsimony::component {
@@ -36,6 +39,35 @@ training::Dataset dataset_of(const CalibrationData& job, const Graph& graph, boo
   return data;
 }
 
+/// Inputs that are states need no data: they begin with zeros.
+training::Calibration calibration_of_inputs(const CalibrationData& job, const Graph& graph) {
+  std::vector<InputSpec> specs = job.inputs;
+  std::vector<training::FedBack> states;
+  if (!job.states.empty()) {
+    const Facts facts = infer_with_choice(graph, job.inputs).facts;
+    InterfaceOptions wanted;
+    wanted.states = job.states;
+    const Interface interface = resolve(wanted, graph, facts);
+    for (const StatePair& pair : interface.states) {
+      const auto input = std::ranges::find(graph.inputs, pair.input);
+      states.push_back({static_cast<size_t>(input - graph.inputs.begin()), pair.output});
+    }
+  }
+  InputSpec nothing;
+  nothing.open = true;
+  for (const training::FedBack& state : states) {
+    if (specs.size() <= state.input) specs.resize(state.input + 1, nothing);
+    if (!specs[state.input].value) specs[state.input].value = 0;
+  }
+  const auto data = std::make_shared<const InputData>(job.data, graph, specs, job.image);
+  std::erase_if(states, [&](const training::FedBack& state) { return data->has(state.input); });
+  training::Calibration result = training::calibration_of(data, job.samples);
+  if (states.empty()) return result;
+  result.batches = fed_back(graph, states, std::move(result.batches));
+  if (result.held) result.held = fed_back(graph, states, std::move(result.held));
+  return result;
+}
+
 }  // namespace
 
 training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
@@ -44,8 +76,7 @@ training::Calibration calibration_of(const CalibrationData& job, const Graph& gr
         std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
   }
   if (!job.mean.empty()) throw errors::means_of_arrays();
-  return training::calibration_of(std::make_shared<const InputData>(job.data, graph, job.inputs),
-                                  job.samples);
+  return calibration_of_inputs(job, graph);
 }
 
 ErrorData calibration_samples(const CalibrationData& job, const Graph& graph) {

@@ -40,13 +40,14 @@ inline constexpr std::array<Word<LinearKind>, 7> kLinearWords = {
      {"transposed-convolution", LinearKind::kTransposedConvolution}}};
 
 // Those about shapes and lists belong to operators with functions of their own.
-inline constexpr std::array<Word<Trait>, 16> kTraitWords = {{{"adds", kAdds},
+inline constexpr std::array<Word<Trait>, 17> kTraitWords = {{{"adds", kAdds},
                                                              {"attends", kAttends},
                                                              {"chooses", kChooses},
                                                              {"copies", kCopies},
                                                              {"divides", kDivides},
                                                              {"draws", kDraws},
                                                              {"homogeneous", kHomogeneous},
+                                                             {"likelihoods", kLikelihoods},
                                                              {"multiplies", kMultiplies},
                                                              {"pads", kPads},
                                                              {"pairs", kPairs},

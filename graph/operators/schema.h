@@ -64,6 +64,8 @@ enum Trait : unsigned {
   kReadsIntegers = 1U << 18,  ///< accepts weights stored as integers of any width
   kDraws = 1U << 19,          ///< draws random numbers, others in each run
   kTakesElement = 1U << 20,   ///< one tensor of a list, which are all alike for the analysis
+  kRearranges = 1U << 21,     ///< the elements of its operands, each once, at other places
+  kLikelihoods = 1U << 22,    ///< a probability at each element, of one event each
 };
 
 /// How a layer applies its weights.

@@ -13,9 +13,13 @@
 #include <functional>
 #include <set>
 
+#include "parsimony/api/data/image.h"
+#include "parsimony/api/data/input_data.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
-#include "parsimony/training/data/image_impl.h"
+#include "tests/graph/builder.h"
+#include "tests/support/arrays.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/training/data_support.h"
 
 namespace parsimony::training {
@@ -96,7 +100,9 @@ int value(const Samples& samples, int64_t index, size_t at) {
 
 std::vector<int> resized(const std::string& bytes, int64_t size) {
   std::vector<std::byte> out(3 * size * size);
-  resize_image(decode_image("image", bytes), size, out.data());
+  const Image image = decode_image("image", bytes);
+  const Image scaled = parsimony::resized(image, with_shorter_side(image, size));
+  to_planar(cropped(scaled, {size, size}), out.data());
   std::vector<int> values;
   for (const std::byte b : out) values.push_back(std::to_integer<int>(b));
   return values;
@@ -293,6 +299,57 @@ TEST(Image, ResizingKeepsARamp) {
   for (size_t i = 0; i < same.size(); ++i) {
     ASSERT_EQ(unchanged[i], std::to_integer<int>(same[i]));
   }
+}
+
+/// What a network with an input of these dims gets of one picture.
+std::vector<float> prepared(const std::string& png, const Shape& dims, const std::string& spec) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "deep");
+  write_file(folder / "deep/x.png", png);
+  test::Builder net;
+  net.output(net.node("Relu", {net.input("x", dims)}, "y"));
+  finish(net.graph);
+  const InputData data("images:" + (folder / ""), net.graph, {}, spec);
+  EXPECT_EQ(data.samples(), 1);
+  return test::elements<float>(data.inputs(0, 1)[0]);
+}
+
+/// Two rows and four columns: 10 · row + column in red, 50 in green, 100 in blue.
+std::string small_picture() {
+  return rgb_png(2, 4, [](int64_t y, int64_t x, int channel) {
+    return channel == 0 ? static_cast<int>(10 * y + x) : channel == 1 ? 50 : 100;
+  });
+}
+
+TEST(Pictures, AreWhatTheNetworkTakes) {
+  const std::string png = small_picture();
+  using Values = std::vector<float>;
+  EXPECT_EQ(prepared(png, {-1, 3, 2, 2}, "scale=1"),
+            (Values{1, 2, 11, 12, 50, 50, 50, 50, 100, 100, 100, 100}));
+  EXPECT_EQ(prepared(png, {1, 3, -1, -1}, "crop=1,bgr,scale=1"), (Values{100, 50, 1}));
+  EXPECT_EQ(prepared(png, {1, 1, 4, 4}, "scale=1,letterbox=7").front(), 7) << "a row above";
+  EXPECT_EQ(prepared(png, {1, 2, 4, 3}, "scale=1,mean=1/50/0,std=1/1/100"),
+            (Values{-1, 0, 1, 0, 0, 1, 1, 0, 1, 2, 0, 1, 9, 0, 1, 10, 0, 1, 11, 0, 1, 12, 0, 1}));
+  const Values grey = prepared(png, {1, 1, 2, 4}, "");
+  EXPECT_NEAR(grey[5], (0.299 * 11 + 0.587 * 50 + 0.114 * 100) / 255, 1e-6);
+}
+
+TEST(Pictures, SayWhatIsMissing) {
+  const auto message = [](const Shape& dims, const std::string& spec) {
+    try {
+      prepared(small_picture(), dims, spec);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message({1, 3, -1, -1}, ""),
+            "images: input \"x\" [1, 3, -1, -1] leaves the size open (-1): give it with --image "
+            "resize=HxW, or --input");
+  EXPECT_EQ(message({1, 3}, ""),
+            "images: input \"x\" [1, 3] takes no pictures, which have four axes");
+  EXPECT_NE(message({1, 3, 2, 2}, "grey").find("the input wants [1, 3, 2, 2]"), std::string::npos);
+  EXPECT_NE(message({1, 3, 2, 2}, "mean=1/2").find("--image \"mean=1/2\""), std::string::npos);
 }
 
 }  // namespace

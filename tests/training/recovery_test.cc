@@ -182,11 +182,11 @@ TEST(Refit, LeavesNoLayerFurtherFromTheDenseOneThanBefore) {
   SmallNetwork small(net.graph(), net.plan());
   const double sum_before = error(small, "h", "W3");
   const double norm_before = error(small, "e", "W2");
-  const double answer_before = output_error(net.graph(), small.graph(), net.batches, 16);
+  const double answer_before = output_error(net.graph(), small, net.batches, 16);
   EXPECT_EQ(refit(net.graph(), small, {}, net.batches, {.batch = 16}), 3);
   EXPECT_LT(error(small, "e", "W2"), norm_before);
   EXPECT_LT(error(small, "h", "W3"), sum_before);
-  EXPECT_LT(output_error(net.graph(), small.graph(), net.batches, 16), answer_before / 2);
+  EXPECT_LT(output_error(net.graph(), small, net.batches, 16), answer_before / 2);
 }
 
 TEST(Refit, MoreRoundsInFrontOfAReluComeCloser) {
@@ -260,7 +260,7 @@ TEST(Recover, ReportsEveryStepAndTellsWhatChanged) {
     EXPECT_NE(update.reason.find("fine-tuning"), std::string::npos) << update.tensor;
   }
   SmallNetwork small(net.graph(), net.plan());
-  EXPECT_EQ(output_error(net.graph(), small.graph(), net.batches, 64), report.before.error);
+  EXPECT_EQ(output_error(net.graph(), small, net.batches, 64), report.before.error);
 }
 
 TEST(Recover, TheDenseNetworkTeachesFineTuning) {
@@ -300,8 +300,7 @@ TEST(Recover, ThePlanRepeatsItByteForByte) {
   });
   EXPECT_EQ(first, again);
   const SmallNetwork small(net.graph(), plan);
-  EXPECT_EQ(output_error(net.graph(), small.graph(), net.batches, 64),
-            result.report.steps[0].after.error);
+  EXPECT_EQ(output_error(net.graph(), small, net.batches, 64), result.report.steps[0].after.error);
 }
 
 TEST(Recover, WhatLevelPruningZeroedStaysZero) {
@@ -345,9 +344,10 @@ TEST(Recover, SaysWhatItCannotDo) {
   const std::unique_ptr<Net> stands = graph_net(net.graph());
   EXPECT_EQ(message_of([&] { stands->save("x.onnx", test::example()); }),
             "a network under recovery can be trained, not saved");
-  EXPECT_EQ(message_of([&] { parse_recovery("least_squares", "--recover"); }),
-            "--recover: unknown recovery \"least_squares\"; wanted bias, bn, least-squares, "
-            "finetune. Did you mean \"least-squares\"?");
+  EXPECT_EQ(
+      message_of([&] { parse_recovery("least_squares", "--recover"); }),
+      "--recover: unknown recovery \"least_squares\"; wanted bias, bn, least-squares, outputs, "
+      "finetune. Did you mean \"least-squares\"?");
 }
 
 }  // namespace

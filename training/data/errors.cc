@@ -39,10 +39,6 @@ ConfigError split_too_small(std::string_view spec, int64_t samples, std::string_
                      " with; give a test set or another share");
 }
 
-IoError cannot_list(std::string_view folder, std::string_view why) {
-  return IoError("cannot list " + in_quotes(folder) + ": " + std::string(why));
-}
-
 IoError no_such_files(std::string_view folder, std::string_view wanted) {
   return IoError(at(folder) + "found no " + std::string(wanted));
 }
@@ -90,10 +86,6 @@ ModelError parts_differ(std::string_view spec, std::string_view train, std::stri
 
 ModelError damaged_gzip(std::string_view file, int64_t offset, std::string_view why) {
   return ModelError(at(file, offset) + "damaged gzip data: " + std::string(why));
-}
-
-ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why) {
-  return ModelError(at(file, offset) + "damaged image: " + std::string(why));
 }
 
 ModelError not_finite(std::string_view file, int64_t offset) {

@@ -20,7 +20,6 @@ ConfigError bad_data_option(std::string_view option, std::string_view found,
                             std::string_view wanted);
 ConfigError split_too_small(std::string_view spec, int64_t samples, std::string_view part);
 
-IoError cannot_list(std::string_view folder, std::string_view why);
 IoError no_such_files(std::string_view folder, std::string_view wanted);
 ConfigError several_files(std::string_view folder, std::span<const std::string> found);
 
@@ -37,7 +36,6 @@ ModelError counts_differ(std::string_view values, int64_t samples, std::string_v
 /// `train` and `test` describe their samples: "[3, 32, 32] uint8".
 ModelError parts_differ(std::string_view spec, std::string_view train, std::string_view test);
 ModelError damaged_gzip(std::string_view file, int64_t offset, std::string_view why);
-ModelError damaged_image(std::string_view file, int64_t offset, std::string_view why);
 ModelError not_finite(std::string_view file, int64_t offset);
 
 ModelError no_classes(std::string_view folder);

@@ -3,9 +3,10 @@
 #include <cctype>
 #include <filesystem>
 
+#include "parsimony/api/data/image.h"
+#include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/image_impl.h"
 #include "parsimony/training/data/parallel_impl.h"
 #include "parsimony/training/data/random.h"
 #include "parsimony/training/data/readers_impl.h"
@@ -95,7 +96,10 @@ Samples decode(const std::vector<Item>& items, const Item& first, const DatasetO
     const size_t index = i;
     const Image image = read_image(items[index]);
     std::byte* out = samples.values.data() + index * stride;
-    if (options.size) return resize_image(image, *options.size, out);
+    if (options.size) {
+      const Image scaled = resized(image, with_shorter_side(image, *options.size));
+      return to_planar(cropped(scaled, {*options.size, *options.size}), out);
+    }
     const Shape found = {3, image.height, image.width};
     if (found != samples.dims) {
       throw errors::sizes_differ(items[index].path, found, first.path, samples.dims);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "parsimony/api/errors.h"
 #include "parsimony/base/npy.h"
 #include "parsimony/training/data/data_file_impl.h"
 #include "parsimony/training/data/errors.h"

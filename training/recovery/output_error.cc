@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/training/recovery/ends.h"
 
 namespace parsimony::training {
 namespace {
@@ -16,16 +17,17 @@ GraphModule runnable(const Graph& graph) {
 
 }  // namespace
 
-double output_error(const Graph& dense, const Graph& small, const Batches& batches, int64_t batch) {
+double output_error(const Graph& dense, const SmallNetwork& small, const Batches& batches,
+                    int64_t batch) {
   const at::NoGradGuard no_grad;
   GraphModule wanted = runnable(dense);
-  GraphModule found = runnable(small);
+  GraphModule found = runnable(small.graph());
   double apart = 0;
   double size = 0;
   const Feed feed = batches(batch);
   while (const std::optional<SampleBatch> some = feed()) {
-    const std::vector<at::Tensor> a = wanted->forward(some->inputs);
-    const std::vector<at::Tensor> b = found->forward(some->inputs);
+    const std::vector<at::Tensor> a = small_outputs(small, wanted->forward(some->inputs));
+    const std::vector<at::Tensor> b = found->forward(small_inputs(small, some->inputs));
     for (size_t o = 0; o < a.size(); ++o) {
       if (!a[o].is_floating_point() || !a[o].sizes().equals(b[o].sizes())) continue;
       const at::Tensor exact = a[o].to(at::kDouble);

@@ -4,14 +4,16 @@
 #include <optional>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/speedup/small_network.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
 
-/// ‖small − dense‖ / ‖dense‖ (Frobenius) over all floating-point outputs with equal shapes and all
-/// batches; 0 if both are zero.
-double output_error(const Graph& dense, const Graph& small, const Batches& batches, int64_t batch);
+/// ‖small − dense‖ / ‖dense‖ (Frobenius) over all floating-point outputs, at the indices that both
+/// have, and all batches; 0 if both are zero.
+double output_error(const Graph& dense, const SmallNetwork& small, const Batches& batches,
+                    int64_t batch);
 
 /// Accuracy of the first output [n, classes] on the test set, 0..1; empty if it has another shape.
 std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch);

@@ -8,10 +8,10 @@
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/speedup/small_network.h"
-#include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/graph_net.h"
+#include "parsimony/training/recovery/match_outputs.h"
 #include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/refit.h"
 #include "parsimony/training/run/messages.h"
@@ -36,7 +36,7 @@ class Recovering {
         batch_(batch_of(original, data)) {
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
     report_.samples = data.samples;
-    if (data.labelled) report_.test_samples = data.labelled->test.count();
+    report_.test_samples = data.labelled ? data.labelled->test.count() : data.held_samples;
     report_.dense_accuracy = accuracy_of(dense_);
     report_.before = evaluate("pruned");
   }
@@ -65,6 +65,14 @@ class Recovering {
     return std::clamp<int64_t>(kBatchValues / std::max<int64_t>(1, data.values), 1, kLargestBatch);
   }
 
+  /// So many samples of a training step.
+  int64_t step_of() const {
+    constexpr int64_t kLargestStep = 16;
+    if (const int64_t fixed = fixed_batch(dense_); fixed > 0) return fixed;
+    const int64_t fit = 4 * kBatchValues / std::max<int64_t>(1, data_.values);
+    return std::clamp<int64_t>(fit, 1, kLargestStep);
+  }
+
   std::optional<double> accuracy_of(const Graph& graph) const {
     return options_.accuracy && data_.labelled ? accuracy(graph, *data_.labelled, batch_)
                                                : std::nullopt;
@@ -79,10 +87,21 @@ class Recovering {
                      {.ridge = options_.ridge, .rounds = options_.rounds, .batch = batch_});
       case RecoveryMethod::kBatchNorm:
         return estimate_batch_norms(small_, batches_, batch_);
+      case RecoveryMethod::kOutputs:
+        return match();
       case RecoveryMethod::kFinetune:
         return finetune();
     }
     return 0;
+  }
+
+  int match() {
+    const Matched matched =
+        match_outputs(dense_, small_, fixed_, batches_, step_of(), options_.outputs, options_.say);
+    for (const std::string& note : matched.notes) {
+      report_.notes.push_back("--recover outputs: " + note);
+    }
+    return matched.tensors;
   }
 
   int finetune() {
@@ -101,33 +120,15 @@ class Recovering {
       say("finetune: epoch " + std::to_string(epoch + 1) + " of " +
           std::to_string(options_.finetune.epochs) + ", loss " + number(times.loss));
     }
-    return take_over(*net);
-  }
-
-  int take_over(Net& net) {
-    int changed = 0;
-    for (const auto& [name, tensor] : all_tensors(net)) {
-      const auto& weights = small_.graph().weights;
-      const auto weight = std::ranges::find(weights, name, &Weight::name);
-      if (weight == weights.end() || !tensor.is_floating_point()) continue;
-      const at::Tensor old = torch_io::to_tensor(*weight);
-      at::Tensor now = tensor.detach().cpu().contiguous();
-      if (at::equal(old, now)) continue;
-      // What level pruning has zeroed stays so.
-      if (std::find(fixed_.begin(), fixed_.end(), name) != fixed_.end()) {
-        now = now.masked_fill(old.eq(0), 0);
-      }
-      const auto* bytes = static_cast<const std::byte*>(now.data_ptr());
-      small_.assign(*weight, {bytes, bytes + now.nbytes()}, "fine-tuning");
-      ++changed;
-    }
-    return changed;
+    return take_over(small_, all_tensors(*net), fixed_, "fine-tuning");
   }
 
   RecoveryState evaluate(const std::string& what) {
-    RecoveryState state{output_error(dense_, small_.graph(), batches_, batch_),
-                        accuracy_of(small_.graph())};
+    RecoveryState state{.error = output_error(dense_, small_, batches_, batch_),
+                        .accuracy = accuracy_of(small_.graph())};
+    if (data_.held) state.test_error = output_error(dense_, small_, data_.held, batch_);
     std::string text = what + ": output error " + number(state.error);
+    if (state.test_error) text += ", on test data " + number(*state.test_error);
     if (state.accuracy) {
       char share[32];
       std::snprintf(share, sizeof share, ", accuracy %.2f %%", 100 * *state.accuracy);

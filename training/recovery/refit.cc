@@ -4,21 +4,33 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "parsimony/graph/attributes.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/speedup/least_squares.h"
-#include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/recovery/ends.h"
+#include "parsimony/training/recovery/walk.h"
 
 namespace parsimony::training {
 namespace {
 
-// Rows that become doubles at once: what is held beside a batch.
-constexpr int64_t kChunk = 1 << 14;
+// Rows whose products are summed in their own precision; the rest is summed in double.
+constexpr int64_t kChunk = 1 << 9;
+// A fit of n numbers per channel takes so many rows times n, but no fewer than the second, and from
+// no fewer samples than the third, where there are as many.
+constexpr int64_t kRowsPerColumn = 32;
+constexpr int64_t kFewestRows = 1 << 15;
+constexpr int64_t kFewestSamples = 64;
+// Of the activations that are kept between layers. Beyond it fewer samples are used.
+constexpr int64_t kMostBytes = int64_t{768} << 20;
 
+using Ints = std::vector<int64_t>;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 Eigen::MatrixXd to_eigen(const at::Tensor& matrix) {
@@ -45,30 +57,28 @@ void assign(SmallNetwork& small, const Weight& weight, const at::Tensor& values,
 
 at::Tensor wide(const Weight& weight) { return torch_io::to_tensor(weight).to(at::kDouble); }
 
-/// Runs the nodes that some values need.
-GraphModule part_of(const Graph& graph, const std::vector<ValueId>& wanted) {
-  return GraphModule(part_for(graph, wanted), GraphModuleOptions{.trainable = false});
-}
-
 /// Sums over a layer's inputs and its residuals.
 class Sums {
  public:
   Sums(bool weights, bool shift) : weights_(weights), shift_(shift) {}
 
+  /// Forgets the residuals, which a round changes; the inputs stay.
+  void next_round() {
+    complete_ = second_.defined();
+    cross_.reset();
+  }
+
   /// x [g, rows, in], lack [g, rows, out].
   void add(const at::Tensor& x, const at::Tensor& lack) {
     for (int64_t begin = 0; begin < x.size(1); begin += kChunk) {
       const int64_t count = std::min(kChunk, x.size(1) - begin);
-      const at::Tensor read = extended(x.narrow(1, begin, count).to(at::kDouble));
-      const at::Tensor y = lack.narrow(1, begin, count).to(at::kDouble);
-      const at::Tensor second = at::matmul(read.transpose(1, 2), read);
-      const at::Tensor cross = at::matmul(y.transpose(1, 2), read);
-      second_ = second_.defined() ? second_.add_(second) : second;
-      cross_ = cross_.defined() ? cross_.add_(cross) : cross;
+      const at::Tensor read = extended(x.narrow(1, begin, count));
+      accumulate(cross_, at::matmul(lack.narrow(1, begin, count).transpose(1, 2), read));
+      if (!complete_) accumulate(second_, at::matmul(read.transpose(1, 2), read));
     }
   }
 
-  bool empty() const { return !second_.defined(); }
+  bool empty() const { return !cross_.defined(); }
 
   /// [g, out, in (+ 1)]; undefined if nothing is lacking.
   at::Tensor solve(double ridge) const {
@@ -88,54 +98,196 @@ class Sums {
     return shift_ ? at::cat({x, one}, 2) : x;
   }
 
+  static void accumulate(at::Tensor& sum, const at::Tensor& some) {
+    sum = sum.defined() ? sum.add_(some) : some.to(at::kDouble);
+  }
+
   bool weights_;
   bool shift_;
+  bool complete_ = false;  ///< `second_` has all rows
   at::Tensor second_;
   at::Tensor cross_;
 };
 
+/// Networks that walk side by side over the same batches.
+class Walks {
+ public:
+  /// The last one is of the small network.
+  Walks(std::vector<Walk> walks, const SmallNetwork& small, const Batches& batches, int64_t size)
+      : walks_(std::move(walks)), small_(small), batches_(batches), size_(size) {}
+
+  Walk& operator[](size_t i) { return walks_[i]; }
+  int64_t count() const { return walks_.front().batches(); }
+
+  /// @returns are there more batches than before?
+  bool grow_to(int64_t count) {
+    const int64_t before = this->count();
+    if (count <= before || (limit_ && before >= *limit_)) return false;
+    for (Walk& walk : walks_) {
+      const Feed feed = feed_of(&walk == &walks_.back());
+      for (int64_t i = 0; i < before; ++i) feed();
+      const int64_t added = walk.add(feed, count - before);
+      if (added < count - before) limit_ = before + added;
+    }
+    shrink();
+    return this->count() > before;
+  }
+
+  /// To what fits into memory.
+  void shrink() {
+    int64_t bytes = 0;
+    for (const Walk& walk : walks_) bytes += walk.bytes();
+    if (bytes <= kMostBytes) return;
+    const int64_t fit = std::max<int64_t>(1, count() * kMostBytes / bytes);
+    for (Walk& walk : walks_) walk.truncate(fit);
+  }
+
+ private:
+  Feed feed_of(bool small) const {
+    Feed feed = batches_(size_);
+    if (!small) return feed;
+    return [this, feed = std::move(feed)]() -> std::optional<SampleBatch> {
+      std::optional<SampleBatch> batch = feed();
+      if (batch) batch->inputs = small_inputs(small_, std::move(batch->inputs));
+      return batch;
+    };
+  }
+
+  std::vector<Walk> walks_;
+  const SmallNetwork& small_;
+  const Batches& batches_;
+  const int64_t size_;
+  std::optional<int64_t> limit_;  ///< that the data give
+};
+
+/// A convolution at some of its positions only.
+struct Thinned {
+  Thinned() = default;
+  /// About one of `every`.
+  Thinned(const Node& of, int64_t every) : node(of) {
+    const Ints kernel = attrs(of, "kernel_shape");
+    const std::string padding = attr(of, "auto_pad", "NOTSET");
+    if (every == 1 || kernel.empty() || padding.starts_with("SAME")) return;
+    const auto axes = static_cast<double>(kernel.size());
+    const auto step = static_cast<int64_t>(std::pow(static_cast<double>(every), 1 / axes));
+    steps.assign(kernel.size(), step);
+    Ints strides = attrs(of, "strides");
+    if (strides.empty()) strides.assign(kernel.size(), 1);
+    for (int64_t& stride : strides) stride *= step;
+    std::erase_if(node.attributes, [](const auto& item) { return item.first == "strides"; });
+    node.attributes.emplace_back("strides", std::move(strides));
+  }
+
+  /// The same positions of the layer's answer [n, c, ..s].
+  at::Tensor of(at::Tensor answer) const {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      answer = at::slice(answer, static_cast<int64_t>(i) + 2, 0, {}, steps[i]);
+    }
+    return answer;
+  }
+
+  Node node;
+  std::vector<int64_t> steps = {};  ///< by spatial axis; empty: every position
+};
+
+std::vector<ValueId> answers_of(const std::vector<FitLayer>& layers) {
+  std::vector<ValueId> values;
+  for (const FitLayer& layer : layers) values.push_back(layer.answer);
+  return values;
+}
+
+std::vector<ValueId> ends_of(const std::vector<FitLayer>& layers) {
+  std::vector<ValueId> values = answers_of(layers);
+  for (const FitLayer& layer : layers) values.push_back(layer.input);
+  return values;
+}
+
 class Refit {
  public:
-  Refit(const Graph& dense, SmallNetwork& small, const Batches& batches,
-        const RefitOptions& options)
-      : dense_(dense), small_(small), batches_(batches), options_(options) {}
+  Refit(const Graph& dense, SmallNetwork& small, const std::vector<FitLayer>& layers,
+        const Batches& batches, const RefitOptions& options)
+      : small_(small),
+        options_(options),
+        walks_({Walk(dense, answers_of(layers)), Walk(small.graph(), ends_of(layers))}, small,
+               batches, options.batch) {
+    walks_.grow_to(1);
+  }
 
   bool operator()(const FitLayer& layer) {
     const bool shift = layer.shift != kNone;
-    if (!options_.weights && !shift) return false;
     bool changed = false;
-    const int rounds = options_.weights && layer.rectified ? std::max(1, options_.rounds) : 1;
-    for (int round = 0; round < rounds; ++round) {
-      const at::Tensor change = sums_of(layer, round > 0).solve(options_.ridge);
-      if (!change.defined()) break;
-      change_values(layer, change);
-      changed = true;
+    if (walks_.count() > 0 && (options_.weights || shift)) {
+      const Data data = data_of(layer);
+      const int rounds = options_.weights && layer.rectified ? std::max(1, options_.rounds) : 1;
+      Sums sums(options_.weights, shift);
+      for (int round = 0; round < rounds; ++round) {
+        sums.next_round();
+        add(layer, data, round > 0, sums);
+        const at::Tensor change = sums.solve(options_.ridge);
+        if (!change.defined()) break;
+        change_values(layer, change);
+        changed = true;
+      }
     }
+    walks_[0].finish(layer.answer);
+    walks_[1].finish(layer.input);
+    walks_[1].finish(layer.answer);
     return changed;
   }
 
  private:
-  Sums sums_of(const FitLayer& layer, bool rectified) const {
-    const Graph& graph = small_.graph();
-    const Node& node = graph.node(layer.node);
-    const at::Tensor weight = torch_io::to_tensor(graph.weight(layer.weight));
-    const std::vector<int64_t> kept = small_.kept(graph.weight(layer.weight).name, layer.out_axis);
-    GraphModule wanted = part_of(dense_, {layer.answer});
-    GraphModule found = part_of(graph, {layer.input, layer.answer});
-    Sums sums(options_.weights, layer.shift != kNone);
-    const Feed feed = batches_(options_.batch);
-    while (const std::optional<SampleBatch> batch = feed()) {
-      at::Tensor dense = wanted->forward(batch->inputs)[0];
-      if (!kept.empty()) dense = dense.index_select(layer.answer_axis, at::tensor(kept, at::kLong));
-      const std::vector<at::Tensor> own = found->forward(batch->inputs);
-      if (!dense.sizes().equals(own[1].sizes())) return Sums(true, true);
-      at::Tensor lack = dense - own[1];
-      // If Relu zeroes the dense target, any negative value is as good.
-      if (rectified) lack = at::where(dense.gt(0), lack, own[1].clamp_min(0).neg());
-      sums.add(linear_rows(node, own[0].to(at::kFloat), weight),
-               answer_rows(lack.to(at::kFloat), layer.answer_axis, groups_of(node)));
+  /// Of a layer, for each batch.
+  struct Data {
+    std::vector<at::Tensor> inputs;
+    std::vector<at::Tensor> wanted;
+    Thinned thinned;
+  };
+
+  /// From as many samples as the fit takes, and of these as many rows.
+  Data data_of(const FitLayer& layer) {
+    const Node& node = small_.graph().node(layer.node);
+    const int64_t columns = weight_of(layer).numel() / kept_outputs(layer);
+    const int64_t enough = std::max(kFewestRows, kRowsPerColumn * (columns + 1));
+    const int64_t fewest = (kFewestSamples + options_.batch - 1) / options_.batch;
+    while (true) {
+      Data data;
+      data.inputs = walks_[1].compute(layer.input);
+      data.wanted = walks_[0].compute(layer.answer);
+      walks_.shrink();
+      data.inputs.resize(static_cast<size_t>(walks_.count()));
+      data.wanted.resize(data.inputs.size());
+      const at::Tensor& answer = data.wanted.front();
+      const int64_t each = std::max<int64_t>(1, answer.numel() / answer.size(layer.answer_axis));
+      data.thinned = Thinned(node, std::max<int64_t>(1, each * walks_.count() / enough));
+      if (!walks_.grow_to(std::max((enough + each - 1) / each, fewest))) return data;
     }
-    return sums;
+  }
+
+  at::Tensor weight_of(const FitLayer& layer) const {
+    return torch_io::to_tensor(small_.graph().weight(layer.weight));
+  }
+  int64_t kept_outputs(const FitLayer& layer) const {
+    return small_.graph().weight(layer.weight).dims[static_cast<size_t>(layer.out_axis)];
+  }
+
+  void add(const FitLayer& layer, const Data& data, bool rectified, Sums& sums) {
+    const std::string& name = small_.graph().weight(layer.weight).name;
+    const std::vector<int64_t> kept = small_.kept(name, layer.out_axis);
+    const at::Tensor weight = weight_of(layer);
+    const std::vector<at::Tensor> found = walks_[1].behind(layer.node, layer.answer);
+    for (size_t b = 0; b < data.inputs.size(); ++b) {
+      at::Tensor wanted = data.wanted[b];
+      if (!kept.empty()) {
+        wanted = wanted.index_select(layer.answer_axis, at::tensor(kept, at::kLong));
+      }
+      if (!wanted.sizes().equals(found[b].sizes())) return;
+      at::Tensor lack = wanted - found[b];
+      // If Relu zeroes the dense target, any negative value is as good.
+      if (rectified) lack = at::where(wanted.gt(0), lack, found[b].clamp_min(0).neg());
+      const at::Tensor some = data.thinned.of(lack.to(at::kFloat));
+      sums.add(linear_rows(data.thinned.node, data.inputs[b].to(at::kFloat), weight),
+               answer_rows(some, layer.answer_axis, groups_of(data.thinned.node)));
+    }
   }
 
   /// Per output channel: the factor between the layer's output and the target.
@@ -168,10 +320,9 @@ class Refit {
     assign(small_, old, wide(old) + delta, reason);
   }
 
-  const Graph& dense_;
   SmallNetwork& small_;
-  const Batches& batches_;
   const RefitOptions& options_;
+  Walks walks_;
 };
 
 /// Mean and biased variance per channel of [n c ..s], in double.
@@ -199,27 +350,33 @@ class ChannelMoments {
 int refit(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,
           const Batches& batches, const RefitOptions& options) {
   const at::NoGradGuard no_grad;
-  Refit one(dense, small, batches, options);
+  const std::vector<FitLayer> layers = fit_layers(small.graph(), fixed);
+  if (layers.empty()) return 0;
+  Refit one(dense, small, layers, batches, options);
   int changed = 0;
-  for (const FitLayer& layer : fit_layers(small.graph(), fixed)) changed += one(layer) ? 1 : 0;
+  for (const FitLayer& layer : layers) changed += one(layer) ? 1 : 0;
   return changed;
 }
 
 int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t batch) {
   const at::NoGradGuard no_grad;
+  const Graph& graph = small.graph();
+  const std::vector<NodeId> norms = batch_norms(graph);
+  std::vector<ValueId> inputs;
+  for (const NodeId n : norms) inputs.push_back(graph.node(n).inputs[0]);
+  Walks walks({Walk(graph, inputs)}, small, batches, batch);
   int changed = 0;
-  for (const NodeId n : batch_norms(small.graph())) {
-    const Node& node = small.graph().node(n);
-    GraphModule part = part_of(small.graph(), {node.inputs[0]});
+  for (const NodeId n : norms) {
+    const Node& node = graph.node(n);
+    walks.grow_to(std::numeric_limits<int32_t>::max());
     ChannelMoments moments;
-    const Feed feed = batches(batch);
-    while (const std::optional<SampleBatch> some = feed()) {
-      moments.add(part->forward(some->inputs)[0]);
-    }
+    for (const at::Tensor& x : walks[0].compute(node.inputs[0])) moments.add(x);
+    walks.shrink();
+    walks[0].finish(node.inputs[0]);
     if (moments.empty()) continue;
     const char* reason = "statistics of the calibration data";
-    assign(small, weight_at(small.graph(), node, 3), moments.mean(), reason);
-    assign(small, weight_at(small.graph(), node, 4), moments.variance(), reason);
+    assign(small, weight_at(graph, node, 3), moments.mean(), reason);
+    assign(small, weight_at(graph, node, 4), moments.variance(), reason);
     ++changed;
   }
   return changed;

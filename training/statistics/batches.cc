@@ -1,12 +1,22 @@
 #include "parsimony/training/statistics/batches.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <memory>
 
+#include "parsimony/speedup/fit_layers.h"
+#include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
+namespace {
+
+// Test samples without labels: more would only take time.
+constexpr int64_t kMostHeld = 256;
+
+}  // namespace
 
 Batches batches_of(const Dataset& data, int64_t samples) {
   return [&data, samples](int64_t size) -> Feed {
@@ -28,12 +38,12 @@ Batches batches_of(const Dataset& data, int64_t samples) {
   };
 }
 
-Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples) {
-  return [data = std::move(data), samples](int64_t size) -> Feed {
-    const int64_t end = std::min(samples, data->samples());
+Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64_t begin) {
+  return [data = std::move(data), samples, begin](int64_t size) -> Feed {
+    const int64_t end = std::min(begin + samples, data->samples());
     const int64_t step = data->batch(size);
     const bool whole = step != std::min(size, data->samples());  // something fixes the size
-    return [data, end, step, whole, first = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+    return [data, end, step, whole, first = begin]() mutable -> std::optional<SampleBatch> {
       const int64_t count = std::min(step, end - first);
       if (count <= 0 || (whole && count < step)) return {};
       SampleBatch batch;
@@ -62,8 +72,31 @@ Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t sample
   for (const TensorBytes& input : data->inputs(0, first)) {
     result.values += element_count(input.dims) / first;
   }
-  result.batches = batches_of(std::move(data), samples);
+  result.batches = batches_of(data, result.samples);
+  // Where a run takes several samples, it has none of both.
+  const int64_t begin = (result.samples + first - 1) / first * first;
+  result.held_samples = std::clamp<int64_t>(data->samples() - begin, 0, kMostHeld);
+  if (result.held_samples > 0) {
+    result.held = batches_of(std::move(data), result.held_samples, begin);
+  }
   return result;
+}
+
+Batches fed_back(const Graph& graph, const std::vector<FedBack>& states, Batches batches) {
+  std::vector<ValueId> outputs;
+  for (const FedBack& state : states) outputs.push_back(state.output);
+  const GraphModule module(part_for(graph, outputs), GraphModuleOptions{.trainable = false});
+  return [module, states, batches = std::move(batches)](int64_t) -> Feed {
+    return [module = GraphModule(module), states, feed = batches(1),
+            last = std::vector<at::Tensor>()]() mutable -> std::optional<SampleBatch> {
+      const at::NoGradGuard no_grad;
+      std::optional<SampleBatch> batch = feed();
+      if (!batch) return {};
+      for (size_t i = 0; i < last.size(); ++i) batch->inputs[states[i].input] = last[i];
+      last = module->forward(batch->inputs);
+      return batch;
+    };
+  };
 }
 
 int64_t fixed_batch(const Graph& graph) {

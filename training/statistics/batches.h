@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "parsimony/api/input_data.h"
+#include "parsimony/api/data/input_data.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
@@ -36,18 +36,28 @@ using Batches = std::function<Feed(int64_t size)>;
 /// `data` must outlive it.
 Batches batches_of(const Dataset& data, int64_t samples);
 
-/// The first `samples` of arrays by input name.
-Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples);
+/// `samples` of arrays by input name, from the `first` on.
+Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64_t first = 0);
 
 /// What runs through a network.
 struct Calibration {
   Batches batches;
   int64_t samples = 0;                           ///< that these give
   int64_t values = 0;                            ///< of one sample
+  Batches held = {};                             ///< what calibration does not see; empty: nothing
+  int64_t held_samples = 0;                      ///< that these give
   std::shared_ptr<const Dataset> labelled = {};  ///< null for data without a test part
 };
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples);
 Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples);
+
+/// The same samples, one in each batch, where inputs take what outputs of the dense network were
+/// for the sample before, as in a stream of frames.
+struct FedBack {
+  size_t input = 0;  ///< of the graph's
+  ValueId output = kNone;
+};
+Batches fed_back(const Graph& graph, const std::vector<FedBack>& states, Batches batches);
 
 /// The batch size declared by the network's first input; 0 if symbolic.
 int64_t fixed_batch(const Graph& graph);

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <new>
 
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/image_impl.h"
+#include "parsimony/api/data/image.h"
+#include "parsimony/api/errors.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 constexpr size_t kWhyLength = 120;
@@ -93,4 +93,4 @@ Image decode_png(const std::string& path, const std::string& bytes) {
   return image;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace parsimony::training {
+#include "parsimony/api/data/image_spec.h"
+
+namespace parsimony {
 
 /// Pixels of [height, width, 3], RGB.
 struct Image {
@@ -29,12 +31,19 @@ Image decode_image(const std::string& path, const std::string& bytes);
 Image decode_jpeg(const std::string& path, const std::string& bytes);
 Image decode_png(const std::string& path, const std::string& bytes);
 
-/// Scales so that the shorter side becomes `size`, and keeps the middle of the longer one.
-/// Bilinear; where it shrinks, over as many pixels as become one. The result is planar, [3, size,
-/// size].
-void resize_image(const Image& image, int64_t size, std::byte* out);
+/// Bilinear; where it shrinks, over as many pixels as become one.
+Image resized(const Image& image, ImageSize size);
 
-/// Without scaling: [height, width, 3] to [3, height, width].
+/// The size at which the shorter side has this length.
+ImageSize with_shorter_side(const Image& image, int64_t length);
+
+/// The middle. What the image does not cover is black.
+Image cropped(const Image& image, ImageSize size);
+
+/// The image in the middle of one of that size, which it must not exceed. @param pad  0..255
+Image padded(const Image& image, ImageSize size, double pad);
+
+/// [height, width, 3] to [3, height, width].
 void to_planar(const Image& image, std::byte* out);
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -1,4 +1,4 @@
-#include "parsimony/api/input_data.h"
+#include "parsimony/api/data/input_data.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "parsimony/api/arrays.h"
+#include "parsimony/api/data/arrays.h"
+#include "parsimony/api/data/input_source.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/random_inputs.h"
@@ -17,6 +18,9 @@ namespace parsimony {
 namespace {
 
 constexpr std::string_view kRandom = "random:";
+constexpr std::string_view kImages = "images:";
+constexpr std::string_view kAudio = "audio:";
+constexpr std::string_view kText = "text:";
 constexpr auto kLabels = std::to_array<std::string_view>({"label", "labels", "target", "targets"});
 
 void check_finite(const TensorBytes& array, std::string_view file, int64_t first) {
@@ -55,20 +59,56 @@ struct InputData::State {
     Spread spread = Spread::kSame;
   };
 
-  State(std::string from, const Graph& of, std::vector<InputSpec> given)
+  State(std::string from, const Graph& of, std::vector<InputSpec> given, std::string_view image)
       : source(std::move(from)), graph(of), specs(std::move(given)) {
     if (source.starts_with(kRandom)) {
       samples = count_of(source);
+      return;
+    }
+    if (is_stream(source)) {
+      open_stream(image);
       return;
     }
     files.emplace(source);
     placed.resize(graph.inputs.size());
     for (const ArrayView& array : files->arrays()) place(array);
     for (size_t i = 0; i < placed.size(); ++i) {
-      const bool has_value = i < specs.size() && specs[i].value;
-      if (placed[i].array == nullptr && !has_value) throw missing(i);
+      if (placed[i].array == nullptr && !has_value(i)) throw missing(i);
     }
     count_samples();
+  }
+
+  static bool is_stream(std::string_view source) {
+    return source.starts_with(kImages) || source.starts_with(kAudio) || source.starts_with(kText);
+  }
+
+  bool has_value(size_t i) const { return i < specs.size() && specs[i].value.has_value(); }
+
+  /// For the first input that has no value.
+  void open_stream(std::string_view image) {
+    while (streamed < graph.inputs.size() && has_value(streamed)) ++streamed;
+    if (streamed == graph.inputs.size()) throw errors::bad_arrays(source);
+    for (size_t i = streamed + 1; i < graph.inputs.size(); ++i) {
+      if (!has_value(i)) throw errors::input_without_data(source, input(i).name);
+    }
+    Value taker = input(streamed);
+    const bool given = streamed < specs.size() && !specs[streamed].dims.empty();
+    if (given) taker.declared = specs[streamed].dims;
+    const std::string place = source.substr(source.find(':') + 1);
+    stream = source.starts_with(kImages)  ? open_images(place, image, taker)
+             : source.starts_with(kAudio) ? open_audio(place, taker)
+                                          : open_text(place, taker);
+    samples = stream->samples();
+    fixed = fixed_batch(streamed);
+    const TensorBytes first = stream->rows(0, 1);
+    specs.resize(std::max(specs.size(), streamed + 1));
+    specs[streamed].dims = first.dims;
+    const auto& declared = input(streamed).declared;
+    Shape run = first.dims;
+    run.front() = fixed.value_or(1);
+    if (declared && !fits_declared(run, *declared)) {
+      throw errors::array_of_other_shape(source, to_string(first.dims), to_string(*declared));
+    }
   }
 
   static std::optional<Spread> spread_of(const ArrayView& array, const Value& input) {
@@ -184,32 +224,47 @@ struct InputData::State {
   std::string source;
   const Graph& graph;
   std::vector<InputSpec> specs;
-  std::optional<ArrayFiles> files;  ///< empty: random numbers
-  std::vector<Placed> placed;       ///< by input
+  std::optional<ArrayFiles> files;  ///< empty: random numbers, or a stream
+  std::unique_ptr<InputSource> stream;
+  size_t streamed = 0;         ///< the input that the stream fills
+  std::vector<Placed> placed;  ///< by input
   const ArrayView* classes = nullptr;
   std::optional<int64_t> fixed;  ///< samples of a run
   int64_t samples = 0;
 };
 
 bool InputData::is_source(std::string_view source) {
-  return source.starts_with(kRandom) || ArrayFiles::is_source(source);
+  return source.starts_with(kRandom) || State::is_stream(source) || ArrayFiles::is_source(source);
 }
 
-InputData::InputData(const std::string& source, const Graph& graph, std::vector<InputSpec> specs)
-    : state_(std::make_unique<State>(source, graph, std::move(specs))) {}
+InputData::InputData(const std::string& source, const Graph& graph, std::vector<InputSpec> specs,
+                     std::string_view image)
+    : state_(std::make_unique<State>(source, graph, std::move(specs), image)) {}
 InputData::~InputData() = default;
 InputData::InputData(InputData&&) noexcept = default;
 
 int64_t InputData::samples() const { return state_->samples; }
+bool InputData::has(size_t input) const {
+  if (state_->stream) return input == state_->streamed;
+  return state_->files && state_->placed[input].array != nullptr;
+}
 bool InputData::labelled() const { return state_->classes != nullptr; }
 
 int64_t InputData::batch(int64_t wanted) const {
-  const auto fixed = state_->files ? state_->fixed : state_->fixed_batch(0);
+  const bool random = !state_->files && !state_->stream;
+  const auto fixed = random ? state_->fixed_batch(0) : state_->fixed;
   return fixed.value_or(std::min(wanted, state_->samples));
 }
 
 TensorList InputData::inputs(int64_t first, int64_t count) const {
   const State& state = *state_;
+  if (state.stream) {
+    TensorList result = state.drawn(first, count);
+    TensorBytes rows = state.stream->rows(first, count);
+    rows.name = result[state.streamed].name;
+    result[state.streamed] = converted(std::move(rows), state.input(state.streamed).dtype);
+    return result;
+  }
   if (!state.files) return state.drawn(first, count);
   TensorList values;
   TensorList result;

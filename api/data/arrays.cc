@@ -1,4 +1,4 @@
-#include "parsimony/api/arrays.h"
+#include "parsimony/api/data/arrays.h"
 
 #include <algorithm>
 #include <cmath>

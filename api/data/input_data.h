@@ -18,6 +18,7 @@ namespace parsimony {
 ///
 ///     npz:FILE  safetensors:FILE  npy:NAME=FILE,…     an array for every input, by its name
 ///     random:COUNT                                    as the inputs' types say
+///     images:DIR  audio:DIR  text:FILE                samples of one input, see InputSource
 ///
 /// An array of exactly an input's shape is the same for all samples; one with an axis in front of
 /// that shape has an entry for every run. An array "labels" or "targets" of no input has the
@@ -28,14 +29,18 @@ class InputData {
   static bool is_source(std::string_view source);
 
   /// `specs` are those of --input: their values stand in for arrays. `graph` must outlive it.
+  /// @param image  what is done to pictures, see ImageSpec
   /// @throws ConfigError, naming the array, if an input has none, or one of no input is there, or
   /// shapes or lengths do not fit; IoError, ModelError, UnsupportedError for files
-  InputData(const std::string& source, const Graph& graph, std::vector<InputSpec> specs);
+  InputData(const std::string& source, const Graph& graph, std::vector<InputSpec> specs,
+            std::string_view image = {});
   ~InputData();
   InputData(InputData&&) noexcept;
 
   int64_t samples() const;
   bool labelled() const;
+  /// Do the files have samples of this one of the graph's inputs?
+  bool has(size_t input) const;
 
   /// The size of a run: `wanted`, unless the network or the arrays fix another.
   int64_t batch(int64_t wanted) const;

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <csetjmp>
 
-#include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/image_impl.h"
+#include "parsimony/api/data/image.h"
+#include "parsimony/api/errors.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 struct Failure {
@@ -131,4 +131,4 @@ Image decode_jpeg(const std::string& path, const std::string& bytes) {
   return image;
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

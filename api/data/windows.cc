@@ -1,0 +1,180 @@
+// Sound and text: long sequences, cut into windows.
+#include <sndfile.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "parsimony/api/data/files.h"
+#include "parsimony/api/data/input_source.h"
+#include "parsimony/api/errors.h"
+#include "parsimony/base/files.h"
+
+namespace parsimony {
+namespace {
+
+/// What an input takes of one sample: all axes behind the first are 1, except for the last.
+Shape window_of(const Value& input, std::optional<int64_t> length, std::string_view option) {
+  const Shape declared = input.declared.value_or(Shape{-1, -1});
+  if (declared.size() < 2) throw errors::no_window_input(input.name, to_string(declared), option);
+  Shape window(declared.begin() + 1, declared.end());
+  if (window.back() < 1) window.back() = length.value_or(-1);
+  for (size_t i = 0; i + 1 < window.size(); ++i) window[i] = std::max<int64_t>(1, window[i]);
+  if (window.back() < 1 || element_count(window) != window.back()) {
+    throw errors::no_window_input(input.name, to_string(declared), option);
+  }
+  return window;
+}
+
+TensorBytes empty_rows(DType dtype, const Shape& window, int64_t count) {
+  TensorBytes result;
+  result.dtype = dtype;
+  result.dims = window;
+  result.dims.insert(result.dims.begin(), count);
+  result.bytes.resize(static_cast<size_t>(element_count(result.dims) * size_of(dtype)));
+  return result;
+}
+
+class Text final : public InputSource {
+ public:
+  Text(const std::string& path, const Value& input)
+      : bytes_(path), window_(window_of(input, {}, "--input")) {
+    if (samples() == 0) {
+      throw errors::too_short(path, static_cast<int64_t>(bytes_.bytes().size()), window_.back());
+    }
+  }
+
+  int64_t samples() const override {
+    return static_cast<int64_t>(bytes_.bytes().size()) / window_.back();
+  }
+
+  TensorBytes rows(int64_t first, int64_t count) const override {
+    TensorBytes result = empty_rows(DType::kUInt8, window_, count);
+    const auto begin = static_cast<size_t>(first * window_.back());
+    const std::string_view part = bytes_.bytes().substr(begin, result.bytes.size());
+    std::ranges::transform(part, result.bytes.begin(),
+                           [](char c) { return static_cast<std::byte>(c); });
+    return result;
+  }
+
+ private:
+  MappedFile bytes_;
+  Shape window_;
+};
+
+/// A file of sound that is open.
+class Sound {
+ public:
+  explicit Sound(const std::string& path)
+      : path_(path), file_(sf_open(path.c_str(), SFM_READ, &info_)) {
+    if (file_ == nullptr) throw errors::damaged_sound(path, sf_strerror(nullptr));
+  }
+  ~Sound() { sf_close(file_); }
+  Sound(const Sound&) = delete;
+  Sound& operator=(const Sound&) = delete;
+
+  int64_t frames() const { return info_.frames; }
+  int rate() const { return info_.samplerate; }
+
+  /// The mean of the channels.
+  void read(int64_t first, int64_t count, float* out) {
+    std::vector<float> frames(static_cast<size_t>(count * info_.channels));
+    const bool there = sf_seek(file_, first, SEEK_SET) == first;
+    if (!there || sf_readf_float(file_, frames.data(), count) != count) {
+      throw errors::damaged_sound(path_, sf_strerror(file_));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      float sum = 0;
+      for (int c = 0; c < info_.channels; ++c) sum += frames[i * info_.channels + c];
+      out[i] = sum / static_cast<float>(info_.channels);
+    }
+  }
+
+ private:
+  const std::string& path_;
+  SF_INFO info_ = {};
+  SNDFILE* file_;
+};
+
+/// "DIR,rate=16000,frames=512": names may contain commas themselves.
+struct AudioPlace {
+  std::string path;
+  std::optional<int64_t> rate;
+  std::optional<int64_t> frames;
+
+  explicit AudioPlace(std::string text) : path(std::move(text)) {
+    while (take("rate=", rate) || take("frames=", frames)) {
+    }
+  }
+
+ private:
+  bool take(std::string_view name, std::optional<int64_t>& number) {
+    const size_t at = path.rfind(',');
+    if (at == std::string::npos) return false;
+    const std::string_view word = std::string_view(path).substr(at + 1);
+    if (!word.starts_with(name)) return false;
+    int64_t value = 0;
+    const char* const end = word.data() + word.size();
+    const auto [rest, error] = std::from_chars(word.data() + name.size(), end, value);
+    if (error != std::errc() || rest != end || value < 1) throw errors::bad_audio_word(word);
+    number = value;
+    path.resize(at);
+    return true;
+  }
+};
+
+class Audio final : public InputSource {
+ public:
+  Audio(const AudioPlace& place, const Value& input)
+      : window_(window_of(input, place.frames, "audio:DIR,frames=N")) {
+    const std::vector<std::string> files = files_at(place.path, {".wav", ".flac", ".ogg", ".aiff"});
+    if (files.empty()) throw errors::no_files_below(place.path, ".wav, .flac, .ogg or .aiff");
+    for (const std::string& path : files) {
+      const Sound sound(path);
+      if (place.rate && sound.rate() != *place.rate) {
+        throw errors::other_rate(path, sound.rate(), *place.rate);
+      }
+      files_.push_back({path, sound.frames() / window_.back()});
+      samples_ += files_.back().second;
+    }
+    if (samples_ == 0) throw errors::too_short(place.path, 0, window_.back());
+  }
+
+  int64_t samples() const override { return samples_; }
+
+  TensorBytes rows(int64_t first, int64_t count) const override {
+    TensorBytes result = empty_rows(DType::kFloat32, window_, count);
+    auto* out = reinterpret_cast<float*>(result.bytes.data());
+    int64_t begin = 0;  // of the file's windows
+    for (const auto& [path, windows] : files_) {
+      const int64_t from = std::max(first, begin);
+      const int64_t to = std::min(first + count, begin + windows);
+      if (from < to) {
+        const int64_t values = (to - from) * window_.back();
+        Sound(path).read((from - begin) * window_.back(), values, out);
+        out += values;
+      }
+      begin += windows;
+    }
+    return result;
+  }
+
+ private:
+  Shape window_;
+  std::vector<std::pair<std::string, int64_t>> files_;  ///< and how many windows they have
+  int64_t samples_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<InputSource> open_text(const std::string& path, const Value& input) {
+  return std::make_unique<Text>(path, input);
+}
+
+std::unique_ptr<InputSource> open_audio(const std::string& place, const Value& input) {
+  return std::make_unique<Audio>(AudioPlace(place), input);
+}
+
+}  // namespace parsimony

@@ -1,0 +1,143 @@
+// Sound, text and descriptions of pictures as data for a network.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "parsimony/api/data/image_spec.h"
+#include "parsimony/api/data/input_data.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/base/files.h"
+#include "tests/graph/builder.h"
+#include "tests/support/arrays.h"
+#include "tests/support/temporary_folder.h"
+
+namespace parsimony::test {
+namespace {
+
+template <typename Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// 16-bit PCM.
+std::string wav(int channels, int rate, const std::vector<int16_t>& values) {
+  std::string text;
+  const auto number = [&](uint32_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  };
+  const auto size = static_cast<uint32_t>(2 * values.size());
+  text += "RIFF";
+  number(36 + size, 4);
+  text += "WAVEfmt ";
+  number(16, 4);
+  number(1, 2);
+  number(static_cast<uint32_t>(channels), 2);
+  number(static_cast<uint32_t>(rate), 4);
+  number(static_cast<uint32_t>(2 * channels * rate), 4);
+  number(static_cast<uint32_t>(2 * channels), 2);
+  number(16, 2);
+  text += "data";
+  number(size, 4);
+  for (const int16_t value : values) number(static_cast<uint16_t>(value), 2);
+  return text;
+}
+
+class InputSources : public testing::Test {
+ protected:
+  ValueId add_input(const std::string& name, const Shape& dims, DType type = DType::kFloat32) {
+    const ValueId value = net_.input(name, dims, type);
+    net_.output(net_.node("Identity", {value}, name + "_out"));
+    finish(net_.graph);
+    return value;
+  }
+  InputData open(const std::string& source, std::vector<InputSpec> specs = {}) const {
+    return InputData(source, net_.graph, std::move(specs));
+  }
+
+  TemporaryFolder folder_;
+  Builder net_;
+};
+
+TEST_F(InputSources, SoundIsCutIntoWindows) {
+  add_input("wave", {-1, 1, 2});
+  std::filesystem::create_directory(folder_ / "below");
+  write_file(folder_ / "a.wav", wav(1, 8000, {16384, -16384, 8192, 0, 1}));
+  write_file(folder_ / "below/b.WAV", wav(2, 8000, {16384, 0, 0, 16384, 8192, 8192}));
+  write_file(folder_ / "c.txt", "no sound");
+  const InputData data = open("audio:" + (folder_ / "") + ",rate=8000");
+  EXPECT_EQ(data.samples(), 3);
+  const TensorList inputs = data.inputs(1, 2);
+  EXPECT_EQ(inputs[0].dims, (Shape{2, 1, 2}));
+  EXPECT_EQ(elements<float>(inputs[0]), (std::vector<float>{0.25, 0, 0.25, 0.25}));
+}
+
+TEST_F(InputSources, SoundThatCannotBeUsedIsNamed) {
+  add_input("wave", {-1, -1});
+  const std::string path = folder_ / "a.wav";
+  write_file(path, wav(1, 8000, {1, 2, 3}));
+  EXPECT_EQ(message_of([&] { open("audio:" + path); }),
+            "input \"wave\" [-1, -1] (-1 is any size) takes no windows [samples, length], or their "
+            "length is open: give it with audio:DIR,frames=N");
+  EXPECT_EQ(message_of([&] { open("audio:" + path + ",frames=2,rate=16000"); }),
+            path + " has 8000 samples per second, wanted 16000; resample it");
+  EXPECT_EQ(open("audio:" + path + ",frames=2").samples(), 1);
+  EXPECT_EQ(message_of([&] { open("audio:" + path + ",frames=x"); }),
+            "audio: \"frames=x\": wanted rate=N or frames=N, with N from 1");
+  write_file(path, "RIFF");
+  EXPECT_NE(
+      message_of([&] { open("audio:" + path + ",frames=2"); }).find("cannot be read as sound"),
+      std::string::npos);
+}
+
+TEST_F(InputSources, TextIsItsBytes) {
+  add_input("tokens", {-1, 4}, DType::kInt64);
+  write_file(folder_ / "text", "abcdefghij");
+  const InputData data = open("text:" + (folder_ / "text"));
+  EXPECT_EQ(data.samples(), 2);
+  EXPECT_EQ(elements<int64_t>(data.inputs(1, 1)[0]), (std::vector<int64_t>{'e', 'f', 'g', 'h'}));
+  write_file(folder_ / "text", "abc");
+  EXPECT_EQ(message_of([&] { open("text:" + (folder_ / "text")); }),
+            (folder_ / "text") + ": 3 elements, and one window has 4");
+}
+
+TEST_F(InputSources, OtherInputsNeedAValue) {
+  add_input("tokens", {-1, 2}, DType::kInt64);
+  add_input("mask", {-1, 2});
+  write_file(folder_ / "text", "abcd");
+  const std::string source = "text:" + (folder_ / "text");
+  EXPECT_EQ(message_of([&] { open(source); }),
+            source +
+                " fills one input, and \"mask\" has none: give --input mask=VALUE, --states if "
+                "an output is fed back to it, or arrays for all (npz:FILE)");
+  InputSpec nothing;
+  nothing.open = true;
+  InputSpec ones = nothing;
+  ones.value = 1;
+  const TensorList inputs = open(source, {nothing, ones}).inputs(0, 2);
+  EXPECT_EQ(elements<int64_t>(inputs[0]), (std::vector<int64_t>{'a', 'b', 'c', 'd'}));
+  EXPECT_EQ(elements<float>(inputs[1]), (std::vector<float>{1, 1, 1, 1}));
+}
+
+TEST(ImageSpecs, AreReadWordByWord) {
+  const ImageSpec spec = parse_image_spec("resize=256,crop=224x200,bgr,nhwc,scale=1,mean=1/2/3");
+  EXPECT_EQ(spec.shorter, 256);
+  EXPECT_EQ(spec.crop, (ImageSize{224, 200}));
+  EXPECT_EQ(spec.colours, ImageSpec::Colours::kBgr);
+  EXPECT_EQ(spec.channels_last, true);
+  EXPECT_EQ(spec.scale, 1);
+  EXPECT_EQ(spec.mean, (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(parse_image_spec("resize=10x20").stretch, (ImageSize{10, 20}));
+  EXPECT_EQ(parse_image_spec("letterbox").letterbox, 114);
+  for (const char* wrong : {"resize", "resize=0", "crop=2x", "bgr=1", "std=0", "mean=a", "letterbx",
+                            "letterbox,crop=3", "rgb,,bgr"}) {
+    EXPECT_THROW(parse_image_spec(wrong), ConfigError) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,178 @@
+// A loss without labels, training by it, and the walk of recovery through a network.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "parsimony/api/prune.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/speedup/small_network.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/recovery/output_loss.h"
+#include "parsimony/training/recovery/recover.h"
+#include "parsimony/training/recovery/walk.h"
+#include "tests/support/model.h"
+#include "tests/training/small_nets.h"
+
+namespace parsimony::training {
+namespace {
+
+using test::TextModel;
+
+/// A detector in little: two inputs; boxes, scores and classes in one output, and the best class.
+const char* const kDetector = R"(
+    net (float[N,3,8,8] x, float[N,6] z) => (float[N,16,7] y, int64[N,16] best)
+    <int64[3] flat = {0, -1, 16}, int64[2] axes = {2, 3}, int64[2] pixels = {0, -1}>
+    {
+      a = Conv<pads=[1,1,1,1], strides=[2,2]>(x, W1, B1)
+      b = Relu(a)
+      z1 = Gemm<transB=1>(z, W5, B5)
+      z2 = Unsqueeze(z1, axes)
+      c = Add(b, z2)
+      boxes = Conv(c, W2, B2)
+      raw = Conv(c, W3, B3)
+      score = Sigmoid(raw)
+      logits = Conv(c, W4, B4)
+      class = Softmax<axis=1>(logits)
+      all = Concat<axis=1>(boxes, score, class)
+      rows = Reshape(all, flat)
+      y = Transpose<perm=[0,2,1]>(rows)
+      chosen = ArgMax<axis=1, keepdims=0>(logits)
+      best = Reshape(chosen, pixels)
+    })";
+
+struct Detector {
+  TextModel model{kDetector,
+                  {{"W1", "8x3x3x3"},
+                   {"B1", "8"},
+                   {"W2", "4x8x1x1"},
+                   {"B2", "4"},
+                   {"W3", "1x8x1x1"},
+                   {"B3", "1"},
+                   {"W4", "2x8x1x1"},
+                   {"B4", "2"},
+                   {"W5", "8x6"},
+                   {"B5", "8"}}};
+  Pruning pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}));
+
+  const Graph& graph() const { return model.graph(); }
+};
+
+std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<std::string> names;
+  for (const ValueId v : values) names.push_back(graph.value(v).name);
+  return names;
+}
+
+TEST(OutputLoss, TakesOutputsApartIntoWhatCanBeTrained) {
+  const Detector net;
+  const SmallNetwork small(net.graph(), net.pruning.plan);
+  EXPECT_EQ(names_of(net.graph(), OutputLoss(net.graph(), small, {}).values()),
+            (std::vector<std::string>{"boxes", "score", "class", "logits"}));
+  EXPECT_EQ(names_of(net.graph(), OutputLoss(net.graph(), small, {{"best", 0}, {"a", 2}}).values()),
+            (std::vector<std::string>{"a", "boxes", "score", "class"}));
+  EXPECT_THROW(OutputLoss(net.graph(), small, {{"nothing", 1}}), ConfigError);
+}
+
+TEST(OutputLoss, DividesByTheSpreadOfWhatItCompares) {
+  const Detector net;
+  const SmallNetwork small(net.graph(), net.pruning.plan);
+  OutputLoss loss(net.graph(), small, {{"best", 0}});
+  const at::Tensor boxes = at::arange(8, at::kFloat).reshape({1, 2, 2, 2});
+  const at::Tensor score = at::full({1, 1, 2, 2}, 0.25F);
+  const at::Tensor classes = at::full({1, 2, 2, 2}, 0.5F);
+  EXPECT_NEAR(loss({boxes, score, classes}, {boxes, score, classes}).item<double>(), 0, 1e-6);
+  const double variance = at::var(boxes, false).item<double>();
+  EXPECT_NEAR(loss({boxes, score, classes}, {boxes + 0.5, score, classes}).item<double>(),
+              0.25 / variance, 1e-6);
+  EXPECT_NEAR(loss({boxes, score, classes}, {boxes, score * 2, classes}).item<double>(),
+              4 * (0.25 * std::log(0.5) + 0.75 * std::log(1.5)), 1e-5)
+      << "per expected event, of which there is one";
+  const at::Tensor other = at::cat({classes.narrow(1, 0, 1) / 2, classes.narrow(1, 0, 1) * 1.5}, 1);
+  EXPECT_NEAR(loss({boxes, score, classes}, {boxes, score, other}).item<double>(),
+              0.5 * std::log(2) + 0.5 * std::log(1 / 1.5), 1e-5);
+}
+
+Batches noise(int64_t samples) {
+  return [samples](int64_t size) -> Feed {
+    return [samples, size, first = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+      if (first >= samples) return {};
+      at::manual_seed(static_cast<uint64_t>(first));
+      SampleBatch batch;
+      batch.count = std::min(size, samples - first);
+      batch.inputs = {at::randn({batch.count, 3, 8, 8}), at::randn({batch.count, 6})};
+      first += batch.count;
+      return batch;
+    };
+  };
+}
+
+TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
+  const Detector net;
+  Calibration data;
+  data.batches = noise(256);
+  data.samples = 256;
+  data.values = 3 * 8 * 8 + 6;
+  data.held = [all = noise(320)](int64_t size) -> Feed {
+    Feed feed = all(size);
+    for (int64_t skipped = 0; skipped < 256; skipped += size) feed();
+    return feed;
+  };
+  data.held_samples = 64;
+  RecoverySettings settings;
+  settings.steps = {RecoveryMethod::kOutputs};
+  settings.outputs = {.epochs = 30, .lr = 1e-2};
+  int epochs = 0;
+  settings.say = [&](const std::string& line) {
+    epochs += line.find("epoch") != line.npos ? 1 : 0;
+  };
+  const Recovered result = recover(net.graph(), net.pruning.plan, data, settings);
+  const RecoveryStep& step = result.report.steps.front();
+  EXPECT_EQ(epochs, 30);
+  EXPECT_EQ(step.layers, 10);
+  EXPECT_EQ(result.report.test_samples, 64);
+  ASSERT_TRUE(result.report.before.test_error && step.after.test_error);
+  EXPECT_LT(*step.after.test_error, 0.65 * *result.report.before.test_error);
+}
+
+TEST(Walks, ComputeWhatTheWholeNetworkWould) {
+  const at::NoGradGuard no_grad;
+  Detector net;
+  const Graph& graph = net.graph();
+  const auto value = [&](const char* name) { return graph.find(name); };
+  const std::vector<ValueId> wanted = {value("c"), value("boxes"), value("y")};
+  Walk walk(graph, wanted);
+  EXPECT_EQ(walk.add(noise(24)(8), 2), 2);
+  const std::vector<at::Tensor> c = walk.compute(value("c"));
+  walk.finish(value("c"));
+  const Feed rest = noise(24)(8);
+  rest();
+  rest();
+  EXPECT_EQ(walk.add(rest, 5), 1) << "the data end";
+  EXPECT_EQ(walk.batches(), 3);
+
+  NodeId conv = kNone;
+  for (const NodeId n : graph.nodes.ids()) {
+    if (contains(graph.node(n).outputs, value("boxes"))) conv = n;
+  }
+  const std::vector<at::Tensor> boxes = walk.behind(conv, value("boxes"));
+  walk.finish(value("boxes"));
+  const std::vector<at::Tensor> y = walk.compute(value("y"));
+  Graph whole = graph;
+  whole.outputs = wanted;
+  GraphModule module(whole);
+  const Feed feed = noise(24)(8);
+  for (size_t b = 0; b < 3; ++b) {
+    const std::vector<at::Tensor> expected = module->forward(feed()->inputs);
+    if (b < c.size()) {
+      EXPECT_TRUE(at::equal(c[b], expected[0]));
+    }
+    EXPECT_TRUE(at::equal(boxes[b], expected[1]));
+    EXPECT_TRUE(at::equal(y[b], expected[2]));
+  }
+  walk.finish(value("y"));
+  EXPECT_EQ(walk.bytes(), 0) << "nothing is kept that nothing needs";
+}
+
+}  // namespace
+}  // namespace parsimony::training

@@ -1,0 +1,193 @@
+#include "parsimony/training/recovery/match_outputs.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "parsimony/engines/interleaved.h"
+#include "parsimony/speedup/fit_layers.h"
+#include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/errors.h"
+#include "parsimony/training/loop/optimizer.h"
+#include "parsimony/training/recovery/ends.h"
+#include "parsimony/training/recovery/output_loss.h"
+#include "parsimony/training/run/messages.h"
+
+namespace parsimony::training {
+namespace {
+
+// One batch in so many only judges.
+constexpr int64_t kJudges = 8;
+
+class Matching {
+ public:
+  Matching(const Graph& dense, const SmallNetwork& small, const std::vector<std::string>& fixed,
+           const Batches& batches, int64_t batch, const MatchSettings& settings)
+      : network_(small),
+        loss_(dense, small, settings.terms),
+        dense_(part_for(dense, loss_.values()), GraphModuleOptions{.trainable = false}),
+        small_(part_for(small.graph(), loss_.values())),
+        batches_(batches),
+        batch_(batch),
+        settings_(settings) {
+    for (const Feed feed = batches_(batch_); feed();) ++count_;
+    for (const auto& [name, tensor] : small_->weights()) {
+      if (!tensor.requires_grad()) continue;
+      parameters_.push_back(tensor);
+      zeros_.push_back(contains(fixed, name) ? tensor.detach().eq(0) : at::Tensor());
+    }
+  }
+
+  void run(const std::function<void(const std::string&)>& say) {
+    if (loss_.values().empty() || parameters_.empty() || count_ == 0) return;
+    const double begin = machine::steady_seconds();
+    double best = judge();
+    std::vector<at::Tensor> kept = snapshot();
+    const TrainSettings how{
+        .epochs = settings_.epochs, .lr = settings_.lr, .schedule = RateSchedule::kCosine};
+    const auto optimizer = make_optimizer(parameters_, how);
+    progress_ = 0;
+    for (int epoch = 0; epoch < settings_.epochs && progress_ < 1; ++epoch) {
+      const double trained = train(*optimizer, begin, epoch);
+      const double judged = judge();
+      if (say) {
+        say("outputs: epoch " + std::to_string(epoch + 1) + " of " +
+            std::to_string(settings_.epochs) + ", loss " + number(trained) +
+            ", on batches that only judge " + number(judged));
+      }
+      if (!std::isfinite(trained)) break;
+      if (judged >= best) continue;
+      best = judged;
+      kept = snapshot();
+    }
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < kept.size(); ++i) parameters_[i].copy_(kept[i]);
+  }
+
+  const std::map<std::string, at::Tensor>& weights() const { return small_->weights(); }
+  std::vector<std::string> notes() const { return loss_.notes(); }
+
+ private:
+  bool few() const { return count_ < kJudges; }
+  /// With few batches all do both.
+  bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
+  bool trains(int64_t i) const { return few() || !judges(i); }
+
+  at::Tensor loss_of(const SampleBatch& batch) {
+    std::vector<at::Tensor> wanted;
+    {
+      const at::NoGradGuard no_grad;
+      wanted = dense_->forward(batch.inputs);
+    }
+    return loss_(wanted, small_->forward(small_inputs(network_, batch.inputs)));
+  }
+
+  /// The mean loss on the batches that judge.
+  double judge() {
+    const at::NoGradGuard no_grad;
+    double sum = 0;
+    int64_t count = 0;
+    const Feed feed = batches_(batch_);
+    for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
+      if (!judges(i)) continue;
+      const at::Tensor loss = loss_of(*batch);
+      if (loss.defined()) sum += loss.item<double>();
+      ++count;
+    }
+    return sum / static_cast<double>(count);
+  }
+
+  /// One epoch. @returns the mean loss
+  double train(torch::optim::Optimizer& optimizer, double begin, int epoch) {
+    const at::AutoGradMode gradients(true);
+    double sum = 0;
+    int64_t count = 0;
+    const Feed feed = batches_(batch_);
+    for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
+      if (!trains(i)) continue;
+      set_progress(begin, epoch + static_cast<double>(i) / static_cast<double>(count_));
+      if (progress_ >= 1) break;
+      set_learning_rate(optimizer, settings_.lr * (1 + std::cos(M_PI * progress_)) / 2);
+      const at::Tensor loss = loss_of(*batch);
+      if (!loss.defined() || !loss.requires_grad()) return 0;
+      loss.backward();
+      sum += loss.item<double>();
+      ++count;
+      step(optimizer);
+    }
+    return sum / static_cast<double>(std::max<int64_t>(1, count));
+  }
+
+  void step(torch::optim::Optimizer& optimizer) {
+    for (size_t p = 0; p < parameters_.size(); ++p) {
+      at::Tensor& gradient = parameters_[p].mutable_grad();
+      if (gradient.defined() && zeros_[p].defined()) gradient.masked_fill_(zeros_[p], 0);
+    }
+    optimizer.step();
+    for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  }
+
+  /// The share of the epochs that is over, or of the time, whichever is more.
+  void set_progress(double begin, double epochs) {
+    progress_ = epochs / settings_.epochs;
+    if (settings_.minutes <= 0) return;
+    const double minutes = (machine::steady_seconds() - begin) / 60;
+    progress_ = std::max(progress_, minutes / settings_.minutes);
+  }
+
+  std::vector<at::Tensor> snapshot() const {
+    std::vector<at::Tensor> copies;
+    for (const at::Tensor& parameter : parameters_) copies.push_back(parameter.detach().clone());
+    return copies;
+  }
+
+  const SmallNetwork& network_;
+  OutputLoss loss_;
+  GraphModule dense_;
+  GraphModule small_;
+  const Batches& batches_;
+  const int64_t batch_;
+  const MatchSettings& settings_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> zeros_;  ///< of a parameter: elements that stay zero; undefined: none
+  int64_t count_ = 0;
+  double progress_ = 0;
+};
+
+}  // namespace
+
+Matched match_outputs(const Graph& dense, SmallNetwork& small,
+                      const std::vector<std::string>& fixed, const Batches& batches, int64_t batch,
+                      const MatchSettings& settings,
+                      const std::function<void(const std::string& line)>& say) {
+  Matching matching(dense, small, fixed, batches, batch, settings);
+  matching.run(say);
+  const int changed = take_over(small, {matching.weights().begin(), matching.weights().end()},
+                                fixed, "training to the dense network's outputs");
+  return {changed, matching.notes()};
+}
+
+int take_over(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
+              const std::vector<std::string>& fixed, const std::string& reason) {
+  int changed = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const auto& weights = small.graph().weights;
+    const auto weight = std::ranges::find(weights, name, &Weight::name);
+    if (weight == weights.end() || !tensor.is_floating_point()) continue;
+    const at::Tensor old = torch_io::to_tensor(*weight);
+    at::Tensor now = tensor.detach().cpu().contiguous();
+    if (at::equal(old, now)) continue;
+    // What level pruning has zeroed stays so.
+    if (contains(fixed, name)) now = now.masked_fill(old.eq(0), 0);
+    const auto* bytes = static_cast<const std::byte*>(now.data_ptr());
+    small.assign(*weight, {bytes, bytes + now.nbytes()}, reason);
+    ++changed;
+  }
+  return changed;
+}
+
+}  // namespace parsimony::training

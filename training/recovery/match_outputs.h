@@ -1,0 +1,37 @@
+// Trains a small network to give the dense network's outputs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/prune.h"
+#include "parsimony/speedup/small_network.h"
+#include "parsimony/training/net/net.h"
+#include "parsimony/training/statistics/batches.h"
+
+namespace parsimony::training {
+
+struct Matched {
+  int tensors = 0;                 ///< that changed
+  std::vector<std::string> notes;  ///< what is not compared
+};
+
+/// Minimises OutputLoss with Adam, both networks in evaluation mode. An eighth of the batches only
+/// judges: the values of the epoch with the smallest loss on them stay, which may be those before
+/// the first. Elements of the tensors `fixed` that are zero stay so.
+///
+/// @param batch  samples of a step
+/// @param say    called after every epoch; may be empty
+Matched match_outputs(const Graph& dense, SmallNetwork& small,
+                      const std::vector<std::string>& fixed, const Batches& batches, int64_t batch,
+                      const MatchSettings& settings,
+                      const std::function<void(const std::string& line)>& say);
+
+/// Gives the small network the values of tensors by its weights' names; others are ignored.
+/// Elements of the tensors `fixed` that are zero stay so. @returns how many changed
+int take_over(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
+              const std::vector<std::string>& fixed, const std::string& reason);
+
+}  // namespace parsimony::training

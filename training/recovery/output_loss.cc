@@ -1,0 +1,162 @@
+#include "parsimony/training/recovery/output_loss.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "parsimony/base/ranges.h"
+#include "parsimony/graph/operators/schema.h"
+#include "parsimony/speedup/fit_layers.h"
+#include "parsimony/training/errors.h"
+
+namespace parsimony::training {
+namespace {
+
+// Where probabilities underflow, their logarithms end here.
+constexpr double kSmallest = 1e-7;
+
+at::Tensor log_of(const at::Tensor& p) { return p.clamp_min(kSmallest).log(); }
+
+/// Σ a log(a / b), where 0 log 0 is 0.
+at::Tensor divergence(const at::Tensor& a, const at::Tensor& b) {
+  return (a * (log_of(a) - log_of(b))).sum();
+}
+
+/// Replaces values by those that they are arranged from or chosen among.
+class Sources {
+ public:
+  explicit Sources(const Graph& graph) : graph_(graph), producer_(graph.values.size(), kNone) {
+    for (const NodeId n : graph.nodes.ids()) {
+      for (const ValueId v : graph.node(n).outputs) {
+        if (v != kNone) producer_[v] = n;
+      }
+    }
+  }
+
+  /// The values that weights compute.
+  std::vector<ValueId> of(ValueId output) const {
+    std::vector<ValueId> open = {output};
+    std::vector<ValueId> found;
+    for (size_t i = 0; i < open.size(); ++i) {
+      const NodeId n = producer_[open[i]];
+      if (n == kNone) continue;  // an input or a weight
+      const Node& node = graph_.node(n);
+      if (!passes(node)) {
+        found.push_back(open[i]);
+        continue;
+      }
+      for (const ValueId v : node.inputs) {
+        if (v != kNone && !contains(open, v)) open.push_back(v);
+      }
+    }
+    return found;
+  }
+
+  bool has(ValueId value) const { return producer_[value] != kNone; }
+  const Node& producer(ValueId value) const { return graph_.node(producer_[value]); }
+
+ private:
+  static bool passes(const Node& node) {
+    return has_trait(node, kRearranges) || has_trait(node, kCopies) || has_trait(node, kPermutes) ||
+           has_trait(node, kChooses);
+  }
+
+  const Graph& graph_;
+  IdVector<ValueId, NodeId> producer_;
+};
+
+}  // namespace
+
+OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
+                       const std::vector<MatchSettings::Term>& terms) {
+  const Graph& graph = small.graph();
+  const Sources sources(graph);
+  const std::vector<FitLayer> layers = fit_layers(graph);
+  const auto add = [&](ValueId value, double weight) {
+    if (weight == 0 || contains(values_, value)) return;
+    Term term{.weight = weight};
+    const Node& node = sources.producer(value);
+    if (has_trait(node, kProbabilities)) term.kind = Kind::kDistribution;
+    if (has_trait(node, kLikelihoods)) term.kind = Kind::kEvents;
+    const auto layer = std::ranges::find(layers, value, &FitLayer::answer);
+    if (layer != layers.end()) {
+      term.axis = layer->answer_axis;
+      term.kept = small.kept(graph.weight(layer->weight).name, layer->out_axis);
+    }
+    for (const PlanEnd& end : small.ends()) {
+      if (end.input || end.value != graph.value(value).name) continue;
+      term.axis = end.axis;
+      term.kept = end.keep;
+    }
+    values_.push_back(value);
+    names_.push_back(graph.value(value).name);
+    terms_.push_back(std::move(term));
+  };
+  for (const MatchSettings::Term& term : terms) {
+    const ValueId value = dense.find(term.value);
+    if (value == kNone || !sources.has(value)) throw errors::no_value_to_match(term.value);
+    if (!contains(dense.outputs, value)) add(value, term.weight);
+  }
+  for (const ValueId output : graph.outputs) {
+    const std::string& name = graph.value(output).name;
+    const auto given = std::ranges::find(terms, name, &MatchSettings::Term::value);
+    for (const ValueId value : sources.of(output)) {
+      add(value, given == terms.end() ? 1 : given->weight);
+    }
+  }
+}
+
+at::Tensor OutputLoss::distance(Term& term, const at::Tensor& dense, const at::Tensor& small) {
+  const at::Tensor a = dense.to(at::kFloat);
+  const at::Tensor b = small.to(at::kFloat);
+  switch (term.kind) {
+    case Kind::kDistribution:
+      return divergence(a, b) / a.sum().clamp_min(1);
+    case Kind::kEvents:
+      return (divergence(a, b) + divergence(1 - a, 1 - b)) / a.sum().clamp_min(1);
+    case Kind::kOther:
+      break;
+  }
+  const double spread = at::var(a, /*unbiased=*/false).item<double>();
+  ++term.batches;
+  term.variance += (spread - term.variance) / static_cast<double>(term.batches);
+  if (term.variance <= 0) return at::mse_loss(b, a);
+  return 2 * at::huber_loss(b, a, at::Reduction::Mean, std::sqrt(term.variance)) / term.variance;
+}
+
+at::Tensor OutputLoss::wanted(Term& term, const at::Tensor& dense, const at::Tensor& small) {
+  if (!small.is_floating_point()) {
+    term.note = "it has no gradients, as whole numbers have none";
+    return {};
+  }
+  at::Tensor wanted = dense;
+  if (!term.kept.empty()) wanted = dense.index_select(term.axis, at::tensor(term.kept, at::kLong));
+  if (wanted.sizes().equals(small.sizes())) return wanted;
+  term.note = "its shape is " + to_string(small.sizes().vec()) + ", the dense network's " +
+              to_string(wanted.sizes().vec());
+  return {};
+}
+
+at::Tensor OutputLoss::operator()(const std::vector<at::Tensor>& dense,
+                                  const std::vector<at::Tensor>& small) {
+  at::Tensor sum;
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    const at::Tensor a = wanted(terms_[i], dense[i], small[i]);
+    if (!a.defined() || a.numel() == 0) continue;
+    const at::Tensor apart = distance(terms_[i], a, small[i]) * terms_[i].weight;
+    sum = sum.defined() ? sum + apart : apart;
+  }
+  return sum;
+}
+
+std::vector<std::string> OutputLoss::notes() const {
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    if (!terms_[i].note.empty()) notes.push_back(names_[i] + " is left out: " + terms_[i].note);
+  }
+  return notes;
+}
+
+}  // namespace parsimony::training

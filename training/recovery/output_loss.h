@@ -1,0 +1,68 @@
+// How far a small network's values are from the dense network's: a loss without labels.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/prune.h"
+#include "parsimony/graph/graph.h"
+#include "parsimony/speedup/small_network.h"
+
+namespace parsimony::training {
+
+/// The sum, over the values that are compared, of weight · distance. No distance has a unit: the
+/// value's own spread divides it.
+///
+/// | the value is of | distance between a (dense) and b (small)                             |
+/// |-----------------|----------------------------------------------------------------------|
+/// | a Softmax       | Σ a log(a / b) / Σ a: Kullback–Leibler, per distribution              |
+/// | a Sigmoid       | Σ (a log(a / b) + (1 − a) log((1 − a) / (1 − b))) / Σ a: per event   |
+/// | any other       | mean of Huber((b − a) / σ), 1 where b is off by σ, the deviation of a |
+///
+/// An output that arranges others (Concat, Reshape, Transpose, …) is taken apart into them, and one
+/// that chooses among numbers (ArgMax, NonMaxSuppression, …) is replaced by those: gradients reach
+/// these. Kullback and Leibler, On Information and Sufficiency, 1951; Huber, Robust Estimation of a
+/// Location Parameter, 1964; the sum over events as in Lin et al., Focal Loss for Dense Object
+/// Detection, ICCV 2017.
+class OutputLoss {
+ public:
+  /// @param terms  of values other than the outputs, which the small network must have: layers'
+  ///               results, or values that the cut leaves whole
+  /// @throws ConfigError for those that it does not have
+  OutputLoss(const Graph& dense, const SmallNetwork& small,
+             const std::vector<MatchSettings::Term>& terms);
+
+  /// What both networks must compute, in this order.
+  const std::vector<ValueId>& values() const { return values_; }
+
+  /// A scalar. @param dense, small  the values of one batch
+  at::Tensor operator()(const std::vector<at::Tensor>& dense, const std::vector<at::Tensor>& small);
+
+  /// Values that were not compared in the last batch, and why.
+  std::vector<std::string> notes() const;
+
+ private:
+  enum class Kind : uint8_t { kOther, kDistribution, kEvents };
+  struct Term {
+    Kind kind = Kind::kOther;
+    double weight = 1;
+    int axis = 0;  ///< along which the small network has only `kept`
+    std::vector<int64_t> kept = {};
+    double variance = 0;  ///< mean over the batches so far
+    int64_t batches = 0;
+    std::string note = {};  ///< why it is not compared
+  };
+
+  /// What the small network should give; undefined if that cannot be compared.
+  static at::Tensor wanted(Term& term, const at::Tensor& dense, const at::Tensor& small);
+  static at::Tensor distance(Term& term, const at::Tensor& dense, const at::Tensor& small);
+
+  std::vector<ValueId> values_;
+  std::vector<Term> terms_;         ///< of the values
+  std::vector<std::string> names_;  ///< likewise
+};
+
+}  // namespace parsimony::training
