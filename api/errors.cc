@@ -82,6 +82,12 @@ ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                      ", the input wants " + std::string(wanted) + " (-1 is any size)");
 }
 
+ConfigError samples_of_other_shape(std::string_view source, std::string_view found,
+                                   std::string_view wanted) {
+  return ConfigError(std::string(source) + " gives shape " + std::string(found) +
+                     ", the input wants " + std::string(wanted) + " (-1 is any size)");
+}
+
 ModelError element_does_not_fit(std::string_view array, int64_t index, double number,
                                 std::string_view type) {
   return ModelError("element " + std::to_string(index) + " of array " + in_quotes(array) + " is " +

@@ -32,6 +32,8 @@ ConfigError no_input_for_array(std::string_view array, std::string_view dims,
                                std::span<const std::string> inputs);
 ConfigError array_of_other_shape(std::string_view array, std::string_view found,
                                  std::string_view wanted);
+ConfigError samples_of_other_shape(std::string_view source, std::string_view found,
+                                   std::string_view wanted);
 ModelError element_does_not_fit(std::string_view array, int64_t index, double number,
                                 std::string_view type);
 /// Of files of samples.

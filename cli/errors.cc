@@ -46,6 +46,18 @@ ConfigError mean_without_deviation(size_t means, size_t deviations) {
                      std::to_string(deviations) + "; wanted as many of both, one for each channel");
 }
 
+ConfigError metric_without_model(std::string_view command) {
+  return ConfigError("--metric " + quoted(command) +
+                     " does not say where the model's path goes: wanted {model} in it");
+}
+
+ModelError metric_failed(std::string_view command, std::string_view why, std::string_view output) {
+  constexpr size_t kShown = 500;
+  const std::string_view end = output.substr(output.size() - std::min(output.size(), kShown));
+  return ModelError("--metric: " + std::string(command) + ": " + std::string(why) +
+                    (end.empty() ? ", and nothing else" : "; it printed: " + std::string(end)));
+}
+
 ConfigError both_asked(std::string_view option) {
   return ConfigError("prune: " + std::string(option) +
                      " is for pruning without a config file; with --config, write it there");

@@ -29,6 +29,10 @@ ConfigError nothing_asked();
 ConfigError no_calibration(std::string_view option);
 /// --mean and --std must be given together, with one number per channel.
 ConfigError mean_without_deviation(size_t means, size_t deviations);
+/// "{model}" does not occur.
+ConfigError metric_without_model(std::string_view command);
+/// `output` is what it printed.
+ModelError metric_failed(std::string_view command, std::string_view why, std::string_view output);
 ConfigError both_asked(std::string_view option);
 /// --config-out without a ratio to propose.
 ConfigError config_without_ratio();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -133,7 +134,9 @@ std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& prunin
 class PruneRun {
  public:
   PruneRun(const PruneCommandOptions& options, const Session& session)
-      : options_(options), session_(session), progress_(kStages, !session.quiet) {}
+      : options_(options),
+        session_(session),
+        progress_(kStages, !session.quiet && session.verbosity == 0) {}
 
   void run() {
     std::vector<NamedFile> outputs = {{"--output", options_.output},
@@ -148,6 +151,7 @@ class PruneRun {
     check_outputs(outputs, inputs);
     const ConfigList config = config_of(options_);
     PruneOptions options = prune_options_of(options_, config);
+    measure_before();
     progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
@@ -166,6 +170,11 @@ class PruneRun {
       options.sample = place_sample(read_arrays(options_.sample), model_->graph());
       options.inputs = with_shapes_of(options.sample, std::move(options.inputs));
     }
+    if (session_.verbosity > 0) {
+      options.recovery.say = [](const std::string& line) {
+        std::fprintf(stderr, "%s\n", printable(line).c_str());
+      };
+    }
     options.progress = [this](std::string_view stage) { progress_.begin(stage); };
     Supplies supplies(options, config, model_->graph());
     const PruneResult result = prune_model(*model_, config, options, &supplies.engine());
@@ -177,9 +186,34 @@ class PruneRun {
     write(result.pruning, graph);
     progress_.finish();
     if (!session_.quiet) print_summary(result.pruning.plan);
+    if (failed_metric_) throw *failed_metric_;
   }
 
  private:
+  /// Before anything else, so that a command that does not work is no surprise at the end.
+  void measure_before() {
+    for (const std::string& text : options_.metric.commands) {
+      const Metric metric = parse_metric(text);
+      Measured found = measure(metric, options_.model, options_.metric);
+      report_.metrics.push_back(
+          {metric.command, metric.lower_is_better, found.value, {}, std::move(found.output), {}});
+    }
+  }
+
+  /// What is written stays, whatever becomes of this.
+  void measure_after() {
+    for (MetricRow& row : report_.metrics) {
+      try {
+        Measured found =
+            measure({row.command, row.lower_is_better}, options_.output, options_.metric);
+        row.after = found.value;
+        row.output_after = std::move(found.output);
+      } catch (const ModelError& error) {
+        failed_metric_ = error;
+      }
+    }
+  }
+
   /// Facts known to the command only.
   void complete(const Pruning& pruning, const Supplies& supplies) {
     report_.command = session_.command_line;
@@ -209,6 +243,7 @@ class PruneRun {
     report_.result = {options_.output, {}, size_of_file(options_.output)};
     if (!options_.plan.empty()) plan.save(options_.plan);
     if (!options_.masks.empty()) write_masks(options_.masks, pruning_masks(graph, pruning));
+    measure_after();
     if (!options_.report.empty()) write_file(options_.report, to_json(report_));
     if (!options_.html.empty()) {
       write_network_page(options_.html, options_.model, graph, pruning.analysis,
@@ -235,9 +270,10 @@ class PruneRun {
   Progress progress_;
   std::unique_ptr<EditableFile> model_;
   std::optional<CheckpointJob> checkpoint_;
-  std::string sha256_;              ///< of the model's file
-  std::vector<std::string> notes_;  ///< on it
-  bool writes_model_ = true;        ///< or a checkpoint in its place
+  std::string sha256_;                       ///< of the model's file
+  std::vector<std::string> notes_;           ///< on it
+  bool writes_model_ = true;                 ///< or a checkpoint in its place
+  std::optional<ModelError> failed_metric_;  ///< of the small network
   PruneReport report_;
 };
 

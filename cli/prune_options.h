@@ -8,6 +8,7 @@
 
 #include "parsimony/api/prune.h"
 #include "parsimony/cli/checkpoint.h"
+#include "parsimony/cli/metric.h"
 
 namespace parsimony::cli {
 
@@ -36,7 +37,8 @@ struct PruneCommandOptions {
   std::vector<std::string> recover;
   std::optional<int> recover_epochs;  ///< of both methods that train
   std::vector<std::string> match;     ///< "NAME" or "NAME=WEIGHT"
-  std::string recipe;                 ///< a recipe file, whose `train` configures `finetune`
+  MetricOptions metric;
+  std::string recipe;  ///< a recipe file, whose `train` configures `finetune`
 };
 
 void add_options(CLI::App& command, PruneCommandOptions& options);

@@ -74,7 +74,8 @@ std::vector<InputRow> input_rows(const Graph& graph, const Facts& facts, const P
     const auto& declared = graph.value(v).declared;
     const bool open = !declared || std::any_of(declared->begin(), declared->end(),
                                                [](int64_t d) { return d < 0; });
-    rows.push_back({graph.value(v).name, facts.shapes[v], open && i >= probe.inputs.size()});
+    rows.push_back({graph.value(v).name, facts.shapes[v], open && i >= probe.inputs.size(),
+                    graph.value(v).dtype, declared});
   }
   return rows;
 }
@@ -138,6 +139,31 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
   return result;
 }
 
+namespace {
+
+/// Which sources of data suit an input.
+std::string data_for(const InputRow& input) {
+  if (!input.declared || input.declared->empty()) return "--input " + input.name + "=VALUE";
+  const Shape& dims = *input.declared;
+  const auto is_channels = [](int64_t size) { return size == 1 || size == 3; };
+  const bool pictures = dims.size() == 4 && (is_channels(dims[1]) || is_channels(dims[3]));
+  if (pictures) return "images:DIR";
+  if (dims.size() == 2 && dims[1] != 1) return is_floating(input.dtype) ? "audio:DIR" : "text:FILE";
+  return "";
+}
+
+std::string inputs_text(const std::vector<InputRow>& inputs) {
+  using enum Table::Align;
+  Table table({"input", "type", "shape", "data besides npz:FILE"}, {kLeft, kLeft, kLeft, kLeft});
+  for (const InputRow& input : inputs) {
+    table.add({printable(input.name), std::string(name_of(input.dtype)),
+               input.declared ? to_string(*input.declared) : "?", data_for(input)});
+  }
+  return table.text();
+}
+
+}  // namespace
+
 std::string to_text(const Inspection& inspection, bool all) {
   using enum Table::Align;
   Table table({"node", "operator", "weights", "output", "params", "MACs", "groups"},
@@ -157,7 +183,8 @@ std::string to_text(const Inspection& inspection, bool all) {
   table.add({"total", "", "", "", with_thousands(inspection.params),
              with_thousands(inspection.macs), counted(inspection.groups, "group")});
   std::string text = table.text();
-  text += "\n" + macs_text(inspection.inputs, inspection.uncounted);
+  text += "\n" + inputs_text(inspection.inputs) + "\n" +
+          macs_text(inspection.inputs, inspection.uncounted);
   if (left_out > 0) text += counted(left_out, "node") + " of shape arithmetic not shown (-v).\n";
   if (params < inspection.params) {
     text += counted(inspection.params - params, "parameter") + " in weights that no node reads.\n";

@@ -17,6 +17,8 @@ struct InputRow {
   std::string name;
   std::optional<Shape> shape;
   bool assumed = false;  ///< symbolic in the file, and not given by the user
+  DType dtype = DType::kUnknown;
+  std::optional<Shape> declared = {};  ///< -1: open
 };
 
 struct NodeRow {

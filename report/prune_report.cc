@@ -230,6 +230,12 @@ void describe(JsonWriter& way, const RecoveryReport& report) {
   way("steps", report.steps)("notes", report.notes);
 }
 
+void describe(JsonWriter& way, const MetricRow& row) {
+  way("command", row.command)("lower_is_better", row.lower_is_better);
+  way("before", row.before)("after", row.after);
+  way("output_before", row.output_before)("output_after", row.output_after);
+}
+
 void describe(JsonWriter& way, const PruneReport& report) {
   way("command", report.command)("source", report.source)("result", report.result);
   way("inputs", report.inputs);
@@ -249,12 +255,29 @@ void describe(JsonWriter& way, const PruneReport& report) {
   }
   way("timings", timings);
   if (report.latency) way("latency", *report.latency);
+  if (!report.metrics.empty()) way("metrics", report.metrics);
   if (report.depth) way("depth", *report.depth);
   if (report.constants) way("constants", *report.constants);
   if (report.recovery) way("recovery", *report.recovery);
 }
 
 std::string to_json(const PruneReport& report) { return document_of("parsimony_report", report); }
+
+namespace {
+
+std::string metrics_text(const std::vector<MetricRow>& metrics) {
+  using enum Table::Align;
+  Table table({"metric", "before", "after", "change"}, {kLeft, kRight, kRight, kRight});
+  for (const MetricRow& row : metrics) {
+    const double change = row.before == 0 || !row.after ? 0 : *row.after / row.before - 1;
+    table.add({printable(row.command), formatted("%.6g", row.before),
+               row.after ? formatted("%.6g", *row.after) : "failed",
+               row.before == 0 || !row.after ? "-" : formatted("%+.2f%%", 100 * change)});
+  }
+  return table.text();
+}
+
+}  // namespace
 
 std::string to_text(const PruneReport& report, bool all) {
   using enum Table::Align;
@@ -272,6 +295,7 @@ std::string to_text(const PruneReport& report, bool all) {
   }
   std::string text = table.text();
   if (report.latency) text += latency_text(*report.latency);
+  if (!report.metrics.empty()) text += metrics_text(report.metrics);
   if (report.depth) text += to_text(*report.depth, all);
   text += macs_text(report.inputs, report.uncounted) + group_counts(report);
   if (zeroed(report) > 0) text += counted(zeroed(report), "element") + " set to zero.\n";

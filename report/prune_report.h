@@ -57,6 +57,16 @@ struct ConstantsReport {
   std::vector<MaskOutcome> masks;     ///< per masked tensor
 };
 
+/// What a command of the user's says of the network.
+struct MetricRow {
+  std::string command;
+  bool lower_is_better = false;
+  double before = 0;
+  std::optional<double> after;  ///< empty if the command failed
+  std::string output_before;    ///< of the command
+  std::string output_after;
+};
+
 struct PruneReport {
   std::string command;  ///< as it was typed
   ReportedFile source;
@@ -74,6 +84,7 @@ struct PruneReport {
   Proof proof;
   std::optional<RecoveryReport> recovery;
   std::optional<LatencyRow> latency;
+  std::vector<MetricRow> metrics;
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds
 };

@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 
 import { tableRow } from './tables/cells.mjs';
 import { missing } from './tables/measured.mjs';
-import { page as zooPage } from './zoo/page.mjs';
+import { occasions, page as zooPage } from './zoo/page.mjs';
 
 const results = join(dirname(fileURLToPath(import.meta.url)), '..', 'docs', 'results');
 const NOTICE = '<!-- Written by tools/results.mjs: change the data, not this page. -->';
@@ -95,7 +95,7 @@ function attributable(where, all) {
 }
 
 function network(name, entry) {
-  attributable(`zoo/${name}.json`, [entry.measured]);
+  attributable(`zoo/${name}.json`, occasions(entry));
   return { name, kind: entry.about?.kind, ...entry };
 }
 

@@ -107,7 +107,7 @@ struct InputData::State {
     Shape run = first.dims;
     run.front() = fixed.value_or(1);
     if (declared && !fits_declared(run, *declared)) {
-      throw errors::array_of_other_shape(source, to_string(first.dims), to_string(*declared));
+      throw errors::samples_of_other_shape(source, to_string(first.dims), to_string(*declared));
     }
   }
 

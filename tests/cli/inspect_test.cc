@@ -23,6 +23,9 @@ fc     Gemm               [5, 6]           [1, 5]            30      30  g1 -> -
 -----  -----------------  ---------------  ------------  ------  ------  --------
 total                                                       686  41,502  2 groups
 
+input  type     shape          data besides npz:FILE
+x      float32  [-1, 3, 8, 8]  images:DIR
+
 MACs are counted for x[1, 3, 8, 8] (assumed).
 )");
 }
@@ -75,6 +78,14 @@ TEST(CliInspect, NamesThatAreNotTextDoNoHarm) {
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_EQ(text.out.find('\033'), std::string::npos);
   EXPECT_NO_THROW(Json::parse(place.run("inspect odd.onnx --json").out));
+}
+
+TEST(CliInspect, SaysWhatInputsTake) {
+  const Workplace place;
+  const std::string text = place.run("inspect cnn.onnx").out;
+  const std::string row = lines_with(text, "images:DIR");
+  EXPECT_NE(row.find("float32"), std::string::npos) << text;
+  EXPECT_NE(row.find(", 3, "), std::string::npos) << text;
 }
 
 }  // namespace

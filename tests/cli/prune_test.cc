@@ -372,5 +372,47 @@ TEST(CliPrune, InputsByNameAndSamples) {
   EXPECT_EQ(place.run("verify cnn.onnx o.onnx --plan p.json" + sample).code, 0);
 }
 
+TEST(CliPrune, MeasuresWhatTheUserCommands) {
+  const Workplace place;
+  const Outcome outcome = place.run(
+      "prune cnn.onnx -o 'small one.onnx' --ratio 0.5 --report r.json --metric 'wc -c < "
+      "{model}:min' "
+      "--metric 'echo accuracy = 91.5%, from {model}; echo'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json metrics = Json::parse(place.bytes("r.json")).at("metrics");
+  ASSERT_EQ(metrics.size(), 2U);
+  EXPECT_EQ(metrics[0].at("before"), place.bytes("cnn.onnx").size());
+  EXPECT_EQ(metrics[0].at("after"), place.bytes("small one.onnx").size());
+  EXPECT_TRUE(metrics[0].at("lower_is_better"));
+  EXPECT_EQ(metrics[1].at("after"), 91.5);
+  EXPECT_EQ(metrics[1].at("output_before"), "accuracy = 91.5%, from cnn.onnx\n\n");
+  EXPECT_NE(lines_with(outcome.out, "+0.00%"), "") << outcome.out;
+}
+
+TEST(CliPrune, AMetricThatFailsCostsNothingThatIsWritten) {
+  const Workplace place;
+  const Outcome before =
+      place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --metric 'exit 3; {model}'");
+  EXPECT_EQ(before.code, 1);
+  EXPECT_EQ(before.err, "parsimony: --metric: exit 3; 'cnn.onnx': exit code 3, and nothing else\n");
+  EXPECT_FALSE(place.has("o.onnx"));
+  const Outcome after = place.run(
+      "prune cnn.onnx -o o.onnx --ratio 0.5 --report r.json "
+      "--metric 'test {model} = cnn.onnx && echo 1 || echo none'");
+  EXPECT_EQ(after.code, 1);
+  EXPECT_NE(after.err.find("it printed no number; it printed: none"), std::string::npos)
+      << after.err;
+  EXPECT_TRUE(place.has("o.onnx"));
+  EXPECT_TRUE(Json::parse(place.bytes("r.json")).at("metrics")[0].at("after").is_null());
+  EXPECT_EQ(
+      place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --metric 'echo 1'").err,
+      "parsimony: --metric \"echo 1\" does not say where the model's path goes: wanted {model} "
+      "in it\n");
+  const Outcome slow = place.run(
+      "prune cnn.onnx -o p.onnx --ratio 0.5 --metric-minutes 0.005 "
+      "--metric 'sleep 30; echo {model}'");
+  EXPECT_NE(slow.err.find("it was stopped after --metric-minutes"), std::string::npos) << slow.err;
+}
+
 }  // namespace
 }  // namespace parsimony::test

@@ -239,8 +239,8 @@ TEST(Keys, WhatOthersCarryOut) {
   };
   EXPECT_EQ(error(R"("recover": "bn")"), "no error");
   EXPECT_EQ(error(R"("recover": ["bn", "lstsq"])"),
-            "c.json: recover[1]: found \"lstsq\", wanted \"bias\", \"bn\", \"least-squares\" or "
-            "\"finetune\"");
+            "c.json: recover[1]: found \"lstsq\", wanted \"bias\", \"bn\", \"least-squares\", "
+            "\"outputs\" or \"finetune\"");
   EXPECT_EQ(error(R"("recover": ["bn", "bn"])"), "c.json: recover[1]: \"bn\" occurs twice");
   EXPECT_EQ(error(R"("calibration": {"samples": 3})"), "c.json: calibration: no \"data\"");
   EXPECT_EQ(error(R"("schedule": {"steps": 3})"),

@@ -96,8 +96,7 @@ function add(entry, name, folder, run) {
     recipe,
     threads: Number(values.threads),
   });
-  entry.measured = measured();
-  entry.runs[run] = result;
+  entry.runs[run] = { ...result, measured: measured() };
   write(name, entry);
   const { status, seconds, error } = result;
   const facts = error ?? `${digits(largestDifference(result))} ${milliseconds(seconds)}`;

@@ -37,7 +37,8 @@ date and the commit that recorded it. Machine: ${machines(ran)}.
 - **not pruned**: every dimension is pinned.
 - **difference**: the largest relative difference found by the proof on libtorch and, for ONNX files below 2 GB and
   results that are not exact\\*, by ONNX Runtime. 1e-4 is allowed.
-- **time**: all stages between read and write except the proof; wall clock, the minimum of three runs.
+- **time**: all stages between read and write except the proof; wall clock, the minimum of three runs; –
+  where other work ran beside it.
 
 ${summary(networks)}
 ${kinds.map((kind) => section(kind, ran)).join('\n')}
@@ -56,8 +57,14 @@ const WORDS = { mixes: 'exact\\*', whole: 'not pruned', FAILED: '**failed**' };
 const chosen = (run) => run.choices || run.oracle?.choices;
 const statusOf = (run) => (run ? (WORDS[run.status] ?? run.status) + (chosen(run) ? '†' : '') : '–');
 
+/** Of each run; earlier ledgers have one for all runs of a network. */
+export const occasions = ({ measured, runs }) =>
+  Object.values(runs).map((run) => run.measured ?? measured);
+
+const distinct = (texts) => [...new Set(texts)].join('; ');
+
 const machines = (networks) =>
-  [...new Set(networks.map(({ measured }) => measured.machine))].join('; ');
+  distinct(networks.flatMap(occasions).map(({ machine }) => machine));
 
 const isGood = (run) => run && ['exact', 'mixes'].includes(run.status);
 
@@ -90,12 +97,13 @@ ${rows.join('\n')}
 }
 
 function networkRow({ name, measured, runs }) {
+  const recorded = occasions({ measured, runs }).map(({ date, commit }) => `${date}, \`${commit}\``);
   const [onnx, onnxGlobal, script, scriptGlobal] = RUNS.map(([key]) => runs[key]);
   const some = [onnx, script, onnxGlobal, scriptGlobal].find((run) => run?.params);
   const exactOnly = runs['onnx:half-exact'];
   const million = (n) => (n ? `${(n / 1e6).toPrecision(3)} M` : '–');
-  const facts = (run) =>
-    isGood(run) ? [digits(largestDifference(run)), milliseconds(run.seconds)] : ['–', '–'];
+  const time = ({ seconds }) => (seconds === undefined ? '–' : milliseconds(seconds));
+  const facts = (run) => (isGood(run) ? [digits(largestDifference(run)), time(run)] : ['–', '–']);
   return tableRow([
     `\`${name}\``,
     million(some?.params.before),
@@ -108,7 +116,7 @@ function networkRow({ name, measured, runs }) {
     statusOf(script),
     ...facts(script),
     statusOf(scriptGlobal),
-    `${measured.date}, \`${measured.commit}\``,
+    distinct(recorded),
   ]);
 }
 

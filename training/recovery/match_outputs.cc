@@ -47,10 +47,7 @@ class Matching {
     const double begin = machine::steady_seconds();
     double best = judge();
     std::vector<at::Tensor> kept = snapshot();
-    const TrainSettings how{
-        .epochs = settings_.epochs, .lr = settings_.lr, .schedule = RateSchedule::kCosine};
-    const auto optimizer = make_optimizer(parameters_, how);
-    progress_ = 0;
+    const auto optimizer = make_optimizer(parameters_, TrainSettings());
     for (int epoch = 0; epoch < settings_.epochs && progress_ < 1; ++epoch) {
       const double trained = train(*optimizer, begin, epoch);
       const double judged = judge();
