@@ -195,13 +195,14 @@ class PruneRun {
     for (const std::string& text : options_.metric.commands) {
       const Metric metric = parse_metric(text);
       Measured found = measure(metric, options_.model, options_.metric);
-      report_.metrics.push_back(
+      metrics_.push_back(
           {metric.command, metric.lower_is_better, found.value, {}, std::move(found.output), {}});
     }
   }
 
   /// What is written stays, whatever becomes of this.
   void measure_after() {
+    report_.metrics = std::move(metrics_);
     for (MetricRow& row : report_.metrics) {
       try {
         Measured found =
@@ -273,6 +274,7 @@ class PruneRun {
   std::string sha256_;                       ///< of the model's file
   std::vector<std::string> notes_;           ///< on it
   bool writes_model_ = true;                 ///< or a checkpoint in its place
+  std::vector<MetricRow> metrics_;           ///< as far as they are known before pruning
   std::optional<ModelError> failed_metric_;  ///< of the small network
   PruneReport report_;
 };

@@ -80,13 +80,5 @@ TEST(CliInspect, NamesThatAreNotTextDoNoHarm) {
   EXPECT_NO_THROW(Json::parse(place.run("inspect odd.onnx --json").out));
 }
 
-TEST(CliInspect, SaysWhatInputsTake) {
-  const Workplace place;
-  const std::string text = place.run("inspect cnn.onnx").out;
-  const std::string row = lines_with(text, "images:DIR");
-  EXPECT_NE(row.find("float32"), std::string::npos) << text;
-  EXPECT_NE(row.find(", 3, "), std::string::npos) << text;
-}
-
 }  // namespace
 }  // namespace parsimony::test
