@@ -66,6 +66,11 @@ class TorchComponent : public Engine {
   /// what cannot be run
   virtual Recovered recover(const Graph& original, const Plan& plan,
                             const RecoverySettings& settings, const CalibrationData& data) = 0;
+
+  /// Trains a network, as RecoveryMethod::kOutputs does, to give the outputs of another one whose
+  /// values have the same names; throws as `recover` does.
+  virtual Recovered match(const Graph& dense, const Graph& small, const RecoverySettings& settings,
+                          const CalibrationData& data) = 0;
 };
 
 namespace cli {

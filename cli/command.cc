@@ -14,4 +14,6 @@ void print(const std::string& text) {
   }
 }
 
+void log_line(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
+
 }  // namespace parsimony::cli

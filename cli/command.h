@@ -69,4 +69,7 @@ void add_command(CLI::App& app, Session& session, const std::string& name,
 /// Prints to standard output. @throws IoError if that fails
 void print(const std::string& text);
 
+/// Writes a line of text to standard error, while work goes on.
+void log_line(const std::string& line);
+
 }  // namespace parsimony::cli

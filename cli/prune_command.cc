@@ -171,9 +171,7 @@ class PruneRun {
       options.inputs = with_shapes_of(options.sample, std::move(options.inputs));
     }
     if (session_.verbosity > 0) {
-      options.recovery.say = [](const std::string& line) {
-        std::fprintf(stderr, "%s\n", printable(line).c_str());
-      };
+      options.recovery.say = log_line;
     }
     options.progress = [this](std::string_view stage) { progress_.begin(stage); };
     Supplies supplies(options, config, model_->graph());

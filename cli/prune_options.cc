@@ -215,8 +215,6 @@ ConfigList config_of(const PruneCommandOptions& options) {
   return from_shorthand(options.shorthand);
 }
 
-namespace {
-
 /// Names may contain "=" themselves.
 MatchSettings::Term match_term(const std::string& text) {
   const size_t at = text.rfind('=');
@@ -229,8 +227,6 @@ MatchSettings::Term match_term(const std::string& text) {
   return is_weight ? MatchSettings::Term{text.substr(0, at), weight}
                    : MatchSettings::Term{.value = text};
 }
-
-}  // namespace
 
 PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config) {
   PruneOptions result = options.prune;

@@ -60,6 +60,9 @@ std::string asked_text(const PruneCommandOptions& options);
 /// how much to prune, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
+/// "NAME" or "NAME=WEIGHT".
+MatchSettings::Term match_term(const std::string& text);
+
 /// `options.prune`, complete except for the inputs, which need the model's graph.
 /// @throws ConfigError, IoError
 PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config);

@@ -1,13 +1,19 @@
 #include <cstdio>
+#include <memory>
 
+#include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
+#include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/training_options.h"
 #include "parsimony/report/ledger_point.h"
+#include "parsimony/report/prune_report.h"
+#include "parsimony/report/speedup.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -17,6 +23,11 @@ struct TrainCommandOptions {
   RecipeOptions recipe;
   TrainRequest request;
   std::string report;
+  std::string loss = "labels";  ///< or "outputs"
+  // With "outputs":
+  CalibrationData calibration;
+  std::vector<std::string> inputs;
+  std::vector<std::string> match;
 };
 
 std::string row(const char* what, const LedgerPoint::Score& score) {
@@ -65,6 +76,41 @@ void run_train(TrainCommandOptions& options, const Session& session) {
   if (!session.quiet) print(summary(point));
 }
 
+/// Training to the outputs of the teacher, without labels.
+void run_match(TrainCommandOptions& options, const Session& session) {
+  Recipe recipe = options.recipe.config.empty() ? Recipe() : read_recipe(options.recipe.config);
+  for (const auto& change : options.recipe.changes) change(recipe);
+  check_settings(recipe.train, "command line");
+  const std::string& teacher = options.request.teacher;
+  if (teacher.empty() || options.calibration.data.empty()) {
+    throw errors::usage("finetune", "--loss outputs needs --teacher MODEL and --calibration DATA");
+  }
+  check_outputs({{"-o", options.request.out}, {"--report", options.report}},
+                {{"the model", recipe.model}, {"--teacher", teacher}});
+  const std::unique_ptr<EditableFile> dense = open_model(teacher, options.inputs);
+  const std::unique_ptr<EditableFile> small = open_model(recipe.model, options.inputs);
+  CalibrationData data = resolved(options.calibration, {});
+  data.inputs = input_specs(options.inputs, dense->graph());
+  RecoverySettings settings;
+  settings.outputs.epochs = recipe.train.epochs;
+  settings.outputs.lr = recipe.train.lr;
+  for (const std::string& term : options.match) settings.outputs.terms.push_back(match_term(term));
+  if (!session.quiet) settings.say = log_line;
+  const LazyTorch torch(options.request.threads);
+  const Recovered result = torch.loaded().match(dense->graph(), small->graph(), settings, data);
+  for (const TensorUpdate& update : result.updates) {
+    small->editor().assign(update.tensor, update.values);
+  }
+  small->settle();
+  small->write(options.request.out);
+  if (!options.report.empty()) write_file(options.report, to_json(result.report));
+  if (!session.quiet) print(to_text(result.report));
+}
+
+void run_finetune(TrainCommandOptions& options, const Session& session) {
+  options.loss == "outputs" ? run_match(options, session) : run_train(options, session);
+}
+
 void add_files(CLI::App& command, TrainCommandOptions& options) {
   TrainRequest& request = options.request;
   add_option(command, "--report", options.report, "FILE", "Write the result as JSON");
@@ -89,6 +135,18 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
   add_option(command, "-o,--output", options.request.out, "OUT", "The trained model")->required();
   add_options(command, options.request, options.recipe);
   add_files(command, options);
+  add_option(command, "--loss", options.loss, "WHAT",
+             "What it is trained to give: the data's labels, or, without labels, the teacher's "
+             "outputs (labels)")
+      ->check(CLI::IsMember({"labels", "outputs"}));
+  add_option(command, "--match", options.match, "NAME[=WEIGHT],…",
+             "With --loss outputs: inner values that are compared too, or weights of the outputs")
+      ->delimiter(',');
+  add_option(command, "--states", options.calibration.states, "STATES",
+             "With --loss outputs: outputs that are fed back, auto or OUT=IN,…")
+      ->delimiter(',');
+  add_input_option(command, options.inputs);
+  add_calibration_options(command, options.calibration);
 }
 
 }  // namespace
@@ -104,7 +162,7 @@ void add_finetune(CLI::App& app, Session& session) {
   add_command<TrainCommandOptions>(
       app, session, "finetune", "Trains an ONNX or TorchScript model further",
       "parsimony finetune small.onnx -o tuned.onnx --data cifar10:DIR --epochs 3",
-      add_finetune_options, run_train);
+      add_finetune_options, run_finetune);
 }
 
 }  // namespace parsimony::cli

@@ -123,9 +123,7 @@ void complete(TrainingRequest& request, const RecipeOptions& options, const Sess
   request.recipe = std::move(recipe);
   request.command = session.command_line;
   if (session.quiet) return;
-  request.say = [](const std::string& line) {
-    std::fprintf(stderr, "%s\n", printable(line).c_str());
-  };
+  request.say = log_line;
 }
 
 }  // namespace parsimony::cli

@@ -261,6 +261,10 @@ void describe(JsonWriter& way, const PruneReport& report) {
   if (report.recovery) way("recovery", *report.recovery);
 }
 
+std::string to_json(const RecoveryReport& report) {
+  return document_of("parsimony_recovery", report);
+}
+
 std::string to_json(const PruneReport& report) { return document_of("parsimony_report", report); }
 
 namespace {

@@ -99,6 +99,9 @@ int64_t zeroed(const PruneReport& report);
 /// One object: {"parsimony_report": 1, "command": …, "source": …, "result": …, "params": …, …}.
 std::string to_json(const PruneReport& report);
 
+/// {"parsimony_recovery": 1, "samples": …, "before": …, "steps": …, "notes": …}.
+std::string to_json(const RecoveryReport& report);
+
 /// Before and after in a few lines; with `all` also each group and each axis that is not pruned.
 std::string to_text(const PruneReport& report, bool all = false);
 

@@ -121,6 +121,11 @@ ConfigError no_value_to_match(std::string_view value) {
                      "prune --html draws them");
 }
 
+ModelError other_outputs(size_t wanted, size_t found) {
+  return ModelError("the dense network has " + std::to_string(wanted) +
+                    " outputs, the one to be trained has " + std::to_string(found));
+}
+
 ConfigError no_calibration_data(int64_t batch) {
   return ConfigError(
       "calibration: there are fewer samples than the network takes at once, which "

@@ -51,6 +51,8 @@ UnsupportedError calibration_inputs(size_t inputs, size_t found);
 ModelError calibration_dims(const Shape& found, const Shape& wanted);
 /// A value to match that the small network does not compute.
 ConfigError no_value_to_match(std::string_view value);
+/// Of a network that is trained to give another one's outputs.
+ModelError other_outputs(size_t wanted, size_t found);
 /// There is no complete batch.
 ConfigError no_calibration_data(int64_t batch);
 /// Gradients need outputs [n, classes].

@@ -93,6 +93,12 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return component::recover(original, plan, settings, data); });
   }
 
+  Recovered match(const Graph& dense, const Graph& small, const RecoverySettings& settings,
+                  const CalibrationData& data) override {
+    return guarded(
+        [&] { return training::match(dense, small, calibration_of(data, dense), settings); });
+  }
+
   cli::ExportOutcome export_onnx(const cli::ExportJob& job) override {
     return guarded([&] { return component::export_onnx(job); });
   }

@@ -146,5 +146,43 @@ TEST_F(CliRecover, RefusesWhatCannotBeMeant) {
   EXPECT_NE(unknown.err.find("unknown recovery \"bais\""), std::string::npos) << unknown.err;
 }
 
+TEST_F(CliRecover, OutputsOfTheDenseNetworkTeachWithoutLabels) {
+  const char* data = " --calibration random:64 --samples 48 --threads 1";
+  const Outcome pruned = place_.run(
+      "prune net.onnx -o small.onnx --ratio 0.3 --report r.json --recover outputs "
+      "--recover-epochs 4 --recover-lr 0.01 --match d=0.5" +
+      std::string(data));
+  ASSERT_EQ(pruned.code, 0) << pruned.err;
+  const Json report = Json::parse(place_.bytes("r.json")).at("recovery");
+  EXPECT_EQ(report.at("test_samples"), 16);
+  const double before = report.at("before").at("test_error");
+  EXPECT_LT(report.at("steps")[0].at("test_error"), before);
+
+  ASSERT_EQ(place_.run("prune net.onnx -o plain.onnx --ratio 0.3").code, 0);
+  const Outcome tuned = place_.run(
+      "finetune plain.onnx -o tuned.onnx --teacher net.onnx --loss outputs --epochs 4 --lr 0.01 "
+      "--report t.json" +
+      std::string(data));
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_NE(tuned.err.find("epoch 4 of 4"), std::string::npos) << tuned.err;
+  const Json other = Json::parse(place_.bytes("t.json"));
+  EXPECT_NEAR(other.at("before").at("test_error"), before, 1e-6);
+  EXPECT_LT(other.at("steps")[0].at("test_error"), before);
+  EXPECT_NE(place_.bytes("tuned.onnx"), place_.bytes("plain.onnx"));
+}
+
+TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
+  const std::string data = " --calibration random:8 --threads 1";
+  EXPECT_EQ(
+      place_.run("finetune net.onnx -o t.onnx --loss outputs" + data).err,
+      "parsimony: --loss outputs needs --teacher MODEL and --calibration DATA. See `parsimony "
+      "finetune --help`.\n");
+  EXPECT_EQ(
+      place_.run("prune net.onnx -o s.onnx --ratio 0.3 --recover outputs --match no" + data).err,
+      "parsimony: --match \"no\": the pruned network computes no value of that name; prune "
+      "--html draws them\n");
+  EXPECT_FALSE(place_.has("s.onnx"));
+}
+
 }  // namespace
 }  // namespace parsimony::test

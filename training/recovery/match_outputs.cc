@@ -29,7 +29,7 @@ class Matching {
            const Batches& batches, int64_t batch, const MatchSettings& settings)
       : network_(small),
         loss_(dense, small, settings.terms),
-        dense_(part_for(dense, loss_.values()), GraphModuleOptions{.trainable = false}),
+        dense_(part_for(dense, loss_.dense_values()), GraphModuleOptions{.trainable = false}),
         small_(part_for(small.graph(), loss_.values())),
         batches_(batches),
         batch_(batch),

@@ -74,7 +74,8 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
   const Graph& graph = small.graph();
   const Sources sources(graph);
   const std::vector<FitLayer> layers = fit_layers(graph);
-  const auto add = [&](ValueId value, double weight) {
+  const auto add = [&](ValueId value, ValueId wanted, double weight) {
+    const std::string& name = graph.value(value).name;
     if (weight == 0 || contains(values_, value)) return;
     Term term{.weight = weight};
     const Node& node = sources.producer(value);
@@ -86,24 +87,38 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
       term.kept = small.kept(graph.weight(layer->weight).name, layer->out_axis);
     }
     for (const PlanEnd& end : small.ends()) {
-      if (end.input || end.value != graph.value(value).name) continue;
+      if (end.input || end.value != name) continue;
       term.axis = end.axis;
       term.kept = end.keep;
     }
     values_.push_back(value);
-    names_.push_back(graph.value(value).name);
+    dense_values_.push_back(wanted);
+    names_.push_back(name);
     terms_.push_back(std::move(term));
   };
+  const auto in_dense = [&](ValueId v) {
+    const std::string& name = graph.value(v).name;
+    return dense.values.has(v) && dense.value(v).name == name ? v : dense.find(name);
+  };
   for (const MatchSettings::Term& term : terms) {
-    const ValueId value = dense.find(term.value);
-    if (value == kNone || !sources.has(value)) throw errors::no_value_to_match(term.value);
-    if (!contains(dense.outputs, value)) add(value, term.weight);
+    const ValueId value = graph.find(term.value);
+    const bool there = value != kNone && sources.has(value) && in_dense(value) != kNone;
+    if (!there) throw errors::no_value_to_match(term.value);
+    if (!contains(graph.outputs, value)) add(value, in_dense(value), term.weight);
   }
-  for (const ValueId output : graph.outputs) {
-    const std::string& name = graph.value(output).name;
-    const auto given = std::ranges::find(terms, name, &MatchSettings::Term::value);
-    for (const ValueId value : sources.of(output)) {
-      add(value, given == terms.end() ? 1 : given->weight);
+  if (graph.outputs.size() != dense.outputs.size()) {
+    throw errors::other_outputs(dense.outputs.size(), graph.outputs.size());
+  }
+  for (size_t o = 0; o < graph.outputs.size(); ++o) {
+    const ValueId output = graph.outputs[o];
+    const auto given =
+        std::ranges::find(terms, graph.value(output).name, &MatchSettings::Term::value);
+    const double weight = given == terms.end() ? 1 : given->weight;
+    const std::vector<ValueId> values = sources.of(output);
+    if (std::ranges::all_of(values, [&](ValueId v) { return in_dense(v) != kNone; })) {
+      for (const ValueId value : values) add(value, in_dense(value), weight);
+    } else if (sources.has(output)) {
+      add(output, dense.outputs[o], weight);
     }
   }
 }

@@ -31,12 +31,14 @@ class OutputLoss {
  public:
   /// @param terms  of values other than the outputs, which the small network must have: layers'
   ///               results, or values that the cut leaves whole
-  /// @throws ConfigError for those that it does not have
+  /// Values of the networks belong together by their names. @throws ConfigError for terms that one
+  /// of them does not have
   OutputLoss(const Graph& dense, const SmallNetwork& small,
              const std::vector<MatchSettings::Term>& terms);
 
-  /// What both networks must compute, in this order.
+  /// What the networks must compute, in this order: ids of their own graphs.
   const std::vector<ValueId>& values() const { return values_; }
+  const std::vector<ValueId>& dense_values() const { return dense_values_; }
 
   /// A scalar. @param dense, small  the values of one batch
   at::Tensor operator()(const std::vector<at::Tensor>& dense, const std::vector<at::Tensor>& small);
@@ -61,6 +63,7 @@ class OutputLoss {
   static at::Tensor distance(Term& term, const at::Tensor& dense, const at::Tensor& small);
 
   std::vector<ValueId> values_;
+  std::vector<ValueId> dense_values_;
   std::vector<Term> terms_;         ///< of the values
   std::vector<std::string> names_;  ///< likewise
 };

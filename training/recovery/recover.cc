@@ -26,14 +26,18 @@ constexpr int64_t kLargestBatch = 64;
 
 class Recovering {
  public:
-  Recovering(const Graph& original, const Plan& plan, const Calibration& data,
+  /// The small network is what the plan makes of `original`.
+  Recovering(const Graph& dense, const Graph& original, const Plan& plan, const Calibration& data,
              const RecoverySettings& options)
-      : dense_(original),
+      : dense_(dense),
         small_(original, plan),
         data_(data),
         options_(options),
         batches_(data.batches),
         batch_(batch_of(original, data)) {
+    if (const std::optional<SampleBatch> first = data.batches(1)()) {
+      check_dims(dense, first->inputs);
+    }
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
     report_.samples = data.samples;
     report_.test_samples = data.labelled ? data.labelled->test.count() : data.held_samples;
@@ -41,6 +45,12 @@ class Recovering {
     report_.before = evaluate("pruned");
   }
 
+  Recovered result(const std::vector<RecoveryMethod>& steps) {
+    for (const RecoveryMethod method : steps) step(method);
+    return {small_.updates(), std::move(report_)};
+  }
+
+ private:
   void step(RecoveryMethod method) {
     const double begin = machine::steady_seconds();
     RecoveryStep step;
@@ -56,9 +66,6 @@ class Recovering {
                                  : "there was nothing to change"));
   }
 
-  Recovered result() && { return {small_.updates(), std::move(report_)}; }
-
- private:
   /// As many samples as run at once; what the file fixes wins.
   static int64_t batch_of(const Graph& graph, const Calibration& data) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
@@ -165,11 +172,13 @@ Recovered recover(const Graph& original, const Plan& plan, const Calibration& da
   if (!data.labelled && contains(settings.steps, RecoveryMethod::kFinetune)) {
     throw errors::needs_labels("--recover finetune");
   }
-  const std::optional<SampleBatch> first = data.batches(1)();
-  if (first) check_dims(original, first->inputs);
-  Recovering run(original, plan, data, settings);
-  for (const RecoveryMethod method : settings.steps) run.step(method);
-  return std::move(run).result();
+  return Recovering(original, original, plan, data, settings).result(settings.steps);
+}
+
+Recovered match(const Graph& dense, const Graph& small, const Calibration& data,
+                const RecoverySettings& settings) {
+  const Plan nothing;
+  return Recovering(dense, small, nothing, data, settings).result({RecoveryMethod::kOutputs});
 }
 
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples) {

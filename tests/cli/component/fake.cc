@@ -112,6 +112,10 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
                     const CalibrationData&) override {
     return {};
   }
+  Recovered match(const Graph&, const Graph&, const RecoverySettings&,
+                  const CalibrationData&) override {
+    return {};
+  }
   cli::ExportOutcome export_onnx(const cli::ExportJob&) override { return {}; }
   /// The later a block comes, the less it does.
   std::vector<double> block_influences(const Graph&, const std::vector<ResidualBlock>& blocks,
