@@ -86,8 +86,13 @@ TEST(OutputLoss, DividesByTheSpreadOfWhatItCompares) {
   EXPECT_NEAR(loss({boxes, score, classes}, {boxes + 0.5, score, classes}).item<double>(),
               0.25 / variance, 1e-6);
   EXPECT_NEAR(loss({boxes, score, classes}, {boxes, score * 2, classes}).item<double>(),
-              4 * (0.25 * std::log(0.5) + 0.75 * std::log(1.5)), 1e-5)
-      << "per expected event, of which there is one";
+              0.25 * std::log(0.5) + 0.75 * std::log(1.5), 1e-5)
+      << "scores that are all the same have no spread";
+  const at::Tensor scores = at::tensor({0.1F, 0.2F, 0.6F, 0.9F}).reshape({1, 1, 2, 2});
+  OutputLoss fresh(net.graph(), small, {{"best", 0}});
+  const at::Tensor mean = at::full_like(scores, scores.mean().item<float>());
+  EXPECT_NEAR(fresh({boxes, scores, classes}, {boxes, mean, classes}).item<double>(), 1, 1e-5)
+      << "as far as a constant";
   const at::Tensor other = at::cat({classes.narrow(1, 0, 1) / 2, classes.narrow(1, 0, 1) * 1.5}, 1);
   EXPECT_NEAR(loss({boxes, score, classes}, {boxes, score, other}).item<double>(),
               0.5 * std::log(2) + 0.5 * std::log(1 / 1.5), 1e-5);

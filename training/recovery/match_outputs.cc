@@ -35,6 +35,11 @@ class Matching {
         batch_(batch),
         settings_(settings) {
     for (const Feed feed = batches_(batch_); feed();) ++count_;
+    const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
+    if (std::ranges::any_of(small.graph().weights, is_half)) {  // whose steps would underflow
+      small_->widen_halves();
+      small_->to(at::kFloat);
+    }
     for (const auto& [name, tensor] : small_->weights()) {
       if (!tensor.requires_grad()) continue;
       parameters_.push_back(tensor);
@@ -176,7 +181,7 @@ int take_over(SmallNetwork& small, const std::vector<NamedParameter>& tensors,
     const auto weight = std::ranges::find(weights, name, &Weight::name);
     if (weight == weights.end() || !tensor.is_floating_point()) continue;
     const at::Tensor old = torch_io::to_tensor(*weight);
-    at::Tensor now = tensor.detach().cpu().contiguous();
+    at::Tensor now = tensor.detach().cpu().to(old.scalar_type()).contiguous();
     if (at::equal(old, now)) continue;
     // What level pruning has zeroed stays so.
     if (contains(fixed, name)) now = now.masked_fill(old.eq(0), 0);

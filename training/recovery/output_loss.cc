@@ -17,6 +17,9 @@ namespace {
 // Where probabilities underflow, their logarithms end here.
 constexpr double kSmallest = 1e-7;
 
+// Probabilities that are all the same have a divergence from their mean below this.
+constexpr double kNoSpread = 1e-8;
+
 at::Tensor log_of(const at::Tensor& p) { return p.clamp_min(kSmallest).log(); }
 
 /// Σ a log(a / b), where 0 log 0 is 0.
@@ -77,7 +80,7 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
   const auto add = [&](ValueId value, ValueId wanted, double weight) {
     const std::string& name = graph.value(value).name;
     if (weight == 0 || contains(values_, value)) return;
-    Term term{.weight = weight};
+    Term term{.weight = weight, .is_output = contains(graph.outputs, value)};
     const Node& node = sources.producer(value);
     if (has_trait(node, kProbabilities)) term.kind = Kind::kDistribution;
     if (has_trait(node, kLikelihoods)) term.kind = Kind::kEvents;
@@ -123,27 +126,38 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
   }
 }
 
+double OutputLoss::Term::add_spread(const at::Tensor& of_batch) {
+  ++batches;
+  spread += (of_batch.item<double>() - spread) / static_cast<double>(batches);
+  return spread;
+}
+
 at::Tensor OutputLoss::distance(Term& term, const at::Tensor& dense, const at::Tensor& small) {
   const at::Tensor a = dense.to(at::kFloat);
   const at::Tensor b = small.to(at::kFloat);
   switch (term.kind) {
     case Kind::kDistribution:
       return divergence(a, b) / a.sum().clamp_min(1);
-    case Kind::kEvents:
-      return (divergence(a, b) + divergence(1 - a, 1 - b)) / a.sum().clamp_min(1);
+    case Kind::kEvents: {
+      const auto apart = [&](const at::Tensor& found) {
+        return (divergence(a, found) + divergence(1 - a, 1 - found)) /
+               static_cast<double>(a.numel());
+      };
+      const double spread = term.add_spread(apart(a.mean()));
+      return spread < kNoSpread ? apart(b) : apart(b) / spread;
+    }
     case Kind::kOther:
       break;
   }
-  const double spread = at::var(a, /*unbiased=*/false).item<double>();
-  ++term.batches;
-  term.variance += (spread - term.variance) / static_cast<double>(term.batches);
-  if (term.variance <= 0) return at::mse_loss(b, a);
-  return 2 * at::huber_loss(b, a, at::Reduction::Mean, std::sqrt(term.variance)) / term.variance;
+  const double variance = term.add_spread(at::var(a, /*unbiased=*/false));
+  if (variance <= 0) return at::mse_loss(b, a);
+  return 2 * at::huber_loss(b, a, at::Reduction::Mean, std::sqrt(variance)) / variance;
 }
 
 at::Tensor OutputLoss::wanted(Term& term, const at::Tensor& dense, const at::Tensor& small) {
   if (!small.is_floating_point()) {
-    term.note = "it has no gradients, as whole numbers have none";
+    // Other values than outputs are sizes.
+    if (term.is_output) term.note = "whole numbers have no gradients";
     return {};
   }
   at::Tensor wanted = dense;

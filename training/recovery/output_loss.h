@@ -19,14 +19,13 @@ namespace parsimony::training {
 /// | the value is of | distance between a (dense) and b (small)                             |
 /// |-----------------|----------------------------------------------------------------------|
 /// | a Softmax       | Σ a log(a / b) / Σ a: Kullback–Leibler, per distribution              |
-/// | a Sigmoid       | Σ (a log(a / b) + (1 − a) log((1 − a) / (1 − b))) / Σ a: per event   |
+/// | a Sigmoid       | the same of each event, divided by that between a and its mean        |
 /// | any other       | mean of Huber((b − a) / σ), 1 where b is off by σ, the deviation of a |
 ///
 /// An output that arranges others (Concat, Reshape, Transpose, …) is taken apart into them, and one
 /// that chooses among numbers (ArgMax, NonMaxSuppression, …) is replaced by those: gradients reach
 /// these. Kullback and Leibler, On Information and Sufficiency, 1951; Huber, Robust Estimation of a
-/// Location Parameter, 1964; the sum over events as in Lin et al., Focal Loss for Dense Object
-/// Detection, ICCV 2017.
+/// Location Parameter, 1964.
 class OutputLoss {
  public:
   /// @param terms  of values other than the outputs, which the small network must have: layers'
@@ -53,9 +52,12 @@ class OutputLoss {
     double weight = 1;
     int axis = 0;  ///< along which the small network has only `kept`
     std::vector<int64_t> kept = {};
-    double variance = 0;  ///< mean over the batches so far
+    bool is_output = false;
+    double spread = 0;  ///< of the dense network's values, mean over the batches so far
     int64_t batches = 0;
     std::string note = {};  ///< why it is not compared
+
+    double add_spread(const at::Tensor& of_batch);
   };
 
   /// What the small network should give; undefined if that cannot be compared.

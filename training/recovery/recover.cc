@@ -61,9 +61,19 @@ class Recovering {
     report_.steps.push_back(step);
     if (step.layers > 0) return;
     report_.notes.push_back("--recover " + std::string(name_of(method)) + ": " +
-                            (method == RecoveryMethod::kBatchNorm
-                                 ? "the network has no BatchNormalization of its own"
-                                 : "there was nothing to change"));
+                            reason_for_nothing(method));
+  }
+
+  static const char* reason_for_nothing(RecoveryMethod method) {
+    switch (method) {
+      case RecoveryMethod::kBatchNorm:
+        return "the network has no BatchNormalization of its own";
+      case RecoveryMethod::kOutputs:
+        return "no epoch came closer to the dense network; a smaller --recover-lr, or more epochs "
+               "or samples, may";
+      default:
+        return "there was nothing to change";
+    }
   }
 
   /// As many samples as run at once; what the file fixes wins.

@@ -276,15 +276,16 @@ class Refit {
     const at::Tensor weight = weight_of(layer);
     const std::vector<at::Tensor> found = walks_[1].behind(layer.node, layer.answer);
     for (size_t b = 0; b < data.inputs.size(); ++b) {
-      at::Tensor wanted = data.wanted[b];
+      at::Tensor wanted = data.wanted[b].to(at::kFloat);
       if (!kept.empty()) {
         wanted = wanted.index_select(layer.answer_axis, at::tensor(kept, at::kLong));
       }
-      if (!wanted.sizes().equals(found[b].sizes())) return;
-      at::Tensor lack = wanted - found[b];
+      const at::Tensor own = found[b].to(at::kFloat);
+      if (!wanted.sizes().equals(own.sizes())) return;
+      at::Tensor lack = wanted - own;
       // If Relu zeroes the dense target, any negative value is as good.
-      if (rectified) lack = at::where(wanted.gt(0), lack, found[b].clamp_min(0).neg());
-      const at::Tensor some = data.thinned.of(lack.to(at::kFloat));
+      if (rectified) lack = at::where(wanted.gt(0), lack, own.clamp_min(0).neg());
+      const at::Tensor some = data.thinned.of(lack);
       sums.add(linear_rows(data.thinned.node, data.inputs[b].to(at::kFloat), weight),
                answer_rows(some, layer.answer_axis, groups_of(data.thinned.node)));
     }
