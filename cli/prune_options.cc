@@ -76,7 +76,8 @@ void add_recovery(CLI::App& command, PruneCommandOptions& options) {
       ->check(above_zero());
   add("--recover-epochs", options.recover_epochs, "N", "Epochs of finetune (2) and outputs (20)")
       ->check(not_below_zero());
-  add("--recover-lr", recovery.outputs.lr, "RATE", "Learning rate of outputs (0.001)")
+  add("--recover-lr", recovery.outputs.lr, "RATE",
+      "Step of outputs, relative to the size of each tensor (0.001)")
       ->check(above_zero());
   add("--recover-minutes", recovery.outputs.minutes, "M", "After which outputs ends at the latest")
       ->check(above_zero());

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <torch/optim/adam.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,6 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
-#include "parsimony/training/loop/optimizer.h"
 #include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/recovery/output_loss.h"
 #include "parsimony/training/run/messages.h"
@@ -22,6 +22,12 @@ namespace {
 
 // One batch in so many only judges.
 constexpr int64_t kJudges = 8;
+// So many batches say how much the values spread.
+constexpr int64_t kTeachers = 32;
+// Of a tensor, in its steps.
+constexpr double kSmallestSize = 1e-3;
+// The share of the training in which the rate rises.
+constexpr double kStart = 0.05;
 
 class Matching {
  public:
@@ -34,7 +40,7 @@ class Matching {
         batches_(batches),
         batch_(batch),
         settings_(settings) {
-    for (const Feed feed = batches_(batch_); feed();) ++count_;
+    learn();
     const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
     if (std::ranges::any_of(small.graph().weights, is_half)) {  // whose steps would underflow
       small_->widen_halves();
@@ -51,10 +57,11 @@ class Matching {
     if (loss_.values().empty() || parameters_.empty() || count_ == 0) return;
     const double begin = machine::steady_seconds();
     double best = judge();
+    if (say) say("outputs: loss on batches that only judge " + number(best));
     std::vector<at::Tensor> kept = snapshot();
-    const auto optimizer = make_optimizer(parameters_, TrainSettings());
+    torch::optim::Adam optimizer(groups());
     for (int epoch = 0; epoch < settings_.epochs && progress_ < 1; ++epoch) {
-      const double trained = train(*optimizer, begin, epoch);
+      const double trained = train(optimizer, begin, epoch);
       const double judged = judge();
       if (say) {
         say("outputs: epoch " + std::to_string(epoch + 1) + " of " +
@@ -74,6 +81,14 @@ class Matching {
   std::vector<std::string> notes() const { return loss_.notes(); }
 
  private:
+  void learn() {
+    const at::NoGradGuard no_grad;
+    const Feed feed = batches_(batch_);
+    for (; const std::optional<SampleBatch> batch = feed(); ++count_) {
+      if (count_ < kTeachers) loss_.learn(dense_->forward(batch->inputs));
+    }
+  }
+
   bool few() const { return count_ < kJudges; }
   /// With few batches all do both.
   bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
@@ -113,7 +128,7 @@ class Matching {
       if (!trains(i)) continue;
       set_progress(begin, epoch + static_cast<double>(i) / static_cast<double>(count_));
       if (progress_ >= 1) break;
-      set_learning_rate(optimizer, settings_.lr * (1 + std::cos(M_PI * progress_)) / 2);
+      set_rates(optimizer);
       const at::Tensor loss = loss_of(*batch);
       if (!loss.defined() || !loss.requires_grad()) return 0;
       loss.backward();
@@ -122,6 +137,27 @@ class Matching {
       step(optimizer);
     }
     return sum / static_cast<double>(std::max<int64_t>(1, count));
+  }
+
+  /// Steps are relative to a tensor's size, as in Shazeer and Stern, "Adafactor", 2018: one rate
+  /// then suits weights of any size.
+  std::vector<torch::optim::OptimizerParamGroup> groups() {
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    for (const at::Tensor& parameter : parameters_) {
+      const double size = parameter.detach().square().mean().sqrt().item<double>();
+      sizes_.push_back(std::max(size, kSmallestSize));
+      groups.emplace_back(std::vector<at::Tensor>{parameter});
+    }
+    return groups;
+  }
+
+  /// A linear start, on which Adam's moments settle, then a cosine to zero.
+  void set_rates(torch::optim::Optimizer& optimizer) {
+    const double rate =
+        progress_ < kStart ? progress_ / kStart : (1 + std::cos(M_PI * progress_)) / 2;
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      optimizer.param_groups()[i].options().set_lr(settings_.lr * rate * sizes_[i]);
+    }
   }
 
   void step(torch::optim::Optimizer& optimizer) {
@@ -155,6 +191,7 @@ class Matching {
   const int64_t batch_;
   const MatchSettings& settings_;
   std::vector<at::Tensor> parameters_;
+  std::vector<double> sizes_;      ///< root mean square of a parameter
   std::vector<at::Tensor> zeros_;  ///< of a parameter: elements that stay zero; undefined: none
   int64_t count_ = 0;
   double progress_ = 0;

@@ -27,6 +27,11 @@ at::Tensor divergence(const at::Tensor& a, const at::Tensor& b) {
   return (a * (log_of(a) - log_of(b))).sum();
 }
 
+/// Of events with these probabilities, per event.
+at::Tensor of_events(const at::Tensor& a, const at::Tensor& b) {
+  return (divergence(a, b) + divergence(1 - a, 1 - b)) / static_cast<double>(a.numel());
+}
+
 /// Replaces values by those that they are arranged from or chosen among.
 class Sources {
  public:
@@ -126,32 +131,31 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
   }
 }
 
-double OutputLoss::Term::add_spread(const at::Tensor& of_batch) {
-  ++batches;
-  spread += (of_batch.item<double>() - spread) / static_cast<double>(batches);
-  return spread;
+void OutputLoss::learn(const std::vector<at::Tensor>& dense) {
+  ++batches_;
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    if (!dense[i].is_floating_point() || dense[i].numel() == 0) continue;
+    const at::Tensor a = dense[i].to(at::kFloat);
+    const at::Tensor spread =
+        terms_[i].kind == Kind::kEvents ? of_events(a, a.mean()) : at::var(a, /*unbiased=*/false);
+    terms_[i].spread += (spread.item<double>() - terms_[i].spread) / static_cast<double>(batches_);
+  }
 }
 
-at::Tensor OutputLoss::distance(Term& term, const at::Tensor& dense, const at::Tensor& small) {
+at::Tensor OutputLoss::distance(const Term& term, const at::Tensor& dense,
+                                const at::Tensor& small) {
   const at::Tensor a = dense.to(at::kFloat);
   const at::Tensor b = small.to(at::kFloat);
   switch (term.kind) {
     case Kind::kDistribution:
       return divergence(a, b) / a.sum().clamp_min(1);
-    case Kind::kEvents: {
-      const auto apart = [&](const at::Tensor& found) {
-        return (divergence(a, found) + divergence(1 - a, 1 - found)) /
-               static_cast<double>(a.numel());
-      };
-      const double spread = term.add_spread(apart(a.mean()));
-      return spread < kNoSpread ? apart(b) : apart(b) / spread;
-    }
+    case Kind::kEvents:
+      return of_events(a, b) / (term.spread < kNoSpread ? 1 : term.spread);
     case Kind::kOther:
       break;
   }
-  const double variance = term.add_spread(at::var(a, /*unbiased=*/false));
-  if (variance <= 0) return at::mse_loss(b, a);
-  return 2 * at::huber_loss(b, a, at::Reduction::Mean, std::sqrt(variance)) / variance;
+  if (term.spread <= 0) return at::mse_loss(b, a);
+  return 2 * at::huber_loss(b, a, at::Reduction::Mean, std::sqrt(term.spread)) / term.spread;
 }
 
 at::Tensor OutputLoss::wanted(Term& term, const at::Tensor& dense, const at::Tensor& small) {

@@ -39,6 +39,9 @@ class OutputLoss {
   const std::vector<ValueId>& values() const { return values_; }
   const std::vector<ValueId>& dense_values() const { return dense_values_; }
 
+  /// From batches of the dense network's values: how much these spread.
+  void learn(const std::vector<at::Tensor>& dense);
+
   /// A scalar. @param dense, small  the values of one batch
   at::Tensor operator()(const std::vector<at::Tensor>& dense, const std::vector<at::Tensor>& small);
 
@@ -53,21 +56,19 @@ class OutputLoss {
     int axis = 0;  ///< along which the small network has only `kept`
     std::vector<int64_t> kept = {};
     bool is_output = false;
-    double spread = 0;  ///< of the dense network's values, mean over the batches so far
-    int64_t batches = 0;
+    double spread = 0;      ///< of the dense network's values, mean over the batches that taught it
     std::string note = {};  ///< why it is not compared
-
-    double add_spread(const at::Tensor& of_batch);
   };
 
   /// What the small network should give; undefined if that cannot be compared.
   static at::Tensor wanted(Term& term, const at::Tensor& dense, const at::Tensor& small);
-  static at::Tensor distance(Term& term, const at::Tensor& dense, const at::Tensor& small);
+  static at::Tensor distance(const Term& term, const at::Tensor& dense, const at::Tensor& small);
 
   std::vector<ValueId> values_;
   std::vector<ValueId> dense_values_;
   std::vector<Term> terms_;         ///< of the values
   std::vector<std::string> names_;  ///< likewise
+  int64_t batches_ = 0;             ///< that taught the spreads
 };
 
 }  // namespace parsimony::training
