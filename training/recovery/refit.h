@@ -20,9 +20,9 @@ struct RefitOptions {
 ///     Δ = argmin Σ ‖a_dense − a_small − Δ x‖²,     W ← W + Δ / s,  b ← b + Δ₁ / s
 ///
 /// s is the scale of a BatchNorm between layer and target, else 1. If the target is a residual sum,
-/// the layer compensates for errors of the other summand (see fit_layers). One pass over the data
-/// per layer, through only the necessary part of both networks; memory does not grow with the
-/// number of samples.
+/// the layer compensates for errors of the other summand (see fit_layers). Both networks walk
+/// through the data once (see Walk); a layer takes as many samples and positions as its fit needs.
+/// Memory does not grow with the number of samples.
 ///
 /// Without `weights` only Δ₁ is fitted: the mean residual, mostly that of the removed channels, is
 /// added to the bias.
