@@ -44,7 +44,8 @@ UnsupportedError recovery_of_exact() {
 ConfigError bad_arrays(std::string_view found) {
   return ConfigError("found " + in_quotes(found) +
                      ", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array for "
-                     "each input; for calibration also random:COUNT");
+                     "each input; for calibration also images:DIR, audio:DIR, text:FILE or "
+                     "random:COUNT");
 }
 
 ConfigError no_array_for_input(std::string_view source, std::string_view input,

@@ -1,7 +1,6 @@
 #include "parsimony/cli/bench_latency.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "parsimony/base/files.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
@@ -206,11 +206,9 @@ std::vector<std::optional<int64_t>> parse_batches(const std::string& text) {
   std::vector<std::optional<int64_t>> batches;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
-    int64_t batch = 0;
-    const char* end = part.data() + part.size();
-    const auto [stopped, error] = std::from_chars(part.data(), end, batch);
-    if (error != std::errc{} || stopped != end || batch < 1) throw errors::bad_batch(text);
-    batches.emplace_back(batch);
+    const auto batch = number_of<int64_t>(part);
+    if (batch.value_or(0) < 1) throw errors::bad_batch(text);
+    batches.push_back(batch);
   }
   if (batches.empty() || text.back() == ',') throw errors::bad_batch(text);
   return batches;

@@ -3,10 +3,10 @@
 #include <sys/wait.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 
+#include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 
@@ -33,12 +33,8 @@ std::optional<double> last_number(std::string_view text) {
   std::optional<double> found;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find_first_of(kBetween, begin), text.size());
-    double number = 0;
-    const char* const last = text.data() + end;
-    const auto [rest, error] = std::from_chars(text.data() + begin, last, number);
-    if (error == std::errc() && rest == last && end > begin && std::isfinite(number)) {
-      found = number;
-    }
+    const auto number = number_of<double>(text.substr(begin, end - begin));
+    if (number && std::isfinite(*number)) found = number;
     begin = end + 1;
   }
   return found;

@@ -1,9 +1,9 @@
 #include "parsimony/cli/options.h"
 
-#include <charconv>
 #include <functional>
 #include <limits>
 
+#include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/engines/errors.h"
 
@@ -103,10 +103,8 @@ void add_threads_option(CLI::App& command, std::optional<int>& threads) {
 
 std::optional<int> parse_threads(const std::string& text) {
   if (text.empty() || text == "auto") return std::nullopt;
-  int threads = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, threads);
-  if (error != std::errc{} || stopped != end || threads < 1 || threads > kMostThreads) {
+  const auto threads = number_of<int>(text);
+  if (!threads || *threads < 1 || *threads > kMostThreads) {
     throw machine::errors::bad_threads(text);
   }
   return threads;

@@ -1,12 +1,12 @@
 #include "parsimony/cli/prune_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "parsimony/api/depth.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/configs/recipe.h"
@@ -220,13 +220,9 @@ ConfigList config_of(const PruneCommandOptions& options) {
 MatchSettings::Term match_term(const std::string& text) {
   const size_t at = text.rfind('=');
   if (at == std::string::npos) return {.value = text};
-  const char* const begin = text.data() + at + 1;
-  const char* const end = text.data() + text.size();
-  double weight = 0;
-  const auto [rest, error] = std::from_chars(begin, end, weight);
-  const bool is_weight = error == std::errc() && rest == end && weight >= 0;
-  return is_weight ? MatchSettings::Term{text.substr(0, at), weight}
-                   : MatchSettings::Term{.value = text};
+  const auto weight = number_of<double>(std::string_view(text).substr(at + 1));
+  return weight.value_or(-1) >= 0 ? MatchSettings::Term{text.substr(0, at), *weight}
+                                  : MatchSettings::Term{.value = text};
 }
 
 PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigList& config) {

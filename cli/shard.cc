@@ -1,26 +1,19 @@
 #include "parsimony/cli/shard.h"
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
 
+#include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 
 namespace parsimony::cli {
 namespace {
 
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
-
 std::optional<int> from_environment(const char* name) {
   const char* text = std::getenv(name);
-  return text == nullptr ? std::nullopt : number(text);
+  return text == nullptr ? std::nullopt : number_of<int>(text);
 }
 
 /// Where a launcher says which of its processes this is.
@@ -42,10 +35,10 @@ constexpr std::array<Launcher, 4> kLaunchers = {
 Shard parse_shard(const std::string& text) {
   if (!text.empty()) {
     const size_t slash = text.find('/');
-    const auto index = number(std::string_view(text).substr(0, slash));
+    const auto index = number_of<int>(std::string_view(text).substr(0, slash));
     const auto count = slash == std::string::npos
                            ? std::nullopt
-                           : number(std::string_view(text).substr(slash + 1));
+                           : number_of<int>(std::string_view(text).substr(slash + 1));
     if (!index || !count || *index < 1 || *index > *count) throw errors::bad_shard(text);
     return {*index - 1, *count};
   }

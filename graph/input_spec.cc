@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/parse.h"
 
 namespace parsimony {
 namespace {
@@ -21,12 +22,9 @@ ConfigError bad_spec(std::string_view text, const std::string& why, const std::s
 
 template <typename Number>
 Number parse_number(std::string_view text, std::string_view whole) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
-    throw bad_spec(whole, "\"" + std::string(text) + "\" is not a number");
-  }
-  return value;
+  const auto value = number_of<Number>(text);
+  if (!value) throw bad_spec(whole, "\"" + std::string(text) + "\" is not a number");
+  return *value;
 }
 
 DType parse_type(std::string_view name, std::string_view whole) {
@@ -50,11 +48,7 @@ size_t end_of_name(std::string_view text) {
   return is_spec ? std::string_view::npos : equals;
 }
 
-bool is_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
+bool is_number(std::string_view text) { return number_of<double>(text).has_value(); }
 
 /// The shortest text that reads back as the same number.
 std::string text_of(double value) {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/errors.h"
 
@@ -198,11 +198,8 @@ class Resolving {
     const size_t colon = text.rfind(':');
     if (colon != std::string_view::npos && !is_end(text)) {
       name = text.substr(0, colon);
-      const std::string_view digits = text.substr(colon + 1);
-      const auto [stopped, error] =
-          std::from_chars(digits.data(), digits.data() + digits.size(), axis.emplace());
-      const bool read = error == std::errc() && stopped == digits.data() + digits.size();
-      if (!read) throw errors::bad_free_axis(text);
+      axis = number_of<int>(text.substr(colon + 1));
+      if (!axis) throw errors::bad_free_axis(text);
     }
     std::vector<ValueId> ends = graph_.inputs;
     ends.insert(ends.end(), graph_.outputs.begin(), graph_.outputs.end());

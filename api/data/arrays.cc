@@ -8,6 +8,7 @@
 
 #include "parsimony/api/errors.h"
 #include "parsimony/base/npy.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/masks/tensor_file.h"
 
@@ -104,14 +105,11 @@ void ArrayFiles::read_npz(const std::string& path) {
 }
 
 void ArrayFiles::read_npy(const std::string& list) {
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    const std::string item = list.substr(begin, end - begin);
+  for (const std::string_view item : split(list, ',')) {
     const size_t sign = item.find('=');
     if (sign == 0 || sign == std::string::npos) throw errors::bad_arrays("npy:" + list);
-    const std::string path = item.substr(sign + 1);
-    arrays_.push_back(view_of(map(path), item.substr(0, sign), path));
-    begin = end + 1;
+    const std::string path(item.substr(sign + 1));
+    arrays_.push_back(view_of(map(path), std::string(item.substr(0, sign)), path));
   }
 }
 

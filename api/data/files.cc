@@ -10,20 +10,17 @@ namespace parsimony {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// `ending` is in lower case.
-bool ends_like(std::string_view name, std::string_view ending) {
-  if (name.size() < ending.size()) return false;
-  return std::ranges::equal(
-      name.substr(name.size() - ending.size()), ending,
-      [](unsigned char found, char wanted) { return std::tolower(found) == wanted; });
+bool ends_like(std::string_view name, std::span<const std::string_view> endings) {
+  return std::ranges::any_of(endings, [&](std::string_view ending) {
+    return name.size() >= ending.size() &&
+           std::ranges::equal(
+               name.substr(name.size() - ending.size()), ending,
+               [](unsigned char found, char wanted) { return std::tolower(found) == wanted; });
+  });
 }
 
-}  // namespace
-
 std::vector<std::string> files_at(const std::string& path,
-                                  std::initializer_list<std::string_view> endings) {
+                                  std::span<const std::string_view> endings) {
   std::error_code failed;
   if (fs::is_regular_file(path, failed)) return {path};
   std::vector<std::string> found;
@@ -35,10 +32,9 @@ std::vector<std::string> files_at(const std::string& path,
       at.disable_recursion_pending();
       continue;
     }
-    const bool wanted =
-        std::ranges::any_of(endings, [&](std::string_view e) { return ends_like(name, e); });
     std::error_code ignored;
-    if (wanted && at->is_regular_file(ignored)) found.push_back(at->path().string());
+    if (ends_like(name, endings) && at->is_regular_file(ignored))
+      found.push_back(at->path().string());
   }
   if (failed) throw errors::cannot_list(path, failed.message());
   std::ranges::sort(found);

@@ -1,9 +1,11 @@
 // JPEG and PNG to pixels, and pixels to another size.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsimony/api/data/image_spec.h"
@@ -27,6 +29,9 @@ constexpr int64_t max_pixels(size_t file_bytes) {
 /// dropped, 16 bits become 8, CMYK is converted without a profile.
 /// @throws ModelError with the byte at which decoding stopped
 Image decode_image(const std::string& path, const std::string& bytes);
+
+/// How the names of such files end, in any case.
+inline constexpr std::array<std::string_view, 3> kImageEndings = {".jpg", ".jpeg", ".png"};
 
 Image decode_jpeg(const std::string& path, const std::string& bytes);
 Image decode_png(const std::string& path, const std::string& bytes);

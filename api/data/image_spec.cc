@@ -1,24 +1,12 @@
 #include "parsimony/api/data/image_spec.h"
 
-#include <algorithm>
-#include <charconv>
-
 #include "parsimony/api/errors.h"
+#include "parsimony/base/parse.h"
 
 namespace parsimony {
 namespace {
 
 constexpr double kGreyOfYolo = 114;
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(at, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 /// One "name=value" of the spec.
 class Word {
@@ -51,20 +39,16 @@ class Word {
   [[noreturn]] void fail() const { throw errors::bad_image_spec(text_); }
 
  private:
-  template <typename T>
-  T parsed(std::string_view text) const {
-    T number{};
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc() || rest != end) fail();
-    return number;
+  double number(std::string_view text) const {
+    const auto number = number_of<double>(text);
+    if (!number) fail();
+    return *number;
   }
-  double number(std::string_view text) const { return parsed<double>(text); }
   int64_t side(std::string_view text) const {
     constexpr int64_t kLargest = 1 << 14;
-    const auto side = parsed<int64_t>(text);
-    if (side < 1 || side > kLargest) fail();
-    return side;
+    const auto side = number_of<int64_t>(text);
+    if (!side || *side < 1 || *side > kLargest) fail();
+    return *side;
   }
 
   std::string_view text_;

@@ -105,7 +105,7 @@ class Preparation {
 class Images final : public InputSource {
  public:
   Images(const std::string& folder, std::string_view spec, const Value& input)
-      : preparation_(spec, input), files_(files_at(folder, {".jpg", ".jpeg", ".png"})) {
+      : preparation_(spec, input), files_(files_at(folder, kImageEndings)) {
     if (files_.empty()) throw errors::no_files_below(folder, ".jpg, .jpeg or .png");
     // Folders are often sorted by what they show.
     std::shuffle(files_.begin(), files_.end(), std::minstd_rand(1));

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "parsimony/api/data/arrays.h"
 #include "parsimony/api/data/input_source.h"
 #include "parsimony/api/errors.h"
+#include "parsimony/base/parse.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/graph/declared.h"
@@ -35,13 +35,9 @@ void check_finite(const TensorBytes& array, std::string_view file, int64_t first
 }
 
 int64_t count_of(const std::string& source) {
-  const std::string_view digits = std::string_view(source).substr(kRandom.size());
-  int64_t count = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  if (error != std::errc() || end != digits.data() + digits.size() || count <= 0) {
-    throw errors::bad_arrays(source);
-  }
-  return count;
+  const auto count = number_of<int64_t>(std::string_view(source).substr(kRandom.size()));
+  if (count.value_or(0) < 1) throw errors::bad_arrays(source);
+  return *count;
 }
 
 }  // namespace
@@ -198,8 +194,17 @@ struct InputData::State {
     return fixes ? std::optional(declared->front()) : std::nullopt;
   }
 
+  /// Does the source have samples of this input?
+  bool has(size_t i) const { return stream ? i == streamed : files && placed[i].array != nullptr; }
+
   TensorBytes read(size_t i, int64_t begin, int64_t count) const {
-    const auto& [array, spread] = placed[i];
+    TensorBytes part = stream ? stream->rows(begin, count) : read_array(placed[i], begin, count);
+    part.name = input(i).name;
+    return converted(std::move(part), input(i).dtype);
+  }
+
+  TensorBytes read_array(const Placed& from, int64_t begin, int64_t count) const {
+    const auto& [array, spread] = from;
     TensorBytes part;
     if (spread == Spread::kSame) {
       part = array->all();
@@ -211,8 +216,7 @@ struct InputData::State {
       check_finite(part, array->file, first);
       if (runs) part.dims.erase(part.dims.begin());
     }
-    part.name = input(i).name;
-    return converted(std::move(part), input(i).dtype);
+    return part;
   }
 
   TensorList drawn(int64_t first, int64_t count) const {
@@ -244,10 +248,7 @@ InputData::~InputData() = default;
 InputData::InputData(InputData&&) noexcept = default;
 
 int64_t InputData::samples() const { return state_->samples; }
-bool InputData::has(size_t input) const {
-  if (state_->stream) return input == state_->streamed;
-  return state_->files && state_->placed[input].array != nullptr;
-}
+bool InputData::has(size_t input) const { return state_->has(input); }
 bool InputData::labelled() const { return state_->classes != nullptr; }
 
 int64_t InputData::batch(int64_t wanted) const {
@@ -258,18 +259,10 @@ int64_t InputData::batch(int64_t wanted) const {
 
 TensorList InputData::inputs(int64_t first, int64_t count) const {
   const State& state = *state_;
-  if (state.stream) {
-    TensorList result = state.drawn(first, count);
-    TensorBytes rows = state.stream->rows(first, count);
-    rows.name = result[state.streamed].name;
-    result[state.streamed] = converted(std::move(rows), state.input(state.streamed).dtype);
-    return result;
-  }
-  if (!state.files) return state.drawn(first, count);
   TensorList values;
   TensorList result;
-  for (size_t i = 0; i < state.placed.size(); ++i) {
-    if (state.placed[i].array != nullptr) {
+  for (size_t i = 0; i < state.graph.inputs.size(); ++i) {
+    if (state.has(i)) {
       result.push_back(state.read(i, first, count));
       continue;
     }

@@ -2,7 +2,7 @@
 #include <sndfile.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "parsimony/api/data/input_source.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
+#include "parsimony/base/parse.h"
 
 namespace parsimony {
 namespace {
@@ -64,6 +65,8 @@ class Text final : public InputSource {
   Shape window_;
 };
 
+constexpr std::array<std::string_view, 4> kEndings = {".wav", ".flac", ".ogg", ".aiff"};
+
 /// A file of sound that is open.
 class Sound {
  public:
@@ -115,11 +118,8 @@ struct AudioPlace {
     if (at == std::string::npos) return false;
     const std::string_view word = std::string_view(path).substr(at + 1);
     if (!word.starts_with(name)) return false;
-    int64_t value = 0;
-    const char* const end = word.data() + word.size();
-    const auto [rest, error] = std::from_chars(word.data() + name.size(), end, value);
-    if (error != std::errc() || rest != end || value < 1) throw errors::bad_audio_word(word);
-    number = value;
+    number = number_of<int64_t>(word.substr(name.size()));
+    if (number.value_or(0) < 1) throw errors::bad_audio_word(word);
     path.resize(at);
     return true;
   }
@@ -129,7 +129,7 @@ class Audio final : public InputSource {
  public:
   Audio(const AudioPlace& place, const Value& input)
       : window_(window_of(input, place.frames, "audio:DIR,frames=N")) {
-    const std::vector<std::string> files = files_at(place.path, {".wav", ".flac", ".ogg", ".aiff"});
+    const std::vector<std::string> files = files_at(place.path, kEndings);
     if (files.empty()) throw errors::no_files_below(place.path, ".wav, .flac, .ogg or .aiff");
     for (const std::string& path : files) {
       const Sound sound(path);

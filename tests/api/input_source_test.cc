@@ -9,20 +9,11 @@
 #include "parsimony/base/files.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 
 namespace parsimony::test {
 namespace {
-
-template <typename Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// 16-bit PCM.
 std::string wav(int channels, int rate, const std::vector<int16_t>& values) {

@@ -19,6 +19,7 @@
 #include "parsimony/base/files.h"
 #include "tests/graph/builder.h"
 #include "tests/support/arrays.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/training/data_support.h"
 
@@ -336,12 +337,7 @@ TEST(Pictures, AreWhatTheNetworkTakes) {
 
 TEST(Pictures, SayWhatIsMissing) {
   const auto message = [](const Shape& dims, const std::string& spec) {
-    try {
-      prepared(small_picture(), dims, spec);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return test::message_of([&] { prepared(small_picture(), dims, spec); });
   };
   EXPECT_EQ(message({1, 3, -1, -1}, ""),
             "images: input \"x\" [1, 3, -1, -1] leaves the size open (-1): give it with --image "

@@ -19,12 +19,14 @@
 #include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/recovery/refit.h"
+#include "tests/support/message_of.h"
 #include "tests/support/model.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {
 namespace {
 
+using test::message_of;
 using test::TextModel;
 
 /// Convolutions of several kinds, a residual sum, a BatchNorm, a Linear.
@@ -324,15 +326,6 @@ TEST(Recover, WhatLevelPruningZeroedStaysZero) {
   EXPECT_GT(zero.sum().item<int64_t>(), 50);
   EXPECT_TRUE(at::equal(tensor(after.graph(), "W3").eq(0), zero));
   EXPECT_FALSE(at::equal(tensor(after.graph(), "W3"), tensor(before.graph(), "W3")));
-}
-
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(Recover, SaysWhatItCannotDo) {

@@ -1,8 +1,8 @@
 // Folders of images, one folder per class.
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
+#include "parsimony/api/data/files.h"
 #include "parsimony/api/data/image.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
@@ -35,13 +35,6 @@ std::vector<std::string> names_in(const std::string& folder, bool folders) {
   return names;
 }
 
-bool is_image(const std::string& name) {
-  std::string ending = fs::path(name).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
-}
-
 /// Every image below the class folders. `classes` is filled if it is empty, otherwise held to.
 std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& classes) {
   const std::vector<std::string> found = names_in(folder, true);
@@ -56,7 +49,8 @@ std::vector<Item> items_in(const std::string& folder, std::vector<std::string>& 
     const std::string class_folder = folder + "/" + name;
     const size_t before = items.size();
     for (const std::string& file : names_in(class_folder, false)) {
-      if (is_image(file)) items.push_back({class_folder + "/" + file, known - classes.begin()});
+      if (ends_like(file, kImageEndings))
+        items.push_back({class_folder + "/" + file, known - classes.begin()});
     }
     if (items.size() == before) throw errors::no_images(class_folder);
   }
