@@ -72,8 +72,10 @@ struct MatchSettings {
     double weight = 1;
   };
 
-  int epochs = 20;               ///< over the calibration data
-  double lr = 1e-3;              ///< of Adam, at the beginning; it falls to zero along a cosine
+  int epochs = 20;  ///< over the calibration data
+  /// The largest step of a tensor, as a share of its root mean square; it falls to zero along a
+  /// cosine.
+  double lr = 1e-3;
   double minutes = 0;            ///< after which it ends at the latest; 0: never
   std::vector<Term> terms = {};  ///< in addition to the outputs, or with their weights
 };

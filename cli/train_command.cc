@@ -81,11 +81,15 @@ void run_match(TrainCommandOptions& options, const Session& session) {
   Recipe recipe = options.recipe.config.empty() ? Recipe() : read_recipe(options.recipe.config);
   for (const auto& change : options.recipe.changes) change(recipe);
   check_settings(recipe.train, "command line");
-  const std::string& teacher = options.request.teacher;
+  const TrainRequest& request = options.request;
+  if (!recipe.data.empty() || !request.checkpoint.empty() || !request.profile.empty()) {
+    throw errors::usage("finetune", "--loss outputs takes no --data, --checkpoint and --profile");
+  }
+  const std::string& teacher = request.teacher;
   if (teacher.empty() || options.calibration.data.empty()) {
     throw errors::usage("finetune", "--loss outputs needs --teacher MODEL and --calibration DATA");
   }
-  check_outputs({{"-o", options.request.out}, {"--report", options.report}},
+  check_outputs({{"-o", request.out}, {"--report", options.report}},
                 {{"the model", recipe.model}, {"--teacher", teacher}});
   const std::unique_ptr<EditableFile> dense = open_model(teacher, options.inputs);
   const std::unique_ptr<EditableFile> small = open_model(recipe.model, options.inputs);
@@ -96,19 +100,26 @@ void run_match(TrainCommandOptions& options, const Session& session) {
   settings.outputs.lr = recipe.train.lr;
   for (const std::string& term : options.match) settings.outputs.terms.push_back(match_term(term));
   if (!session.quiet) settings.say = log_line;
-  const LazyTorch torch(options.request.threads);
+  const LazyTorch torch(request.threads);
   const Recovered result = torch.loaded().match(dense->graph(), small->graph(), settings, data);
   for (const TensorUpdate& update : result.updates) {
     small->editor().assign(update.tensor, update.values);
   }
   small->settle();
-  small->write(options.request.out);
+  small->write(request.out);
   if (!options.report.empty()) write_file(options.report, to_json(result.report));
   if (!session.quiet) print(to_text(result.report));
 }
 
 void run_finetune(TrainCommandOptions& options, const Session& session) {
-  options.loss == "outputs" ? run_match(options, session) : run_train(options, session);
+  if (options.loss == "outputs") return run_match(options, session);
+  const bool given = !options.calibration.data.empty() || !options.calibration.states.empty() ||
+                     !options.inputs.empty() || !options.match.empty();
+  if (given) {
+    throw errors::usage("finetune",
+                        "--calibration, --states, --input and --match are for --loss outputs");
+  }
+  run_train(options, session);
 }
 
 void add_files(CLI::App& command, TrainCommandOptions& options) {

@@ -13,9 +13,8 @@ namespace {
 class FitLayerFinder {
  public:
   FitLayerFinder(const Graph& graph, const std::vector<std::string>& fixed)
-      : graph_(graph), fixed_(fixed) {
+      : graph_(graph), fixed_(fixed), producer_(producers_of(graph)) {
     readers_.resize(graph.values.size());
-    producer_.resize(graph.values.size(), kNone);
     weight_reads_.resize(graph.weights.size(), 0);
     for (const NodeId n : graph.nodes.ids()) read(n);
   }
@@ -41,12 +40,9 @@ class FitLayerFinder {
   }
 
  private:
-  // A Graph that was edited does not keep producers and uses up to date.
+  // A Graph that was edited does not keep uses up to date.
   void read(NodeId n) {
     const Node& node = graph_.node(n);
-    for (const ValueId v : node.outputs) {
-      if (v != kNone) producer_[v] = n;
-    }
     const auto use = [&](ValueId v) {
       if (v == kNone) return;
       readers_[v].push_back(n);
@@ -164,25 +160,20 @@ class FitLayerFinder {
     while (!open.empty()) {
       const ValueId v = open.back();
       open.pop_back();
-      if (v == kNone || seen[v]) continue;
+      if (seen[v]) continue;
       seen[v] = true;
       const NodeId producer = producer_[v];
       if (producer == kNone) continue;
       if (producer > node && matrix_of(producer)) return true;
-      const Node& from = graph_.node(producer);
-      open.insert(open.end(), from.inputs.begin(), from.inputs.end());
-      for (const BodyId b : from.bodies) {
-        const auto& results = graph_.bodies[b].outputs;
-        open.insert(open.end(), results.begin(), results.end());
-      }
+      for_each_read(graph_, graph_.node(producer), [&](ValueId read) { open.push_back(read); });
     }
     return false;
   }
 
   const Graph& graph_;
   const std::vector<std::string>& fixed_;
-  IdVector<ValueId, std::vector<NodeId>> readers_;
   IdVector<ValueId, NodeId> producer_;
+  IdVector<ValueId, std::vector<NodeId>> readers_;
   IdVector<WeightId, int> weight_reads_;
 };
 
@@ -194,25 +185,40 @@ std::vector<FitLayer> fit_layers(const Graph& graph, const std::vector<std::stri
 
 std::vector<NodeId> batch_norms(const Graph& graph) { return FitLayerFinder(graph, {}).norms(); }
 
-Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
-  IdVector<ValueId, bool> needed(graph.values.size(), false);
-  for (const ValueId v : wanted) needed[v] = true;
-  Graph part = graph;
-  part.nodes.clear();
+IdVector<ValueId, NodeId> producers_of(const Graph& graph) {
+  IdVector<ValueId, NodeId> producers(graph.values.size(), kNone);
+  for (const NodeId n : graph.nodes.ids()) {
+    for (const ValueId v : graph.nodes[n].outputs) {
+      if (v != kNone) producers[v] = n;
+    }
+  }
+  return producers;
+}
+
+std::vector<NodeId> nodes_for(const Graph& graph, const std::vector<ValueId>& wanted,
+                              const IdVector<NodeId, bool>& done,
+                              const IdVector<ValueId, bool>& known) {
+  IdVector<ValueId, bool> open(graph.values.size(), false);
+  for (const ValueId v : wanted) open[v] = true;
+  std::vector<NodeId> found;
   for (const NodeId n : graph.nodes.reversed_ids()) {
     const Node& node = graph.nodes[n];
-    const auto is_needed = [&](ValueId v) { return v != kNone && needed[v]; };
-    if (!std::ranges::any_of(node.outputs, is_needed)) continue;
-    const auto need = [&](ValueId v) {
-      if (v != kNone) needed[v] = true;
+    const auto is_open = [&](ValueId v) {
+      return v != kNone && open[v] && (known.empty() || !known[v]);
     };
-    for (const ValueId v : node.inputs) need(v);
-    for (const BodyId b : node.bodies) {
-      for (const ValueId v : graph.bodies[b].outputs) need(v);
-    }
-    part.nodes.push_back(node);
+    const bool is_done = !done.empty() && done[n];
+    if (is_done || !std::ranges::any_of(node.outputs, is_open)) continue;
+    found.push_back(n);
+    for_each_read(graph, node, [&](ValueId v) { open[v] = true; });
   }
-  std::ranges::reverse(part.nodes);
+  std::ranges::reverse(found);
+  return found;
+}
+
+Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted) {
+  Graph part = graph;
+  part.nodes.clear();
+  for (const NodeId n : nodes_for(graph, wanted)) part.nodes.push_back(graph.nodes[n]);
   part.outputs = wanted;
   return part;
 }

@@ -37,6 +37,26 @@ std::vector<FitLayer> fit_layers(const Graph& graph, const std::vector<std::stri
 /// BatchNormalizations in inference mode whose statistics are not shared, in topological order.
 std::vector<NodeId> batch_norms(const Graph& graph);
 
+/// Calls `visit` with what a node reads: its operands, and the results of its bodies.
+template <typename Visit>
+void for_each_read(const Graph& graph, const Node& node, const Visit& visit) {
+  for (const ValueId v : node.inputs) {
+    if (v != kNone) visit(v);
+  }
+  for (const BodyId b : node.bodies) {
+    for (const ValueId v : graph.bodies[b].outputs) visit(v);
+  }
+}
+
+/// The node that computes each value. A graph that was edited does not keep Value::producer.
+IdVector<ValueId, NodeId> producers_of(const Graph& graph);
+
+/// Nodes that compute `wanted`, in order. Those that are `done` and values that are `known` need
+/// nothing; empty: there are none.
+std::vector<NodeId> nodes_for(const Graph& graph, const std::vector<ValueId>& wanted,
+                              const IdVector<NodeId, bool>& done = {},
+                              const IdVector<ValueId, bool>& known = {});
+
 /// The subgraph that computes `wanted`, which become its outputs. Values keep their ids.
 Graph part_for(const Graph& graph, const std::vector<ValueId>& wanted);
 

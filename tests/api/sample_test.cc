@@ -75,7 +75,7 @@ TEST_F(Samples, SayWhatIsWrong) {
   EXPECT_EQ(
       error_of("sample.txt"),
       "found \"sample.txt\", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array "
-      "for each input; for calibration also random:COUNT");
+      "for each input; for calibration also images:DIR, audio:DIR, text:FILE or random:COUNT");
   EXPECT_EQ(error_of(write({{"z", npy<float>("<f4", "(1,)", {1})}})),
             "array \"z\" [1] is that of no input; the network has \"x\", \"ids\".");
   EXPECT_EQ(error_of(write({{"x", npy<float>("<f4", "(1, 2)", {1, 2})}})),

@@ -177,6 +177,12 @@ TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
       place_.run("finetune net.onnx -o t.onnx --loss outputs" + data).err,
       "parsimony: --loss outputs needs --teacher MODEL and --calibration DATA. See `parsimony "
       "finetune --help`.\n");
+  EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --data shapes" + data).err,
+            "parsimony: --calibration, --states, --input and --match are for --loss outputs. See "
+            "`parsimony finetune --help`.\n");
+  EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs --data shapes" + data).err,
+            "parsimony: --loss outputs takes no --data, --checkpoint and --profile. See `parsimony "
+            "finetune --help`.\n");
   EXPECT_EQ(
       place_.run("prune net.onnx -o s.onnx --ratio 0.3 --recover outputs --match no" + data).err,
       "parsimony: --match \"no\": the pruned network computes no value of that name; prune "

@@ -35,13 +35,7 @@ at::Tensor of_events(const at::Tensor& a, const at::Tensor& b) {
 /// Replaces values by those that they are arranged from or chosen among.
 class Sources {
  public:
-  explicit Sources(const Graph& graph) : graph_(graph), producer_(graph.values.size(), kNone) {
-    for (const NodeId n : graph.nodes.ids()) {
-      for (const ValueId v : graph.node(n).outputs) {
-        if (v != kNone) producer_[v] = n;
-      }
-    }
-  }
+  explicit Sources(const Graph& graph) : graph_(graph), producer_(producers_of(graph)) {}
 
   /// The values that weights compute.
   std::vector<ValueId> of(ValueId output) const {

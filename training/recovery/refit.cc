@@ -14,7 +14,6 @@
 #include "parsimony/speedup/least_squares.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/tensor.h"
-#include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/recovery/walk.h"
 
 namespace parsimony::training {
@@ -27,8 +26,6 @@ constexpr int64_t kChunk = 1 << 9;
 constexpr int64_t kRowsPerColumn = 32;
 constexpr int64_t kFewestRows = 1 << 15;
 constexpr int64_t kFewestSamples = 64;
-// Of the activations that are kept between layers. Beyond it fewer samples are used.
-constexpr int64_t kMostBytes = int64_t{768} << 20;
 
 using Ints = std::vector<int64_t>;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -107,57 +104,6 @@ class Sums {
   bool complete_ = false;  ///< `second_` has all rows
   at::Tensor second_;
   at::Tensor cross_;
-};
-
-/// Networks that walk side by side over the same batches.
-class Walks {
- public:
-  /// The last one is of the small network.
-  Walks(std::vector<Walk> walks, const SmallNetwork& small, const Batches& batches, int64_t size)
-      : walks_(std::move(walks)), small_(small), batches_(batches), size_(size) {}
-
-  Walk& operator[](size_t i) { return walks_[i]; }
-  int64_t count() const { return walks_.front().batches(); }
-
-  /// @returns are there more batches than before?
-  bool grow_to(int64_t count) {
-    const int64_t before = this->count();
-    if (count <= before || (limit_ && before >= *limit_)) return false;
-    for (Walk& walk : walks_) {
-      const Feed feed = feed_of(&walk == &walks_.back());
-      for (int64_t i = 0; i < before; ++i) feed();
-      const int64_t added = walk.add(feed, count - before);
-      if (added < count - before) limit_ = before + added;
-    }
-    shrink();
-    return this->count() > before;
-  }
-
-  /// To what fits into memory.
-  void shrink() {
-    int64_t bytes = 0;
-    for (const Walk& walk : walks_) bytes += walk.bytes();
-    if (bytes <= kMostBytes) return;
-    const int64_t fit = std::max<int64_t>(1, count() * kMostBytes / bytes);
-    for (Walk& walk : walks_) walk.truncate(fit);
-  }
-
- private:
-  Feed feed_of(bool small) const {
-    Feed feed = batches_(size_);
-    if (!small) return feed;
-    return [this, feed = std::move(feed)]() -> std::optional<SampleBatch> {
-      std::optional<SampleBatch> batch = feed();
-      if (batch) batch->inputs = small_inputs(small_, std::move(batch->inputs));
-      return batch;
-    };
-  }
-
-  std::vector<Walk> walks_;
-  const SmallNetwork& small_;
-  const Batches& batches_;
-  const int64_t size_;
-  std::optional<int64_t> limit_;  ///< that the data give
 };
 
 /// A convolution at some of its positions only.

@@ -6,21 +6,15 @@
 #include <utility>
 
 #include "parsimony/base/ranges.h"
+#include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/training/recovery/ends.h"
 
 namespace parsimony::training {
 namespace {
 
-/// What a node reads, and the results of its bodies.
-template <typename Visit>
-void for_each_read(const Graph& graph, const Node& node, const Visit& visit) {
-  for (const ValueId v : node.inputs) {
-    if (v != kNone) visit(v);
-  }
-  for (const BodyId b : node.bodies) {
-    for (const ValueId v : graph.bodies[b].outputs) visit(v);
-  }
-}
+// Of the activations that are kept. Beyond it fewer samples are used.
+constexpr int64_t kMostBytes = int64_t{768} << 20;
 
 /// Holds only the weights that the part reads.
 GraphModule runnable(const Graph& part) {
@@ -51,20 +45,8 @@ Walk::Walk(const Graph& graph, std::vector<ValueId> wanted)
   for (const ValueId v : graph.inputs) kept_[v] = true;
 }
 
-/// Nodes that are not computed, in order.
 std::vector<NodeId> Walk::needed_for(const std::vector<ValueId>& values) const {
-  IdVector<ValueId, bool> open(graph_.values.size(), false);
-  for (const ValueId v : values) open[v] = true;
-  std::vector<NodeId> found;
-  for (const NodeId n : graph_.nodes.reversed_ids()) {
-    const Node& node = graph_.nodes[n];
-    const auto is_open = [&](ValueId v) { return v != kNone && open[v] && !kept_[v]; };
-    if (computed_[n] || !std::ranges::any_of(node.outputs, is_open)) continue;
-    found.push_back(n);
-    for_each_read(graph_, node, [&](ValueId v) { open[v] = true; });
-  }
-  std::ranges::reverse(found);
-  return found;
+  return nodes_for(graph_, values, computed_, kept_);
 }
 
 IdVector<ValueId, bool> Walk::read_by(const std::vector<NodeId>& nodes) const {
@@ -200,6 +182,37 @@ int64_t Walk::bytes() const {
     }
   }
   return sum;
+}
+
+bool Walks::grow_to(int64_t count) {
+  const int64_t before = this->count();
+  if (count <= before || (limit_ && before >= *limit_)) return false;
+  for (Walk& walk : walks_) {
+    const Feed feed = feed_of(&walk == &walks_.back());
+    for (int64_t i = 0; i < before; ++i) feed();
+    const int64_t added = walk.add(feed, count - before);
+    if (added < count - before) limit_ = before + added;
+  }
+  shrink();
+  return this->count() > before;
+}
+
+void Walks::shrink() {
+  int64_t bytes = 0;
+  for (const Walk& walk : walks_) bytes += walk.bytes();
+  if (bytes <= kMostBytes) return;
+  const int64_t fit = std::max<int64_t>(1, count() * kMostBytes / bytes);
+  for (Walk& walk : walks_) walk.truncate(fit);
+}
+
+Feed Walks::feed_of(bool small) const {
+  Feed feed = batches_(size_);
+  if (!small) return feed;
+  return [this, feed = std::move(feed)]() -> std::optional<SampleBatch> {
+    std::optional<SampleBatch> batch = feed();
+    if (batch) batch->inputs = small_inputs(small_, std::move(batch->inputs));
+    return batch;
+  };
 }
 
 }  // namespace parsimony::training

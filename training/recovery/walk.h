@@ -4,9 +4,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "parsimony/graph/graph.h"
+#include "parsimony/speedup/small_network.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
@@ -27,7 +30,7 @@ class Walk {
   /// Of what is kept of all batches.
   int64_t bytes() const;
 
-  /// A value in every batch; one that is undefined for values of nodes that gave none.
+  /// A value in every batch.
   std::vector<at::Tensor> compute(ValueId value);
   /// The same for a value that depends on a node, which stays uncomputed with all behind it.
   std::vector<at::Tensor> behind(NodeId node, ValueId value);
@@ -37,6 +40,7 @@ class Walk {
  private:
   using Tensors = IdVector<ValueId, at::Tensor>;
 
+  /// Nodes that are not computed yet, in order.
   std::vector<NodeId> needed_for(const std::vector<ValueId>& values) const;
   IdVector<ValueId, bool> read_by(const std::vector<NodeId>& nodes) const;
   Graph part_of(const std::vector<NodeId>& nodes, std::vector<ValueId> outputs) const;
@@ -47,6 +51,32 @@ class Walk {
   IdVector<NodeId, bool> computed_;
   IdVector<ValueId, bool> kept_;  ///< there is a tensor in every batch
   std::vector<Tensors> batches_;
+};
+
+/// Networks that walk side by side over the same batches; the last one is the small network, whose
+/// inputs may be shorter.
+class Walks {
+ public:
+  Walks(std::vector<Walk> walks, const SmallNetwork& small, const Batches& batches, int64_t size)
+      : walks_(std::move(walks)), small_(small), batches_(batches), size_(size) {}
+
+  Walk& operator[](size_t i) { return walks_[i]; }
+  int64_t count() const { return walks_.front().batches(); }
+
+  /// As many batches, or as many as there are and fit into memory. @returns are there more than
+  /// before?
+  bool grow_to(int64_t count);
+  /// To what fits into memory.
+  void shrink();
+
+ private:
+  Feed feed_of(bool small) const;
+
+  std::vector<Walk> walks_;
+  const SmallNetwork& small_;
+  const Batches& batches_;
+  const int64_t size_;
+  std::optional<int64_t> limit_;  ///< that the data give
 };
 
 }  // namespace parsimony::training
