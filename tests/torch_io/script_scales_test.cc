@@ -46,8 +46,12 @@ def forward(self, x):
   return {pruning.plan, pruning.scales, relative_difference(run(small, inputs), wanted)};
 }
 
-const std::vector<std::string> kSpellings = {"s * 0.28867513459481287", "s / 3.4641016151377544",
-                                             "s / q.size(-1) ** 0.5", "s * q.size(-1) ** -0.5"};
+const std::vector<std::string> kSpellings = {"s * 0.28867513459481287",
+                                             "s / 3.4641016151377544",
+                                             "s / q.size(-1) ** 0.5",
+                                             "s * q.size(-1) ** -0.5",
+                                             "s / torch.sqrt(torch.tensor(q.size(-1)))",
+                                             "s * torch.rsqrt(torch.tensor(q.size(-1)))"};
 
 TEST(ScriptScales, KeepTheirValue) {
   for (const std::string& scale : kSpellings) {

@@ -39,9 +39,7 @@ DType type_of(int64_t torch) {
   return found->second;
 }
 
-void cast(Call& call, int64_t torch_type) {
-  const Operand x = call.tensor(0);
-  const DType type = type_of(torch_type);
+void cast(Call& call, const Operand& x, DType type) {
   Graph& graph = call.out.graph();
   if (graph.value(x.value).dtype == type) return call.give(x.value);
   const ValueId result = call.out.emit("Cast", {x}, {{"to", int64_t{onnx_number(type)}}});
@@ -139,15 +137,17 @@ void lower_cast(Call& call) {
                          : type == "Half"   ? 5
                          : type == "Double" ? 7
                                             : kTorchFloat;
-  cast(call, number);
+  cast(call, call.tensor(0), type_of(number));
 }
 
 /// to(x, dtype, …), to(x, device, dtype, …), to(x, device, …), to(x, other, …), _to_copy(x, dtype,
 /// …)
 void lower_to(Call& call) {
-  if (call.arg(1).is(BindingKind::kInt)) return cast(call, call.integer(1));
+  if (call.arg(1).is(BindingKind::kInt))
+    return cast(call, call.tensor(0), type_of(call.integer(1)));
   // A device, and after it a type. A flag is no type.
-  if (call.arg(2).is(BindingKind::kInt)) return cast(call, call.integer(2));
+  if (call.arg(2).is(BindingKind::kInt))
+    return cast(call, call.tensor(0), type_of(call.integer(2)));
   if (call.arg(1).is(BindingKind::kTensor)) return lower_type_as(call);
   call.give(call.tensor(0).value);
 }
@@ -187,7 +187,12 @@ void lower_full_like(Call& call) {
 
 /// scalar_tensor(number, dtype, …), tensor(number, dtype, …)
 void lower_scalar_tensor(Call& call) {
-  call.require(call.arg(0).fixed_number());
+  const Binding& number = call.arg(0);
+  if (number.is(BindingKind::kNumber)) {  // computed from sizes
+    const DType own = call.op == "tensor" ? known_type(call, number.value) : DType::kFloat32;
+    return cast(call, Operand{number.value}, type_or(call.arg(1), own));
+  }
+  call.require(number.fixed_number());
   const bool whole = call.op == "tensor" && !call.arg(0).is(BindingKind::kFloat);
   const DType dtype = type_or(call.arg(1), whole ? DType::kInt64 : DType::kFloat32);
   call.require(dtype == DType::kFloat32 || dtype == DType::kInt64);

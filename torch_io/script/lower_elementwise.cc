@@ -21,6 +21,13 @@ std::vector<Operand> alike(Call& call, Operand a, Operand b) {
   return {a, b};
 }
 
+/// The first argument, made real if it is whole.
+Operand real(Call& call) {
+  Operand x = call.tensor(0);
+  if (is_whole(call, x)) x.value = call.out.real(x.value);
+  return x;
+}
+
 std::vector<Operand> both(Call& call) {
   return alike(call, call.tensor_or_number(0), call.tensor_or_number(1));
 }
@@ -52,6 +59,9 @@ void quotient(Call& call, const std::string& how) {
 
 void lower_unary(Call& call) { call.give_node(call.onnx, {call.tensor(0)}); }
 
+/// What is real also of integers, as sqrt(size).
+void lower_real(Call& call) { call.give_node(call.onnx, {real(call)}); }
+
 void lower_binary(Call& call) {
   Attributes attributes;
   if (call.op == "fmod") attributes.with("fmod", int64_t{1});  // the sign of the dividend
@@ -76,7 +86,7 @@ void lower_div(Call& call) { quotient(call, call.none(2) ? "" : call.text(2)); }
 void lower_floor_divide(Call& call) { quotient(call, "floor"); }
 
 void lower_rsqrt(Call& call) {
-  call.give_node("Reciprocal", {{call.out.emit("Sqrt", {call.tensor(0)})}});
+  call.give_node("Reciprocal", {{call.out.emit("Sqrt", {real(call)})}});
 }
 
 void lower_square(Call& call) { call.give_node("Mul", {call.tensor(0), call.tensor(0)}); }
@@ -89,21 +99,21 @@ void lower_ne(Call& call) {
 /// log2(x), log10(x): log(x) by the log of the base
 void lower_log_of_base(Call& call) {
   const double base = call.op == "log2" ? 2 : 10;
-  const ValueId natural = call.out.emit("Log", {call.tensor(0)});
+  const ValueId natural = call.out.emit("Log", {real(call)});
   call.give_node("Mul", {{natural}, {call.out.number(1 / std::log(base))}});
 }
 
 void lower_log1p(Call& call) {
-  const ValueId more = call.out.emit("Add", {call.tensor(0), {call.out.number(1)}});
+  const ValueId more = call.out.emit("Add", {real(call), {call.out.number(1)}});
   call.give_node("Log", {{more}});
 }
 
 void lower_expm1(Call& call) {
-  call.give_node("Sub", {{call.out.emit("Exp", {call.tensor(0)})}, {call.out.number(1)}});
+  call.give_node("Sub", {{call.out.emit("Exp", {real(call)})}, {call.out.number(1)}});
 }
 
 void lower_erfc(Call& call) {
-  call.give_node("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {call.tensor(0)})}});
+  call.give_node("Sub", {{call.out.number(1)}, {call.out.emit("Erf", {real(call)})}});
 }
 
 /// trunc(x): towards zero; frac(x): what trunc leaves
@@ -148,7 +158,7 @@ void lower_nan_to_num(Call& call) {
 
 /// logit(x, eps) = log(x / (1 - x)), where x is first held within [eps, 1 - eps]
 void lower_logit(Call& call) {
-  Operand x = call.tensor(0);
+  Operand x = real(call);
   if (!call.none(1)) {
     const double least = call.number(1);
     x = {call.out.emit("Clip", {x, {call.out.number(least)}, {call.out.number(1 - least)}})};
