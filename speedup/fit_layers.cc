@@ -60,6 +60,24 @@ class FitLayerFinder {
     return is_floating(graph_.weight(weight).dtype) ? weight : kNone;
   }
 
+  struct Matrix {
+    WeightId weight = kNone;
+    bool transposed = false;
+  };
+
+  /// Operand `i` if it is a weight of the node's own, perhaps transposed before it.
+  Matrix own_matrix(const Node& node, size_t i) const {
+    if (i >= node.inputs.size() || node.inputs[i] == kNone) return {};
+    const NodeId n = producer_[node.inputs[i]];
+    if (n == kNone || !has_trait(graph_.node(n), kPermutes)) return {own_weight(node, i)};
+    const Node& turned = graph_.node(n);
+    const WeightId weight = own_weight(turned, 0);
+    if (weight == kNone || graph_.weight(weight).dims.size() != 2) return {};
+    if (only_reader(turned.outputs[0]) == kNone) return {};
+    const auto* order = attr_if<std::vector<int64_t>>(turned, "perm");
+    return {weight, order == nullptr || order->front() == 1};
+  }
+
   bool is_activation(ValueId v) const { return v != kNone && graph_.value(v).weight == kNone; }
 
   /// The only reader of a value; kNone if there are several.
@@ -79,7 +97,7 @@ class FitLayerFinder {
   std::optional<FitLayer> matrix_of(NodeId n) const {
     const Node& node = graph_.node(n);
     if (node.body != kNone) return {};  // it need not run at all, or runs many times
-    const WeightId weight = own_weight(node, 1);
+    const auto [weight, transposed] = own_matrix(node, 1);
     if (weight == kNone || !is_activation(node.inputs[0])) return {};
     const Weight& matrix = graph_.weight(weight);
     const auto form = linear_form(node, 1, matrix.dims.size());
@@ -95,7 +113,7 @@ class FitLayerFinder {
     layer.node = n;
     layer.input = node.inputs[0];
     layer.weight = weight;
-    layer.out_axis = form->out_axis;
+    layer.out_axis = transposed ? 1 - form->out_axis : form->out_axis;
     layer.answer = node.outputs[0];
     layer.answer_axis = conv ? 1 : -1;
     layer.shift = form->bias < 0 ? kNone : shift_at(node, static_cast<size_t>(form->bias), layer);

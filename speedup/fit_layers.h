@@ -8,7 +8,8 @@
 
 namespace parsimony {
 
-/// A layer that multiplies its input by its own matrix: Conv, Gemm, or MatMul with a 2-d weight.
+/// A layer that multiplies its input by its own matrix: Conv, Gemm, or MatMul with a 2-d weight,
+/// which may be transposed before it.
 struct FitLayer {
   NodeId node = kNone;
   ValueId input = kNone;  ///< what is multiplied

@@ -70,6 +70,21 @@ TEST(FitLayers, MatMulWithItsBiasBehindIt) {
   EXPECT_EQ(fit_layers(net.graph())[0].out_axis, 1);
 }
 
+TEST(FitLayers, AMatrixMayBeTransposedBeforeItsProduct) {
+  const TextModel net(R"(
+      net (float[N,5,4] x) => (float[N,5,3] y, float[N,5,3] z)
+      { t = Transpose<perm = [1, 0]>(W)
+        a = MatMul(x, t)
+        y = Add(B, a)
+        u = Transpose(V)
+        b = MatMul(x, u)
+        c = MatMul(x, u)
+        z = Add(b, c) })",
+                      {{"W", "3x4"}, {"B", "3"}, {"V", "3x4"}});
+  EXPECT_EQ(told(net.graph()), "a: y, shift B\n") << "two layers read u";
+  EXPECT_EQ(fit_layers(net.graph())[0].out_axis, 0);
+}
+
 TEST(FitLayers, LeavesOutWhatIsNotALayersOwn) {
   const TextModel net(R"(
       net (float[N,4] x, float[4,4] z) => (float[N,4] y, float[N,4] s)

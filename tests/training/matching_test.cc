@@ -158,11 +158,11 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   EXPECT_EQ(walk.add(rest, 5), 1) << "the data end";
   EXPECT_EQ(walk.batches(), 3);
 
-  NodeId conv = kNone;
-  for (const NodeId n : graph.nodes.ids()) {
-    if (contains(graph.node(n).outputs, value("boxes"))) conv = n;
+  WeightId weight = kNone;
+  for (const Node& node : graph.nodes) {
+    if (contains(node.outputs, value("boxes"))) weight = graph.value(node.inputs[1]).weight;
   }
-  const std::vector<at::Tensor> boxes = walk.behind(conv, value("boxes"));
+  const std::vector<at::Tensor> boxes = walk.behind(weight, value("boxes"));
   walk.finish(value("boxes"));
   const std::vector<at::Tensor> y = walk.compute(value("y"));
   Graph whole = graph;

@@ -30,7 +30,7 @@ using test::message_of;
 using test::TextModel;
 
 /// Convolutions of several kinds, a residual sum, a BatchNorm, a Linear.
-const char* const kNet = R"(
+const std::string kNet = R"(
     net (float[N,3,32,32] x) => (float[N,10] y)
     {
       a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
@@ -47,22 +47,23 @@ const char* const kNet = R"(
     })";
 
 struct Pruned {
-  TextModel model{kNet,
-                  {{"W1", "12x3x3x3"},
-                   {"B1", "12"},
-                   {"W2", "16x12x3x3"},
-                   {"gamma", "16"},
-                   {"beta", "16"},
-                   {"mean", "16"},
-                   {"var", "16", "positive"},
-                   {"W3", "12x8x3x3"},
-                   {"B3", "12"},
-                   {"W4", "10x12"},
-                   {"B4", "10"}}};
+  TextModel model;
   Pruning pruning;
   Batches batches = batches_of(test::small_data(), 48);
 
-  explicit Pruned(double ratio = 0.5) {
+  explicit Pruned(double ratio = 0.5, const std::string& net = kNet)
+      : model{net,
+              {{"W1", "12x3x3x3"},
+               {"B1", "12"},
+               {"W2", "16x12x3x3"},
+               {"gamma", "16"},
+               {"beta", "16"},
+               {"mean", "16"},
+               {"var", "16", "positive"},
+               {"W3", "12x8x3x3"},
+               {"B3", "12"},
+               {"W4", "10x12"},
+               {"B4", "10"}}} {
     pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = ratio}));
     EXPECT_GE(pruning.plan.groups.size(), 2U);
   }
@@ -219,6 +220,23 @@ TEST(Refit, ANetworkThatLacksNothingStaysAsItIs) {
   SmallNetwork whole(net.graph(), Plan());
   EXPECT_EQ(refit(net.graph(), whole, {}, net.batches, {.batch = 16}), 0);
   EXPECT_TRUE(whole.updates().empty());
+}
+
+TEST(Refit, AMatrixThatIsTransposedBeforeItsProductIsFittedAlike) {
+  const std::string product = "y = Gemm<transB=1>(j, W4, B4)";
+  std::string net = kNet;
+  net.replace(net.find(product), product.size(),
+              "t = Transpose(W4)\n m = MatMul(j, t)\n y = Add(m, B4)");
+  const Pruned apart_again(0.5, net);
+  const Pruned in_one;
+  SmallNetwork small(apart_again.graph(), apart_again.plan());
+  SmallNetwork wanted(in_one.graph(), in_one.plan());
+  const RefitOptions options{.rounds = 1, .batch = 16};
+  EXPECT_EQ(refit(apart_again.graph(), small, {}, apart_again.batches, options),
+            refit(in_one.graph(), wanted, {}, in_one.batches, options));
+  const at::Tensor before = tensor(SmallNetwork(in_one.graph(), in_one.plan()).graph(), "W4");
+  EXPECT_LT(apart(tensor(small.graph(), "W4"), tensor(wanted.graph(), "W4")), 1e-4);
+  EXPECT_GT(apart(tensor(small.graph(), "W4"), before), 1e-2);
 }
 
 TEST(Refit, BiasGivesTheAnswersTheirMeans) {

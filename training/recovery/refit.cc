@@ -220,7 +220,7 @@ class Refit {
     const std::string& name = small_.graph().weight(layer.weight).name;
     const std::vector<int64_t> kept = small_.kept(name, layer.out_axis);
     const at::Tensor weight = weight_of(layer);
-    const std::vector<at::Tensor> found = walks_[1].behind(layer.node, layer.answer);
+    const std::vector<at::Tensor> found = walks_[1].behind(layer.weight, layer.answer);
     for (size_t b = 0; b < data.inputs.size(); ++b) {
       at::Tensor wanted = data.wanted[b].to(at::kFloat);
       if (!kept.empty()) {

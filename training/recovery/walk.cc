@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{768} << 20;
 
 /// Holds only the weights that the part reads.
-GraphModule runnable(const Graph& part) {
+GraphModule lean(const Graph& part) {
   IdVector<WeightId, bool> read(part.weights.size(), false);
   for (const Node& node : part.nodes) {
     for_each_read(part, node, [&](ValueId v) {
@@ -95,7 +95,7 @@ void Walk::run(const std::vector<NodeId>& nodes, const std::vector<ValueId>& ext
   }
   if (keep.empty()) return;
   const Graph part = part_of(nodes, keep);
-  GraphModule module = runnable(part);
+  GraphModule module = lean(part);
   for (Tensors& batch : batches_) {
     std::vector<at::Tensor> found = run_part(module, part, batch);
     for (size_t i = 0; i < keep.size(); ++i) batch[keep[i]] = std::move(found[i]);
@@ -110,13 +110,14 @@ std::vector<at::Tensor> Walk::compute(ValueId value) {
   return found;
 }
 
-std::vector<at::Tensor> Walk::behind(NodeId node, ValueId value) {
+std::vector<at::Tensor> Walk::behind(WeightId weight, ValueId value) {
   IdVector<ValueId, bool> depends(graph_.values.size(), false);
   std::vector<NodeId> before;
   std::vector<NodeId> after;
   for (const NodeId n : needed_for({value})) {
-    bool is_after = n == node;
-    for_each_read(graph_, graph_.nodes[n], [&](ValueId v) { is_after |= depends[v]; });
+    bool is_after = false;
+    for_each_read(graph_, graph_.nodes[n],
+                  [&](ValueId v) { is_after |= depends[v] || graph_.value(v).weight == weight; });
     (is_after ? after : before).push_back(n);
     if (!is_after) continue;
     for (const ValueId v : graph_.nodes[n].outputs) {
@@ -130,7 +131,7 @@ std::vector<at::Tensor> Walk::behind(NodeId node, ValueId value) {
   }
   run(before, extra);
   const Graph part = part_of(after, {value});
-  GraphModule module = runnable(part);
+  GraphModule module = lean(part);
   std::vector<at::Tensor> found;
   for (const Tensors& batch : batches_) {
     found.push_back(run_part(module, part, batch).front());
@@ -155,7 +156,7 @@ int64_t Walk::add(const Feed& feed, int64_t count) {
   }
   Walk whole(graph_, outputs);
   const Graph part = whole.part_of(whole.needed_for(outputs), outputs);
-  GraphModule module = runnable(part);
+  GraphModule module = lean(part);
   int64_t added = 0;
   for (; added < count; ++added) {
     const std::optional<SampleBatch> samples = feed();

@@ -32,8 +32,8 @@ class Walk {
 
   /// A value in every batch.
   std::vector<at::Tensor> compute(ValueId value);
-  /// The same for a value that depends on a node, which stays uncomputed with all behind it.
-  std::vector<at::Tensor> behind(NodeId node, ValueId value);
+  /// The same for a value that depends on a weight; what is made of that stays uncomputed.
+  std::vector<at::Tensor> behind(WeightId weight, ValueId value);
   /// The value is needed once less.
   void finish(ValueId value);
 
