@@ -81,7 +81,8 @@ class FieldOption {
 CLI::Option* add_model_option(CLI::App& command, const std::string& name, RecipeOptions& options) {
   return add_change<std::string>(
       command, options, name,
-      "cnn, resnet18, resnet20, resnet56, mobilenet_v2, vgg16_bn, vit_tiny, or a file",
+      "cnn, resnet18, resnet20, resnet56, mobilenet_v2, vgg16_bn, vit_tiny, gpt_tiny, llama_tiny, "
+      "or a file",
       [](Recipe& recipe, const std::string& model) { recipe.model = model; });
 }
 

@@ -32,6 +32,11 @@ class JsonWriter {
     object_[key] = of(value);
     return *this;
   }
+  /// Leaves the key out where there is no value.
+  JsonWriter& maybe(const char* key, const auto& value) {
+    if (value) (*this)(key, *value);
+    return *this;
+  }
   void inner(const char* key, const auto& members) {
     JsonWriter way;
     members(way);

@@ -22,6 +22,7 @@ void describe(auto& way, Is<LedgerPoint::Pair> auto& pair) {
 
 void describe(auto& way, Is<LedgerPoint::Score> auto& score) {
   way("correct", score.correct)("total", score.total);
+  way.maybe("perplexity", score.perplexity);
   way.require(score.correct <= score.total, "more are correct than there are");
 }
 
@@ -99,6 +100,7 @@ class Reading {
     read(*found, *entry);
     return *this;
   }
+  Reading& maybe(const char* key, auto& entry) { return (*this)(key, entry); }
   void name(const char* key, std::string& text) { text = at_.at(key).name(); }
   void share(const char* key, double& value) { value = at_.at(key).number(kShare); }
   void finite_or(const char* key, double& value, double instead) {

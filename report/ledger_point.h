@@ -72,7 +72,8 @@ struct LedgerPoint : LedgerOrigin {
   struct Score {
     int64_t correct = 0;
     int64_t total = 0;
-    double share() const;  ///< 0..1; NaN if nothing was counted
+    std::optional<double> perplexity = {};  ///< of a language model: e to the mean loss per token
+    double share() const;                   ///< 0..1; NaN if nothing was counted
     bool operator==(const Score&) const = default;
   };
   /// One epoch of training after pruning, and its result on the test set.

@@ -6,6 +6,8 @@
 
 #include "parsimony/cli/torch/errors.h"
 #include "parsimony/examples/models/cifar_cnn.h"
+#include "parsimony/examples/models/gpt.h"
+#include "parsimony/examples/models/llama.h"
 #include "parsimony/examples/models/mobilenet_v2.h"
 #include "parsimony/examples/models/resnet.h"
 #include "parsimony/examples/models/vgg.h"
@@ -18,11 +20,12 @@ namespace {
 using training::Live;
 using training::live;
 
-/// Image size and number of classes.
+/// Image size and number of classes; for language models the length of the context.
 struct Task {
-  int64_t channels;
-  int64_t image;
-  int64_t classes;
+  int64_t channels = 0;
+  int64_t image = 0;
+  int64_t classes = 0;
+  int64_t context = 0;
 };
 
 Live cnn(const Task& t) {
@@ -57,19 +60,49 @@ Live vit_tiny(const Task& t) {
                                                  .channels = t.channels}));
 }
 
+Live gpt_tiny(const Task& t) {
+  return live(examples::Gpt(examples::GptOptions{.vocabulary = t.classes, .context = t.context}));
+}
+
+Live llama_tiny(const Task& t) {
+  return live(examples::Llama(examples::LlamaOptions{.vocabulary = t.classes}));
+}
+
+constexpr int64_t kTokens = 0;
+
 struct BuiltIn {
   std::string_view name;
   Live (*make)(const Task& task);
-  int64_t multiple;  ///< that the image's side must be of
+  int64_t multiple;  ///< that the image's side must be of; kTokens: it takes no images
 };
 
-constexpr std::array<BuiltIn, 7> kBuiltIn = {{{"cnn", cnn, 4},
-                                              {"mobilenet_v2", mobilenet_v2, 1},
-                                              {"resnet18", resnet18, 1},
-                                              {"resnet20", resnet20, 1},
-                                              {"resnet56", resnet56, 1},
-                                              {"vgg16_bn", vgg16_bn, 32},
-                                              {"vit_tiny", vit_tiny, 4}}};
+constexpr auto kBuiltIn = std::to_array<BuiltIn>({{"cnn", cnn, 4},
+                                                  {"gpt_tiny", gpt_tiny, kTokens},
+                                                  {"llama_tiny", llama_tiny, kTokens},
+                                                  {"mobilenet_v2", mobilenet_v2, 1},
+                                                  {"resnet18", resnet18, 1},
+                                                  {"resnet20", resnet20, 1},
+                                                  {"resnet56", resnet56, 1},
+                                                  {"vgg16_bn", vgg16_bn, 32},
+                                                  {"vit_tiny", vit_tiny, 4}});
+
+/// What the samples are to the network. @throws as built_in does
+Task task_of(const BuiltIn& network, const training::Dataset& data) {
+  const Shape& dims = data.train.dims;
+  const auto classes = static_cast<int64_t>(data.classes.size());
+  const std::string name(network.name);
+  if (network.multiple == kTokens) {
+    if (!data.tokens) throw errors::wrong_inputs(name, to_string(dims), "tokens: text:FILE");
+    return {.classes = classes, .context = dims[0]};
+  }
+  const bool square = !data.tokens && dims.size() == 3 && dims[1] == dims[2];
+  if (!square || dims[1] % network.multiple != 0) {
+    throw errors::wrong_inputs(
+        name, to_string(dims),
+        "[c, h, w] with h = w, a multiple of " + std::to_string(network.multiple));
+  }
+  return {.channels = dims[0], .image = dims[1], .classes = classes};
+}
 
 }  // namespace
 
@@ -84,17 +117,11 @@ bool is_built_in(const std::string& name) {
                      [&](const BuiltIn& each) { return each.name == name; });
 }
 
-MakeNet built_in(const std::string& name, const Shape& dims, int64_t classes) {
+MakeNet built_in(const std::string& name, const training::Dataset& data) {
   const auto found = std::find_if(kBuiltIn.begin(), kBuiltIn.end(),
                                   [&](const BuiltIn& each) { return each.name == name; });
   if (found == kBuiltIn.end()) return nullptr;
-  if (dims.size() != 3 || dims[1] != dims[2] || dims[1] % found->multiple != 0) {
-    throw errors::wrong_inputs(
-        name, to_string(dims),
-        "[c, h, w] with h = w, a multiple of " + std::to_string(found->multiple));
-  }
-  const Task task{dims[0], dims[1], classes};
-  return [task, make = found->make] {
+  return [task = task_of(*found, data), make = found->make] {
     return training::live_net([task, make] { return make(task); });
   };
 }

@@ -1,4 +1,4 @@
-// The built-in networks of `--model`, for images of any size and number of classes.
+// The built-in networks of `--model`: for images of any size and number of classes, and for text.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/base/types.h"
+#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::component {
@@ -16,8 +16,8 @@ using MakeNet = std::function<std::unique_ptr<training::Net>()>;
 std::vector<std::string> built_in_names();
 bool is_built_in(const std::string& name);
 
-/// For inputs of `dims`, [c, h, w]. Null if no network has this name.
-/// @throws ConfigError if the network does not accept such inputs
-MakeNet built_in(const std::string& name, const Shape& dims, int64_t classes);
+/// For these samples and classes. Null if no network has this name.
+/// @throws ConfigError if the network does not accept such samples
+MakeNet built_in(const std::string& name, const training::Dataset& data);
 
 }  // namespace parsimony::component

@@ -58,8 +58,7 @@ class Preparation {
 
   /// A built-in network, or one from a file.
   MakeNet maker() const {
-    const auto classes = static_cast<int64_t>(data.classes.size());
-    if (MakeNet known = built_in(recipe.model, data.train.dims, classes)) {
+    if (MakeNet known = built_in(recipe.model, data)) {
       if (recipe.train.batch_norm) throw training::errors::norms_need_onnx(recipe.model);
       return known;
     }

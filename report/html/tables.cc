@@ -177,7 +177,7 @@ std::string settings_table(const SweepReport& report) {
         cells.push_back(macs_text(setting.macs.mean));
         cells.push_back(seconds_text(setting.seconds.mean));
         cells.push_back(setting.train_speedup ? times_text(setting.train_speedup->mean) : "–");
-        cells.push_back(accuracy_text(setting.accuracy.mean));
+        cells.push_back(score_text(setting.accuracy.mean, mean_of(setting.perplexity)));
         cells.push_back(setting.sparsity == 0 ? "–" : change_text(setting.change.mean));
         cells.push_back(setting.front ? "yes" : "no");
         return true;
@@ -196,8 +196,8 @@ std::string points_table(const SweepReport& report) {
          seconds_text(point.train.total()),
          row.train_speedup ? times_text(*row.train_speedup) : "–",
          with_thousands(point.after.correct) + " of " + with_thousands(point.after.total),
-         accuracy_text(point.after.share()), point.sparsity == 0 ? "–" : change_text(row.change),
-         proof_cell(point)});
+         score_text(point.after.share(), point.after.perplexity),
+         point.sparsity == 0 ? "–" : change_text(row.change), proof_cell(point)});
   }
   return html_table("All points of the sweep",
                     {"series", "sparsity", "seed", "parameters", "MACs", "file", "latency",

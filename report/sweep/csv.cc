@@ -44,7 +44,9 @@ class Line {
     return (*this)(name + "_before", pair.before)(name + "_after", pair.after);
   }
   Line& operator()(const std::string& name, const LedgerPoint::Score& score) {
-    return (*this)(name + "_correct", score.correct)(name + "_total", score.total);
+    constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+    (*this)(name + "_correct", score.correct)(name + "_total", score.total);
+    return (*this)(name + "_perplexity", score.perplexity.value_or(kNothing));
   }
   Line& operator()(const std::string& name, const LedgerPoint::Phases& phases) {
     (*this)(name + "_wait_s", phases.wait)(name + "_forward_s", phases.forward);

@@ -42,6 +42,15 @@ std::string accuracy_text(double share) {
   return std::isfinite(share) ? fixed(100 * share, 2) + "%" : kDash;
 }
 
+std::string perplexity_text(double perplexity) {
+  return std::isfinite(perplexity) ? three(perplexity) : kDash;
+}
+
+std::string score_text(double share, const std::optional<double>& perplexity) {
+  const std::string accuracy = accuracy_text(share);
+  return perplexity ? accuracy + ", perplexity " + perplexity_text(*perplexity) : accuracy;
+}
+
 std::string change_text(double change) {
   if (!std::isfinite(change)) return kDash;
   const std::string size = fixed(std::fabs(100 * change), 2);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "parsimony/report/ledger_point.h"
@@ -12,6 +13,10 @@ namespace parsimony {
 std::string sparsity_text(double sparsity);
 /// "47.10%" of the examples.
 std::string accuracy_text(double share);
+/// "4.52".
+std::string perplexity_text(double perplexity);
+/// "47.10%", "47.10%, perplexity 4.52" for a language model.
+std::string score_text(double share, const std::optional<double>& perplexity);
 /// "−1.18 points": a difference of two accuracies.
 std::string change_text(double change);
 /// "2.00×": how many times less `after` is. "–" where one of them is not positive.

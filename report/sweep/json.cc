@@ -23,6 +23,7 @@ std::vector<Json> settings_json(const SweepReport& report) {
     way("series", setting.series)("run", setting.run)("sparsity", setting.sparsity);
     way("seeds", seeds)("params", setting.params)("macs", setting.macs);
     way("macs_ratio", setting.macs_ratio)("accuracy", setting.accuracy)("change", setting.change);
+    way.maybe("perplexity", setting.perplexity);
     way("train_seconds", setting.seconds)("train_speedup", setting.train_speedup);
     way("phases", setting.phases)("front", setting.front);
     settings.push_back(way.taken());

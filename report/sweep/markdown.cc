@@ -56,7 +56,7 @@ std::string settings_table(const SweepReport& report) {
          with_thousands(static_cast<int64_t>(setting.params.mean)), macs_text(setting.macs.mean),
          seconds_text(setting.seconds.mean),
          setting.train_speedup ? times_text(setting.train_speedup->mean) : "–",
-         accuracy_text(setting.accuracy.mean),
+         score_text(setting.accuracy.mean, mean_of(setting.perplexity)),
          accuracy_text(setting.accuracy.low) + " to " + accuracy_text(setting.accuracy.high),
          setting.sparsity == 0 ? "–" : change_text(setting.change.mean),
          setting.front ? "yes" : ""});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -126,6 +127,10 @@ void fill(SweepSetting& setting, const std::vector<SweepRow>& rows) {
                                 static_cast<double>(std::max<int64_t>(macs.after, 1));
                        }).mean;
   setting.accuracy = over([](const SweepRow& row) { return row.point.after.share(); });
+  if (std::ranges::all_of(setting.rows,
+                          [&](size_t r) { return rows[r].point.after.perplexity.has_value(); })) {
+    setting.perplexity = over([](const SweepRow& row) { return *row.point.after.perplexity; });
+  }
   setting.change = over([](const SweepRow& row) { return row.change; });
   setting.seconds = over([](const SweepRow& row) { return row.point.train.total(); });
   setting.phases = mean_phases(rows, setting.rows);
@@ -298,6 +303,13 @@ std::vector<Headline> headline(const SweepReport& report) {
     lines.push_back({"accuracy", accuracy_text(row.reference.share()),
                      accuracy_text(point.after.share()), change_text(row.change),
                      row.dense ? "dense, trained alike" : "before is after warm-up"});
+  }
+  if (point.after.perplexity) {
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    const double before = point.sparsity == 0 ? kNone : row.reference.perplexity.value_or(kNone);
+    lines.push_back({"perplexity", perplexity_text(before),
+                     perplexity_text(*point.after.perplexity),
+                     ratio_text(before, *point.after.perplexity), "e to the mean loss of a token"});
   }
   return lines;
 }

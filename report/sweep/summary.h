@@ -17,6 +17,10 @@ struct Spread {
   double high = 0;
 };
 
+inline std::optional<double> mean_of(const std::optional<Spread>& spread) {
+  return spread ? std::optional(spread->mean) : std::nullopt;
+}
+
 /// A point and its baseline.
 struct SweepRow {
   LedgerPoint point;
@@ -36,8 +40,9 @@ struct SweepSetting {
   std::vector<size_t> rows;
   Spread params;  ///< after pruning
   Spread macs;
-  double macs_ratio = 1;  ///< before over after, the mean
-  Spread accuracy;        ///< 0..1
+  double macs_ratio = 1;             ///< before over after, the mean
+  Spread accuracy;                   ///< 0..1
+  std::optional<Spread> perplexity;  ///< of language models
   Spread change;
   Spread seconds;  ///< of training
   std::optional<Spread> train_speedup;

@@ -119,6 +119,7 @@ TEST_P(CliTrainFault, HasItsCodeAndMessageAndWritesNothing) {
   const Workplace place;
   place.write("rarely.json", R"({"train": {"evaluate_every": 2}})");
   place.write("bad.json", R"({"train": {"epoch": 1}})");
+  place.write("verse.txt", "So long as men can breathe or eyes can see,\nSo long lives this.\n");
   place.write("sweep.json",
               R"({"model": "cnn", "data": "shapes:64,32", "sweep": {"sparsity": [0.5]},
       "prune": {"config_list": [{"sparse_ratio": 0.5}]}})");
@@ -134,10 +135,10 @@ constexpr Fault kTrainFaults[] = {
     {"train --model cnn -o o.pt", 2, "--data is missing, and the recipe does not say it"},
     {"train --model cn --data shapes -o o.pt", 2,
      "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
-     "mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
+     "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
     {"train --model cnn --data shape -o o.pt", 2,
-     "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, shapes. Did you "
-     "mean \"shapes\"?"},
+     "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, shapes, "
+     "text. Did you mean \"shapes\"?"},
     {"train --model cnn --data cifar10:none -o o.pt", 4,
      "none/data_batch_1.bin: cannot be read: No such file or directory"},
     {"train --model cnn --data shapes --config bad.json -o o.pt", 2,
@@ -154,13 +155,22 @@ constexpr Fault kTrainFaults[] = {
      "--plan: the recipe has no \"prune\". See `parsimony train --help`."},
     {"train --model cnn --data shapes -o none/o.pt", 4,
      "none/o.pt: cannot be written: No such file or directory"},
+    {"train --model llama_tiny --data shapes:4,4 -o o.pt", 2,
+     "model \"llama_tiny\" does not take samples of [3, 32, 32]; wanted tokens: text:FILE"},
+    {"train --model cnn --data text:verse.txt,length=8 -o o.pt", 2,
+     "model \"cnn\" does not take samples of [8]; wanted [c, h, w] with h = w, a multiple of 4"},
+    {"train --model gpt_tiny --data text:verse.txt,length=0 -o o.pt", 2,
+     "data \"text:verse.txt,length=0\": wanted text:FILE,length=N, with N of at least 1"},
+    {"train --model gpt_tiny --data text:verse.txt,length=8 --normalise 1 -o o.pt", 2,
+     "data \"text:verse.txt,length=8\": tokens are indices, which have no mean: leave "
+     "\"normalise\" out"},
     {"train --model cnn --data shapes --device tpu", 2,
      "--device \"tpu\": wanted auto, cpu or cuda:N"},
     {"train --model cnn --data shapes --precision fp16 --device cpu --epochs 1", 3,
      "precision fp16 needs a CUDA device; the CPU has bf16 and fp32"},
     {"finetune none.pt -o o.pt --data shapes", 2,
-     "model \"none.pt\" is neither a file nor built in. Built in are cnn, mobilenet_v2, resnet18, "
-     "resnet20, resnet56, vgg16_bn, vit_tiny."},
+     "model \"none.pt\" is neither a file nor built in. Built in are cnn, gpt_tiny, llama_tiny, "
+     "mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
     {"finetune cnn.onnx --data shapes", 2,
      "--output is required. See `parsimony finetune --help`."},
     {"sweep --model cnn --data shapes --out o", 2,
@@ -169,10 +179,10 @@ constexpr Fault kTrainFaults[] = {
     {"sweep --config sweep.json --out cnn.onnx", 4, "cnn.onnx: cannot be written: Not a directory"},
     {"sweep --config sweep.json --out o --model cn", 2,
      "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
-     "mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
+     "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
     {"sweep --config sweep.json --out o --model cn --jobs 3", 2,
      "model \"cn\" is neither a file nor built in. Did you mean \"cnn\"? Built in are cnn, "
-     "mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
+     "gpt_tiny, llama_tiny, mobilenet_v2, resnet18, resnet20, resnet56, vgg16_bn, vit_tiny."},
     {"sweep --config sweep.json --out o --shard 3/2", 2,
      "--shard \"3/2\": wanted I/N with 1 <= I <= N"},
 };

@@ -15,12 +15,14 @@ namespace {
 using data_test::failure_of;
 
 TEST(Spec, UnknownNamesHaveCandidates) {
-  EXPECT_EQ(failure_of<ConfigError>("cifar:x"),
-            "unknown data set \"cifar\"; known are cifar10, cifar100, folder, mnist, npy, shapes. "
-            "Did you mean \"cifar10\" or \"cifar100\"?");
-  EXPECT_EQ(failure_of<ConfigError>("shape"),
-            "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, shapes. "
-            "Did you mean \"shapes\"?");
+  EXPECT_EQ(
+      failure_of<ConfigError>("cifar:x"),
+      "unknown data set \"cifar\"; known are cifar10, cifar100, folder, mnist, npy, shapes, text. "
+      "Did you mean \"cifar10\" or \"cifar100\"?");
+  EXPECT_EQ(
+      failure_of<ConfigError>("shape"),
+      "unknown data set \"shape\"; known are cifar10, cifar100, folder, mnist, npy, shapes, text. "
+      "Did you mean \"shapes\"?");
 }
 
 TEST(Spec, SaysWhatIsWanted) {

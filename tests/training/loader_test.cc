@@ -57,6 +57,22 @@ TEST(Loader, PairsInputsWithTheirLabels) {
   }
 }
 
+TEST(Loader, TokensStayIndicesAndEachHasItsLabel) {
+  Samples samples;
+  samples.dims = {3};
+  samples.label_dims = {3};
+  for (int i = 0; i < 6; ++i) samples.values.push_back(static_cast<std::byte>(250 + i));
+  samples.labels = {251, 252, 253, 254, 255, 0};
+  ASSERT_EQ(samples.count(), 2);
+  Dataset data;
+  data.tokens = true;
+  Loader loader(samples, with_scale_of(data, {.batch = 1, .shuffle = false}));
+  const std::vector<Batch> batches = epoch_of(loader, 0);
+  ASSERT_EQ(batches.size(), 2U);
+  EXPECT_TRUE(at::equal(batches[1].inputs, at::tensor({253, 254, 255}, at::kLong).unsqueeze(0)));
+  EXPECT_TRUE(at::equal(batches[1].labels, at::tensor({254, 255, 0}, at::kLong).unsqueeze(0)));
+}
+
 TEST(Loader, OrderDependsOnSeedAndEpoch) {
   const Samples samples = some_samples(50);
   Loader loader(samples, {.batch = 10, .seed = 1});
@@ -209,8 +225,8 @@ TEST(Loader, RefusesOptionsThatCannotBe) {
             "loader: augmentation is on for samples of [12], wanted images [c, h, w]");
   EXPECT_EQ(refused(rows, {.channels_last = true}),
             "loader: memory format is channels-last for samples of [12], wanted images [c, h, w]");
-  EXPECT_EQ(refused(samples, {.dtype = c10::kLong}),
-            "loader: type of inputs is Long, wanted float32, bfloat16 or float16");
+  EXPECT_EQ(refused(samples, {.dtype = c10::kInt}),
+            "loader: type of inputs is Int, wanted float32, bfloat16, float16 or int64");
   EXPECT_EQ(refused(samples, {.mean = {0.5}, .deviation = {0.5}}),
             "loader: number of means and deviations is 1 and 1, wanted 3 of each, or none");
   EXPECT_EQ(refused(samples, {.mean = {0, 0, 0}, .deviation = {1, 0, 1}}),

@@ -381,7 +381,7 @@ TEST(OnnxNet, OpenSidesTakeTheExamples) {
   const auto net = file_net(folder / "net.onnx")();
   const PruneOutcome cut = net->prune(at::zeros({1, 3, 12, 12}), kHalf, {});
   EXPECT_EQ(cut.before.macs, 10 * 10 * (8 * 3 * 9 + 10 * 8));
-  EXPECT_EQ(cut.plan.inputs, std::vector<std::string>{"1x3x12x12"});
+  EXPECT_EQ(cut.plan.inputs, std::vector<std::string>{"1x3x12x12:float32"});
 }
 
 TEST(OnnxNet, TwoInputsAndNoParametersAreRefused) {

@@ -26,6 +26,7 @@ constexpr auto kReaders = std::to_array<Reader>({
     {"mnist", read_idx, "mnist:DIR"},
     {"npy", read_npy, "npy:X,Y or npy:X,Y,XTEST,YTEST"},
     {"shapes", draw_shapes, "shapes or shapes:TRAIN,TEST"},
+    {"text", read_text, "text:FILE or text:FILE,length=N"},
 });
 
 const Reader& reader_of(std::string_view spec) {
@@ -98,6 +99,10 @@ void check_parts(const Dataset& data, std::string_view spec) {
 
 }  // namespace
 
+int64_t Samples::count() const {
+  return static_cast<int64_t>(labels.size()) / std::max<int64_t>(1, element_count(label_dims));
+}
+
 int64_t Samples::stride() const { return element_count(dims) * size_of(dtype); }
 
 std::vector<std::string> numbers_from(int64_t first, int64_t count) {
@@ -108,7 +113,7 @@ std::vector<std::string> numbers_from(int64_t first, int64_t count) {
 
 void keep_first(Samples& samples, std::optional<int64_t> limit) {
   if (!limit || *limit >= samples.count()) return;
-  samples.labels.resize(*limit);
+  samples.labels.resize(*limit * element_count(samples.label_dims));
   samples.values.resize(*limit * samples.stride());
 }
 
@@ -140,8 +145,9 @@ Dataset read_dataset(std::string_view spec, const DatasetOptions& options) {
   keep_first(data.train, options.train_samples);
   keep_first(data.test, options.test_samples);
 
-  const bool bytes = data.train.dtype == DType::kUInt8;
+  const bool bytes = data.train.dtype == DType::kUInt8 && !data.tokens;
   data.scale = bytes ? 1.0 / 255 : 1;
+  if (options.normalise && data.tokens) throw errors::tokens_have_no_scale(spec);
   if (options.normalise) bytes ? measure<uint8_t>(data) : measure<float>(data);
   Sha256 sum;
   add(sum, data.train);

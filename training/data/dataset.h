@@ -12,14 +12,15 @@
 
 namespace parsimony::training {
 
-/// Consecutive samples of one shape and type, with a label for each.
+/// Consecutive samples of one shape and type, with a label for each, or for each of its elements.
 struct Samples {
   Shape dims;                     ///< of one sample; images are [c, h, w]
   DType dtype = DType::kUInt8;    ///< kUInt8 or kFloat32
   std::vector<std::byte> values;  ///< [count, ..dims], row-major, in the machine's byte order
-  std::vector<int64_t> labels;    ///< 0 … classes - 1
+  std::vector<int64_t> labels;    ///< 0 … classes - 1; [count, ..label_dims]
+  Shape label_dims = {};          ///< of one sample; empty: a single label
 
-  int64_t count() const { return static_cast<int64_t>(labels.size()); }
+  int64_t count() const;
   /// Bytes of one sample.
   int64_t stride() const;
 };
@@ -33,6 +34,7 @@ struct Dataset {
   double scale = 1;               ///< 1/255 for uint8, 1 for float32
   std::vector<double> mean;       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation;  ///< per channel, as many as `mean`
+  bool tokens = false;            ///< values are indices: inputs are int64, and not scaled
   std::string fingerprint;        ///< SHA-256 of both parts' dims, types, values and labels
 };
 
@@ -57,6 +59,7 @@ std::vector<std::string> dataset_names();
 ///     folder:DIR                   DIR/train/CLASS/*.jpg|png, DIR/test/CLASS/…
 ///     npy:X,Y[,XTEST,YTEST]        NumPy arrays
 ///     shapes[:TRAIN,TEST]          drawn here, from the seed alone
+///     text:FILE[,length=N]         windows of bytes; the label of each byte is the next one
 ///
 ///     Dataset data = read_dataset("shapes", {.seed = 1});
 ///

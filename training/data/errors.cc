@@ -39,6 +39,12 @@ ConfigError split_too_small(std::string_view spec, int64_t samples, std::string_
                      " with; give a test set or another share");
 }
 
+ConfigError tokens_have_no_scale(std::string_view spec) {
+  return ConfigError("data " + in_quotes(spec) +
+                     ": tokens are indices, which have no mean: leave " + in_quotes("normalise") +
+                     " out");
+}
+
 IoError no_such_files(std::string_view folder, std::string_view wanted) {
   return IoError(at(folder) + "found no " + std::string(wanted));
 }

@@ -15,6 +15,7 @@ Dataset read_idx(const std::string& place, const DatasetOptions& options);
 Dataset read_folder(const std::string& place, const DatasetOptions& options);
 Dataset read_npy(const std::string& place, const DatasetOptions& options);
 Dataset draw_shapes(const std::string& counts, const DatasetOptions& options);
+Dataset read_text(const std::string& place, const DatasetOptions& options);
 
 /// Names of `count` classes that have none: "0", "1", ….
 std::vector<std::string> numbers_from(int64_t first, int64_t count);

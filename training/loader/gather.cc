@@ -149,5 +149,6 @@ void Gatherer::gather(int64_t epoch, std::span<const int64_t> indices, Input* ou
 template void Gatherer::gather(int64_t, std::span<const int64_t>, float*) const;
 template void Gatherer::gather(int64_t, std::span<const int64_t>, c10::BFloat16*) const;
 template void Gatherer::gather(int64_t, std::span<const int64_t>, c10::Half*) const;
+template void Gatherer::gather(int64_t, std::span<const int64_t>, int64_t*) const;
 
 }  // namespace parsimony::training

@@ -22,7 +22,7 @@ class Gatherer {
   void gather(int64_t epoch, std::span<const int64_t> indices, std::byte* out) const;
 
   /// The same, scaled and normalised: [indices, ..dims], or [indices, h, w, c] for channels-last.
-  /// `Input` is float, c10::BFloat16 or c10::Half.
+  /// `Input` is float, c10::BFloat16, c10::Half or int64_t.
   template <typename Input>
   void gather(int64_t epoch, std::span<const int64_t> indices, Input* out) const;
 

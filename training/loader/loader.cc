@@ -60,8 +60,8 @@ LoaderOptions checked(const Samples& samples, LoaderOptions options) {
   require(options.batch >= 1, "batch", std::to_string(options.batch), "at least 1");
   require(options.prefetch >= 0, "prefetch", std::to_string(options.prefetch), "at least 0");
   require(options.dtype == c10::kFloat || options.dtype == c10::kBFloat16 ||
-              options.dtype == c10::kHalf,
-          "type of inputs", c10::toString(options.dtype), "float32, bfloat16 or float16");
+              options.dtype == c10::kHalf || options.dtype == c10::kLong,
+          "type of inputs", c10::toString(options.dtype), "float32, bfloat16, float16 or int64");
   require(!options.channels_last || samples.dims.size() == 3, "memory format",
           "channels-last for samples of " + to_string(samples.dims), "images [c, h, w]");
   require(samples.count() > 0, "number of samples", "0", "some");
@@ -79,6 +79,7 @@ LoaderOptions with_scale_of(const Dataset& data, LoaderOptions options) {
   options.scale = data.scale;
   options.mean = data.mean;
   options.deviation = data.deviation;
+  if (data.tokens) options.dtype = c10::kLong;
   return options;
 }
 
@@ -170,11 +171,17 @@ class Loader::Worker {
     const auto pinned = at::TensorOptions().pinned_memory(!here);
     Batch batch;
     batch.index = index;
-    batch.labels = at::empty({count}, pinned.dtype(at::kLong));
+    const auto batch_of = [&](Shape dims) {
+      dims.insert(dims.begin(), count);
+      return dims;
+    };
+    batch.labels = at::empty(batch_of(samples_.label_dims), pinned.dtype(at::kLong));
     auto* labels = batch.labels.data_ptr<int64_t>();
-    for (const int64_t i : indices) *labels++ = samples_.labels[i];
-    Shape shape = samples_.dims;
-    shape.insert(shape.begin(), count);
+    const int64_t per_sample = element_count(samples_.label_dims);
+    for (const int64_t i : indices) {
+      labels = std::copy_n(samples_.labels.data() + i * per_sample, per_sample, labels);
+    }
+    const Shape shape = batch_of(samples_.dims);
     if (!here) {
       const auto stored = samples_.dtype == DType::kUInt8 ? at::kByte : at::kFloat;
       batch.inputs = at::empty(shape, pinned.dtype(stored));
@@ -190,6 +197,9 @@ class Loader::Worker {
         break;
       case at::kHalf:
         gatherer_.gather(epoch_, indices, batch.inputs.data_ptr<at::Half>());
+        break;
+      case at::kLong:
+        gatherer_.gather(epoch_, indices, batch.inputs.data_ptr<int64_t>());
         break;
       default:
         gatherer_.gather(epoch_, indices, batch.inputs.data_ptr<float>());

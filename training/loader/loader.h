@@ -30,7 +30,8 @@ struct LoaderOptions {
   uint64_t seed = 0;       ///< of the order and of the augmentation
   Augmentation augmentation = {};
   c10::Device device{c10::kCPU};
-  c10::ScalarType dtype = c10::kFloat;  ///< of the inputs: kFloat, kBFloat16 or kHalf
+  /// Of the inputs: kFloat, kBFloat16 or kHalf; kLong for tokens.
+  c10::ScalarType dtype = c10::kFloat;
   bool channels_last = false;
   int64_t prefetch = 4;  ///< maximum number of prefetched batches; 0: no thread
   /// Inputs are (value · scale - mean) / deviation: see Dataset.
@@ -39,7 +40,7 @@ struct LoaderOptions {
   std::vector<double> deviation = {};
 };
 
-/// Takes scale, mean and deviation from the data set.
+/// Takes scale, mean and deviation from the data set, and what tokens are.
 LoaderOptions with_scale_of(const Dataset& data, LoaderOptions options);
 
 /// For evaluation: in order, without augmentation, complete.
@@ -47,7 +48,7 @@ LoaderOptions for_evaluation(LoaderOptions options);
 
 struct Batch {
   at::Tensor inputs;  ///< [b, ..dims], of the options' type, on their device
-  at::Tensor labels;  ///< [b], int64
+  at::Tensor labels;  ///< [b, ..label_dims], int64
   int64_t index = 0;  ///< within the epoch, from 0
 };
 

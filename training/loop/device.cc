@@ -11,6 +11,7 @@
 
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/training/errors.h"
+#include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/loop/random_state.h"
 
 namespace parsimony::training {
@@ -18,7 +19,7 @@ namespace {
 
 double seconds_of_step(Net& net, const at::Tensor& inputs, const at::Tensor& labels) {
   const double begin = machine::steady_seconds();
-  at::cross_entropy_loss(net.forward(inputs), labels).backward();
+  cross_entropy(class_rows(net.forward(inputs), labels), labels).backward();
   for (auto& [name, parameter] : net.parameters()) parameter.mutable_grad().reset();
   return machine::steady_seconds() - begin;
 }

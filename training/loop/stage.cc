@@ -4,8 +4,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "parsimony/training/errors.h"
+#include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/loop/optimizer.h"
 
 namespace parsimony::training {
@@ -17,10 +19,6 @@ std::vector<at::Tensor> tensors_of(const std::vector<NamedParameter>& named) {
   return tensors;
 }
 
-at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, double smoothing) {
-  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Mean, -100, smoothing);
-}
-
 /// @source Hinton et al., Distilling the Knowledge in a Neural Network, 2015
 at::Tensor distillation(const at::Tensor& logits, const at::Tensor& teacher, double temperature) {
   const at::Tensor answers = at::log_softmax(logits / temperature, 1);
@@ -29,11 +27,14 @@ at::Tensor distillation(const at::Tensor& logits, const at::Tensor& teacher, dou
   return at::kl_div(answers, wanted, at::Reduction::Sum, true) * (temperature * temperature / n);
 }
 
-void check_fit(const at::Tensor& logits, const Dataset& data) {
+/// A row of classes for each label.
+at::Tensor rows_of(const at::Tensor& outputs, const Batch& batch, const Dataset& data) {
   const auto classes = static_cast<int64_t>(data.classes.size());
-  if (logits.dim() == 2 && logits.size(1) >= classes) return;
-  throw errors::does_not_fit("the outputs have shape " + to_string(logits.sizes().vec()) +
-                             ", the data has " + std::to_string(classes) + " classes");
+  at::Tensor rows = class_rows(outputs, batch.labels);
+  if (rows.defined() && rows.size(1) >= classes) return rows;
+  throw errors::does_not_fit("the outputs have shape " + to_string(outputs.sizes().vec()) +
+                             ", the data has " + std::to_string(classes) +
+                             " classes and labels of " + to_string(batch.labels.sizes().vec()));
 }
 
 }  // namespace
@@ -59,16 +60,16 @@ Stage::Stage(Net& net, const TrainContext& context, const TrainSettings& setting
 
 at::Tensor Stage::loss(const Batch& batch) {
   const Autocast autocast(settings_.precision, context_.device);
-  const at::Tensor logits = net_.forward(batch.inputs);
-  if (step_ == 0) check_fit(logits, context_.data);
-  at::Tensor own = cross_entropy(logits.to(at::kFloat), batch.labels, settings_.label_smoothing);
+  const at::Tensor logits = rows_of(net_.forward(batch.inputs), batch, context_.data);
+  at::Tensor own = cross_entropy(logits, batch.labels, settings_.label_smoothing);
   if (context_.teacher == nullptr || settings_.distill == 0) return own;
   at::Tensor wanted;
   {
     const at::NoGradGuard no_grad;
-    wanted = context_.teacher->forward(batch.inputs).to(at::kFloat);
+    wanted = rows_of(context_.teacher->forward(batch.inputs), batch, context_.data);
   }
-  const at::Tensor taught = distillation(logits.to(at::kFloat), wanted, settings_.temperature);
+  const at::Tensor taught =
+      distillation(logits.to(at::kFloat), wanted.to(at::kFloat), settings_.temperature);
   return own * (1 - settings_.distill) + taught * settings_.distill;
 }
 
@@ -122,10 +123,9 @@ double loss_on(Net& net, const TrainContext& context, const TrainSettings& setti
   while (seen < samples) {
     const std::optional<Batch> batch = loader.next();
     if (!batch) break;
-    const at::Tensor logits = net.forward(batch->inputs).to(at::kFloat);
-    check_fit(logits, context.data);
+    const at::Tensor logits = rows_of(net.forward(batch->inputs), *batch, context.data);
     const int64_t n = batch->labels.size(0);
-    sum += cross_entropy(logits, batch->labels, 0).item<double>() * static_cast<double>(n);
+    sum += cross_entropy(logits, batch->labels).item<double>() * static_cast<double>(n);
     seen += n;
   }
   return sum / static_cast<double>(std::max<int64_t>(1, seen));
@@ -140,13 +140,21 @@ LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSetti
   net.train(false);
   const Autocast autocast(settings.precision, context.device);
   at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(context.device));
+  at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(context.device));
+  LedgerPoint::Score result;
   loader.start(0);
   while (const std::optional<Batch> batch = loader.next()) {
-    const at::Tensor logits = net.forward(batch->inputs);
-    check_fit(logits, context.data);
-    correct += logits.argmax(1).eq(batch->labels).sum();
+    const at::Tensor logits = rows_of(net.forward(batch->inputs), *batch, context.data);
+    correct += logits.argmax(1).eq(batch->labels.flatten()).sum();
+    result.total += batch->labels.numel();
+    if (!context.data.tokens) continue;
+    loss.add_(cross_entropy(logits, batch->labels), static_cast<double>(batch->labels.numel()));
   }
-  return {correct.item<int64_t>(), context.data.test.count()};
+  result.correct = correct.item<int64_t>();
+  if (context.data.tokens) {
+    result.perplexity = std::exp(loss.item<double>() / static_cast<double>(result.total));
+  }
+  return result;
 }
 
 }  // namespace parsimony::training

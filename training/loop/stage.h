@@ -67,7 +67,7 @@ class Stage {
 double loss_on(Net& net, const TrainContext& context, const TrainSettings& settings,
                int64_t samples);
 
-/// The accuracy on the test set.
+/// The accuracy on the test set; of tokens also the perplexity.
 LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSettings& settings);
 
 /// The loader's options for training with these settings.

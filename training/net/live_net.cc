@@ -46,7 +46,7 @@ class LiveNet final : public Net {
 
   std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
     const OnCpu on_cpu(*this);
-    const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
+    const std::vector<InputSpec> specs = {spec_of(example)};
     torch_io::ScriptGraph script =
         torch_io::read_script(torch_io::traced(*live_.module, all_forward(), {example.cpu()}),
                               specs, torch_io::Computed::kStay);

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "parsimony/torch_io/cut.h"
+#include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
@@ -26,6 +27,10 @@ void copy(const std::vector<NamedParameter>& from, const std::vector<NamedParame
 }
 
 }  // namespace
+
+InputSpec spec_of(const at::Tensor& example) {
+  return {example.sizes().vec(), {}, torch_io::dtype_of(example.scalar_type())};
+}
 
 std::vector<NamedParameter> all_tensors(Net& net) {
   std::vector<NamedParameter> tensors = net.parameters();

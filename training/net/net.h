@@ -60,6 +60,9 @@ class Net {
   virtual void save(const std::string& path, const at::Tensor& example) = 0;
 };
 
+/// Shape and element type of an example.
+InputSpec spec_of(const at::Tensor& example);
+
 /// The network's tensors: parameters, then buffers.
 std::vector<NamedParameter> all_tensors(Net& net);
 

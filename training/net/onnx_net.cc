@@ -33,7 +33,7 @@ std::vector<InputSpec> specs_of(const Graph& graph, const at::Tensor& example) {
   bool open = !declared;
   for (size_t d = 1; declared && d < declared->size(); ++d) open = open || (*declared)[d] < 0;
   if (!open) return {};
-  return {{.dims = example.sizes().vec(), .value = {}}};
+  return {spec_of(example)};
 }
 
 /// Which node takes a batch and makes something else of it: the last one that does.

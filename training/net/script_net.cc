@@ -161,14 +161,14 @@ class ScriptNet final : public Net {
   void train(bool on) override { module_.train(on); }
 
   std::vector<ParameterGroup> groups(const at::Tensor& example, Granularity granularity) override {
-    const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
+    const std::vector<InputSpec> specs = {spec_of(example)};
     ScriptGraph script = torch_io::read_script(on_cpu(module_), specs);
     return parameter_groups(script.graph, specs, granularity, parameters());
   }
 
   PruneOutcome prune(const at::Tensor& example, const ConfigList& config,
                      const PruneOptions& options) override {
-    const std::vector<InputSpec> specs = {{example.sizes().vec(), {}, DType::kFloat32}};
+    const std::vector<InputSpec> specs = {spec_of(example)};
     Edited edited(on_cpu(module_), specs);
     PruneOutcome cut = carry_out(edited, specs, config, options);
     module_ = edited.small();

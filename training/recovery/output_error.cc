@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "parsimony/torch_io/executor/graph_module.h"
+#include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/recovery/ends.h"
 
 namespace parsimony::training {
@@ -47,12 +48,12 @@ std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t 
   loader.start(0);
   while (const std::optional<Batch> some = loader.next()) {
     const at::Tensor answers = module->forward(some->inputs);
-    const int64_t count = some->labels.size(0);
     const auto classes = static_cast<int64_t>(data.classes.size());
-    if (answers.dim() != 2 || answers.size(0) != count || answers.size(1) < classes) return {};
-    correct += answers.argmax(1).eq(some->labels).sum().item<int64_t>();
+    const at::Tensor rows = class_rows(answers, some->labels);
+    if (!rows.defined() || rows.size(1) < classes) return {};
+    correct += rows.argmax(1).eq(some->labels.flatten()).sum().item<int64_t>();
   }
-  return static_cast<double>(correct) / static_cast<double>(data.test.count());
+  return static_cast<double>(correct) / static_cast<double>(data.test.labels.size());
 }
 
 }  // namespace parsimony::training

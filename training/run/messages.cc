@@ -8,7 +8,8 @@ std::string percent(const LedgerPoint::Score& score) {
   char text[64];
   std::snprintf(text, sizeof text, "%.2f %% (%lld of %lld)", 100 * score.share(),
                 static_cast<long long>(score.correct), static_cast<long long>(score.total));
-  return text;
+  if (!score.perplexity) return text;
+  return text + std::string(", perplexity ") + number(*score.perplexity);
 }
 
 std::string seconds(double value) {

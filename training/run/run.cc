@@ -21,7 +21,8 @@ constexpr int64_t kCalibration = 256;  // samples that criteria are shown, where
 at::Tensor zeros(const Dataset& data, int64_t batch, c10::Device device) {
   Shape dims = data.train.dims;
   dims.insert(dims.begin(), batch);
-  return at::zeros(dims, at::TensorOptions(at::kFloat).device(device));
+  const auto type = data.tokens ? at::kLong : at::kFloat;
+  return at::zeros(dims, at::TensorOptions(type).device(device));
 }
 
 std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uint64_t seed,

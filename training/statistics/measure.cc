@@ -11,6 +11,7 @@
 
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/errors.h"
+#include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/statistics/activations.h"
 #include "parsimony/training/statistics/gradients.h"
@@ -20,14 +21,12 @@
 namespace parsimony::training {
 namespace {
 
-/// Mean cross-entropy of answers [n, classes].
 at::Tensor loss(const at::Tensor& answers, const at::Tensor& labels) {
-  if (answers.dim() != 2 || answers.size(0) != labels.size(0)) {
-    throw errors::no_classes(answers.sizes().vec(), labels.size(0));
-  }
+  const at::Tensor rows = class_rows(answers, labels);
+  if (!rows.defined()) throw errors::no_classes(answers.sizes().vec(), labels.size(0));
   const auto highest = labels.max().item<int64_t>();
-  if (highest >= answers.size(1)) throw errors::label_beyond(highest, answers.size(1));
-  return at::cross_entropy_loss(answers.to(at::kFloat), labels);
+  if (highest >= rows.size(1)) throw errors::label_beyond(highest, rows.size(1));
+  return cross_entropy(rows, labels);
 }
 
 /// Undefined where the loss does not depend on a tensor.

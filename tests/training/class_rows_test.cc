@@ -1,0 +1,39 @@
+// Which axis of an output has the classes.
+#include "parsimony/training/loop/class_rows.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace parsimony::training {
+namespace {
+
+at::Tensor labels(at::IntArrayRef dims) { return at::zeros(dims, at::kLong); }
+
+TEST(ClassRows, OfSamples) {
+  const at::Tensor outputs = at::randn({4, 10});
+  EXPECT_TRUE(at::equal(class_rows(outputs, labels({4})), outputs));
+}
+
+TEST(ClassRows, OfTokensAndOfPixels) {
+  const at::Tensor tokens = at::randn({2, 5, 7});
+  EXPECT_TRUE(at::equal(class_rows(tokens, labels({2, 5})), tokens.reshape({10, 7})));
+  const at::Tensor pixels = at::randn({2, 7, 3, 4});
+  EXPECT_TRUE(at::equal(class_rows(pixels, labels({2, 3, 4})),
+                        pixels.permute({0, 2, 3, 1}).reshape({24, 7})));
+}
+
+TEST(ClassRows, NothingElseFits) {
+  EXPECT_FALSE(class_rows(at::randn({4, 10}), labels({5})).defined());
+  EXPECT_FALSE(class_rows(at::randn({4, 10, 2}), labels({4})).defined());
+  EXPECT_FALSE(class_rows(at::randn({2, 5, 7}), labels({2, 6})).defined());
+}
+
+TEST(ClassRows, LossIsTheMeanOverRows) {
+  const at::Tensor rows = at::zeros({6, 8});
+  EXPECT_NEAR(cross_entropy(rows, labels({2, 3})).item<double>(), std::log(8.0), 1e-6);
+}
+
+}  // namespace
+}  // namespace parsimony::training

@@ -1,0 +1,66 @@
+// Text: windows of bytes and what follows each byte.
+#include <gtest/gtest.h>
+
+#include "parsimony/base/errors.h"
+#include "tests/training/data_support.h"
+
+namespace parsimony::training {
+namespace {
+
+using data_test::failure_of;
+using data_test::write;
+
+class TextFile : public testing::Test {
+ protected:
+  std::string spec(const std::string& text, const std::string& options = ",length=4") {
+    write(path_, text);
+    return "text:" + path_ + options;
+  }
+
+  data_test::TemporaryFolder folder_;
+  std::string path_ = folder_ / "verse, first.txt";
+};
+
+TEST_F(TextFile, EachByteIsLabelledWithTheNext) {
+  const Dataset data = read_dataset(spec("abcdefghijklmnopqrstuvwxyz"), {.test_share = 0.34});
+  EXPECT_TRUE(data.tokens);
+  EXPECT_EQ(data.classes.size(), 256U);
+  EXPECT_EQ(data.scale, 1);
+  EXPECT_EQ(data.train.dims, Shape{4});
+  EXPECT_EQ(data.train.label_dims, Shape{4});
+  ASSERT_EQ(data.train.count(), 4) << "the last byte but one is no window";
+  ASSERT_EQ(data.test.count(), 2);
+  EXPECT_EQ(static_cast<char>(data.train.values[4]), 'e');
+  EXPECT_EQ(data.train.labels[4], 'f');
+  EXPECT_EQ(static_cast<char>(data.test.values[0]), 'q') << "the last windows are for testing";
+  EXPECT_EQ(data.test.labels.back(), 'y');
+}
+
+TEST_F(TextFile, LimitsCountWindows) {
+  const Dataset data =
+      read_dataset(spec("abcdefghijklmnopqrstuvwxyz"), {.train_samples = 2, .test_samples = 1});
+  EXPECT_EQ(data.train.count(), 2);
+  EXPECT_EQ(data.train.labels.size(), 8U);
+  EXPECT_EQ(data.train.values.size(), 8U);
+  EXPECT_EQ(data.test.count(), 1);
+}
+
+TEST_F(TextFile, BytesAboveAsciiAreIndicesToo) {
+  const Dataset data = read_dataset(spec("\xc3\xa4\xc3\xb6\xff....."), {.test_share = 0.5});
+  EXPECT_EQ(data.train.labels, (std::vector<int64_t>{0xa4, 0xc3, 0xb6, 0xff}));
+}
+
+TEST_F(TextFile, SaysWhatIsWrong) {
+  EXPECT_EQ(failure_of<ModelError>(spec("abcd")),
+            path_ + ": byte 4: the file ends here; wanted 5 bytes for a window and its labels");
+  const std::string wanted = "wanted text:FILE,length=N, with N of at least 1";
+  EXPECT_EQ(failure_of<ConfigError>(spec("abcdefgh", ",length=x")),
+            "data \"" + spec("", ",length=x") + "\": " + wanted);
+  EXPECT_EQ(failure_of<ConfigError>(spec("abcdefgh")),
+            "data \"" + spec("abcdefgh") +
+                "\": a split of 1 samples leaves none to test with; give a test set or another "
+                "share");
+}
+
+}  // namespace
+}  // namespace parsimony::training

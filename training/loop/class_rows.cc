@@ -1,0 +1,21 @@
+#include "parsimony/training/loop/class_rows.h"
+
+#include <ATen/ATen.h>
+
+namespace parsimony::training {
+
+at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels) {
+  const int64_t dims = labels.dim();
+  if (outputs.dim() != dims + 1) return {};
+  if (outputs.sizes().slice(0, dims) == labels.sizes()) return outputs.flatten(0, dims - 1);
+  const bool behind =
+      outputs.size(0) == labels.size(0) && outputs.sizes().slice(2) == labels.sizes().slice(1);
+  return behind ? outputs.movedim(1, -1).flatten(0, dims - 1) : at::Tensor();
+}
+
+at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, double smoothing) {
+  return at::cross_entropy_loss(rows.to(at::kFloat), labels.flatten(), {}, at::Reduction::Mean,
+                                -100, smoothing);
+}
+
+}  // namespace parsimony::training
