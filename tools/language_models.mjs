@@ -2,30 +2,40 @@
 // Measures docs/results/data/language_models.json: small language models trained on a text, pruned to
 // 70 % of their multiply-adds in several ways, recovered without training, then trained for an epoch.
 //
-//   node tools/language_models.mjs build/release/bin/parsimony TEXT > docs/results/data/language_models.json
+//   node tools/language_models.mjs [--models A,B] [--seeds 0,1] [--epochs N] build/release/bin/parsimony
+//     TEXT > docs/results/data/language_models.json
 //   node tools/results.mjs
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
 
 import { asData, measured } from './tables/measured.mjs';
 
-const [command, text] = process.argv.slice(2);
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    models: { type: 'string', default: 'gpt_tiny,llama_tiny' },
+    seeds: { type: 'string', default: '0,1,2' },
+    epochs: { type: 'string', default: '4' },
+  },
+});
+const [command, text] = positionals;
 if (!text) {
-  console.error('usage: language_models.mjs PARSIMONY TEXT');
+  console.error('usage: language_models.mjs [--models A,B] [--seeds 0,1] [--epochs N] PARSIMONY TEXT');
   process.exit(2);
 }
 
-const MODELS = ['gpt_tiny', 'llama_tiny'];
-const SEEDS = [0, 1, 2];
+const MODELS = options.models.split(',');
+const SEEDS = options.seeds.split(',');
 const CUTS = [
   ['all widths', []],
   ['hidden units and heads', ['--granularity', 'head', '--exclude', 'tokens']],
 ];
 const DATA = `text:${text}`;
-const TRAIN = ['--epochs', '4', '--batch', '32', '--optimizer', 'adamw', '--lr', '3e-3'];
+const TRAIN = ['--epochs', options.epochs, '--batch', '32', '--optimizer', 'adamw', '--lr', '3e-3'];
 const TUNE = ['--epochs', '1', '--batch', '32', '--optimizer', 'adamw', '--lr', '1e-3'];
 const COSINE = ['--schedule', 'cosine'];
 const three = (value) => value.toPrecision(3);
@@ -52,12 +62,12 @@ function perplexity(verb, ...args) {
 
 function row(model, seed) {
   const at = (name) => join(folder, `${name}.pt`);
-  const seeded = ['--seed', String(seed)];
+  const seeded = ['--seed', seed];
   const dense = perplexity('train', '--model', model, ...TRAIN, ...COSINE, ...seeded, '-o', at('dense'));
   const evaluated = (name) => perplexity('finetune', at(name), '-o', at('again'), '--epochs', '0');
-  return CUTS.map(([cut, options]) => {
+  return CUTS.map(([cut, chosen]) => {
     const report = join(folder, 'prune.json');
-    const prune = ['prune', at('dense'), ...PRUNE, ...options, '--report', report];
+    const prune = ['prune', at('dense'), ...PRUNE, ...chosen, '--report', report];
     run(...prune, '-o', at('cut'));
     const plain = evaluated('cut');
     const calibration = ['--calibration', DATA, '--samples', '512'];
@@ -70,7 +80,7 @@ function row(model, seed) {
     );
     const ratio = (value) => `${three(value)} (${three(value / dense)})`;
     return [
-      model, String(seed), cut, `${((100 * macs.after) / macs.before).toFixed(1)} %`,
+      model, seed, cut, `${((100 * macs.after) / macs.before).toFixed(1)} %`,
       three(dense), ratio(plain), ratio(fitted), ratio(tuned),
     ];
   });
@@ -78,6 +88,7 @@ function row(model, seed) {
 
 function data(rows) {
   const name = basename(text);
+  const asked = `--models ${options.models} --seeds ${options.seeds} --epochs ${options.epochs}`;
   return {
     title: 'Language models',
     about:
@@ -88,10 +99,10 @@ function data(rows) {
       {
         title: '70 % of the multiply-adds',
         about:
-          'In parentheses: times the dense perplexity. Trained for four epochs; recovered from 512 windows of 128 ' +
-          'bytes; then one epoch with the dense network as the teacher.',
+          `In parentheses: times the dense perplexity. Epochs of training: ${options.epochs}. Recovered from ` +
+          '512 windows of 128 bytes, then trained for one epoch with the dense network as the teacher.',
         ...measured(),
-        command: [`node tools/language_models.mjs build/release/bin/parsimony ${name}`],
+        command: [`node tools/language_models.mjs ${asked} build/release/bin/parsimony ${name}`],
         columns: [
           'network', 'seed', 'what is pruned', 'MACs left', 'dense', 'cut', 'least squares', 'one epoch',
         ],
