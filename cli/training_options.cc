@@ -89,9 +89,11 @@ CLI::Option* add_model_option(CLI::App& command, const std::string& name, Recipe
 void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& options) {
   add_option(command, "--config", options.config, "FILE",
              "The recipe; the options below go before it");
-  add_change<std::string>(command, options, "--data",
-                          "cifar10:DIR, cifar100:DIR, mnist:DIR, folder:DIR, npy:X,Y, or shapes",
-                          [](Recipe& recipe, const std::string& data) { recipe.data = data; })
+  add_change<std::string>(
+      command, options, "--data",
+      "cifar10:DIR, cifar100:DIR, mnist:DIR, folder:DIR, npy:X,Y, text:FILE, or "
+      "shapes",
+      [](Recipe& recipe, const std::string& data) { recipe.data = data; })
       ->type_name("SPEC");
   for (const Field<TrainSettings>& field : train_fields()) {
     std::visit(FieldOption(command, options, field), field.member);

@@ -115,7 +115,8 @@ class Preparation {
     loader.start(0);
     const std::optional<Batch> batch = loader.next();
     if (!batch) return MemoryFormat::kContiguous;
-    return channels_last_is_quicker(*make(), batch->inputs, batch->labels)
+    return channels_last_is_quicker(*make(), batch->inputs, batch->labels,
+                                    static_cast<int64_t>(data.classes.size()))
                ? MemoryFormat::kChannelsLast
                : MemoryFormat::kContiguous;
   }

@@ -8,11 +8,12 @@
 
 namespace parsimony::test {
 
-/// Of the Error that the work throws; empty if it throws none.
-inline std::string message_of(const std::function<void()>& work) {
+/// Of the failure that the work throws; empty if it throws none.
+template <typename Failure = Error>
+std::string message_of(const std::function<void()>& work) {
   try {
     work();
-  } catch (const Error& error) {
+  } catch (const Failure& error) {
     return error.what();
   }
   return "";

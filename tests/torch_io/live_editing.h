@@ -11,8 +11,11 @@
 
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/live/module_editor.h"
+#include "tests/support/message_of.h"
 
 namespace parsimony::torch_io {
+
+using test::message_of;
 
 struct Cut {
   std::string tensor;
@@ -53,16 +56,6 @@ void expect_computes(Holder& layer, const at::Tensor& wanted, const Inputs&... i
   using Impl = typename Holder::ContainedType;
   const auto clone = std::dynamic_pointer_cast<Impl>(layer->clone());
   expect_close(clone->forward(inputs...), wanted);
-}
-
-template <typename Error, typename Action>
-std::string message_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace parsimony::torch_io

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+
+#include "tests/support/message_of.h"
 
 namespace parsimony::training {
 namespace {
@@ -28,6 +31,18 @@ TEST(ClassRows, NothingElseFits) {
   EXPECT_FALSE(class_rows(at::randn({4, 10}), labels({5})).defined());
   EXPECT_FALSE(class_rows(at::randn({4, 10, 2}), labels({4})).defined());
   EXPECT_FALSE(class_rows(at::randn({2, 5, 7}), labels({2, 6})).defined());
+}
+
+TEST(ClassRows, SaysWhatDoesNotFit) {
+  EXPECT_EQ(class_rows(at::randn({4, 10}), labels({4}), 10).size(1), 10);
+  const auto message = [](at::IntArrayRef outputs, int64_t classes) {
+    return test::message_of([&] { class_rows(at::randn(outputs), labels({4}), classes); });
+  };
+  EXPECT_NE(
+      message({4, 10, 2}, 10)
+          .find("the outputs have shape [4, 10, 2], the data has 10 classes and labels of [4]"),
+      std::string::npos);
+  EXPECT_NE(message({4, 3}, 10).find("the data has 10 classes"), std::string::npos);
 }
 
 TEST(ClassRows, LossIsTheMeanOverRows) {

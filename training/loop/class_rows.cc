@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include "parsimony/base/types.h"
+#include "parsimony/training/errors.h"
+
 namespace parsimony::training {
 
 at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels) {
@@ -11,6 +14,14 @@ at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels) {
   const bool behind =
       outputs.size(0) == labels.size(0) && outputs.sizes().slice(2) == labels.sizes().slice(1);
   return behind ? outputs.movedim(1, -1).flatten(0, dims - 1) : at::Tensor();
+}
+
+at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels, int64_t classes) {
+  at::Tensor rows = class_rows(outputs, labels);
+  if (rows.defined() && rows.size(1) >= classes) return rows;
+  throw errors::does_not_fit("the outputs have shape " + to_string(outputs.sizes().vec()) +
+                             ", the data has " + std::to_string(classes) +
+                             " classes and labels of " + to_string(labels.sizes().vec()));
 }
 
 at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, double smoothing) {

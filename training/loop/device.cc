@@ -17,9 +17,10 @@
 namespace parsimony::training {
 namespace {
 
-double seconds_of_step(Net& net, const at::Tensor& inputs, const at::Tensor& labels) {
+double seconds_of_step(Net& net, const at::Tensor& inputs, const at::Tensor& labels,
+                       int64_t classes) {
   const double begin = machine::steady_seconds();
-  cross_entropy(class_rows(net.forward(inputs), labels), labels).backward();
+  cross_entropy(class_rows(net.forward(inputs), labels, classes), labels).backward();
   for (auto& [name, parameter] : net.parameters()) parameter.mutable_grad().reset();
   return machine::steady_seconds() - begin;
 }
@@ -52,7 +53,8 @@ void place(Net& net, c10::Device device, bool channels_last) {
   }
 }
 
-bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at::Tensor& labels) {
+bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at::Tensor& labels,
+                              int64_t classes) {
   if (inputs.dim() != 4) return false;
   const RandomState kept;
   const at::AutoGradMode gradients(true);
@@ -70,7 +72,7 @@ bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at
       }
       const at::Tensor x =
           inputs.contiguous(last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
-      const double seconds = seconds_of_step(*own, x, labels);
+      const double seconds = seconds_of_step(*own, x, labels, classes);
       if (round > 0) least[last ? 1 : 0] = std::min(least[last ? 1 : 0], seconds);
     }
   }

@@ -18,6 +18,7 @@ void place(Net& net, c10::Device device, bool channels_last);
 
 /// Measures which memory format trains `net` faster on such inputs, by three interleaved steps of
 /// each. Does not change the network's values or the random generator.
-bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at::Tensor& labels);
+bool channels_last_is_quicker(const Net& net, const at::Tensor& inputs, const at::Tensor& labels,
+                              int64_t classes);
 
 }  // namespace parsimony::training

@@ -27,14 +27,8 @@ at::Tensor distillation(const at::Tensor& logits, const at::Tensor& teacher, dou
   return at::kl_div(answers, wanted, at::Reduction::Sum, true) * (temperature * temperature / n);
 }
 
-/// A row of classes for each label.
-at::Tensor rows_of(const at::Tensor& outputs, const Batch& batch, const Dataset& data) {
-  const auto classes = static_cast<int64_t>(data.classes.size());
-  at::Tensor rows = class_rows(outputs, batch.labels);
-  if (rows.defined() && rows.size(1) >= classes) return rows;
-  throw errors::does_not_fit("the outputs have shape " + to_string(outputs.sizes().vec()) +
-                             ", the data has " + std::to_string(classes) +
-                             " classes and labels of " + to_string(batch.labels.sizes().vec()));
+int64_t classes_of(const TrainContext& context) {
+  return static_cast<int64_t>(context.data.classes.size());
 }
 
 }  // namespace
@@ -60,13 +54,15 @@ Stage::Stage(Net& net, const TrainContext& context, const TrainSettings& setting
 
 at::Tensor Stage::loss(const Batch& batch) {
   const Autocast autocast(settings_.precision, context_.device);
-  const at::Tensor logits = rows_of(net_.forward(batch.inputs), batch, context_.data);
+  const at::Tensor logits =
+      class_rows(net_.forward(batch.inputs), batch.labels, classes_of(context_));
   at::Tensor own = cross_entropy(logits, batch.labels, settings_.label_smoothing);
   if (context_.teacher == nullptr || settings_.distill == 0) return own;
   at::Tensor wanted;
   {
     const at::NoGradGuard no_grad;
-    wanted = rows_of(context_.teacher->forward(batch.inputs), batch, context_.data);
+    wanted =
+        class_rows(context_.teacher->forward(batch.inputs), batch.labels, classes_of(context_));
   }
   const at::Tensor taught =
       distillation(logits.to(at::kFloat), wanted.to(at::kFloat), settings_.temperature);
@@ -123,7 +119,8 @@ double loss_on(Net& net, const TrainContext& context, const TrainSettings& setti
   while (seen < samples) {
     const std::optional<Batch> batch = loader.next();
     if (!batch) break;
-    const at::Tensor logits = rows_of(net.forward(batch->inputs), *batch, context.data);
+    const at::Tensor logits =
+        class_rows(net.forward(batch->inputs), batch->labels, classes_of(context));
     const int64_t n = batch->labels.size(0);
     sum += cross_entropy(logits, batch->labels).item<double>() * static_cast<double>(n);
     seen += n;
@@ -144,7 +141,8 @@ LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSetti
   LedgerPoint::Score result;
   loader.start(0);
   while (const std::optional<Batch> batch = loader.next()) {
-    const at::Tensor logits = rows_of(net.forward(batch->inputs), *batch, context.data);
+    const at::Tensor logits =
+        class_rows(net.forward(batch->inputs), batch->labels, classes_of(context));
     correct += logits.argmax(1).eq(batch->labels.flatten()).sum();
     result.total += batch->labels.numel();
     if (!context.data.tokens) continue;
