@@ -19,9 +19,11 @@ struct RandomInputSpec {
 
 /// Runs `original` on the calibration data, or without any on random inputs. `torch` must outlive
 /// the comparison.
+/// @param unseen  on data that calibration does not see, if there are any: see TorchComponent
 /// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if libtorch cannot run
 /// it
 NetworkComparison compare_with(const Graph& original, const CalibrationData& data,
-                               const RandomInputSpec& random, LazyTorch& torch);
+                               const RandomInputSpec& random, LazyTorch& torch,
+                               bool unseen = false);
 
 }  // namespace parsimony

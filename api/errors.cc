@@ -19,6 +19,16 @@ ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded) {
   return ConfigError(text + "; `parsimony explain --blocks` lists them");
 }
 
+ConfigError no_output_to_measure(std::string_view name) {
+  return ConfigError("--metric: the network has no " +
+                     (name.empty() ? "floating-point output" : "output " + in_quotes(name)));
+}
+
+ModelError other_output_shape(std::string_view name) {
+  return ModelError("--metric: output " + in_quotes(name) +
+                    " has another shape than the dense network's");
+}
+
 ConfigError depth_without_budget() {
   return ConfigError(
       "--layers auto: how many blocks are best depends on what may remain; say it with --budget "

@@ -16,6 +16,9 @@ ConfigError bad_depth(std::string_view place, std::string_view found);
 ConfigError too_few_blocks(int64_t wanted, size_t blocks, size_t excluded);
 /// The best number of blocks is defined only relative to a budget.
 ConfigError depth_without_budget();
+/// A metric of an output that is not there, or of any if none is floating-point.
+ConfigError no_output_to_measure(std::string_view name);
+ModelError other_output_shape(std::string_view name);
 UnsupportedError depth_of_latency();
 /// The constants that --constants exact folds were computed with the original scales.
 UnsupportedError exact_scales();

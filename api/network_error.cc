@@ -147,13 +147,16 @@ double NetworkComparison::r_squared(const Graph& small) const {
   return std::max(0.0, 1 - lost * lost);
 }
 
-std::vector<std::vector<TensorBytes>> NetworkComparison::outputs_of(const Graph& graph) const {
+Outputs NetworkComparison::outputs_of(const Graph& graph) const {
   const std::unique_ptr<Network> network = engine_->open(graph);
-  std::vector<std::vector<TensorBytes>> outputs;
+  Outputs outputs;
   for (const auto& batch : data_.batches) {
     network->bind(batch);
     network->compute();
-    outputs.push_back(network->outputs());
+    TensorList& found = outputs.emplace_back(network->outputs());
+    for (size_t o = 0; o < std::min(found.size(), graph.outputs.size()); ++o) {
+      found[o].name = graph.value(graph.outputs[o]).name;
+    }
   }
   return outputs;
 }

@@ -50,8 +50,12 @@ class NetworkComparison {
   /// The number of labels, or of batches without labels.
   int samples() const;
 
+  /// What a network answers to the data, and what the reference network does.
+  Outputs outputs_of(const Graph& graph) const;
+  const Outputs& wanted() const { return wanted_; }
+  const std::vector<int64_t>& labels() const { return data_.labels; }
+
  private:
-  std::vector<std::vector<TensorBytes>> outputs_of(const Graph& graph) const;
   double accuracy_of(const std::vector<std::vector<TensorBytes>>& outputs) const;
 
   Engine* engine_;

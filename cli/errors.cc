@@ -1,5 +1,10 @@
 #include "parsimony/cli/errors.h"
 
+#include <vector>
+
+#include "parsimony/api/output_metrics.h"
+#include "parsimony/report/text.h"
+
 namespace parsimony::cli::errors {
 namespace {
 
@@ -46,9 +51,50 @@ ConfigError mean_without_deviation(size_t means, size_t deviations) {
                      std::to_string(deviations) + "; wanted as many of both, one for each channel");
 }
 
-ConfigError metric_without_model(std::string_view command) {
-  return ConfigError("--metric " + quoted(command) +
-                     " does not say where the model's path goes: wanted {model} in it");
+ConfigError unknown_metric(std::string_view found) {
+  std::vector<std::string> names;
+  for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
+  return ConfigError("--metric " + quoted(found) +
+                     ": wanted a command that says where the model's path goes, with {model} in "
+                     "it, or one of " +
+                     listed(names, names.size()) + "." + did_you_mean(found, names));
+}
+
+ConfigError metric_command_in_memory(std::string_view found) {
+  return ConfigError("--metric " + quoted(found) +
+                     ": the networks that are compared here are never written to files; wanted a "
+                     "built-in metric, as psnr or agreement");
+}
+
+ConfigError metric_without_labels(std::string_view metric) {
+  return ConfigError("--metric " + std::string(metric) + " needs labels; the data have none");
+}
+
+ModelError metric_not_finite(std::string_view metric) {
+  return ModelError("--metric " + std::string(metric) + ": outputs are NaN or infinite");
+}
+
+ConfigError bad_metric_budget(std::string_view found) {
+  return ConfigError("--budget " + quoted(found) +
+                     ": wanted metric=-1% (worse by that share of the dense network's), "
+                     "metric=-0.5 (worse by so much) or metric=0.9 (its value)");
+}
+
+ConfigError metric_budget_without_metric(size_t metrics) {
+  return ConfigError("--budget metric=…: wanted one --metric, found " + std::to_string(metrics));
+}
+
+ConfigError metric_budget_with_config() {
+  return ConfigError(
+      "--budget metric=… looks for a share of the MACs; give --criterion, --scope and the like in "
+      "place of a --config that says how much, and no --ratio");
+}
+
+ModelError metric_budget_missed(std::string_view metric, double bound, double macs,
+                                std::string_view found) {
+  return ModelError("--budget metric=…: no cut is within it: with " +
+                    formatted("%.4g%% of the MACs ", 100 * macs) + std::string(metric) + " gives " +
+                    std::string(found) + formatted(", wanted %.6g", bound));
 }
 
 ModelError metric_failed(std::string_view command, std::string_view why, std::string_view output) {

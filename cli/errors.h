@@ -30,8 +30,20 @@ ConfigError no_calibration(std::string_view option);
 /// --mean and --std must be given together, with one number per channel.
 ConfigError mean_without_deviation(size_t means, size_t deviations);
 /// "{model}" does not occur.
-ConfigError metric_without_model(std::string_view command);
+/// Neither a command with {model} nor a built-in metric.
+ConfigError unknown_metric(std::string_view found);
+/// Where no file is written that a command could read.
+ConfigError metric_command_in_memory(std::string_view found);
+ConfigError metric_without_labels(std::string_view metric);
+ModelError metric_not_finite(std::string_view metric);
 /// `output` is what it printed.
+ConfigError bad_metric_budget(std::string_view found);
+/// A budget of a metric needs one metric, and options in place of a config file.
+ConfigError metric_budget_without_metric(size_t metrics);
+ConfigError metric_budget_with_config();
+/// No cut is within the budget: with the share `macs` left the metric is still `found`.
+ModelError metric_budget_missed(std::string_view metric, double bound, double macs,
+                                std::string_view found);
 ModelError metric_failed(std::string_view command, std::string_view why, std::string_view output);
 ConfigError both_asked(std::string_view option);
 /// --config-out without a ratio to propose.

@@ -8,7 +8,9 @@
 
 #include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
+#include "parsimony/report/text.h"
 
 namespace parsimony::cli {
 namespace {
@@ -40,32 +42,10 @@ std::optional<double> last_number(std::string_view text) {
   return found;
 }
 
-}  // namespace
+bool is_command(std::string_view metric) { return metric.find(kModel) != std::string::npos; }
 
-void add_metric_options(CLI::App& command, MetricOptions& options) {
-  add_option(
-      command, "--metric", options.commands, "COMMAND",
-      "Measures the model before and after: a shell command with {model}, which prints a "
-      "number; higher is better, or lower with \":min\" behind it. May be given several times")
-      ->group("What the network is worth");
-  add_option(command, "--metric-minutes", options.minutes, "M",
-             "After which such a command is stopped (60)")
-      ->check(above_zero())
-      ->group("What the network is worth");
-}
-
-Metric parse_metric(const std::string& text) {
-  Metric metric{text};
-  if (metric.command.ends_with(kLower)) {
-    metric.command.resize(metric.command.size() - kLower.size());
-    metric.lower_is_better = true;
-  }
-  if (metric.command.find(kModel) == std::string::npos) throw errors::metric_without_model(text);
-  return metric;
-}
-
-Measured measure(const Metric& metric, const std::string& model, const MetricOptions& options) {
-  std::string command = metric.command;
+/// What a command prints of a model. @throws as Meter::measure
+Measured output_of(std::string command, const std::string& model, double minutes) {
   const std::string path = as_word(model);
   for (size_t at = command.find(kModel); at != std::string::npos; at = command.find(kModel, at)) {
     command.replace(at, kModel.size(), path);
@@ -73,7 +53,7 @@ Measured measure(const Metric& metric, const std::string& model, const MetricOpt
   }
   std::fflush(nullptr);
   const std::string line =
-      "exec timeout -k 5 " + std::to_string(60 * options.minutes) + " sh -c " + as_word(command);
+      "exec timeout -k 5 " + std::to_string(60 * minutes) + " sh -c " + as_word(command);
   std::FILE* const pipe = popen(line.c_str(), "re");
   if (pipe == nullptr) throw errors::metric_failed(command, "it cannot be started", "");
   Measured result;
@@ -96,6 +76,97 @@ Measured measure(const Metric& metric, const std::string& model, const MetricOpt
   if (!number) throw errors::metric_failed(command, "it printed no number", result.output);
   result.value = *number;
   return result;
+}
+
+}  // namespace
+
+void add_metric_options(CLI::App& command, MetricOptions& options) {
+  std::vector<std::string> names;
+  for (const OutputMetric& metric : output_metrics()) names.emplace_back(metric.name);
+  add_option(
+      command, "--metric", options.commands, "COMMAND",
+      "Measures the model before and after: a shell command with {model}, which prints a "
+      "number; higher is better, or lower with \":min\" behind it. Or the distance to the dense "
+      "network's outputs: " +
+          listed(names, names.size()) +
+          "; psnr:NAME for the output NAME. May "
+          "be given several times")
+      ->group("What the network is worth");
+  add_option(command, "--metric-minutes", options.minutes, "M",
+             "After which such a command is stopped (60)")
+      ->check(above_zero())
+      ->group("What the network is worth");
+  add_option(command, "--metric-runs", options.runs, "N",
+             "Cuts that --budget metric=… tries: each halves what is left to know (7)")
+      ->check(CLI::Range(1, 20))
+      ->group("What the network is worth");
+}
+
+std::optional<BuiltInMetric> parse_built_in(const std::string& text) {
+  if (is_command(text)) return {};
+  const size_t colon = std::min(text.find(':'), text.size());
+  const OutputMetric* found = find_output_metric(std::string_view(text).substr(0, colon));
+  if (found == nullptr) throw errors::unknown_metric(text);
+  return BuiltInMetric{found, text.substr(std::min(colon + 1, text.size()))};
+}
+
+double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found) const {
+  if (metric->needs_labels && networks.labels().empty()) {
+    throw errors::metric_without_labels(metric->name);
+  }
+  const double value =
+      metric->value(answers_of(found, networks.wanted(), output, networks.labels()));
+  if (!std::isfinite(value)) throw errors::metric_not_finite(metric->name);
+  return value;
+}
+
+struct Meter::Comparison {
+  Comparison(const std::string& model, const MetricData& data)
+      : torch(parse_threads(data.threads)), dense(open_model(model, data.inputs)) {
+    CalibrationData job = data.calibration;
+    job.inputs = input_specs(data.inputs, dense->graph());
+    RandomInputSpec random;
+    random.specs = job.inputs;
+    networks.emplace(compare_with(dense->graph(), job, random, torch, /*unseen=*/true));
+  }
+
+  LazyTorch torch;
+  std::unique_ptr<EditableFile> dense;
+  std::optional<NetworkComparison> networks;
+};
+
+Meter::Meter(const MetricOptions& options, std::string model, MetricData data)
+    : options_(options), model_(std::move(model)), data_(std::move(data)) {}
+Meter::~Meter() = default;
+
+std::vector<MetricRow> Meter::before() {
+  std::vector<MetricRow> rows;
+  for (const std::string& text : options_.commands) {
+    MetricRow& row = rows.emplace_back();
+    row.command = text;
+    if (const auto built_in = parse_built_in(text)) {
+      row.lower_is_better = built_in->metric->lower_is_better;
+    } else if (text.ends_with(kLower)) {
+      row.command.resize(text.size() - kLower.size());
+      row.lower_is_better = true;
+    }
+    Measured found = measure(row, model_);
+    row.before = found.value;
+    row.output_before = std::move(found.output);
+  }
+  return rows;
+}
+
+Measured Meter::measure(const MetricRow& metric, const std::string& model) {
+  if (const auto built_in = parse_built_in(metric.command)) return {compare(*built_in, model), {}};
+  return output_of(metric.command, model, options_.minutes);
+}
+
+double Meter::compare(const BuiltInMetric& metric, const std::string& model) {
+  if (comparison_ == nullptr) comparison_ = std::make_unique<Comparison>(model_, data_);
+  const NetworkComparison& networks = *comparison_->networks;
+  if (model == model_) return metric.of(networks, networks.wanted());
+  return metric.of(networks, networks.outputs_of(open_model(model, data_.inputs)->graph()));
 }
 
 }  // namespace parsimony::cli

@@ -14,6 +14,7 @@
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/metric_budget.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/network_page.h"
 #include "parsimony/cli/options.h"
@@ -133,10 +134,13 @@ std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& prunin
 
 class PruneRun {
  public:
-  PruneRun(const PruneCommandOptions& options, const Session& session)
+  /// @param metrics  of the model as it is, where they are known
+  PruneRun(const PruneCommandOptions& options, const Session& session,
+           std::vector<MetricRow> metrics)
       : options_(options),
         session_(session),
-        progress_(kStages, !session.quiet && session.verbosity == 0) {}
+        progress_(kStages, !session.quiet && session.verbosity == 0),
+        metrics_(std::move(metrics)) {}
 
   void run() {
     std::vector<NamedFile> outputs = {{"--output", options_.output},
@@ -151,7 +155,10 @@ class PruneRun {
     check_outputs(outputs, inputs);
     const ConfigList config = config_of(options_);
     PruneOptions options = prune_options_of(options_, config);
-    measure_before();
+    // Before anything else, so that a command that does not work is no surprise at the end.
+    Meter meter(options_.metric, options_.model, metric_data(options_, options.calibration));
+    if (metrics_.empty()) metrics_ = meter.before();
+    meter_ = &meter;
     progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
@@ -188,23 +195,12 @@ class PruneRun {
   }
 
  private:
-  /// Before anything else, so that a command that does not work is no surprise at the end.
-  void measure_before() {
-    for (const std::string& text : options_.metric.commands) {
-      const Metric metric = parse_metric(text);
-      Measured found = measure(metric, options_.model, options_.metric);
-      metrics_.push_back(
-          {metric.command, metric.lower_is_better, found.value, {}, std::move(found.output), {}});
-    }
-  }
-
   /// What is written stays, whatever becomes of this.
   void measure_after() {
     report_.metrics = std::move(metrics_);
     for (MetricRow& row : report_.metrics) {
       try {
-        Measured found =
-            measure({row.command, row.lower_is_better}, options_.output, options_.metric);
+        Measured found = meter_->measure(row, options_.output);
         row.after = found.value;
         row.output_after = std::move(found.output);
       } catch (const ModelError& error) {
@@ -269,16 +265,25 @@ class PruneRun {
   Progress progress_;
   std::unique_ptr<EditableFile> model_;
   std::optional<CheckpointJob> checkpoint_;
-  std::string sha256_;                       ///< of the model's file
-  std::vector<std::string> notes_;           ///< on it
-  bool writes_model_ = true;                 ///< or a checkpoint in its place
+  std::string sha256_;              ///< of the model's file
+  std::vector<std::string> notes_;  ///< on it
+  bool writes_model_ = true;        ///< or a checkpoint in its place
+  Meter* meter_ = nullptr;
   std::vector<MetricRow> metrics_;           ///< as far as they are known before pruning
   std::optional<ModelError> failed_metric_;  ///< of the small network
   PruneReport report_;
 };
 
 void prune(const PruneCommandOptions& options, const Session& session) {
-  PruneRun(options, session).run();
+  const auto run = [](const PruneCommandOptions& asked, const Session& by,
+                      std::vector<MetricRow> metrics) {
+    PruneRun(asked, by, std::move(metrics)).run();
+  };
+  if (const auto budget = parse_metric_budget(options.shorthand.budget)) {
+    prune_within(*budget, options, session, run);
+  } else {
+    run(options, session, {});
+  }
 }
 
 }  // namespace

@@ -126,7 +126,8 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::s
       "SCOPE");
   add("--budget", shorthand.budget,
       "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
-      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
+      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5; or as little as "
+      "--metric allows: metric=-1%",
       "WHAT");
   add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
 }
@@ -214,6 +215,11 @@ ConfigList config_of(const PruneCommandOptions& options) {
   }
   if (!options.config.empty()) return read_config(options.config);
   return from_shorthand(options.shorthand);
+}
+
+MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration) {
+  calibration.states = options.prune.interface.states;
+  return {std::move(calibration), options.inputs, options.threads};
 }
 
 /// Names may contain "=" themselves.

@@ -60,6 +60,9 @@ std::string asked_text(const PruneCommandOptions& options);
 /// how much to prune, IoError
 ConfigList config_of(const PruneCommandOptions& options);
 
+/// What its metrics compare networks on.
+MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration);
+
 /// "NAME" or "NAME=WEIGHT".
 MatchSettings::Term match_term(const std::string& text);
 

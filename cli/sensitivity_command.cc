@@ -8,6 +8,7 @@
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/metric.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
@@ -24,6 +25,7 @@ struct SensitivityCommandOptions {
   std::string model;
   std::vector<std::string> inputs;
   std::string criterion = "l1";
+  std::string metric;  ///< built-in; empty: the output error, or the accuracy
   std::vector<double> ratios;
   double ratio = 0;
   CalibrationData calibration;
@@ -66,6 +68,13 @@ std::optional<Statistics> statistics_for(const std::string& criterion, const Cal
                                    needs, job);
 }
 
+std::optional<BuiltInMetric> metric_of(const std::string& text) {
+  if (text.empty()) return {};
+  const auto metric = parse_built_in(text);
+  if (!metric) throw errors::metric_command_in_memory(text);
+  return metric;
+}
+
 void run_sensitivity(const SensitivityCommandOptions& options, const Session& session) {
   check_outputs({{"", ""}, {"--json", options.json}, {"--config-out", options.config}},
                 {{"the model", options.model}});
@@ -90,14 +99,21 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   if (!options.ratios.empty()) asked.ratios = options.ratios;
   std::sort(asked.ratios.begin(), asked.ratios.end());
   asked.progress = [&](std::string_view group) { progress.begin("group " + std::string(group)); };
-  const auto curves = sensitivity(graph, model.analysis, asked,
-                                  [&](const Graph& small) { return comparison(small); });
+  const auto metric = metric_of(options.metric);
+  const double dense = metric ? metric->of(comparison, comparison.wanted()) : 0;
+  const auto curves = sensitivity(graph, model.analysis, asked, [&](const Graph& small) {
+    if (!metric) return comparison(small);
+    const double lost = dense - metric->of(comparison, comparison.outputs_of(small));
+    return metric->metric->lower_is_better ? -lost : lost;
+  });
   progress.finish();
   SensitivityReport report;
   report.command = session.command_line;
   report.model = options.model;
   report.criterion = options.criterion;
-  report.measure = comparison.accuracy() < 0 ? "output error" : "accuracy lost";
+  report.measure = metric                      ? options.metric + " lost"
+                   : comparison.accuracy() < 0 ? "output error"
+                                               : "accuracy lost";
   report.data = job.data.empty() ? "random inputs" : job.data;
   report.samples = comparison.samples();
   report.accuracy = comparison.accuracy();
@@ -112,6 +128,8 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   add_model_argument(command, options.model);
   add_input_option(command, options.inputs);
   add_option(command, "--criterion", options.criterion, "NAME", "What ranks channels (l1)");
+  add_option(command, "--metric", options.metric, "NAME",
+             "What a cut costs, in place of the output error: a built-in metric of prune, as psnr");
   add_option(command, "--ratios", options.ratios, "R,...",
              "Shares of a group to remove (0.1,0.2,…,0.9)")
       ->delimiter(',')

@@ -230,10 +230,16 @@ void describe(JsonWriter& way, const RecoveryReport& report) {
   way("steps", report.steps)("notes", report.notes);
 }
 
+void describe(JsonWriter& way, const MetricTrial& trial) {
+  way("macs", trial.macs)("value", trial.value)("within", trial.within);
+  if (!trial.failure.empty()) way("failure", trial.failure);
+}
+
 void describe(JsonWriter& way, const MetricRow& row) {
   way("command", row.command)("lower_is_better", row.lower_is_better);
   way("before", row.before)("after", row.after);
   way("output_before", row.output_before)("output_after", row.output_after);
+  if (row.bound) way("bound", *row.bound)("trials", row.trials);
 }
 
 void describe(JsonWriter& way, const PruneReport& report) {
@@ -278,7 +284,19 @@ std::string metrics_text(const std::vector<MetricRow>& metrics) {
                row.after ? formatted("%.6g", *row.after) : "failed",
                row.before == 0 || !row.after ? "-" : formatted("%+.2f%%", 100 * change)});
   }
-  return table.text();
+  std::string text = table.text();
+  for (const MetricRow& row : metrics) {
+    if (!row.bound) continue;
+    Table trials({"MACs asked for", "metric", formatted("wanted %.6g", *row.bound)},
+                 {kRight, kRight, kLeft});
+    for (const MetricTrial& trial : row.trials) {
+      trials.add({formatted("%.1f%%", 100 * trial.macs),
+                  trial.value ? formatted("%.6g", *trial.value) : "failed",
+                  trial.within ? "within" : printable(trial.failure)});
+    }
+    text += "\n" + trials.text();
+  }
+  return text;
 }
 
 }  // namespace

@@ -57,6 +57,14 @@ struct ConstantsReport {
   std::vector<MaskOutcome> masks;     ///< per masked tensor
 };
 
+/// One cut that a budget tried.
+struct MetricTrial {
+  double macs = 1;              ///< the share asked for
+  std::optional<double> value;  ///< of the metric; empty if the cut or the command failed
+  bool within = false;          ///< of the budget
+  std::string failure = {};     ///< why there is no value
+};
+
 /// What a command of the user's says of the network.
 struct MetricRow {
   std::string command;
@@ -65,6 +73,8 @@ struct MetricRow {
   std::optional<double> after;  ///< empty if the command failed
   std::string output_before;    ///< of the command
   std::string output_after;
+  std::optional<double> bound = {};      ///< of a budget: what it had to reach
+  std::vector<MetricTrial> trials = {};  ///< that looked for the largest cut within the bound
 };
 
 struct PruneReport {

@@ -104,6 +104,12 @@ ConfigError needs_labels(std::string_view what) {
                      in_quotes("labels") + ", or one of the data sets with classes");
 }
 
+UnsupportedError no_numbers_out() {
+  return UnsupportedError(
+      "criteria by gradient: the data have no labels, and no floating-point output of the network "
+      "depends on its weights");
+}
+
 UnsupportedError calibration_inputs(size_t inputs, size_t found) {
   return UnsupportedError("calibration: the network has " + std::to_string(inputs) +
                           " inputs, and the data feed " + std::to_string(found) +

@@ -40,12 +40,12 @@ ConfigError bad_loader_option(std::string_view option, std::string_view found,
 
 /// A network made from a graph supports training only.
 UnsupportedError only_trained(std::string_view what);
-/// Labelled samples support one input only.
 /// `what` needs them.
 ConfigError needs_labels(std::string_view what);
+/// Nothing that gradients could be taken of.
+UnsupportedError no_numbers_out();
 
-/// Labelled samples support one input only.
-/// `found` are those that the data give.
+/// Labelled samples support one input only: `found` are those that the data give.
 UnsupportedError calibration_inputs(size_t inputs, size_t found);
 /// The samples' dims differ from the network's declared input.
 ModelError calibration_dims(const Shape& found, const Shape& wanted);

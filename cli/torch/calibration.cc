@@ -79,11 +79,13 @@ training::Calibration calibration_of(const CalibrationData& job, const Graph& gr
   return calibration_of_inputs(job, graph);
 }
 
-ErrorData calibration_samples(const CalibrationData& job, const Graph& graph) {
+ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bool unseen) {
   constexpr int64_t kBatch = 64;
   const int64_t fixed = training::fixed_batch(graph);
   const training::Calibration data = calibration_of(job, graph);
-  const training::Feed feed = data.batches(fixed > 0 ? fixed : kBatch);
+  const training::Batches test =
+      data.labelled ? training::test_batches_of(data.labelled) : data.held;
+  const training::Feed feed = (unseen && test ? test : data.batches)(fixed > 0 ? fixed : kBatch);
   ErrorData result;
   while (const std::optional<training::SampleBatch> batch = feed()) {
     if (fixed > 0 && batch->count != fixed) break;

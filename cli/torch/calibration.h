@@ -17,6 +17,7 @@ training::Calibration calibration_of(const CalibrationData& job, const Graph& gr
 
 /// The same in host memory, in batches of the size that the graph declares, or of 64; an incomplete
 /// last batch of declared size is dropped.
-ErrorData calibration_samples(const CalibrationData& job, const Graph& graph);
+/// @param unseen  in its place what calibration does not see, if there is anything
+ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bool unseen);
 
 }  // namespace parsimony::component

@@ -103,8 +103,8 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return component::export_onnx(job); });
   }
 
-  ErrorData samples(const Graph& graph, const CalibrationData& job) override {
-    return guarded([&] { return calibration_samples(job, graph); });
+  ErrorData samples(const Graph& graph, const CalibrationData& job, bool unseen) override {
+    return guarded([&] { return calibration_samples(job, graph, unseen); });
   }
 
   std::vector<double> block_influences(const Graph& graph, const std::vector<ResidualBlock>& blocks,

@@ -407,12 +407,89 @@ TEST(CliPrune, AMetricThatFailsCostsNothingThatIsWritten) {
   EXPECT_TRUE(Json::parse(place.bytes("r.json")).at("metrics")[0].at("after").is_null());
   EXPECT_EQ(
       place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --metric 'echo 1'").err,
-      "parsimony: --metric \"echo 1\" does not say where the model's path goes: wanted {model} "
-      "in it\n");
+      "parsimony: --metric \"echo 1\": wanted a command that says where the model's path goes, "
+      "with {model} in it, or one of mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, "
+      "accuracy.\n");
   const Outcome slow = place.run(
       "prune cnn.onnx -o p.onnx --ratio 0.5 --metric-minutes 0.005 "
       "--metric 'sleep 30; echo {model}'");
   EXPECT_NE(slow.err.find("it was stopped after --metric-minutes"), std::string::npos) << slow.err;
+}
+
+TEST(CliPrune, FindsTheLargestCutThatAMetricAllows) {
+  const Workplace place;
+  const std::string prune = "prune cnn.onnx -o o.onnx --plan p.json --report r.json ";
+  const std::string size = "--metric 'wc -c < {model}' --metric-runs 5";
+  const Outcome outcome = place.run(prune + "--budget metric=-30% " + size);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json metric = Json::parse(place.bytes("r.json")).at("metrics")[0];
+  const double before = metric.at("before");
+  const double bound = metric.at("bound");
+  EXPECT_DOUBLE_EQ(bound, 0.7 * before);
+  EXPECT_EQ(metric.at("after"), place.bytes("o.onnx").size());
+  EXPECT_GE(metric.at("after"), bound);
+  ASSERT_EQ(metric.at("trials").size(), 5U);
+  double least = 1;
+  for (const Json& trial : metric.at("trials")) {
+    EXPECT_EQ(trial.at("within"), trial.at("value") >= bound);
+    if (trial.at("within")) least = std::min<double>(least, trial.at("macs"));
+  }
+  for (const Json& trial : metric.at("trials")) {
+    EXPECT_EQ(trial.at("within"), trial.at("macs") >= least) << "the size falls with the MACs";
+  }
+  EXPECT_EQ(lines_with(outcome.err, "macs=").substr(0, 9), "macs=50%:");
+  EXPECT_TRUE(place.has("p.json"));
+}
+
+TEST(CliPrune, ABudgetThatNoCutMeetsWritesNothing) {
+  const Workplace place;
+  const auto refusal = [&](const std::string& options) {
+    const Outcome outcome = place.run("prune cnn.onnx -o o.onnx -q --metric-runs 2 " + options);
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_FALSE(place.has("o.onnx"));
+    return outcome.err;
+  };
+  EXPECT_NE(refusal("--budget metric=1e9 --metric 'wc -c < {model}'")
+                .find("no cut is within it: with 75% of the MACs wc -c < {model} gives"),
+            std::string::npos);
+  EXPECT_NE(refusal("--budget metric=-5 --metric 'test {model} = cnn.onnx && echo 5'")
+                .find("exit code 1, and nothing else, wanted 0"),
+            std::string::npos);
+  EXPECT_EQ(refusal("--budget metric=-1%"),
+            "parsimony: --budget metric=…: wanted one --metric, found 0\n");
+  EXPECT_NE(refusal("--budget metric=5% --metric 'wc -c < {model}'").find("wanted metric=-1%"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal("--budget metric=-1% --ratio 0.5 --metric 'wc -c < {model}'").find("and no --ratio"),
+      std::string::npos);
+}
+
+TEST(CliPrune, MeasuresTheDistanceToTheDenseNetwork) {
+  if (!kHasTorch) GTEST_SKIP() << "networks are run by libtorch";
+  const Workplace place;
+  const Outcome outcome =
+      place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --report r.json --metric psnr --metric mse");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json metrics = Json::parse(place.bytes("r.json")).at("metrics");
+  EXPECT_EQ(metrics[0].at("before"), 200);
+  EXPECT_LT(metrics[0].at("after"), 60);
+  EXPECT_EQ(metrics[1].at("before"), 0);
+  EXPECT_GT(metrics[1].at("after"), 0);
+  EXPECT_TRUE(metrics[1].at("lower_is_better"));
+  const double psnr = metrics[0].at("after");
+  const Outcome better =
+      place.run("prune cnn.onnx -o b.onnx --report r.json --metric psnr --budget metric=" +
+                std::to_string(psnr + 3));
+  ASSERT_EQ(better.code, 0) << better.err;
+  EXPECT_GE(Json::parse(place.bytes("r.json")).at("metrics")[0].at("after"), psnr + 3);
+  EXPECT_NE(
+      place.run("prune cnn.onnx -o b.onnx --ratio 0.5 --metric accuracy").err.find("needs labels"),
+      std::string::npos);
+  const Outcome curves = place.run("sensitivity cnn.onnx --metric psnr --ratios 0.5");
+  EXPECT_NE(curves.out.find("psnr lost"), std::string::npos) << curves.out << curves.err;
+  EXPECT_NE(
+      place.run("sensitivity cnn.onnx --metric 'wc {model}'").err.find("never written to files"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // A loss without labels, training by it, and the walk of recovery through a network.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +9,7 @@
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"
-#include "parsimony/training/recovery/output_loss.h"
+#include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/recovery/walk.h"
 #include "tests/support/model.h"
@@ -98,6 +99,42 @@ TEST(OutputLoss, DividesByTheSpreadOfWhatItCompares) {
   const at::Tensor other = at::cat({classes.narrow(1, 0, 1) / 2, classes.narrow(1, 0, 1) * 1.5}, 1);
   EXPECT_NEAR(loss({boxes, score, classes}, {boxes, score, other}).item<double>(),
               0.5 * std::log(2) + 0.5 * std::log(1 / 1.5), 1e-5);
+}
+
+/// A network that is compared with itself is at the loss's minimum, where its gradient is zero.
+TEST(OutputLoss, DrawsGradientsWhoseSquareIsTheLoss) {
+  const Detector net;
+  const SmallNetwork small(net.graph(), net.pruning.plan);
+  OutputLoss loss(net.graph(), small, {{"best", 0}});
+  OutputLoss own(net.graph());
+  at::manual_seed(1);
+  const auto pixels = [](int64_t channels) { return at::randn({3, channels, 4, 4}); };
+  std::vector<at::Tensor> values = {pixels(4), pixels(1).sigmoid(), pixels(2).softmax(1),
+                                    pixels(2)};
+  own.learn(values);
+  values.back() = at::zeros({3, 2, 0, 4});  // what is chosen by is left out
+  loss.learn({values[0], values[1], values[2]});
+  const at::Tensor moved = 0.01 * values[2].prod(1, /*keepdim=*/true) * pixels(1);
+  const std::vector<at::Tensor> changes = {0.1 * pixels(4),
+                                           0.1 * values[1] * (1 - values[1]) * pixels(1),
+                                           at::cat({moved, -moved}, 1)};  // distributions remain
+  for (const size_t changed : {0U, 1U, 2U}) {
+    std::vector<at::Tensor> near = {values[0], values[1], values[2]};
+    const at::Tensor& change = changes[changed];
+    near[changed] = near[changed] + change;
+    const double wanted = loss({values[0], values[1], values[2]}, near).item<double>();
+    const at::Generator generator = at::detail::createCPUGenerator(2);
+    double sum = 0;
+    constexpr int kDraws = 2000;
+    for (int i = 0; i < kDraws; ++i) {
+      std::vector<at::Tensor> leaves = values;
+      leaves[changed] = values[changed].clone().requires_grad_(true);
+      const at::AutoGradMode gradients(true);
+      own.drawn(leaves, generator).backward();
+      sum += (leaves[changed].grad() * change).sum().square().item<double>();
+    }
+    EXPECT_NEAR(sum / kDraws / wanted, 1, 0.1) << changed;
+  }
 }
 
 Batches noise(int64_t samples) {

@@ -85,16 +85,20 @@ struct Data {
 
   Batches batches() const {
     return [*this](int64_t size) -> training::Feed {
-      return [*this, size, next = int64_t{0}]() mutable -> std::optional<Batch> {
+      return [*this, size, next = int64_t{0}]() mutable -> std::optional<training::SampleBatch> {
         const int64_t count = std::min(size, x.size(0) - next);
         if (count <= 0) return {};
         next += count;
-        return Batch{x.narrow(0, next - count, count), labels.narrow(0, next - count, count)};
+        const Batch batch{x.narrow(0, next - count, count), labels.narrow(0, next - count, count)};
+        training::SampleBatch samples(batch);
+        if (!labelled) samples.labels = at::Tensor();
+        return samples;
       };
     };
   }
 
   at::Tensor x, labels;
+  bool labelled = true;
 };
 
 /// The block written out. `mask`, [6], multiplies what conv2 and fc read; the addition reads the
@@ -203,6 +207,23 @@ TEST(Statistics, FisherAndHessianOverSamples) {
   }
   expect_near(found.channels.at(Measure::kFisher)[GroupId(0)], fisher / 10);
   expect_near(found.channels.at(Measure::kHessian)[GroupId(0)], hessian / 10);
+}
+
+/// Where labels are missing the loss is the distance to the network's own outputs.
+TEST(Statistics, GradientsWithoutLabels) {
+  Data data(40);
+  data.labelled = false;
+  const Block block;
+  for (const Measure measure : {Measure::kTaylorSquared, Measure::kFisher, Measure::kHessian}) {
+    const auto of = [&](const Batches& batches) {
+      return block.measure({.channels = {measure}}, batches).channels.at(measure)[GroupId(0)];
+    };
+    const std::vector<double> scores = of(data.batches());
+    ASSERT_EQ(scores.size(), static_cast<size_t>(kChannels));
+    for (const double score : scores) EXPECT_GT(score, 0);
+    EXPECT_EQ(scores, of(data.batches())) << "the same data give the same bits";
+    EXPECT_NE(scores, of(Data(40).batches())) << "with labels it is the cross-entropy";
+  }
 }
 
 /// Σ x xᵀ of convolution windows as libtorch cuts them.

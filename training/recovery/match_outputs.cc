@@ -14,7 +14,7 @@
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/recovery/ends.h"
-#include "parsimony/training/recovery/output_loss.h"
+#include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/run/messages.h"
 
 namespace parsimony::training {

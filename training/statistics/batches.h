@@ -35,6 +35,8 @@ using Batches = std::function<Feed(int64_t size)>;
 /// The first `samples` of the training set as network inputs, in order and without augmentation.
 /// `data` must outlive it.
 Batches batches_of(const Dataset& data, int64_t samples);
+/// The first 1,024 of the test set; empty if there is none.
+Batches test_batches_of(const std::shared_ptr<const Dataset>& data);
 
 /// `samples` of arrays by input name, from the `first` on.
 Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64_t first = 0);

@@ -1,6 +1,7 @@
 #include "parsimony/training/statistics/measure.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -12,6 +13,7 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/class_rows.h"
+#include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/net/graph_net.h"
 #include "parsimony/training/statistics/activations.h"
 #include "parsimony/training/statistics/gradients.h"
@@ -21,7 +23,7 @@
 namespace parsimony::training {
 namespace {
 
-at::Tensor loss(const at::Tensor& answers, const at::Tensor& labels) {
+at::Tensor class_loss(const at::Tensor& answers, const at::Tensor& labels) {
   const at::Tensor rows = class_rows(answers, labels);
   if (!rows.defined()) throw errors::no_classes(answers.sizes().vec(), labels.size(0));
   const auto highest = labels.max().item<int64_t>();
@@ -39,7 +41,7 @@ std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<
 
 struct Measuring::State {
   State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs)
-      : graph(of), net(nullptr), moments(of, needs.inputs) {
+      : graph(of), net(nullptr), moments(of, needs.inputs), own(of) {
     const auto any = [&](std::initializer_list<Measure> wanted) {
       return std::any_of(wanted.begin(), wanted.end(),
                          [&](Measure measure) { return needs.channels.contains(measure); });
@@ -52,6 +54,11 @@ struct Measuring::State {
     const bool gated = needs.channels.contains(Measure::kFisher);
     // In this order: the gates move nodes, and producers are no longer what they were.
     Gated with = gated ? with_gates(with_logits(of), sites) : Gated{with_logits(of), {}};
+    if (by_batch || by_sample) {
+      std::vector<ValueId>& outputs = with.graph.outputs;
+      outputs.resize(1);
+      outputs.insert(outputs.end(), own.values().begin(), own.values().end());
+    }
     net =
         GraphModule(std::move(with.graph), GraphModuleOptions{.trainable = by_batch || by_sample});
     if (gated) gates.emplace(coupling, sites, std::move(with.gates));
@@ -74,7 +81,8 @@ struct Measuring::State {
     whole = true;
     for (size_t i = 0; i < batch.inputs.size(); ++i) look(graph.inputs[i], batch.inputs[i]);
     const at::AutoGradMode gradients(by_batch);
-    const at::Tensor answers = net->forward(batch.inputs).front();
+    const std::vector<at::Tensor> answers = net->forward(batch.inputs);
+    if (!batch.labels.defined() && (by_batch || by_sample)) own.learn(of_own(answers));
     if (by_batch)
       weights->add_batch(differentiate(loss(answers, batch.labels), weights->weights()));
   }
@@ -88,16 +96,30 @@ struct Measuring::State {
       at::Tensor x = (each ? all.narrow(0, index, 1) : all).clone();
       inputs.push_back(x.requires_grad_(gates.has_value() && x.is_floating_point()));
     }
-    const at::Tensor answers = net->forward(inputs).front();
+    const std::vector<at::Tensor> answers = net->forward(inputs);
     std::vector<at::Tensor> wanted = weights->weights();
-    const size_t own = wanted.size();
+    const size_t count = wanted.size();
     if (gates) {
       for (const at::Tensor& seen : gates->seen()) wanted.push_back(seen);
     }
-    const auto found = differentiate(loss(answers, batch.labels.narrow(0, index, 1)), wanted);
-    const auto middle = found.begin() + static_cast<std::ptrdiff_t>(own);
+    const at::Tensor label =
+        batch.labels.defined() ? batch.labels.narrow(0, index, 1) : at::Tensor();
+    const auto found = differentiate(loss(answers, label), wanted);
+    const auto middle = found.begin() + static_cast<std::ptrdiff_t>(count);
     weights->add_sample({found.begin(), middle});
     if (gates) gates->add_sample({middle, found.end()});
+  }
+
+  static std::vector<at::Tensor> of_own(const std::vector<at::Tensor>& answers) {
+    return {answers.begin() + 1, answers.end()};
+  }
+
+  /// Cross-entropy; without labels, the distance to the network's own outputs.
+  at::Tensor loss(const std::vector<at::Tensor>& answers, const at::Tensor& labels) const {
+    if (labels.defined()) return class_loss(answers.front(), labels);
+    const at::Tensor drawn = own.drawn(of_own(answers), generator);
+    if (!drawn.defined() || !drawn.requires_grad()) throw errors::no_numbers_out();
+    return drawn;
   }
 
   const Graph& graph;
@@ -106,6 +128,8 @@ struct Measuring::State {
   bool by_sample = false;
   bool whole = true;  ///< a batch is under way, not one of its samples
   InputMomentSums moments;
+  OutputLoss own;
+  const at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/0);
   std::optional<ActivationSums> activations;
   std::optional<WeightGradients> weights;
   std::optional<GateGradients> gates;
@@ -122,9 +146,6 @@ int64_t Measuring::batch() const { return calibration_batch(state_->graph); }
 
 void Measuring::add(const SampleBatch& batch) {
   check_dims(state_->graph, batch.inputs);
-  if (!batch.labels.defined() && (state_->by_batch || state_->by_sample)) {
-    throw errors::needs_labels("criteria by gradient");
-  }
   const int64_t count = batch.count;
   state_->add_batch(batch);
   for (int64_t i = 0; i < count && state_->by_sample; ++i) state_->add_sample(batch, i);

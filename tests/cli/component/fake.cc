@@ -126,7 +126,7 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
     }
     return influences;
   }
-  ErrorData samples(const Graph&, const CalibrationData&) override { return {}; }
+  ErrorData samples(const Graph&, const CalibrationData&, bool) override { return {}; }
   /// The higher a channel's number, the less it matters.
   Statistics measure(const Graph&, const Facts&, const Coupling& coupling, const Needs& needs,
                      const CalibrationData& job) override {

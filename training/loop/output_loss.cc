@@ -1,4 +1,4 @@
-#include "parsimony/training/recovery/output_loss.h"
+#include "parsimony/training/loop/output_loss.h"
 
 #include <ATen/ATen.h>
 
@@ -76,27 +76,19 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
   const Graph& graph = small.graph();
   const Sources sources(graph);
   const std::vector<FitLayer> layers = fit_layers(graph);
-  const auto add = [&](ValueId value, ValueId wanted, double weight) {
-    const std::string& name = graph.value(value).name;
+  const auto compare = [&](ValueId value, ValueId wanted, double weight) {
     if (weight == 0 || contains(values_, value)) return;
-    Term term{.weight = weight, .is_output = contains(graph.outputs, value)};
-    const Node& node = sources.producer(value);
-    if (has_trait(node, kProbabilities)) term.kind = Kind::kDistribution;
-    if (has_trait(node, kLikelihoods)) term.kind = Kind::kEvents;
+    Term& term = add(graph, sources.producer(value), value, wanted, weight);
     const auto layer = std::ranges::find(layers, value, &FitLayer::answer);
     if (layer != layers.end()) {
       term.axis = layer->answer_axis;
       term.kept = small.kept(graph.weight(layer->weight).name, layer->out_axis);
     }
     for (const PlanEnd& end : small.ends()) {
-      if (end.input || end.value != name) continue;
+      if (end.input || end.value != graph.value(value).name) continue;
       term.axis = end.axis;
       term.kept = end.keep;
     }
-    values_.push_back(value);
-    dense_values_.push_back(wanted);
-    names_.push_back(name);
-    terms_.push_back(std::move(term));
   };
   const auto in_dense = [&](ValueId v) {
     const std::string& name = graph.value(v).name;
@@ -106,7 +98,7 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
     const ValueId value = graph.find(term.value);
     const bool there = value != kNone && sources.has(value) && in_dense(value) != kNone;
     if (!there) throw errors::no_value_to_match(term.value);
-    if (!contains(graph.outputs, value)) add(value, in_dense(value), term.weight);
+    if (!contains(graph.outputs, value)) compare(value, in_dense(value), term.weight);
   }
   if (graph.outputs.size() != dense.outputs.size()) {
     throw errors::other_outputs(dense.outputs.size(), graph.outputs.size());
@@ -118,11 +110,33 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
     const double weight = given == terms.end() ? 1 : given->weight;
     const std::vector<ValueId> values = sources.of(output);
     if (std::ranges::all_of(values, [&](ValueId v) { return in_dense(v) != kNone; })) {
-      for (const ValueId value : values) add(value, in_dense(value), weight);
+      for (const ValueId value : values) compare(value, in_dense(value), weight);
     } else if (sources.has(output)) {
-      add(output, dense.outputs[o], weight);
+      compare(output, dense.outputs[o], weight);
     }
   }
+}
+
+OutputLoss::OutputLoss(const Graph& graph) {
+  const Sources sources(graph);
+  for (const ValueId output : graph.outputs) {
+    for (const ValueId value : sources.of(output)) {
+      if (!contains(values_, value)) add(graph, sources.producer(value), value, value, 1);
+    }
+  }
+}
+
+OutputLoss::Term& OutputLoss::add(const Graph& graph, const Node& producer, ValueId value,
+                                  ValueId dense, double weight) {
+  values_.push_back(value);
+  dense_values_.push_back(dense);
+  names_.push_back(graph.value(value).name);
+  Term& term = terms_.emplace_back();
+  term.weight = weight;
+  term.is_output = contains(graph.outputs, value);
+  if (has_trait(producer, kProbabilities)) term.kind = Kind::kDistribution;
+  if (has_trait(producer, kLikelihoods)) term.kind = Kind::kEvents;
+  return term;
 }
 
 void OutputLoss::learn(const std::vector<at::Tensor>& dense) {
@@ -152,6 +166,20 @@ at::Tensor OutputLoss::distance(const Term& term, const at::Tensor& dense,
   return 2 * at::huber_loss(b, a, at::Reduction::Mean, std::sqrt(term.spread)) / term.spread;
 }
 
+at::Tensor OutputLoss::squared_scale(const Term& term, const at::Tensor& a) {
+  const auto count = static_cast<double>(a.numel());
+  switch (term.kind) {
+    case Kind::kDistribution:
+      return 2 * a.clamp_min(kSmallest) * a.sum().clamp_min(1);
+    case Kind::kEvents:
+      return 2 * count * (a * (1 - a)).clamp_min(kSmallest) *
+             (term.spread < kNoSpread ? 1 : term.spread);
+    case Kind::kOther:
+      break;
+  }
+  return at::full({}, count * (term.spread > 0 ? term.spread : 1), a.options());
+}
+
 at::Tensor OutputLoss::wanted(Term& term, const at::Tensor& dense, const at::Tensor& small) {
   if (!small.is_floating_point()) {
     // Other values than outputs are sizes.
@@ -174,6 +202,20 @@ at::Tensor OutputLoss::operator()(const std::vector<at::Tensor>& dense,
     if (!a.defined() || a.numel() == 0) continue;
     const at::Tensor apart = distance(terms_[i], a, small[i]) * terms_[i].weight;
     sum = sum.defined() ? sum + apart : apart;
+  }
+  return sum;
+}
+
+at::Tensor OutputLoss::drawn(const std::vector<at::Tensor>& values,
+                             const at::Generator& generator) const {
+  at::Tensor sum;
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    if (!values[i].is_floating_point() || values[i].numel() == 0) continue;
+    const at::Tensor a = values[i].to(at::kFloat);
+    const at::Tensor scale = squared_scale(terms_[i], a.detach());
+    const at::Tensor sign = at::randint(2, a.sizes(), generator, at::kFloat).mul_(2).sub_(1);
+    const at::Tensor part = (a * sign.to(a.device()) * (terms_[i].weight / scale).sqrt()).sum();
+    sum = sum.defined() ? sum + part : part;
   }
   return sum;
 }

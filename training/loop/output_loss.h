@@ -1,6 +1,7 @@
 // How far a small network's values are from the dense network's: a loss without labels.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -34,6 +35,8 @@ class OutputLoss {
   /// of them does not have
   OutputLoss(const Graph& dense, const SmallNetwork& small,
              const std::vector<MatchSettings::Term>& terms);
+  /// Of the network's outputs, for drawn().
+  explicit OutputLoss(const Graph& graph);
 
   /// What the networks must compute, in this order: ids of their own graphs.
   const std::vector<ValueId>& values() const { return values_; }
@@ -44,6 +47,12 @@ class OutputLoss {
 
   /// A scalar. @param dense, small  the values of one batch
   at::Tensor operator()(const std::vector<at::Tensor>& dense, const std::vector<at::Tensor>& small);
+
+  /// A scalar for gradients where the network is compared with itself, and the loss has none: for a
+  /// small change of the network, the square of this scalar's change is in the mean the loss.
+  /// Undefined without a number among the values. @param values  of one batch
+  /// @source Martens, New Insights and Perspectives on the Natural Gradient Method, 2020, section 9
+  at::Tensor drawn(const std::vector<at::Tensor>& values, const at::Generator& generator) const;
 
   /// Values that were not compared in the last batch, and why.
   std::vector<std::string> notes() const;
@@ -60,9 +69,12 @@ class OutputLoss {
     std::string note = {};  ///< why it is not compared
   };
 
+  Term& add(const Graph& graph, const Node& producer, ValueId value, ValueId dense, double weight);
   /// What the small network should give; undefined if that cannot be compared.
   static at::Tensor wanted(Term& term, const at::Tensor& dense, const at::Tensor& small);
   static at::Tensor distance(const Term& term, const at::Tensor& dense, const at::Tensor& small);
+  /// The distance of a from a + d is about Σ d² / scale², for small d.
+  static at::Tensor squared_scale(const Term& term, const at::Tensor& a);
 
   std::vector<ValueId> values_;
   std::vector<ValueId> dense_values_;

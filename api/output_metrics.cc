@@ -1,0 +1,261 @@
+#include "parsimony/api/output_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "parsimony/api/errors.h"
+#include "parsimony/base/errors.h"
+
+namespace parsimony {
+namespace {
+
+using Row = std::vector<double>;
+
+// What is all but exact would be infinite.
+constexpr double kMostDecibels = 200;
+
+double decibels(double signal, double noise) {
+  if (noise <= 0) return kMostDecibels;
+  if (signal <= 0) return -kMostDecibels;
+  return std::clamp(10 * std::log10(signal / noise), -kMostDecibels, kMostDecibels);
+}
+
+double dot(const Row& a, const Row& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+double squared_distance(const Row& a, const Row& b) {
+  return std::transform_reduce(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
+                               [](double x, double y) { return (x - y) * (x - y); });
+}
+
+/// The mean over the samples.
+template <typename OfSample>
+double mean_of(const Answers& answers, OfSample of) {
+  double sum = 0;
+  for (size_t i = 0; i < answers.found.size(); ++i) sum += of(answers.found[i], answers.wanted[i]);
+  return sum / static_cast<double>(answers.found.size());
+}
+
+double mse(const Answers& answers) {
+  return mean_of(answers, [](const Row& found, const Row& wanted) {
+    return squared_distance(found, wanted) / static_cast<double>(wanted.size());
+  });
+}
+
+double psnr(const Answers& answers) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
+  for (const Row& row : answers.wanted) {
+    const auto [low, high] = std::ranges::minmax(row);
+    least = std::min(least, low);
+    most = std::max(most, high);
+  }
+  const double peak = most - least;
+  return mean_of(answers, [&](const Row& found, const Row& wanted) {
+    return decibels(peak * peak * static_cast<double>(wanted.size()),
+                    squared_distance(found, wanted));
+  });
+}
+
+double snr(const Answers& answers) {
+  return mean_of(answers, [](const Row& found, const Row& wanted) {
+    return decibels(dot(wanted, wanted), squared_distance(found, wanted));
+  });
+}
+
+/// @source Le Roux et al., SDR: Half-baked or Well Done?, 2019
+double si_sdr(const Answers& answers) {
+  return mean_of(answers, [](const Row& found, const Row& wanted) {
+    const double own = dot(wanted, wanted);
+    const double scale = own > 0 ? dot(found, wanted) / own : 0;
+    const double signal = scale * scale * own;
+    return decibels(signal, dot(found, found) - signal);
+  });
+}
+
+double cosine_of(const Row& a, const Row& b) {
+  const double lengths = std::sqrt(dot(a, a) * dot(b, b));
+  return lengths > 0 ? dot(a, b) / lengths : 1;
+}
+
+double cosine(const Answers& answers) { return mean_of(answers, cosine_of); }
+
+/// Where the classes of a sample lie: along the first axis of maps [c, h, w], else the last.
+struct Classes {
+  explicit Classes(const Shape& dims)
+      : count(dims.empty()      ? 1
+              : dims.size() > 2 ? dims.front()
+                                : dims.back()),
+        step(dims.size() > 2 ? element_count(dims) / std::max<int64_t>(1, count) : 1) {}
+
+  /// Index of the element of a class, for the decision `at`: a position or a row.
+  size_t index(int64_t at, int64_t of_class) const {
+    return static_cast<size_t>(step == 1 ? at * count + of_class : of_class * step + at);
+  }
+  int64_t best(const Row& row, int64_t at) const {
+    int64_t best = 0;
+    for (int64_t c = 1; c < count; ++c) {
+      if (row[index(at, c)] > row[index(at, best)]) best = c;
+    }
+    return best;
+  }
+  /// How many classes are ahead of this one.
+  int64_t rank(const Row& row, int64_t at, int64_t of_class) const {
+    int64_t ahead = 0;
+    for (int64_t c = 0; c < count; ++c)
+      ahead += row[index(at, c)] > row[index(at, of_class)] ? 1 : 0;
+    return ahead;
+  }
+  int64_t decisions(const Row& row) const {
+    return static_cast<int64_t>(row.size()) / std::max<int64_t>(1, count);
+  }
+
+  int64_t count;
+  int64_t step;
+};
+
+/// The share of decisions whose class, by `wanted_of`, is among the first few.
+template <typename Wanted>
+double among_first(const Answers& answers, int64_t first, Wanted wanted_of) {
+  const Classes classes(answers.dims);
+  int64_t right = 0;
+  int64_t all = 0;
+  for (size_t i = 0; i < answers.found.size(); ++i) {
+    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at, ++all) {
+      const int64_t wanted = wanted_of(classes, i, at);
+      if (wanted < classes.count && classes.rank(answers.found[i], at, wanted) < first) ++right;
+    }
+  }
+  return all > 0 ? static_cast<double>(right) / static_cast<double>(all) : 0;
+}
+
+double agreement_of(const Answers& answers, int64_t first) {
+  return among_first(answers, first, [&](const Classes& classes, size_t i, int64_t at) {
+    return classes.best(answers.wanted[i], at);
+  });
+}
+
+double agreement(const Answers& answers) { return agreement_of(answers, 1); }
+double top5(const Answers& answers) { return agreement_of(answers, 5); }
+
+double accuracy(const Answers& answers) {
+  const bool one_each = answers.labels.size() == answers.found.size();  // or one of each decision
+  return among_first(answers, 1, [&](const Classes& classes, size_t i, int64_t at) {
+    const size_t all = one_each ? 1 : static_cast<size_t>(classes.decisions(answers.found[i]));
+    const size_t label = i * all + (one_each ? 0 : static_cast<size_t>(at));
+    return label < answers.labels.size() ? answers.labels[label] : classes.count;
+  });
+}
+
+/// The mean over the classes that one of the networks sees.
+double iou(const Answers& answers) {
+  const Classes classes(answers.dims);
+  std::map<int64_t, std::pair<int64_t, int64_t>> seen;  // by class: both, either
+  for (size_t i = 0; i < answers.found.size(); ++i) {
+    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at) {
+      const int64_t a = classes.best(answers.found[i], at);
+      const int64_t b = classes.best(answers.wanted[i], at);
+      ++seen[a].second;
+      if (a == b) ++seen[a].first;
+      if (a != b) ++seen[b].second;
+    }
+  }
+  double sum = 0;
+  for (const auto& [of_class, counts] : seen) {
+    sum += static_cast<double>(counts.first) / static_cast<double>(counts.second);
+  }
+  return seen.empty() ? 1 : sum / static_cast<double>(seen.size());
+}
+
+/// The other sample whose row is nearest by the cosine.
+size_t nearest(const std::vector<Row>& rows, size_t to) {
+  size_t best = to;
+  double closest = -2;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double close = i == to ? -2 : cosine_of(rows[i], rows[to]);
+    if (close > closest) {
+      closest = close;
+      best = i;
+    }
+  }
+  return best;
+}
+
+double recall(const Answers& answers) {
+  size_t same = 0;
+  for (size_t i = 0; i < answers.found.size(); ++i) {
+    if (nearest(answers.found, i) == nearest(answers.wanted, i)) ++same;
+  }
+  return static_cast<double>(same) / static_cast<double>(answers.found.size());
+}
+
+constexpr auto kMetrics = std::to_array<OutputMetric>({
+    {"mse", "mean squared difference from the dense network's output", true, false, mse},
+    {"psnr", "peak signal-to-noise ratio, dB; the peak is the range of the dense output", false,
+     false, psnr},
+    {"snr", "signal-to-noise ratio, dB", false, false, snr},
+    {"si-sdr", "scale-invariant signal-to-distortion ratio, dB", false, false, si_sdr},
+    {"cosine", "cosine with the dense network's output", false, false, cosine},
+    {"agreement", "share of decisions for the dense network's class", false, false, agreement},
+    {"top5", "share of decisions whose first five have the dense network's class", false, false,
+     top5},
+    {"iou", "intersection over union with the dense network's classes, their mean", false, false,
+     iou},
+    {"recall", "share of samples whose nearest other sample stays the same", false, false, recall},
+    {"accuracy", "share of samples with the label's class", false, true, accuracy},
+});
+
+size_t index_of(const std::vector<TensorBytes>& outputs, std::string_view name) {
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (name.empty() ? is_floating(outputs[o].dtype) : outputs[o].name == name) return o;
+  }
+  throw errors::no_output_to_measure(name);
+}
+
+/// A row for each sample of the batch.
+void add_rows(const TensorBytes& output, std::vector<Row>& rows) {
+  const HostTensor numbers =
+      to_host({output.name, output.dtype, output.dims, output.bytes.data(), size_of(output.dtype)});
+  const int64_t samples = output.dims.empty() ? 1 : output.dims.front();
+  const int64_t width = samples > 0 ? numbers.count() / samples : 0;
+  for (int64_t s = 0; s < samples; ++s) {
+    Row& row = rows.emplace_back(width);
+    for (int64_t i = 0; i < width; ++i) row[static_cast<size_t>(i)] = numbers.number(s * width + i);
+  }
+}
+
+}  // namespace
+
+std::span<const OutputMetric> output_metrics() { return kMetrics; }
+
+const OutputMetric* find_output_metric(std::string_view name) {
+  const auto found = std::ranges::find(kMetrics, name, &OutputMetric::name);
+  return found == kMetrics.end() ? nullptr : &*found;
+}
+
+Answers answers_of(const Outputs& found, const Outputs& wanted, std::string_view output,
+                   std::vector<int64_t> labels) {
+  Answers answers;
+  for (size_t b = 0; b < wanted.size(); ++b) {
+    const size_t o = index_of(wanted[b], output);
+    if (o >= found[b].size() || found[b][o].dims != wanted[b][o].dims) {
+      throw errors::other_output_shape(wanted[b][o].name);
+    }
+    const Shape& dims = wanted[b][o].dims;
+    answers.dims.assign(dims.begin() + (dims.empty() ? 0 : 1), dims.end());
+    add_rows(found[b][o], answers.found);
+    add_rows(wanted[b][o], answers.wanted);
+  }
+  if (answers.wanted.empty() || answers.wanted.front().empty()) {
+    throw errors::no_output_to_measure(output);
+  }
+  answers.labels = std::move(labels);
+  return answers;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,39 @@
+// How close a network's answers are to those of the dense network, in the units of its task.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "parsimony/api/network_error.h"
+
+namespace parsimony {
+
+/// One output of both networks, a row for each sample.
+struct Answers {
+  Shape dims;  ///< of a sample
+  std::vector<std::vector<double>> found;
+  std::vector<std::vector<double>> wanted;  ///< of the dense network
+  std::vector<int64_t> labels;              ///< of the samples; empty: none
+};
+
+struct OutputMetric {
+  std::string_view name;
+  std::string_view text;  ///< what it is, and its unit
+  bool lower_is_better = false;
+  bool needs_labels = false;
+  double (*value)(const Answers& answers);
+};
+
+/// mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, accuracy.
+std::span<const OutputMetric> output_metrics();
+
+/// Null if there is none of this name.
+const OutputMetric* find_output_metric(std::string_view name);
+
+/// @param output  by its name; empty: the first floating-point one
+/// @throws ConfigError if there is no such output, ModelError if the networks' have other shapes
+Answers answers_of(const Outputs& found, const Outputs& wanted, std::string_view output,
+                   std::vector<int64_t> labels);
+
+}  // namespace parsimony

@@ -1,0 +1,110 @@
+#include "parsimony/cli/metric_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "parsimony/base/parse.h"
+#include "parsimony/base/temporary_folder.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
+#include "parsimony/report/text.h"
+
+namespace parsimony::cli {
+namespace {
+
+constexpr std::string_view kKey = "metric=";
+
+/// What the metric must be at least; at most, where lower is better.
+double bound_of(const MetricBudget& budget, double dense, bool lower_is_better) {
+  using enum MetricBudget::Unit;
+  if (budget.unit == kValue) return budget.amount;
+  const double loss = budget.unit == kShare ? budget.amount * std::abs(dense) : budget.amount;
+  return lower_is_better ? dense + loss : dense - loss;
+}
+
+PruneCommandOptions with_macs(PruneCommandOptions options, double share) {
+  options.shorthand.budget = formatted("macs=%.10g%%", 100 * share);
+  return options;
+}
+
+/// Of the same pruning, but of the model alone, unproven, into a folder.
+PruneCommandOptions trial_of(PruneCommandOptions options, const std::filesystem::path& folder) {
+  options.output = folder / std::filesystem::path(options.output).filename();
+  if (!options.checkpoint.out.empty()) options.checkpoint.out = options.output;
+  for (std::string* file : {&options.plan, &options.report, &options.html, &options.masks}) {
+    file->clear();
+  }
+  options.prune.verify = false;
+  options.metric.commands.clear();
+  return options;
+}
+
+std::string found_by(const MetricTrial& trial) {
+  return trial.value ? formatted("%.6g", *trial.value) : trial.failure;
+}
+
+}  // namespace
+
+std::optional<MetricBudget> parse_metric_budget(const std::string& budget) {
+  if (!budget.starts_with(kKey)) return {};
+  std::string_view text = std::string_view(budget).substr(kKey.size());
+  const bool is_share = text.ends_with('%');
+  if (is_share) text.remove_suffix(1);
+  const auto number = number_of<double>(text);
+  const bool is_loss = text.starts_with('-');
+  if (!number || !std::isfinite(*number) || (is_share && !is_loss)) {
+    throw errors::bad_metric_budget(budget);
+  }
+  using enum MetricBudget::Unit;
+  if (!is_loss) return MetricBudget{*number, kValue};
+  return is_share ? MetricBudget{-*number / 100, kShare} : MetricBudget{-*number, kPoints};
+}
+
+void prune_within(
+    const MetricBudget& budget, const PruneCommandOptions& options, const Session& session,
+    const std::function<void(const PruneCommandOptions& options, const Session& session,
+                             std::vector<MetricRow> metrics)>& prune) {
+  if (options.metric.commands.size() != 1) {
+    throw errors::metric_budget_without_metric(options.metric.commands.size());
+  }
+  if (!options.config.empty() || options.shorthand.ratio != 0) {
+    throw errors::metric_budget_with_config();
+  }
+  Meter meter(options.metric, options.model,
+              metric_data(options, resolved(options.prune.calibration, {})));
+  std::vector<MetricRow> metrics = meter.before();
+  MetricRow& metric = metrics.front();
+  const double bound = bound_of(budget, metric.before, metric.lower_is_better);
+  metric.bound = bound;
+  const TemporaryFolder folder;
+  double too_little = 0;
+  double enough = 1;
+  for (int i = 0; i < options.metric.runs; ++i) {
+    const double share = (too_little + enough) / 2;
+    PruneCommandOptions once = trial_of(with_macs(options, share), folder.path());
+    Session quiet = session;
+    quiet.quiet = true;
+    MetricTrial& trial = metric.trials.emplace_back();
+    trial.macs = share;
+    try {
+      prune(once, quiet, {});
+      const double found = meter.measure(metric, once.output).value;
+      trial.value = found;
+      trial.within = metric.lower_is_better ? found <= bound : found >= bound;
+    } catch (const ModelError& error) {
+      trial.failure = error.what();
+    }
+    (trial.within ? enough : too_little) = share;
+    if (!session.quiet) {
+      log_line(once.shorthand.budget + ": " + found_by(trial) + formatted(", wanted %.6g", bound));
+    }
+  }
+  if (enough == 1) {
+    const auto least = std::ranges::max_element(metric.trials, {}, &MetricTrial::macs);
+    throw errors::metric_budget_missed(metric.command, bound, least->macs, found_by(*least));
+  }
+  prune(with_macs(options, enough), session, std::move(metrics));
+}
+
+}  // namespace parsimony::cli

@@ -1,0 +1,75 @@
+// Built-in metrics on answers whose values are known.
+#include "parsimony/api/output_metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "parsimony/base/errors.h"
+
+namespace parsimony::test {
+namespace {
+
+double value(std::string_view metric, const Answers& answers) {
+  return find_output_metric(metric)->value(answers);
+}
+
+TensorBytes tensor(const std::string& name, Shape dims, const std::vector<float>& values) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  return {name, DType::kFloat32, std::move(dims), {bytes, bytes + 4 * values.size()}};
+}
+
+TEST(OutputMetrics, OfSignals) {
+  const Answers answers{{2}, {{3, 0}, {0, 5}}, {{4, 0}, {0, 5}}, {}};
+  EXPECT_DOUBLE_EQ(value("mse", answers), 0.25);
+  // Peak 5: one sample has 10 log10(25 · 2 / 1), the other is exact.
+  EXPECT_NEAR(value("psnr", answers), (10 * std::log10(50.0) + 200) / 2, 1e-9);
+  EXPECT_NEAR(value("snr", answers), (10 * std::log10(16.0) + 200) / 2, 1e-9);
+  EXPECT_DOUBLE_EQ(value("cosine", answers), 1);
+  EXPECT_DOUBLE_EQ(value("si-sdr", answers), 200) << "a scale is no distortion";
+  const Answers turned{{2}, {{1, 1}}, {{1, 0}}, {}};
+  EXPECT_NEAR(value("si-sdr", turned), 0, 1e-9) << "as much distortion as signal";
+  EXPECT_NEAR(value("cosine", turned), std::sqrt(0.5), 1e-12);
+}
+
+TEST(OutputMetrics, OfRows) {
+  Answers answers{{3}, {{1, 2, 0}, {5, 4, 3}, {0, 0, 1}}, {{0, 9, 1}, {1, 2, 0}, {0, 0, 7}}, {}};
+  EXPECT_DOUBLE_EQ(value("agreement", answers), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(value("top5", answers), 1);
+  // Class 0 is seen by the small network alone, class 1 once by both, class 2 by both.
+  EXPECT_DOUBLE_EQ(value("iou", answers), (0 + 0.5 + 1) / 3);
+  answers.labels = {1, 0, 9};
+  EXPECT_DOUBLE_EQ(value("accuracy", answers), 2.0 / 3) << "a label beyond the classes is missed";
+}
+
+TEST(OutputMetrics, OfTokensAndPixels) {
+  const Answers pixels{{2, 1, 3}, {{1, 0, 1, 0, 1, 0}}, {{1, 0, 0, 0, 1, 1}}, {}};
+  EXPECT_DOUBLE_EQ(value("agreement", pixels), 2.0 / 3) << "classes along the first axis";
+  const Answers tokens{{3, 2}, {{1, 0, 1, 0, 1, 0}}, {{1, 0, 0, 1, 1, 0}}, {0, 0, 1}};
+  EXPECT_DOUBLE_EQ(value("agreement", tokens), 2.0 / 3) << "classes along the last axis";
+  EXPECT_DOUBLE_EQ(value("accuracy", tokens), 2.0 / 3) << "a label for each token";
+}
+
+TEST(OutputMetrics, OfEmbeddings) {
+  const std::vector<std::vector<double>> wanted = {{1, 0}, {1, 0.1}, {0, 1}, {0.1, 1}};
+  EXPECT_DOUBLE_EQ(value("recall", {{2}, wanted, wanted, {}}), 1);
+  const std::vector<std::vector<double>> crossed = {{1, 0}, {0, 1}, {0.1, 1}, {1, 0.1}};
+  EXPECT_DOUBLE_EQ(value("recall", {{2}, crossed, wanted, {}}), 0);
+}
+
+TEST(OutputMetrics, TakeTheOutputThatIsNamed) {
+  const Outputs wanted = {{tensor("ids", {1, 1}, {7}), tensor("y", {1, 2}, {1, 2})},
+                          {tensor("ids", {2, 1}, {8, 9}), tensor("y", {2, 2}, {3, 4, 5, 6})}};
+  const Answers first = answers_of(wanted, wanted, "", {});
+  EXPECT_EQ(first.wanted, (std::vector<std::vector<double>>{{7}, {8}, {9}}));
+  const Answers named = answers_of(wanted, wanted, "y", {1, 2, 3});
+  EXPECT_EQ(named.dims, (Shape{2}));
+  EXPECT_EQ(named.found, (std::vector<std::vector<double>>{{1, 2}, {3, 4}, {5, 6}}));
+  EXPECT_THROW(answers_of(wanted, wanted, "z", {}), ConfigError);
+  Outputs other = wanted;
+  other[1][1].dims = {1, 4};
+  EXPECT_THROW(answers_of(other, wanted, "y", {}), ModelError);
+}
+
+}  // namespace
+}  // namespace parsimony::test
