@@ -13,8 +13,8 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
-#include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/loop/output_loss.h"
+#include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/run/messages.h"
 
 namespace parsimony::training {
