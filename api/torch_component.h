@@ -59,7 +59,8 @@ class TorchComponent : public Engine {
 
   /// Calibration data in the form of the network's inputs, in batches of its declared size or of
   /// 64, with labels if they have some. @throws ConfigError, IoError, ModelError for the data
-  /// @param unseen  in their place up to 256 of those behind them, or 1,024 of the test part
+  /// @param unseen  in their place up to 256 of those behind them, or 1,024 of the test part,
+  ///                as far as 128 MB reach
   virtual ErrorData samples(const Graph& graph, const CalibrationData& data, bool unseen) = 0;
 
   /// Changes values of the small network of `plan`; see training/recovery.

@@ -156,9 +156,8 @@ class PruneRun {
     const ConfigList config = config_of(options_);
     PruneOptions options = prune_options_of(options_, config);
     // Before anything else, so that a command that does not work is no surprise at the end.
-    Meter meter(options_.metric, options_.model, metric_data(options_, options.calibration));
-    if (metrics_.empty()) metrics_ = meter.before();
-    meter_ = &meter;
+    meter_.emplace(options_.metric, options_.model, metric_data(options_, options.calibration));
+    if (metrics_.empty()) metrics_ = meter_->before();
     progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
@@ -268,7 +267,7 @@ class PruneRun {
   std::string sha256_;              ///< of the model's file
   std::vector<std::string> notes_;  ///< on it
   bool writes_model_ = true;        ///< or a checkpoint in its place
-  Meter* meter_ = nullptr;
+  std::optional<Meter> meter_;
   std::vector<MetricRow> metrics_;           ///< as far as they are known before pruning
   std::optional<ModelError> failed_metric_;  ///< of the small network
   PruneReport report_;

@@ -86,10 +86,14 @@ ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bo
   const training::Batches test =
       data.labelled ? training::test_batches_of(data.labelled) : data.held;
   const training::Feed feed = (unseen && test ? test : data.batches)(fixed > 0 ? fixed : kBatch);
+  constexpr size_t kMostBytes = 128 << 20;  // all stay in memory, with what they lead to
   ErrorData result;
+  size_t bytes = 0;
   while (const std::optional<training::SampleBatch> batch = feed()) {
     if (fixed > 0 && batch->count != fixed) break;
     TensorList inputs = torch_io::to_bytes(batch->inputs);
+    for (const TensorBytes& input : inputs) bytes += input.bytes.size();
+    if (unseen && bytes > kMostBytes && !result.batches.empty()) break;
     for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i) {
       inputs[i].name = graph.value(graph.inputs[i]).name;
     }
