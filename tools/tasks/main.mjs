@@ -130,9 +130,9 @@ async function draw(network) {
 
 function data(all) {
   return {
-    title: 'Ten networks for ten tasks',
+    title: 'Networks and their tasks',
     about:
-      'Trained networks from the repositories of others, pruned and recovered without labels: from photographs ' +
+      'Networks from the repositories of others, pruned and recovered without labels: from photographs ' +
       '(BSDS500), from speech that espeak-ng speaks (with noise), from files of the system. All numbers are of test ' +
       'data that recovery did not see: other photographs, other voices and sentences, other files. Output error is ' +
       '‖small − dense‖ / ‖dense‖; networks with states run over the whole test sound, each with its own states.',
@@ -140,8 +140,9 @@ function data(all) {
   };
 }
 
-function table(left, some) {
-  const asked = `--minutes ${options.minutes} --left ${LEFT.join(',')}`;
+function table(left, rows) {
+  const chosen = options.networks === ALL ? '' : ` --networks ${options.networks}`;
+  const asked = `--minutes ${options.minutes} --left ${LEFT.join(',')}${chosen}`;
   return {
     title: `${left} % of the multiply-adds`,
     about:
@@ -154,7 +155,7 @@ function table(left, some) {
       'network', 'MACs left', 'output error: cut', 'least squares', '`outputs`',
       'task', 'cut', 'least squares', '`outputs`', 'minutes',
     ],
-    rows: some.map(row),
+    rows: rows.map(row),
   };
 }
 

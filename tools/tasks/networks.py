@@ -235,7 +235,7 @@ class Espcn(PictureNetwork):
     opened = ("height", "width")
     counts = (256, 64)
     mean, std = [0], [255]
-    measure = "PSNR to the dense network's answers, of their range"
+    measure = "PSNR to the dense network's answers, of their range (untrained weights)"
 
     def value(self, dense, small, shared):
         a, b = dense["output"], small["output"]
