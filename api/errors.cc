@@ -29,6 +29,10 @@ ModelError other_output_shape(std::string_view name) {
                     " has another shape than the dense network's");
 }
 
+ModelError metric_not_finite(std::string_view metric) {
+  return ModelError("--metric " + std::string(metric) + ": outputs are NaN or infinite");
+}
+
 ConfigError depth_without_budget() {
   return ConfigError(
       "--layers auto: how many blocks are best depends on what may remain; say it with --budget "

@@ -4,13 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "parsimony/api/output_metrics.h"
+
 namespace parsimony {
 namespace {
-
-HostTensor numbers_of(const TensorBytes& tensor) {
-  return to_host(
-      {tensor.name, tensor.dtype, tensor.dims, tensor.bytes.data(), size_of(tensor.dtype)});
-}
 
 /// Correlation over the elements of one output, each centred on its own mean.
 class Correlation {
@@ -62,6 +59,11 @@ class Correlation {
 
 }  // namespace
 
+HostTensor numbers_of(const TensorBytes& tensor) {
+  return to_host(
+      {tensor.name, tensor.dtype, tensor.dims, tensor.bytes.data(), size_of(tensor.dtype)});
+}
+
 double unexplained(const Outputs& found, const Outputs& wanted) {
   double r_squared = 0;
   int outputs = 0;
@@ -99,19 +101,6 @@ double relative_error(std::span<const TensorBytes> a, std::span<const TensorByte
   }
   if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
   return difference > 0 ? std::sqrt(difference / norm) : 0;
-}
-
-std::vector<int64_t> best_classes(const TensorBytes& scores) {
-  const HostTensor numbers = numbers_of(scores);
-  const int64_t rows = scores.dims.empty() ? 0 : scores.dims[0];
-  std::vector<int64_t> best;
-  if (rows == 0) return best;
-  const auto classes = static_cast<std::ptrdiff_t>(numbers.floats.size()) / rows;
-  for (std::ptrdiff_t row = 0; row < rows; ++row) {
-    const auto begin = numbers.floats.begin() + row * classes;
-    best.push_back(std::max_element(begin, begin + classes) - begin);
-  }
-  return best;
 }
 
 NetworkComparison::NetworkComparison(const Graph& original, Engine& engine, ErrorData data)
@@ -161,17 +150,8 @@ Outputs NetworkComparison::outputs_of(const Graph& graph) const {
   return outputs;
 }
 
-double NetworkComparison::accuracy_of(const std::vector<std::vector<TensorBytes>>& outputs) const {
-  size_t right = 0;
-  size_t at = 0;
-  for (const auto& batch : outputs) {
-    if (batch.empty()) continue;
-    for (const int64_t best : best_classes(batch.front())) {
-      if (at < data_.labels.size() && data_.labels[at] == best) ++right;
-      ++at;
-    }
-  }
-  return static_cast<double>(right) / static_cast<double>(data_.labels.size());
+double NetworkComparison::accuracy_of(const Outputs& outputs) const {
+  return find_output_metric("accuracy")->value(answers_of(outputs, outputs, {}, data_.labels));
 }
 
 }  // namespace parsimony

@@ -23,8 +23,8 @@ using Outputs = std::vector<std::vector<TensorBytes>>;
 /// sample or correlates negatively with `wanted`; infinite if an element is not finite.
 double unexplained(const Outputs& found, const Outputs& wanted);
 
-/// Index of the largest element of each row of [n, classes], a floating-point tensor.
-std::vector<int64_t> best_classes(const TensorBytes& scores);
+/// The values of a tensor in host memory.
+HostTensor numbers_of(const TensorBytes& tensor);
 
 /// Inputs in batches, and labels, if there are any.
 struct ErrorData {
@@ -56,7 +56,7 @@ class NetworkComparison {
   const std::vector<int64_t>& labels() const { return data_.labels; }
 
  private:
-  double accuracy_of(const std::vector<std::vector<TensorBytes>>& outputs) const;
+  double accuracy_of(const Outputs& outputs) const;
 
   Engine* engine_;
   ErrorData data_;

@@ -104,11 +104,12 @@ struct Classes {
     }
     return best;
   }
-  /// How many classes are ahead of this one.
+  /// How many classes are ahead of this one; NaN is behind all.
   int64_t rank(const Row& row, int64_t at, int64_t of_class) const {
     int64_t ahead = 0;
-    for (int64_t c = 0; c < count; ++c)
-      ahead += row[index(at, c)] > row[index(at, of_class)] ? 1 : 0;
+    for (int64_t c = 0; c < count; ++c) {
+      if (!(row[index(at, c)] <= row[index(at, of_class)])) ++ahead;
+    }
     return ahead;
   }
   int64_t decisions(const Row& row) const {
@@ -219,8 +220,7 @@ size_t index_of(const std::vector<TensorBytes>& outputs, std::string_view name) 
 
 /// A row for each sample of the batch.
 void add_rows(const TensorBytes& output, std::vector<Row>& rows) {
-  const HostTensor numbers =
-      to_host({output.name, output.dtype, output.dims, output.bytes.data(), size_of(output.dtype)});
+  const HostTensor numbers = numbers_of(output);
   const int64_t samples = output.dims.empty() ? 1 : output.dims.front();
   const int64_t width = samples > 0 ? numbers.count() / samples : 0;
   for (int64_t s = 0; s < samples; ++s) {
@@ -230,6 +230,12 @@ void add_rows(const TensorBytes& output, std::vector<Row>& rows) {
 }
 
 }  // namespace
+
+bool all_finite(const Answers& answers) {
+  return std::ranges::all_of(answers.found, [](const Row& row) {
+    return std::ranges::all_of(row, [](double value) { return std::isfinite(value); });
+  });
+}
 
 std::span<const OutputMetric> output_metrics() { return kMetrics; }
 

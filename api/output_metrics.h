@@ -36,4 +36,7 @@ const OutputMetric* find_output_metric(std::string_view name);
 Answers answers_of(const Outputs& found, const Outputs& wanted, std::string_view output,
                    std::vector<int64_t> labels);
 
+/// Are all of the network's answers numbers?
+bool all_finite(const Answers& answers);
+
 }  // namespace parsimony

@@ -70,10 +70,6 @@ ConfigError metric_without_labels(std::string_view metric) {
   return ConfigError("--metric " + std::string(metric) + " needs labels; the data have none");
 }
 
-ModelError metric_not_finite(std::string_view metric) {
-  return ModelError("--metric " + std::string(metric) + ": outputs are NaN or infinite");
-}
-
 ConfigError bad_metric_budget(std::string_view found) {
   return ConfigError("--budget " + quoted(found) +
                      ": wanted metric=-1% (worse by that share of the dense network's), "

@@ -35,7 +35,6 @@ ConfigError unknown_metric(std::string_view found);
 /// Where no file is written that a command could read.
 ConfigError metric_command_in_memory(std::string_view found);
 ConfigError metric_without_labels(std::string_view metric);
-ModelError metric_not_finite(std::string_view metric);
 /// `output` is what it printed.
 ConfigError bad_metric_budget(std::string_view found);
 /// A budget of a metric needs one metric, and options in place of a config file.

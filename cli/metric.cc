@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "parsimony/api/errors.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
@@ -96,8 +97,9 @@ void add_metric_options(CLI::App& command, MetricOptions& options) {
              "After which such a command is stopped (60)")
       ->check(above_zero())
       ->group("What the network is worth");
-  add_option(command, "--metric-runs", options.runs, "N",
-             "Cuts that --budget metric=… tries: each halves what is left to know (7)")
+  add_option(
+      command, "--metric-runs", options.runs, "N",
+      "With --budget metric=-1%, the largest cut that the metric allows: how many are tried (7)")
       ->check(CLI::Range(1, 20))
       ->group("What the network is worth");
 }
@@ -114,10 +116,9 @@ double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found
   if (metric->needs_labels && networks.labels().empty()) {
     throw errors::metric_without_labels(metric->name);
   }
-  const double value =
-      metric->value(answers_of(found, networks.wanted(), output, networks.labels()));
-  if (!std::isfinite(value)) throw errors::metric_not_finite(metric->name);
-  return value;
+  const Answers answers = answers_of(found, networks.wanted(), output, networks.labels());
+  if (!all_finite(answers)) throw parsimony::errors::metric_not_finite(metric->name);
+  return metric->value(answers);
 }
 
 struct Meter::Comparison {

@@ -126,8 +126,7 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::s
       "SCOPE");
   add("--budget", shorthand.budget,
       "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
-      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5; or as little as "
-      "--metric allows: metric=-1%",
+      "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
       "WHAT");
   add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
 }

@@ -69,6 +69,12 @@ TEST(OutputMetrics, TakeTheOutputThatIsNamed) {
   Outputs other = wanted;
   other[1][1].dims = {1, 4};
   EXPECT_THROW(answers_of(other, wanted, "y", {}), ModelError);
+  Outputs broken = wanted;
+  broken[0][1] = tensor("y", {1, 2}, {1, std::nanf("")});
+  const Answers answers = answers_of(broken, wanted, "y", {1, 1, 1});
+  EXPECT_FALSE(all_finite(answers));
+  EXPECT_TRUE(all_finite(answers_of(wanted, wanted, "y", {})));
+  EXPECT_DOUBLE_EQ(value("accuracy", answers), 2.0 / 3) << "NaN is no class";
 }
 
 }  // namespace

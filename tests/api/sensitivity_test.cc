@@ -73,10 +73,6 @@ TEST(Unexplained, IsWhatNoFactorMends) {
   EXPECT_TRUE(std::isinf(unexplained(broken, wanted)));
 }
 
-TEST(BestClasses, AreThePlacesOfTheLargest) {
-  EXPECT_EQ(best_classes(tensor({1, 5, 2, 7, 0, 6}, {2, 3})), (std::vector<int64_t>{1, 0}));
-}
-
 /// An engine whose networks say their first weight's width for every sample.
 class WidthNetwork final : public parsimony::Network {
  public:

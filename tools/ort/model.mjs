@@ -10,7 +10,7 @@ import { Tensor, TensorField, typeName, typeNumber } from './tensor.mjs';
 import { Message } from './wire.mjs';
 
 const ModelField = { graph: 7, functions: 25 };
-const GraphField = { node: 1, initializer: 5, input: 11, output: 12 };
+const GraphField = { node: 1, initializer: 5, input: 11, output: 12, inner: 13 };
 const NodeField = { input: 1, output: 2, opType: 4, attribute: 5, domain: 7 };
 const FunctionField = { name: 1, output: 5, node: 7, domain: 10 };
 const AttributeField = {
@@ -240,6 +240,20 @@ export class Model {
     return this.graph.messages(GraphField.output).map(readArgument);
   }
 
+  /** Gives the last two sizes of images, which the inputs and outputs fix, names: any size will do. */
+  openImageSizes() {
+    const given = (value) => this.initializers.has(value.text(ValueField.name));
+    const inputs = this.graph.messages(GraphField.input).filter((value) => !given(value));
+    const open = (value, names) => {
+      const dims = dimsOf(value);
+      if (dims.length !== 4) return;
+      dims.slice(2).forEach((dim, i) => dim.remove(1, 2).addText(2, names[i]));
+    };
+    inputs.forEach((value) => open(value, ['height', 'width']));
+    for (const value of this.graph.messages(GraphField.output)) open(value, ['height_out', 'width_out']);
+    this.graph.remove(GraphField.inner);
+  }
+
   /** Whether any initializer or argument has elements of this type. */
   usesType(type) {
     const tensors = [...this.initializers.values(), ...this.inputs, ...this.outputs];
@@ -350,9 +364,14 @@ function listToTensor(node, attributeName, type) {
 }
 
 /** dims: numbers, or names of symbolic dimensions ('' for none); undefined where not a tensor. */
+function dimsOf(value) {
+  const tensorType = value.message(ValueField.type)?.message(TypeField.tensor);
+  return tensorType?.message(TensorTypeField.shape)?.messages(1) ?? [];
+}
+
 function readArgument(message) {
   const tensorType = message.message(ValueField.type)?.message(TypeField.tensor);
-  const dims = tensorType?.message(TensorTypeField.shape)?.messages(1) ?? [];
+  const dims = dimsOf(message);
   return {
     name: message.text(ValueField.name),
     type: tensorType && typeName(tensorType.int(TensorTypeField.elemType)),

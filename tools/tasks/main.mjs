@@ -17,8 +17,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { Model } from '../ort/model.mjs';
 import { asData, measured } from '../tables/measured.mjs';
-import { openSizes } from './open_sizes.mjs';
 import { runSamples } from './run.mjs';
 
 const ALL = 'yolox_nano,nanodet,ultraface,candy,espcn,SINet,DTLN_model_1,gtcrn,silero,Magika';
@@ -77,7 +77,9 @@ function prepared(name) {
   const about = once(at('about.json'), () => JSON.parse(tasks('prepare', name, shared, folder)));
   const file = join(shared, 'models/onnx', `${about.file}.onnx`);
   if (!about.opened) return { ...about, name, at, model: file };
-  openSizes(file, at('opened.onnx'), about.opened);
+  const opened = Model.read(file);
+  opened.openImageSizes();
+  writeFileSync(at('opened.onnx'), opened.encode());
   return { ...about, name, at, model: at('opened.onnx') };
 }
 

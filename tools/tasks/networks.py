@@ -33,7 +33,7 @@ def softmax(x, axis=-1):
 class Network:
     states = {}  # input: the output that it receives in the next run
     fixed = {}  # input: its only value
-    opened = None  # names for the sizes of the input that the file fixes
+    opened = False  # whether the size of the pictures, which the file fixes, may be any
     measure = ""
     counts = (200, 100)  # samples of either part
 
@@ -232,7 +232,7 @@ class Espcn(PictureNetwork):
     """The file's weights are those of an untrained network, whose answers are no pictures."""
 
     file, input, sizes = "espcn_bsd300x3_float", "input", (96, 96)
-    opened = ("height", "width")
+    opened = True
     counts = (256, 64)
     mean, std = [0], [255]
     measure = "PSNR to the dense network's answers, of their range (untrained weights)"
