@@ -55,6 +55,8 @@ struct CalibrationData {
   std::vector<double> mean = {};       ///< per channel, of the scaled values; empty: not normalised
   std::vector<double> deviation = {};  ///< per channel, as many as `mean`
   std::string image = {};              ///< what is done to pictures: see ImageSpec
+  /// Between outputs and targets of the data, see parse_losses(); empty: by the labels, or none.
+  std::string loss = {};
   /// Of inputs that InputData leaves open: those of --input.
   std::vector<InputSpec> inputs = {};
   /// As of InterfaceOptions: inputs that have no data take the dense network's last outputs.

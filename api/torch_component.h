@@ -69,10 +69,10 @@ class TorchComponent : public Engine {
   virtual Recovered recover(const Graph& original, const Plan& plan,
                             const RecoverySettings& settings, const CalibrationData& data) = 0;
 
-  /// Trains a network, as RecoveryMethod::kOutputs does, to give the outputs of another one whose
-  /// values have the same names; throws as `recover` does.
-  virtual Recovered match(const Graph& dense, const Graph& small, const RecoverySettings& settings,
-                          const CalibrationData& data) = 0;
+  /// The same for a network that was pruned earlier, from `dense`.
+  virtual Recovered recover_pruned(const Graph& dense, const Graph& small,
+                                   const RecoverySettings& settings,
+                                   const CalibrationData& data) = 0;
 };
 
 namespace cli {

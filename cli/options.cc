@@ -2,9 +2,12 @@
 
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "parsimony/base/parse.h"
+#include "parsimony/base/ranges.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/configs/loss_spec.h"
 #include "parsimony/engines/errors.h"
 
 namespace parsimony::cli {
@@ -130,6 +133,18 @@ void add_calibration_options(CLI::App& command, CalibrationData& job) {
   add("--std", job.deviation, "S", "What is then divided by, of each channel")
       ->delimiter(',')
       ->check(above_zero());
+}
+
+void add_loss_option(CLI::App& command, CalibrationData& job, std::string text,
+                     std::vector<std::string> others) {
+  text +=
+      ": cross_entropy, bce, mse, l1, huber, kl or ctc, with options behind it "
+      "(huber:delta=0.5), or for each output its own (boxes=huber,scores=bce)";
+  add_option(command, "--loss", job.loss, "WHAT", text)
+      ->group("Data that runs through the network")
+      ->each([others = std::move(others)](const std::string& given) {
+        if (!contains(others, given)) parse_losses(given);
+      });
 }
 
 CalibrationData resolved(CalibrationData given, const ConfigList& config) {

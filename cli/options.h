@@ -55,6 +55,9 @@ std::optional<int> parse_threads(const std::string& text);
 
 /// --calibration, --samples, --mean and --std
 void add_calibration_options(CLI::App& command, CalibrationData& job);
+/// --loss. @param others  what may be said in place of a loss
+void add_loss_option(CLI::App& command, CalibrationData& job, std::string text,
+                     std::vector<std::string> others = {});
 
 /// The options' settings, or the config's if the options name no data.
 /// @throws ConfigError if the options contradict each other

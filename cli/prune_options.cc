@@ -74,7 +74,8 @@ void add_recovery(CLI::App& command, PruneCommandOptions& options) {
       ->check(not_below_zero());
   add("--rounds", recovery.rounds, "N", "Rounds of least squares in front of a Relu (3)")
       ->check(above_zero());
-  add("--recover-epochs", options.recover_epochs, "N", "Epochs of finetune (2) and outputs (20)")
+  add("--recover-epochs", options.recover_epochs, "N",
+      "Epochs of finetune (2; 20 with --loss) and outputs (20)")
       ->check(not_below_zero());
   add("--recover-lr", recovery.outputs.lr, "RATE",
       "Step of outputs, relative to the size of each tensor (0.001)")
@@ -164,6 +165,9 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_option(command, "--seed", options.prune.seed, "N", "For criteria that draw at random (0)")
       ->check(not_below_zero());
   add_calibration_options(command, options.prune.calibration);
+  add_loss_option(command, options.prune.calibration,
+                  "Loss of criteria by gradient and of finetune, where arrays named like outputs "
+                  "say what these should be");
   add_option(command, "--masks-out", options.masks, "M.safetensors",
              "Write the masks over the original's weights");
   add_run(command, options);

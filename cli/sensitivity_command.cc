@@ -140,6 +140,9 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   add_option(command, "--config-out", options.config, "CFG.json",
              "Write the proposal for prune --config");
   add_calibration_options(command, options.calibration);
+  add_loss_option(command, options.calibration,
+                  "Loss of criteria by gradient, where arrays named like outputs say what these "
+                  "should be");
   options.samples = command.get_option("--samples");
   add_option(command, "--seed", options.seed, "N", "Of random inputs and criteria (1)")
       ->check(not_below_zero());

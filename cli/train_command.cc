@@ -23,11 +23,11 @@ struct TrainCommandOptions {
   RecipeOptions recipe;
   TrainRequest request;
   std::string report;
-  std::string loss = "labels";  ///< or "outputs"
-  // With "outputs":
+  // With a --loss other than "labels":
   CalibrationData calibration;
   std::vector<std::string> inputs;
   std::vector<std::string> match;
+  double minutes = 0;
 };
 
 std::string row(const char* what, const LedgerPoint::Score& score) {
@@ -76,19 +76,35 @@ void run_train(TrainCommandOptions& options, const Session& session) {
   if (!session.quiet) print(summary(point));
 }
 
-/// Training to the outputs of the teacher, without labels.
-void run_match(TrainCommandOptions& options, const Session& session) {
+constexpr const char* kLabelsOfData = "labels";
+constexpr const char* kTeachersOutputs = "outputs";
+
+void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, bool by_teacher) {
+  const TrainRequest& request = options.request;
+  const std::string loss = "--loss " + options.calibration.loss;
+  if (!recipe.data.empty() || !request.checkpoint.empty() || !request.profile.empty()) {
+    throw errors::usage("finetune", loss + " takes no --data, --checkpoint and --profile");
+  }
+  if (options.calibration.data.empty()) {
+    throw errors::usage("finetune", loss + " needs --calibration DATA");
+  }
+  if (request.teacher.empty() && by_teacher) {
+    throw errors::usage("finetune", loss + " needs --teacher MODEL");
+  }
+  if (!by_teacher && !(request.teacher.empty() && options.match.empty())) {
+    throw errors::usage("finetune", "--teacher and --match go with --loss outputs");
+  }
+}
+
+/// Training to the outputs of the teacher, without labels, or to arrays of the data.
+void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   Recipe recipe = options.recipe.config.empty() ? Recipe() : read_recipe(options.recipe.config);
   for (const auto& change : options.recipe.changes) change(recipe);
   check_settings(recipe.train, "command line");
   const TrainRequest& request = options.request;
-  if (!recipe.data.empty() || !request.checkpoint.empty() || !request.profile.empty()) {
-    throw errors::usage("finetune", "--loss outputs takes no --data, --checkpoint and --profile");
-  }
-  const std::string& teacher = request.teacher;
-  if (teacher.empty() || options.calibration.data.empty()) {
-    throw errors::usage("finetune", "--loss outputs needs --teacher MODEL and --calibration DATA");
-  }
+  const bool by_teacher = options.calibration.loss == kTeachersOutputs;
+  check_on_arrays(options, recipe, by_teacher);
+  const std::string& teacher = by_teacher ? request.teacher : recipe.model;
   check_outputs({{"-o", request.out}, {"--report", options.report}},
                 {{"the model", recipe.model}, {"--teacher", teacher}});
   const std::unique_ptr<EditableFile> dense = open_model(teacher, options.inputs);
@@ -96,12 +112,16 @@ void run_match(TrainCommandOptions& options, const Session& session) {
   CalibrationData data = resolved(options.calibration, {});
   data.inputs = input_specs(options.inputs, dense->graph());
   RecoverySettings settings;
+  settings.steps = {by_teacher ? RecoveryMethod::kOutputs : RecoveryMethod::kFinetune};
+  if (by_teacher) data.loss.clear();
   settings.outputs.epochs = recipe.train.epochs;
   settings.outputs.lr = recipe.train.lr;
+  settings.outputs.minutes = options.minutes;
   for (const std::string& term : options.match) settings.outputs.terms.push_back(match_term(term));
   if (!session.quiet) settings.say = log_line;
   const LazyTorch torch(request.threads);
-  const Recovered result = torch.loaded().match(dense->graph(), small->graph(), settings, data);
+  const Recovered result =
+      torch.loaded().recover_pruned(dense->graph(), small->graph(), settings, data);
   for (const TensorUpdate& update : result.updates) {
     small->editor().assign(update.tensor, update.values);
   }
@@ -112,12 +132,15 @@ void run_match(TrainCommandOptions& options, const Session& session) {
 }
 
 void run_finetune(TrainCommandOptions& options, const Session& session) {
-  if (options.loss == "outputs") return run_match(options, session);
-  const bool given = !options.calibration.data.empty() || !options.calibration.states.empty() ||
-                     !options.inputs.empty() || !options.match.empty();
+  CalibrationData& calibration = options.calibration;
+  if (calibration.loss == kLabelsOfData) calibration.loss.clear();
+  if (!calibration.loss.empty()) return run_on_arrays(options, session);
+  const bool given = !calibration.data.empty() || !calibration.states.empty() ||
+                     !options.inputs.empty() || !options.match.empty() || options.minutes > 0;
   if (given) {
-    throw errors::usage("finetune",
-                        "--calibration, --states, --input and --match are for --loss outputs");
+    throw errors::usage(
+        "finetune",
+        "--calibration, --states, --input, --match and --minutes are for another --loss");
   }
   run_train(options, session);
 }
@@ -146,15 +169,19 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
   add_option(command, "-o,--output", options.request.out, "OUT", "The trained model")->required();
   add_options(command, options.request, options.recipe);
   add_files(command, options);
-  add_option(command, "--loss", options.loss, "WHAT",
-             "What it is trained to give: the data's labels, or, without labels, the teacher's "
-             "outputs (labels)")
-      ->check(CLI::IsMember({"labels", "outputs"}));
+  add_loss_option(command, options.calibration,
+                  "What it is trained to give: the data's labels (labels, the default), the "
+                  "teacher's outputs (outputs), or arrays of --calibration that are named like "
+                  "its outputs",
+                  {kLabelsOfData, kTeachersOutputs});
   add_option(command, "--match", options.match, "NAME[=WEIGHT],…",
              "With --loss outputs: inner values that are compared too, or weights of the outputs")
       ->delimiter(',');
+  add_option(command, "--minutes", options.minutes, "M",
+             "With --calibration: after which it ends at the latest")
+      ->check(above_zero());
   add_option(command, "--states", options.calibration.states, "STATES",
-             "With --loss outputs: outputs that are fed back, auto or OUT=IN,…")
+             "With --calibration: outputs that are fed back, auto or OUT=IN,…")
       ->delimiter(',');
   add_input_option(command, options.inputs);
   add_calibration_options(command, options.calibration);

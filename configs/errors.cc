@@ -33,6 +33,13 @@ ConfigError unknown_word(std::string_view place, std::string_view word,
   return ConfigError(at(place) + "found " + word_in_quotes(word) + ", wanted " + one_of(known));
 }
 
+ConfigError bad_loss(std::string_view text, std::span<const std::string_view> known) {
+  return ConfigError("loss: found " + word_in_quotes(text) + ", wanted " + one_of(known) +
+                     "; with options behind it (huber:delta=0.5, cross_entropy:ignore=255, "
+                     "ctc:blank=0, weight=2), or for each output its own: "
+                     "boxes=huber,scores=cross_entropy");
+}
+
 ConfigError out_of_range(std::string_view place, std::string_view value, std::string_view range) {
   return ConfigError(at(place) + "found " + std::string(value) + ", wanted a number in " +
                      std::string(range));

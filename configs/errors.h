@@ -16,6 +16,8 @@ ConfigError wrong_type(std::string_view place, std::string_view found, std::stri
 UnsupportedError refused(std::string_view place, std::string_view why);
 ConfigError unknown_word(std::string_view place, std::string_view word,
                          std::span<const std::string_view> known);
+/// Of --loss.
+ConfigError bad_loss(std::string_view text, std::span<const std::string_view> known);
 ConfigError out_of_range(std::string_view place, std::string_view value, std::string_view range);
 ConfigError contradiction(std::string_view place, std::string_view why);
 

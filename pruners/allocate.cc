@@ -167,12 +167,14 @@ class Spender {
     const CostOfCounts cost(*model_, coupling_, scored_, pool,
                             request.amount ? result.masks : AxisMasks::all_kept(coupling_));
     const double dense = cost.dense();
-    if (request.scope == Scope::kOutputs) {
-      rank_by_importance(pool, result, [&](size_t i) {
-        std::vector<int> counts(pool.candidates.size());
-        counts[i] = (pool.candidates[i].limits.size + 1) / 2;
-        return (dense - cost(counts)) / counts[i];
-      });
+    const auto cost_of = [&](size_t i) {  // of a channel
+      std::vector<int> counts(pool.candidates.size());
+      counts[i] = (pool.candidates[i].limits.size + 1) / 2;
+      return (dense - cost(counts)) / counts[i];
+    };
+    if (request.scope == Scope::kOutputs) rank_by_importance(pool, result, cost_of);
+    if (request.scope == Scope::kGlobal && find_criterion(request.criterion).loss) {
+      divide_by_cost(pool, cost_of);
     }
     const Counts counts = fit_budget(request, pool.candidates, cost, most_left(request, dense));
     if (!counts.feasible) {
@@ -195,6 +197,17 @@ class Spender {
         candidate.score.assign(candidate.score.size(), std::numeric_limits<double>::infinity());
       } else {
         candidate.score = importance_scores(candidate, curve, cost);
+      }
+    }
+  }
+
+  /// Losses per unit of cost saved; what saves nothing is ranked last.
+  template <typename CostOf>
+  static void divide_by_cost(Pool& pool, const CostOf& cost_of) {
+    for (size_t i = 0; i < pool.candidates.size(); ++i) {
+      const double cost = cost_of(i);
+      for (double& score : pool.candidates[i].score) {
+        score = cost > 0 ? score / cost : std::numeric_limits<double>::infinity();
       }
     }
   }

@@ -48,6 +48,9 @@ struct Criterion {
   std::optional<Measure> measure = {};
   /// Scores of different groups can be compared without normalisation.
   bool comparable = false;
+  /// They estimate how much the loss grows: a budget of parameters or MACs divides them by what the
+  /// channel costs.
+  bool loss = false;
 };
 
 /// Every criterion, one row each, in alphabetical order.

@@ -217,6 +217,7 @@ void describe(JsonWriter& way, const LatencyRow& row) {
 
 void describe(JsonWriter& way, const RecoveryState& state) {
   way("output_error", state.error)("test_error", state.test_error)("accuracy", state.accuracy);
+  if (state.loss) way("loss", *state.loss);
 }
 
 void describe(JsonWriter& way, const RecoveryStep& step) {
@@ -226,7 +227,9 @@ void describe(JsonWriter& way, const RecoveryStep& step) {
 
 void describe(JsonWriter& way, const RecoveryReport& report) {
   way("samples", report.samples)("test_samples", report.test_samples);
-  way("dense_accuracy", report.dense_accuracy)("before", report.before);
+  way("dense_accuracy", report.dense_accuracy);
+  if (report.dense_loss) way("dense_loss", *report.dense_loss);
+  way("before", report.before);
   way("steps", report.steps)("notes", report.notes);
 }
 

@@ -69,15 +69,18 @@ std::string percent(const std::optional<double>& accuracy) {
 
 std::string to_text(const RecoveryReport& report) {
   using enum Table::Align;
-  Table table({"network", "output error", "on test data", "accuracy", "layers", "seconds"},
+  const bool by_loss = report.dense_loss.has_value();
+  Table table({"network", "output error", "on test data", by_loss ? "loss" : "accuracy", "layers",
+               "seconds"},
               {kLeft, kRight, kRight, kRight, kRight, kRight});
   const auto add = [&](const std::string& name, const RecoveryState& state,
                        const std::string& layers, const std::string& seconds) {
     table.add({name, formatted("%.4f", state.error),
                state.test_error ? formatted("%.4f", *state.test_error) : "-",
-               percent(state.accuracy), layers, seconds});
+               by_loss ? formatted("%.4f", *state.loss) : percent(state.accuracy), layers,
+               seconds});
   };
-  add("dense", {.error = 0, .accuracy = report.dense_accuracy}, "", "");
+  add("dense", {.error = 0, .accuracy = report.dense_accuracy, .loss = report.dense_loss}, "", "");
   add("pruned", report.before, "", "");
   for (const RecoveryStep& step : report.steps) {
     add("+ " + std::string(name_of(step.method)), step.after, with_thousands(step.layers),

@@ -27,6 +27,9 @@ struct RecoveryState {
   std::optional<double> test_error = {};
   std::optional<double> accuracy =
       {};  ///< on the test set, 0..1; empty if the outputs are not classes
+  /// The mean of --loss over the same samples as test_error, or over the calibration data; empty
+  /// without a loss.
+  std::optional<double> loss = {};
 };
 
 /// One step and the network after it.
@@ -41,6 +44,7 @@ struct RecoveryReport {
   int64_t samples = 0;       ///< of calibration
   int64_t test_samples = 0;  ///< of the test errors and accuracies
   std::optional<double> dense_accuracy;
+  std::optional<double> dense_loss;
   RecoveryState before;  ///< pruned, before recovery
   std::vector<RecoveryStep> steps;
   std::vector<std::string> notes;  ///< steps that had nothing to do

@@ -1,5 +1,6 @@
 #include "parsimony/training/errors.h"
 
+#include <cstdio>
 #include <string>
 
 namespace parsimony::training::errors {
@@ -102,6 +103,34 @@ UnsupportedError only_trained(std::string_view what) {
 ConfigError needs_labels(std::string_view what) {
   return ConfigError(std::string(what) + " needs labels, and the data have none: give an array " +
                      in_quotes("labels") + ", or one of the data sets with classes");
+}
+
+ConfigError loss_of_no_output(std::string_view name, const std::vector<std::string>& outputs) {
+  std::string known;
+  for (const std::string& output : outputs)
+    known += (known.empty() ? "" : ", ") + in_quotes(output);
+  return ConfigError("loss: the network has no output " + in_quotes(name) + "; its outputs are " +
+                     known);
+}
+
+ConfigError no_targets(std::string_view output) {
+  return ConfigError("loss: the data have no targets for the output " + in_quotes(output) +
+                     "; give an array of that name, with as many samples as the inputs have");
+}
+
+ModelError target_does_not_fit(std::string_view output, std::string_view loss, const Shape& target,
+                               const Shape& found) {
+  return ModelError("loss " + std::string(loss) + ": the output " + in_quotes(output) + " is " +
+                    to_string(found) + ", its target " + to_string(target));
+}
+
+ModelError target_beyond(std::string_view output, std::string_view loss, double found,
+                         double lowest, double highest) {
+  char text[96];
+  std::snprintf(text, sizeof text, " contains %g, wanted numbers in [%g, %g]", found, lowest,
+                highest);
+  return ModelError("loss " + std::string(loss) + ": the target of the output " +
+                    in_quotes(output) + text);
 }
 
 UnsupportedError no_numbers_out() {

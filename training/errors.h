@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/base/types.h"
@@ -42,6 +44,13 @@ ConfigError bad_loader_option(std::string_view option, std::string_view found,
 UnsupportedError only_trained(std::string_view what);
 /// `what` needs them.
 ConfigError needs_labels(std::string_view what);
+/// Of a loss between outputs and targets.
+ConfigError loss_of_no_output(std::string_view name, const std::vector<std::string>& outputs);
+ConfigError no_targets(std::string_view output);
+ModelError target_does_not_fit(std::string_view output, std::string_view loss, const Shape& target,
+                               const Shape& found);
+ModelError target_beyond(std::string_view output, std::string_view loss, double found,
+                         double lowest, double highest);
 /// Nothing that gradients could be taken of.
 UnsupportedError no_numbers_out();
 

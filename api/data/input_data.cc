@@ -67,6 +67,7 @@ struct InputData::State {
     }
     files.emplace(source);
     placed.resize(graph.inputs.size());
+    targets.resize(graph.outputs.size());
     for (const ArrayView& array : files->arrays()) place(array);
     for (size_t i = 0; i < placed.size(); ++i) {
       if (placed[i].array == nullptr && !has_value(i)) throw missing(i);
@@ -146,11 +147,18 @@ struct InputData::State {
                                            to_string(*input(i).declared));
       }
       placed[i] = {&array, *spread};
+    } else if (const size_t o = output_of(array.name); o < targets.size() && !array.dims.empty()) {
+      targets[o] = &array;
     } else if (contains(kLabels, array.name) && array.dims.size() == 1) {
       classes = &array;
     } else {
       throw no_such_input(graph, array.name, array.dims);
     }
+  }
+
+  size_t output_of(std::string_view array) const {
+    const auto named = [&](ValueId output) { return graph.value(output).name == array; };
+    return std::ranges::find_if(graph.outputs, named) - graph.outputs.begin();
   }
 
   /// Of an array; 0 for one that is the same for all.
@@ -181,9 +189,12 @@ struct InputData::State {
       samples = fixed_batch(0).value_or(1);
       fixed = samples;
     }
-    if (classes != nullptr && classes->dims.front() != samples) {
+    std::vector<const ArrayView*> beside = targets;
+    beside.push_back(classes);
+    for (const ArrayView* array : beside) {
+      if (array == nullptr || array->dims.front() == samples) continue;
       throw errors::arrays_differ(source, first == nullptr ? "input" : first->name, samples,
-                                  classes->name, classes->dims.front());
+                                  array->name, array->dims.front());
     }
   }
 
@@ -230,8 +241,9 @@ struct InputData::State {
   std::vector<InputSpec> specs;
   std::optional<ArrayFiles> files;  ///< empty: random numbers, or a stream
   std::unique_ptr<InputSource> stream;
-  size_t streamed = 0;         ///< the input that the stream fills
-  std::vector<Placed> placed;  ///< by input
+  size_t streamed = 0;                    ///< the input that the stream fills
+  std::vector<Placed> placed;             ///< by input
+  std::vector<const ArrayView*> targets;  ///< by output; null where there is none
   const ArrayView* classes = nullptr;
   std::optional<int64_t> fixed;  ///< samples of a run
   int64_t samples = 0;
@@ -268,6 +280,23 @@ TensorList InputData::inputs(int64_t first, int64_t count) const {
     }
     if (values.empty()) values = state.drawn(first, count);
     result.push_back(values[i]);
+  }
+  return result;
+}
+
+bool InputData::has_target(size_t output) const {
+  return output < state_->targets.size() && state_->targets[output] != nullptr;
+}
+
+TensorList InputData::targets(int64_t first, int64_t count) const {
+  TensorList result;
+  for (const ArrayView* array : state_->targets) {
+    if (array == nullptr) {
+      result.emplace_back();
+      continue;
+    }
+    result.push_back(array->rows(first, count));
+    check_finite(result.back(), array->file, first);
   }
   return result;
 }

@@ -22,7 +22,7 @@ namespace parsimony {
 ///
 /// An array of exactly an input's shape is the same for all samples; one with an axis in front of
 /// that shape has an entry for every run. An array "labels" or "targets" of no input has the
-/// samples' classes.
+/// samples' classes; one that is named like an output says what that should be, for losses.
 class InputData {
  public:
   /// Is the text of one of these forms?
@@ -49,6 +49,12 @@ class InputData {
   /// end where that is not fixed. @throws ModelError, naming the element, for what is no number
   TensorList inputs(int64_t first, int64_t count) const;
   std::vector<int64_t> labels(int64_t first, int64_t count) const;
+
+  /// Do the files say what this one of the graph's outputs should be?
+  bool has_target(size_t output) const;
+  /// In the order of the graph's outputs, each [count, …]; one without a target has no dims.
+  /// @throws ModelError, naming the element, for what is no number
+  TensorList targets(int64_t first, int64_t count) const;
 
  private:
   struct State;

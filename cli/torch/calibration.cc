@@ -12,6 +12,7 @@
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/network.h"
+#include "parsimony/training/loop/target_loss.h"
 
 namespace parsimony::component {
 namespace {
@@ -62,6 +63,13 @@ training::Calibration calibration_of_inputs(const CalibrationData& job, const Gr
   const auto data = std::make_shared<const InputData>(job.data, graph, specs, job.image);
   std::erase_if(states, [&](const training::FedBack& state) { return data->has(state.input); });
   training::Calibration result = training::calibration_of(data, job.samples);
+  if (!job.loss.empty()) {
+    std::vector<bool> given;
+    for (size_t o = 0; o < graph.outputs.size(); ++o) {
+      given.push_back(data->has_target(o) || (o == 0 && data->labelled()));
+    }
+    result.loss = training::target_loss(graph, parse_losses(job.loss), given);
+  }
   if (states.empty()) return result;
   result.batches = fed_back(graph, states, std::move(result.batches));
   if (result.held) result.held = fed_back(graph, states, std::move(result.held));
@@ -72,8 +80,13 @@ training::Calibration calibration_of_inputs(const CalibrationData& job, const Gr
 
 training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
   if (!InputData::is_source(job.data)) {
-    return training::calibration_of(
+    training::Calibration result = training::calibration_of(
         std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
+    if (job.loss.empty()) return result;
+    std::vector<bool> given(graph.outputs.size());
+    if (!given.empty()) given.front() = true;
+    result.loss = training::target_loss(graph, parse_losses(job.loss), given);
+    return result;
   }
   if (!job.mean.empty()) throw errors::means_of_arrays();
   return calibration_of_inputs(job, graph);

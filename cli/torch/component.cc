@@ -93,10 +93,11 @@ class Component final : public TorchComponent, public cli::TorchCommands {
     return guarded([&] { return component::recover(original, plan, settings, data); });
   }
 
-  Recovered match(const Graph& dense, const Graph& small, const RecoverySettings& settings,
-                  const CalibrationData& data) override {
-    return guarded(
-        [&] { return training::match(dense, small, calibration_of(data, dense), settings); });
+  Recovered recover_pruned(const Graph& dense, const Graph& small, const RecoverySettings& settings,
+                           const CalibrationData& data) override {
+    return guarded([&] {
+      return training::recover_pruned(dense, small, calibration_of(data, dense), settings);
+    });
   }
 
   cli::ExportOutcome export_onnx(const cli::ExportJob& job) override {
@@ -117,7 +118,8 @@ class Component final : public TorchComponent, public cli::TorchCommands {
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                      const Needs& needs, const CalibrationData& job) override {
     return guarded([&] {
-      return training::measure(graph, facts, coupling, needs, calibration_of(job, graph).batches);
+      const training::Calibration data = calibration_of(job, graph);
+      return training::measure(graph, facts, coupling, needs, data.batches, data.loss);
     });
   }
 

@@ -3,26 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "parsimony/base/errors.h"
 #include "tests/graph/builder.h"
+#include "tests/support/arrays.h"
 
 namespace parsimony::test {
 namespace {
-
-TensorBytes tensor(const std::string& name, Shape dims, const std::vector<float>& elements) {
-  TensorBytes made{name, DType::kFloat32, std::move(dims), {}};
-  made.bytes.resize(elements.size() * sizeof(float));
-  std::memcpy(made.bytes.data(), elements.data(), made.bytes.size());
-  return made;
-}
-
-std::vector<float> elements(const TensorBytes& tensor) {
-  std::vector<float> found(tensor.bytes.size() / sizeof(float));
-  std::memcpy(found.data(), tensor.bytes.data(), tensor.bytes.size());
-  return found;
-}
 
 class Fed : public testing::Test {
  protected:
@@ -44,18 +30,18 @@ TEST_F(Fed, MasksAndCutsInputs) {
   const Feed feed(net_.graph, plan_);
   TensorList inputs = {tensor("x", {1, 2}, {1, 2}), tensor("state", {2, 3}, {1, 2, 3, 4, 5, 6})};
   feed.mask(inputs);
-  EXPECT_EQ(elements(inputs[0]), (std::vector<float>{1, 2}));
-  EXPECT_EQ(elements(inputs[1]), (std::vector<float>{1, 0, 3, 4, 0, 6}));
+  EXPECT_EQ(elements<float>(inputs[0]), (std::vector<float>{1, 2}));
+  EXPECT_EQ(elements<float>(inputs[1]), (std::vector<float>{1, 0, 3, 4, 0, 6}));
   const TensorList small = feed.small_inputs(inputs);
   EXPECT_EQ(small[1].dims, (Shape{2, 2}));
-  EXPECT_EQ(elements(small[1]), (std::vector<float>{1, 3, 4, 6}));
+  EXPECT_EQ(elements<float>(small[1]), (std::vector<float>{1, 3, 4, 6}));
 }
 
 TEST_F(Fed, CutsOutputs) {
   const TensorBytes whole = tensor("", {2, 3}, {1, 2, 3, 4, 5, 6});
   const TensorList small = Feed(net_.graph, plan_).small_outputs({whole, whole});
   EXPECT_EQ(small[0].dims, (Shape{2, 3}));
-  EXPECT_EQ(elements(small[1]), (std::vector<float>{1, 3, 4, 6}));
+  EXPECT_EQ(elements<float>(small[1]), (std::vector<float>{1, 3, 4, 6}));
 }
 
 TEST_F(Fed, FeedsBackTheEndOfWhatGrew) {
@@ -65,8 +51,8 @@ TEST_F(Fed, FeedsBackTheEndOfWhatGrew) {
   feed.feed_back({tensor("", {1}, {9}), tensor("", {3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})}, inputs);
   EXPECT_EQ(inputs[1].name, "state");
   EXPECT_EQ(inputs[1].dims, (Shape{2, 3}));
-  EXPECT_EQ(elements(inputs[1]), (std::vector<float>{4, 5, 6, 7, 8, 9}));
-  EXPECT_EQ(elements(inputs[0]), (std::vector<float>{1, 2}));
+  EXPECT_EQ(elements<float>(inputs[1]), (std::vector<float>{4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(elements<float>(inputs[0]), (std::vector<float>{1, 2}));
 }
 
 TEST_F(Fed, RefusesThePlanOfAnotherNetwork) {

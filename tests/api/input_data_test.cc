@@ -82,6 +82,17 @@ TEST_F(InputArrays, MayHaveLabelsAndFilesOfTheirOwn) {
   EXPECT_FALSE(InputData::is_source("npy:x.npy,y.npy")) << "a data set";
 }
 
+TEST_F(InputArrays, MaySayWhatOutputsShouldBe) {
+  const InputData data = open({{"ids", kIds}, {"x", kX}, {"y", kX}});
+  EXPECT_TRUE(data.has_target(0));
+  EXPECT_FALSE(data.has_target(1));
+  const TensorList targets = data.targets(1, 2);
+  ASSERT_EQ(targets.size(), 1U);
+  EXPECT_EQ(elements<float>(targets[0]), (std::vector<float>{3, 4, 5, 6}));
+  EXPECT_EQ(error_of({{"x", kX}, {"ids", kIds}, {"y", npy<float>("<f4", "(2,)", {1, 2})}}),
+            "npz:data.npz: array \"x\" has 3 samples, \"y\" has 2");
+}
+
 TEST_F(InputArrays, AValueStandsInForAnArray) {
   InputSpec nothing;
   nothing.open = true;

@@ -6,17 +6,13 @@
 #include <cmath>
 
 #include "parsimony/base/errors.h"
+#include "tests/support/arrays.h"
 
 namespace parsimony::test {
 namespace {
 
 double value(std::string_view metric, const Answers& answers) {
   return find_output_metric(metric)->value(answers);
-}
-
-TensorBytes tensor(const std::string& name, Shape dims, const std::vector<float>& values) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
-  return {name, DType::kFloat32, std::move(dims), {bytes, bytes + 4 * values.size()}};
 }
 
 TEST(OutputMetrics, OfSignals) {

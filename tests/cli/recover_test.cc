@@ -95,6 +95,37 @@ TEST_F(CliRecover, TakesArraysByInputName) {
   EXPECT_EQ(place_.run(command + "--recover finetune --calibration npz:data.npz").err,
             "parsimony: --recover finetune needs labels, and the data have none: give an array "
             "\"labels\", or one of the data sets with classes\n");
+
+  std::vector<float> y(64 * 4);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = x[i / 4 * 6 + i % 4];
+  write_npz(place_ / "taught.npz", {{"x", npy("<f4", "(64, 6)", x)},
+                                    {"token", npy("<i4", "(64,)", tokens)},
+                                    {"y", npy("<f4", "(64, 4)", y)}});
+  const std::string taught = " --loss y=huber:delta=2 --calibration npz:taught.npz --threads 1";
+  const Outcome pruned = place_.run(
+      "prune two.onnx -o o.onnx --ratio 0.5 --criterion fisher --recover finetune "
+      "--recover-epochs 8 --recover-lr 0.05 --report r.json" +
+      taught);
+  ASSERT_EQ(pruned.code, 0) << pruned.err;
+  const Json report = Json::parse(place_.bytes("r.json")).at("recovery");
+  EXPECT_LT(report.at("steps").at(0).at("loss").get<double>(),
+            0.8 * report.at("before").at("loss").get<double>())
+      << report;
+  const Outcome tuned =
+      place_.run("finetune o.onnx -o t.onnx --epochs 8 --lr 0.05 --report t.json" + taught);
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Json further = Json::parse(place_.bytes("t.json"));
+  EXPECT_LT(further.at("steps").at(0).at("loss").get<double>(),
+            report.at("steps").at(0).at("loss").get<double>());
+  EXPECT_NE(tuned.out.find("  loss  "), std::string::npos) << tuned.out;
+  EXPECT_EQ(place_
+                .run("prune two.onnx -o o.onnx --ratio 0.5 --criterion fisher --loss mse "
+                     "--calibration npz:data.npz")
+                .err,
+            "parsimony: loss: the data have no targets for the output \"y\"; give an array of that "
+            "name, with as many samples as the inputs have\n");
+  EXPECT_EQ(place_.run("finetune o.onnx -o t.onnx --loss hubre --calibration npz:taught.npz").code,
+            2);
 }
 
 TEST_F(CliRecover, SaysWhatEachStepBrought) {
@@ -173,13 +204,14 @@ TEST_F(CliRecover, OutputsOfTheDenseNetworkTeachWithoutLabels) {
 
 TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
   const std::string data = " --calibration random:8 --threads 1";
-  EXPECT_EQ(
-      place_.run("finetune net.onnx -o t.onnx --loss outputs" + data).err,
-      "parsimony: --loss outputs needs --teacher MODEL and --calibration DATA. See `parsimony "
-      "finetune --help`.\n");
+  EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs" + data).err,
+            "parsimony: --loss outputs needs --teacher MODEL. See `parsimony finetune --help`.\n");
+  EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss mse --teacher net.onnx" + data).err,
+            "parsimony: --teacher and --match go with --loss outputs. See `parsimony finetune "
+            "--help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --data shapes" + data).err,
-            "parsimony: --calibration, --states, --input and --match are for --loss outputs. See "
-            "`parsimony finetune --help`.\n");
+            "parsimony: --calibration, --states, --input, --match and --minutes are for another "
+            "--loss. See `parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs --data shapes" + data).err,
             "parsimony: --loss outputs takes no --data, --checkpoint and --profile. See `parsimony "
             "finetune --help`.\n");

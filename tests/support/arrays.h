@@ -1,4 +1,4 @@
-// NumPy's files.
+// NumPy's files, and tensors of numbers.
 #pragma once
 
 #include <cstring>
@@ -38,6 +38,11 @@ inline void write_npz(const std::string& path,
   for (const auto& [name, content] : arrays) zip.add(name + ".npy", content);
   zip.finish();
   file.commit();
+}
+
+inline TensorBytes tensor(const std::string& name, Shape dims, const std::vector<float>& values) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  return {name, DType::kFloat32, std::move(dims), {bytes, bytes + 4 * values.size()}};
 }
 
 template <typename T>

@@ -42,11 +42,13 @@ if (!shared) {
 
 const PYTHON = '/usr/bin/python3';
 const SCRIPT = join(dirname(fileURLToPath(import.meta.url)), 'tasks.py');
-const STEPS = [
-  ['cut', []],
-  ['least squares', ['--recover', 'least-squares']],
-  ['outputs', ['--recover', 'least-squares,outputs', '--recover-minutes', options.minutes, '--recover-epochs', '200']],
-];
+const CRITERION = ['--criterion', 'fisher', '--scope', 'global'];
+const STEPS = {
+  'plain cut': [],
+  cut: CRITERION,
+  'least squares': [...CRITERION, '--recover', 'least-squares'],
+  outputs: null,
+};
 const NETWORKS = options.networks.split(',');
 const LEFT = options.left.split(',');
 
@@ -96,14 +98,18 @@ async function entry(network, left) {
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
   const result = { name: network.name, left, measure: network.measure, steps: {}, ...measured() };
   const dense = await outputs(network, 'dense', 'test');
-  for (const [step, recovery] of STEPS) {
+  for (const [step, choice] of Object.entries(STEPS)) {
     const model = `${left} ${step}`;
     const report = network.at(`${model}.json`);
     const start = Date.now();
-    prune(network, left, recovery, network.at(`${model}.onnx`), report);
+    if (choice) {
+      prune(network, left, choice, network.at(`${model}.onnx`), report);
+    } else {
+      match(network, network.at(`${left} least squares.onnx`), network.at(`${model}.onnx`));
+    }
     const minutes = (Date.now() - start) / 60000;
     const small = await outputs(network, model, 'test');
-    result.macs = JSON.parse(readFileSync(report, 'utf8')).macs;
+    if (choice) result.macs = JSON.parse(readFileSync(report, 'utf8')).macs;
     result.steps[step] = { ...JSON.parse(tasks('value', network.name, shared, dense, small)), minutes };
     console.error(network.name, left, step, JSON.stringify(result.steps[step]));
   }
@@ -111,20 +117,27 @@ async function entry(network, left) {
   return result;
 }
 
-function prune(network, left, recovery, output, report) {
-  const { states, fixed, samples } = network;
+function prune(network, left, choice, output, report) {
   const args = ['prune', network.model, '-o', output, '--budget', `macs=${left}%`, '--report', report];
-  args.push('--criterion', 'fisher', '--scope', 'global');
-  args.push('--calibration', `safetensors:${network.at('calibration.safetensors')}`);
-  args.push('--samples', String(samples));
-  if (Object.keys(states).length > 0) args.push('--states', 'auto');
-  for (const [name, value] of Object.entries(fixed)) args.push('--input', `${name}=${value}`);
-  execFileSync(command, [...args, ...recovery], { stdio: ['ignore', 'ignore', 'inherit'] });
+  run(network, [...args, ...choice], network.samples);
+}
+
+function match(network, model, output) {
+  const args = ['finetune', model, '-o', output, '--teacher', network.model, '--loss', 'outputs'];
+  run(network, [...args, '--minutes', options.minutes, '--epochs', '200'], network.all);
+}
+
+/** @param samples so many of those to calibrate with */
+function run({ states, fixed, at }, args, samples) {
+  const data = ['--calibration', `safetensors:${at('calibration.safetensors')}`, '--samples', String(samples)];
+  if (Object.keys(states).length > 0) data.push('--states', 'auto');
+  for (const [name, value] of Object.entries(fixed)) data.push('--input', `${name}=${value}`);
+  execFileSync(command, [...args, ...data], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** The dense network's answer, then what each step with the most MACs left gives. */
 async function draw(network) {
-  const models = ['dense', ...STEPS.map(([step]) => `${LEFT[0]} ${step}`)];
+  const models = ['dense', ...Object.keys(STEPS).map((step) => `${LEFT[0]} ${step}`)];
   const answers = [];
   for (const model of models) answers.push(await outputs(network, model, 'shown'));
   tasks('draw', network.name, join(options.pictures, `${network.name}.jpg`), ...answers);
@@ -148,27 +161,27 @@ function table(left, rows) {
   return {
     title: `${left} % of the multiply-adds`,
     about:
-      'Channels by the criterion `fisher`, ranked over the whole network. ' +
-      'In parentheses: times smaller than after the cut. `outputs` is least squares and then at most ' +
-      `${options.minutes} minutes of matching the dense network's outputs, on this machine.`,
+      "Plain: `prune` without options but the budget. The others choose channels by the criterion `fisher`, ranked over " +
+      'the whole network. In parentheses: times smaller than after the plain cut. `outputs` is least squares and then ' +
+      `at most ${options.minutes} minutes of matching the dense network's outputs, on this machine.`,
     ...measured(),
     command: [`node tools/tasks/main.mjs ${asked} build/release/bin/parsimony SHARED`],
     columns: [
-      'network', 'MACs left', 'output error: cut', 'least squares', '`outputs`',
-      'task', 'cut', 'least squares', '`outputs`', 'minutes',
+      'network', 'MACs left', 'output error: plain', '`fisher`', 'least squares', '`outputs`',
+      'task', 'plain', '`fisher`', 'least squares', '`outputs`', 'minutes',
     ],
     rows: rows.map(row),
   };
 }
 
 function row({ name, macs, measure, steps, date, commit }) {
-  const [cut, ...recovered] = STEPS.map(([step]) => steps[step]);
+  const [plain, ...better] = Object.keys(STEPS).map((step) => steps[step]);
   const three = (value) => value.toPrecision(3);
-  const times = ({ error }) => `${three(error)} (${(cut.error / error).toFixed(1)})`;
+  const times = ({ error }) => `${three(error)} (${(plain.error / error).toFixed(1)})`;
   const cells = [
-    name, `${((100 * macs.after) / macs.before).toFixed(1)} %`, three(cut.error), ...recovered.map(times),
-    measure, cut.value, ...recovered.map(({ value }) => value),
-    recovered.map(({ minutes }) => minutes.toFixed(1)).join(', '),
+    name, `${((100 * macs.after) / macs.before).toFixed(1)} %`, three(plain.error), ...better.map(times),
+    measure, plain.value, ...better.map(({ value }) => value),
+    better.map(({ minutes }) => minutes.toFixed(1)).join(', '),
   ];
   return { date, commit, cells };
 }

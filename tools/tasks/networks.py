@@ -7,7 +7,7 @@ something to see. Its answers to `shown()` are drawn.
 """
 
 import numpy
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
 
 import sources
 
@@ -35,7 +35,7 @@ class Network:
     fixed = {}  # input: its only value
     opened = False  # whether the size of the pictures, which the file fixes, may be any
     measure = ""
-    counts = (200, 100)  # samples of either part
+    counts = (200, 100)  # samples of either part: for the cut and least squares, and to test
 
     def count(self, part):
         return self.counts[sources.PARTS.index(part)]
@@ -48,9 +48,13 @@ class PictureNetwork(Network):
     """One input that takes a photograph."""
 
     source = SKIMAGE + "astronaut.png"
+    matched = 300  # photographs for matching, which are mirrored as well
 
     def inputs(self, shared, part):
-        pictures = [p for p, _ in zip(sources.photographs(shared, part), range(self.count(part)))]
+        count = self.count(part) if part == "test" else max(self.count(part), self.matched)
+        pictures = [p for p, _ in zip(sources.photographs(shared, part), range(count))]
+        if part == "calibration":
+            pictures += [ImageOps.mirror(p) for p in pictures]
         return {self.input: numpy.stack([self.prepared(p) for p in pictures])}
 
     def prepared(self, picture):
@@ -216,6 +220,7 @@ class UltraFace(Detector):
 class Candy(PictureNetwork):
     file, input, sizes = "candy", "inputImage", (720, 720)
     counts = (24, 8)
+    matched = 40
     mean, std = [0], [1]
     measure = "PSNR to the dense network's pictures"
 
@@ -309,6 +314,7 @@ def overlapped(frames, hop, count):
 
 
 class Dtln(Denoiser):
+    counts = (3000, None)
     file = "DTLN_model_1"
     states = {"input_3": "tf_op_layer_stack_2"}
 
@@ -324,6 +330,7 @@ class Dtln(Denoiser):
 
 
 class Gtcrn(Denoiser):
+    counts = (600, None)
     file = "gtcrn_simple"
     states = {
         "conv_cache": "conv_cache_out",
@@ -345,6 +352,7 @@ class Gtcrn(Denoiser):
 
 
 class Silero(Network):
+    counts = (1500, None)
     file = "silero_vad_op18_ifless"
     states = {"state": "stateN"}
     fixed = {"sr": 16000}

@@ -39,7 +39,8 @@ def prepare(network, shared, folder):
         "states": network.states,
         "fixed": network.fixed,
         "opened": network.opened,
-        "samples": samples["calibration"],
+        "samples": min(network.counts[0], samples["calibration"]),
+        "all": samples["calibration"],
         "shown": bool(shown),
     }
     print(json.dumps(about))

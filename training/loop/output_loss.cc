@@ -22,14 +22,30 @@ constexpr double kNoSpread = 1e-8;
 
 at::Tensor log_of(const at::Tensor& p) { return p.clamp_min(kSmallest).log(); }
 
-/// Σ a log(a / b), where 0 log 0 is 0.
+/// a log(a / b), where 0 log 0 is 0.
 at::Tensor divergence(const at::Tensor& a, const at::Tensor& b) {
-  return (a * (log_of(a) - log_of(b))).sum();
+  return a * (log_of(a) - log_of(b));
 }
 
-/// Of events with these probabilities, per event.
+/// Of events with these probabilities.
 at::Tensor of_events(const at::Tensor& a, const at::Tensor& b) {
-  return (divergence(a, b) + divergence(1 - a, 1 - b)) / static_cast<double>(a.numel());
+  return divergence(a, b) + divergence(1 - a, 1 - b);
+}
+
+at::Tensor weighted(const at::Tensor& distances, const at::Tensor& weight) {
+  return weight.defined() ? distances * weight : distances;
+}
+
+/// The axis along which values at the same places differ in number; -1 if they do not lie so.
+int axis_between(const at::Tensor& a, const at::Tensor& b) {
+  if (a.dim() != b.dim() || a.dim() < 3) return -1;  // two axes: samples have no places
+  int axis = -1;
+  for (int i = 0; i < a.dim(); ++i) {
+    if (a.size(i) == b.size(i)) continue;
+    if (axis >= 0) return -1;
+    axis = i;
+  }
+  return axis;
 }
 
 /// Replaces values by those that they are arranged from or chosen among.
@@ -139,45 +155,68 @@ OutputLoss::Term& OutputLoss::add(const Graph& graph, const Node& producer, Valu
   return term;
 }
 
+at::Tensor OutputLoss::confidence(size_t term, const std::vector<at::Tensor>& dense) const {
+  at::Tensor product;
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    if (i == term || terms_[i].kind != Kind::kEvents) continue;
+    const int axis = axis_between(dense[term], dense[i]);
+    if (axis < 0) continue;
+    const at::Tensor largest = dense[i].detach().to(at::kFloat).amax(axis, /*keepdim=*/true);
+    product = product.defined() ? product * largest : largest;
+  }
+  return product;
+}
+
 void OutputLoss::learn(const std::vector<at::Tensor>& dense) {
   ++batches_;
+  const auto count_in = [&](double& mean, const at::Tensor& value) {
+    mean += (value.item<double>() - mean) / static_cast<double>(batches_);
+  };
   for (size_t i = 0; i < terms_.size(); ++i) {
     if (!dense[i].is_floating_point() || dense[i].numel() == 0) continue;
     const at::Tensor a = dense[i].to(at::kFloat);
-    const at::Tensor spread =
-        terms_[i].kind == Kind::kEvents ? of_events(a, a.mean()) : at::var(a, /*unbiased=*/false);
-    terms_[i].spread += (spread.item<double>() - terms_[i].spread) / static_cast<double>(batches_);
+    const at::Tensor weight = confidence(i, dense);
+    const at::Tensor mean = weight.defined() ? (a * weight).mean() / weight.mean() : a.mean();
+    const bool events = terms_[i].kind == Kind::kEvents;
+    count_in(terms_[i].spread,
+             weighted(events ? of_events(a, mean) : (a - mean).square(), weight).mean());
+    if (weight.defined()) count_in(terms_[i].confidence, weight.mean());
   }
 }
 
-at::Tensor OutputLoss::distance(const Term& term, const at::Tensor& dense,
-                                const at::Tensor& small) {
+at::Tensor OutputLoss::distance(const Term& term, const at::Tensor& dense, const at::Tensor& small,
+                                const at::Tensor& weight) {
   const at::Tensor a = dense.to(at::kFloat);
   const at::Tensor b = small.to(at::kFloat);
   switch (term.kind) {
     case Kind::kDistribution:
-      return divergence(a, b) / a.sum().clamp_min(1);
+      return divergence(a, b).sum() / a.sum().clamp_min(1);
     case Kind::kEvents:
-      return of_events(a, b) / (term.spread < kNoSpread ? 1 : term.spread);
+      return weighted(of_events(a, b), weight).mean() / (term.spread < kNoSpread ? 1 : term.spread);
     case Kind::kOther:
       break;
   }
   if (term.spread <= 0) return at::mse_loss(b, a);
-  return 2 * at::huber_loss(b, a, at::Reduction::Mean, std::sqrt(term.spread)) / term.spread;
+  const double deviation = std::sqrt(term.spread / term.confidence);
+  const at::Tensor huber = at::huber_loss(b, a, at::Reduction::None, deviation);
+  return 2 * weighted(huber, weight).mean() / term.spread;
 }
 
-at::Tensor OutputLoss::squared_scale(const Term& term, const at::Tensor& a) {
+at::Tensor OutputLoss::squared_scale(const Term& term, const at::Tensor& a,
+                                     const at::Tensor& weight) {
   const auto count = static_cast<double>(a.numel());
+  const double spread = term.spread;
+  at::Tensor scale;
   switch (term.kind) {
     case Kind::kDistribution:
       return 2 * a.clamp_min(kSmallest) * a.sum().clamp_min(1);
     case Kind::kEvents:
-      return 2 * count * (a * (1 - a)).clamp_min(kSmallest) *
-             (term.spread < kNoSpread ? 1 : term.spread);
-    case Kind::kOther:
+      scale = 2 * count * (a * (1 - a)).clamp_min(kSmallest) * (spread < kNoSpread ? 1 : spread);
       break;
+    case Kind::kOther:
+      scale = at::full({}, count * (spread > 0 ? spread : 1), a.options());
   }
-  return at::full({}, count * (term.spread > 0 ? term.spread : 1), a.options());
+  return weight.defined() ? scale / weight.clamp_min(kSmallest) : scale;
 }
 
 at::Tensor OutputLoss::wanted(Term& term, const at::Tensor& dense, const at::Tensor& small) {
@@ -200,7 +239,8 @@ at::Tensor OutputLoss::operator()(const std::vector<at::Tensor>& dense,
   for (size_t i = 0; i < terms_.size(); ++i) {
     const at::Tensor a = wanted(terms_[i], dense[i], small[i]);
     if (!a.defined() || a.numel() == 0) continue;
-    const at::Tensor apart = distance(terms_[i], a, small[i]) * terms_[i].weight;
+    const at::Tensor apart =
+        distance(terms_[i], a, small[i], confidence(i, dense)) * terms_[i].weight;
     sum = sum.defined() ? sum + apart : apart;
   }
   return sum;
@@ -212,7 +252,7 @@ at::Tensor OutputLoss::drawn(const std::vector<at::Tensor>& values,
   for (size_t i = 0; i < terms_.size(); ++i) {
     if (!values[i].is_floating_point() || values[i].numel() == 0) continue;
     const at::Tensor a = values[i].to(at::kFloat);
-    const at::Tensor scale = squared_scale(terms_[i], a.detach());
+    const at::Tensor scale = squared_scale(terms_[i], a.detach(), confidence(i, values));
     const at::Tensor sign = at::randint(2, a.sizes(), generator, at::kFloat).mul_(2).sub_(1);
     const at::Tensor part = (a * sign.to(a.device()) * (terms_[i].weight / scale).sqrt()).sum();
     sum = sum.defined() ? sum + part : part;

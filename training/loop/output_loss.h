@@ -23,6 +23,10 @@ namespace parsimony::training {
 /// | a Sigmoid       | the same of each event, divided by that between a and its mean        |
 /// | any other       | mean of Huber((b − a) / σ), 1 where b is off by σ, the deviation of a |
 ///
+/// Where a term lies beside likelihoods, in shape but for one axis (the boxes of a detector beside
+/// the classes'), each place counts as much as the dense network is confident of something there:
+/// the product of the other Sigmoids' largest.
+///
 /// An output that arranges others (Concat, Reshape, Transpose, …) is taken apart into them, and one
 /// that chooses among numbers (ArgMax, NonMaxSuppression, …) is replaced by those: gradients reach
 /// these. Kullback and Leibler, On Information and Sufficiency, 1951; Huber, Robust Estimation of a
@@ -66,15 +70,21 @@ class OutputLoss {
     std::vector<int64_t> kept = {};
     bool is_output = false;
     double spread = 0;      ///< of the dense network's values, mean over the batches that taught it
+    double confidence = 1;  ///< mean weight of a place, likewise
     std::string note = {};  ///< why it is not compared
   };
 
   Term& add(const Graph& graph, const Node& producer, ValueId value, ValueId dense, double weight);
   /// What the small network should give; undefined if that cannot be compared.
   static at::Tensor wanted(Term& term, const at::Tensor& dense, const at::Tensor& small);
-  static at::Tensor distance(const Term& term, const at::Tensor& dense, const at::Tensor& small);
+  /// Mean over the places. @param weight  of a place; undefined: 1
+  static at::Tensor distance(const Term& term, const at::Tensor& dense, const at::Tensor& small,
+                             const at::Tensor& weight);
   /// The distance of a from a + d is about Σ d² / scale², for small d.
-  static at::Tensor squared_scale(const Term& term, const at::Tensor& a);
+  static at::Tensor squared_scale(const Term& term, const at::Tensor& a, const at::Tensor& weight);
+  /// How confident the network is of something at each place of a term; undefined without others.
+  /// @param dense  its values
+  at::Tensor confidence(size_t term, const std::vector<at::Tensor>& dense) const;
 
   std::vector<ValueId> values_;
   std::vector<ValueId> dense_values_;

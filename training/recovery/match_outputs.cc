@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "parsimony/engines/interleaved.h"
@@ -24,47 +25,117 @@ namespace {
 constexpr int64_t kJudges = 8;
 // So many batches say how much the values spread.
 constexpr int64_t kTeachers = 32;
+// So many bytes of the dense network's answers are kept from epoch to epoch.
+constexpr size_t kAnswerBytes = size_t{512} << 20;
 // Of a tensor, in its steps.
 constexpr double kSmallestSize = 1e-3;
 // The share of the training in which the rate rises.
 constexpr double kStart = 0.05;
 
-class Matching {
+/// What the small network is trained for.
+class Objective {
  public:
-  Matching(const Graph& dense, const SmallNetwork& small, const std::vector<std::string>& fixed,
-           const Batches& batches, int64_t batch, const MatchSettings& settings)
+  virtual ~Objective() = default;
+  /// What it computes for that.
+  virtual const std::vector<ValueId>& values() const = 0;
+  /// Sees every batch once, beforehand. @param i  its number
+  virtual void learn(int64_t i, const SampleBatch& batch) = 0;
+  /// A scalar, or undefined. @param small  its values
+  virtual at::Tensor loss(int64_t i, const SampleBatch& batch,
+                          const std::vector<at::Tensor>& small) = 0;
+};
+
+/// The dense network's outputs.
+class DenseOutputs final : public Objective {
+ public:
+  DenseOutputs(const Graph& dense, const SmallNetwork& small, const MatchSettings& settings)
+      : loss_(dense, small, settings.terms),
+        dense_(part_for(dense, loss_.dense_values()), GraphModuleOptions{.trainable = false}) {}
+
+  const std::vector<ValueId>& values() const override { return loss_.values(); }
+
+  void learn(int64_t i, const SampleBatch& batch) override {
+    if (i < kTeachers) loss_.learn(answers(i, batch));
+  }
+
+  at::Tensor loss(int64_t i, const SampleBatch& batch,
+                  const std::vector<at::Tensor>& small) override {
+    return loss_(answers(i, batch), small);
+  }
+
+  std::vector<std::string> notes() const { return loss_.notes(); }
+
+ private:
+  std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) {
+    if (const auto kept = answers_.find(i); kept != answers_.end()) return kept->second;
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> answers = dense_->forward(batch.inputs);
+    for (const at::Tensor& answer : answers) bytes_ += answer.nbytes();
+    if (bytes_ <= kAnswerBytes) answers_.emplace(i, answers);
+    return answers;
+  }
+
+  OutputLoss loss_;
+  GraphModule dense_;
+  std::map<int64_t, std::vector<at::Tensor>> answers_;  ///< of batches
+  size_t bytes_ = 0;                                    ///< of all answers so far
+};
+
+/// What the data say.
+class Targets final : public Objective {
+ public:
+  Targets(const SmallNetwork& small, const Loss& loss)
+      : outputs_(small.graph().outputs), loss_(loss) {}
+
+  const std::vector<ValueId>& values() const override { return outputs_; }
+  void learn(int64_t /*i*/, const SampleBatch& /*batch*/) override {}
+  at::Tensor loss(int64_t /*i*/, const SampleBatch& batch,
+                  const std::vector<at::Tensor>& small) override {
+    return loss_(small, batch);
+  }
+
+ private:
+  const std::vector<ValueId>& outputs_;
+  const Loss& loss_;
+};
+
+class Fitting {
+ public:
+  Fitting(const SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,
+          int64_t batch, const MatchSettings& settings, Objective& objective, std::string name)
       : network_(small),
-        loss_(dense, small, settings.terms),
-        dense_(part_for(dense, loss_.dense_values()), GraphModuleOptions{.trainable = false}),
-        small_(part_for(small.graph(), loss_.values())),
+        objective_(objective),
+        small_(part_for(small.graph(), objective.values())),
         batches_(batches),
         batch_(batch),
-        settings_(settings) {
-    learn();
+        settings_(settings),
+        name_(std::move(name)) {
+    const Feed feed = batches_(batch_);
+    for (; const std::optional<SampleBatch> one = feed(); ++count_) objective.learn(count_, *one);
     const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
     if (std::ranges::any_of(small.graph().weights, is_half)) {  // whose steps would underflow
       small_->widen_halves();
       small_->to(at::kFloat);
     }
-    for (const auto& [name, tensor] : small_->weights()) {
+    for (const auto& [weight, tensor] : small_->weights()) {
       if (!tensor.requires_grad()) continue;
       parameters_.push_back(tensor);
-      zeros_.push_back(contains(fixed, name) ? tensor.detach().eq(0) : at::Tensor());
+      zeros_.push_back(contains(fixed, weight) ? tensor.detach().eq(0) : at::Tensor());
     }
   }
 
   void run(const std::function<void(const std::string&)>& say) {
-    if (loss_.values().empty() || parameters_.empty() || count_ == 0) return;
+    if (objective_.values().empty() || parameters_.empty() || count_ == 0) return;
     const double begin = machine::steady_seconds();
     double best = judge();
-    if (say) say("outputs: loss on batches that only judge " + number(best));
+    if (say) say(name_ + ": loss on batches that only judge " + number(best));
     std::vector<at::Tensor> kept = snapshot();
     torch::optim::Adam optimizer(groups());
     for (int epoch = 0; epoch < settings_.epochs && progress_ < 1; ++epoch) {
       const double trained = train(optimizer, begin, epoch);
       const double judged = judge();
       if (say) {
-        say("outputs: epoch " + std::to_string(epoch + 1) + " of " +
+        say(name_ + ": epoch " + std::to_string(epoch + 1) + " of " +
             std::to_string(settings_.epochs) + ", loss " + number(trained) +
             ", on batches that only judge " + number(judged));
       }
@@ -77,30 +148,18 @@ class Matching {
     for (size_t i = 0; i < kept.size(); ++i) parameters_[i].copy_(kept[i]);
   }
 
-  const std::map<std::string, at::Tensor>& weights() const { return small_->weights(); }
-  std::vector<std::string> notes() const { return loss_.notes(); }
-
- private:
-  void learn() {
-    const at::NoGradGuard no_grad;
-    const Feed feed = batches_(batch_);
-    for (; const std::optional<SampleBatch> batch = feed(); ++count_) {
-      if (count_ < kTeachers) loss_.learn(dense_->forward(batch->inputs));
-    }
+  std::vector<NamedParameter> weights() const {
+    return {small_->weights().begin(), small_->weights().end()};
   }
 
+ private:
   bool few() const { return count_ < kJudges; }
   /// With few batches all do both.
   bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
   bool trains(int64_t i) const { return few() || !judges(i); }
 
-  at::Tensor loss_of(const SampleBatch& batch) {
-    std::vector<at::Tensor> wanted;
-    {
-      const at::NoGradGuard no_grad;
-      wanted = dense_->forward(batch.inputs);
-    }
-    return loss_(wanted, small_->forward(small_inputs(network_, batch.inputs)));
+  at::Tensor loss_of(int64_t i, const SampleBatch& batch) {
+    return objective_.loss(i, batch, small_->forward(small_inputs(network_, batch.inputs)));
   }
 
   /// The mean loss on the batches that judge.
@@ -111,7 +170,7 @@ class Matching {
     const Feed feed = batches_(batch_);
     for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
       if (!judges(i)) continue;
-      const at::Tensor loss = loss_of(*batch);
+      const at::Tensor loss = loss_of(i, *batch);
       if (loss.defined()) sum += loss.item<double>();
       ++count;
     }
@@ -129,7 +188,7 @@ class Matching {
       set_progress(begin, epoch + static_cast<double>(i) / static_cast<double>(count_));
       if (progress_ >= 1) break;
       set_rates(optimizer);
-      const at::Tensor loss = loss_of(*batch);
+      const at::Tensor loss = loss_of(i, *batch);
       if (!loss.defined() || !loss.requires_grad()) return 0;
       loss.backward();
       sum += loss.item<double>();
@@ -184,12 +243,12 @@ class Matching {
   }
 
   const SmallNetwork& network_;
-  OutputLoss loss_;
-  GraphModule dense_;
+  Objective& objective_;
   GraphModule small_;
   const Batches& batches_;
   const int64_t batch_;
   const MatchSettings& settings_;
+  const std::string name_;
   std::vector<at::Tensor> parameters_;
   std::vector<double> sizes_;      ///< root mean square of a parameter
   std::vector<at::Tensor> zeros_;  ///< of a parameter: elements that stay zero; undefined: none
@@ -203,11 +262,21 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
                       const std::vector<std::string>& fixed, const Batches& batches, int64_t batch,
                       const MatchSettings& settings,
                       const std::function<void(const std::string& line)>& say) {
-  Matching matching(dense, small, fixed, batches, batch, settings);
-  matching.run(say);
-  const int changed = take_over(small, {matching.weights().begin(), matching.weights().end()},
-                                fixed, "training to the dense network's outputs");
-  return {changed, matching.notes()};
+  DenseOutputs objective(dense, small, settings);
+  Fitting fitting(small, fixed, batches, batch, settings, objective, "outputs");
+  fitting.run(say);
+  const int changed =
+      take_over(small, fitting.weights(), fixed, "training to the dense network's outputs");
+  return {changed, objective.notes()};
+}
+
+int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,
+                int64_t batch, const Loss& loss, const MatchSettings& settings,
+                const std::function<void(const std::string& line)>& say) {
+  Targets objective(small, loss);
+  Fitting fitting(small, fixed, batches, batch, settings, objective, "finetune");
+  fitting.run(say);
+  return take_over(small, fitting.weights(), fixed, "fine-tuning");
 }
 
 int take_over(SmallNetwork& small, const std::vector<NamedParameter>& tensors,

@@ -1,4 +1,4 @@
-// Trains a small network to give the dense network's outputs.
+// Trains a small network to give the dense network's outputs, or what the data say.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,11 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
                       const std::vector<std::string>& fixed, const Batches& batches, int64_t batch,
                       const MatchSettings& settings,
                       const std::function<void(const std::string& line)>& say);
+
+/// The same for a loss of the outputs. @returns how many tensors changed
+int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,
+                int64_t batch, const Loss& loss, const MatchSettings& settings,
+                const std::function<void(const std::string& line)>& say);
 
 /// Gives the small network the values of tensors by its weights' names; others are ignored.
 /// Elements of the tensors `fixed` that are zero stay so. @returns how many changed

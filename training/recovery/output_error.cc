@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "parsimony/torch_io/executor/graph_module.h"
@@ -37,6 +38,21 @@ double output_error(const Graph& dense, const SmallNetwork& small, const Batches
     }
   }
   return apart == 0 ? 0 : std::sqrt(apart / size);
+}
+
+double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t batch,
+                 const Loss& loss) {
+  const at::NoGradGuard no_grad;
+  GraphModule module = runnable(network.graph());
+  double sum = 0;
+  int64_t count = 0;
+  const Feed feed = batches(batch);
+  while (const std::optional<SampleBatch> some = feed()) {
+    const at::Tensor of_batch = loss(module->forward(small_inputs(network, some->inputs)), *some);
+    sum += of_batch.item<double>() * static_cast<double>(some->count);
+    count += some->count;
+  }
+  return sum / static_cast<double>(std::max<int64_t>(1, count));
 }
 
 std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch) {

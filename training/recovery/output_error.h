@@ -15,6 +15,10 @@ namespace parsimony::training {
 double output_error(const Graph& dense, const SmallNetwork& small, const Batches& batches,
                     int64_t batch);
 
+/// Mean loss of a network, whose inputs may have lost channels, over the batches.
+double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t batch,
+                 const Loss& loss);
+
 /// Accuracy of the first output [n, classes] on the test set, 0..1; empty if it has another shape.
 std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t batch);
 

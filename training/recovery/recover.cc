@@ -42,6 +42,7 @@ class Recovering {
     report_.samples = data.samples;
     report_.test_samples = data.labelled ? data.labelled->test.count() : data.held_samples;
     report_.dense_accuracy = accuracy_of(dense_);
+    report_.dense_loss = loss_of(SmallNetwork(dense_, Plan()));
     report_.before = evaluate("pruned");
   }
 
@@ -95,6 +96,12 @@ class Recovering {
                                                : std::nullopt;
   }
 
+  /// On samples that recovery does not see, where there are some.
+  std::optional<double> loss_of(const SmallNetwork& network) const {
+    if (!data_.loss) return {};
+    return mean_loss(network, data_.held ? data_.held : batches_, batch_, data_.loss);
+  }
+
   int carry_out(RecoveryMethod method) {
     switch (method) {
       case RecoveryMethod::kBias:
@@ -107,7 +114,9 @@ class Recovering {
       case RecoveryMethod::kOutputs:
         return match();
       case RecoveryMethod::kFinetune:
-        return finetune();
+        return data_.loss ? fit_targets(small_, fixed_, batches_, step_of(), data_.loss,
+                                        options_.outputs, options_.say)
+                          : finetune();
     }
     return 0;
   }
@@ -142,10 +151,12 @@ class Recovering {
 
   RecoveryState evaluate(const std::string& what) {
     RecoveryState state{.error = output_error(dense_, small_, batches_, batch_),
-                        .accuracy = accuracy_of(small_.graph())};
+                        .accuracy = accuracy_of(small_.graph()),
+                        .loss = loss_of(small_)};
     if (data_.held) state.test_error = output_error(dense_, small_, data_.held, batch_);
     std::string text = what + ": output error " + number(state.error);
     if (state.test_error) text += ", on test data " + number(*state.test_error);
+    if (state.loss) text += ", loss " + number(*state.loss);
     if (state.accuracy) {
       char share[32];
       std::snprintf(share, sizeof share, ", accuracy %.2f %%", 100 * *state.accuracy);
@@ -169,6 +180,12 @@ class Recovering {
   RecoveryReport report_;
 };
 
+void check_labels(const Calibration& data, const RecoverySettings& settings) {
+  if (!data.labelled && !data.loss && contains(settings.steps, RecoveryMethod::kFinetune)) {
+    throw errors::needs_labels("--recover finetune");
+  }
+}
+
 }  // namespace
 
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
@@ -179,16 +196,15 @@ Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
 
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
                   const RecoverySettings& settings) {
-  if (!data.labelled && contains(settings.steps, RecoveryMethod::kFinetune)) {
-    throw errors::needs_labels("--recover finetune");
-  }
+  check_labels(data, settings);
   return Recovering(original, original, plan, data, settings).result(settings.steps);
 }
 
-Recovered match(const Graph& dense, const Graph& small, const Calibration& data,
-                const RecoverySettings& settings) {
+Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
+                         const RecoverySettings& settings) {
+  check_labels(data, settings);
   const Plan nothing;
-  return Recovering(dense, small, nothing, data, settings).result({RecoveryMethod::kOutputs});
+  return Recovering(dense, small, nothing, data, settings).result(settings.steps);
 }
 
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples) {

@@ -26,10 +26,10 @@ Recovered recover(const Graph& original, const Plan& plan, const Calibration& da
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
                   const RecoverySettings& settings, int64_t samples = 256);
 
-/// Trains `small` to give the outputs of `dense`, a network whose values have the same names: that
-/// from which it was pruned. @returns the updates of `small`; throws as `recover` does
-Recovered match(const Graph& dense, const Graph& small, const Calibration& data,
-                const RecoverySettings& settings);
+/// The same for a network that was pruned earlier, from `dense`: their values have the same names.
+/// @returns the updates of `small`
+Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
+                         const RecoverySettings& settings);
 
 /// For PruneOptions::recover. `data` must outlive it.
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256);

@@ -59,6 +59,10 @@ Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64
       batch.count = count;
       batch.inputs = torch_io::to_tensors(data->inputs(first, count));
       if (data->labelled()) batch.labels = at::tensor(data->labels(first, count));
+      for (const TensorBytes& target : data->targets(first, count)) {
+        batch.targets.push_back(target.dims.empty() ? at::Tensor()
+                                                    : torch_io::to_tensors({target}).front());
+      }
       first += count;
       return batch;
     };

@@ -22,8 +22,14 @@ struct SampleBatch {
 
   std::vector<at::Tensor> inputs;  ///< in the graph's order
   at::Tensor labels;               ///< [count], int64; undefined where there are none
+  /// What outputs should be, in the graph's order; empty, or undefined, where nothing says it.
+  std::vector<at::Tensor> targets = {};
   int64_t count = 0;
 };
+
+/// What training and criteria by gradient minimise: a scalar. @param outputs  the network's
+using Loss =
+    std::function<at::Tensor(const std::vector<at::Tensor>& outputs, const SampleBatch& batch)>;
 
 /// The next batch; empty after the last.
 using Feed = std::function<std::optional<SampleBatch>()>;
@@ -49,6 +55,7 @@ struct Calibration {
   Batches held = {};                             ///< what calibration does not see; empty: nothing
   int64_t held_samples = 0;                      ///< that these give
   std::shared_ptr<const Dataset> labelled = {};  ///< null for data without a test part
+  Loss loss = {};  ///< empty: by the labels where there are some, else none
 };
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples);
 Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples);

@@ -40,8 +40,9 @@ std::vector<at::Tensor> differentiate(const at::Tensor& loss, const std::vector<
 }  // namespace
 
 struct Measuring::State {
-  State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs)
-      : graph(of), net(nullptr), moments(of, needs.inputs), own(of) {
+  State(const Graph& of, const Facts& facts, const Coupling& coupling, const Needs& needs,
+        Loss given)
+      : graph(of), net(nullptr), moments(of, needs.inputs), loss(std::move(given)), own(of) {
     const auto any = [&](std::initializer_list<Measure> wanted) {
       return std::any_of(wanted.begin(), wanted.end(),
                          [&](Measure measure) { return needs.channels.contains(measure); });
@@ -53,8 +54,9 @@ struct Measuring::State {
     const std::vector<Site> sites = sites_of(of, coupling);
     const bool gated = needs.channels.contains(Measure::kFisher);
     // In this order: the gates move nodes, and producers are no longer what they were.
-    Gated with = gated ? with_gates(with_logits(of), sites) : Gated{with_logits(of), {}};
-    if (by_batch || by_sample) {
+    Graph answering = loss ? of : with_logits(of);
+    Gated with = gated ? with_gates(answering, sites) : Gated{std::move(answering), {}};
+    if ((by_batch || by_sample) && !loss) {
       std::vector<ValueId>& outputs = with.graph.outputs;
       outputs.resize(1);
       outputs.insert(outputs.end(), own.values().begin(), own.values().end());
@@ -82,29 +84,32 @@ struct Measuring::State {
     for (size_t i = 0; i < batch.inputs.size(); ++i) look(graph.inputs[i], batch.inputs[i]);
     const at::AutoGradMode gradients(by_batch);
     const std::vector<at::Tensor> answers = net->forward(batch.inputs);
-    if (!batch.labels.defined() && (by_batch || by_sample)) own.learn(of_own(answers));
-    if (by_batch)
-      weights->add_batch(differentiate(loss(answers, batch.labels), weights->weights()));
+    if (!loss && !batch.labels.defined() && (by_batch || by_sample)) own.learn(of_own(answers));
+    if (by_batch) weights->add_batch(differentiate(loss_of(answers, batch), weights->weights()));
   }
 
   void add_sample(const SampleBatch& batch, int64_t index) {
     whole = false;
     const at::AutoGradMode gradients(true);
-    std::vector<at::Tensor> inputs;
+    const auto own_part = [&](const at::Tensor& all) {
+      const bool each = all.defined() && all.dim() > 0 && all.size(0) == batch.count;
+      return each ? all.narrow(0, index, 1) : all;
+    };
+    SampleBatch one;
+    one.count = 1;
+    one.labels = own_part(batch.labels);
+    for (const at::Tensor& target : batch.targets) one.targets.push_back(own_part(target));
     for (const at::Tensor& all : batch.inputs) {
-      const bool each = all.dim() > 0 && all.size(0) == batch.count;
-      at::Tensor x = (each ? all.narrow(0, index, 1) : all).clone();
-      inputs.push_back(x.requires_grad_(gates.has_value() && x.is_floating_point()));
+      at::Tensor x = own_part(all).clone();
+      one.inputs.push_back(x.requires_grad_(gates.has_value() && x.is_floating_point()));
     }
-    const std::vector<at::Tensor> answers = net->forward(inputs);
+    const std::vector<at::Tensor> answers = net->forward(one.inputs);
     std::vector<at::Tensor> wanted = weights->weights();
     const size_t count = wanted.size();
     if (gates) {
       for (const at::Tensor& seen : gates->seen()) wanted.push_back(seen);
     }
-    const at::Tensor label =
-        batch.labels.defined() ? batch.labels.narrow(0, index, 1) : at::Tensor();
-    const auto found = differentiate(loss(answers, label), wanted);
+    const auto found = differentiate(loss_of(answers, one), wanted);
     const auto middle = found.begin() + static_cast<std::ptrdiff_t>(count);
     weights->add_sample({found.begin(), middle});
     if (gates) gates->add_sample({middle, found.end()});
@@ -114,9 +119,9 @@ struct Measuring::State {
     return {answers.begin() + 1, answers.end()};
   }
 
-  /// Cross-entropy; without labels, the distance to the network's own outputs.
-  at::Tensor loss(const std::vector<at::Tensor>& answers, const at::Tensor& labels) const {
-    if (labels.defined()) return class_loss(answers.front(), labels);
+  at::Tensor loss_of(const std::vector<at::Tensor>& answers, const SampleBatch& batch) const {
+    if (loss) return loss(answers, batch);
+    if (batch.labels.defined()) return class_loss(answers.front(), batch.labels);
     const at::Tensor drawn = own.drawn(of_own(answers), generator);
     if (!drawn.defined() || !drawn.requires_grad()) throw errors::no_numbers_out();
     return drawn;
@@ -128,7 +133,8 @@ struct Measuring::State {
   bool by_sample = false;
   bool whole = true;  ///< a batch is under way, not one of its samples
   InputMomentSums moments;
-  OutputLoss own;
+  const Loss loss;
+  OutputLoss own;  ///< without a loss and labels
   const at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/0);
   std::optional<ActivationSums> activations;
   std::optional<WeightGradients> weights;
@@ -137,8 +143,8 @@ struct Measuring::State {
 };
 
 Measuring::Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                     const Needs& needs)
-    : state_(std::make_unique<State>(graph, facts, coupling, needs)) {}
+                     const Needs& needs, Loss loss)
+    : state_(std::make_unique<State>(graph, facts, coupling, needs, std::move(loss))) {}
 Measuring::~Measuring() = default;
 Measuring::Measuring(Measuring&&) noexcept = default;
 
@@ -168,16 +174,16 @@ int64_t Measuring::bytes() const {
 }
 
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                   const Needs& needs, const Batches& batches) {
-  Measuring measuring(graph, facts, coupling, needs);
+                   const Needs& needs, const Batches& batches, const Loss& loss) {
+  Measuring measuring(graph, facts, coupling, needs, loss);
   for_each_batch(graph, batches, [&](const SampleBatch& batch) { measuring.add(batch); });
   return measuring.finish();
 }
 
-Measurement measurement(Batches batches) {
-  return [batches = std::move(batches)](const Graph& graph, const Facts& facts,
-                                        const Coupling& coupling, const Needs& needs) {
-    return measure(graph, facts, coupling, needs, batches);
+Measurement measurement(Batches batches, Loss loss) {
+  return [batches = std::move(batches), loss = std::move(loss)](
+             const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs) {
+    return measure(graph, facts, coupling, needs, batches, loss);
   };
 }
 

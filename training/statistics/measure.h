@@ -13,8 +13,11 @@ namespace parsimony::training {
 /// memory depends on the network, not on the number of samples.
 class Measuring {
  public:
+  /// @param loss  whose gradients criteria need; empty: cross-entropy with the labels or, without
+  ///              these, the distance to the network's own outputs
   /// @throws UnsupportedError if the network cannot be run
-  Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs);
+  Measuring(const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs,
+            Loss loss = {});
   ~Measuring();
   Measuring(Measuring&&) noexcept;
 
@@ -41,9 +44,13 @@ class Measuring {
 ///
 /// @throws as Measuring; ConfigError if there is no batch
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                   const Needs& needs, const Batches& batches);
+                   const Needs& needs, const Batches& batches, const Loss& loss = {});
 
-/// For PruneOptions.
-Measurement measurement(Batches batches);
+/// For PruneOptions. A loss of one's own:
+///
+///     options.measure = measurement(batches, [](const auto& outputs, const SampleBatch& batch) {
+///       return at::l1_loss(outputs[0], batch.targets[0]);
+///     });
+Measurement measurement(Batches batches, Loss loss = {});
 
 }  // namespace parsimony::training

@@ -112,8 +112,8 @@ class Fake final : public TorchComponent, public cli::TorchCommands {
                     const CalibrationData&) override {
     return {};
   }
-  Recovered match(const Graph&, const Graph&, const RecoverySettings&,
-                  const CalibrationData&) override {
+  Recovered recover_pruned(const Graph&, const Graph&, const RecoverySettings&,
+                           const CalibrationData&) override {
     return {};
   }
   cli::ExportOutcome export_onnx(const cli::ExportJob&) override { return {}; }
