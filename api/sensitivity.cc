@@ -1,6 +1,5 @@
 #include "parsimony/api/sensitivity.h"
 
-#include "parsimony/api/trial.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/pruners/budget.h"
 #include "parsimony/pruners/settings.h"
@@ -20,7 +19,7 @@ std::optional<double> error_without(const Graph& graph, const Analysis& analysis
   if (keep_at_least_one(analysis.coupling, {}, masks) > 0) return std::nullopt;
   const auto small = cut({graph, analysis.probe, analysis.facts, analysis.coupling}, masks);
   if (!small) return std::nullopt;
-  return error_of(small->graph());
+  return error_of(*small);
 }
 
 }  // namespace

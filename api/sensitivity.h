@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "parsimony/api/prune.h"
+#include "parsimony/api/trial.h"
 #include "parsimony/pruners/sensitivity.h"
 
 namespace parsimony {
 
 /// The error of a smaller network relative to the original; 0: none. The caller decides what to
 /// compare: outputs, or accuracy.
-using NetworkError = std::function<double(const Graph& small)>;
+using NetworkError = std::function<double(const Trial& small)>;
 
 struct SensitivityOptions {
   std::string criterion = "l1";  ///< ranks the channels

@@ -6,14 +6,14 @@
 
 namespace parsimony {
 
-std::optional<GraphEditor> cut(const Coupled& network, const AxisMasks& masks) {
+std::optional<Trial> cut(const Coupled& network, const AxisMasks& masks) {
   const auto& [graph, probe, facts, coupling] = network;
-  const PlanAttempt made = make_plan(graph, facts, coupling, masks);
+  PlanAttempt made = make_plan(graph, facts, coupling, masks);
   if (!made.refused.empty()) return std::nullopt;
-  std::optional<GraphEditor> small(std::in_place, graph, GraphEditor::Elements::kAll);
-  replay(made.plan, *small);
+  Trial small{std::move(made.plan), GraphEditor(graph, GraphEditor::Elements::kAll)};
+  replay(small.plan, small.editor);
   const auto wanted = predict_shapes(facts, coupling, masks);
-  if (!disagreements(small->graph(), probe, wanted).empty()) return std::nullopt;
+  if (!disagreements(small.graph(), probe, wanted).empty()) return std::nullopt;
   return small;
 }
 

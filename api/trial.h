@@ -6,6 +6,7 @@
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/masks/axis_mask.h"
+#include "parsimony/speedup/plan.h"
 
 namespace parsimony {
 
@@ -17,7 +18,15 @@ struct Coupled {
   const Coupling& coupling;
 };
 
-/// The network pruned by the masks; empty if it cannot be pruned that way.
-std::optional<GraphEditor> cut(const Coupled& network, const AxisMasks& masks);
+/// A network that was pruned by masks, and how.
+struct Trial {
+  Plan plan;
+  GraphEditor editor;
+
+  const Graph& graph() const { return editor.graph(); }
+};
+
+/// Empty if the network cannot be pruned by these masks.
+std::optional<Trial> cut(const Coupled& network, const AxisMasks& masks);
 
 }  // namespace parsimony

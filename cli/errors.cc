@@ -60,12 +60,6 @@ ConfigError unknown_metric(std::string_view found) {
                      listed(names, names.size()) + "." + did_you_mean(found, names));
 }
 
-ConfigError metric_command_in_memory(std::string_view found) {
-  return ConfigError("--metric " + quoted(found) +
-                     ": the networks that are compared here are never written to files; wanted a "
-                     "built-in metric, as psnr or agreement");
-}
-
 ConfigError metric_without_labels(std::string_view metric) {
   return ConfigError("--metric " + std::string(metric) + " needs labels; the data have none");
 }

@@ -33,7 +33,6 @@ ConfigError mean_without_deviation(size_t means, size_t deviations);
 /// Neither a command with {model} nor a built-in metric.
 ConfigError unknown_metric(std::string_view found);
 /// Where no file is written that a command could read.
-ConfigError metric_command_in_memory(std::string_view found);
 ConfigError metric_without_labels(std::string_view metric);
 /// `output` is what it printed.
 ConfigError bad_metric_budget(std::string_view found);

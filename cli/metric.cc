@@ -93,15 +93,18 @@ void add_metric_options(CLI::App& command, MetricOptions& options) {
           "; psnr:NAME for the output NAME. May "
           "be given several times")
       ->group("What the network is worth");
-  add_option(command, "--metric-minutes", options.minutes, "M",
-             "After which such a command is stopped (60)")
-      ->check(above_zero())
-      ->group("What the network is worth");
+  add_metric_minutes(command, options)->group("What the network is worth");
   add_option(
       command, "--metric-runs", options.runs, "N",
       "With --budget metric=-1%, the largest cut that the metric allows: how many are tried (7)")
       ->check(CLI::Range(1, 20))
       ->group("What the network is worth");
+}
+
+CLI::Option* add_metric_minutes(CLI::App& command, MetricOptions& options) {
+  return add_option(command, "--metric-minutes", options.minutes, "M",
+                    "After which such a command is stopped (60)")
+      ->check(above_zero());
 }
 
 std::optional<BuiltInMetric> parse_built_in(const std::string& text) {
@@ -110,6 +113,18 @@ std::optional<BuiltInMetric> parse_built_in(const std::string& text) {
   const OutputMetric* found = find_output_metric(std::string_view(text).substr(0, colon));
   if (found == nullptr) throw errors::unknown_metric(text);
   return BuiltInMetric{found, text.substr(std::min(colon + 1, text.size()))};
+}
+
+MetricRow parse_metric(const std::string& text) {
+  MetricRow row;
+  row.command = text;
+  if (const auto built_in = parse_built_in(text)) {
+    row.lower_is_better = built_in->metric->lower_is_better;
+  } else if (text.ends_with(kLower)) {
+    row.command.resize(text.size() - kLower.size());
+    row.lower_is_better = true;
+  }
+  return row;
 }
 
 double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found) const {
@@ -143,14 +158,7 @@ Meter::~Meter() = default;
 std::vector<MetricRow> Meter::before() {
   std::vector<MetricRow> rows;
   for (const std::string& text : options_.commands) {
-    MetricRow& row = rows.emplace_back();
-    row.command = text;
-    if (const auto built_in = parse_built_in(text)) {
-      row.lower_is_better = built_in->metric->lower_is_better;
-    } else if (text.ends_with(kLower)) {
-      row.command.resize(text.size() - kLower.size());
-      row.lower_is_better = true;
-    }
+    MetricRow& row = rows.emplace_back(parse_metric(text));
     Measured found = measure(row, model_);
     row.before = found.value;
     row.output_before = std::move(found.output);

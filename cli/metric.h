@@ -20,6 +20,8 @@ struct MetricOptions {
 };
 
 void add_metric_options(CLI::App& command, MetricOptions& options);
+/// --metric-minutes
+CLI::Option* add_metric_minutes(CLI::App& command, MetricOptions& options);
 
 /// "psnr" or "psnr:OUTPUT".
 struct BuiltInMetric {
@@ -31,6 +33,10 @@ struct BuiltInMetric {
 
 /// Empty for a command, with {model} in it. @throws ConfigError for what is neither
 std::optional<BuiltInMetric> parse_built_in(const std::string& text);
+
+/// "COMMAND {model}", also with ":min" behind; "psnr".
+/// @throws ConfigError for what is neither a command with {model} nor a built-in metric
+MetricRow parse_metric(const std::string& text);
 
 struct Measured {
   double value = 0;
@@ -52,8 +58,7 @@ class Meter {
   Meter(const MetricOptions& options, std::string model, MetricData data);
   ~Meter();
 
-  /// Every metric of the dense network. @throws ConfigError for what is neither a command with
-  /// {model} nor a built-in metric; as measure
+  /// Every metric of the dense network. @throws as parse_metric and measure
   std::vector<MetricRow> before();
 
   /// A command is run by the shell, with {model} replaced by the path. The last number in its

@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <optional>
 
+#include "parsimony/api/apply.h"
 #include "parsimony/api/comparison.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/sensitivity.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
+#include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/metric.h"
@@ -17,6 +21,7 @@
 #include "parsimony/pruners/statistics.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/sensitivity.h"
+#include "parsimony/report/text.h"
 
 namespace parsimony::cli {
 namespace {
@@ -25,7 +30,7 @@ struct SensitivityCommandOptions {
   std::string model;
   std::vector<std::string> inputs;
   std::string criterion = "l1";
-  std::string metric;  ///< built-in; empty: the output error, or the accuracy
+  MetricOptions metric;  ///< one, or none: the output error, or the accuracy
   std::vector<double> ratios;
   double ratio = 0;
   CalibrationData calibration;
@@ -68,17 +73,76 @@ std::optional<Statistics> statistics_for(const std::string& criterion, const Cal
                                    needs, job);
 }
 
-std::optional<BuiltInMetric> metric_of(const std::string& text) {
-  if (text.empty()) return {};
-  const auto metric = parse_built_in(text);
-  if (!metric) throw errors::metric_command_in_memory(text);
-  return metric;
+/// What a cut costs, and what it is measured on.
+struct Judge {
+  NetworkError error_of;
+  std::string measure;
+  std::string data;
+  int64_t samples = 0;
+  double accuracy = -1;
+};
+
+/// Compares networks in memory with the dense one: by a built-in metric, if there is one.
+Judge judge_in_memory(const std::optional<BuiltInMetric>& metric, const std::string& name,
+                      const std::string& data, const NetworkComparison& comparison) {
+  Judge judge;
+  judge.measure = metric                      ? name + " lost"
+                  : comparison.accuracy() < 0 ? "output error"
+                                              : "accuracy lost";
+  judge.data = data.empty() ? "random inputs" : data;
+  judge.samples = comparison.samples();
+  judge.accuracy = comparison.accuracy();
+  const double dense = metric ? metric->of(comparison, comparison.wanted()) : 0;
+  judge.error_of = [=, &comparison](const Trial& small) {
+    if (!metric) return comparison(small.graph());
+    const double lost = dense - metric->of(comparison, comparison.outputs_of(small.graph()));
+    return metric->metric->lower_is_better ? -lost : lost;
+  };
+  return judge;
 }
+
+/// Writes every network to a file for a command.
+class CommandJudge {
+ public:
+  CommandJudge(const MetricOptions& options, const AnalysedModel& model,
+               const std::vector<std::string>& inputs)
+      : probe_(model.analysis.probe),
+        file_(open_model(model.model->path(), inputs)),
+        meter_(options, file_->path(), {}),
+        dense_(meter_.before().front()) {}
+
+  Judge judge() {
+    Judge judge;
+    judge.error_of = [this](const Trial& small) { return lost(small); };
+    judge.measure = "lost of " + formatted("%g", dense_.before) + ", by " + dense_.command;
+    return judge;
+  }
+
+ private:
+  double lost(const Trial& small) {
+    const std::string path = folder_.path() / std::filesystem::path(file_->path()).filename();
+    apply_plan(small.plan, file_->graph(), probe_, file_->editor());
+    file_->settle();
+    file_->write(path);
+    file_->restore();
+    const double lost = dense_.before - meter_.measure(dense_, path).value;
+    return dense_.lower_is_better ? -lost : lost;
+  }
+
+  const Probe& probe_;
+  const std::unique_ptr<EditableFile> file_;
+  Meter meter_;
+  const MetricRow dense_;
+  const TemporaryFolder folder_;
+};
 
 void run_sensitivity(const SensitivityCommandOptions& options, const Session& session) {
   check_outputs({{"", ""}, {"--json", options.json}, {"--config-out", options.config}},
                 {{"the model", options.model}});
   if (!options.config.empty() && options.ratio <= 0) throw errors::config_without_ratio();
+  if (options.metric.commands.size() > 1) throw errors::usage("sensitivity", "--metric takes one");
+  const std::string metric = options.metric.commands.empty() ? "" : options.metric.commands.front();
+  const auto built_in = metric.empty() ? std::nullopt : parse_built_in(metric);
   const std::optional<int> threads = parse_threads(options.threads);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Graph& graph = model.graph();
@@ -90,7 +154,15 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   job.inputs = random.specs;
   if (options.samples->count() > 0) random.samples = options.calibration.samples;
   random.seed = options.seed;
-  const NetworkComparison comparison = compare_with(graph, job, random, torch);
+  std::optional<NetworkComparison> comparison;
+  std::optional<CommandJudge> by_command;
+  if (metric.empty() || built_in) {
+    comparison.emplace(compare_with(graph, job, random, torch));
+  } else {
+    by_command.emplace(options.metric, model, options.inputs);
+  }
+  const Judge judge =
+      by_command ? by_command->judge() : judge_in_memory(built_in, metric, job.data, *comparison);
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;
@@ -99,24 +171,16 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   if (!options.ratios.empty()) asked.ratios = options.ratios;
   std::sort(asked.ratios.begin(), asked.ratios.end());
   asked.progress = [&](std::string_view group) { progress.begin("group " + std::string(group)); };
-  const auto metric = metric_of(options.metric);
-  const double dense = metric ? metric->of(comparison, comparison.wanted()) : 0;
-  const auto curves = sensitivity(graph, model.analysis, asked, [&](const Graph& small) {
-    if (!metric) return comparison(small);
-    const double lost = dense - metric->of(comparison, comparison.outputs_of(small));
-    return metric->metric->lower_is_better ? -lost : lost;
-  });
+  const auto curves = sensitivity(graph, model.analysis, asked, judge.error_of);
   progress.finish();
   SensitivityReport report;
   report.command = session.command_line;
   report.model = options.model;
   report.criterion = options.criterion;
-  report.measure = metric                      ? options.metric + " lost"
-                   : comparison.accuracy() < 0 ? "output error"
-                                               : "accuracy lost";
-  report.data = job.data.empty() ? "random inputs" : job.data;
-  report.samples = comparison.samples();
-  report.accuracy = comparison.accuracy();
+  report.measure = judge.measure;
+  report.data = judge.data;
+  report.samples = judge.samples;
+  report.accuracy = judge.accuracy;
   add_rows(model, curves, report);
   if (options.ratio > 0) propose(curves, options.ratio, report);
   if (!options.json.empty()) write_file(options.json, to_json(report));
@@ -128,8 +192,10 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   add_model_argument(command, options.model);
   add_input_option(command, options.inputs);
   add_option(command, "--criterion", options.criterion, "NAME", "What ranks channels (l1)");
-  add_option(command, "--metric", options.metric, "NAME",
-             "What a cut costs, in place of the output error: a built-in metric of prune, as psnr");
+  add_option(command, "--metric", options.metric.commands, "COMMAND",
+             "What a cut costs, in place of the output error: a shell command with {model}, or a "
+             "built-in metric, as of prune");
+  add_metric_minutes(command, options.metric);
   add_option(command, "--ratios", options.ratios, "R,...",
              "Shares of a group to remove (0.1,0.2,…,0.9)")
       ->delimiter(',')

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <thread>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
+#include "parsimony/cli/metric.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/report_files.h"
 #include "parsimony/cli/shard.h"
@@ -31,7 +34,36 @@ struct SweepCommandOptions {
   std::string shard;
   int jobs = 1;
   bool demo = false;
+  MetricOptions metric;
 };
+
+/// Commands only: other metrics compare with one dense network, and a sweep has one for each seed.
+std::vector<MetricRow> metrics_of(const MetricOptions& options) {
+  std::vector<MetricRow> metrics;
+  for (const std::string& text : options.commands) {
+    metrics.push_back(parse_metric(text));
+    if (parse_built_in(text)) throw errors::usage("sweep", "--metric takes commands with {model}");
+  }
+  return metrics;
+}
+
+/// A command that fails costs its own value only.
+std::vector<LedgerPoint::Metric> measured(Meter& meter, const std::vector<MetricRow>& metrics,
+                                          const std::string& model) {
+  std::vector<LedgerPoint::Metric> values;
+  for (const MetricRow& metric : metrics) {
+    LedgerPoint::Metric& value = values.emplace_back();
+    value.name = metric.command;
+    value.lower_is_better = metric.lower_is_better;
+    try {
+      value.value = meter.measure(metric, model).value;
+    } catch (const ModelError& error) {
+      value.value = std::numeric_limits<double>::quiet_NaN();
+      value.failure = error.what();
+    }
+  }
+  return values;
+}
 
 /// Completes the job from the options. @throws ConfigError, IoError
 void complete(SweepCommandOptions& options, const Session& session) {
@@ -50,6 +82,12 @@ void complete(SweepCommandOptions& options, const Session& session) {
     throw parsimony::errors::cannot_write(request.folder, ENOTDIR);
   }
   request.shard = parse_shard(options.shard);
+  if (const std::vector<MetricRow> metrics = metrics_of(options.metric); !metrics.empty()) {
+    const auto meter = std::make_shared<Meter>(options.metric, "", MetricData());
+    request.measure = [meter, metrics](const std::string& model) {
+      return measured(*meter, metrics, model);
+    };
+  }
   if (options.jobs > 1 && !request.threads) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     request.threads = std::max(1, cores / options.jobs);
@@ -107,6 +145,9 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
   add_option(command, "--shard", options.shard, "I/N",
              "Only the i-th of n parts (default: as Slurm or mpirun say)");
   add_options(command, options.request, options.recipe);
+  add_option(command, "--metric", options.metric.commands, "COMMAND",
+             "Measures every point's network too: a shell command with {model}, as of prune");
+  add_metric_minutes(command, options.metric);
 }
 
 }  // namespace

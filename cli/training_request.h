@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "parsimony/configs/recipe.h"
 #include "parsimony/engines/interleaved.h"
@@ -38,6 +39,8 @@ struct SweepRequest : TrainingRequest {
   std::string folder;
   Shard shard;
   std::function<void()> prepared = {};  ///< called once model and data are loaded
+  /// Of the file of every point; may be empty.
+  std::function<std::vector<LedgerPoint::Metric>(const std::string& model)> measure = {};
 };
 
 struct TrainBenchRequest : TrainingRequest {

@@ -37,6 +37,10 @@ class JsonWriter {
     if (value) (*this)(key, *value);
     return *this;
   }
+  /// The same for a list that may be empty.
+  void some(const char* key, const auto& values) {
+    if (!values.empty()) (*this)(key, values);
+  }
   void inner(const char* key, const auto& members) {
     JsonWriter way;
     members(way);

@@ -42,6 +42,12 @@ void describe(auto& way, Is<LedgerPoint::Evidence> auto& proof) {
   way("tolerance", proof.tolerance)("against", proof.against);
 }
 
+void describe(auto& way, Is<LedgerPoint::Metric> auto& metric) {
+  way("name", metric.name)("lower_is_better", metric.lower_is_better);
+  way.finite_or("value", metric.value, std::numeric_limits<double>::quiet_NaN());
+  way("failure", metric.failure);
+}
+
 void describe(auto& way, Is<LedgerPoint::Latency> auto& latency) {
   way("before", latency.before)("after", latency.after)("batch", latency.batch);
 }
@@ -78,7 +84,9 @@ void describe(auto& way, Is<LedgerPoint> auto& point) {
     inner("before", point.before)("pruned", point.pruned)("after", point.after);
   });
   way("epochs", point.epochs)("layers", point.layers)("kept_whole", point.unpruned_dims);
-  way("proof", point.proof)("machine", point.machine);
+  way("proof", point.proof);
+  way.some("metrics", point.metrics);
+  way("machine", point.machine);
   way("version", point.version)("command", point.command);
 }
 
@@ -101,6 +109,9 @@ class Reading {
     return *this;
   }
   Reading& maybe(const char* key, auto& entry) { return (*this)(key, entry); }
+  void some(const char* key, auto& entries) {
+    if (at_.find(key)) (*this)(key, entries);
+  }
   void name(const char* key, std::string& text) { text = at_.at(key).name(); }
   void share(const char* key, double& value) { value = at_.at(key).number(kShare); }
   void finite_or(const char* key, double& value, double instead) {
@@ -149,6 +160,12 @@ double LedgerPoint::Score::share() const {
 bool LedgerPoint::Epoch::operator==(const Epoch& other) const {
   const bool same_loss = loss == other.loss || (std::isnan(loss) && std::isnan(other.loss));
   return seconds == other.seconds && same_loss && score == other.score;
+}
+
+bool LedgerPoint::Metric::operator==(const Metric& other) const {
+  const bool same = value == other.value || (std::isnan(value) && std::isnan(other.value));
+  return same && name == other.name && lower_is_better == other.lower_is_better &&
+         failure == other.failure;
 }
 
 bool LedgerPoint::agrees_with(const LedgerPoint& other) const {

@@ -102,6 +102,15 @@ struct LedgerPoint : LedgerOrigin {
     bool operator==(const Evidence&) const = default;
   };
 
+  /// What the model file is worth, by a command of the user's.
+  struct Metric {
+    std::string name;  ///< the command
+    bool lower_is_better = false;
+    double value = 0;     ///< NaN if the command failed
+    std::string failure;  ///< empty: it did not
+    bool operator==(const Metric& other) const;
+  };
+
   /// SHA-256 of all that determines the point, in hexadecimal.
   std::string key;
 
@@ -129,6 +138,7 @@ struct LedgerPoint : LedgerOrigin {
   std::vector<Layer> layers;
   std::vector<UnprunedDim> unpruned_dims;
   std::optional<Evidence> proof;  ///< none: nothing was pruned
+  std::vector<Metric> metrics;    ///< that were asked for when the point was trained
 
   bool operator==(const LedgerPoint&) const = default;
 

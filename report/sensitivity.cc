@@ -11,8 +11,10 @@ namespace {
 constexpr size_t kMostNamed = 2;
 
 std::string measured(const SensitivityReport& report) {
-  std::string text =
-      report.measure + " on " + counted(report.samples, "sample") + " of " + printable(report.data);
+  std::string text = printable(report.measure);
+  if (report.samples > 0) {
+    text += " on " + counted(report.samples, "sample") + " of " + printable(report.data);
+  }
   if (report.accuracy >= 0) {
     text += ", accuracy before " + formatted("%.1f%%", 100 * report.accuracy);
   }

@@ -20,9 +20,9 @@ struct SensitivityReport {
   std::string command;  ///< as it was typed
   std::string model;
   std::string criterion;
-  std::string measure;   ///< "output error" or "accuracy lost"
-  std::string data;      ///< "random inputs", or the spec of the data
-  int64_t samples = 0;   ///< that were compared
+  std::string measure;   ///< "output error", "accuracy lost", "lost of 0.9, by COMMAND"
+  std::string data;      ///< "random inputs", or the spec of the data; empty for a command
+  int64_t samples = 0;   ///< that were compared; 0 for a command
   double accuracy = -1;  ///< of the network as it was, 0..1; below 0: there are no labels
   double ratio = 0;      ///< asked for overall; 0: no proposal
   double level = 0;      ///< error that every group alone may cause in the proposal

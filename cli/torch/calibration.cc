@@ -3,9 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "parsimony/api/data/input_data.h"
 #include "parsimony/cli/torch/errors.h"
@@ -40,6 +42,15 @@ training::Dataset dataset_of(const CalibrationData& job, const Graph& graph, boo
   return data;
 }
 
+/// @param given  do the data say what this output should be?
+training::Loss loss_of(const CalibrationData& job, const Graph& graph,
+                       const std::function<bool(size_t output)>& given) {
+  if (job.loss.empty()) return {};
+  std::vector<bool> targets;
+  for (size_t o = 0; o < graph.outputs.size(); ++o) targets.push_back(given(o));
+  return training::target_loss(graph, parse_losses(job.loss), targets);
+}
+
 /// Inputs that are states need no data: they begin with zeros.
 training::Calibration calibration_of_inputs(const CalibrationData& job, const Graph& graph) {
   std::vector<InputSpec> specs = job.inputs;
@@ -51,7 +62,8 @@ training::Calibration calibration_of_inputs(const CalibrationData& job, const Gr
     const Interface interface = resolve(wanted, graph, facts);
     for (const StatePair& pair : interface.states) {
       const auto input = std::ranges::find(graph.inputs, pair.input);
-      states.push_back({static_cast<size_t>(input - graph.inputs.begin()), pair.output});
+      states.push_back({static_cast<size_t>(input - graph.inputs.begin()), pair.output,
+                        graph.value(pair.output).name});
     }
   }
   InputSpec nothing;
@@ -63,13 +75,9 @@ training::Calibration calibration_of_inputs(const CalibrationData& job, const Gr
   const auto data = std::make_shared<const InputData>(job.data, graph, specs, job.image);
   std::erase_if(states, [&](const training::FedBack& state) { return data->has(state.input); });
   training::Calibration result = training::calibration_of(data, job.samples);
-  if (!job.loss.empty()) {
-    std::vector<bool> given;
-    for (size_t o = 0; o < graph.outputs.size(); ++o) {
-      given.push_back(data->has_target(o) || (o == 0 && data->labelled()));
-    }
-    result.loss = training::target_loss(graph, parse_losses(job.loss), given);
-  }
+  result.loss = loss_of(job, graph, [&](size_t output) {
+    return data->has_target(output) || (output == 0 && data->labelled());
+  });
   if (states.empty()) return result;
   result.batches = fed_back(graph, states, std::move(result.batches));
   if (result.held) result.held = fed_back(graph, states, std::move(result.held));
@@ -82,10 +90,7 @@ training::Calibration calibration_of(const CalibrationData& job, const Graph& gr
   if (!InputData::is_source(job.data)) {
     training::Calibration result = training::calibration_of(
         std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
-    if (job.loss.empty()) return result;
-    std::vector<bool> given(graph.outputs.size());
-    if (!given.empty()) given.front() = true;
-    result.loss = training::target_loss(graph, parse_losses(job.loss), given);
+    result.loss = loss_of(job, graph, [](size_t output) { return output == 0; });
     return result;
   }
   if (!job.mean.empty()) throw errors::means_of_arrays();

@@ -258,8 +258,9 @@ int sweep(const cli::SweepRequest& request) {
   const std::string task = sha256(identity(origin.model, prepared.data, origin.config));
   prepared.choose_memory_format((checkpoints / ("memory_format-" + task.substr(0, 12))).string());
   if (request.prepared) request.prepared();
-  return training::sweep(prepared.make, prepared.data, prepared.recipe,
-                         {prepared.run_options(), request.folder, request.shard, origin});
+  return training::sweep(
+      prepared.make, prepared.data, prepared.recipe,
+      {prepared.run_options(), request.folder, request.shard, origin, request.measure});
 }
 
 }  // namespace parsimony::component

@@ -167,11 +167,11 @@ std::string unpruned_table(const LedgerPoint& point) {
 }
 
 std::string settings_table(const SweepReport& report) {
+  Cells names = {"series",        "sparsity", "seeds",    "parameters", "MACs",
+                 "training time", "speedup",  "accuracy", "change",     "on the front"};
+  names.insert(names.end(), report.metrics.begin(), report.metrics.end());
   return html_table(
-      "All settings",
-      {"series", "sparsity", "seeds", "parameters", "MACs", "training time", "speedup", "accuracy",
-       "change", "on the front"},
-      1, setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
+      "All settings", names, 1, setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
         cells.push_back(std::to_string(setting.rows.size()));
         cells.push_back(with_thousands(static_cast<int64_t>(setting.params.mean)));
         cells.push_back(macs_text(setting.macs.mean));
@@ -180,6 +180,7 @@ std::string settings_table(const SweepReport& report) {
         cells.push_back(score_text(setting.accuracy.mean, mean_of(setting.perplexity)));
         cells.push_back(setting.sparsity == 0 ? "–" : change_text(setting.change.mean));
         cells.push_back(setting.front ? "yes" : "no");
+        for (const std::string& cell : metric_cells(setting)) cells.push_back(cell);
         return true;
       }));
 }
@@ -198,11 +199,14 @@ std::string points_table(const SweepReport& report) {
          with_thousands(point.after.correct) + " of " + with_thousands(point.after.total),
          score_text(point.after.share(), point.after.perplexity),
          point.sparsity == 0 ? "–" : change_text(row.change), proof_cell(point)});
+    for (const std::string& name : report.metrics) {
+      rows.back().push_back(metric_text(metric_of(point, name)));
+    }
   }
-  return html_table("All points of the sweep",
-                    {"series", "sparsity", "seed", "parameters", "MACs", "file", "latency",
-                     "training", "speedup", "correct", "accuracy", "change", "proof"},
-                    1, rows);
+  Cells names = {"series",   "sparsity", "seed",    "parameters", "MACs",   "file", "latency",
+                 "training", "speedup",  "correct", "accuracy",   "change", "proof"};
+  names.insert(names.end(), report.metrics.begin(), report.metrics.end());
+  return html_table("All points of the sweep", names, 1, rows);
 }
 
 std::string facts_table(const SweepReport& report) {

@@ -32,7 +32,7 @@ class Line {
  public:
   Line& operator()(const std::string& name, const std::string& cell) {
     const char* gap = names_.empty() ? "" : ",";
-    names_ += gap + name;
+    names_ += gap + quoted(name);
     cells_ += gap + quoted(cell);
     return *this;
   }
@@ -60,7 +60,7 @@ class Line {
   std::string names_, cells_;
 };
 
-Line line_of(const SweepRow& row) {
+Line line_of(const SweepRow& row, const std::vector<std::string>& metrics) {
   constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
   const LedgerPoint& point = row.point;
   const auto& latency = point.latency_ms;
@@ -85,15 +85,17 @@ Line line_of(const SweepRow& row) {
   line("proof_tolerance", proven ? point.proof->tolerance : kNothing);
   line("processor", point.machine.processor)("cores", int64_t{point.machine.cores});
   line("threads", int64_t{point.machine.threads})("blas", point.machine.blas);
-  return line("version", point.version);
+  line("version", point.version);
+  for (const std::string& name : metrics) line(name, metric_of(point, name));
+  return line;
 }
 
 }  // namespace
 
 std::string to_csv(const SweepReport& report) {
   const SweepRow none;  // a temporary misleads GCC 12
-  std::string text = line_of(none).names();
-  for (const SweepRow& row : report.rows) text += line_of(row).cells();
+  std::string text = line_of(none, report.metrics).names();
+  for (const SweepRow& row : report.rows) text += line_of(row, report.metrics).cells();
   return text;
 }
 

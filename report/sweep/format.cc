@@ -51,6 +51,10 @@ std::string score_text(double share, const std::optional<double>& perplexity) {
   return perplexity ? accuracy + ", perplexity " + perplexity_text(*perplexity) : accuracy;
 }
 
+std::string metric_text(double value) {
+  return std::isfinite(value) ? formatted("%.4g", value) : kDash;
+}
+
 std::string change_text(double change) {
   if (!std::isfinite(change)) return kDash;
   const std::string size = fixed(std::fabs(100 * change), 2);

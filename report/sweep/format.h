@@ -17,6 +17,8 @@ std::string accuracy_text(double share);
 std::string perplexity_text(double perplexity);
 /// "47.10%", "47.10%, perplexity 4.52" for a language model.
 std::string score_text(double share, const std::optional<double>& perplexity);
+/// "0.4123", "–" where there is none: of a scale that is not known.
+std::string metric_text(double value);
 /// "−1.18 points": a difference of two accuracies.
 std::string change_text(double change);
 /// "2.00×": how many times less `after` is. "–" where one of them is not positive.

@@ -24,6 +24,7 @@ std::vector<Json> settings_json(const SweepReport& report) {
     way("seeds", seeds)("params", setting.params)("macs", setting.macs);
     way("macs_ratio", setting.macs_ratio)("accuracy", setting.accuracy)("change", setting.change);
     way.maybe("perplexity", setting.perplexity);
+    way.some("metrics", setting.metrics);
     way("train_seconds", setting.seconds)("train_speedup", setting.train_speedup);
     way("phases", setting.phases)("front", setting.front);
     settings.push_back(way.taken());
@@ -60,6 +61,7 @@ std::string to_json(const SweepReport& report) {
   JsonWriter way;
   way("parsimony_sweep", 1)("title", report.title)("notes", report.notes);
   way("selected", selected_json(report))("headline", report.headline);
+  way.some("metrics", report.metrics);
   way("settings", settings_json(report))("points", points);
   return dumped(way.taken());
 }

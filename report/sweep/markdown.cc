@@ -60,10 +60,14 @@ std::string settings_table(const SweepReport& report) {
          accuracy_text(setting.accuracy.low) + " to " + accuracy_text(setting.accuracy.high),
          setting.sparsity == 0 ? "–" : change_text(setting.change.mean),
          setting.front ? "yes" : ""});
+    for (const std::string& cell : metric_cells(setting)) rows.back().push_back(cell);
   }
-  return table({"series", "sparsity", "seeds", "parameters", "MACs", "training time", "speedup",
-                "accuracy", "lowest to highest seed", "change", "on the front"},
-               1, rows);
+  Cells names = {"series",     "sparsity",    "seeds",
+                 "parameters", "MACs",        "training time",
+                 "speedup",    "accuracy",    "lowest to highest seed",
+                 "change",     "on the front"};
+  for (const std::string& metric : report.metrics) names.push_back(plain(metric));
+  return table(names, 1, rows);
 }
 
 std::string proof_text(const LedgerPoint& point) {

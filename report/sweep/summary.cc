@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "parsimony/base/ranges.h"
 #include "parsimony/report/errors.h"
 #include "parsimony/report/json_impl.h"
 #include "parsimony/report/sweep/format.h"
@@ -113,6 +114,27 @@ LedgerPoint::Phases mean_phases(const std::vector<SweepRow>& rows,
   using Phases = LedgerPoint::Phases;
   return {mean(&Phases::wait), mean(&Phases::forward), mean(&Phases::backward),
           mean(&Phases::optimizer), mean(&Phases::rest)};
+}
+
+std::vector<std::string> metrics_of(const std::vector<SweepRow>& rows) {
+  std::vector<std::string> names;
+  for (const SweepRow& row : rows) {
+    for (const LedgerPoint::Metric& metric : row.point.metrics) {
+      if (!contains(names, metric.name)) names.push_back(metric.name);
+    }
+  }
+  return names;
+}
+
+std::optional<Spread> metric_spread(const SweepSetting& setting, const std::vector<SweepRow>& rows,
+                                    const std::string& name) {
+  const auto value = [&](const SweepRow& row) { return metric_of(row.point, name); };
+  std::vector<size_t> measured;
+  for (const size_t r : setting.rows) {
+    if (!std::isnan(value(rows[r]))) measured.push_back(r);
+  }
+  if (measured.empty()) return {};
+  return spread(rows, measured, value);
 }
 
 void fill(SweepSetting& setting, const std::vector<SweepRow>& rows) {
@@ -311,6 +333,12 @@ std::vector<Headline> headline(const SweepReport& report) {
                      perplexity_text(*point.after.perplexity),
                      ratio_text(before, *point.after.perplexity), "e to the mean loss of a token"});
   }
+  for (const LedgerPoint::Metric& metric : point.metrics) {
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    const double before = row.dense ? metric_of(report.rows[*row.dense].point, metric.name) : kNone;
+    lines.push_back({metric.name, metric_text(before), metric_text(metric.value), "–",
+                     metric.lower_is_better ? "lower is better" : ""});
+  }
   return lines;
 }
 
@@ -321,6 +349,20 @@ void choose_headline(SweepReport& report) {
 }
 
 }  // namespace
+
+double metric_of(const LedgerPoint& point, const std::string& name) {
+  const auto found = std::ranges::find(point.metrics, name, &LedgerPoint::Metric::name);
+  return found == point.metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->value;
+}
+
+std::vector<std::string> metric_cells(const SweepSetting& setting) {
+  constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::string> cells;
+  for (const auto& metric : setting.metrics) {
+    cells.push_back(metric_text(mean_of(metric).value_or(kNothing)));
+  }
+  return cells;
+}
 
 SweepReport summarise(LedgerContent content, std::string title) {
   if (content.points.empty()) throw errors::no_points();
@@ -350,6 +392,12 @@ SweepReport summarise(LedgerContent content, std::string title) {
   for (const Placed& p : placed) run_of_row.push_back(p.run);
   report.rows = compare(std::move(placed), runs.size());
   report.settings = settings_of(report.rows, run_of_row);
+  report.metrics = metrics_of(report.rows);
+  for (SweepSetting& setting : report.settings) {
+    for (const std::string& name : report.metrics) {
+      setting.metrics.push_back(metric_spread(setting, report.rows, name));
+    }
+  }
   choose_headline(report);
   note_what_differs(report, runs.size());
   return report;

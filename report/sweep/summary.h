@@ -17,6 +17,9 @@ struct Spread {
   double high = 0;
 };
 
+/// A point's; NaN if it has none of that name.
+double metric_of(const LedgerPoint& point, const std::string& name);
+
 inline std::optional<double> mean_of(const std::optional<Spread>& spread) {
   return spread ? std::optional(spread->mean) : std::nullopt;
 }
@@ -47,7 +50,9 @@ struct SweepSetting {
   Spread seconds;  ///< of training
   std::optional<Spread> train_speedup;
   LedgerPoint::Phases phases;  ///< of training, the mean
-  bool front = false;          ///< no other setting of its run is as fast and more accurate
+  /// Those of the report, over the seeds that have them.
+  std::vector<std::optional<Spread>> metrics;
+  bool front = false;  ///< no other setting of its run is as fast and more accurate
 };
 
 /// A line of the headline.
@@ -59,13 +64,17 @@ struct Headline {
   std::string note;   ///< conditions under which the numbers hold, if any
 };
 
+/// Texts of its metrics' means.
+std::vector<std::string> metric_cells(const SweepSetting& setting);
+
 struct SweepReport {
   std::string title;
   std::vector<SweepRow> rows;  ///< sorted by series, sparsity and seed
   std::vector<SweepSetting> settings;
-  size_t selected = 0;           ///< row of the headline
-  std::string selected_name;     ///< "l1 at 50%, seed 0 (the middle one of 3)"
-  std::string selected_because;  ///< "the smallest network that …"
+  std::vector<std::string> metrics;  ///< names: what the points have, beside the accuracy
+  size_t selected = 0;               ///< row of the headline
+  std::string selected_name;         ///< "l1 at 50%, seed 0 (the middle one of 3)"
+  std::string selected_because;      ///< "the smallest network that …"
   std::vector<Headline> headline;
   std::vector<std::string> notes;
 };

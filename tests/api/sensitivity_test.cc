@@ -122,7 +122,8 @@ TEST(Sensitivity, CutsOneGroupAfterTheOther) {
   ProbedNetwork net;
   const Analysis analysis = analyse(net.graph);
   std::vector<std::vector<int64_t>> seen;
-  const auto curves = sensitivity(net.graph, analysis, {}, [&](const Graph& small) {
+  const auto curves = sensitivity(net.graph, analysis, {}, [&](const Trial& trial) {
+    const Graph& small = trial.graph();
     seen.push_back({small.weights[WeightId(0)].dims[1], small.weights[WeightId(1)].dims[1]});
     return 32.0 - static_cast<double>(small.weights[WeightId(1)].count());
   });
@@ -142,7 +143,8 @@ TEST(Sensitivity, TakesTheLowestScoresFirst) {
   const auto lowest = std::min_element(scores.begin(), scores.end()) - scores.begin();
   SensitivityOptions options;
   options.ratios = {0.25};
-  sensitivity(net.graph, analysis, options, [&](const Graph& small) {
+  sensitivity(net.graph, analysis, options, [&](const Trial& trial) {
+    const Graph& small = trial.graph();
     if (small.weights[WeightId(2)].dims[0] != 3) return 0.0;
     const auto* kept = reinterpret_cast<const float*>(small.weights[WeightId(2)].data);
     const auto* whole = reinterpret_cast<const float*>(net.graph.weights[WeightId(2)].data);
@@ -156,7 +158,7 @@ TEST(Sensitivity, IsNotForSingleElements) {
   const Analysis analysis = analyse(net.graph);
   SensitivityOptions options;
   options.criterion = "level";
-  EXPECT_THROW(sensitivity(net.graph, analysis, options, [](const Graph&) { return 0.0; }),
+  EXPECT_THROW(sensitivity(net.graph, analysis, options, [](const Trial&) { return 0.0; }),
                ConfigError);
 }
 

@@ -487,9 +487,16 @@ TEST(CliPrune, MeasuresTheDistanceToTheDenseNetwork) {
       std::string::npos);
   const Outcome curves = place.run("sensitivity cnn.onnx --metric psnr --ratios 0.5");
   EXPECT_NE(curves.out.find("psnr lost"), std::string::npos) << curves.out << curves.err;
-  EXPECT_NE(
-      place.run("sensitivity cnn.onnx --metric 'wc {model}'").err.find("never written to files"),
-      std::string::npos);
+  const Outcome sizes =
+      place.run("sensitivity cnn.onnx --metric 'wc -c < {model}' --ratios 0.25,0.5 --json s.json");
+  ASSERT_EQ(sizes.code, 0) << sizes.err;
+  EXPECT_NE(sizes.out.find(", by wc -c < {model}; channels ranked by l1."), std::string::npos)
+      << sizes.out;
+  const std::vector<double> lost = Json::parse(place.bytes("s.json")).at("groups")[0].at("errors");
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_GT(lost[0], 0) << "bytes";
+  EXPECT_NEAR(lost[1], 2 * lost[0], 0.2 * lost[1]);
+  EXPECT_EQ(place.run("sensitivity cnn.onnx --metric 'false {model}'").code, 4);
 }
 
 }  // namespace

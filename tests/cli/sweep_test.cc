@@ -19,6 +19,28 @@ class CliSweep : public testing::Test {
   SweepPlace place_;
 };
 
+TEST_F(CliSweep, MeasuresEveryPointByACommand) {
+  place_.recipe(R"("sparsity": [0.5])");
+  const Outcome outcome = place_.sweep(
+      "--out s --metric 'wc -c < {model}:min' --metric 'test -n \"$(echo {model} | grep "
+      "nothing)\"'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json report = place_.report("s");
+  ASSERT_EQ(report.at("points").size(), 2U);
+  for (const Json& point : report.at("points")) {
+    const Json& metrics = point.at("metrics");
+    EXPECT_EQ(metrics[0].at("name"), "wc -c < {model}");
+    EXPECT_TRUE(metrics[0].at("lower_is_better"));
+    const auto bytes = point.at("bytes").at("after").get<double>();
+    EXPECT_NEAR(metrics[0].at("value").get<double>(), bytes, 0.01 * bytes) << "of the file";
+    EXPECT_TRUE(metrics[1].at("value").is_null());
+    EXPECT_NE(metrics[1].at("failure").get<std::string>().find("exit code 1"), std::string::npos);
+  }
+  EXPECT_NE(place_.bytes("s/report.html").find("wc -c &lt; {model}"), std::string::npos);
+  EXPECT_EQ(place_.sweep("--out t --metric psnr").err,
+            "parsimony: --metric takes commands with {model}. See `parsimony sweep --help`.\n");
+}
+
 TEST_F(CliSweep, TrainsEveryPointAndTheDenseNetworkOnceForEverySeed) {
   place_.recipe(R"("sparsity": [0, 0.5, 0.5], "criterion": ["l1", "l2"], "seed": [4, 5])");
   const Outcome outcome = place_.sweep("--out s");

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -216,6 +217,32 @@ size_t columns(const std::string& line) {
     if (c == ',' && !quoted) ++count;
   }
   return count;
+}
+
+TEST(SweepReport, MetricsAreColumns) {
+  LedgerContent content;
+  for (LedgerPoint point : sample_sweep()) {
+    const double value = point.sparsity == 0 ? 40 : 40 - static_cast<double>(point.seed);
+    point.metrics.push_back({"map.py {model}", false, value, ""});
+    if (point.seed == 0) {
+      point.metrics.push_back(
+          {"wer {model}", true, std::numeric_limits<double>::quiet_NaN(), "exit code 1"});
+    }
+    content.points.push_back(point);
+  }
+  const SweepReport report = summarise(content);
+  EXPECT_EQ(report.metrics, (std::vector<std::string>{"map.py {model}", "wer {model}"}));
+  const SweepSetting& pruned = report.settings.back();
+  ASSERT_TRUE(pruned.metrics[0].has_value());
+  EXPECT_EQ(pruned.metrics[0]->mean, 39);
+  EXPECT_EQ(pruned.metrics[0]->low, 38);
+  EXPECT_FALSE(pruned.metrics[1].has_value()) << "no seed has one";
+  const auto line = std::ranges::find(report.headline, "map.py {model}", &Headline::what);
+  ASSERT_NE(line, report.headline.end());
+  EXPECT_EQ(line->before, "40");
+  EXPECT_NE(to_markdown(report).find("| map.py \\{model\\} | wer \\{model\\} |"),
+            std::string::npos);
+  EXPECT_NE(to_csv(report).find(",version,map.py {model},wer {model}\r\n"), std::string::npos);
 }
 
 TEST(SweepReport, CsvHasALineForEachPoint) {

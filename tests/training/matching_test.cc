@@ -14,6 +14,7 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/output_loss.h"
+#include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/recovery/walk.h"
 #include "tests/support/model.h"
@@ -206,6 +207,73 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   ASSERT_TRUE(result.report.before.test_error && step.after.test_error);
   EXPECT_LT(*step.after.test_error, 0.75 * *result.report.before.test_error)
       << "which counts all places alike, unlike the loss";
+}
+
+/// A cell whose state may lose channels.
+const char* const kCell = R"(
+    cell (float[1,3] x, float[1,8] s) => (float[1,2] y, float[1,8] t)
+    {
+      a = Gemm<transB=1>(x, W1, B1)
+      b = Gemm<transB=1>(s, W2, B2)
+      c = Add(a, b)
+      t = Tanh(c)
+      y = Gemm<transB=1>(t, W3, B3)
+    })";
+
+struct Cell {
+  TextModel model{
+      kCell, {{"W1", "8x3"}, {"B1", "8"}, {"W2", "8x8"}, {"B2", "8"}, {"W3", "2x8"}, {"B3", "2"}}};
+  Pruning pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}),
+                                 {.interface = {.states = {"auto"}, .free = {}}});
+  const std::vector<FedBack> states = {{1, model.graph().find("t"), "t"}};
+
+  const Graph& graph() const { return model.graph(); }
+
+  /// A stream, whose states are those of the dense network.
+  Batches stream(int64_t samples) const {
+    return fed_back(graph(), states, [samples](int64_t) -> Feed {
+      return [samples, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+        if (next >= samples) return {};
+        at::manual_seed(static_cast<uint64_t>(next++));
+        SampleBatch batch;
+        batch.count = 1;
+        batch.inputs = {at::randn({1, 3}), at::zeros({1, 8})};
+        return batch;
+      };
+    });
+  }
+};
+
+TEST(States, OfTheSmallNetworkAreItsOwn) {
+  const at::NoGradGuard no_grad;
+  const Cell cell;
+  const SmallNetwork small(cell.graph(), cell.pruning.plan);
+  GraphModule module(small.graph(), GraphModuleOptions{.trainable = false});
+  const Feed feed = small_feed(small, cell.stream(4)(1));
+  const Feed dense = cell.stream(4)(1);
+  at::Tensor state = at::zeros({1, 6});
+  for (int i = 0; i < 4; ++i) {
+    const std::optional<SampleBatch> batch = feed();
+    ASSERT_TRUE(batch.has_value());
+    EXPECT_TRUE(at::allclose(batch->inputs[1], state)) << i;
+    EXPECT_TRUE(at::equal(batch->inputs[0], dense()->inputs[0]));
+    state = module->forward(batch->inputs)[1];
+  }
+  EXPECT_FALSE(feed().has_value());
+}
+
+TEST(States, AreTrainedAsTheyWillRun) {
+  const Cell cell;
+  Calibration data;
+  data.batches = cell.stream(200);
+  data.samples = 200;
+  data.values = 3 + 8;
+  RecoverySettings settings;
+  settings.steps = {RecoveryMethod::kLeastSquares, RecoveryMethod::kOutputs};
+  settings.outputs = {.epochs = 20, .lr = 1e-2};
+  const RecoveryReport report = recover(cell.graph(), cell.pruning.plan, data, settings).report;
+  EXPECT_LT(report.steps[1].after.error, report.before.error);
+  EXPECT_LT(report.steps[1].after.error, report.steps[0].after.error);
 }
 
 TEST(Walks, ComputeWhatTheWholeNetworkWould) {

@@ -10,18 +10,14 @@
 // SHARED has models/onnx and data; tasks.py says what else is needed. What is measured once stays in
 // the folder and is not measured again.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { Model } from '../ort/model.mjs';
 import { asData, measured } from '../tables/measured.mjs';
-import { runSamples } from './run.mjs';
+import { ALL, Task } from './task.mjs';
 
-const ALL = 'yolox_nano,nanodet,ultraface,candy,espcn,SINet,DTLN_model_1,gtcrn,silero,Magika';
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -40,8 +36,6 @@ if (!shared) {
   process.exit(2);
 }
 
-const PYTHON = '/usr/bin/python3';
-const SCRIPT = join(dirname(fileURLToPath(import.meta.url)), 'tasks.py');
 const CRITERION = ['--criterion', 'fisher', '--scope', 'global'];
 const STEPS = {
   'plain cut': [],
@@ -55,92 +49,39 @@ const LEFT = options.left.split(',');
 const root = options.folder ?? mkdtempSync(join(tmpdir(), 'parsimony-tasks-'));
 const entries = [];
 for (const name of NETWORKS) {
-  const network = prepared(name);
-  for (const left of LEFT) entries.push(await entry(network, left));
-  if (options.pictures && network.shown) await draw(network);
+  const task = new Task(name, shared, root);
+  for (const left of LEFT) entries.push(await entry(task, left));
+  if (options.pictures && task.shown) {
+    const models = ['dense', ...Object.keys(STEPS).map((step) => `${LEFT[0]} ${step}`)];
+    await task.draw(join(options.pictures, `${name}.jpg`), models);
+  }
 }
 console.log(asData(data(entries)));
 
-/** Runs tasks.py; its answer. */
-function tasks(...args) {
-  return execFileSync(PYTHON, [SCRIPT, ...args], { encoding: 'utf8', maxBuffer: 1 << 26 });
-}
-
-/** What is done once stays in a file. */
-function once(path, make) {
-  if (!existsSync(path)) writeFileSync(path, JSON.stringify(make()));
-  return JSON.parse(readFileSync(path, 'utf8'));
-}
-
-function prepared(name) {
-  const folder = join(root, name);
-  mkdirSync(folder, { recursive: true });
-  const at = (file) => join(folder, file);
-  const about = once(at('about.json'), () => JSON.parse(tasks('prepare', name, shared, folder)));
-  const file = join(shared, 'models/onnx', `${about.file}.onnx`);
-  if (!about.opened) return { ...about, name, at, model: file };
-  const opened = Model.read(file);
-  opened.openImageSizes();
-  writeFileSync(at('opened.onnx'), opened.encode());
-  return { ...about, name, at, model: at('opened.onnx') };
-}
-
-async function outputs(network, model, part) {
-  const path = network.at(`${model}.${part}.safetensors`);
-  const file = model === 'dense' ? network.model : network.at(`${model}.onnx`);
-  if (!existsSync(path)) await runSamples(file, network.at(`${part}.safetensors`), path, network);
-  return path;
-}
-
 /** One network with so many per cent of its MACs left, recovered in each way. */
-async function entry(network, left) {
-  const path = network.at(`${left}.json`);
+async function entry(task, left) {
+  const path = task.at(`${left}.json`);
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
-  const result = { name: network.name, left, measure: network.measure, steps: {}, ...measured() };
-  const dense = await outputs(network, 'dense', 'test');
+  const result = { name: task.name, left, measure: task.measure, steps: {}, ...measured() };
   for (const [step, choice] of Object.entries(STEPS)) {
     const model = `${left} ${step}`;
-    const report = network.at(`${model}.json`);
+    const out = ['-o', task.at(`${model}.onnx`)];
     const start = Date.now();
     if (choice) {
-      prune(network, left, choice, network.at(`${model}.onnx`), report);
+      const report = task.at(`${model}.json`);
+      const asked = ['--budget', `macs=${left}%`, '--report', report, ...choice];
+      task.run(command, ['prune', task.model, ...out, ...asked], task.samples);
+      result.macs = JSON.parse(readFileSync(report, 'utf8')).macs;
     } else {
-      match(network, network.at(`${left} least squares.onnx`), network.at(`${model}.onnx`));
+      const asked = ['--teacher', task.model, '--loss', 'outputs', '--minutes', options.minutes, '--epochs', '200'];
+      task.run(command, ['finetune', task.at(`${left} least squares.onnx`), ...out, ...asked], task.all);
     }
     const minutes = (Date.now() - start) / 60000;
-    const small = await outputs(network, model, 'test');
-    if (choice) result.macs = JSON.parse(readFileSync(report, 'utf8')).macs;
-    result.steps[step] = { ...JSON.parse(tasks('value', network.name, shared, dense, small)), minutes };
-    console.error(network.name, left, step, JSON.stringify(result.steps[step]));
+    result.steps[step] = { ...(await task.value(model)), minutes };
+    console.error(task.name, left, step, JSON.stringify(result.steps[step]));
   }
   writeFileSync(path, JSON.stringify(result));
   return result;
-}
-
-function prune(network, left, choice, output, report) {
-  const args = ['prune', network.model, '-o', output, '--budget', `macs=${left}%`, '--report', report];
-  run(network, [...args, ...choice], network.samples);
-}
-
-function match(network, model, output) {
-  const args = ['finetune', model, '-o', output, '--teacher', network.model, '--loss', 'outputs'];
-  run(network, [...args, '--minutes', options.minutes, '--epochs', '200'], network.all);
-}
-
-/** @param samples so many of those to calibrate with */
-function run({ states, fixed, at }, args, samples) {
-  const data = ['--calibration', `safetensors:${at('calibration.safetensors')}`, '--samples', String(samples)];
-  if (Object.keys(states).length > 0) data.push('--states', 'auto');
-  for (const [name, value] of Object.entries(fixed)) data.push('--input', `${name}=${value}`);
-  execFileSync(command, [...args, ...data], { stdio: ['ignore', 'ignore', 'inherit'] });
-}
-
-/** The dense network's answer, then what each step with the most MACs left gives. */
-async function draw(network) {
-  const models = ['dense', ...Object.keys(STEPS).map((step) => `${LEFT[0]} ${step}`)];
-  const answers = [];
-  for (const model of models) answers.push(await outputs(network, model, 'shown'));
-  tasks('draw', network.name, join(options.pictures, `${network.name}.jpg`), ...answers);
 }
 
 function data(all) {

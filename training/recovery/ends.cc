@@ -1,6 +1,14 @@
 #include "parsimony/training/recovery/ends.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "parsimony/speedup/fit_layers.h"
+#include "parsimony/torch_io/executor/graph_module.h"
 
 namespace parsimony::training {
 namespace {
@@ -21,6 +29,36 @@ std::vector<at::Tensor> cut(const SmallNetwork& small, const std::vector<ValueId
 
 std::vector<at::Tensor> small_inputs(const SmallNetwork& small, std::vector<at::Tensor> inputs) {
   return cut(small, small.graph().inputs, true, std::move(inputs));
+}
+
+std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<FedBack>& states) {
+  const Graph& graph = small.graph();
+  std::vector<ValueId> outputs;
+  for (const FedBack& state : states) {
+    const auto named = [&](ValueId output) { return graph.value(output).name == state.name; };
+    const auto found = std::ranges::find_if(graph.outputs, named);
+    outputs.push_back(found == graph.outputs.end() ? state.output : *found);
+  }
+  return outputs;
+}
+
+Feed small_feed(const SmallNetwork& small, Feed feed) {
+  return [&small, feed = std::move(feed), module = GraphModule(nullptr),
+          last = std::vector<at::Tensor>()]() mutable -> std::optional<SampleBatch> {
+    std::optional<SampleBatch> batch = feed();
+    if (!batch) return {};
+    batch->inputs = small_inputs(small, std::move(batch->inputs));
+    if (!batch->states) return batch;
+    const at::NoGradGuard no_grad;
+    const std::vector<FedBack>& states = *batch->states;
+    if (module.is_empty()) {
+      module = GraphModule(part_for(small.graph(), state_outputs(small, states)),
+                           GraphModuleOptions{.trainable = false});
+    }
+    for (size_t i = 0; i < last.size(); ++i) batch->inputs[states[i].input] = last[i];
+    last = module->forward(batch->inputs);
+    return batch;
+  };
 }
 
 std::vector<at::Tensor> small_outputs(const SmallNetwork& small, std::vector<at::Tensor> outputs) {

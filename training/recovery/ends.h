@@ -6,11 +6,19 @@
 #include <vector>
 
 #include "parsimony/speedup/small_network.h"
+#include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
 
 /// What the small network takes for the dense network's inputs, in the graph's order.
 std::vector<at::Tensor> small_inputs(const SmallNetwork& small, std::vector<at::Tensor> inputs);
+
+/// The outputs of the small network that its states take.
+std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<FedBack>& states);
+
+/// The batches as the small network takes them: its states are its own, with the values that it has
+/// now.
+Feed small_feed(const SmallNetwork& small, Feed feed);
 
 /// What the small network should give for the dense network's outputs.
 std::vector<at::Tensor> small_outputs(const SmallNetwork& small, std::vector<at::Tensor> outputs);

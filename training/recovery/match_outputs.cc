@@ -105,13 +105,18 @@ class Fitting {
           int64_t batch, const MatchSettings& settings, Objective& objective, std::string name)
       : network_(small),
         objective_(objective),
-        small_(part_for(small.graph(), objective.values())),
         batches_(batches),
         batch_(batch),
         settings_(settings),
         name_(std::move(name)) {
     const Feed feed = batches_(batch_);
-    for (; const std::optional<SampleBatch> one = feed(); ++count_) objective.learn(count_, *one);
+    std::vector<ValueId> values = objective.values();
+    for (; const std::optional<SampleBatch> one = feed(); ++count_) {
+      objective.learn(count_, *one);
+      if (count_ > 0 || !one->states) continue;
+      for (const ValueId output : state_outputs(small, *one->states)) values.push_back(output);
+    }
+    small_ = GraphModule(part_for(small.graph(), values));
     const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
     if (std::ranges::any_of(small.graph().weights, is_half)) {  // whose steps would underflow
       small_->widen_halves();
@@ -158,8 +163,27 @@ class Fitting {
   bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
   bool trains(int64_t i) const { return few() || !judges(i); }
 
+  /// The small network's values. Its states are its own from batch to batch, without gradients.
+  std::vector<at::Tensor> forward(const SampleBatch& batch) {
+    std::vector<at::Tensor> inputs = small_inputs(network_, batch.inputs);
+    for (size_t s = 0; s < states_.size(); ++s) inputs[(*batch.states)[s].input] = states_[s];
+    std::vector<at::Tensor> values = small_->forward(inputs);
+    states_.clear();
+    const size_t count = objective_.values().size();
+    for (size_t v = count; v < values.size(); ++v) states_.push_back(values[v].detach());
+    values.resize(count);
+    return values;
+  }
+
   at::Tensor loss_of(int64_t i, const SampleBatch& batch) {
-    return objective_.loss(i, batch, small_->forward(small_inputs(network_, batch.inputs)));
+    return objective_.loss(i, batch, forward(batch));
+  }
+
+  /// A batch that is not looked at may lead to the states of the next one.
+  void pass_over(const SampleBatch& batch) {
+    if (!batch.states) return;
+    const at::NoGradGuard no_grad;
+    forward(batch);
   }
 
   /// The mean loss on the batches that judge.
@@ -167,9 +191,13 @@ class Fitting {
     const at::NoGradGuard no_grad;
     double sum = 0;
     int64_t count = 0;
+    states_.clear();
     const Feed feed = batches_(batch_);
     for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
-      if (!judges(i)) continue;
+      if (!judges(i)) {
+        pass_over(*batch);
+        continue;
+      }
       const at::Tensor loss = loss_of(i, *batch);
       if (loss.defined()) sum += loss.item<double>();
       ++count;
@@ -182,9 +210,13 @@ class Fitting {
     const at::AutoGradMode gradients(true);
     double sum = 0;
     int64_t count = 0;
+    states_.clear();
     const Feed feed = batches_(batch_);
     for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
-      if (!trains(i)) continue;
+      if (!trains(i)) {
+        pass_over(*batch);
+        continue;
+      }
       set_progress(begin, epoch + static_cast<double>(i) / static_cast<double>(count_));
       if (progress_ >= 1) break;
       set_rates(optimizer);
@@ -244,11 +276,12 @@ class Fitting {
 
   const SmallNetwork& network_;
   Objective& objective_;
-  GraphModule small_;
+  GraphModule small_ = nullptr;
   const Batches& batches_;
   const int64_t batch_;
   const MatchSettings& settings_;
   const std::string name_;
+  std::vector<at::Tensor> states_;  ///< of the small network, for the next batch
   std::vector<at::Tensor> parameters_;
   std::vector<double> sizes_;      ///< root mean square of a parameter
   std::vector<at::Tensor> zeros_;  ///< of a parameter: elements that stay zero; undefined: none

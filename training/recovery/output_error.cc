@@ -27,9 +27,10 @@ double output_error(const Graph& dense, const SmallNetwork& small, const Batches
   double apart = 0;
   double size = 0;
   const Feed feed = batches(batch);
+  const Feed own = small_feed(small, batches(batch));
   while (const std::optional<SampleBatch> some = feed()) {
     const std::vector<at::Tensor> a = small_outputs(small, wanted->forward(some->inputs));
-    const std::vector<at::Tensor> b = found->forward(small_inputs(small, some->inputs));
+    const std::vector<at::Tensor> b = found->forward(own()->inputs);
     for (size_t o = 0; o < a.size(); ++o) {
       if (!a[o].is_floating_point() || !a[o].sizes().equals(b[o].sizes())) continue;
       const at::Tensor exact = a[o].to(at::kDouble);
@@ -46,9 +47,9 @@ double mean_loss(const SmallNetwork& network, const Batches& batches, int64_t ba
   GraphModule module = runnable(network.graph());
   double sum = 0;
   int64_t count = 0;
-  const Feed feed = batches(batch);
+  const Feed feed = small_feed(network, batches(batch));
   while (const std::optional<SampleBatch> some = feed()) {
-    const at::Tensor of_batch = loss(module->forward(small_inputs(network, some->inputs)), *some);
+    const at::Tensor of_batch = loss(module->forward(some->inputs), *some);
     sum += of_batch.item<double>() * static_cast<double>(some->count);
     count += some->count;
   }

@@ -208,12 +208,7 @@ void Walks::shrink() {
 
 Feed Walks::feed_of(bool small) const {
   Feed feed = batches_(size_);
-  if (!small) return feed;
-  return [this, feed = std::move(feed)]() -> std::optional<SampleBatch> {
-    std::optional<SampleBatch> batch = feed();
-    if (batch) batch->inputs = small_inputs(small_, std::move(batch->inputs));
-    return batch;
-  };
+  return small ? small_feed(small_, std::move(feed)) : feed;
 }
 
 }  // namespace parsimony::training

@@ -99,14 +99,16 @@ Batches fed_back(const Graph& graph, const std::vector<FedBack>& states, Batches
   std::vector<ValueId> outputs;
   for (const FedBack& state : states) outputs.push_back(state.output);
   const GraphModule module(part_for(graph, outputs), GraphModuleOptions{.trainable = false});
-  return [module, states, batches = std::move(batches)](int64_t) -> Feed {
-    return [module = GraphModule(module), states, feed = batches(1),
+  const auto shared = std::make_shared<const std::vector<FedBack>>(states);
+  return [module, shared, batches = std::move(batches)](int64_t) -> Feed {
+    return [module = GraphModule(module), shared, feed = batches(1),
             last = std::vector<at::Tensor>()]() mutable -> std::optional<SampleBatch> {
       const at::NoGradGuard no_grad;
       std::optional<SampleBatch> batch = feed();
       if (!batch) return {};
-      for (size_t i = 0; i < last.size(); ++i) batch->inputs[states[i].input] = last[i];
+      for (size_t i = 0; i < last.size(); ++i) batch->inputs[(*shared)[i].input] = last[i];
       last = module->forward(batch->inputs);
+      batch->states = shared;
       return batch;
     };
   };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "parsimony/api/data/input_data.h"
@@ -13,6 +14,13 @@
 #include "parsimony/training/loader/loader.h"
 
 namespace parsimony::training {
+
+/// An input that takes what an output was for the sample before, as in a stream of frames.
+struct FedBack {
+  size_t input = 0;        ///< of the graph's
+  ValueId output = kNone;  ///< of the dense graph
+  std::string name = {};   ///< the output's, by which other graphs have it
+};
 
 /// Samples as a network takes them.
 struct SampleBatch {
@@ -24,6 +32,8 @@ struct SampleBatch {
   at::Tensor labels;               ///< [count], int64; undefined where there are none
   /// What outputs should be, in the graph's order; empty, or undefined, where nothing says it.
   std::vector<at::Tensor> targets = {};
+  /// Inputs that have the dense network's outputs for the batch before; null: none.
+  std::shared_ptr<const std::vector<FedBack>> states = {};
   int64_t count = 0;
 };
 
@@ -60,12 +70,7 @@ struct Calibration {
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples);
 Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples);
 
-/// The same samples, one in each batch, where inputs take what outputs of the dense network were
-/// for the sample before, as in a stream of frames.
-struct FedBack {
-  size_t input = 0;  ///< of the graph's
-  ValueId output = kNone;
-};
+/// The same samples, one in each batch, whose states are those of the dense network.
 Batches fed_back(const Graph& graph, const std::vector<FedBack>& states, Batches batches);
 
 /// The batch size declared by the network's first input; 0 if symbolic.

@@ -141,8 +141,9 @@ class Sweep {
       run.step();
       if (!run.done()) run.save(own, task.key);
     }
-    save_model(run, task.key);
+    const std::string model = save_model(run, task.key);
     LedgerPoint record = run.point();
+    if (options_.measure) record.metrics = options_.measure(model);
     record.key = task.key;
     record.criterion = task.point.criterion;
     record.sparsity = task.point.sparsity;
@@ -151,16 +152,19 @@ class Sweep {
     tidy(task.key);
   }
 
-  void save_model(TrainingRun& run, const std::string& key) const {
+  /// @returns its path
+  std::string save_model(TrainingRun& run, const std::string& key) const {
     const bool is_file = !options_.origin.model.sha256.empty();
     const std::string name = name_of(key);
     const std::string extension =
         is_file ? fs::path(options_.origin.model.name).extension().string() : ".pt";
-    run.net().save(path("models", name + extension), run.example());
+    std::string model = path("models", name + extension);
+    run.net().save(model, run.example());
     if (!run.plans().empty()) run.plans().back().save(path("models", name + ".plan.json"));
     for (const char* file : {".plan.json", extension.c_str()}) {
       remove_all(fs::path(options_.folder) / "models", name + file + ".tmp");
     }
+    return model;
   }
 
   std::string key_of(const std::string& settings) const {

@@ -33,6 +33,8 @@ struct SweepOptions {
   std::string folder;  ///< of the ledger; also models/, and checkpoints while they are needed
   Shard shard;
   LedgerOrigin origin;
+  /// Of the file of every point; may be empty.
+  std::function<std::vector<LedgerPoint::Metric>(const std::string& model)> measure = {};
 };
 
 /// Trains every point missing in the folder's ledger. Several processes may work on one folder:
