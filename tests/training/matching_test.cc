@@ -262,6 +262,16 @@ TEST(States, OfTheSmallNetworkAreItsOwn) {
   EXPECT_FALSE(feed().has_value());
 }
 
+TEST(States, OfANetworkThatWasCutEarlierBeginWithZeros) {
+  const Cell cell;
+  const SmallNetwork cut(cell.graph(), cell.pruning.plan);
+  const Plan nothing;
+  const SmallNetwork small(cut.graph(), nothing);
+  const Feed same = small_feed(cut, cell.stream(3)(1));
+  const Feed feed = small_feed(small, cell.stream(3)(1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(at::allclose(feed()->inputs[1], same()->inputs[1])) << i;
+}
+
 TEST(States, AreTrainedAsTheyWillRun) {
   const Cell cell;
   Calibration data;

@@ -42,6 +42,21 @@ std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<
   return outputs;
 }
 
+void begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
+                  std::vector<at::Tensor>& inputs) {
+  const Graph& graph = small.graph();
+  for (const FedBack& state : states) {
+    at::Tensor& input = inputs[state.input];
+    const auto& declared = graph.value(graph.inputs[state.input]).declared;
+    if (!declared || std::ssize(*declared) != input.dim()) continue;
+    Shape own = input.sizes().vec();
+    for (size_t d = 0; d < own.size(); ++d) {
+      if ((*declared)[d] > 0) own[d] = (*declared)[d];
+    }
+    if (!input.sizes().equals(own)) input = at::zeros(own, input.options());
+  }
+}
+
 Feed small_feed(const SmallNetwork& small, Feed feed) {
   return [&small, feed = std::move(feed), module = GraphModule(nullptr),
           last = std::vector<at::Tensor>()]() mutable -> std::optional<SampleBatch> {
@@ -55,6 +70,7 @@ Feed small_feed(const SmallNetwork& small, Feed feed) {
       module = GraphModule(part_for(small.graph(), state_outputs(small, states)),
                            GraphModuleOptions{.trainable = false});
     }
+    if (last.empty()) begin_states(small, states, batch->inputs);
     for (size_t i = 0; i < last.size(); ++i) batch->inputs[states[i].input] = last[i];
     last = module->forward(batch->inputs);
     return batch;

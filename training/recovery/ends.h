@@ -16,6 +16,11 @@ std::vector<at::Tensor> small_inputs(const SmallNetwork& small, std::vector<at::
 /// The outputs of the small network that its states take.
 std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<FedBack>& states);
 
+/// Zeros where a stream begins, if the small network's states have other shapes than the dense
+/// network's and no plan says what they lost.
+void begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
+                  std::vector<at::Tensor>& inputs);
+
 /// The batches as the small network takes them: its states are its own, with the values that it has
 /// now.
 Feed small_feed(const SmallNetwork& small, Feed feed);

@@ -166,6 +166,7 @@ class Fitting {
   /// The small network's values. Its states are its own from batch to batch, without gradients.
   std::vector<at::Tensor> forward(const SampleBatch& batch) {
     std::vector<at::Tensor> inputs = small_inputs(network_, batch.inputs);
+    if (batch.states && states_.empty()) begin_states(network_, *batch.states, inputs);
     for (size_t s = 0; s < states_.size(); ++s) inputs[(*batch.states)[s].input] = states_[s];
     std::vector<at::Tensor> values = small_->forward(inputs);
     states_.clear();
