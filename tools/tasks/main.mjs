@@ -72,6 +72,10 @@ async function entry(task, left) {
       const asked = ['--budget', `macs=${left}%`, '--report', report, ...choice];
       task.run(command, ['prune', task.model, ...out, ...asked], task.samples);
       result.macs = JSON.parse(readFileSync(report, 'utf8')).macs;
+    } else if (Object.keys(task.states).length > 0) {
+      // Of what is left of states only the plan of this run knows.
+      const recovery = ['--recover', 'least-squares,outputs', '--recover-minutes', options.minutes, '--recover-epochs', '200'];
+      task.run(command, ['prune', task.model, ...out, '--budget', `macs=${left}%`, ...CRITERION, ...recovery], task.samples);
     } else {
       const asked = ['--teacher', task.model, '--loss', 'outputs', '--minutes', options.minutes, '--epochs', '200'];
       task.run(command, ['finetune', task.at(`${left} least squares.onnx`), ...out, ...asked], task.all);

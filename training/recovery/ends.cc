@@ -42,9 +42,10 @@ std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<
   return outputs;
 }
 
-void begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
+bool begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
                   std::vector<at::Tensor>& inputs) {
   const Graph& graph = small.graph();
+  bool others = false;
   for (const FedBack& state : states) {
     at::Tensor& input = inputs[state.input];
     const auto& declared = graph.value(graph.inputs[state.input]).declared;
@@ -53,8 +54,11 @@ void begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
     for (size_t d = 0; d < own.size(); ++d) {
       if ((*declared)[d] > 0) own[d] = (*declared)[d];
     }
-    if (!input.sizes().equals(own)) input = at::zeros(own, input.options());
+    if (input.sizes().equals(own)) continue;
+    input = at::zeros(own, input.options());
+    others = true;
   }
+  return others;
 }
 
 Feed small_feed(const SmallNetwork& small, Feed feed) {

@@ -17,8 +17,8 @@ std::vector<at::Tensor> small_inputs(const SmallNetwork& small, std::vector<at::
 std::vector<ValueId> state_outputs(const SmallNetwork& small, const std::vector<FedBack>& states);
 
 /// Zeros where a stream begins, if the small network's states have other shapes than the dense
-/// network's and no plan says what they lost.
-void begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
+/// network's and no plan says what they lost. @returns is that so?
+bool begin_states(const SmallNetwork& small, const std::vector<FedBack>& states,
                   std::vector<at::Tensor>& inputs);
 
 /// The batches as the small network takes them: its states are its own, with the values that it has

@@ -163,28 +163,25 @@ class Fitting {
   bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
   bool trains(int64_t i) const { return few() || !judges(i); }
 
-  /// The small network's values. Its states are its own from batch to batch, without gradients.
+  /// The small network's values. Where it is judged its states are its own, as they will be. Steps
+  /// take the dense network's, since its own ones, without gradients, lead it astray; unless they
+  /// do not fit.
   std::vector<at::Tensor> forward(const SampleBatch& batch) {
     std::vector<at::Tensor> inputs = small_inputs(network_, batch.inputs);
-    if (batch.states && states_.empty()) begin_states(network_, *batch.states, inputs);
+    if (!batch.states) return small_->forward(inputs);
+    const bool others = begin_states(network_, *batch.states, inputs);
+    const bool own = others || !at::GradMode::is_enabled();
     for (size_t s = 0; s < states_.size(); ++s) inputs[(*batch.states)[s].input] = states_[s];
     std::vector<at::Tensor> values = small_->forward(inputs);
     states_.clear();
     const size_t count = objective_.values().size();
-    for (size_t v = count; v < values.size(); ++v) states_.push_back(values[v].detach());
+    for (size_t v = count; v < values.size() && own; ++v) states_.push_back(values[v].detach());
     values.resize(count);
     return values;
   }
 
   at::Tensor loss_of(int64_t i, const SampleBatch& batch) {
     return objective_.loss(i, batch, forward(batch));
-  }
-
-  /// A batch that is not looked at may lead to the states of the next one.
-  void pass_over(const SampleBatch& batch) {
-    if (!batch.states) return;
-    const at::NoGradGuard no_grad;
-    forward(batch);
   }
 
   /// The mean loss on the batches that judge.
@@ -195,8 +192,8 @@ class Fitting {
     states_.clear();
     const Feed feed = batches_(batch_);
     for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
-      if (!judges(i)) {
-        pass_over(*batch);
+      if (!judges(i)) {  // may lead to the states of the next one
+        if (batch->states) forward(*batch);
         continue;
       }
       const at::Tensor loss = loss_of(i, *batch);
@@ -214,10 +211,7 @@ class Fitting {
     states_.clear();
     const Feed feed = batches_(batch_);
     for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
-      if (!trains(i)) {
-        pass_over(*batch);
-        continue;
-      }
+      if (!trains(i)) continue;
       set_progress(begin, epoch + static_cast<double>(i) / static_cast<double>(count_));
       if (progress_ >= 1) break;
       set_rates(optimizer);
