@@ -48,17 +48,18 @@ const char* const kDetector = R"(
     })";
 
 struct Detector {
-  TextModel model{kDetector,
-                  {{"W1", "8x3x3x3"},
-                   {"B1", "8"},
-                   {"W2", "4x8x1x1"},
-                   {"B2", "4"},
-                   {"W3", "1x8x1x1"},
-                   {"B3", "1"},
-                   {"W4", "2x8x1x1"},
-                   {"B4", "2"},
-                   {"W5", "8x6"},
-                   {"B5", "8"}}};
+  /// @param score  the operator that gives it
+  explicit Detector(const std::string& score = "Sigmoid") : model(text(score), kWeights) {}
+
+  static std::string text(const std::string& score) {
+    std::string text = kDetector;
+    return text.replace(text.find("Sigmoid"), std::string("Sigmoid").size(), score);
+  }
+
+  static inline const std::vector<test::SeededWeight> kWeights = {
+      {"W1", "8x3x3x3"}, {"B1", "8"},       {"W2", "4x8x1x1"}, {"B2", "4"},   {"W3", "1x8x1x1"},
+      {"B3", "1"},       {"W4", "2x8x1x1"}, {"B4", "2"},       {"W5", "8x6"}, {"B5", "8"}};
+  TextModel model;
   Pruning pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}));
 
   const Graph& graph() const { return model.graph(); }
@@ -177,8 +178,9 @@ Batches noise(int64_t samples) {
   };
 }
 
+/// The output error counts all places alike, as the loss does where there are no likelihoods.
 TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
-  const Detector net;
+  const Detector net("Tanh");
   Calibration data;
   data.batches = noise(256);
   data.samples = 256;
@@ -205,8 +207,7 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   EXPECT_EQ(step.layers, 10);
   EXPECT_EQ(result.report.test_samples, 64);
   ASSERT_TRUE(result.report.before.test_error && step.after.test_error);
-  EXPECT_LT(*step.after.test_error, 0.75 * *result.report.before.test_error)
-      << "which counts all places alike, unlike the loss";
+  EXPECT_LT(*step.after.test_error, 0.65 * *result.report.before.test_error);
 }
 
 /// A cell whose state may lose channels.

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Measures docs/results/data/defaults.json: which criterion and scope leave the most of a network at
-// 70 % of its MACs, before and after least squares, for the ten networks of main.mjs.
+// 70 % of its MACs after least squares, for the ten networks of main.mjs.
 //
 //   node tools/tasks/defaults.mjs [--networks A,B] [--folder DIR] PARSIMONY SHARED
 //     > docs/results/data/defaults.json
