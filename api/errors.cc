@@ -24,6 +24,16 @@ ConfigError no_output_to_measure(std::string_view name) {
                      (name.empty() ? "floating-point output" : "output " + in_quotes(name)));
 }
 
+ModelError label_beyond_classes(int64_t label, int64_t classes) {
+  return ModelError("--metric perplexity: label " + std::to_string(label) + " is not in 0.." +
+                    std::to_string(classes - 1) + ", the classes of the output");
+}
+
+ModelError no_boxes(const Shape& dims) {
+  return ModelError("--metric boxes: a sample of the output has shape " + to_string(dims) +
+                    ", wanted rows [boxes, 5 + classes] or columns [4 + classes, boxes]");
+}
+
 ModelError other_output_shape(std::string_view name) {
   return ModelError("--metric: output " + in_quotes(name) +
                     " has another shape than the dense network's");

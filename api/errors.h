@@ -19,6 +19,10 @@ ConfigError depth_without_budget();
 /// A metric of an output that is not there, or of any if none is floating-point.
 ConfigError no_output_to_measure(std::string_view name);
 ModelError other_output_shape(std::string_view name);
+/// Perplexity of labels that are no classes of the output.
+ModelError label_beyond_classes(int64_t label, int64_t classes);
+/// The metric `boxes` of an output that has none.
+ModelError no_boxes(const Shape& dims);
 ModelError metric_not_finite(std::string_view metric);
 UnsupportedError depth_of_latency();
 /// The constants that --constants exact folds were computed with the original scales.

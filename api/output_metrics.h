@@ -25,7 +25,7 @@ struct OutputMetric {
   double (*value)(const Answers& answers);
 };
 
-/// mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, accuracy.
+/// mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, boxes, perplexity, accuracy.
 std::span<const OutputMetric> output_metrics();
 
 /// Null if there is none of this name.

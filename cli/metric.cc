@@ -1,12 +1,17 @@
 #include "parsimony/cli/metric.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "parsimony/api/errors.h"
+#include "parsimony/base/data_uri.h"
+#include "parsimony/base/files.h"
 #include "parsimony/base/parse.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
@@ -17,6 +22,8 @@ namespace parsimony::cli {
 namespace {
 
 constexpr std::string_view kModel = "{model}";
+constexpr std::string_view kPicture = "{picture}";
+constexpr int64_t kMostPicture = 1 << 20;
 constexpr std::string_view kLower = ":min";
 constexpr size_t kMostOutput = 1 << 16;
 // What timeout(1) exits with when it had to stop the command.
@@ -45,13 +52,46 @@ std::optional<double> last_number(std::string_view text) {
 
 bool is_command(std::string_view metric) { return metric.find(kModel) != std::string::npos; }
 
+/// @returns is the place there?
+bool fill_in(std::string& command, std::string_view place, const std::string& path) {
+  const std::string word = as_word(path);
+  bool found = false;
+  for (size_t at = command.find(place); at != std::string::npos; at = command.find(place, at)) {
+    command.replace(at, place.size(), word);
+    at += word.size();
+    found = true;
+  }
+  return found;
+}
+
+/// A path of its own, whose file is gone afterwards.
+class PictureFile {
+ public:
+  PictureFile()
+      : path_(std::filesystem::temp_directory_path() /
+              ("parsimony-" + std::to_string(getpid()) + "-picture.png")) {}
+  PictureFile(const PictureFile&) = delete;
+  PictureFile& operator=(const PictureFile&) = delete;
+  ~PictureFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+  std::string uri() const {
+    if (!std::filesystem::is_regular_file(path_) || size_of_file(path_) > kMostPicture) return "";
+    return picture_uri(read_file(path_));
+  }
+
+ private:
+  std::string path_;
+};
+
 /// What a command prints of a model. @throws as Meter::measure
 Measured output_of(std::string command, const std::string& model, double minutes) {
-  const std::string path = as_word(model);
-  for (size_t at = command.find(kModel); at != std::string::npos; at = command.find(kModel, at)) {
-    command.replace(at, kModel.size(), path);
-    at += path.size();
-  }
+  const PictureFile picture;
+  const bool draws = fill_in(command, kPicture, picture.path());
+  fill_in(command, kModel, model);
   std::fflush(nullptr);
   const std::string line =
       "exec timeout -k 5 " + std::to_string(60 * minutes) + " sh -c " + as_word(command);
@@ -76,6 +116,7 @@ Measured output_of(std::string command, const std::string& model, double minutes
   const std::optional<double> number = last_number(result.output);
   if (!number) throw errors::metric_failed(command, "it printed no number", result.output);
   result.value = *number;
+  if (draws) result.picture = picture.uri();
   return result;
 }
 
@@ -167,7 +208,8 @@ std::vector<MetricRow> Meter::before() {
 }
 
 Measured Meter::measure(const MetricRow& metric, const std::string& model) {
-  if (const auto built_in = parse_built_in(metric.command)) return {compare(*built_in, model), {}};
+  if (const auto built_in = parse_built_in(metric.command))
+    return {compare(*built_in, model), {}, {}};
   return output_of(metric.command, model, options_.minutes);
 }
 

@@ -40,7 +40,8 @@ MetricRow parse_metric(const std::string& text);
 
 struct Measured {
   double value = 0;
-  std::string output;  ///< a command's standard output; at most the last 64 kB
+  std::string output;   ///< a command's standard output; at most the last 64 kB
+  std::string picture;  ///< a PNG or JPEG that it wrote to {picture}, as a data URI; empty: none
 };
 
 /// What the built-in metrics compare models on.
@@ -61,7 +62,8 @@ class Meter {
   /// Every metric of the dense network. @throws as parse_metric and measure
   std::vector<MetricRow> before();
 
-  /// A command is run by the shell, with {model} replaced by the path. The last number in its
+  /// A command is run by the shell, with {model} replaced by the path, and {picture} by that of a
+  /// file which it may write, of at most 1 MB. The last number in its
   /// standard output is the value; standard error goes through.
   /// @throws ModelError if it fails, takes too long or prints no finite number
   Measured measure(const MetricRow& metric, const std::string& model);

@@ -47,6 +47,14 @@ std::vector<MetricRow> metrics_of(const MetricOptions& options) {
   return metrics;
 }
 
+/// The last lines, which a report shows.
+std::string end_of(std::string_view output) {
+  constexpr size_t kShown = 2000;
+  if (output.size() <= kShown) return std::string(output);
+  const std::string_view last = output.substr(output.size() - kShown);
+  return std::string(last.substr(std::min(last.find('\n') + 1, last.size())));
+}
+
 /// A command that fails costs its own value only.
 std::vector<LedgerPoint::Metric> measured(Meter& meter, const std::vector<MetricRow>& metrics,
                                           const std::string& model) {
@@ -56,7 +64,10 @@ std::vector<LedgerPoint::Metric> measured(Meter& meter, const std::vector<Metric
     value.name = metric.command;
     value.lower_is_better = metric.lower_is_better;
     try {
-      value.value = meter.measure(metric, model).value;
+      Measured found = meter.measure(metric, model);
+      value.value = found.value;
+      value.output = end_of(found.output);
+      value.picture = std::move(found.picture);
     } catch (const ModelError& error) {
       value.value = std::numeric_limits<double>::quiet_NaN();
       value.failure = error.what();
@@ -146,7 +157,8 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
              "Only the i-th of n parts (default: as Slurm or mpirun say)");
   add_options(command, options.request, options.recipe);
   add_option(command, "--metric", options.metric.commands, "COMMAND",
-             "Measures every point's network too: a shell command with {model}, as of prune");
+             "Measures every point's network too: a shell command with {model}, as of prune. The "
+             "report shows what it prints, and a PNG or JPEG that it writes to {picture}");
   add_metric_minutes(command, options.metric);
 }
 

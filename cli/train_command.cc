@@ -131,10 +131,19 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   if (!session.quiet) print(to_text(result.report));
 }
 
+/// With --data a loss is one of its labels, with --calibration one of arrays.
 void run_finetune(TrainCommandOptions& options, const Session& session) {
   CalibrationData& calibration = options.calibration;
   if (calibration.loss == kLabelsOfData) calibration.loss.clear();
-  if (!calibration.loss.empty()) return run_on_arrays(options, session);
+  if (calibration.loss.empty() && !calibration.data.empty() && !options.recipe.config.empty()) {
+    calibration.loss = read_recipe(options.recipe.config).train.loss;
+  }
+  const bool on_arrays = calibration.loss == kTeachersOutputs || !calibration.data.empty();
+  if (!calibration.loss.empty() && on_arrays) return run_on_arrays(options, session);
+  if (!calibration.loss.empty()) {
+    options.recipe.changes.push_back(
+        [loss = calibration.loss](Recipe& recipe) { recipe.train.loss = loss; });
+  }
   const bool given = !calibration.data.empty() || !calibration.states.empty() ||
                      !options.inputs.empty() || !options.match.empty() || options.minutes > 0;
   if (given) {
@@ -167,13 +176,13 @@ void add_train_options(CLI::App& command, TrainCommandOptions& options) {
 void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
   add_model_option(command, "model", options.recipe)->required()->type_name("IN");
   add_option(command, "-o,--output", options.request.out, "OUT", "The trained model")->required();
-  add_options(command, options.request, options.recipe);
-  add_files(command, options);
   add_loss_option(command, options.calibration,
                   "What it is trained to give: the data's labels (labels, the default), the "
                   "teacher's outputs (outputs), or arrays of --calibration that are named like "
                   "its outputs",
                   {kLabelsOfData, kTeachersOutputs});
+  add_options(command, options.request, options.recipe);
+  add_files(command, options);
   add_option(command, "--match", options.match, "NAME[=WEIGHT],…",
              "With --loss outputs: inner values that are compared too, or weights of the outputs")
       ->delimiter(',');

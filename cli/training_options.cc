@@ -62,11 +62,15 @@ class FieldOption {
       });
     };
     constexpr bool kIsFlag = std::is_same_v<Value, bool>;
+    constexpr bool kIsText = std::is_same_v<Value, std::string>;
     const std::string meaning = in_short(field_.meaning) + (kIsFlag ? ": 0 or 1" : "");
-    CLI::Option* option = command_.add_option_function<Value>(name_, add, meaning)->type_name("N");
-    Interval interval = field_.interval;
-    if (!std::is_same_v<Value, double>) interval.highest = std::numeric_limits<int>::max();
-    if (!kIsFlag) option->check(within(interval));
+    CLI::Option* option = command_.add_option_function<Value>(name_, add, meaning);
+    option->type_name(kIsText ? "WHAT" : "N");
+    if constexpr (!kIsFlag && !kIsText) {
+      Interval interval = field_.interval;
+      if (!std::is_same_v<Value, double>) interval.highest = std::numeric_limits<int>::max();
+      option->check(within(interval));
+    }
   }
 
  private:
@@ -96,6 +100,7 @@ void add_options(CLI::App& command, TrainingRequest& request, RecipeOptions& opt
       [](Recipe& recipe, const std::string& data) { recipe.data = data; })
       ->type_name("SPEC");
   for (const Field<TrainSettings>& field : train_fields()) {
+    if (command.get_option_no_throw(option_of(field.key)) != nullptr) continue;  // has its own
     std::visit(FieldOption(command, options, field), field.member);
   }
   add_option(command, "--device", request.device, "DEVICE", "auto, cpu or cuda:N");

@@ -41,7 +41,7 @@ template <typename Settings>
 struct Field {
   std::string_view key;
   std::variant<bool Settings::*, int Settings::*, uint64_t Settings::*, double Settings::*,
-               WordMember<Settings>>
+               std::string Settings::*, WordMember<Settings>>
       member;
   Interval interval;         ///< of a number
   std::string_view meaning;  ///< the part up to the first "; " or ". " is the short description
@@ -79,6 +79,8 @@ void read_fields(const JsonReader& object, std::span<const Field<Settings>> fiel
         settings.*member = value->flag();
       } else if constexpr (std::is_same_v<Pointer, double Settings::*>) {
         settings.*member = value->number(field.interval);
+      } else if constexpr (std::is_same_v<Pointer, std::string Settings::*>) {
+        settings.*member = value->text();
       } else {
         const int number = value->small(static_cast<int>(field.interval.lowest));
         settings.*member = static_cast<std::decay_t<decltype(settings.*member)>>(number);
@@ -88,18 +90,22 @@ void read_fields(const JsonReader& object, std::span<const Field<Settings>> fiel
   }
 }
 
-/// `"epochs":10,"batch":64`: every member, whatever its value.
+/// `"epochs":10,"batch":64`: every member, whatever its value; but no empty texts.
 template <typename Settings>
 std::string json_members(std::span<const Field<Settings>> fields, const Settings& settings) {
   std::string text;
   for (const Field<Settings>& field : fields) {
+    if (const auto* member = std::get_if<std::string Settings::*>(&field.member)) {
+      if ((settings.**member).empty()) continue;
+    }
     const auto value = [&](const auto& member) -> std::string {
       using Pointer = std::decay_t<decltype(member)>;
       if constexpr (std::is_same_v<Pointer, WordMember<Settings>>) {
         return json_text(member.words[member.get(settings)]);
       } else if constexpr (std::is_same_v<Pointer, bool Settings::*>) {
         return settings.*member ? "true" : "false";
-      } else if constexpr (std::is_same_v<Pointer, double Settings::*>) {
+      } else if constexpr (std::is_same_v<Pointer, double Settings::*> ||
+                           std::is_same_v<Pointer, std::string Settings::*>) {
         return json_text(settings.*member);
       } else {
         return std::to_string(settings.*member);

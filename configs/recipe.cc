@@ -4,6 +4,7 @@
 #include "parsimony/configs/errors.h"
 #include "parsimony/configs/fields.h"
 #include "parsimony/configs/keys_impl.h"
+#include "parsimony/configs/loss_spec.h"
 #include "parsimony/configs/request_impl.h"
 #include "parsimony/pruners/criterion.h"
 
@@ -93,6 +94,7 @@ void check_settings(const TrainSettings& train, std::string_view place) {
   if (train.early_stop > 0 && train.evaluate_every != 1) {
     throw errors::contradiction(place, "\"early_stop\" needs \"evaluate_every\": 1");
   }
+  if (!train.loss.empty()) parse_losses(train.loss);
 }
 
 bool has_steps(PruningSchedule schedule) {

@@ -46,6 +46,8 @@ struct TrainSettings {
   double temperature = 4;   ///< of those outputs
   Precision precision = Precision::kFloat32;
   MemoryFormat memory_format = MemoryFormat::kAuto;
+  /// As of --loss, for one output: "cross_entropy:ignore=255". Empty: cross_entropy.
+  std::string loss = {};
   uint64_t seed = 0;
 
   bool operator==(const TrainSettings&) const = default;
@@ -99,8 +101,8 @@ Recipe read_recipe(const std::string& path);
 /// @throws ConfigError naming file and line, or file and key
 Recipe parse_recipe(std::string_view json, std::string_view file_name);
 
-/// One JSON object with every key of `train` and `prune`, whether given or not: equal settings give
-/// equal texts. Model, data and sweep are omitted.
+/// One JSON object with every key of `train` and `prune`, whether given or not, but for empty
+/// texts: equal settings give equal texts. Model, data and sweep are omitted.
 std::string settings_json(const Recipe& recipe);
 
 /// @throws ConfigError if settings contradict each other; `place` is where they were given

@@ -79,6 +79,12 @@ constexpr Field<T> kTrain[] = {
      "Order of an image's numbers in memory. auto: the quicker of the two, measured before the "
      "first "
      "step and kept for runs that go on."},
+    {"loss",
+     &T::loss,
+     {},
+     "Loss between outputs and targets; as --loss of finetune. Empty: cross_entropy. Labelled data "
+     "take cross_entropy, whose option :ignore=255 names labels that do not count; others need "
+     "arrays: finetune --calibration."},
     {"seed", &T::seed, kNotNegative,
      "Seed of the initial weights, the order of the samples and the augmentation."}};
 

@@ -46,6 +46,8 @@ void describe(auto& way, Is<LedgerPoint::Metric> auto& metric) {
   way("name", metric.name)("lower_is_better", metric.lower_is_better);
   way.finite_or("value", metric.value, std::numeric_limits<double>::quiet_NaN());
   way("failure", metric.failure);
+  way.some("output", metric.output);
+  way.some("picture", metric.picture);
 }
 
 void describe(auto& way, Is<LedgerPoint::Latency> auto& latency) {
@@ -165,7 +167,7 @@ bool LedgerPoint::Epoch::operator==(const Epoch& other) const {
 bool LedgerPoint::Metric::operator==(const Metric& other) const {
   const bool same = value == other.value || (std::isnan(value) && std::isnan(other.value));
   return same && name == other.name && lower_is_better == other.lower_is_better &&
-         failure == other.failure;
+         failure == other.failure && output == other.output && picture == other.picture;
 }
 
 bool LedgerPoint::agrees_with(const LedgerPoint& other) const {

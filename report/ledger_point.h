@@ -108,6 +108,8 @@ struct LedgerPoint : LedgerOrigin {
     bool lower_is_better = false;
     double value = 0;     ///< NaN if the command failed
     std::string failure;  ///< empty: it did not
+    std::string output;   ///< of the command: its last lines
+    std::string picture;  ///< that the command made, as a data URI; empty: none
     bool operator==(const Metric& other) const;
   };
 

@@ -8,11 +8,12 @@
 namespace parsimony {
 namespace {
 
-constexpr std::array<std::pair<RecoveryMethod, std::string_view>, 5> kNames = {{
+constexpr std::array<std::pair<RecoveryMethod, std::string_view>, 6> kNames = {{
     {RecoveryMethod::kBias, "bias"},
     {RecoveryMethod::kBatchNorm, "bn"},
     {RecoveryMethod::kLeastSquares, "least-squares"},
     {RecoveryMethod::kOutputs, "outputs"},
+    {RecoveryMethod::kBlocks, "outputs:blocks"},
     {RecoveryMethod::kFinetune, "finetune"},
 }};
 

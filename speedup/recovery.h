@@ -11,9 +11,16 @@
 
 namespace parsimony {
 
-enum class RecoveryMethod : uint8_t { kBias, kBatchNorm, kLeastSquares, kOutputs, kFinetune };
+enum class RecoveryMethod : uint8_t {
+  kBias,
+  kBatchNorm,
+  kLeastSquares,
+  kOutputs,
+  kBlocks,
+  kFinetune
+};
 
-/// "bias", "bn", "least-squares", "outputs" or "finetune".
+/// "bias", "bn", "least-squares", "outputs", "outputs:blocks" or "finetune".
 std::string_view name_of(RecoveryMethod method);
 std::vector<std::string> recovery_names();
 /// @throws ConfigError with close matches

@@ -24,4 +24,11 @@ ConfigError means_of_arrays() {
       "--mean and --std are of images in 0..1; arrays by input name are used as they are");
 }
 
+ConfigError loss_needs_arrays(std::string_view loss) {
+  return ConfigError(
+      "loss \"" + std::string(loss) +
+      "\": labelled data take cross_entropy only, with :ignore=LABEL or without; other "
+      "losses need arrays: parsimony finetune --calibration npz:FILE --loss");
+}
+
 }  // namespace parsimony::component::errors

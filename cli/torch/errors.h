@@ -17,5 +17,6 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found, std::st
 /// --mean and --std need one number per channel.
 ConfigError wrong_means(size_t found, int64_t channels);
 ConfigError means_of_arrays();
+ConfigError loss_needs_arrays(std::string_view loss);
 
 }  // namespace parsimony::component::errors

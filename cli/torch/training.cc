@@ -14,6 +14,7 @@
 #include "parsimony/base/sha256.h"
 #include "parsimony/cli/torch/built_in.h"
 #include "parsimony/cli/torch/errors.h"
+#include "parsimony/configs/loss_spec.h"
 #include "parsimony/engines/machine/report.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/training/data/dataset.h"
@@ -52,8 +53,20 @@ class Preparation {
     options.test_samples = request.test_samples;
     options.size = request.image_size;
     options.normalise = recipe.train.normalise;
+    options.ignore = ignored_label();
     data = read_dataset(recipe.data, options);
     make = maker();
+  }
+
+  /// @throws ConfigError for a loss that labels do not suffice for
+  std::optional<int64_t> ignored_label() const {
+    if (recipe.train.loss.empty()) return {};
+    const std::vector<LossTerm> terms = parse_losses(recipe.train.loss);
+    const LossTerm& term = terms.front();
+    if (term.kind != LossKind::kCrossEntropy || !term.output.empty() || term.weight != 1) {
+      throw component::errors::loss_needs_arrays(recipe.train.loss);
+    }
+    return term.ignore;
   }
 
   /// A built-in network, or one from a file.

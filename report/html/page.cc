@@ -1,5 +1,6 @@
 #include "parsimony/report/html/page.h"
 
+#include <algorithm>
 #include <set>
 
 #include "parsimony/report/html/shell_impl.h"
@@ -144,6 +145,40 @@ std::string network(const SweepReport& report) {
   return section("network", "The network of the headline", text);
 }
 
+/// What a metric's command printed of a network, and drew.
+std::string example(const char* when, const LedgerPoint::Metric& metric) {
+  std::string text =
+      "<figure>\n<h4>" + std::string(when) + ": " + escaped(metric_text(metric.value)) + "</h4>\n";
+  if (!metric.picture.empty()) {
+    text += "<img src=\"" + escaped(metric.picture) + "\" alt=\"What " + escaped(metric.name) +
+            " drew\">\n";
+  }
+  if (!metric.output.empty()) text += "<pre>" + escaped(metric.output) + "</pre>\n";
+  return text + "</figure>\n";
+}
+
+const LedgerPoint::Metric* shown(const LedgerPoint& point, const std::string& name) {
+  const auto found = std::ranges::find(point.metrics, name, &LedgerPoint::Metric::name);
+  const bool there = found != point.metrics.end();
+  return there && !(found->output.empty() && found->picture.empty()) ? &*found : nullptr;
+}
+
+std::string examples(const SweepReport& report) {
+  const SweepRow& row = report.rows[report.selected];
+  std::string text;
+  for (const std::string& name : report.metrics) {
+    const LedgerPoint::Metric* after = shown(row.point, name);
+    if (after == nullptr) continue;
+    const LedgerPoint::Metric* before =
+        row.dense ? shown(report.rows[*row.dense].point, name) : nullptr;
+    text += "<h3>" + escaped(name) + "</h3>\n<div class=\"figures\">\n";
+    if (before != nullptr) text += example("Dense", *before);
+    text += example("Pruned", *after) + "</div>\n";
+  }
+  if (text.empty()) return "";
+  return section("examples", "Examples", paragraph(report.selected_name + ".", "because") + text);
+}
+
 std::string again(const SweepReport& report) {
   const LedgerPoint& point = report.rows[report.selected].point;
   std::string text = "<p>The command:</p>\n<pre><code>" + escaped(point.command) +
@@ -162,7 +197,7 @@ std::string to_html(const SweepReport& report) {
   page.title = report.title;
   page.style = page_style();
   page.body = header(report) + "<main>\n" + cards(report) + charts(report) + settings(report) +
-              network(report) + again(report) +
+              network(report) + examples(report) + again(report) +
               "</main>\n<footer>Made by Parsimony. Opens offline; fetches nothing.</footer>\n";
   if (has_charts()) {
     page.data_id = "chart-data";

@@ -46,6 +46,47 @@ TEST(OutputMetrics, OfTokensAndPixels) {
   EXPECT_DOUBLE_EQ(value("accuracy", tokens), 2.0 / 3) << "a label for each token";
 }
 
+TEST(OutputMetrics, OfLanguageModels) {
+  // The classes' logits 0 and log 3: a label has the probability 1/4 or 3/4.
+  const double three = std::log(3.0);
+  const std::vector<std::vector<double>> logits = {{0, three, three, 0}};
+  EXPECT_NEAR(value("perplexity", {{2, 2}, logits, logits, {1, 1}}),
+              std::exp(-(std::log(0.75) + std::log(0.25)) / 2), 1e-12);
+  const std::vector<std::vector<double>> shares = {{0.25, 0.75, 0.75, 0.25}};
+  EXPECT_NEAR(value("perplexity", {{2, 2}, shares, shares, {1, 1}}),
+              std::exp(-(std::log(0.75) + std::log(0.25)) / 2), 1e-12)
+      << "probabilities as they are";
+  EXPECT_NEAR(value("perplexity", {{2}, {{0, three}}, {{0, three}}, {1}}), 4.0 / 3, 1e-12);
+  EXPECT_THROW(value("perplexity", {{2}, {{0, 1}}, {{0, 1}}, {2}}), ModelError);
+}
+
+TEST(OutputMetrics, OfDetectors) {
+  // Rows: centre, size, confidence of an object, two classes.
+  const std::vector<double> wanted = {10, 10, 4, 4, 0.9, 0.9, 0.1,  //
+                                      11, 10, 4, 4, 0.8, 0.9, 0.1,  // lies over the first
+                                      30, 30, 8, 8, 0.9, 0.1, 0.8,  //
+                                      50, 50, 8, 8, 0.3, 0.5, 0.5,  // not sure enough
+                                      70, 70, 8, 8, 0.9, 0.9, 0.1,  //
+                                      0,  0,  0, 0, 0,   0,   0,    //
+                                      0,  0,  0, 0, 0,   0,   0,    //
+                                      0,  0,  0, 0, 0,   0,   0};
+  std::vector<double> found = wanted;
+  EXPECT_DOUBLE_EQ(value("boxes", {{8, 7}, {found}, {wanted}, {}}), 1);
+  found[14] = 32;  // overlaps by 6 · 8 of 80
+  EXPECT_DOUBLE_EQ(value("boxes", {{8, 7}, {found}, {wanted}, {}}), 1);
+  found[28] = 76;  // by 2 · 8 of 112
+  EXPECT_DOUBLE_EQ(value("boxes", {{8, 7}, {found}, {wanted}, {}}), 2.0 / 3);
+  std::swap(found[19], found[20]);  // another class
+  EXPECT_DOUBLE_EQ(value("boxes", {{8, 7}, {found}, {wanted}, {}}), 1.0 / 3);
+  // Columns, without the confidence of an object.
+  std::vector<double> columns(6 * 8, 0);
+  for (size_t i = 0; i < 4; ++i) columns[i * 8] = wanted[i];
+  columns[4 * 8] = 0.9;
+  EXPECT_DOUBLE_EQ(value("boxes", {{6, 8}, {columns}, {columns}, {}}), 1);
+  EXPECT_DOUBLE_EQ(value("boxes", {{6, 8}, {std::vector<double>(48, 0)}, {columns}, {}}), 0);
+  EXPECT_THROW(value("boxes", {{3}, {{1, 2, 3}}, {{1, 2, 3}}, {}}), ModelError);
+}
+
 TEST(OutputMetrics, OfEmbeddings) {
   const std::vector<std::vector<double>> wanted = {{1, 0}, {1, 0.1}, {0, 1}, {0.1, 1}};
   EXPECT_DOUBLE_EQ(value("recall", {{2}, wanted, wanted, {}}), 1);

@@ -41,6 +41,21 @@ TEST_F(CliSweep, MeasuresEveryPointByACommand) {
             "parsimony: --metric takes commands with {model}. See `parsimony sweep --help`.\n");
 }
 
+TEST_F(CliSweep, ShowsWhatAMetricPrintsAndDraws) {
+  place_.recipe(R"("sparsity": [0.5])");
+  const Outcome outcome = place_.sweep(
+      "--out s --metric 'printf \"\\377\\330\\377drawn\" > {picture}; test -s {model}; echo "
+      "two\\<lines; echo 5'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json metric = place_.report("s").at("points")[0].at("metrics")[0];
+  EXPECT_EQ(metric.at("output"), "two<lines\n5\n");
+  EXPECT_EQ(metric.at("picture"), "data:image/jpeg;base64,/9j/ZHJhd24=");
+  const std::string page = place_.bytes("s/report.html");
+  EXPECT_NE(page.find("<h2 id=\"examples-title\">Examples</h2>"), std::string::npos);
+  EXPECT_NE(page.find("two&lt;lines"), std::string::npos);
+  EXPECT_NE(page.find("src=\"data:image/jpeg;base64,/9j/ZHJhd24=\""), std::string::npos);
+}
+
 TEST_F(CliSweep, TrainsEveryPointAndTheDenseNetworkOnceForEverySeed) {
   place_.recipe(R"("sparsity": [0, 0.5, 0.5], "criterion": ["l1", "l2"], "seed": [4, 5])");
   const Outcome outcome = place_.sweep("--out s");

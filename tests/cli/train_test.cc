@@ -76,6 +76,17 @@ TEST_F(CliTrain, PrunesOnTheWay) {
   EXPECT_EQ(Json::parse(place_.bytes("plan.json")).count("parsimony_plan"), 1U);
 }
 
+TEST_F(CliTrain, RecoversBetweenTheCutAndTheTraining) {
+  std::string recipe = kPruning;
+  recipe.insert(recipe.find("\"config_list\""), R"("recover": "least-squares", )");
+  place_.write("r.json", recipe);
+  const Outcome outcome = place_.run(kTiny + "--config r.json -o o.pt --report out.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE((outcome.out + outcome.err).find("least-squares: output error"), std::string::npos)
+      << outcome.out;
+  EXPECT_TRUE(report("out.json").proof && report("out.json").proof->holds());
+}
+
 TEST_F(CliTrain, OptionsGoBeforeTheRecipe) {
   place_.write("r.json", R"({"model": "resnet56", "data": "none", "train": {"epochs": 9, "lr": 9,
       "batch": 9, "optimizer": "adamw", "seed": 9, "evaluate_every": 1}})");
@@ -84,7 +95,7 @@ TEST_F(CliTrain, OptionsGoBeforeTheRecipe) {
       "--config r.json --epochs 0 --optimizer sgd --lr 0.5 --momentum 0.25 --weight-decay 0.125 "
       "--schedule one_cycle --label-smoothing 0.0625 --flip 1 --crop 3 --cutout 5 --normalise 1 "
       "--early-stop 2 --temperature 3 --seed 7 --precision bf16 --test-samples 16 "
-      "--train-samples 32 --report out.json");
+      "--train-samples 32 --loss cross_entropy:ignore=9 --report out.json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out + outcome.err, "");
   const LedgerPoint point = report("out.json");
@@ -96,7 +107,7 @@ TEST_F(CliTrain, OptionsGoBeforeTheRecipe) {
       Json::parse(
           R"({"batch": 32, "batch_norm": false, "crop": 3, "cutout": 5, "distill": 0.0, "early_stop": 2,
                 "epochs": 0, "evaluate_every": 1, "flip": true, "label_smoothing": 0.0625,
-                "lr": 0.5, "memory_format": "contiguous", "momentum": 0.25, "normalise": true,
+                "loss": "cross_entropy:ignore=9", "lr": 0.5, "memory_format": "contiguous", "momentum": 0.25, "normalise": true,
                 "optimizer": "sgd", "precision": "bf16", "schedule": "one_cycle", "seed": 7,
                 "step_epochs": 30, "step_factor": 0.1, "temperature": 3.0,
                 "weight_decay": 0.125})"));
@@ -147,6 +158,14 @@ constexpr Fault kTrainFaults[] = {
      "none.json: cannot be read: No such file or directory"},
     {"train --model cnn --data shapes --optimizer lion -o o.pt", 2,
      "--optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\""},
+    {"train --model cnn --data shapes --loss huber -o o.pt", 2,
+     "loss \"huber\": labelled data take cross_entropy only, with :ignore=LABEL or without; other "
+     "losses need arrays: parsimony finetune --calibration npz:FILE --loss"},
+    {"train --model cnn --data shapes --loss huger -o o.pt", 2,
+     "loss: found \"huger\", wanted \"cross_entropy\", \"bce\", \"mse\", \"l1\", \"huber\", \"kl\" "
+     "or "
+     "\"ctc\"; with options behind it (huber:delta=0.5, cross_entropy:ignore=255, ctc:blank=0, "
+     "weight=2), or for each output its own: boxes=huber,scores=cross_entropy"},
     {"train --model cnn --data shapes --config rarely.json --early-stop 2", 2,
      "command line: \"early_stop\" needs \"evaluate_every\": 1"},
     {"train --model cnn --data shapes --distill 0.5 -o o.pt", 2,

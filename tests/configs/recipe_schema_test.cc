@@ -68,6 +68,9 @@ Ordered property(const Field<Owner>& field) {
     if constexpr (std::is_same_v<Pointer, WordMember<Owner>>) {
       json["enum"] = Names(member.words.begin(), member.words.end());
       json["default"] = member.words[member.get(usual)];
+    } else if constexpr (std::is_same_v<Pointer, std::string Owner::*>) {
+      json["type"] = "string";
+      json["default"] = usual.*member;
     } else {
       constexpr bool kIsInteger = !kIsFlag && !std::is_same_v<Pointer, double Owner::*>;
       json["type"] = kIsFlag ? "boolean" : kIsInteger ? "integer" : "number";
@@ -113,7 +116,11 @@ std::string rows_of_tables() {
     for (const auto& word : json.value("enum", Ordered::array())) {
       values += (values.empty() ? "`" : ", `") + word.get<std::string>() + "`";
     }
-    if (!is_word) values = json["type"] == "boolean" ? "true, false" : field.interval.text();
+    if (json.value("type", "") == "string") {
+      values = "text";
+    } else if (!is_word) {
+      values = json["type"] == "boolean" ? "true, false" : field.interval.text();
+    }
     text += "| `" + std::string(field.key) + "` | " + usual + " | " + values + " | " +
             std::string(field.meaning) + " |\n";
   }
@@ -139,7 +146,8 @@ TEST(RecipeSchema, AndTheDocumentHasItToo) {
 }
 
 TEST(RecipeSchema, HasTheKeysOfTheReader) {
-  EXPECT_EQ(keys_of(properties("train")), keys_of(settings("{}").at("train")));
+  EXPECT_EQ(keys_of(properties("train")),
+            keys_of(settings(R"({"train": {"loss": "mse"}})").at("train")));
   Names prune = keys::of_file();
   for (const char* own : {"warmup_epochs", "schedule", "steps", "epochs_between", "rewind_epoch",
                           "search_steps", "search_samples", "penalty"}) {

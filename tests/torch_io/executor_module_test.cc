@@ -181,5 +181,63 @@ TEST(GraphModule, KnowsEveryOperatorThatTheAnalysisKnows) {
   }
 }
 
+/// Two gates, of which one is read twice, and two pointwise convolutions.
+const char* const kGates = R"(
+    net (float[1,3,6,6] x) => (float[1,4,6,6] y)
+    {
+      a = Conv(x, W1, B1)
+      s = Sigmoid(a)
+      b = Mul(s, a)
+      c = Conv(b, W2)
+      t = Sigmoid(c)
+      d = Mul(c, t)
+      y = Add(d, t)
+    })";
+
+TEST(GraphModule, FusedItHasTheSameValuesAndGradients) {
+  onnx::ModelProto model = model_of(kGates);
+  add_weight(model, "W1", "5x3x1x1");
+  add_weight(model, "B1", "5");
+  add_weight(model, "W2", "4x5x1x1");
+  const TemporaryFolder folder;
+  write_file(folder / "model.onnx", model.SerializeAsString());
+  const onnx_io::ModelFile file(folder / "model.onnx");
+  const Graph graph = onnx_io::to_graph(file);
+  GraphModule plain(graph);
+  GraphModule fused(graph, GraphModuleOptions{.fuses = true});
+  std::vector<std::string> operators;
+  fused->observe(
+      [&](const Node& node, ValueId, const at::Tensor&) { operators.push_back(node.op); });
+  at::manual_seed(1);
+  const at::Tensor x = at::randn({1, 3, 6, 6});
+  const at::Tensor y = fused->forward(x);
+  EXPECT_EQ(operators,
+            (std::vector<std::string>{"Conv", "Swish", "Conv", "Sigmoid", "Mul", "Add"}));
+  EXPECT_TRUE(at::allclose(y, plain->forward(x), 1e-5, 1e-6));
+  y.square().sum().backward();
+  plain->forward(x).square().sum().backward();
+  for (const auto& [name, weight] : plain->weights()) {
+    EXPECT_TRUE(at::allclose(fused->weights().at(name).grad(), weight.grad(), 1e-4, 1e-5)) << name;
+  }
+}
+
+/// One sample takes another way through a pointwise convolution than several.
+TEST(GraphModule, OneSampleHasTheGradientsOfSeveral) {
+  GraphModule net = module_of("net (float[N,3,4,4] x) => (float[N,5,4,4] y) { y = Conv(x, W, B) }",
+                              {{"W", "5x3x1x1"}, {"B", "5"}});
+  at::manual_seed(1);
+  const at::Tensor x = at::randn({2, 3, 4, 4});
+  net->forward(x).square().sum().backward();
+  std::vector<at::Tensor> wanted;
+  for (at::Tensor parameter : net->parameters()) {
+    wanted.push_back(parameter.grad().clone());
+    parameter.mutable_grad().reset();
+  }
+  for (int64_t i = 0; i < 2; ++i) net->forward(x.narrow(0, i, 1)).square().sum().backward();
+  for (size_t p = 0; p < wanted.size(); ++p) {
+    EXPECT_TRUE(at::allclose(net->parameters()[p].grad(), wanted[p], 1e-4, 1e-5));
+  }
+}
+
 }  // namespace
 }  // namespace parsimony::test

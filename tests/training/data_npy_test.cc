@@ -77,6 +77,17 @@ TEST_F(Npy, ReadsBytesAsTheyAre) {
   EXPECT_EQ(data.classes, (std::vector<std::string>{"0", "1"}));
 }
 
+TEST_F(Npy, LabelsOfElementsMayNotCount) {
+  const std::string x = array("|u1", "(2, 3, 2, 2)", data_test::pattern(2 * 3 * 2 * 2));
+  const std::string y = array("|u1", "(2, 2, 2)", bytes_of<uint8_t>({0, 1, 255, 2, 1, 1, 0, 255}));
+  const Dataset data = read(x, y, {.ignore = 255});
+  EXPECT_EQ(data.train.label_dims, (Shape{2, 2}));
+  EXPECT_EQ(data.train.labels, (std::vector<int64_t>{0, 1, kNoLabel, 2, 1, 1, 0, kNoLabel}));
+  EXPECT_EQ(data.classes.size(), 3U);
+  const std::string own = array("<i8", "(2,)", bytes_of<int64_t>({-100, 3}));
+  EXPECT_EQ(read(x, own).train.labels, (std::vector<int64_t>{kNoLabel, 3}));
+}
+
 TEST_F(Npy, ReadsEveryTypeAndVersion) {
   const std::vector<float> wanted = {1, -2, 3, 4};
   const auto check = [&](const std::string& descr, const std::string& bytes) {

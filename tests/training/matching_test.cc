@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,10 @@
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/output_loss.h"
+#include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
+#include "parsimony/training/recovery/match_outputs.h"
+#include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/recovery/walk.h"
 #include "tests/support/model.h"
@@ -208,6 +212,64 @@ TEST(MatchingOutputs, BringsADetectorWithTwoInputsBack) {
   EXPECT_EQ(result.report.test_samples, 64);
   ASSERT_TRUE(result.report.before.test_error && step.after.test_error);
   EXPECT_LT(*step.after.test_error, 0.65 * *result.report.before.test_error);
+}
+
+/// Four layers in a row, the second of which also reaches the last.
+const char* const kChain = R"(
+    net (float[N,3,8,8] x, float[N,6] z) => (float[N,4,8,8] y)
+    {
+      a = Conv<pads=[1,1,1,1]>(x, W1, B1)
+      b = Relu(a)
+      c = Conv<pads=[1,1,1,1]>(b, W2, B2)
+      d = Relu(c)
+      e = Conv<pads=[1,1,1,1]>(d, W3, B3)
+      f = Relu(e)
+      g = Concat<axis=1>(d, f)
+      y = Conv(g, W4, B4)
+    })";
+
+const std::vector<test::SeededWeight> kChainWeights = {
+    {"W1", "8x3x3x3"}, {"B1", "8"}, {"W2", "8x8x3x3"},  {"B2", "8"},
+    {"W3", "8x8x3x3"}, {"B3", "8"}, {"W4", "4x16x1x1"}, {"B4", "4"}};
+
+TEST(Blocks, EndWhereLaterOnesRead) {
+  const TextModel model(kChain, kChainWeights);
+  const std::vector<Block> one_each = blocks_of(model.graph(), 1);
+  ASSERT_EQ(one_each.size(), 4U);
+  EXPECT_EQ(names_of(model.graph(), one_each[1].values), (std::vector<std::string>{"c"}));
+  EXPECT_EQ(one_each[1].weights, (std::set<std::string>{"W2", "B2"}));
+  const std::vector<Block> pairs = blocks_of(model.graph(), 2);
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_EQ(names_of(model.graph(), pairs[0].values), (std::vector<std::string>{"c"}))
+      << "nothing behind the block reads a";
+  EXPECT_EQ(pairs[0].weights, (std::set<std::string>{"B1", "B2", "W1", "W2"}));
+  EXPECT_EQ(names_of(model.graph(), pairs[1].values), (std::vector<std::string>{"y"}));
+  const std::vector<Block> threes = blocks_of(model.graph(), 3);
+  EXPECT_EQ(names_of(model.graph(), threes[0].values), (std::vector<std::string>{"c", "e"}));
+}
+
+TEST(MatchingOutputs, InBlocksAndThenTheWhole) {
+  TextModel model(kChain, kChainWeights);
+  const Pruning pruning =
+      plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}));
+  SmallNetwork small(model.graph(), pruning.plan);
+  const Batches data = noise(128);
+  const double before = output_error(model.graph(), small, data, 8);
+  std::vector<std::string> lines;
+  const int changed = match_blocks(model.graph(), small, {}, data, 8, {.epochs = 40, .lr = 1e-2},
+                                   [&](const std::string& line) { lines.push_back(line); });
+  EXPECT_EQ(changed, 8) << "every weight belongs to one block";
+  EXPECT_TRUE(lines.front().starts_with("block 1 of 1: loss")) << lines.front();
+  EXPECT_LT(output_error(model.graph(), small, data, 8), 0.9 * before);
+  Calibration calibration;
+  calibration.batches = data;
+  calibration.samples = 128;
+  calibration.values = 3 * 8 * 8 + 6;
+  RecoverySettings settings;
+  settings.steps = {RecoveryMethod::kBlocks};
+  settings.outputs = {.epochs = 40, .lr = 1e-2};
+  const RecoveryReport report = recover(model.graph(), pruning.plan, calibration, settings).report;
+  EXPECT_LT(report.steps.front().after.error, 0.8 * report.before.error);
 }
 
 /// A cell whose state may lose channels.

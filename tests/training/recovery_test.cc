@@ -358,7 +358,7 @@ TEST(Recover, SaysWhatItCannotDo) {
   EXPECT_EQ(
       message_of([&] { parse_recovery("least_squares", "--recover"); }),
       "--recover: unknown recovery \"least_squares\"; wanted bias, bn, least-squares, outputs, "
-      "finetune. Did you mean \"least-squares\"?");
+      "outputs:blocks, finetune. Did you mean \"least-squares\"?");
 }
 
 }  // namespace

@@ -28,11 +28,20 @@ export const readTensors = (path) =>
 
 /** Writes tensors {name, shape, data}, as float32. */
 export function writeTensors(path, tensors) {
+  write(path, 'F32', tensors, (data) => Float32Array.from(data));
+}
+
+/** The same as int64. */
+export function writeIntegers(path, tensors) {
+  write(path, 'I64', tensors, (data) => BigInt64Array.from(data, BigInt));
+}
+
+function write(path, dtype, tensors, typed) {
   let offset = 0;
   const header = {};
   const all = tensors.map(({ name, shape, data }) => {
-    const bytes = new Uint8Array(Float32Array.from(data).buffer);
-    header[name] = { dtype: 'F32', shape, data_offsets: [offset, offset + bytes.length] };
+    const bytes = new Uint8Array(typed(data).buffer);
+    header[name] = { dtype, shape, data_offsets: [offset, offset + bytes.length] };
     offset += bytes.length;
     return bytes;
   });

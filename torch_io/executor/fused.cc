@@ -10,8 +10,9 @@ namespace parsimony::executor {
 namespace {
 
 /// x sigmoid(alpha x)
-at::Tensor gated(const Call& call, double alpha) {
-  return call.in(0) * at::sigmoid(call.in(0) * call.real("alpha", alpha));
+at::Tensor gated(const Call& call, double usual) {
+  const double alpha = call.real("alpha", usual);
+  return alpha == 1 ? at::silu(call.in(0)) : call.in(0) * at::sigmoid(call.in(0) * alpha);
 }
 
 /// LayerNormalization of `x` where it is present, with scale and bias of the operands named.

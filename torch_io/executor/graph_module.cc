@@ -59,7 +59,7 @@ GraphModuleImpl::GraphModuleImpl(const Graph& graph, const GraphModuleOptions& o
     const Node& node = graph.node(refused[0]);
     throw executor::errors::cannot_run(node, executor::why_not(graph, node));
   }
-  state_->program = Program(graph);
+  state_->program = Program(options.fuses ? executor::with_swish(graph) : graph);
   state_->trainable = options.trainable;
   const IdVector<WeightId, bool> setting = settings_of(graph);
   std::set<std::string> taken;

@@ -16,6 +16,8 @@
 namespace parsimony {
 struct GraphModuleOptions {
   bool trainable = true;  ///< parameters require gradients
+  /// What one kernel can compute, it does; values in between cannot be observed.
+  bool fuses = false;
   /// Weights that are streamed from the file after the graph for every node, instead of being held
   /// by the module; the file's bytes must stay valid. Networks may then be larger than memory.
   /// Empty: none.

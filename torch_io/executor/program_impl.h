@@ -70,6 +70,9 @@ using Observer = std::function<void(const Node&, ValueId, const at::Tensor&)>;
 std::vector<Tensors> run(const Program& program, const std::vector<Tensors>& inputs, bool training,
                          const Observer& observer);
 
+/// x · sigmoid(x) as one node. Of graphs whose weights are in place: ids of nodes change.
+Graph with_swish(Graph graph);
+
 /// Registers a copy of a tensor under a name and returns it.
 using AddWeight = std::function<at::Tensor(const std::string& name, const at::Tensor& of)>;
 

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -80,8 +81,17 @@ int best_of(const std::vector<machine::ThreadTime>& times) {
   return best.threads;
 }
 
+namespace {
+
+std::atomic<int> cores = 0;  // 0: not chosen yet
+
+}  // namespace
+
+int cores_to_use() { return cores > 0 ? cores.load() : at::get_num_threads(); }
+
 int choose_threads(std::optional<int> wanted) {
   if (wanted && *wanted < 1) throw machine::errors::bad_threads(std::to_string(*wanted));
+  cores = wanted ? *wanted : machine::these_cores().usable();
   if (wanted) {
     set_threads(*wanted);
     return *wanted;

@@ -25,6 +25,10 @@ int best_of(const std::vector<machine::ThreadTime>& times);
 /// @returns the number set. @throws ConfigError if `wanted` is not positive
 int choose_threads(std::optional<int> wanted = {});
 
+/// The cores that may be busy with this process's networks: as many as threads were wanted, all
+/// where these were measured. Before choose_threads: ATen's number of threads.
+int cores_to_use();
+
 /// A small network for 32×32 images: two convolutions 3×3 with ReLU and pooling, two linear layers.
 struct StepSize {
   int64_t batch = 64;

@@ -12,13 +12,17 @@
 
 namespace parsimony::training {
 
+/// Of an element that neither a loss nor an accuracy counts.
+inline constexpr int64_t kNoLabel = -100;
+
 /// Consecutive samples of one shape and type, with a label for each, or for each of its elements.
 struct Samples {
   Shape dims;                     ///< of one sample; images are [c, h, w]
   DType dtype = DType::kUInt8;    ///< kUInt8 or kFloat32
   std::vector<std::byte> values;  ///< [count, ..dims], row-major, in the machine's byte order
-  std::vector<int64_t> labels;    ///< 0 … classes - 1; [count, ..label_dims]
-  Shape label_dims = {};          ///< of one sample; empty: a single label
+  /// 0 … classes - 1, or kNoLabel; [count, ..label_dims].
+  std::vector<int64_t> labels;
+  Shape label_dims = {};  ///< of one sample; empty: a single label
 
   int64_t count() const;
   /// Bytes of one sample.
@@ -45,8 +49,9 @@ struct DatasetOptions {
   std::optional<int64_t> size = {};  ///< folder: images become [3, size, size]
   /// Share of the samples used for testing if there is no test set, drawn by seed.
   double test_share = 0.2;
-  bool normalise = false;  ///< measure `mean` and `deviation` on the training set
-  int threads = 0;         ///< for decoding and drawing; 0: one per core
+  std::optional<int64_t> ignore = {};  ///< npy: a label that becomes kNoLabel, as -100 does
+  bool normalise = false;              ///< measure `mean` and `deviation` on the training set
+  int threads = 0;                     ///< for decoding and drawing; 0: one per core
 };
 
 /// Data set names with which a spec can begin, in alphabetical order.

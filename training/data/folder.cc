@@ -7,7 +7,7 @@
 #include "parsimony/api/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/parallel_impl.h"
+#include "parsimony/training/data/parallel.h"
 #include "parsimony/training/data/random.h"
 #include "parsimony/training/data/readers_impl.h"
 

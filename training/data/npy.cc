@@ -67,17 +67,15 @@ Samples values_of(const NpyArray& array) {
   return samples;
 }
 
-std::vector<int64_t> labels_of(const NpyArray& array) {
+std::vector<int64_t> labels_of(const NpyArray& array, std::optional<int64_t> ignore) {
   const int64_t size = element_size(array, "u1 i4 i8");
-  if (element_count(array.dims) != array.count()) {
-    throw errors::bad_array(array.file.path, array.data,
-                            "labels of " + to_string(array.dims) + ", wanted one per sample");
-  }
   std::vector<int64_t> labels;
-  for (int64_t i = 0, at = array.data; i < array.count(); ++i, at += size) {
+  const int64_t count = element_count(array.dims);
+  for (int64_t i = 0, at = array.data; i < count; ++i, at += size) {
     int64_t label = array.file.little_endian(at, size);
     if (array.descr == "i4") label = static_cast<int32_t>(label);
-    if (label < 0 || label >= kMaxClasses) {
+    if (label == ignore) label = kNoLabel;
+    if (label != kNoLabel && (label < 0 || label >= kMaxClasses)) {
       throw errors::bad_label(array.file.path, at, label, kMaxClasses);
     }
     labels.push_back(label);
@@ -85,23 +83,33 @@ std::vector<int64_t> labels_of(const NpyArray& array) {
   return labels;
 }
 
-Samples read_pair(const std::string& values, const std::string& labels) {
+/// [n], also written [n, 1], has a label for each sample; [n, ..dims] one for each element.
+Shape label_dims_of(const NpyArray& array) {
+  if (element_count(array.dims) == array.count()) return {};
+  return {array.dims.begin() + 1, array.dims.end()};
+}
+
+Samples read_pair(const std::string& values, const std::string& labels,
+                  std::optional<int64_t> ignore) {
   const NpyArray x = read_npy_array(values);
   const NpyArray y = read_npy_array(labels);
   if (x.count() != y.count()) throw errors::counts_differ(values, x.count(), labels, y.count());
   Samples samples = values_of(x);
-  samples.labels = labels_of(y);
+  samples.labels = labels_of(y, ignore);
+  samples.label_dims = label_dims_of(y);
   return samples;
 }
 
 Samples chosen(const Samples& from, const std::vector<int64_t>& order, int64_t begin, int64_t end) {
-  Samples samples{from.dims, from.dtype, {}, {}};
+  Samples samples{from.dims, from.dtype, {}, {}, from.label_dims};
   const int64_t stride = from.stride();
+  const int64_t labels = element_count(from.label_dims);
   for (int64_t i = begin; i < end; ++i) {
     const int64_t index = order[i];
     const auto first = from.values.begin() + index * stride;
     samples.values.insert(samples.values.end(), first, first + stride);
-    samples.labels.push_back(from.labels[index]);
+    const auto label = from.labels.begin() + index * labels;
+    samples.labels.insert(samples.labels.end(), label, label + labels);
   }
   return samples;
 }
@@ -128,9 +136,9 @@ Dataset read_npy(const std::string& place, const DatasetOptions& options) {
   const std::vector<std::string> paths = paths_of(place);
   Dataset data;
   data.name = "npy";
-  data.train = read_pair(paths[0], paths[1]);
+  data.train = read_pair(paths[0], paths[1], options.ignore);
   if (paths.size() == 4) {
-    data.test = read_pair(paths[2], paths[3]);
+    data.test = read_pair(paths[2], paths[3], options.ignore);
   } else {
     const Samples all = std::move(data.train);
     const int64_t test = test_part_of(all.count(), options, "npy:" + place);

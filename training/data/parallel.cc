@@ -1,11 +1,11 @@
+#include "parsimony/training/data/parallel.h"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include "parsimony/training/data/parallel_impl.h"
 
 namespace parsimony::training {
 

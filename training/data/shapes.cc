@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "parsimony/training/data/errors.h"
-#include "parsimony/training/data/parallel_impl.h"
+#include "parsimony/training/data/parallel.h"
 #include "parsimony/training/data/random.h"
 #include "parsimony/training/data/readers_impl.h"
 

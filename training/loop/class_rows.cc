@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "parsimony/base/types.h"
+#include "parsimony/training/data/dataset.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
@@ -26,7 +27,7 @@ at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels, int64
 
 at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, double smoothing) {
   return at::cross_entropy_loss(rows.to(at::kFloat), labels.flatten(), {}, at::Reduction::Mean,
-                                -100, smoothing);
+                                kNoLabel, smoothing);
 }
 
 }  // namespace parsimony::training

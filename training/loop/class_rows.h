@@ -14,7 +14,8 @@ at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels);
 /// The same. @throws ModelError where it would be undefined, or has fewer than `classes` columns
 at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels, int64_t classes);
 
-/// Mean cross-entropy, in nats, of `rows` [m, classes] with labels of m elements.
+/// Mean cross-entropy, in nats, of `rows` [m, classes] with labels of m elements, over those that
+/// are not kNoLabel.
 at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, double smoothing = 0);
 
 }  // namespace parsimony::training

@@ -144,9 +144,10 @@ LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSetti
     const at::Tensor logits =
         class_rows(net.forward(batch->inputs), batch->labels, classes_of(context));
     correct += logits.argmax(1).eq(batch->labels.flatten()).sum();
-    result.total += batch->labels.numel();
-    if (!context.data.tokens) continue;
-    loss.add_(cross_entropy(logits, batch->labels), static_cast<double>(batch->labels.numel()));
+    const auto counted = batch->labels.ne(kNoLabel).sum().item<int64_t>();
+    result.total += counted;
+    if (!context.data.tokens || counted == 0) continue;
+    loss.add_(cross_entropy(logits, batch->labels), static_cast<double>(counted));
   }
   result.correct = correct.item<int64_t>();
   if (context.data.tokens) {

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <span>
 
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/speedup/fit_layers.h"
@@ -15,8 +18,10 @@
 #include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/output_loss.h"
+#include "parsimony/training/recovery/blocks.h"
 #include "parsimony/training/recovery/ends.h"
 #include "parsimony/training/run/messages.h"
+#include "parsimony/training/statistics/side_by_side.h"
 
 namespace parsimony::training {
 namespace {
@@ -31,6 +36,10 @@ constexpr size_t kAnswerBytes = size_t{512} << 20;
 constexpr double kSmallestSize = 1e-3;
 // The share of the training in which the rate rises.
 constexpr double kStart = 0.05;
+// A block has so many epochs and minutes less than the whole network; all together half the
+// minutes.
+constexpr int kBlockShare = 4;
+constexpr double kBlocksMinutes = 0.5;
 
 /// What the small network is trained for.
 class Objective {
@@ -40,8 +49,10 @@ class Objective {
   virtual const std::vector<ValueId>& values() const = 0;
   /// Sees every batch once, beforehand. @param i  its number
   virtual void learn(int64_t i, const SampleBatch& batch) = 0;
+  /// What the loss compares with; called from several threads.
+  virtual std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) = 0;
   /// A scalar, or undefined. @param small  its values
-  virtual at::Tensor loss(int64_t i, const SampleBatch& batch,
+  virtual at::Tensor loss(const std::vector<at::Tensor>& answers, const SampleBatch& batch,
                           const std::vector<at::Tensor>& small) = 0;
 };
 
@@ -58,25 +69,30 @@ class DenseOutputs final : public Objective {
     if (i < kTeachers) loss_.learn(answers(i, batch));
   }
 
-  at::Tensor loss(int64_t i, const SampleBatch& batch,
-                  const std::vector<at::Tensor>& small) override {
-    return loss_(answers(i, batch), small);
-  }
-
-  std::vector<std::string> notes() const { return loss_.notes(); }
-
- private:
-  std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) {
-    if (const auto kept = answers_.find(i); kept != answers_.end()) return kept->second;
+  std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto kept = answers_.find(i); kept != answers_.end()) return kept->second;
+    }
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> answers = dense_->forward(batch.inputs);
+    const std::lock_guard lock(mutex_);
     for (const at::Tensor& answer : answers) bytes_ += answer.nbytes();
     if (bytes_ <= kAnswerBytes) answers_.emplace(i, answers);
     return answers;
   }
 
+  at::Tensor loss(const std::vector<at::Tensor>& answers, const SampleBatch& /*batch*/,
+                  const std::vector<at::Tensor>& small) override {
+    return loss_(answers, small);
+  }
+
+  std::vector<std::string> notes() const { return loss_.notes(); }
+
+ private:
   OutputLoss loss_;
   GraphModule dense_;
+  std::mutex mutex_;                                    ///< of what follows
   std::map<int64_t, std::vector<at::Tensor>> answers_;  ///< of batches
   size_t bytes_ = 0;                                    ///< of all answers so far
 };
@@ -89,7 +105,10 @@ class Targets final : public Objective {
 
   const std::vector<ValueId>& values() const override { return outputs_; }
   void learn(int64_t /*i*/, const SampleBatch& /*batch*/) override {}
-  at::Tensor loss(int64_t /*i*/, const SampleBatch& batch,
+  std::vector<at::Tensor> answers(int64_t /*i*/, const SampleBatch& /*batch*/) override {
+    return {};
+  }
+  at::Tensor loss(const std::vector<at::Tensor>& /*answers*/, const SampleBatch& batch,
                   const std::vector<at::Tensor>& small) override {
     return loss_(small, batch);
   }
@@ -101,12 +120,15 @@ class Targets final : public Objective {
 
 class Fitting {
  public:
+  /// @param trained  by weights' names; empty: all
   Fitting(const SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,
-          int64_t batch, const MatchSettings& settings, Objective& objective, std::string name)
+          int64_t batch, const MatchSettings& settings, Objective& objective, std::string name,
+          const std::set<std::string>& trained = {})
       : network_(small),
         objective_(objective),
         batches_(batches),
-        batch_(batch),
+        replicas_(has_states(batches) ? 1 : batches_at_once()),
+        batch_(std::max<int64_t>(1, fixed_batch(small.graph()) > 0 ? batch : batch / replicas_)),
         settings_(settings),
         name_(std::move(name)) {
     const Feed feed = batches_(batch_);
@@ -116,21 +138,17 @@ class Fitting {
       if (count_ > 0 || !one->states) continue;
       for (const ValueId output : state_outputs(small, *one->states)) values.push_back(output);
     }
-    small_ = GraphModule(part_for(small.graph(), values));
-    const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
-    if (std::ranges::any_of(small.graph().weights, is_half)) {  // whose steps would underflow
-      small_->widen_halves();
-      small_->to(at::kFloat);
-    }
-    for (const auto& [weight, tensor] : small_->weights()) {
-      if (!tensor.requires_grad()) continue;
-      parameters_.push_back(tensor);
-      zeros_.push_back(contains(fixed, weight) ? tensor.detach().eq(0) : at::Tensor());
+    const Graph part = part_for(small.graph(), values);
+    for (int r = 0; r < replicas_; ++r) add_replica(part, trained);
+    for (const auto& [weight, tensor] : small_.front()->weights()) {
+      if (tensor.requires_grad()) {
+        zeros_.push_back(contains(fixed, weight) ? tensor.detach().eq(0) : at::Tensor());
+      }
     }
   }
 
   void run(const std::function<void(const std::string&)>& say) {
-    if (objective_.values().empty() || parameters_.empty() || count_ == 0) return;
+    if (objective_.values().empty() || parameters().empty() || count_ == 0) return;
     const double begin = machine::steady_seconds();
     double best = judge();
     if (say) say(name_ + ": loss on batches that only judge " + number(best));
@@ -150,14 +168,48 @@ class Fitting {
       kept = snapshot();
     }
     const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < kept.size(); ++i) parameters_[i].copy_(kept[i]);
+    for (size_t i = 0; i < kept.size(); ++i) parameters()[i].copy_(kept[i]);
   }
 
   std::vector<NamedParameter> weights() const {
-    return {small_->weights().begin(), small_->weights().end()};
+    const auto& weights = small_.front()->weights();
+    return {weights.begin(), weights.end()};
   }
 
  private:
+  struct Numbered {
+    int64_t i;
+    SampleBatch batch;
+  };
+  using Group = std::vector<Numbered>;
+
+  static bool has_states(const Batches& batches) {
+    const std::optional<SampleBatch> first = batches(1)();
+    return first && first->states;
+  }
+
+  /// Replicas share their weights, but not these weights' gradients.
+  void add_replica(const Graph& part, const std::set<std::string>& trained) {
+    GraphModule& replica = small_.emplace_back(part, GraphModuleOptions{.fuses = true});
+    const auto is_half = [](const Weight& weight) { return weight.dtype == DType::kFloat16; };
+    if (std::ranges::any_of(part.weights, is_half)) {  // whose steps would underflow
+      replica->widen_halves();
+      replica->to(at::kFloat);
+    }
+    std::vector<at::Tensor>& parameters = parameters_.emplace_back();
+    for (const auto& [weight, tensor] : replica->weights()) {
+      if (small_.size() > 1) tensor.set_data(small_.front()->weights().at(weight).detach());
+      if (!tensor.requires_grad()) continue;
+      if (trained.empty() || trained.contains(weight)) {
+        parameters.push_back(tensor);
+      } else {
+        tensor.requires_grad_(false);
+      }
+    }
+  }
+
+  std::vector<at::Tensor>& parameters() { return parameters_.front(); }
+
   bool few() const { return count_ < kJudges; }
   /// With few batches all do both.
   bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
@@ -166,13 +218,13 @@ class Fitting {
   /// The small network's values. Where it is judged its states are its own, as they will be. Steps
   /// take the dense network's, since its own ones, without gradients, lead it astray; unless they
   /// do not fit.
-  std::vector<at::Tensor> forward(const SampleBatch& batch) {
+  std::vector<at::Tensor> forward(size_t replica, const SampleBatch& batch) {
     std::vector<at::Tensor> inputs = small_inputs(network_, batch.inputs);
-    if (!batch.states) return small_->forward(inputs);
+    if (!batch.states) return small_[replica]->forward(inputs);
     const bool others = begin_states(network_, *batch.states, inputs);
     const bool own = others || !at::GradMode::is_enabled();
     for (size_t s = 0; s < states_.size(); ++s) inputs[(*batch.states)[s].input] = states_[s];
-    std::vector<at::Tensor> values = small_->forward(inputs);
+    std::vector<at::Tensor> values = small_[replica]->forward(inputs);
     states_.clear();
     const size_t count = objective_.values().size();
     for (size_t v = count; v < values.size() && own; ++v) states_.push_back(values[v].detach());
@@ -180,8 +232,50 @@ class Fitting {
     return values;
   }
 
-  at::Tensor loss_of(int64_t i, const SampleBatch& batch) {
-    return objective_.loss(i, batch, forward(batch));
+  /// Calls `use` with the batches of an epoch, as many at a time as there are replicas, until it
+  /// returns false.
+  template <typename Use>
+  void each_group(bool (Fitting::*wanted)(int64_t) const, const Use& use) {
+    states_.clear();
+    const Feed feed = batches_(batch_);
+    Group group;
+    for (int64_t i = 0; std::optional<SampleBatch> batch = feed(); ++i) {
+      if (!(this->*wanted)(i)) {
+        // It may lead to the states of the next one.
+        if (batch->states && !at::GradMode::is_enabled()) forward(0, *batch);
+        continue;
+      }
+      group.push_back({i, std::move(*batch)});
+      if (std::ssize(group) < replicas_) continue;
+      if (!use(group)) return;
+      group.clear();
+    }
+    if (!group.empty()) use(group);
+  }
+
+  /// The losses of a group, each by a replica of its own; with gradients of their mean, if
+  /// gradients are recorded. Undefined ones have nothing to compare.
+  std::vector<at::Tensor> losses(const Group& group) {
+    int64_t samples = 0;
+    for (const Numbered& one : group) samples += one.batch.count;
+    std::vector<at::Tensor> losses(group.size());
+    side_by_side(std::ssize(group), [&](int64_t r) {
+      const auto& [i, batch] = group[r];
+      const std::vector<at::Tensor> answers = objective_.answers(i, batch);
+      const std::vector<at::Tensor> values = forward(r, batch);
+      at::Tensor loss;
+      {
+        const std::lock_guard lock(mutex_);  // losses of the user's need not know threads
+        loss = objective_.loss(answers, batch, values);
+      }
+      if (!loss.defined()) return;
+      if (loss.requires_grad()) {
+        const double share = static_cast<double>(batch.count) / static_cast<double>(samples);
+        (loss * share).backward();
+      }
+      losses[r] = loss;
+    });
+    return losses;
   }
 
   /// The mean loss on the batches that judge.
@@ -189,17 +283,13 @@ class Fitting {
     const at::NoGradGuard no_grad;
     double sum = 0;
     int64_t count = 0;
-    states_.clear();
-    const Feed feed = batches_(batch_);
-    for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
-      if (!judges(i)) {  // may lead to the states of the next one
-        if (batch->states) forward(*batch);
-        continue;
+    each_group(&Fitting::judges, [&](const Group& group) {
+      for (const at::Tensor& loss : losses(group)) {
+        if (loss.defined()) sum += loss.item<double>();
+        ++count;
       }
-      const at::Tensor loss = loss_of(i, *batch);
-      if (loss.defined()) sum += loss.item<double>();
-      ++count;
-    }
+      return true;
+    });
     return sum / static_cast<double>(count);
   }
 
@@ -208,20 +298,19 @@ class Fitting {
     const at::AutoGradMode gradients(true);
     double sum = 0;
     int64_t count = 0;
-    states_.clear();
-    const Feed feed = batches_(batch_);
-    for (int64_t i = 0; const std::optional<SampleBatch> batch = feed(); ++i) {
-      if (!trains(i)) continue;
-      set_progress(begin, epoch + static_cast<double>(i) / static_cast<double>(count_));
-      if (progress_ >= 1) break;
+    each_group(&Fitting::trains, [&](const Group& group) {
+      const double done = static_cast<double>(group.front().i) / static_cast<double>(count_);
+      set_progress(begin, epoch + done);
+      if (progress_ >= 1) return false;
       set_rates(optimizer);
-      const at::Tensor loss = loss_of(i, *batch);
-      if (!loss.defined() || !loss.requires_grad()) return 0;
-      loss.backward();
-      sum += loss.item<double>();
-      ++count;
+      for (const at::Tensor& loss : losses(group)) {
+        if (!loss.defined() || !loss.requires_grad()) return false;
+        sum += loss.item<double>();
+        ++count;
+      }
       step(optimizer);
-    }
+      return true;
+    });
     return sum / static_cast<double>(std::max<int64_t>(1, count));
   }
 
@@ -229,7 +318,7 @@ class Fitting {
   /// then suits weights of any size.
   std::vector<torch::optim::OptimizerParamGroup> groups() {
     std::vector<torch::optim::OptimizerParamGroup> groups;
-    for (const at::Tensor& parameter : parameters_) {
+    for (const at::Tensor& parameter : parameters()) {
       const double size = parameter.detach().square().mean().sqrt().item<double>();
       sizes_.push_back(std::max(size, kSmallestSize));
       groups.emplace_back(std::vector<at::Tensor>{parameter});
@@ -247,12 +336,18 @@ class Fitting {
   }
 
   void step(torch::optim::Optimizer& optimizer) {
-    for (size_t p = 0; p < parameters_.size(); ++p) {
-      at::Tensor& gradient = parameters_[p].mutable_grad();
+    for (size_t p = 0; p < zeros_.size(); ++p) {
+      at::Tensor& gradient = parameters()[p].mutable_grad();
+      for (std::vector<at::Tensor>& others : std::span(parameters_).subspan(1)) {
+        at::Tensor& other = others[p].mutable_grad();
+        if (!other.defined()) continue;
+        gradient = gradient.defined() ? gradient.add_(other) : other;
+        other.reset();
+      }
       if (gradient.defined() && zeros_[p].defined()) gradient.masked_fill_(zeros_[p], 0);
     }
     optimizer.step();
-    for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+    for (at::Tensor& parameter : parameters()) parameter.mutable_grad().reset();
   }
 
   /// The share of the epochs that is over, or of the time, whichever is more.
@@ -263,22 +358,24 @@ class Fitting {
     progress_ = std::max(progress_, minutes / settings_.minutes);
   }
 
-  std::vector<at::Tensor> snapshot() const {
+  std::vector<at::Tensor> snapshot() {
     std::vector<at::Tensor> copies;
-    for (const at::Tensor& parameter : parameters_) copies.push_back(parameter.detach().clone());
+    for (const at::Tensor& parameter : parameters()) copies.push_back(parameter.detach().clone());
     return copies;
   }
 
   const SmallNetwork& network_;
   Objective& objective_;
-  GraphModule small_ = nullptr;
+  std::vector<GraphModule> small_;  ///< replicas
   const Batches& batches_;
+  const int replicas_;  ///< that run at the same time
   const int64_t batch_;
   const MatchSettings& settings_;
   const std::string name_;
-  std::vector<at::Tensor> states_;  ///< of the small network, for the next batch
-  std::vector<at::Tensor> parameters_;
-  std::vector<double> sizes_;      ///< root mean square of a parameter
+  std::vector<at::Tensor> states_;                   ///< of the small network, for the next batch
+  std::vector<std::vector<at::Tensor>> parameters_;  ///< of each replica
+  std::mutex mutex_;                                 ///< of the objective's loss
+  std::vector<double> sizes_;                        ///< root mean square of a parameter
   std::vector<at::Tensor> zeros_;  ///< of a parameter: elements that stay zero; undefined: none
   int64_t count_ = 0;
   double progress_ = 0;
@@ -296,6 +393,29 @@ Matched match_outputs(const Graph& dense, SmallNetwork& small,
   const int changed =
       take_over(small, fitting.weights(), fixed, "training to the dense network's outputs");
   return {changed, objective.notes()};
+}
+
+int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,
+                 const Batches& batches, int64_t batch, const MatchSettings& settings,
+                 const std::function<void(const std::string& line)>& say) {
+  const std::vector<Block> blocks = blocks_of(small.graph());
+  MatchSettings each = settings;
+  each.epochs = std::max(1, settings.epochs / kBlockShare);
+  each.minutes = settings.minutes * kBlocksMinutes / static_cast<double>(blocks.size());
+  int changed = 0;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const Graph& graph = small.graph();
+    each.terms.clear();  // of several for a value, the first counts
+    for (const ValueId value : blocks[b].values) each.terms.push_back({graph.value(value).name});
+    for (const ValueId output : graph.outputs) each.terms.push_back({graph.value(output).name, 0});
+    DenseOutputs objective(dense, small, each);
+    const std::string name =
+        "block " + std::to_string(b + 1) + " of " + std::to_string(blocks.size());
+    Fitting fitting(small, fixed, batches, batch, each, objective, name, blocks[b].weights);
+    fitting.run(say);
+    changed += take_over(small, fitting.weights(), fixed, "training to the dense network's blocks");
+  }
+  return changed;
 }
 
 int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/recovery/ends.h"
+#include "parsimony/training/statistics/side_by_side.h"
 
 namespace parsimony::training {
 namespace {
@@ -28,14 +30,24 @@ double output_error(const Graph& dense, const SmallNetwork& small, const Batches
   double size = 0;
   const Feed feed = batches(batch);
   const Feed own = small_feed(small, batches(batch));
-  while (const std::optional<SampleBatch> some = feed()) {
-    const std::vector<at::Tensor> a = small_outputs(small, wanted->forward(some->inputs));
-    const std::vector<at::Tensor> b = found->forward(own()->inputs);
-    for (size_t o = 0; o < a.size(); ++o) {
-      if (!a[o].is_floating_point() || !a[o].sizes().equals(b[o].sizes())) continue;
-      const at::Tensor exact = a[o].to(at::kDouble);
-      apart += (b[o].to(at::kDouble) - exact).square().sum().item<double>();
-      size += exact.square().sum().item<double>();
+  while (true) {
+    const std::vector<SampleBatch> group = next_group(feed, batches_at_once());
+    const std::vector<SampleBatch> others = next_group(own, static_cast<int>(group.size()));
+    if (group.empty()) break;
+    std::vector<std::pair<double, double>> sums(group.size());
+    side_by_side(std::ssize(group), [&](int64_t g) {
+      const std::vector<at::Tensor> a = small_outputs(small, wanted->forward(group[g].inputs));
+      const std::vector<at::Tensor> b = found->forward(others[g].inputs);
+      for (size_t o = 0; o < a.size(); ++o) {
+        if (!a[o].is_floating_point() || !a[o].sizes().equals(b[o].sizes())) continue;
+        const at::Tensor exact = a[o].to(at::kDouble);
+        sums[g].first += (b[o].to(at::kDouble) - exact).square().sum().item<double>();
+        sums[g].second += exact.square().sum().item<double>();
+      }
+    });
+    for (const auto& [apart_here, size_here] : sums) {
+      apart += apart_here;
+      size += size_here;
     }
   }
   return apart == 0 ? 0 : std::sqrt(apart / size);

@@ -69,6 +69,7 @@ class Recovering {
     switch (method) {
       case RecoveryMethod::kBatchNorm:
         return "the network has no BatchNormalization of its own";
+      case RecoveryMethod::kBlocks:
       case RecoveryMethod::kOutputs:
         return "no epoch came closer to the dense network; a smaller --recover-lr, or more epochs "
                "or samples, may";
@@ -111,8 +112,10 @@ class Recovering {
                      {.ridge = options_.ridge, .rounds = options_.rounds, .batch = batch_});
       case RecoveryMethod::kBatchNorm:
         return estimate_batch_norms(small_, batches_, batch_);
+      case RecoveryMethod::kBlocks:
+        return match_in_blocks();
       case RecoveryMethod::kOutputs:
-        return match();
+        return match(options_.outputs);
       case RecoveryMethod::kFinetune:
         return data_.loss ? fit_targets(small_, fixed_, batches_, step_of(), data_.loss,
                                         options_.outputs, options_.say)
@@ -121,9 +124,18 @@ class Recovering {
     return 0;
   }
 
-  int match() {
+  int match_in_blocks() {
+    const double begin = machine::steady_seconds();
+    MatchSettings whole = options_.outputs;
+    const int changed =
+        match_blocks(dense_, small_, fixed_, batches_, step_of(), whole, options_.say);
+    if (whole.minutes > 0) whole.minutes -= (machine::steady_seconds() - begin) / 60;
+    return std::max(changed, match(whole));
+  }
+
+  int match(const MatchSettings& settings) {
     const Matched matched =
-        match_outputs(dense_, small_, fixed_, batches_, step_of(), options_.outputs, options_.say);
+        match_outputs(dense_, small_, fixed_, batches_, step_of(), settings, options_.say);
     for (const std::string& note : matched.notes) {
       report_.notes.push_back("--recover outputs: " + note);
     }

@@ -9,6 +9,7 @@
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/recovery/ends.h"
+#include "parsimony/training/statistics/side_by_side.h"
 
 namespace parsimony::training {
 namespace {
@@ -96,10 +97,11 @@ void Walk::run(const std::vector<NodeId>& nodes, const std::vector<ValueId>& ext
   if (keep.empty()) return;
   const Graph part = part_of(nodes, keep);
   GraphModule module = lean(part);
-  for (Tensors& batch : batches_) {
+  side_by_side(batches(), [&](int64_t b) {
+    Tensors& batch = batches_[b];
     std::vector<at::Tensor> found = run_part(module, part, batch);
     for (size_t i = 0; i < keep.size(); ++i) batch[keep[i]] = std::move(found[i]);
-  }
+  });
   for (const ValueId v : keep) kept_[v] = true;
 }
 
@@ -132,10 +134,9 @@ std::vector<at::Tensor> Walk::behind(WeightId weight, ValueId value) {
   run(before, extra);
   const Graph part = part_of(after, {value});
   GraphModule module = lean(part);
-  std::vector<at::Tensor> found;
-  for (const Tensors& batch : batches_) {
-    found.push_back(run_part(module, part, batch).front());
-  }
+  std::vector<at::Tensor> found(batches_.size());
+  side_by_side(batches(),
+               [&](int64_t b) { found[b] = run_part(module, part, batches_[b]).front(); });
   return found;
 }
 
@@ -158,15 +159,23 @@ int64_t Walk::add(const Feed& feed, int64_t count) {
   const Graph part = whole.part_of(whole.needed_for(outputs), outputs);
   GraphModule module = lean(part);
   int64_t added = 0;
-  for (; added < count; ++added) {
-    const std::optional<SampleBatch> samples = feed();
-    if (!samples) break;
-    Tensors batch(graph_.values.size());
-    for (size_t i = 0; i < graph_.inputs.size(); ++i) batch[graph_.inputs[i]] = samples->inputs[i];
-    std::vector<at::Tensor> found = run_part(module, part, batch);
-    Tensors kept(graph_.values.size());
-    for (size_t i = 0; i < outputs.size(); ++i) kept[outputs[i]] = std::move(found[i]);
-    batches_.push_back(std::move(kept));
+  while (added < count) {
+    const int most = static_cast<int>(std::min<int64_t>(batches_at_once(), count - added));
+    const std::vector<SampleBatch> group = next_group(feed, most);
+    if (group.empty()) break;
+    const auto first = static_cast<int64_t>(batches_.size());
+    batches_.resize(batches_.size() + group.size());
+    side_by_side(std::ssize(group), [&](int64_t g) {
+      Tensors batch(graph_.values.size());
+      for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+        batch[graph_.inputs[i]] = group[g].inputs[i];
+      }
+      std::vector<at::Tensor> found = run_part(module, part, batch);
+      Tensors kept(graph_.values.size());
+      for (size_t i = 0; i < outputs.size(); ++i) kept[outputs[i]] = std::move(found[i]);
+      batches_[first + g] = std::move(kept);
+    });
+    added += std::ssize(group);
   }
   return added;
 }

@@ -8,6 +8,7 @@
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/report/text.h"
 #include "parsimony/training/loop/device.h"
+#include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/run/messages.h"
 #include "parsimony/training/statistics/measure.h"
 
@@ -135,6 +136,12 @@ PruneOptions TrainingRun::cut_options(const ConfigList& config) const {
   const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
   PruneOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
   options.measure = between_cuts_.with_movement(measurement(batches_of(data_, samples)));
+  RecoverySettings recovers;
+  recovers.say = options_.say;
+  for (const std::string& step : config.recover) {
+    recovers.steps.push_back(parse_recovery(step, "recover"));
+  }
+  if (!recovers.steps.empty()) options.recover = recovery(data_, recovers, samples);
   return options;
 }
 

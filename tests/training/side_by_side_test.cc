@@ -1,0 +1,75 @@
+// Batches that run at the same time.
+#include "parsimony/training/statistics/side_by_side.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/torch_io/machine/threads.h"
+
+namespace parsimony::training {
+namespace {
+
+class SideBySide : public testing::Test {
+ protected:
+  SideBySide() { torch_io::choose_threads(2); }
+  ~SideBySide() override { torch_io::choose_threads(before_); }
+
+  const int before_ = at::get_num_threads();
+};
+
+TEST_F(SideBySide, CallsEachOnceWithOneThreadForItsOperators) {
+  EXPECT_EQ(batches_at_once(), 2);
+  std::vector<int> threads(5);
+  std::vector<bool> gradients(5);
+  const at::NoGradGuard no_grad;
+  side_by_side(5, [&](int64_t i) {
+    threads[i] += at::get_num_threads();
+    gradients[i] = at::GradMode::is_enabled();
+  });
+  EXPECT_EQ(threads, (std::vector<int>{1, 1, 1, 1, 1}));
+  EXPECT_EQ(gradients, (std::vector<bool>(5, false))) << "as the caller has it";
+  EXPECT_EQ(at::get_num_threads(), 2);
+}
+
+TEST_F(SideBySide, RethrowsTheFirstFailure) {
+  const auto run = [] {
+    side_by_side(3, [](int64_t i) {
+      if (i > 0) throw ModelError("number " + std::to_string(i));
+    });
+  };
+  try {
+    run();
+    FAIL();
+  } catch (const ModelError& error) {
+    EXPECT_STREQ(error.what(), "number 1");
+  }
+  EXPECT_EQ(at::get_num_threads(), 2);
+}
+
+TEST_F(SideBySide, GroupsEndWithTheFeedAndHaveStatesAlone) {
+  const auto feed_of = [](int64_t count, bool states) -> Feed {
+    return [count, states, next = int64_t{0}]() mutable -> std::optional<SampleBatch> {
+      if (next++ >= count) return {};
+      SampleBatch batch;
+      batch.count = next;
+      if (states) batch.states = std::make_shared<const std::vector<FedBack>>();
+      return batch;
+    };
+  };
+  const Feed plain = feed_of(5, false);
+  EXPECT_EQ(next_group(plain, 3).size(), 3U);
+  EXPECT_EQ(next_group(plain, 3).size(), 2U);
+  EXPECT_TRUE(next_group(plain, 3).empty());
+  const Feed stream = feed_of(2, true);
+  EXPECT_EQ(next_group(stream, 3).size(), 1U);
+  EXPECT_EQ(next_group(stream, 3).front().count, 2);
+}
+
+}  // namespace
+}  // namespace parsimony::training

@@ -1,0 +1,60 @@
+#include "parsimony/training/statistics/side_by_side.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "parsimony/torch_io/machine/threads.h"
+#include "parsimony/training/data/parallel.h"
+
+namespace parsimony::training {
+namespace {
+
+/// One thread for each operator, also in threads that begin meanwhile.
+class OneThreadEach {
+ public:
+  OneThreadEach() : before_(at::get_num_threads()) {
+    if (before_ > 1) at::set_num_threads(1);
+  }
+  ~OneThreadEach() {
+    if (before_ > 1) at::set_num_threads(before_);
+  }
+  OneThreadEach(const OneThreadEach&) = delete;
+  OneThreadEach& operator=(const OneThreadEach&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+int batches_at_once() {
+  constexpr int kMost = 8;
+  return std::clamp(torch_io::cores_to_use(), 1, kMost);
+}
+
+void side_by_side(int64_t count, const std::function<void(int64_t)>& work) {
+  if (count == 1) return work(0);
+  const OneThreadEach one_thread_each;
+  const bool gradients = at::GradMode::is_enabled();
+  parallel_for(count, static_cast<int>(std::min<int64_t>(count, batches_at_once())),
+               [&](int64_t i) {
+                 const at::AutoGradMode mode(gradients);
+                 work(i);
+               });
+}
+
+std::vector<SampleBatch> next_group(const Feed& feed, int most) {
+  std::vector<SampleBatch> group;
+  while (std::ssize(group) < most) {
+    std::optional<SampleBatch> batch = feed();
+    if (!batch) break;
+    const bool alone = batch->states != nullptr;
+    group.push_back(std::move(*batch));
+    if (alone) break;
+  }
+  return group;
+}
+
+}  // namespace parsimony::training

@@ -1,0 +1,24 @@
+// Batches that run at the same time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "parsimony/training/statistics/batches.h"
+
+namespace parsimony::training {
+
+/// How many batches to run at once: one for each core that this process may use, at most 8, since
+/// each has activations of its own.
+int batches_at_once();
+
+/// Calls `work` with 0 … count - 1 at the same time, each on a thread whose operators use one core:
+/// small batches gain less from several cores for each operator. Gradients are recorded if the
+/// caller records them. Of several exceptions it throws that of the lowest index.
+void side_by_side(int64_t count, const std::function<void(int64_t)>& work);
+
+/// Takes up to `most` batches from the feed; fewer at its end. Batches with states come one by one.
+std::vector<SampleBatch> next_group(const Feed& feed, int most);
+
+}  // namespace parsimony::training
