@@ -45,7 +45,9 @@ TEST(LedgerPoint, WhatHasNoNumberComesBack) {
   point.proof.reset();
   EXPECT_EQ(read_ledger_point(to_json_line(point), "here"), point);
   const double none = std::numeric_limits<double>::quiet_NaN();
-  point.metrics = {{"wer.sh {model}", true, -3.5, ""}, {"map.py {model}", false, none, "exit 1"}};
+  point.metrics = {
+      {"wer.sh {model}", true, -3.5, "", "wer: -3.5\n", "data:image/png;base64,iVBORw=="},
+      {"map.py {model}", false, none, "exit 1", "", ""}};
   EXPECT_EQ(read_ledger_point(to_json_line(point), "here"), point);
 }
 

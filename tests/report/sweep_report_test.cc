@@ -223,10 +223,10 @@ TEST(SweepReport, MetricsAreColumns) {
   LedgerContent content;
   for (LedgerPoint point : sample_sweep()) {
     const double value = point.sparsity == 0 ? 40 : 40 - static_cast<double>(point.seed);
-    point.metrics.push_back({"map.py {model}", false, value, ""});
+    point.metrics.push_back({"map.py {model}", false, value, "", "", ""});
     if (point.seed == 0) {
       point.metrics.push_back(
-          {"wer {model}", true, std::numeric_limits<double>::quiet_NaN(), "exit code 1"});
+          {"wer {model}", true, std::numeric_limits<double>::quiet_NaN(), "exit code 1", "", ""});
     }
     content.points.push_back(point);
   }
