@@ -409,7 +409,7 @@ TEST(CliPrune, AMetricThatFailsCostsNothingThatIsWritten) {
       place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --metric 'echo 1'").err,
       "parsimony: --metric \"echo 1\": wanted a command that says where the model's path goes, "
       "with {model} in it, or one of mse, psnr, snr, si-sdr, cosine, agreement, top5, iou, recall, "
-      "accuracy.\n");
+      "boxes, perplexity, accuracy.\n");
   const Outcome slow = place.run(
       "prune cnn.onnx -o p.onnx --ratio 0.5 --metric-minutes 0.005 "
       "--metric 'sleep 30; echo {model}'");
