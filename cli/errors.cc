@@ -99,6 +99,11 @@ ConfigError both_asked(std::string_view option) {
                      " is for pruning without a config file; with --config, write it there");
 }
 
+ConfigError preset_without_data(std::string_view preset) {
+  return ConfigError("prune: --preset " + std::string(preset) +
+                     " matches the dense network's outputs: it needs --calibration DATA");
+}
+
 ConfigError config_without_ratio() {
   return ConfigError(
       "sensitivity: --config-out writes the proposed ratios; give --ratio too, for example "

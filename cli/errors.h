@@ -44,6 +44,7 @@ ModelError metric_budget_missed(std::string_view metric, double bound, double ma
                                 std::string_view found);
 ModelError metric_failed(std::string_view command, std::string_view why, std::string_view output);
 ConfigError both_asked(std::string_view option);
+ConfigError preset_without_data(std::string_view preset);
 /// --config-out without a ratio to propose.
 ConfigError config_without_ratio();
 ConfigError same_file(std::string_view path, std::string_view one, std::string_view other);

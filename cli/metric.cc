@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -52,45 +54,43 @@ std::optional<double> last_number(std::string_view text) {
 
 bool is_command(std::string_view metric) { return metric.find(kModel) != std::string::npos; }
 
-/// @returns is the place there?
-bool fill_in(std::string& command, std::string_view place, const std::string& path) {
+void fill_in(std::string& command, std::string_view place, const std::string& path) {
   const std::string word = as_word(path);
-  bool found = false;
   for (size_t at = command.find(place); at != std::string::npos; at = command.find(place, at)) {
     command.replace(at, place.size(), word);
     at += word.size();
-    found = true;
   }
-  return found;
 }
 
-/// A path of its own, whose file is gone afterwards.
+/// A place for a picture in a folder of its own, which is gone afterwards.
 class PictureFile {
  public:
-  PictureFile()
-      : path_(std::filesystem::temp_directory_path() /
-              ("parsimony-" + std::to_string(getpid()) + "-picture.png")) {}
+  PictureFile() : folder_(std::filesystem::temp_directory_path() / "parsimony-XXXXXX") {
+    if (mkdtemp(folder_.data()) == nullptr) throw parsimony::errors::cannot_write(folder_, errno);
+  }
   PictureFile(const PictureFile&) = delete;
   PictureFile& operator=(const PictureFile&) = delete;
   ~PictureFile() {
     std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
+    std::filesystem::remove_all(folder_, ignored);
   }
 
-  const std::string& path() const { return path_; }
+  std::string path() const { return folder_ + "/picture.png"; }
   std::string uri() const {
-    if (!std::filesystem::is_regular_file(path_) || size_of_file(path_) > kMostPicture) return "";
-    return picture_uri(read_file(path_));
+    if (!std::filesystem::is_regular_file(path()) || size_of_file(path()) > kMostPicture) return "";
+    return picture_uri(read_file(path()));
   }
 
  private:
-  std::string path_;
+  std::string folder_;
 };
 
 /// What a command prints of a model. @throws as Meter::measure
 Measured output_of(std::string command, const std::string& model, double minutes) {
-  const PictureFile picture;
-  const bool draws = fill_in(command, kPicture, picture.path());
+  std::optional<PictureFile> picture;
+  if (command.find(kPicture) != std::string::npos) {
+    fill_in(command, kPicture, picture.emplace().path());
+  }
   fill_in(command, kModel, model);
   std::fflush(nullptr);
   const std::string line =
@@ -116,7 +116,7 @@ Measured output_of(std::string command, const std::string& model, double minutes
   const std::optional<double> number = last_number(result.output);
   if (!number) throw errors::metric_failed(command, "it printed no number", result.output);
   result.value = *number;
-  if (draws) result.picture = picture.uri();
+  if (picture) result.picture = picture->uri();
   return result;
 }
 
@@ -208,8 +208,9 @@ std::vector<MetricRow> Meter::before() {
 }
 
 Measured Meter::measure(const MetricRow& metric, const std::string& model) {
-  if (const auto built_in = parse_built_in(metric.command))
+  if (const auto built_in = parse_built_in(metric.command)) {
     return {compare(*built_in, model), {}, {}};
+  }
   return output_of(metric.command, model, options_.minutes);
 }
 

@@ -61,6 +61,33 @@ void add_run(CLI::App& command, PruneCommandOptions& options) {
   command.add_flag("--timings", options.timings, "Print how long each stage took");
 }
 
+/// What --preset takes where calibration data are given and no other option says it:
+/// docs/results/defaults.md compares the choices.
+struct Preset {
+  std::string_view name;
+  std::string_view criterion;
+  std::vector<std::string> recover;
+  double minutes;
+};
+
+const Preset* preset_of(const PruneCommandOptions& options) {
+  static const std::vector<Preset> presets = {
+      {"quick", "fisher", {"least-squares"}, 0},
+      {"best", "fisher", {"least-squares", "outputs"}, 10},
+  };
+  if (options.preset.empty()) return nullptr;
+  const Preset& found = *std::ranges::find(presets, options.preset, &Preset::name);
+  if (!options.prune.calibration.data.empty()) return &found;
+  if (found.minutes > 0) throw errors::preset_without_data(options.preset);
+  return nullptr;  // the options' defaults
+}
+
+bool is_given(const PruneCommandOptions& options, std::string_view name) {
+  return std::ranges::any_of(options.shorthand_options, [&](const CLI::Option* option) {
+    return option->get_name() == name && option->count() > 0;
+  });
+}
+
 void add_recovery(CLI::App& command, PruneCommandOptions& options) {
   RecoverySettings& recovery = options.prune.recovery;
   const auto add = [&](const char* name, auto& value, const char* type, const std::string& text) {
@@ -138,6 +165,13 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_option(command, "--config", options.config, "CFG.json",
              "Config list: what to prune, and how much");
   add_shorthand(command, options, "Without a config file");
+  options.shorthand_options.push_back(
+      add_option(command, "--preset", options.preset, "WHAT",
+                 "With --calibration, what suits most networks: fisher and least squares (quick), "
+                 "and then up to ten minutes of matching the outputs (best); other options go "
+                 "before it")
+          ->check(CLI::IsMember({"quick", "best"}))
+          ->group("Without a config file"));
   add_option(command, "--granularity", options.granularity, "WHAT",
              "What is removed as one: channel, head, head_dim or group");
   add_interface_options(command, options.prune.interface);
@@ -217,7 +251,11 @@ ConfigList config_of(const PruneCommandOptions& options) {
     }
   }
   if (!options.config.empty()) return read_config(options.config);
-  return from_shorthand(options.shorthand);
+  Shorthand shorthand = options.shorthand;
+  const Preset* preset = preset_of(options);
+  if (preset != nullptr && !is_given(options, "--criterion"))
+    shorthand.criterion = preset->criterion;
+  return from_shorthand(shorthand);
 }
 
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration) {
@@ -245,7 +283,13 @@ PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigLi
   if (!options.layers.empty()) result.depth = parse_depth(options.layers, "--layers");
   result.threads = parse_threads(options.threads);
   result.calibration = resolved(result.calibration, config);
-  for (const std::string& step : options.recover.empty() ? config.recover : options.recover) {
+  std::vector<std::string> steps = options.recover.empty() ? config.recover : options.recover;
+  if (const Preset* preset = preset_of(options); preset != nullptr && steps.empty()) {
+    steps = preset->recover;
+    double& minutes = result.recovery.outputs.minutes;
+    if (minutes == 0) minutes = preset->minutes;
+  }
+  for (const std::string& step : steps) {
     result.recovery.steps.push_back(parse_recovery(step, "--recover"));
   }
   if (!options.recipe.empty()) result.recovery.finetune = read_recipe(options.recipe).train;

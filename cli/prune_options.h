@@ -18,6 +18,7 @@ struct PruneCommandOptions {
   std::string config;
   Shorthand shorthand;
   std::vector<CLI::Option*> shorthand_options;  ///< options that a config file replaces
+  std::string preset;                           ///< "quick", "best"; empty: none
   PruneOptions prune;
   std::string plan;
   std::string report;

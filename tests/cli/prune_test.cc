@@ -416,6 +416,35 @@ TEST(CliPrune, AMetricThatFailsCostsNothingThatIsWritten) {
   EXPECT_NE(slow.err.find("it was stopped after --metric-minutes"), std::string::npos) << slow.err;
 }
 
+TEST(CliPrune, PresetsGoBehindOtherOptions) {
+  const Workplace place;
+  EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --preset best").err,
+            "parsimony: prune: --preset best matches the dense network's outputs: it needs "
+            "--calibration DATA\n");
+  EXPECT_EQ(place.run("prune cnn.onnx -o o.onnx --ratio 0.5 --preset quick").code, 0)
+      << "without data the options' defaults";
+  if (!kHasTorch) GTEST_SKIP() << "built without libtorch";
+  const auto steps_of = [&](const std::string& options) {
+    const Outcome outcome = place.run(
+        "prune cnn.onnx -o o.onnx --ratio 0.5 --calibration random:32 --report r.json " + options);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::string found;
+    const Json report = Json::parse(place.bytes("r.json"));
+    for (const Json& step : report.at("recovery").at("steps")) {
+      found += step.at("method").get<std::string>() + " ";
+    }
+    return found;
+  };
+  EXPECT_EQ(steps_of("--preset quick"), "least-squares ");
+  const std::string ranked = place.bytes("o.onnx");
+  EXPECT_EQ(steps_of("--preset best --recover-epochs 1"), "least-squares outputs ");
+  EXPECT_EQ(steps_of("--preset quick --recover bias"), "bias ");
+  EXPECT_EQ(steps_of("--criterion fisher --recover least-squares"), "least-squares ");
+  EXPECT_EQ(place.bytes("o.onnx"), ranked);
+  EXPECT_EQ(steps_of("--preset quick --criterion l1"), "least-squares ");
+  EXPECT_NE(place.bytes("o.onnx"), ranked);
+}
+
 TEST(CliPrune, FindsTheLargestCutThatAMetricAllows) {
   const Workplace place;
   const std::string prune = "prune cnn.onnx -o o.onnx --plan p.json --report r.json ";

@@ -73,7 +73,7 @@ function data() {
   return {
     title: 'Criteria and scopes compared',
     about:
-      'The ten networks of [networks and their tasks](networks.md) at 70 % of their MACs after least squares, on test ' +
+      'Networks of [networks and their tasks](networks.md) at 70 % of their MACs after least squares, on test ' +
       'data that neither the criterion nor the recovery saw.',
     tables: [
       {

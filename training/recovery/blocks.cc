@@ -8,8 +8,8 @@
 namespace parsimony::training {
 namespace {
 
-/// By value: may it be read behind the block of each layer that it depends on? So may outputs, and
-/// what leads to a layer of a later block without another layer between.
+/// By value: the last block of a layer that reads it, itself or through what lies between layers.
+/// The network's outputs are read behind all.
 class Boundaries {
  public:
   Boundaries(const Graph& graph, const std::vector<FitLayer>& layers, size_t size)

@@ -36,9 +36,9 @@ constexpr size_t kAnswerBytes = size_t{512} << 20;
 constexpr double kSmallestSize = 1e-3;
 // The share of the training in which the rate rises.
 constexpr double kStart = 0.05;
-// A block has so many epochs and minutes less than the whole network; all together half the
-// minutes.
+// The whole network has so many times the epochs of a block.
 constexpr int kBlockShare = 4;
+// The share of the minutes that all blocks have together.
 constexpr double kBlocksMinutes = 0.5;
 
 /// What the small network is trained for.
