@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/base/types.h"
 
 namespace parsimony::errors {
 

@@ -7,8 +7,10 @@
 #include <map>
 #include <numeric>
 
+#include "parsimony/api/box_agreement.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/base/errors.h"
+#include "parsimony/configs/loss_spec.h"
 
 namespace parsimony {
 namespace {
@@ -120,15 +122,18 @@ struct Classes {
   int64_t step;
 };
 
-/// The share of decisions whose class, by `wanted_of`, is among the first few.
+/// The share of decisions whose class, by `wanted_of`, is among the first few; kNoLabel does not
+/// count.
 template <typename Wanted>
 double among_first(const Answers& answers, int64_t first, Wanted wanted_of) {
   const Classes classes(answers.dims);
   int64_t right = 0;
   int64_t all = 0;
   for (size_t i = 0; i < answers.found.size(); ++i) {
-    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at, ++all) {
+    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at) {
       const int64_t wanted = wanted_of(classes, i, at);
+      if (wanted == kNoLabel) continue;
+      ++all;
       if (wanted < classes.count && classes.rank(answers.found[i], at, wanted) < first) ++right;
     }
   }
@@ -144,12 +149,17 @@ double agreement_of(const Answers& answers, int64_t first) {
 double agreement(const Answers& answers) { return agreement_of(answers, 1); }
 double top5(const Answers& answers) { return agreement_of(answers, 5); }
 
+/// Of each sample, or of each decision; beyond the classes where there is none.
+int64_t label_of(const Answers& answers, const Classes& classes, size_t sample, int64_t at) {
+  const bool one_each = answers.labels.size() == answers.found.size();
+  const size_t all = one_each ? 1 : static_cast<size_t>(classes.decisions(answers.found[sample]));
+  const size_t label = sample * all + (one_each ? 0 : static_cast<size_t>(at));
+  return label < answers.labels.size() ? answers.labels[label] : classes.count;
+}
+
 double accuracy(const Answers& answers) {
-  const bool one_each = answers.labels.size() == answers.found.size();  // or one of each decision
   return among_first(answers, 1, [&](const Classes& classes, size_t i, int64_t at) {
-    const size_t all = one_each ? 1 : static_cast<size_t>(classes.decisions(answers.found[i]));
-    const size_t label = i * all + (one_each ? 0 : static_cast<size_t>(at));
-    return label < answers.labels.size() ? answers.labels[label] : classes.count;
+    return label_of(answers, classes, i, at);
   });
 }
 
@@ -157,133 +167,37 @@ double accuracy(const Answers& answers) {
 /// all are; else they are logits.
 double perplexity(const Answers& answers) {
   const Classes classes(answers.dims);
-  const auto of_decision = [&](const Row& row, int64_t at, auto each) {
-    for (int64_t c = 0; c < classes.count; ++c) each(row[classes.index(at, c)]);
+  const auto scores_of = [&](const Row& row, int64_t at) {
+    Row scores;
+    for (int64_t c = 0; c < classes.count; ++c) scores.push_back(row[classes.index(at, c)]);
+    return scores;
   };
-  double sum = 0;
-  bool are_probabilities = true;
-  of_decision(answers.wanted.front(), 0, [&](double score) {
-    sum += score;
-    are_probabilities = are_probabilities && score >= 0;
-  });
-  are_probabilities = are_probabilities && std::abs(sum - 1) < 1e-3;
+  const Row first = scores_of(answers.wanted.front(), 0);
+  const bool are_probabilities =
+      std::ranges::min(first) >= 0 && std::abs(std::reduce(first.begin(), first.end()) - 1) < 1e-3;
   double loss = 0;
   size_t count = 0;
-  for (const Row& row : answers.found) {
-    // With fewer labels than decisions, one of each sample.
-    const bool one_each = answers.labels.size() == answers.found.size();
-    const int64_t decisions = one_each ? 1 : classes.decisions(row);
-    for (int64_t at = 0; at < decisions && count < answers.labels.size(); ++at, ++count) {
-      const int64_t label = answers.labels[count];
+  for (size_t i = 0; i < answers.found.size(); ++i) {
+    for (int64_t at = 0; at < classes.decisions(answers.found[i]); ++at) {
+      const int64_t label = label_of(answers, classes, i, at);
+      if (label == kNoLabel) continue;
       if (label < 0 || label >= classes.count) {
         throw errors::label_beyond_classes(label, classes.count);
       }
-      const double score = row[classes.index(at, label)];
+      const Row scores = scores_of(answers.found[i], at);
+      const double score = scores[static_cast<size_t>(label)];
+      ++count;
       if (are_probabilities) {
         loss -= std::log(std::max(score, std::numeric_limits<double>::min()));
         continue;
       }
-      double most = score;
-      of_decision(row, at, [&](double other) { most = std::max(most, other); });
+      const double most = std::ranges::max(scores);
       double total = 0;
-      of_decision(row, at, [&](double other) { total += std::exp(other - most); });
+      for (const double other : scores) total += std::exp(other - most);
       loss += most + std::log(total) - score;
     }
   }
   return count > 0 ? std::exp(loss / static_cast<double>(count)) : 1;
-}
-
-struct Box {
-  double left;
-  double top;
-  double right;
-  double bottom;
-  double confidence;
-  int64_t of_class;
-
-  double area() const { return std::max(0.0, right - left) * std::max(0.0, bottom - top); }
-};
-
-double overlap(const Box& a, const Box& b) {
-  const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
-  const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
-  if (width <= 0 || height <= 0) return 0;
-  const double both = width * height;
-  return both / (a.area() + b.area() - both);
-}
-
-/// A detector's output: centre, width and height of boxes, and the confidences of their classes; in
-/// rows [boxes, 5 + classes] one of an object comes before (YOLOv5), in columns
-/// [4 + classes, boxes] it does not (YOLOv8).
-struct BoxRows {
-  explicit BoxRows(const Shape& dims)
-      : in_columns(dims.size() == 2 && dims[0] < dims[1]),
-        boxes(dims.size() == 2 ? dims[in_columns ? 1 : 0] : 0),
-        width(dims.size() == 2 ? dims[in_columns ? 0 : 1] : 0) {}
-
-  double number(const Row& row, int64_t box, int64_t i) const {
-    return row[static_cast<size_t>(in_columns ? i * boxes + box : box * width + i)];
-  }
-  int64_t first_class() const { return in_columns ? 4 : 5; }
-
-  bool in_columns;
-  int64_t boxes;
-  int64_t width;
-};
-
-/// The boxes of one sample, the most confident first, without those that lie over one of their
-/// class.
-std::vector<Box> boxes_of(const BoxRows& rows, const Row& row) {
-  constexpr double kLeastConfidence = 0.3;
-  constexpr double kSameBox = 0.5;
-  std::vector<Box> found;
-  for (int64_t b = 0; b < rows.boxes; ++b) {
-    Box box{0, 0, 0, 0, -1, 0};
-    for (int64_t c = rows.first_class(); c < rows.width; ++c) {
-      if (rows.number(row, b, c) <= box.confidence) continue;
-      box.confidence = rows.number(row, b, c);
-      box.of_class = c;
-    }
-    if (!rows.in_columns) box.confidence *= rows.number(row, b, 4);
-    if (!(box.confidence >= kLeastConfidence)) continue;
-    const double half_width = rows.number(row, b, 2) / 2;
-    const double half_height = rows.number(row, b, 3) / 2;
-    box.left = rows.number(row, b, 0) - half_width;
-    box.right = rows.number(row, b, 0) + half_width;
-    box.top = rows.number(row, b, 1) - half_height;
-    box.bottom = rows.number(row, b, 1) + half_height;
-    found.push_back(box);
-  }
-  std::ranges::stable_sort(found, std::greater<>(), &Box::confidence);
-  std::vector<Box> kept;
-  for (const Box& box : found) {
-    const bool covered = std::ranges::any_of(kept, [&](const Box& other) {
-      return other.of_class == box.of_class && overlap(other, box) > kSameBox;
-    });
-    if (!covered) kept.push_back(box);
-  }
-  return kept;
-}
-
-double boxes(const Answers& answers) {
-  constexpr double kFoundAgain = 0.5;
-  const BoxRows rows(answers.dims);
-  if (rows.width <= rows.first_class()) throw errors::no_boxes(answers.dims);
-  size_t wanted = 0;
-  size_t again = 0;
-  for (size_t i = 0; i < answers.found.size(); ++i) {
-    std::vector<Box> left = boxes_of(rows, answers.found[i]);
-    for (const Box& box : boxes_of(rows, answers.wanted[i])) {
-      ++wanted;
-      const auto same = std::ranges::find_if(left, [&](const Box& other) {
-        return other.of_class == box.of_class && overlap(other, box) >= kFoundAgain;
-      });
-      if (same == left.end()) continue;
-      ++again;
-      left.erase(same);
-    }
-  }
-  return wanted > 0 ? static_cast<double>(again) / static_cast<double>(wanted) : 1;
 }
 
 /// The mean over the classes that one of the networks sees.
@@ -345,7 +259,7 @@ constexpr auto kMetrics = std::to_array<OutputMetric>({
      "share of the dense network's boxes of a confidence of 0.3 that are found again: the same "
      "class, "
      "an overlap of 0.5; of decoded YOLO outputs",
-     false, false, boxes},
+     false, false, boxes_found_again},
     {"perplexity", "e to the mean cross-entropy of a decision with its label", true, true,
      perplexity},
     {"accuracy", "share of samples with the label's class", false, true, accuracy},

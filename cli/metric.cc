@@ -1,20 +1,17 @@
 #include "parsimony/cli/metric.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <system_error>
 
 #include "parsimony/api/errors.h"
 #include "parsimony/base/data_uri.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/parse.h"
+#include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
@@ -62,27 +59,17 @@ void fill_in(std::string& command, std::string_view place, const std::string& pa
   }
 }
 
-/// A place for a picture in a folder of its own, which is gone afterwards.
+/// Where a command may write a picture.
 class PictureFile {
  public:
-  PictureFile() : folder_(std::filesystem::temp_directory_path() / "parsimony-XXXXXX") {
-    if (mkdtemp(folder_.data()) == nullptr) throw parsimony::errors::cannot_write(folder_, errno);
-  }
-  PictureFile(const PictureFile&) = delete;
-  PictureFile& operator=(const PictureFile&) = delete;
-  ~PictureFile() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::string path() const { return folder_ + "/picture.png"; }
+  std::string path() const { return (folder_.path() / "picture.png").string(); }
   std::string uri() const {
     if (!std::filesystem::is_regular_file(path()) || size_of_file(path()) > kMostPicture) return "";
     return picture_uri(read_file(path()));
   }
 
  private:
-  std::string folder_;
+  TemporaryFolder folder_;
 };
 
 /// What a command prints of a model. @throws as Meter::measure

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/configs/loss_spec.h"
 #include "tests/support/arrays.h"
 
 namespace parsimony::test {
@@ -57,6 +58,9 @@ TEST(OutputMetrics, OfLanguageModels) {
               std::exp(-(std::log(0.75) + std::log(0.25)) / 2), 1e-12)
       << "probabilities as they are";
   EXPECT_NEAR(value("perplexity", {{2}, {{0, three}}, {{0, three}}, {1}}), 4.0 / 3, 1e-12);
+  const Answers half{{2, 2}, logits, logits, {1, kNoLabel}};
+  EXPECT_NEAR(value("perplexity", half), 4.0 / 3, 1e-12);
+  EXPECT_DOUBLE_EQ(value("accuracy", half), 1);
   EXPECT_THROW(value("perplexity", {{2}, {{0, 1}}, {{0, 1}}, {2}}), ModelError);
 }
 

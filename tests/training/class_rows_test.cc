@@ -48,6 +48,10 @@ TEST(ClassRows, SaysWhatDoesNotFit) {
 TEST(ClassRows, LossIsTheMeanOverRows) {
   const at::Tensor rows = at::zeros({6, 8});
   EXPECT_NEAR(cross_entropy(rows, labels({2, 3})).item<double>(), std::log(8.0), 1e-6);
+  at::Tensor some = at::full({6}, kNoLabel, at::kLong);
+  EXPECT_EQ(cross_entropy(rows, some).item<double>(), 0) << "nothing counts";
+  some[4] = 1;
+  EXPECT_NEAR(cross_entropy(rows, some).item<double>(), std::log(8.0), 1e-6);
 }
 
 }  // namespace

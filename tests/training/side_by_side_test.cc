@@ -6,8 +6,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include <set>
-#include <thread>
+#include <string>
+#include <vector>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/machine/threads.h"
@@ -26,14 +26,14 @@ class SideBySide : public testing::Test {
 TEST_F(SideBySide, CallsEachOnceWithOneThreadForItsOperators) {
   EXPECT_EQ(batches_at_once(), 2);
   std::vector<int> threads(5);
-  std::vector<bool> gradients(5);
+  std::vector<int> gradients(5);
   const at::NoGradGuard no_grad;
   side_by_side(5, [&](int64_t i) {
     threads[i] += at::get_num_threads();
-    gradients[i] = at::GradMode::is_enabled();
+    gradients[i] += at::GradMode::is_enabled() ? 1 : 0;
   });
   EXPECT_EQ(threads, (std::vector<int>{1, 1, 1, 1, 1}));
-  EXPECT_EQ(gradients, (std::vector<bool>(5, false))) << "as the caller has it";
+  EXPECT_EQ(gradients, std::vector<int>(5, 0)) << "as the caller has it";
   EXPECT_EQ(at::get_num_threads(), 2);
 }
 

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "parsimony/base/types.h"
+#include "parsimony/configs/loss_spec.h"
 
 namespace parsimony::training {
-
-/// Of an element that neither a loss nor an accuracy counts.
-inline constexpr int64_t kNoLabel = -100;
 
 /// Consecutive samples of one shape and type, with a label for each, or for each of its elements.
 struct Samples {

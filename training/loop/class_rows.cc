@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "parsimony/base/types.h"
-#include "parsimony/training/data/dataset.h"
+#include "parsimony/configs/loss_spec.h"
 #include "parsimony/training/errors.h"
 
 namespace parsimony::training {
@@ -26,8 +26,9 @@ at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels, int64
 }
 
 at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, double smoothing) {
-  return at::cross_entropy_loss(rows.to(at::kFloat), labels.flatten(), {}, at::Reduction::Mean,
-                                kNoLabel, smoothing);
+  const at::Tensor sum = at::cross_entropy_loss(rows.to(at::kFloat), labels.flatten(), {},
+                                                at::Reduction::Sum, kNoLabel, smoothing);
+  return sum / labels.ne(kNoLabel).sum().clamp_min(1);
 }
 
 }  // namespace parsimony::training

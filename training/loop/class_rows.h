@@ -15,7 +15,7 @@ at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels);
 at::Tensor class_rows(const at::Tensor& outputs, const at::Tensor& labels, int64_t classes);
 
 /// Mean cross-entropy, in nats, of `rows` [m, classes] with labels of m elements, over those that
-/// are not kNoLabel.
+/// are not kNoLabel; 0 without any.
 at::Tensor cross_entropy(const at::Tensor& rows, const at::Tensor& labels, double smoothing = 0);
 
 }  // namespace parsimony::training

@@ -137,6 +137,7 @@ LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSetti
   net.train(false);
   const Autocast autocast(settings.precision, context.device);
   at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(context.device));
+  at::Tensor total = at::zeros_like(correct);
   at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(context.device));
   LedgerPoint::Score result;
   loader.start(0);
@@ -144,12 +145,12 @@ LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSetti
     const at::Tensor logits =
         class_rows(net.forward(batch->inputs), batch->labels, classes_of(context));
     correct += logits.argmax(1).eq(batch->labels.flatten()).sum();
-    const auto counted = batch->labels.ne(kNoLabel).sum().item<int64_t>();
-    result.total += counted;
-    if (!context.data.tokens || counted == 0) continue;
-    loss.add_(cross_entropy(logits, batch->labels), static_cast<double>(counted));
+    const at::Tensor counted = batch->labels.ne(kNoLabel).sum();
+    total += counted;
+    if (context.data.tokens) loss.add_(cross_entropy(logits, batch->labels) * counted);
   }
   result.correct = correct.item<int64_t>();
+  result.total = total.item<int64_t>();
   if (context.data.tokens) {
     result.perplexity = std::exp(loss.item<double>() / static_cast<double>(result.total));
   }

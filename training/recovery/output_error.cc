@@ -82,7 +82,8 @@ std::optional<double> accuracy(const Graph& graph, const Dataset& data, int64_t 
     if (!rows.defined() || rows.size(1) < classes) return {};
     correct += rows.argmax(1).eq(some->labels.flatten()).sum().item<int64_t>();
   }
-  return static_cast<double>(correct) / static_cast<double>(data.test.labels.size());
+  const int64_t none = std::ranges::count(data.test.labels, kNoLabel);
+  return static_cast<double>(correct) / static_cast<double>(std::ssize(data.test.labels) - none);
 }
 
 }  // namespace parsimony::training

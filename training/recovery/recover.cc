@@ -129,7 +129,11 @@ class Recovering {
     MatchSettings whole = options_.outputs;
     const int changed =
         match_blocks(dense_, small_, fixed_, batches_, step_of(), whole, options_.say);
-    if (whole.minutes > 0) whole.minutes -= (machine::steady_seconds() - begin) / 60;
+    if (whole.minutes > 0) {
+      constexpr double kLeast = 1e-3;  // 0 would be without end
+      const double spent = (machine::steady_seconds() - begin) / 60;
+      whole.minutes = std::max(kLeast, whole.minutes - spent);
+    }
     return std::max(changed, match(whole));
   }
 
