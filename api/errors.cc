@@ -60,11 +60,6 @@ UnsupportedError exact_scales() {
       "--rescale changes numbers that --constants exact computes with; use one of them");
 }
 
-UnsupportedError recovery_of_exact() {
-  return UnsupportedError(
-      "--recover changes the values that --constants exact computes; use one of them");
-}
-
 ConfigError bad_arrays(std::string_view found) {
   return ConfigError("found " + in_quotes(found) +
                      ", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array for "

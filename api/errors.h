@@ -28,8 +28,6 @@ ModelError metric_not_finite(std::string_view metric);
 UnsupportedError depth_of_latency();
 /// The constants that --constants exact folds were computed with the original scales.
 UnsupportedError exact_scales();
-/// Recovery would change the values that --constants exact preserves.
-UnsupportedError recovery_of_exact();
 /// Of arrays by input name: --sample and --calibration.
 ConfigError bad_arrays(std::string_view found);
 ConfigError no_array_for_input(std::string_view source, std::string_view input,

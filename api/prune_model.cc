@@ -65,7 +65,6 @@ class ModelPruning {
 
   std::optional<Recovered> recover() {
     if (!options_.recover) return std::nullopt;
-    if (plan_of_it().constants == Constants::kExact) throw errors::recovery_of_exact();
     return timed_("recover", [&] { return options_.recover(model_.graph(), plan_of_it()); });
   }
 

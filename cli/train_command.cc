@@ -109,7 +109,10 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
                 {{"the model", recipe.model}, {"--teacher", teacher}});
   const std::unique_ptr<EditableFile> dense = open_model(teacher, options.inputs);
   const std::unique_ptr<EditableFile> small = open_model(recipe.model, options.inputs);
-  CalibrationData data = resolved(options.calibration, {});
+  CalibrationData data = options.calibration;
+  data.mean = recipe.train.mean;
+  data.deviation = recipe.train.deviation;
+  data = resolved(std::move(data), {});
   data.inputs = input_specs(options.inputs, dense->graph());
   RecoverySettings settings;
   settings.steps = {by_teacher ? RecoveryMethod::kOutputs : RecoveryMethod::kFinetune};
@@ -145,11 +148,12 @@ void run_finetune(TrainCommandOptions& options, const Session& session) {
         [loss = calibration.loss](Recipe& recipe) { recipe.train.loss = loss; });
   }
   const bool given = !calibration.data.empty() || !calibration.states.empty() ||
-                     !options.inputs.empty() || !options.match.empty() || options.minutes > 0;
+                     !calibration.image.empty() || !options.inputs.empty() ||
+                     !options.match.empty() || options.minutes > 0;
   if (given) {
     throw errors::usage(
         "finetune",
-        "--calibration, --states, --input, --match and --minutes are for another --loss");
+        "--calibration, --image, --states, --input, --match and --minutes are for another --loss");
   }
   run_train(options, session);
 }

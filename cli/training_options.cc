@@ -65,10 +65,13 @@ class FieldOption {
     constexpr bool kIsText = std::is_same_v<Value, std::string>;
     const std::string meaning = in_short(field_.meaning) + (kIsFlag ? ": 0 or 1" : "");
     CLI::Option* option = command_.add_option_function<Value>(name_, add, meaning);
-    option->type_name(kIsText ? "WHAT" : "N");
+    constexpr bool kIsList = std::is_same_v<Value, std::vector<double>>;
+    option->type_name(kIsText ? "WHAT" : kIsList ? "N,…" : "N");
+    if constexpr (kIsList) option->delimiter(',');
     if constexpr (!kIsFlag && !kIsText) {
       Interval interval = field_.interval;
-      if (!std::is_same_v<Value, double>) interval.highest = std::numeric_limits<int>::max();
+      if (!kIsList && !std::is_same_v<Value, double>)
+        interval.highest = std::numeric_limits<int>::max();
       option->check(within(interval));
     }
   }

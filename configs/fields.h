@@ -41,9 +41,9 @@ template <typename Settings>
 struct Field {
   std::string_view key;
   std::variant<bool Settings::*, int Settings::*, uint64_t Settings::*, double Settings::*,
-               std::string Settings::*, WordMember<Settings>>
+               std::string Settings::*, std::vector<double> Settings::*, WordMember<Settings>>
       member;
-  Interval interval;         ///< of a number
+  Interval interval;         ///< of a number, also in a list
   std::string_view meaning;  ///< the part up to the first "; " or ". " is the short description
 };
 
@@ -81,6 +81,11 @@ void read_fields(const JsonReader& object, std::span<const Field<Settings>> fiel
         settings.*member = value->number(field.interval);
       } else if constexpr (std::is_same_v<Pointer, std::string Settings::*>) {
         settings.*member = value->text();
+      } else if constexpr (std::is_same_v<Pointer, std::vector<double> Settings::*>) {
+        if (!value->is_list()) value->wanted("a list of numbers");
+        for (const JsonReader number : value->list()) {
+          (settings.*member).push_back(number.number(field.interval));
+        }
       } else {
         const int number = value->small(static_cast<int>(field.interval.lowest));
         settings.*member = static_cast<std::decay_t<decltype(settings.*member)>>(number);
@@ -90,14 +95,16 @@ void read_fields(const JsonReader& object, std::span<const Field<Settings>> fiel
   }
 }
 
-/// `"epochs":10,"batch":64`: every member, whatever its value; but no empty texts.
+/// `"epochs":10,"batch":64`: every member, whatever its value; but no empty texts and lists.
 template <typename Settings>
 std::string json_members(std::span<const Field<Settings>> fields, const Settings& settings) {
   std::string text;
   for (const Field<Settings>& field : fields) {
-    if (const auto* member = std::get_if<std::string Settings::*>(&field.member)) {
-      if ((settings.**member).empty()) continue;
-    }
+    const auto is_empty = [&](const auto& member) {
+      if constexpr (requires { (settings.*member).empty(); }) return (settings.*member).empty();
+      return false;
+    };
+    if (std::visit(is_empty, field.member)) continue;
     const auto value = [&](const auto& member) -> std::string {
       using Pointer = std::decay_t<decltype(member)>;
       if constexpr (std::is_same_v<Pointer, WordMember<Settings>>) {
@@ -107,6 +114,12 @@ std::string json_members(std::span<const Field<Settings>> fields, const Settings
       } else if constexpr (std::is_same_v<Pointer, double Settings::*> ||
                            std::is_same_v<Pointer, std::string Settings::*>) {
         return json_text(settings.*member);
+      } else if constexpr (std::is_same_v<Pointer, std::vector<double> Settings::*>) {
+        std::string list;
+        for (const double number : settings.*member) {
+          list.append(list.empty() ? "[" : ",").append(json_text(number));
+        }
+        return list + "]";
       } else {
         return std::to_string(settings.*member);
       }

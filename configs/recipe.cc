@@ -95,6 +95,14 @@ void check_settings(const TrainSettings& train, std::string_view place) {
     throw errors::contradiction(place, "\"early_stop\" needs \"evaluate_every\": 1");
   }
   if (!train.loss.empty()) parse_losses(train.loss);
+  if (train.mean.size() != train.deviation.size()) {
+    throw errors::contradiction(place, "\"mean\" has " + std::to_string(train.mean.size()) +
+                                           " numbers and \"std\" " +
+                                           std::to_string(train.deviation.size()));
+  }
+  if (train.normalise && !train.mean.empty()) {
+    throw errors::contradiction(place, "\"normalise\" measures what \"mean\" and \"std\" say");
+  }
 }
 
 bool has_steps(PruningSchedule schedule) {

@@ -39,8 +39,10 @@ struct TrainSettings {
   int cutout = 0;  ///< side of the square that is blanked
   /// Inputs have mean 0 and deviation 1 per channel; otherwise they are in [0, 1].
   bool normalise = false;
-  int evaluate_every = 1;   ///< in epochs; 0: only after the last
-  int early_stop = 0;       ///< epochs without a better test accuracy; 0: never
+  std::vector<double> mean = {};       ///< taken from inputs in [0, 1], per channel
+  std::vector<double> deviation = {};  ///< by which they are then divided; as many as `mean`
+  int evaluate_every = 1;              ///< in epochs; 0: only after the last
+  int early_stop = 0;                  ///< epochs without a better test accuracy; 0: never
   bool batch_norm = false;  ///< train with BatchNorms, folded into the file's convolutions
   double distill = 0;       ///< weight of the dense network's outputs in the loss
   double temperature = 4;   ///< of those outputs

@@ -52,6 +52,11 @@ constexpr Field<T> kTrain[] = {
      {},
      "Inputs of mean 0 and deviation 1 per channel, as measured on the training part; else of 0 to "
      "1."},
+    {"mean",
+     &T::mean,
+     {},
+     "Taken from the inputs of 0 to 1, per channel; with std, in place of normalise."},
+    {"std", &T::deviation, kPositive, "What is then divided by, per channel."},
     {"evaluate_every", &T::evaluate_every, kNotNegative,
      "Epochs between two looks at the test set; 0: after the last only."},
     {"early_stop", &T::early_stop, kNotNegative,

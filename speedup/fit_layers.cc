@@ -22,11 +22,19 @@ class FitLayerFinder {
   std::vector<FitLayer> layers() const {
     std::vector<FitLayer> result;
     for (const NodeId n : graph_.nodes.ids()) {
-      std::optional<FitLayer> layer = matrix_of(n);
+      std::optional<FitLayer> layer = matrix_of(n).layer;
       if (!layer) continue;
-      follow(*layer);
+      if (layer->state == kNone) follow(*layer);
       layer->rectified = only_relu_reads(layer->answer);
       result.push_back(*layer);
+    }
+    return result;
+  }
+
+  std::vector<UnfitLayer> unfit() const {
+    std::vector<UnfitLayer> result;
+    for (const NodeId n : graph_.nodes.ids()) {
+      if (const Found found = matrix_of(n); !found.why.empty()) result.push_back({n, found.why});
     }
     return result;
   }
@@ -94,21 +102,58 @@ class FitLayerFinder {
                                [&](NodeId n) { return has_trait(graph_.node(n), kRectifies); });
   }
 
-  std::optional<FitLayer> matrix_of(NodeId n) const {
+  /// A layer, or why a node with a matrix of its own is none; neither for other nodes.
+  struct Found {
+    std::optional<FitLayer> layer;
+    std::string_view why = {};
+  };
+
+  Found matrix_of(NodeId n) const {
     const Node& node = graph_.node(n);
-    if (node.body != kNone) return {};  // it need not run at all, or runs many times
-    const auto [weight, transposed] = own_matrix(node, 1);
-    if (weight == kNone || !is_activation(node.inputs[0])) return {};
-    const Weight& matrix = graph_.weight(weight);
-    const auto form = linear_form(node, 1, matrix.dims.size());
-    if (!form || !form->plain) return {};
-    const bool conv = form->kind == LinearKind::kConvolution;
-    if (conv ? matrix.dims.size() < 3
-             : form->kind != LinearKind::kMatrixProduct || matrix.dims.size() != 2) {
-      return {};
+    for (const int operand : weight_operands(node)) {
+      const auto i = static_cast<size_t>(operand);
+      if (i >= node.inputs.size() || node.inputs[i] == kNone) continue;
+      if (const WeightId matrix = matrix_at(node.inputs[i]); matrix != kNone) {
+        return layer_of(n, operand, matrix);
+      }
     }
-    if (contains(fixed_, matrix.name)) return {};
-    if (attr(node, "alpha", 1.0) != 1 || attr(node, "beta", 1.0) != 1) return {};
+    return {};
+  }
+
+  /// The matrix that a value is, perhaps transposed.
+  WeightId matrix_at(ValueId v) const {
+    const WeightId weight = graph_.value(v).weight;
+    if (weight != kNone) return weight;
+    const NodeId n = producer_[v];
+    if (n == kNone || !has_trait(graph_.node(n), kPermutes)) return kNone;
+    return graph_.value(graph_.node(n).inputs[0]).weight;
+  }
+
+  Found layer_of(NodeId n, int operand, WeightId shown) const {
+    const Node& node = graph_.node(n);
+    const Weight& matrix = graph_.weight(shown);
+    const auto form = linear_form(node, operand, matrix.dims.size());
+    if (schema_of(node).linear.kind == LinearKind::kContraction) return {{}, "an equation"};
+    if (!form) return {};                                        // a table
+    if (node.body != kNone) return {{}, "in a branch or loop"};  // it may run never, or many times
+    if (!is_floating(matrix.dtype)) return {{}, "quantised"};
+    if (contains(fixed_, matrix.name)) return {{}, "single elements were pruned"};
+    if (form->kind == LinearKind::kRecurrence) return recurrence(n, *form);
+    if (form->kind == LinearKind::kAttention) return {{}, "part of an attention operator"};
+    if (!form->plain) return {{}, "part of a fused operator"};
+    const auto [weight, transposed] = own_matrix(node, static_cast<size_t>(operand));
+    if (weight == kNone) return {{}, "shares its matrix"};
+    if (operand != 1) return {{}, "its matrix is the first factor"};
+    const bool turned = form->kind == LinearKind::kTransposedConvolution;
+    const bool conv = turned || form->kind == LinearKind::kConvolution;
+    if (!conv && matrix.dims.size() != 2) return {{}, "several matrices in one"};
+    if (attr(node, "alpha", 1.0) != 1 || attr(node, "beta", 1.0) != 1) {
+      return {{}, "scaled by alpha or beta"};
+    }
+    if (turned && (attr_if<std::vector<int64_t>>(node, "output_shape") != nullptr ||
+                   attr(node, "auto_pad", "NOTSET") != "NOTSET")) {
+      return {{}, "padded to a size of its output"};
+    }
     FitLayer layer;
     layer.node = n;
     layer.input = node.inputs[0];
@@ -116,16 +161,57 @@ class FitLayerFinder {
     layer.out_axis = transposed ? 1 - form->out_axis : form->out_axis;
     layer.answer = node.outputs[0];
     layer.answer_axis = conv ? 1 : -1;
-    layer.shift = form->bias < 0 ? kNone : shift_at(node, static_cast<size_t>(form->bias), layer);
-    return layer;
+    const int64_t channels = matrix.dims[static_cast<size_t>(layer.out_axis)];
+    const bool grouped = turned && form->groups > 1;
+    const int64_t out = grouped ? channels * form->groups : channels;
+    layer.shift = form->bias < 0 ? kNone : shift_at(node, static_cast<size_t>(form->bias), out);
+    if (grouped && layer.shift == kNone)
+      return {{}, "a transposed convolution in groups, without bias"};
+    layer.channels = grouped ? layer.shift : weight;
+    layer.channels_axis = grouped ? 0 : layer.out_axis;
+    return {layer};
   }
 
-  WeightId shift_at(const Node& node, size_t i, const FitLayer& layer) const {
+  Found recurrence(NodeId n, const LinearForm& form) const {
+    const Node& node = graph_.node(n);
+    const std::vector<int> operands = weight_operands(node);
+    FitLayer layer;
+    layer.node = n;
+    layer.input = node.inputs[0];
+    layer.weight = own_weight(node, static_cast<size_t>(operands[0]));
+    layer.state = own_weight(node, static_cast<size_t>(operands[1]));
+    if (layer.weight == kNone || layer.state == kNone) return {{}, "shares its matrix"};
+    if (contains(fixed_, graph_.weight(layer.state).name)) {
+      return {{}, "single elements were pruned"};
+    }
+    const int lengths = schema_of(node).recurrence.lengths;
+    if (lengths >= 0 && is_given(node, static_cast<size_t>(lengths))) {
+      return {{}, "its sequences have lengths"};
+    }
+    layer.shift = own_weight(node, static_cast<size_t>(form.bias));
+    layer.out_axis = static_cast<int>(graph_.weight(layer.weight).dims.size()) - 2;
+    const auto present = [](ValueId v) { return v != kNone; };
+    layer.answer = *std::ranges::find_if(node.outputs, present);
+    layer.answer_axis = -1;
+    layer.channels = layer.state;
+    layer.channels_axis = static_cast<int>(graph_.weight(layer.state).dims.size()) - 1;
+    return {layer};
+  }
+
+  static bool is_given(const Node& node, size_t i) {
+    return i < node.inputs.size() && node.inputs[i] != kNone;
+  }
+
+  /// A vector of `size` that only this node reads.
+  WeightId shift_at(const Node& node, size_t i, int64_t size) const {
     const WeightId weight = own_weight(node, i);
     if (weight == kNone) return kNone;
-    const Shape& dims = graph_.weight(weight).dims;
-    const Shape& matrix = graph_.weight(layer.weight).dims;
-    return dims == Shape{matrix[static_cast<size_t>(layer.out_axis)]} ? weight : kNone;
+    return graph_.weight(weight).dims == Shape{size} ? weight : kNone;
+  }
+
+  /// The answer's number of channels.
+  int64_t channels_of(const FitLayer& layer) const {
+    return graph_.weight(layer.channels).dims[static_cast<size_t>(layer.channels_axis)];
   }
 
   /// Finds the value that the layer should reproduce.
@@ -135,7 +221,7 @@ class FitLayerFinder {
         has_trait(graph_.node(reader), kAdds)) {
       const Node& add = graph_.node(reader);
       const size_t other = add.inputs[0] == layer.answer ? 1 : 0;
-      const WeightId bias = shift_at(add, other, layer);
+      const WeightId bias = shift_at(add, other, channels_of(layer));
       if (bias != kNone) {
         layer.shift = bias;
         layer.answer = add.outputs[0];
@@ -147,7 +233,8 @@ class FitLayerFinder {
       layer.norm = reader;
       layer.answer = graph_.node(reader).outputs[0];
       if (layer.shift == kNone) {
-        layer.shift = shift_at(graph_.node(reader), statistics_of(graph_.node(reader)), layer);
+        layer.shift =
+            shift_at(graph_.node(reader), statistics_of(graph_.node(reader)), channels_of(layer));
         layer.shift_sign = -1;
       }
       reader = only_reader(layer.answer);
@@ -182,7 +269,7 @@ class FitLayerFinder {
       seen[v] = true;
       const NodeId producer = producer_[v];
       if (producer == kNone) continue;
-      if (producer > node && matrix_of(producer)) return true;
+      if (producer > node && matrix_of(producer).layer) return true;
       for_each_read(graph_, graph_.node(producer), [&](ValueId read) { open.push_back(read); });
     }
     return false;
@@ -199,6 +286,14 @@ class FitLayerFinder {
 
 std::vector<FitLayer> fit_layers(const Graph& graph, const std::vector<std::string>& fixed) {
   return FitLayerFinder(graph, fixed).layers();
+}
+
+std::vector<UnfitLayer> unfit_layers(const Graph& graph, const std::vector<std::string>& fixed) {
+  return FitLayerFinder(graph, fixed).unfit();
+}
+
+std::vector<int64_t> kept_channels(const SmallNetwork& small, const FitLayer& layer) {
+  return small.kept(small.graph().weight(layer.channels).name, layer.channels_axis);
 }
 
 std::vector<NodeId> batch_norms(const Graph& graph) { return FitLayerFinder(graph, {}).norms(); }

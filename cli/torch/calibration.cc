@@ -31,15 +31,9 @@ training::Dataset dataset_of(const CalibrationData& job, const Graph& graph, boo
   training::DatasetOptions options;
   if (!whole) options.train_samples = job.samples;
   if (job.data.starts_with("folder:")) options.size = image_size(graph);
-  training::Dataset data = training::read_dataset(job.data, options);
-  if (job.mean.empty()) return data;
-  const int64_t channels = data.train.dims.empty() ? 1 : data.train.dims.front();
-  if (static_cast<int64_t>(job.mean.size()) != channels) {
-    throw errors::wrong_means(job.mean.size(), channels);
-  }
-  data.mean = job.mean;
-  data.deviation = job.deviation;
-  return data;
+  options.mean = job.mean;
+  options.deviation = job.deviation;
+  return training::read_dataset(job.data, options);
 }
 
 /// @param given  do the data say what this output should be?

@@ -14,11 +14,6 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found, std::st
                      std::string(found) + "; wanted " + std::string(wanted));
 }
 
-ConfigError wrong_means(size_t found, int64_t channels) {
-  return ConfigError("--mean and --std have " + std::to_string(found) +
-                     " numbers, the samples have " + std::to_string(channels) + " channels");
-}
-
 ConfigError means_of_arrays() {
   return ConfigError(
       "--mean and --std are of images in 0..1; arrays by input name are used as they are");

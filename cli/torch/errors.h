@@ -15,7 +15,6 @@ ConfigError unknown_model(std::string_view name, std::span<const std::string> kn
 ConfigError wrong_inputs(std::string_view model, std::string_view found, std::string_view wanted);
 
 /// --mean and --std need one number per channel.
-ConfigError wrong_means(size_t found, int64_t channels);
 ConfigError means_of_arrays();
 ConfigError loss_needs_arrays(std::string_view loss);
 

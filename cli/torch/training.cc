@@ -53,6 +53,8 @@ class Preparation {
     options.test_samples = request.test_samples;
     options.size = request.image_size;
     options.normalise = recipe.train.normalise;
+    options.mean = recipe.train.mean;
+    options.deviation = recipe.train.deviation;
     options.ignore = ignored_label();
     data = read_dataset(recipe.data, options);
     make = maker();

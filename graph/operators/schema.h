@@ -89,6 +89,13 @@ struct Linear {
   std::string_view layer = {};  ///< its name in configurations: "Conv", "Gemm"
 };
 
+/// Of a recurrent layer, beside its matrices; -1 if absent.
+struct Recurrence {
+  int lengths = -1;     ///< operand: how long each sequence is
+  int initial = -1;     ///< operand: the state before the first step
+  bool resets = false;  ///< what the last gate takes of the state is scaled by another gate
+};
+
 /// Weight operands of a normalisation; -1 if absent.
 struct Norm {
   int gain = -1;
@@ -120,6 +127,7 @@ struct OpSchema {
   std::string_view line = {};  ///< notation; several alternatives separated by '|'
   ZeroBehaviour zero = ZeroBehaviour::kZero;
   Linear linear = {};
+  Recurrence recurrence = {};
   Norm norm = {};
   IntegerOperand integers = {};  ///< if a weight may be quantised
   IntegerOperand data = {};      ///< the other factor of a product of integers

@@ -216,6 +216,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "| x[t n i] w[d (3 h) i] r[d (3 h) h] b[d (6 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
              "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
      .linear = {.kind = kRecurrence, .weights = operands(1, 2), .bias = 3, .layer = "GRU"},
+     .recurrence = {.lengths = 4, .initial = 5, .resets = true},
      .zero_of = zero_of_gru},
     {.op = "Gather", .linear = {.kind = kLookup, .weights = operands(0), .layer = "Gather"},
      .traits = kHomogeneous, .infer = infer_gather, .factor = factor_gather, .patch = patch_gather},
@@ -261,6 +262,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "-> y[t d n h] yh[d n h] yc[d n h]"
              "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
      .linear = {.kind = kRecurrence, .weights = operands(1, 2), .bias = 3, .layer = "LSTM"},
+     .recurrence = {.lengths = 4, .initial = 5},
      .zero_of = zero_of_lstm},
     {.op = "LayerNormalization",
      .line = "x[..a ..c] gamma~[..c] beta~[..c]? -> y[..a ..c] ; |..a| = attr axis -1 ; mixes c",
@@ -339,6 +341,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "| x[t n i] w[d h i] r[d h h] b[d (2 h)]? l[n]? h0[d n h]? -> y[t d n h] yh[d n h]"
              "; h = attr hidden_size 0 ; pin d ; macs x w + t n r",
      .linear = {.kind = kRecurrence, .weights = operands(1, 2), .bias = 3, .layer = "RNN"},
+     .recurrence = {.lengths = 4, .initial = 5},
      .zero_of = zero_of_rnn},
     {.op = "RandomNormal", .zero = kConstant, .traits = kDraws},
     {.op = "RandomNormalLike", .line = kUnary, .zero = kConstant, .traits = kDraws},
@@ -619,6 +622,7 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "; macs x w + t n r",
      .zero = kProduct,
      .linear = {.kind = kRecurrence, .weights = operands(1, 2), .bias = 3, .layer = "GRU"},
+     .recurrence = {.initial = 5, .resets = true},
      .domain = "torch"},
     {.op = "Lstm",
      .line = "x[t n i] w[(4 h) i] r[(4 h) p] b[(4 h)]? c[(4 h)]? h0[1 n p]? c0[1 n h]? m[p h]"
@@ -627,11 +631,13 @@ constexpr auto kOperators = std::to_array<OpSchema>({
              "-> y[t n h] yh[1 n h]? yc[1 n h]? ; macs x w + t n r",
      .zero = kProduct,
      .linear = {.kind = kRecurrence, .weights = operands(1, 2, 7), .bias = 3, .layer = "LSTM"},
+     .recurrence = {.initial = 5},
      .domain = "torch"},
     {.op = "Rnn",
      .line = "x[t n i] w[h i] r[h h] b[h]? c[h]? h0[1 n h]? -> y[t n h] yh[1 n h]? ; macs x w + t n r",
      .zero = kProduct,
      .linear = {.kind = kRecurrence, .weights = operands(1, 2), .bias = 3, .layer = "RNN"},
+     .recurrence = {.initial = 5},
      .domain = "torch"},});
 // clang-format on
 

@@ -71,6 +71,11 @@ Ordered property(const Field<Owner>& field) {
     } else if constexpr (std::is_same_v<Pointer, std::string Owner::*>) {
       json["type"] = "string";
       json["default"] = usual.*member;
+    } else if constexpr (std::is_same_v<Pointer, std::vector<double> Owner::*>) {
+      json["type"] = "array";
+      json["items"]["type"] = "number";
+      if (!field.interval.with_lowest) json["items"]["exclusiveMinimum"] = field.interval.lowest;
+      json["default"] = usual.*member;
     } else {
       constexpr bool kIsInteger = !kIsFlag && !std::is_same_v<Pointer, double Owner::*>;
       json["type"] = kIsFlag ? "boolean" : kIsInteger ? "integer" : "number";
@@ -118,6 +123,8 @@ std::string rows_of_tables() {
     }
     if (json.value("type", "") == "string") {
       values = "text";
+    } else if (json.value("type", "") == "array") {
+      values = "list of numbers";
     } else if (!is_word) {
       values = json["type"] == "boolean" ? "true, false" : field.interval.text();
     }
@@ -146,8 +153,9 @@ TEST(RecipeSchema, AndTheDocumentHasItToo) {
 }
 
 TEST(RecipeSchema, HasTheKeysOfTheReader) {
-  EXPECT_EQ(keys_of(properties("train")),
-            keys_of(settings(R"({"train": {"loss": "mse"}})").at("train")));
+  EXPECT_EQ(
+      keys_of(properties("train")),
+      keys_of(settings(R"({"train": {"loss": "mse", "mean": [0], "std": [1]}})").at("train")));
   Names prune = keys::of_file();
   for (const char* own : {"warmup_epochs", "schedule", "steps", "epochs_between", "rewind_epoch",
                           "search_steps", "search_samples", "penalty"}) {

@@ -167,6 +167,11 @@ TEST(Recipe, NamesValuesOutOfRange) {
             "r.json: train.distill: found 1.5, wanted a number in [0, 1]");
   EXPECT_EQ(train_error(R"("seed": -1)"),
             "r.json: train.seed: found -1, wanted an integer from 0 to 2147483647");
+  EXPECT_EQ(train_error(R"("mean": [0.5, "1"])"),
+            "r.json: train.mean[1]: found \"1\", wanted a number");
+  EXPECT_EQ(train_error(R"("std": [0])"),
+            "r.json: train.std[0]: found 0, wanted a number in (0, ∞)");
+  EXPECT_EQ(train_error(R"("std": 1)"), "r.json: train.std: found 1, wanted a list of numbers");
   EXPECT_EQ(
       train_error(R"("optimizer": "lion")"),
       "r.json: train.optimizer: found \"lion\", wanted \"sgd\", \"adam\", \"adamw\" or \"muon\"");
@@ -186,6 +191,10 @@ TEST(Recipe, NamesValuesOutOfRange) {
 TEST(Recipe, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(train_error(R"("early_stop": 2, "evaluate_every": 0)"),
             "r.json: train: \"early_stop\" needs \"evaluate_every\": 1");
+  EXPECT_EQ(train_error(R"("mean": [0.5, 0.25], "std": [1])"),
+            "r.json: train: \"mean\" has 2 numbers and \"std\" 1");
+  EXPECT_EQ(train_error(R"("mean": [0.5], "std": [1], "normalise": true)"),
+            "r.json: train: \"normalise\" measures what \"mean\" and \"std\" say");
   EXPECT_EQ(recipe_error(R"({"sweep": {"sparsity": [0.5]}})"),
             "r.json: \"sweep\" without \"prune\"");
   EXPECT_EQ(recipe_error(R"({"prune": {}})"), "r.json: prune: no \"config_list\"");
@@ -299,6 +308,10 @@ TEST(Recipe, EveryChangedKeyChangesTheText) {
         R"(, "schedule": "annealing", "search_samples": 9)"}) {
     EXPECT_NE(settings_json(pruning(keys)), before) << keys;
   }
+  Recipe scaled = base;
+  scaled.train = parse_recipe(R"({"train": {"mean": [0.5, 0.25], "std": [1, 2]}})", "r").train;
+  EXPECT_NE(settings_json(scaled).find(R"(,"mean":[0.5,0.25],"std":[1.0,2.0],)"),
+            std::string::npos);
   base.prune.reset();
   EXPECT_NE(settings_json(base), before);
 }

@@ -30,9 +30,14 @@ void compare(const std::string& layer, const std::vector<int64_t>& dims,
   GraphModule module(graph);
   const at::Tensor y = module->forward(x).detach();
   const int64_t groups = groups_of(node);
-  const at::Tensor wanted = answer_rows(y, node.op == "Conv" ? 1 : -1, groups);
+  const bool convolves = node.op.starts_with("Conv");
+  const at::Tensor wanted = answer_rows(y, convolves ? 1 : -1, groups);
   const at::Tensor rows = linear_rows(node, x, weight);
-  const at::Tensor matrix = transposed ? weight.t() : weight;
+  at::Tensor matrix = transposed ? weight.t() : weight;
+  if (node.op == "ConvTranspose") {
+    // [(g i) o ..k] as [g o (i k)]
+    matrix = weight.reshape({groups, weight.size(0) / groups, weight.size(1), -1}).transpose(1, 2);
+  }
   const at::Tensor found =
       at::matmul(rows, matrix.reshape({groups, -1, rows.size(2)}).transpose(1, 2));
   ASSERT_EQ(found.sizes(), wanted.sizes()) << layer;
@@ -48,6 +53,16 @@ TEST(LinearRows, ConvolutionsOfEveryKind) {
   compare("Conv<auto_pad=\"SAME_LOWER\", strides=[2,2]>", {1, 2, 6, 7}, "3x2x3x3");
   compare("Conv<pads=[1,1], strides=[2]>", {2, 3, 9}, "4x3x3");
   compare("Conv<strides=[1,2,1]>", {1, 2, 4, 5, 4}, "3x2x2x2x2");
+}
+
+TEST(LinearRows, TransposedConvolutionsOfEveryKind) {
+  compare("ConvTranspose", {2, 3, 5, 5}, "3x4x3x3");
+  compare("ConvTranspose<strides=[2,3], pads=[1,0,2,1]>", {2, 3, 5, 4}, "3x4x3x2");
+  compare("ConvTranspose<strides=[2,2], dilations=[2,1]>", {2, 3, 5, 4}, "3x4x2x3");
+  compare("ConvTranspose<strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]>", {1, 2, 4, 4},
+          "2x3x3x3");
+  compare("ConvTranspose<group=2, strides=[2]>", {2, 4, 7}, "4x3x4");
+  compare("ConvTranspose<group=4, pads=[3,3]>", {2, 4, 7}, "4x1x2");
 }
 
 TEST(LinearRows, MatrixProducts) {

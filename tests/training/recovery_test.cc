@@ -204,6 +204,30 @@ TEST(Refit, MoreRoundsInFrontOfAReluComeCloser) {
   EXPECT_LT(behind(4), behind(1));
 }
 
+// It would take 64 if it could.
+TEST(Refit, TakesAsManySamplesAsFitIntoMemory) {
+  TextModel model(R"(
+      net (float[1,3,32,32] x) => (float[1,4,4,4] y)
+      { a = Conv(x, W1, B1)
+        b = Relu(a)
+        y = Conv<strides=[8,8]>(b, W2) })",
+                  {{"W1", "64x3x1x1"}, {"B1", "64"}, {"W2", "4x64x1x1"}});
+  const Pruning pruning =
+      plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.25}));
+  const Batches batches = [](int64_t) -> Feed {
+    return [left = 64]() mutable -> std::optional<SampleBatch> {
+      if (left-- == 0) return {};
+      SampleBatch batch;
+      batch.inputs = {at::randn({1, 3, 32, 32}, at::detail::createCPUGenerator(left))};
+      batch.count = 1;
+      return batch;
+    };
+  };
+  SmallNetwork small(model.graph(), pruning.plan);
+  const RefitOptions options{.rounds = 1, .batch = 1, .most_bytes = 5 << 20};
+  EXPECT_EQ(refit(model.graph(), small, {}, batches, options), 1);
+}
+
 TEST(Refit, DoesNotDependOnHowManySamplesRunAtOnce) {
   const Pruned net;
   SmallNetwork one(net.graph(), net.plan());

@@ -3,15 +3,15 @@
 // without labels: how far their outputs are from the dense network's on data that recovery never saw,
 // and what that means for the task.
 //
-//   node tools/tasks/main.mjs [--networks A,B] [--left 70,50] [--minutes M] [--folder DIR]
-//     [--pictures DIR] PARSIMONY SHARED > docs/results/data/networks.json
+//   node tools/tasks/main.mjs [--networks A,B] [--left 70,50] [--scope local|global] [--minutes M]
+//     [--folder DIR] [--pictures DIR] PARSIMONY SHARED > docs/results/data/networks.json
 //   node tools/results.mjs
 //
 // SHARED has models/onnx and data; tasks.py says what else is needed. What is measured once stays in
 // the folder and is not measured again.
 
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -23,6 +23,7 @@ const { values: options, positionals } = parseArgs({
   options: {
     networks: { type: 'string', default: ALL },
     left: { type: 'string', default: '70,50' },
+    scope: { type: 'string', default: 'local' },
     minutes: { type: 'string', default: '10' },
     folder: { type: 'string' },
     pictures: { type: 'string' },
@@ -31,12 +32,13 @@ const { values: options, positionals } = parseArgs({
 const [command, shared] = positionals;
 if (!shared) {
   console.error(
-    'usage: main.mjs [--networks A,B] [--left 70,50] [--minutes M] [--folder DIR] [--pictures DIR] PARSIMONY SHARED',
+    'usage: main.mjs [--networks A,B] [--left 70,50] [--scope local|global] [--minutes M] [--folder DIR] ' +
+      '[--pictures DIR] PARSIMONY SHARED',
   );
   process.exit(2);
 }
 
-const CRITERION = ['--criterion', 'fisher', '--scope', 'global'];
+const CRITERION = ['--criterion', 'fisher', '--scope', options.scope];
 const STEPS = {
   'plain cut': [],
   cut: CRITERION,
@@ -52,19 +54,23 @@ for (const name of NETWORKS) {
   const task = new Task(name, shared, root);
   for (const left of LEFT) entries.push(await entry(task, left));
   if (options.pictures && task.shown) {
-    const models = ['dense', ...Object.keys(STEPS).map((step) => `${LEFT[0]} ${step}`)];
+    const models = ['dense', ...Object.keys(STEPS).map((step) => modelName(LEFT[0], step))];
     await task.draw(join(options.pictures, `${name}.jpg`), models);
   }
 }
 console.log(asData(data(entries)));
 
+function modelName(left, step) {
+  return `${left} ${options.scope} ${step}`;
+}
+
 /** One network with so many per cent of its MACs left, recovered in each way. */
 async function entry(task, left) {
-  const path = task.at(`${left}.json`);
+  const path = task.at(`${left} ${options.scope}.json`);
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
   const result = { name: task.name, left, measure: task.measure, steps: {}, ...measured() };
   for (const [step, choice] of Object.entries(STEPS)) {
-    const model = `${left} ${step}`;
+    const model = modelName(left, step);
     const out = ['-o', task.at(`${model}.onnx`)];
     const start = Date.now();
     if (choice) {
@@ -78,7 +84,7 @@ async function entry(task, left) {
       task.run(command, ['prune', task.model, ...out, '--budget', `macs=${left}%`, ...CRITERION, ...recovery], task.samples);
     } else {
       const asked = ['--teacher', task.model, '--loss', 'outputs', '--minutes', options.minutes, '--epochs', '200'];
-      task.run(command, ['finetune', task.at(`${left} least squares.onnx`), ...out, ...asked], task.all);
+      task.run(command, ['finetune', task.at(`${modelName(left, 'least squares')}.onnx`), ...out, ...asked], task.all);
     }
     const minutes = (Date.now() - start) / 60000;
     result.steps[step] = { ...(await task.value(model)), minutes };
@@ -102,13 +108,15 @@ function data(all) {
 
 function table(left, rows) {
   const chosen = options.networks === ALL ? '' : ` --networks ${options.networks}`;
-  const asked = `--minutes ${options.minutes} --left ${LEFT.join(',')}${chosen}`;
+  const asked = `--scope ${options.scope} --minutes ${options.minutes} --left ${LEFT.join(',')}${chosen}`;
   return {
     title: `${left} % of the multiply-adds`,
     about:
-      "Plain: `prune` without options but the budget. The others choose channels by the criterion `fisher`, ranked over " +
-      'the whole network. In parentheses: times smaller than after the plain cut. `outputs` is least squares and then ' +
-      `at most ${options.minutes} minutes of matching the dense network's outputs, on this machine.`,
+      'Plain: `prune` without options but the budget. The others choose channels by the criterion `fisher`, ranked ' +
+      `${options.scope === 'global' ? 'over the whole network' : 'within each group'}. In parentheses: times smaller ` +
+      'than after the plain cut. `outputs` is least squares and then at most ' +
+      `${options.minutes} minutes of matching the dense network's outputs, on ${availableParallelism()} of this ` +
+      "machine's cores.",
     ...measured(),
     command: [`node tools/tasks/main.mjs ${asked} build/release/bin/parsimony SHARED`],
     columns: [

@@ -88,6 +88,21 @@ void measure(Dataset& data) {
   }
 }
 
+/// Fills in scale, mean and deviation.
+void normalise(Dataset& data, std::string_view spec, const DatasetOptions& options) {
+  const bool bytes = data.train.dtype == DType::kUInt8 && !data.tokens;
+  data.scale = bytes ? 1.0 / 255 : 1;
+  if (!options.normalise && options.mean.empty()) return;
+  if (data.tokens) throw errors::tokens_have_no_scale(spec);
+  if (options.mean.empty()) return bytes ? measure<uint8_t>(data) : measure<float>(data);
+  const int64_t channels = data.train.dims.empty() ? 1 : data.train.dims.front();
+  if (std::ssize(options.mean) != channels) {
+    throw errors::wrong_means(spec, options.mean.size(), channels);
+  }
+  data.mean = options.mean;
+  data.deviation = options.deviation;
+}
+
 void check_parts(const Dataset& data, std::string_view spec) {
   const auto kind = [](const Samples& samples) {
     return to_string(samples.dims) + ' ' + std::string(name_of(samples.dtype));
@@ -145,10 +160,7 @@ Dataset read_dataset(std::string_view spec, const DatasetOptions& options) {
   keep_first(data.train, options.train_samples);
   keep_first(data.test, options.test_samples);
 
-  const bool bytes = data.train.dtype == DType::kUInt8 && !data.tokens;
-  data.scale = bytes ? 1.0 / 255 : 1;
-  if (options.normalise && data.tokens) throw errors::tokens_have_no_scale(spec);
-  if (options.normalise) bytes ? measure<uint8_t>(data) : measure<float>(data);
+  normalise(data, spec, options);
   Sha256 sum;
   add(sum, data.train);
   add(sum, data.test);

@@ -49,6 +49,8 @@ struct DatasetOptions {
   double test_share = 0.2;
   std::optional<int64_t> ignore = {};  ///< npy: a label that becomes kNoLabel, as -100 does
   bool normalise = false;              ///< measure `mean` and `deviation` on the training set
+  std::vector<double> mean = {};       ///< of the Dataset, in place of measured ones
+  std::vector<double> deviation = {};  ///< as many as `mean`
   int threads = 0;                     ///< for decoding and drawing; 0: one per core
 };
 

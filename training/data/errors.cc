@@ -42,7 +42,12 @@ ConfigError split_too_small(std::string_view spec, int64_t samples, std::string_
 ConfigError tokens_have_no_scale(std::string_view spec) {
   return ConfigError("data " + in_quotes(spec) +
                      ": tokens are indices, which have no mean: leave " + in_quotes("normalise") +
-                     " out");
+                     ", mean and std out");
+}
+
+ConfigError wrong_means(std::string_view spec, size_t found, int64_t channels) {
+  return ConfigError("mean and std have " + std::to_string(found) + " numbers, the samples of " +
+                     in_quotes(spec) + " have " + std::to_string(channels) + " channels");
 }
 
 IoError no_such_files(std::string_view folder, std::string_view wanted) {

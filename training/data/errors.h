@@ -20,6 +20,7 @@ ConfigError bad_data_option(std::string_view option, std::string_view found,
                             std::string_view wanted);
 ConfigError split_too_small(std::string_view spec, int64_t samples, std::string_view part);
 ConfigError tokens_have_no_scale(std::string_view spec);
+ConfigError wrong_means(std::string_view spec, size_t found, int64_t channels);
 
 IoError no_such_files(std::string_view folder, std::string_view wanted);
 ConfigError several_files(std::string_view folder, std::span<const std::string> found);

@@ -98,7 +98,7 @@ OutputLoss::OutputLoss(const Graph& dense, const SmallNetwork& small,
     const auto layer = std::ranges::find(layers, value, &FitLayer::answer);
     if (layer != layers.end()) {
       term.axis = layer->answer_axis;
-      term.kept = small.kept(graph.weight(layer->weight).name, layer->out_axis);
+      term.kept = kept_channels(small, *layer);
     }
     for (const PlanEnd& end : small.ends()) {
       if (end.input || end.value != graph.value(value).name) continue;

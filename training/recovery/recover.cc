@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <string_view>
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/interleaved.h"
+#include "parsimony/report/text.h"
+#include "parsimony/speedup/fit_layers.h"
 #include "parsimony/speedup/small_network.h"
+#include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/graph_net.h"
@@ -39,6 +44,9 @@ class Recovering {
       check_dims(dense, first->inputs);
     }
     for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
+    for (const PlanMask& mask : plan.masks) {
+      if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
+    }
     report_.samples = data.samples;
     report_.test_samples = data.labelled ? data.labelled->test.count() : data.held_samples;
     report_.dense_accuracy = accuracy_of(dense_);
@@ -60,9 +68,32 @@ class Recovering {
     step.seconds = machine::steady_seconds() - begin;
     step.after = evaluate(std::string(name_of(method)));
     report_.steps.push_back(step);
+    if (method == RecoveryMethod::kLeastSquares || method == RecoveryMethod::kBias) {
+      note_unfit(method);
+    }
     if (step.layers > 0) return;
     report_.notes.push_back("--recover " + std::string(name_of(method)) + ": " +
                             reason_for_nothing(method));
+  }
+
+  bool has_zeros(const std::string& tensor) const {
+    const auto weight = std::ranges::find(small_.graph().weights, tensor, &Weight::name);
+    return weight != small_.graph().weights.end() &&
+           torch_io::to_tensor(*weight).eq(0).any().item<bool>();
+  }
+
+  /// What the step leaves as it was, by reason.
+  void note_unfit(RecoveryMethod method) {
+    std::map<std::string_view, std::vector<std::string>> layers;
+    for (const UnfitLayer& layer : unfit_layers(small_.graph(), fixed_)) {
+      layers[layer.why].push_back(label_of(small_.graph(), small_.graph().node(layer.node)));
+    }
+    constexpr size_t kShown = 4;
+    for (const auto& [why, names] : layers) {
+      report_.notes.push_back("--recover " + std::string(name_of(method)) + " leaves " +
+                              counted(std::ssize(names), "layer") + " as before (" +
+                              std::string(why) + "): " + listed(names, kShown));
+    }
   }
 
   static const char* reason_for_nothing(RecoveryMethod method) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "parsimony/speedup/small_network.h"
+#include "parsimony/training/recovery/walk.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
@@ -11,6 +12,7 @@ struct RefitOptions {
   double ridge = 1e-3;  ///< see least_squares()
   int rounds = 3;       ///< for layers before a Relu; others need one
   int64_t batch = 64;   ///< samples per run
+  int64_t most_bytes = kMostBytes;
 };
 
 /// Processes the layers in topological order, so that each reads the outputs of the refitted layers
@@ -19,7 +21,8 @@ struct RefitOptions {
 ///
 ///     Δ = argmin Σ ‖a_dense − a_small − Δ x‖²,     W ← W + Δ / s,  b ← b + Δ₁ / s
 ///
-/// s is the scale of a BatchNorm between layer and target, else 1. If the target is a residual sum,
+/// s is the scale of a BatchNorm between layer and target, else 1. Recurrent layers: see
+/// RecurrentFit. If the target is a residual sum,
 /// the layer compensates for errors of the other summand (see fit_layers). Both networks walk
 /// through the data once (see Walk); a layer takes as many samples and positions as its fit needs.
 /// Memory does not grow with the number of samples.

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "parsimony/base/ranges.h"
@@ -13,9 +14,6 @@
 
 namespace parsimony::training {
 namespace {
-
-// Of the activations that are kept. Beyond it fewer samples are used.
-constexpr int64_t kMostBytes = int64_t{768} << 20;
 
 /// Holds only the weights that the part reads.
 GraphModule lean(const Graph& part) {
@@ -196,6 +194,12 @@ int64_t Walk::bytes() const {
 
 bool Walks::grow_to(int64_t count) {
   const int64_t before = this->count();
+  if (before > 0) {
+    count = std::min(count, fits());
+  } else if (count > 1 && grow_to(1)) {  // to see how large one is
+    grow_to(count);
+    return true;
+  }
   if (count <= before || (limit_ && before >= *limit_)) return false;
   for (Walk& walk : walks_) {
     const Feed feed = feed_of(&walk == &walks_.back());
@@ -208,11 +212,15 @@ bool Walks::grow_to(int64_t count) {
 }
 
 void Walks::shrink() {
+  const int64_t fit = std::max<int64_t>(1, fits());
+  if (fit >= count()) return;
+  for (Walk& walk : walks_) walk.truncate(fit);
+}
+
+int64_t Walks::fits() const {
   int64_t bytes = 0;
   for (const Walk& walk : walks_) bytes += walk.bytes();
-  if (bytes <= kMostBytes) return;
-  const int64_t fit = std::max<int64_t>(1, count() * kMostBytes / bytes);
-  for (Walk& walk : walks_) walk.truncate(fit);
+  return bytes == 0 ? std::numeric_limits<int64_t>::max() : count() * most_bytes_ / bytes;
 }
 
 Feed Walks::feed_of(bool small) const {

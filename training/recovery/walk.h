@@ -53,12 +53,20 @@ class Walk {
   std::vector<Tensors> batches_;
 };
 
+/// Of the activations that are kept. Beyond it fewer samples are used.
+constexpr int64_t kMostBytes = int64_t{768} << 20;
+
 /// Networks that walk side by side over the same batches; the last one is the small network, whose
 /// inputs may be shorter.
 class Walks {
  public:
-  Walks(std::vector<Walk> walks, const SmallNetwork& small, const Batches& batches, int64_t size)
-      : walks_(std::move(walks)), small_(small), batches_(batches), size_(size) {}
+  Walks(std::vector<Walk> walks, const SmallNetwork& small, const Batches& batches, int64_t size,
+        int64_t most_bytes = kMostBytes)
+      : walks_(std::move(walks)),
+        small_(small),
+        batches_(batches),
+        size_(size),
+        most_bytes_(most_bytes) {}
 
   Walk& operator[](size_t i) { return walks_[i]; }
   int64_t count() const { return walks_.front().batches(); }
@@ -70,12 +78,15 @@ class Walks {
   void shrink();
 
  private:
+  /// How many batches like those that are there fit into memory.
+  int64_t fits() const;
   Feed feed_of(bool small) const;
 
   std::vector<Walk> walks_;
   const SmallNetwork& small_;
   const Batches& batches_;
   const int64_t size_;
+  const int64_t most_bytes_;
   std::optional<int64_t> limit_;  ///< that the data give
 };
 
