@@ -60,6 +60,12 @@ UnsupportedError exact_scales() {
       "--rescale changes numbers that --constants exact computes with; use one of them");
 }
 
+ConfigError bad_ranks(std::string_view rank_name, int rank, std::string_view size_name, int size) {
+  return ConfigError(std::string(rank_name) + " is " + std::to_string(rank) + " and " +
+                     std::string(size_name) + " is " + std::to_string(size) +
+                     "; ranks count from 0, and there is at least one");
+}
+
 ConfigError bad_arrays(std::string_view found) {
   return ConfigError("found " + in_quotes(found) +
                      ", wanted npz:FILE, safetensors:FILE or npy:NAME=FILE,…, with an array for "

@@ -28,6 +28,8 @@ ModelError metric_not_finite(std::string_view metric);
 UnsupportedError depth_of_latency();
 /// The constants that --constants exact folds were computed with the original scales.
 UnsupportedError exact_scales();
+/// Of a launcher's variables.
+ConfigError bad_ranks(std::string_view rank_name, int rank, std::string_view size_name, int size);
 /// Of arrays by input name: --sample and --calibration.
 ConfigError bad_arrays(std::string_view found);
 ConfigError no_array_for_input(std::string_view source, std::string_view input,

@@ -41,6 +41,12 @@ ConfigError nothing_asked() {
       "--ratio 0.5");
 }
 
+ConfigError no_store() {
+  return ConfigError(
+      "the launcher does not say where its processes meet; give --store file:PATH in a folder that "
+      "all see, --store tcp:HOST:PORT, or MASTER_ADDR and MASTER_PORT");
+}
+
 ConfigError no_calibration(std::string_view option) {
   return ConfigError(std::string(option) +
                      " says how calibration data are read; give them with --calibration DATA");

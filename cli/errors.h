@@ -25,6 +25,8 @@ ModelError not_imported(size_t weights, std::string_view first);
 /// `import` wrote weights that are not the checkpoint's.
 VerificationError imported_otherwise(std::string_view weight);
 ConfigError nothing_asked();
+/// A launcher started several processes, and nothing says where they meet.
+ConfigError no_store();
 /// `option` is about calibration data, and there are none.
 ConfigError no_calibration(std::string_view option);
 /// --mean and --std must be given together, with one number per channel.

@@ -8,6 +8,7 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
+#include "parsimony/cli/processes.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/torch_commands.h"
 #include "parsimony/cli/training_options.h"
@@ -21,6 +22,7 @@ namespace {
 
 struct TrainCommandOptions {
   RecipeOptions recipe;
+  RankOptions ranks;
   TrainRequest request;
   std::string report;
   // With a --loss other than "labels":
@@ -57,6 +59,7 @@ std::string summary(const LedgerPoint& point) {
 
 void run_train(TrainCommandOptions& options, const Session& session) {
   TrainRequest& request = options.request;
+  request.ranks = ranks_of(options.ranks, session);
   complete(request, options.recipe, session);
   if (request.recipe.sweep) request.recipe.sweep.reset();  // one point of it: as the entries say
   if (request.recipe.train.distill > 0 && request.teacher.empty() && !request.recipe.prune) {
@@ -72,6 +75,7 @@ void run_train(TrainCommandOptions& options, const Session& session) {
                  {"--profile", request.profile}},
                 {{"--model", request.recipe.model}, {"--teacher", request.teacher}});
   const LedgerPoint point = torch_commands().train(request);
+  if (request.ranks.rank > 0) return;
   if (!options.report.empty()) write_file(options.report, to_json_line(point) + "\n");
   if (!session.quiet) print(summary(point));
 }
@@ -174,6 +178,7 @@ void add_train_options(CLI::App& command, TrainCommandOptions& options) {
   add_option(command, "-o,--output", request.out, "OUT", "The trained network");
   add_option(command, "--plan", request.plan, "FILE", "Write the plan of the last cut");
   add_options(command, request, options.recipe);
+  add_rank_options(command, options.ranks);
   add_files(command, options);
 }
 
@@ -186,6 +191,7 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
                   "its outputs",
                   {kLabelsOfData, kTeachersOutputs});
   add_options(command, options.request, options.recipe);
+  add_rank_options(command, options.ranks);
   add_files(command, options);
   add_option(command, "--match", options.match, "NAME[=WEIGHT],…",
              "With --loss outputs: inner values that are compared too, or weights of the outputs")

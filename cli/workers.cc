@@ -1,5 +1,6 @@
 #include "parsimony/cli/workers.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,7 +20,7 @@ namespace parsimony::cli {
 namespace {
 
 /// Holds the process id of the one that started the worker.
-constexpr std::string_view kVariable = "PARSIMONY_SWEEP_WORKER";
+constexpr std::string_view kVariable = "PARSIMONY_PARENT";
 
 /// Pointers to `texts`, and a null at the end.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -31,19 +32,31 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Workers::Workers(int count, const std::vector<std::string>& words) {
+pid_t start_copy(const std::vector<std::string>& words, const std::vector<std::string>& variables,
+                 const std::string& messages) {
   std::vector<std::string> arguments = words;
   // Not setenv: libtorch's threads may be reading the environment.
-  std::vector<std::string> environment;
+  std::vector<std::string> environment = variables;
   for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
   environment.push_back(std::string(kVariable) + "=" + std::to_string(getpid()));
-  for (int i = 0; i < count; ++i) {
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr,
-                                  pointers(arguments).data(), pointers(environment).data());
-    if (error != 0) throw errors::cannot_start("a worker", std::strerror(error));
-    pids_.push_back(pid);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (!messages.empty()) {
+    constexpr mode_t kOwn = 0600;
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, kOwn);
   }
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr,
+                                pointers(arguments).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw errors::cannot_start("a worker", std::strerror(error));
+  return pid;
+}
+
+Workers::Workers(int count, const std::vector<std::string>& words) {
+  for (int i = 0; i < count; ++i) pids_.push_back(start_copy(words));
 }
 
 Workers::~Workers() { wait(); }

@@ -17,7 +17,7 @@ esac
 packages="
   g++ cmake ninja-build ccache
   libonnx-dev libprotobuf-dev protobuf-compiler libeigen3-dev nlohmann-json3-dev libcli11-dev
-  libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libopenblas0-openmp
+  libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libgloo-dev libopenblas0-openmp
   libjpeg62-turbo-dev libpng-dev libsndfile1-dev
   libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch python3-torchvision
   python3-pytest python3-tqdm python3-setuptools python3-wheel python3-pip

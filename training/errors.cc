@@ -80,6 +80,26 @@ UnsupportedError schedule_needs_run(std::string_view schedule) {
                           "train` and training::Run do it, GradualPruner does not");
 }
 
+ConfigError bad_store(std::string_view store) {
+  return ConfigError("store " + in_quotes(store) +
+                     ": wanted tcp:HOST:PORT, or file:PATH in a folder that all ranks see");
+}
+
+UnsupportedError nothing_to_reduce() {
+  return UnsupportedError("no parameter of the network requires a gradient");
+}
+
+IoError rank_lost(int rank, int size, std::string_view doing, std::string_view why) {
+  return IoError("rank " + std::to_string(rank) + " of " + std::to_string(size) + ", " +
+                 std::string(doing) +
+                 ": another rank is lost or did not come in time: " + std::string(why));
+}
+
+ConfigError ranks_differ(std::string_view what, int rank) {
+  return ConfigError("rank " + std::to_string(rank) + " and rank 0 differ in " + std::string(what) +
+                     "; all ranks need the same");
+}
+
 ModelError bad_checkpoint(std::string_view path, std::string_view why) {
   return ModelError(std::string(path) + ": no checkpoint of this version: " + std::string(why));
 }

@@ -14,6 +14,10 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found, std::st
                      std::string(found) + "; wanted " + std::string(wanted));
 }
 
+UnsupportedError ranks_on_cpu() {
+  return UnsupportedError("several processes train on the CPU, over Gloo: --device cpu");
+}
+
 ConfigError means_of_arrays() {
   return ConfigError(
       "--mean and --std are of images in 0..1; arrays by input name are used as they are");

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -22,6 +23,7 @@
 #include "parsimony/training/loader/endless.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/net/file_net.h"
+#include "parsimony/training/ranks/group.h"
 #include "parsimony/training/run/run.h"
 #include "parsimony/training/sweep/claim.h"
 #include "parsimony/training/sweep/sweep.h"
@@ -31,16 +33,23 @@ namespace {
 
 using namespace training;
 
+/// Ranks on one machine share its cores.
+std::optional<int> threads_of(const cli::TrainingRequest& request) {
+  if (request.threads || !request.ranks.several()) return request.threads;
+  return std::max(1, torch_io::cores_to_use() / request.ranks.local_size);
+}
+
 /// Preparation of a job before anything is trained.
 class Preparation {
  public:
   explicit Preparation(const cli::TrainingRequest& request)
       : recipe(request.recipe),
         request_(request),
-        threads_(torch_io::choose_threads(request.threads)) {
+        threads_(torch_io::choose_threads(threads_of(request))) {
     at::globalContext().setDeterministicAlgorithms(request.deterministic, false);
     at::globalContext().setBenchmarkCuDNN(!request.deterministic);
     device = parse_device(request.device);
+    if (request.ranks.several()) meet(request.ranks);
     // What is cheap to find out comes before the data.
     if (recipe.train.precision == Precision::kFloat16 && !device.is_cuda()) {
       throw training::errors::half_needs_cuda();
@@ -58,7 +67,19 @@ class Preparation {
     options.ignore = ignored_label();
     data = read_dataset(recipe.data, options);
     make = maker();
+    if (ranks) ranks->agree("the data", data.fingerprint);
   }
+
+  /// @throws ConfigError, IoError
+  void meet(const RankPlace& place) {
+    if (device.is_cuda()) throw component::errors::ranks_on_cpu();
+    ranks.emplace(place);
+    ranks->agree("the version of parsimony", PARSIMONY_VERSION);
+    ranks->agree("the settings", settings_json(recipe));
+    ranks->agree("the network", is_built_in(recipe.model) ? recipe.model : read_file(recipe.model));
+  }
+
+  bool leads() const { return !ranks || ranks->is_first(); }
 
   /// @throws ConfigError for a loss that labels do not suffice for
   std::optional<int64_t> ignored_label() const {
@@ -85,6 +106,14 @@ class Preparation {
   void choose_memory_format(const std::string& remembered) {
     format_ = recipe.train.memory_format;
     if (format_ != MemoryFormat::kAuto) return;
+    if (leads()) choose_by_measurement(remembered);
+    if (ranks) {
+      const std::string name = ranks->share(name_of_format());
+      format_ = parse_memory_format(name, "rank 0");
+    }
+  }
+
+  void choose_by_measurement(const std::string& remembered) {
     std::optional<Claim> claim;
     if (!remembered.empty()) claim.emplace(remembered + ".lock", Claim::IfTaken::kWait);
     if (claim && std::filesystem::exists(remembered)) {
@@ -100,7 +129,8 @@ class Preparation {
     return {.device = device,
             .channels_last = format_ == MemoryFormat::kChannelsLast,
             .verify = request_.verify,
-            .say = request_.say};
+            .ranks = ranks ? &*ranks : nullptr,
+            .say = leads() ? request_.say : nullptr};
   }
 
   LedgerOrigin origin() const {
@@ -118,6 +148,7 @@ class Preparation {
   c10::Device device{c10::kCPU};
   Dataset data;
   MakeNet make;
+  std::optional<RankGroup> ranks;
 
  private:
   std::string name_of_format() const {
@@ -246,13 +277,14 @@ LedgerPoint train(const cli::TrainRequest& request) {
   if (!request.teacher.empty()) known += '\n' + sha256(read_file(request.teacher));
   const std::string key = sha256(known);
   training::TrainingRun run(prepared.make, prepared.data, prepared.recipe, options);
-  if (checkpoints && run.load(request.checkpoint, key) && request.say) {
-    request.say("resumes from " + request.checkpoint);
+  if (checkpoints && run.load(request.checkpoint, key) && options.say) {
+    options.say("resumes from " + request.checkpoint);
   }
   while (!run.done()) {
     run.step();
-    if (checkpoints) run.save(request.checkpoint, key);
+    if (checkpoints && prepared.leads()) run.save(request.checkpoint, key);
   }
+  if (!prepared.leads()) return run.point();
   if (!request.out.empty()) run.net().save(request.out, run.example());
   if (!request.plan.empty() && !run.plans().empty()) run.plans().back().save(request.plan);
   if (!request.profile.empty()) trace.write(request.profile);

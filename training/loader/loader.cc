@@ -164,13 +164,16 @@ class Loader::Worker {
   }
 
   Batch gather(int64_t index) const {
-    const int64_t begin = index * options_.batch;
-    const int64_t count = std::min(options_.batch, samples_.count() - begin);
+    const int64_t first = index * options_.batch;
+    const int64_t of_all = std::min(options_.batch, samples_.count() - first);
+    const int64_t begin = first + of_all * options_.rank / options_.ranks;
+    const int64_t count = first + of_all * (options_.rank + 1) / options_.ranks - begin;
     const auto indices = std::span(order_).subspan(begin, count);
     const bool here = options_.device.is_cpu();
     const auto pinned = at::TensorOptions().pinned_memory(!here);
     Batch batch;
     batch.index = index;
+    batch.of_all = of_all;
     const auto batch_of = [&](Shape dims) {
       dims.insert(dims.begin(), count);
       return dims;

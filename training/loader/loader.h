@@ -33,6 +33,10 @@ struct LoaderOptions {
   /// Of the inputs: kFloat, kBFloat16 or kHalf; kLong for tokens.
   c10::ScalarType dtype = c10::kFloat;
   bool channels_last = false;
+  /// Of every batch only the share of one of several ranks: consecutive samples, as many for each
+  /// as for the others or one fewer; perhaps none of a last batch.
+  int rank = 0;
+  int ranks = 1;
   int64_t prefetch = 4;  ///< maximum number of prefetched batches; 0: no thread
   /// Inputs are (value · scale - mean) / deviation: see Dataset.
   double scale = 1;
@@ -47,9 +51,10 @@ LoaderOptions with_scale_of(const Dataset& data, LoaderOptions options);
 LoaderOptions for_evaluation(LoaderOptions options);
 
 struct Batch {
-  at::Tensor inputs;  ///< [b, ..dims], of the options' type, on their device
-  at::Tensor labels;  ///< [b, ..label_dims], int64
-  int64_t index = 0;  ///< within the epoch, from 0
+  at::Tensor inputs;   ///< [b, ..dims], of the options' type, on their device
+  at::Tensor labels;   ///< [b, ..label_dims], int64
+  int64_t index = 0;   ///< within the epoch, from 0
+  int64_t of_all = 0;  ///< samples of all ranks
 };
 
 /// Iterates over samples in batches. Order and augmentation depend only on (seed, epoch, sample):

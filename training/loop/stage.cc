@@ -40,6 +40,10 @@ LoaderOptions loader_options(const TrainContext& context, const TrainSettings& s
   options.augmentation = {settings.flip, settings.crop, settings.cutout};
   options.device = context.device;
   options.channels_last = context.channels_last;
+  if (context.ranks != nullptr) {
+    options.rank = context.ranks->rank();
+    options.ranks = context.ranks->size();
+  }
   return with_scale_of(context.data, options);
 }
 
@@ -50,7 +54,10 @@ Stage::Stage(Net& net, const TrainContext& context, const TrainSettings& setting
       loader_(context.data.train, loader_options(context, settings)),
       parameters_(tensors_of(net.parameters())),
       optimizer_(make_optimizer(parameters_, settings)),
-      scaler_(settings.precision) {}
+      scaler_(settings.precision) {
+  if (context.ranks == nullptr) return;
+  replicas_ = std::make_unique<Replicas>(*context.ranks, parameters_, tensors_of(net.buffers()));
+}
 
 at::Tensor Stage::loss(const Batch& batch) {
   const Autocast autocast(settings_.precision, context_.device);
@@ -71,9 +78,15 @@ at::Tensor Stage::loss(const Batch& batch) {
 
 at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
   const at::AutoGradMode gradients(true);
-  const at::Tensor of_batch = loss(batch);
+  const int64_t samples = batch.labels.size(0);
+  const at::Tensor of_batch =
+      samples > 0 ? loss(batch) : at::zeros({}, at::TensorOptions(context_.device));
   watch.charge(&Phases::forward, "forward");
-  scaler_.scaled(of_batch).backward();
+  if (replicas_) {
+    replicas_->backward(scaler_.scaled(of_batch), samples, batch.of_all);
+  } else {
+    scaler_.scaled(of_batch).backward();
+  }
   watch.charge(&Phases::backward, "backward");
   const int64_t steps = settings_.epochs * loader_.batches();
   set_learning_rate(*optimizer_, learning_rate(settings_, step_, steps));
@@ -85,6 +98,14 @@ at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
   ++step_;
   watch.charge(&Phases::optimizer, "optimizer");
   return of_batch.detach();
+}
+
+/// Of the losses' sum over the samples.
+double Stage::mean_of_ranks(const at::Tensor& sum, int64_t samples) const {
+  const at::Tensor both =
+      at::stack({sum.cpu(), at::full({}, static_cast<double>(samples), at::kDouble)});
+  if (context_.ranks != nullptr) context_.ranks->sum(both);
+  return both[0].item<double>() / std::max(1.0, both[1].item<double>());
 }
 
 EpochTimes Stage::run(int64_t shuffle) {
@@ -103,7 +124,8 @@ EpochTimes Stage::run(int64_t shuffle) {
     samples += n;
     watch.charge(&Phases::rest, "rest");
   }
-  const double mean = sum.item<double>() / static_cast<double>(std::max<int64_t>(1, samples));
+  const double mean = mean_of_ranks(sum, samples);
+  if (replicas_) replicas_->share_buffers();
   watch.charge(&Phases::rest, "rest");
   return {watch.phases(), mean};
 }
@@ -111,7 +133,10 @@ EpochTimes Stage::run(int64_t shuffle) {
 double loss_on(Net& net, const TrainContext& context, const TrainSettings& settings,
                int64_t samples) {
   const at::NoGradGuard no_grad;
-  Loader loader(context.data.train, for_evaluation(loader_options(context, settings)));
+  LoaderOptions options = for_evaluation(loader_options(context, settings));
+  options.rank = 0;
+  options.ranks = 1;
+  Loader loader(context.data.train, options);
   net.train(false);
   double sum = 0;
   int64_t seen = 0;
@@ -142,12 +167,21 @@ LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSetti
   LedgerPoint::Score result;
   loader.start(0);
   while (const std::optional<Batch> batch = loader.next()) {
+    if (batch->labels.size(0) == 0) continue;
     const at::Tensor logits =
         class_rows(net.forward(batch->inputs), batch->labels, classes_of(context));
     correct += logits.argmax(1).eq(batch->labels.flatten()).sum();
     const at::Tensor counted = batch->labels.ne(kNoLabel).sum();
     total += counted;
     if (context.data.tokens) loss.add_(cross_entropy(logits, batch->labels) * counted);
+  }
+  if (context.ranks != nullptr) {
+    const at::Tensor sums =
+        at::stack({correct.to(at::kDouble), total.to(at::kDouble), loss.to(at::kDouble)}).cpu();
+    context.ranks->sum(sums);
+    correct = sums[0].to(at::kLong);
+    total = sums[1].to(at::kLong);
+    loss = sums[2];
   }
   result.correct = correct.item<int64_t>();
   result.total = total.item<int64_t>();

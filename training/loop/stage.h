@@ -14,6 +14,7 @@
 #include "parsimony/training/loop/precision.h"
 #include "parsimony/training/loop/profile.h"
 #include "parsimony/training/net/net.h"
+#include "parsimony/training/ranks/replicas.h"
 
 namespace parsimony::training {
 
@@ -23,6 +24,8 @@ struct TrainContext {
   c10::Device device;
   bool channels_last = false;
   Net* teacher = nullptr;  ///< for distillation; in evaluation mode
+  /// Trains with these: every rank has its share of each batch, and all take the same steps.
+  const RankGroup* ranks = nullptr;
   Trace* trace = nullptr;
   /// Called in every step between backward and optimizer step; may change gradients.
   std::function<void()> after_backward = {};
@@ -31,7 +34,7 @@ struct TrainContext {
 /// One training epoch.
 struct EpochTimes {
   Phases seconds;
-  double loss = 0;  ///< mean over the samples
+  double loss = 0;  ///< mean over the samples of all ranks
 };
 
 class Stage {
@@ -52,6 +55,7 @@ class Stage {
 
  private:
   at::Tensor loss(const Batch& batch);
+  double mean_of_ranks(const at::Tensor& sum, int64_t samples) const;
 
   Net& net_;
   const TrainContext& context_;
@@ -60,17 +64,19 @@ class Stage {
   std::vector<at::Tensor> parameters_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   GradientScaler scaler_;
+  std::unique_ptr<Replicas> replicas_;  ///< with several ranks
   int64_t step_ = 0;
 };
 
 /// Mean loss on the first `samples` training samples, in evaluation mode, without augmentation.
+/// Every rank has all of them.
 double loss_on(Net& net, const TrainContext& context, const TrainSettings& settings,
                int64_t samples);
 
 /// The accuracy on the test set; of tokens also the perplexity.
 LedgerPoint::Score score(Net& net, const TrainContext& context, const TrainSettings& settings);
 
-/// The loader's options for training with these settings.
+/// The loader's options for training with these settings: with several ranks, for this one's share.
 LoaderOptions loader_options(const TrainContext& context, const TrainSettings& settings);
 
 }  // namespace parsimony::training

@@ -66,8 +66,15 @@ class Recovering {
     step.method = method;
     step.layers = carry_out(method);
     step.seconds = machine::steady_seconds() - begin;
+    const double before =
+        report_.steps.empty() ? report_.before.error : report_.steps.back().after.error;
     step.after = evaluate(std::string(name_of(method)));
     report_.steps.push_back(step);
+    if (step.after.error > before) {
+      report_.notes.push_back("--recover " + std::string(name_of(method)) +
+                              " left the outputs further from the dense network's; without it, or "
+                              "with outputs behind it, they may be closer");
+    }
     if (method == RecoveryMethod::kLeastSquares || method == RecoveryMethod::kBias) {
       note_unfit(method);
     }

@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
+#include "parsimony/base/errors.h"
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/report/text.h"
 #include "parsimony/training/loop/device.h"
@@ -46,7 +48,8 @@ TrainingRun::TrainingRun(const std::function<std::unique_ptr<Net>()>& make, cons
     : data_(data),
       recipe_(recipe),
       options_(std::move(options)),
-      context_{data, options_.device, options_.channels_last, options_.teacher, options_.trace},
+      context_{data,           options_.device, options_.channels_last, options_.teacher,
+               options_.ranks, options_.trace},
       net_(made(make, recipe_.train.seed, context_)),
       steps_(steps_of(recipe_)),
       between_cuts_(recipe_, *net_) {
@@ -85,6 +88,7 @@ void TrainingRun::step() {
       say("pruned, not trained further: " + percent(point.pruned));
       break;
     case kScoreAfter:
+      agree_on_weights();
       if (point.after.total == 0) point.after = score();
       say("at the end: " + percent(point.after));
       break;
@@ -154,7 +158,8 @@ void TrainingRun::search(const Step& step) {
   if (search_->done()) return;  // there is nothing to choose from
   const double loss = search_->step(*net_, [this](Net& trial) {
     place(trial, options_.device, options_.channels_last);
-    return loss_on(trial, context_, recipe_.train, recipe_.prune->search_samples);
+    const double own = loss_on(trial, context_, recipe_.train, recipe_.prune->search_samples);
+    return options_.ranks == nullptr ? own : options_.ranks->share(own);
   });
   say("candidate " + std::to_string(step.epoch + 1) + " of " + std::to_string(step.epochs) +
       ": loss " + number(loss) + ", best " + number(search_->state().best_energy));
@@ -164,17 +169,17 @@ void TrainingRun::search(const Step& step) {
 void TrainingRun::cut(const Step& step) {
   LedgerPoint& point = record_.point;
   const bool first = record_.plans.empty();
-  if (first && options_.latency)
-    point.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
-  if (first) point.bytes.before = bytes_of(*net_, example(), options_.scratch);
+  const bool measures = options_.latency && leads();
+  if (first && measures) point.latency_ms = LedgerPoint::Latency{latency(), 0, recipe_.train.batch};
+  if (first && leads()) point.bytes.before = bytes_of(*net_, example(), options_.scratch);
   if (first && recipe_.train.distill > 0 && options_.teacher == nullptr) {
     std::unique_ptr<Net> dense = net_->clone_architecture();
     copy_values(*net_, *dense);
     teach_by(std::move(dense));
   }
-  PruneOutcome done = net_->prune(example(), cuts_[step.cut], cut_options(cuts_[step.cut]));
+  stage_.reset();  // a fresh optimizer, and replicas of other parameters
+  PruneOutcome done = pruned(cuts_[step.cut]);
   place(*net_, options_.device, options_.channels_last);
-  stage_.reset();  // a fresh optimizer
   search_.reset();
   between_cuts_.follow(done.plan);
   const std::vector<std::string> notes = done.notes;
@@ -184,9 +189,51 @@ void TrainingRun::cut(const Step& step) {
       " parameters, " + with_thousands(point.macs.before) + " -> " +
       with_thousands(point.macs.after) + " multiply-adds, " + seconds(took));
   for (const std::string& note : notes) say("note: " + note);
-  if (!step.last) return;
+  if (!step.last || !leads()) return;
   point.bytes.after = bytes_of(*net_, example(), options_.scratch);
   if (point.latency_ms) point.latency_ms->after = latency();
+}
+
+/// With several ranks the first one plans, and the others follow its plan.
+PruneOutcome TrainingRun::pruned(const ConfigList& config) {
+  if (options_.ranks == nullptr) return net_->prune(example(), config, cut_options(config));
+  const RankGroup& ranks = *options_.ranks;
+  PruneOutcome done;
+  std::exception_ptr failure;
+  std::string why;
+  if (leads()) {
+    try {
+      done = net_->prune(example(), config, cut_options(config));
+    } catch (const std::exception& error) {
+      failure = std::current_exception();
+      why = error.what();
+    }
+  }
+  why = ranks.share(why);
+  if (failure) std::rethrow_exception(failure);
+  if (!why.empty()) throw ModelError(why);
+  const std::string json = ranks.share(leads() ? done.plan.to_json() : "");
+  const std::string values = ranks.share(done.plan.has_values() ? done.plan.values_file() : "");
+  if (!leads()) {
+    done.plan = Plan::from_json(json, "the plan of rank 0");
+    if (done.plan.has_values()) done.plan.read_values(values, "the values of rank 0");
+    net_->restore(done.plan);
+  }
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : all_tensors(*net_)) tensors.push_back(tensor);
+  ranks.share(tensors);
+  agree_on_weights();
+  return done;
+}
+
+void TrainingRun::agree_on_weights() const {
+  if (options_.ranks == nullptr) return;
+  std::string bytes;
+  for (const auto& [name, tensor] : all_tensors(*net_)) {
+    const at::Tensor values = tensor.detach().cpu().contiguous();
+    bytes.append(static_cast<const char*>(values.data_ptr()), values.nbytes());
+  }
+  options_.ranks->agree("the weights", bytes);
 }
 
 void TrainingRun::teach_by(std::unique_ptr<Net> dense) {

@@ -25,8 +25,9 @@ namespace parsimony::training {
 struct RunOptions {
   c10::Device device{c10::kCPU};
   bool channels_last = false;
-  bool verify = true;      ///< prove every cut
-  bool latency = true;     ///< measure latency of the dense and the small network
+  bool verify = true;                ///< prove every cut
+  bool latency = true;               ///< measure latency of the dense and the small network
+  const RankGroup* ranks = nullptr;  ///< that train together; rank 0 plans the cuts
   Net* teacher = nullptr;  ///< for distillation; by default the dense network before its first cut
   Trace* trace = nullptr;
   std::string scratch = {};  ///< a folder to create and remove; empty: a temporary one
@@ -75,6 +76,9 @@ class TrainingRun {
   void begin_search();
   void search(const Step& step);
   void cut(const Step& step);
+  PruneOutcome pruned(const ConfigList& config);
+  void agree_on_weights() const;
+  bool leads() const { return options_.ranks == nullptr || options_.ranks->is_first(); }
   void teach_by(std::unique_ptr<Net> dense);
   LedgerPoint::Score score();
   double latency();

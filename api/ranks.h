@@ -1,0 +1,29 @@
+// Where a process stands among those that train one network together.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace parsimony {
+
+struct RankPlace {
+  int rank = 0;
+  int size = 1;
+  int local_size = 1;  ///< ranks on this machine, which share its cores
+  /// Where the ranks find each other: "tcp:HOST:PORT", at which rank 0 listens, or "file:PATH", in
+  /// a folder that all of them see.
+  std::string store = {};
+  bool store_is_open = false;  ///< the launcher listens at it, in place of rank 0
+  double timeout = 600;        ///< seconds that a rank waits for the others
+
+  bool several() const { return size > 1; }
+};
+
+/// What a launcher says in the environment: RANK, WORLD_SIZE and LOCAL_WORLD_SIZE, as torchrun
+/// does; Open MPI's OMPI_COMM_WORLD_*; PMI_*; SLURM_* of a step. The store is PARSIMONY_STORE, or
+/// at MASTER_ADDR and MASTER_PORT; empty if neither is set.
+/// @returns nothing without a launcher
+/// @throws ConfigError if the numbers contradict each other
+std::optional<RankPlace> ranks_of_environment();
+
+}  // namespace parsimony

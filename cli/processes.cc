@@ -1,0 +1,131 @@
+#include "parsimony/cli/processes.h"
+
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "parsimony/base/files.h"
+#include "parsimony/base/temporary_folder.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
+#include "parsimony/cli/workers.h"
+
+namespace parsimony::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// After one has failed, the others notice that its connections are gone.
+constexpr std::chrono::seconds kGrace{20};
+constexpr std::chrono::milliseconds kPoll{20};
+
+/// The command itself, several times.
+class Processes {
+ public:
+  Processes(int count, const Session& session) : count_(count), session_(session) {}
+
+  /// @returns the exit code
+  int run() {
+    for (int rank = 0; rank < count_; ++rank) start(rank);
+    std::optional<int> code;
+    Clock::time_point failed;
+    while (!running_.empty()) {
+      int status = 0;
+      const pid_t process = waitpid(-1, &status, WNOHANG);
+      if (process <= 0) {
+        if (code && Clock::now() - failed > kGrace) stop();
+        std::this_thread::sleep_for(kPoll);
+        continue;
+      }
+      const auto ended = running_.find(process);
+      if (ended == running_.end()) continue;
+      const int rank = ended->second;
+      running_.erase(ended);
+      const int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (own == 0 || code) continue;
+      code = own;
+      failed = Clock::now();
+      tell(rank, process, status);
+    }
+    return code.value_or(0);
+  }
+
+ private:
+  std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::string errors_of(int rank) const { return file("rank" + std::to_string(rank)); }
+
+  void start(int rank) {
+    const auto number = [](const char* name, int value) {
+      return std::string(name) + "=" + std::to_string(value);
+    };
+    const std::vector<std::string> variables = {number("RANK", rank), number("WORLD_SIZE", count_),
+                                                number("LOCAL_WORLD_SIZE", count_),
+                                                "PARSIMONY_STORE=file:" + file("store")};
+    running_[start_copy(session_.words, variables, rank == 0 ? "" : errors_of(rank))] = rank;
+  }
+
+  void tell(int rank, pid_t process, int status) const {
+    if (WIFSIGNALED(status)) {
+      std::fprintf(stderr, "parsimony: rank %d (process %d) was ended by signal %d\n", rank,
+                   static_cast<int>(process), WTERMSIG(status));
+    }
+    if (rank == 0 || !std::filesystem::exists(errors_of(rank))) return;
+    const std::string text = read_file(errors_of(rank));
+    if (!text.empty()) std::fprintf(stderr, "rank %d: %s", rank, text.c_str());
+  }
+
+  void stop() const {
+    for (const auto& [process, rank] : running_) kill(process, SIGKILL);
+  }
+
+  const int count_;
+  const Session& session_;
+  const TemporaryFolder folder_;
+  std::map<pid_t, int> running_;  ///< the ranks
+};
+
+}  // namespace
+
+void add_rank_options(CLI::App& command, RankOptions& options) {
+  const auto add = [&](const char* name, auto& value, const char* type, const char* meaning) {
+    return add_option(command, name, value, type, meaning)->group("Several processes");
+  };
+  add("--processes", options.processes, "N",
+      "Trains in N processes on this machine, each with its share of every batch; or start the "
+      "command with torchrun --no_python, srun or mpirun")
+      ->check(CLI::Range(1, 1024));
+  add("--store", options.store, "PLACE",
+      "Where processes that a launcher starts find each other: file:PATH in a folder that all see, "
+      "or tcp:HOST:PORT; else MASTER_ADDR and MASTER_PORT");
+  add("--rank-timeout", options.timeout, "S",
+      "Seconds after which a process gives up waiting for the others (600)")
+      ->check(above_zero());
+}
+
+RankPlace ranks_of(const RankOptions& options, const Session& session) {
+  RankPlace place = ranks_of_environment().value_or(RankPlace());
+  place.timeout = options.timeout;
+  if (!options.store.empty()) {
+    place.store = options.store;
+    place.store_is_open = false;
+  }
+  if (place.several()) {
+    if (place.store.empty()) throw errors::no_store();
+    is_worker();  // which ends with the process that started it
+    return place;
+  }
+  if (options.processes <= 1) return place;
+  const int code = Processes(options.processes, session).run();
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+}  // namespace parsimony::cli

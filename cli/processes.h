@@ -1,0 +1,25 @@
+// Several processes that train one network: started here, or by a launcher.
+#pragma once
+
+#include <string>
+
+#include "parsimony/api/ranks.h"
+#include "parsimony/cli/command.h"
+
+namespace parsimony::cli {
+
+struct RankOptions {
+  int processes = 0;  ///< to start; 0: what a launcher says, or one
+  std::string store;
+  double timeout = 600;  ///< seconds
+};
+
+void add_rank_options(CLI::App& command, RankOptions& options);
+
+/// Where this process stands. With --processes, and without a launcher, the command starts itself
+/// so many times, waits, and ends the process with the exit code of the first that failed: what
+/// rank 0 prints is seen at once, what others print if they fail.
+/// @throws ConfigError if a launcher names no place to meet and --store does not either
+RankPlace ranks_of(const RankOptions& options, const Session& session);
+
+}  // namespace parsimony::cli

@@ -1,0 +1,147 @@
+// `train --processes`: several processes train the network that one would.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/cli/background.h"
+#include "tests/cli/command.h"
+
+namespace parsimony::test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kTrain =
+    "train --model cnn --batch 16 --threads 1 --seed 1 "
+    "--memory-format contiguous --deterministic ";
+
+const std::string kFew = "--data shapes:96,32 ";
+
+class CliProcesses : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasTorch) GTEST_SKIP() << "needs libtorch";
+  }
+
+  Json trained(const std::string& arguments, const std::string& name) const {
+    const Outcome outcome =
+        place_.run(kTrain + kFew + arguments + " -o " + name + ".pt --report " + name);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? Json::parse(place_.bytes(name)) : Json();
+  }
+
+  /// One that a launcher started, in a thread.
+  std::jthread launched(int rank, const std::string& arguments, Outcome& outcome) const {
+    return std::jthread([this, rank, arguments, &outcome] {
+      outcome = place_.run(kTrain + kFew + arguments + " --rank-timeout 20",
+                           {{"RANK", std::to_string(rank)},
+                            {"WORLD_SIZE", "2"},
+                            {"PARSIMONY_STORE", "file:" + (place_ / "store")}});
+    });
+  }
+
+  const Workplace place_;
+};
+
+TEST_F(CliProcesses, TrainAsOneDoes) {
+  const Json one = trained("--epochs 2 --lr 1e-3", "one");
+  const Json three = trained("--epochs 2 --lr 1e-3 --processes 3", "three");
+  for (size_t epoch = 0; epoch < 2; ++epoch) {
+    EXPECT_NEAR(one["epochs"][epoch]["loss"].get<double>(),
+                three["epochs"][epoch]["loss"].get<double>(), 1e-3);
+  }
+  EXPECT_EQ(three["accuracy"]["after"]["total"], 32);
+  trained("--epochs 2 --lr 1e-3 --processes 3", "again");
+  EXPECT_EQ(place_.bytes("three.pt"), place_.bytes("again.pt"));
+}
+
+TEST_F(CliProcesses, CutOnTheWay) {
+  place_.write("r.json", R"({"prune": {"warmup_epochs": 1, "schedule": "agp", "steps": 2,
+      "criterion": "taylor", "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]}})");
+  const Json one = trained("--config r.json --epochs 1", "one");
+  const Json two = trained("--config r.json --epochs 1 --processes 2 --plan p.json", "two");
+  EXPECT_EQ(two["params"]["after"], 1059306);
+  EXPECT_EQ(two["params"], one["params"]);
+  EXPECT_TRUE(two["proof"]["ran"].get<bool>()) << two;
+  EXPECT_TRUE(place_.has("p.json"));
+}
+
+TEST_F(CliProcesses, ALauncherMayStartThem) {
+  Outcome outcomes[2];
+  {
+    const std::jthread first = launched(0, "--epochs 1 -o o.pt", outcomes[0]);
+    const std::jthread second = launched(1, "--epochs 1 -o o.pt", outcomes[1]);
+  }
+  EXPECT_EQ(outcomes[0].code, 0) << outcomes[0].err;
+  EXPECT_EQ(outcomes[1].code, 0) << outcomes[1].err;
+  EXPECT_NE(outcomes[0].out, "");
+  EXPECT_EQ(outcomes[1].out, "");
+  trained("--epochs 1 --processes 2", "started");
+  EXPECT_EQ(place_.bytes("o.pt"), place_.bytes("started.pt"));
+}
+
+TEST_F(CliProcesses, WhatDiffersIsNamed) {
+  Outcome outcomes[2];
+  {
+    const std::jthread first = launched(0, "--epochs 1 -o o.pt", outcomes[0]);
+    const std::jthread second = launched(1, "--epochs 2 -o o.pt", outcomes[1]);
+  }
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err,
+              "parsimony: rank 1 and rank 0 differ in the settings; all ranks need the same\n");
+  }
+  EXPECT_FALSE(place_.has("o.pt"));
+}
+
+TEST_F(CliProcesses, WhoComesAloneGivesUp) {
+  const Outcome outcome = place_.run(
+      kTrain + kFew + "--epochs 1 -o o.pt --rank-timeout 2",
+      {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"PARSIMONY_STORE", "file:" + (place_ / "s")}});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_NE(outcome.err.find("rank 0 of 2, meeting the others: another rank is lost or did not "
+                             "come in time"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(CliProcesses, MistakesAreNamed) {
+  EXPECT_EQ(
+      place_.run(kTrain + kFew + "--epochs 1 -o o.pt", {{"RANK", "2"}, {"WORLD_SIZE", "2"}}).err,
+      "parsimony: RANK is 2 and WORLD_SIZE is 2; ranks count from 0, and there is at least "
+      "one\n");
+  EXPECT_EQ(
+      place_.run(kTrain + kFew + "--epochs 1 -o o.pt", {{"RANK", "1"}, {"WORLD_SIZE", "2"}}).err,
+      "parsimony: the launcher does not say where its processes meet; give --store file:PATH "
+      "in a folder that all see, --store tcp:HOST:PORT, or MASTER_ADDR and MASTER_PORT\n");
+  EXPECT_EQ(place_
+                .run(kTrain + kFew + "--epochs 1 -o o.pt --store here",
+                     {{"RANK", "1"}, {"WORLD_SIZE", "2"}})
+                .err,
+            "parsimony: store \"here\": wanted tcp:HOST:PORT, or file:PATH in a folder that all "
+            "ranks see\n");
+}
+
+TEST_F(CliProcesses, AKilledRankEndsAllAndTheRunResumes) {
+  const std::string rest = "--epochs 6 --data shapes:384,32 --processes 2 -o ";
+  ASSERT_EQ(place_.run(kTrain + rest + "whole.pt").code, 0);
+  Background run(place_, kTrain + rest + "o.pt --checkpoint c.pt --rank-timeout 20");
+  ASSERT_TRUE(run.says("epoch 2 of 6"));
+  place_.shell(
+      "for p in /proc/[0-9]*; do if [ \"$(readlink $p/cwd)\" = \"$PWD\" ] && "
+      "tr '\\0' '\\n' < $p/environ | grep -qx RANK=1; then kill -9 ${p#/proc/}; fi; done");
+  EXPECT_EQ(run.wait(), 128 + 9);
+  EXPECT_FALSE(run.group_lives());
+  const std::string said = place_.bytes("said");
+  EXPECT_NE(said.find("rank 1 (process "), std::string::npos) << said;
+  EXPECT_NE(said.find("another rank is lost"), std::string::npos) << said;
+  EXPECT_FALSE(place_.has("o.pt"));
+  const Outcome resumed = place_.run(kTrain + rest + "o.pt --checkpoint c.pt");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("resumes from"), std::string::npos) << resumed.err;
+  EXPECT_EQ(place_.bytes("o.pt"), place_.bytes("whole.pt"));
+}
+
+}  // namespace
+}  // namespace parsimony::test

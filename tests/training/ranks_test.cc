@@ -1,0 +1,242 @@
+// Ranks as threads of one process, which meet in memory.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+
+#include <exception>
+#include <functional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include "parsimony/base/errors.h"
+#include "parsimony/training/ranks/group.h"
+#include "parsimony/training/ranks/replicas.h"
+#include "tests/support/message_of.h"
+
+namespace parsimony::training {
+namespace {
+
+/// Runs `work` once for each rank, and throws what any of them threw.
+void on_ranks(int size, const std::function<void(const RankGroup&)>& work, double timeout = 30) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::vector<std::exception_ptr> failures(static_cast<size_t>(size));
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < size; ++rank) {
+      ranks.emplace_back([&, rank] {
+        try {
+          work(RankGroup(store, {.rank = rank, .size = size, .timeout = timeout}));
+        } catch (...) {
+          failures[static_cast<size_t>(rank)] = std::current_exception();
+        }
+      });
+    }
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+TEST(RankGroup, SumsAndShares) {
+  on_ranks(3, [](const RankGroup& group) {
+    const at::Tensor numbers = at::full({4}, group.rank() + 1, at::kDouble);
+    group.sum(numbers);
+    EXPECT_TRUE(numbers.equal(at::full({4}, 6, at::kDouble)));
+    EXPECT_EQ(group.share("of " + std::to_string(group.rank())), "of 0");
+    EXPECT_EQ(group.share(group.rank() == 0 ? "" : "longer"), "");
+    EXPECT_EQ(group.share(0.5 + group.rank()), 0.5);
+    const at::Tensor own = at::arange(6, at::kFloat).reshape({2, 3}) + group.rank();
+    const at::Tensor bytes = at::full({5}, group.rank(), at::kByte);
+    group.share(std::vector<at::Tensor>{own, bytes, at::empty({0})});
+    EXPECT_TRUE(own.equal(at::arange(6, at::kFloat).reshape({2, 3})));
+    EXPECT_TRUE(bytes.equal(at::zeros({5}, at::kByte)));
+    group.wait();
+  });
+}
+
+TEST(RankGroup, NamesTheRankThatDiffers) {
+  EXPECT_EQ(test::message_of<ConfigError>([] {
+              on_ranks(3, [](const RankGroup& group) {
+                group.agree("the recipe", "same");
+                group.agree("the data", group.rank() == 2 ? "other" : "same");
+              });
+            }),
+            "rank 2 and rank 0 differ in the data; all ranks need the same");
+}
+
+TEST(RankGroup, ALostRankEndsTheOthers) {
+  const std::string message = test::message_of<IoError>([] {
+    on_ranks(
+        2,
+        [](const RankGroup& group) {
+          if (group.rank() == 1) return;  // it is gone
+          group.sum(at::ones({1}));
+        },
+        1);
+  });
+  EXPECT_TRUE(message.starts_with("rank 0 of 2, summing: another rank is lost")) << message;
+}
+
+struct ToyImpl : torch::nn::Module {
+  explicit ToyImpl(bool norm) {
+    a = register_module("a", torch::nn::Linear(6, 16));
+    if (norm) bn = register_module("bn", torch::nn::BatchNorm1d(16));
+    b = register_module("b", torch::nn::Linear(16, 3));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    at::Tensor h = a(x);
+    if (bn) h = bn(h);
+    return b(at::relu(h));
+  }
+  torch::nn::Linear a = nullptr;
+  torch::nn::BatchNorm1d bn = nullptr;
+  torch::nn::Linear b = nullptr;
+};
+TORCH_MODULE(Toy);
+
+at::Tensor toy_samples(int64_t count) {
+  return at::randn({count, 6}, at::detail::createCPUGenerator(3), at::kFloat);
+}
+
+at::Tensor toy_loss(Toy& net, const at::Tensor& x) { return (net->forward(x) - 1).square().mean(); }
+
+/// All parameters, one after the other.
+at::Tensor flattened(const Toy& net, bool gradients) {
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& p : net->parameters()) {
+    parts.push_back((gradients ? p.grad() : p).detach().flatten());
+  }
+  return at::cat(parts);
+}
+
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).norm() / b.norm()).item<double>();
+}
+
+Toy seeded_toy(bool norm = false) {
+  at::manual_seed(1);
+  return Toy(norm);
+}
+
+TEST(Replicas, HaveTheGradientsOfAllSamples) {
+  for (const int64_t count : {8, 7, 1}) {
+    SCOPED_TRACE(count);
+    Toy whole = seeded_toy();
+    const at::Tensor x = toy_samples(count);
+    toy_loss(whole, x).backward();
+    const at::Tensor wanted = flattened(whole, true);
+    Toy nets[] = {seeded_toy(), Toy(false), Toy(false)};  // those of the others do not matter
+    on_ranks(3, [&](const RankGroup& group) {
+      Toy& net = nets[group.rank()];
+      Replicas replicas(group, *net);
+      const int64_t begin = count * group.rank() / 3;
+      const int64_t end = count * (group.rank() + 1) / 3;
+      const at::Tensor own = x.slice(0, begin, end);
+      replicas.backward(end > begin ? toy_loss(net, own) : at::Tensor(), end - begin);
+    });
+    for (Toy& net : nets) {
+      EXPECT_LT(distance(flattened(net, true), wanted), 1e-6);
+      EXPECT_TRUE(flattened(net, true).equal(flattened(nets[0], true)));
+      EXPECT_TRUE(flattened(net, false).equal(flattened(nets[0], false)));
+    }
+  }
+}
+
+TEST(Replicas, StayTheSameOverManySteps) {
+  const at::Tensor x = toy_samples(64);
+  const auto train = [&](Toy& net, const std::function<void(const at::Tensor&)>& backward) {
+    torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
+    for (int64_t step = 0; step < 50; ++step) {
+      backward(x.narrow(0, step % 4 * 16, 16));
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+  };
+  Toy whole = seeded_toy();
+  train(whole, [&](const at::Tensor& batch) { toy_loss(whole, batch).backward(); });
+  Toy nets[] = {seeded_toy(), Toy(false)};
+  on_ranks(2, [&](const RankGroup& group) {
+    Toy& net = nets[group.rank()];
+    Replicas replicas(group, *net, {.first_bucket = 64, .bucket = 256});
+    train(net, [&](const at::Tensor& batch) {
+      replicas.backward(toy_loss(net, batch.narrow(0, group.rank() * 8, 8)));
+    });
+  });
+  EXPECT_LT(distance(flattened(nets[0], false), flattened(whole, false)), 1e-4);
+  EXPECT_TRUE(flattened(nets[0], false).equal(flattened(nets[1], false)));
+}
+
+TEST(Replicas, AccumulateWithoutAMessage) {
+  const at::Tensor x = toy_samples(16);
+  Toy whole = seeded_toy();
+  toy_loss(whole, x).backward();
+  Toy nets[] = {seeded_toy(), Toy(false)};
+  on_ranks(2, [&](const RankGroup& group) {
+    Toy& net = nets[group.rank()];
+    Replicas replicas(group, *net);
+    const at::Tensor own = x.narrow(0, group.rank() * 8, 8);
+    replicas.accumulate(toy_loss(net, own.narrow(0, 0, 4)) / 2);
+    replicas.backward(toy_loss(net, own.narrow(0, 4, 4)) / 2);
+  });
+  for (Toy& net : nets) EXPECT_LT(distance(flattened(net, true), flattened(whole, true)), 1e-6);
+}
+
+TEST(Replicas, UnusedParametersAreFoundOrRefused) {
+  const auto step = [](bool find) {
+    Toy nets[] = {seeded_toy(), Toy(false)};
+    on_ranks(2, [&](const RankGroup& group) {
+      Toy& net = nets[group.rank()];
+      Replicas replicas(group, *net, {.find_unused = find});
+      for (int i = 0; i < 2; ++i) replicas.backward(net->a(toy_samples(4)).square().mean());
+      EXPECT_TRUE(net->a->weight.grad().defined());
+    });
+  };
+  step(true);
+  EXPECT_NE(test::message_of<IoError>([&] { step(false); }).find("unused"), std::string::npos);
+}
+
+TEST(Replicas, HalvesOfGradientsAreClose) {
+  const at::Tensor x = toy_samples(16);
+  Toy whole = seeded_toy();
+  toy_loss(whole, x).backward();
+  Toy nets[] = {seeded_toy(), Toy(false)};
+  on_ranks(2, [&](const RankGroup& group) {
+    Toy& net = nets[group.rank()];
+    Replicas replicas(group, *net, {.half = true});
+    replicas.backward(toy_loss(net, x.narrow(0, group.rank() * 8, 8)));
+  });
+  EXPECT_LT(distance(flattened(nets[1], true), flattened(whole, true)), 2e-3);
+  EXPECT_GT(distance(flattened(nets[1], true), flattened(whole, true)), 1e-6);
+}
+
+TEST(Replicas, ShareRunningStatisticsWhenAsked) {
+  Toy nets[] = {seeded_toy(true), Toy(true)};
+  on_ranks(2, [&](const RankGroup& group) {
+    Toy& net = nets[group.rank()];
+    Replicas replicas(group, *net);
+    replicas.backward(toy_loss(net, toy_samples(8) + group.rank()));
+    group.wait();
+    if (group.is_first()) {
+      EXPECT_FALSE(nets[1]->bn->running_mean.equal(nets[0]->bn->running_mean));
+    }
+    group.wait();
+    replicas.share_buffers();
+  });
+  EXPECT_TRUE(nets[1]->bn->running_mean.equal(nets[0]->bn->running_mean));
+  EXPECT_TRUE(nets[1]->bn->num_batches_tracked.equal(nets[0]->bn->num_batches_tracked));
+}
+
+TEST(Replicas, OtherNetworksAreRefused) {
+  EXPECT_EQ(test::message_of<ConfigError>([] {
+              on_ranks(2, [](const RankGroup& group) {
+                Toy net(group.is_first());
+                Replicas replicas(group, *net);
+              });
+            }),
+            "rank 1 and rank 0 differ in the parameters of the network; all ranks need the same");
+}
+
+}  // namespace
+}  // namespace parsimony::training

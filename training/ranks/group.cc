@@ -1,0 +1,163 @@
+#include "parsimony/training/ranks/group.h"
+
+#include <ATen/ATen.h>
+#include <torch/version.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/comm.hpp>
+
+#include "parsimony/base/parse.h"
+#include "parsimony/base/sha256.h"
+#include "parsimony/torch_io/reason.h"
+#include "parsimony/training/errors.h"
+
+namespace parsimony::training {
+namespace {
+
+std::chrono::milliseconds time_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+bool is_here(const std::string& host) {
+  return host.empty() || host == "localhost" || host.starts_with("127.");
+}
+
+struct Meeting {
+  c10::intrusive_ptr<c10d::Store> store;
+  bool within_machine = false;
+};
+
+Meeting meeting_of(const RankPlace& place) {
+  const std::string& text = place.store;
+  if (text.starts_with("file:") && text.size() > 5) {
+    const auto store = c10::make_intrusive<c10d::FileStore>(text.substr(5), place.size);
+    store->setTimeout(time_of(place.timeout));
+    return {store, place.local_size == place.size};
+  }
+  const size_t colon = text.rfind(':');
+  const auto port = colon == std::string::npos || !text.starts_with("tcp:") || colon <= 4
+                        ? std::nullopt
+                        : number_of<uint16_t>(std::string_view(text).substr(colon + 1));
+  if (!port) throw errors::bad_store(text);
+  const std::string host = text.substr(4, colon - 4);
+  c10d::TCPStoreOptions options;
+  options.port = *port;
+  options.isServer = place.rank == 0 && !place.store_is_open;
+  options.numWorkers = static_cast<size_t>(place.size);
+  options.timeout = time_of(place.timeout);
+  const auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
+  return {c10::make_intrusive<c10d::PrefixStore>("parsimony", store), is_here(host)};
+}
+
+/// GLOO_SOCKET_IFNAME names the interface; otherwise ranks of one machine meet on the loopback.
+std::shared_ptr<::gloo::transport::Device> device_for(bool within_machine) {
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  if (interface != nullptr && *interface != '\0') {
+    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+  }
+  return within_machine ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                        : c10d::ProcessGroupGloo::createDefaultDevice();
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                                  const RankPlace& place, bool within_machine) {
+  const auto options = c10d::ProcessGroupGloo::Options::create(time_of(place.timeout));
+  options->devices.push_back(device_for(within_machine));
+  options->threads = 2;
+  const auto gloo =
+      c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.size, options);
+#if TORCH_VERSION_MAJOR >= 2
+  const auto group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.size);
+  group->setBackend(c10::kCPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
+  group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  return group;
+#else
+  return gloo;
+#endif
+}
+
+}  // namespace
+
+template <typename Work>
+void RankGroup::carry_out(std::string_view what, const Work& work) const {
+  try {
+    work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw errors::rank_lost(place_.rank, place_.size, what, torch_io::reason_of(error));
+  }
+}
+
+RankGroup::RankGroup(const RankPlace& place) : place_(place) {
+  carry_out("meeting the others", [&] {
+    const Meeting meeting = meeting_of(place_);
+    group_ = gloo_group(meeting.store, place_, meeting.within_machine);
+  });
+}
+
+RankGroup::RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place)
+    : place_(place) {
+  carry_out("meeting the others", [&] { group_ = gloo_group(store, place_, true); });
+}
+
+RankGroup::~RankGroup() = default;
+
+void RankGroup::sum(const at::Tensor& tensor) const {
+  carry_out("summing", [&] {
+    std::vector<at::Tensor> tensors = {tensor};
+    group_->allreduce(tensors)->wait();
+  });
+}
+
+void RankGroup::share(const std::vector<at::Tensor>& tensors) const {
+  carry_out("sharing tensors", [&] {
+    constexpr size_t kBuffer = size_t{25} << 20;
+    std::vector<at::Tensor> filled;
+    for (const at::Tensor& tensor : tensors) {
+      if (tensor.numel() > 0) filled.push_back(tensor.detach());
+    }
+    if (!filled.empty()) c10d::broadcast_coalesced(group_, filled, kBuffer);
+  });
+}
+
+std::string RankGroup::share(const std::string& text) const {
+  const at::Tensor size = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
+  share(std::vector<at::Tensor>{size});
+  std::string result(static_cast<size_t>(size.item<int64_t>()), '\0');
+  if (is_first()) result = text;
+  if (result.empty()) return result;
+  const at::Tensor bytes =
+      at::from_blob(result.data(), {static_cast<int64_t>(result.size())}, at::kByte);
+  share(std::vector<at::Tensor>{bytes});
+  return result;
+}
+
+double RankGroup::share(double number) const {
+  const at::Tensor tensor = at::full({1}, number, at::kDouble);
+  share(std::vector<at::Tensor>{tensor});
+  return tensor.item<double>();
+}
+
+void RankGroup::wait() const {
+  carry_out("waiting for the others", [&] { group_->barrier()->wait(); });
+}
+
+void RankGroup::agree(std::string_view what, const std::string& text) const {
+  const std::string own = sha256(text);
+  const auto length = static_cast<int64_t>(own.size());
+  const at::Tensor all = at::zeros({size(), length}, at::kByte);
+  std::memcpy(all[rank()].data_ptr(), own.data(), own.size());
+  sum(all);
+  for (int other = 1; other < size(); ++other) {
+    if (!all[other].equal(all[0])) throw errors::ranks_differ(what, other);
+  }
+}
+
+}  // namespace parsimony::training
