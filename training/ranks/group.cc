@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -34,6 +35,7 @@ struct Meeting {
 };
 
 Meeting meeting_of(const RankPlace& place) {
+  if (!place.several()) return {c10::make_intrusive<c10d::HashStore>(), true};
   const std::string& text = place.store;
   if (text.starts_with("file:") && text.size() > 5) {
     const auto store = c10::make_intrusive<c10d::FileStore>(text.substr(5), place.size);

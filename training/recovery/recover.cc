@@ -62,6 +62,7 @@ class Recovering {
  private:
   void step(RecoveryMethod method) {
     const double begin = machine::steady_seconds();
+    unfit_.clear();
     RecoveryStep step;
     step.method = method;
     step.layers = carry_out(method);
@@ -92,7 +93,9 @@ class Recovering {
   /// What the step leaves as it was, by reason.
   void note_unfit(RecoveryMethod method) {
     std::map<std::string_view, std::vector<std::string>> layers;
-    for (const UnfitLayer& layer : unfit_layers(small_.graph(), fixed_)) {
+    std::vector<UnfitLayer> unfit = unfit_layers(small_.graph(), fixed_);
+    unfit.insert(unfit.end(), unfit_.begin(), unfit_.end());
+    for (const UnfitLayer& layer : unfit) {
       layers[layer.why].push_back(label_of(small_.graph(), small_.graph().node(layer.node)));
     }
     constexpr size_t kShown = 4;
@@ -147,7 +150,10 @@ class Recovering {
         return refit(dense_, small_, fixed_, batches_, {.weights = false, .batch = batch_});
       case RecoveryMethod::kLeastSquares:
         return refit(dense_, small_, fixed_, batches_,
-                     {.ridge = options_.ridge, .rounds = options_.rounds, .batch = batch_});
+                     {.ridge = options_.ridge,
+                      .rounds = options_.rounds,
+                      .batch = batch_,
+                      .unfit = &unfit_});
       case RecoveryMethod::kBatchNorm:
         return estimate_batch_norms(small_, batches_, batch_);
       case RecoveryMethod::kBlocks:
@@ -231,6 +237,7 @@ class Recovering {
   const Batches batches_;
   const int64_t batch_;
   std::vector<std::string> fixed_;
+  std::vector<UnfitLayer> unfit_;  ///< in the last step, for want of samples
   RecoveryReport report_;
 };
 

@@ -129,6 +129,11 @@ class Refit {
   }
 
   bool change_recurrent(const FitLayer& layer, const Data& data) {
+    // Its errors come back to it: a fit to few samples can be far off on others.
+    if (options_.weights && rows_of(data) < kRowsPerColumn * (columns_of(layer) + 1)) {
+      if (options_.unfit != nullptr) options_.unfit->push_back({layer.node, "too few samples"});
+      return false;
+    }
     RecurrentFit fit(dense_, small_, layer, options_.weights);
     for (size_t b = 0; b < data.inputs.size(); ++b) {
       std::vector<at::Tensor> wanted;
@@ -136,6 +141,12 @@ class Refit {
       fit.add(data.inputs[b], wanted);
     }
     return fit.finish(options_.ridge, reason());
+  }
+
+  static int64_t rows_of(const Data& data) {
+    int64_t rows = 0;
+    for (const at::Tensor& x : data.inputs) rows += x.numel() / x.size(-1);
+    return rows;
   }
 
   std::string reason() const {

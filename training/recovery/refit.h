@@ -1,6 +1,7 @@
 // Refits layers of a small network to the dense network's activations.
 #pragma once
 
+#include "parsimony/speedup/fit_layers.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/training/recovery/walk.h"
 #include "parsimony/training/statistics/batches.h"
@@ -13,6 +14,8 @@ struct RefitOptions {
   int rounds = 3;       ///< for layers before a Relu; others need one
   int64_t batch = 64;   ///< samples per run
   int64_t most_bytes = kMostBytes;
+  /// Receives recurrent layers for which there are too few samples; null: nobody asks.
+  std::vector<UnfitLayer>* unfit = nullptr;
 };
 
 /// Processes the layers in topological order, so that each reads the outputs of the refitted layers
@@ -22,10 +25,9 @@ struct RefitOptions {
 ///     Δ = argmin Σ ‖a_dense − a_small − Δ x‖²,     W ← W + Δ / s,  b ← b + Δ₁ / s
 ///
 /// s is the scale of a BatchNorm between layer and target, else 1. Recurrent layers: see
-/// RecurrentFit. If the target is a residual sum,
-/// the layer compensates for errors of the other summand (see fit_layers). Both networks walk
-/// through the data once (see Walk); a layer takes as many samples and positions as its fit needs.
-/// Memory does not grow with the number of samples.
+/// RecurrentFit. If the target is a residual sum, the layer compensates for errors of the other
+/// summand (see fit_layers). Both networks walk through the data once (see Walk); a layer takes as
+/// many samples and positions as its fit needs. Memory does not grow with the number of samples.
 ///
 /// Without `weights` only Δ₁ is fitted: the mean residual, mostly that of the removed channels, is
 /// added to the bias.
