@@ -134,7 +134,7 @@ class FitLayerFinder {
     const Weight& matrix = graph_.weight(shown);
     const auto form = linear_form(node, operand, matrix.dims.size());
     if (schema_of(node).linear.kind == LinearKind::kContraction) return {{}, "an equation"};
-    if (!form) return {};                                        // a table
+    if (!form || (operand != 0 && !is_activation(node.inputs[0]))) return {};  // tables, constants
     if (node.body != kNone) return {{}, "in a branch or loop"};  // it may run never, or many times
     if (!is_floating(matrix.dtype)) return {{}, "quantised"};
     if (contains(fixed_, matrix.name)) return {{}, "single elements were pruned"};
