@@ -43,7 +43,7 @@ std::optional<RankPlace> ranks_of_environment() {
       throw errors::bad_ranks(launcher.rank, *rank, launcher.size, *size);
     }
     RankPlace place{.rank = *rank, .size = *size};
-    place.local_size = number_in(launcher.local_size).value_or(*size);
+    place.local_size = number_in(launcher.local_size).value_or(1);
     const std::string host = text_of("MASTER_ADDR");
     const std::string port = text_of("MASTER_PORT");
     place.store = text_of("PARSIMONY_STORE");

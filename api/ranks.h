@@ -9,7 +9,7 @@ namespace parsimony {
 struct RankPlace {
   int rank = 0;
   int size = 1;
-  int local_size = 1;  ///< ranks on this machine, which share its cores
+  int local_size = 1;  ///< ranks on this machine, which share its cores; 1 if nothing says it
   /// Where the ranks find each other: "tcp:HOST:PORT", at which rank 0 listens, or "file:PATH", in
   /// a folder that all of them see.
   std::string store = {};

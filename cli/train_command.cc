@@ -89,6 +89,9 @@ void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, b
   if (!recipe.data.empty() || !request.checkpoint.empty() || !request.profile.empty()) {
     throw errors::usage("finetune", loss + " takes no --data, --checkpoint and --profile");
   }
+  if (options.ranks.processes > 1 || ranks_of_environment().value_or(RankPlace()).several()) {
+    throw errors::usage("finetune", loss + " trains in one process");
+  }
   if (options.calibration.data.empty()) {
     throw errors::usage("finetune", loss + " needs --calibration DATA");
   }

@@ -31,6 +31,9 @@ if(PARSIMONY_TORCH OR PARSIMONY_FUZZ)
     message(FATAL_ERROR "There is no libtorch: install libtorch-dev, or configure with "
       "-DPARSIMONY_TORCH=OFF for the tool without it")
   endif()
+endif()
+
+if(PARSIMONY_TORCH)
   # libtorch's header of Gloo includes Gloo's own.
   find_path(PARSIMONY_GLOO_HEADERS gloo/algorithm.h)
   if(NOT PARSIMONY_GLOO_HEADERS)

@@ -37,6 +37,7 @@ class CliProcesses : public ::testing::Test {
       outcome = place_.run(kTrain + kFew + arguments + " --rank-timeout 20",
                            {{"RANK", std::to_string(rank)},
                             {"WORLD_SIZE", "2"},
+                            {"LOCAL_WORLD_SIZE", "2"},
                             {"PARSIMONY_STORE", "file:" + (place_ / "store")}});
     });
   }
@@ -107,6 +108,11 @@ TEST_F(CliProcesses, WhoComesAloneGivesUp) {
 }
 
 TEST_F(CliProcesses, MistakesAreNamed) {
+  EXPECT_EQ(place_
+                .run("finetune cnn.onnx -o o.onnx --teacher cnn.onnx --loss outputs --processes 2 "
+                     "--calibration random:8")
+                .err,
+            "parsimony: --loss outputs trains in one process. See `parsimony finetune --help`.\n");
   EXPECT_EQ(
       place_.run(kTrain + kFew + "--epochs 1 -o o.pt", {{"RANK", "2"}, {"WORLD_SIZE", "2"}}).err,
       "parsimony: RANK is 2 and WORLD_SIZE is 2; ranks count from 0, and there is at least "

@@ -42,6 +42,20 @@ void compare(const std::string& layer, const std::vector<int64_t>& dims,
       at::matmul(rows, matrix.reshape({groups, -1, rows.size(2)}).transpose(1, 2));
   ASSERT_EQ(found.sizes(), wanted.sizes()) << layer;
   EXPECT_TRUE(at::allclose(found, wanted, 1e-4, 1e-4)) << layer;
+  if (!convolves) return;
+  // Every second position of the first spatial axis, every third of the others.
+  std::vector<int64_t> steps(dims.size() - 2, 3);
+  steps[0] = 2;
+  at::Tensor some = y;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    some = some.slice(static_cast<int64_t>(i) + 2, 0, some.size(static_cast<int64_t>(i) + 2),
+                      steps[i]);
+  }
+  const at::Tensor thinned = at::matmul(linear_rows(node, x, weight, steps),
+                                        matrix.reshape({groups, -1, rows.size(2)}).transpose(1, 2));
+  const at::Tensor few = answer_rows(some, 1, groups);
+  ASSERT_EQ(thinned.sizes(), few.sizes()) << layer;
+  EXPECT_TRUE(at::allclose(thinned, few, 1e-4, 1e-4)) << layer;
 }
 
 TEST(LinearRows, ConvolutionsOfEveryKind) {

@@ -71,7 +71,7 @@ class Recovering {
         report_.steps.empty() ? report_.before.error : report_.steps.back().after.error;
     step.after = evaluate(std::string(name_of(method)));
     report_.steps.push_back(step);
-    if (step.after.error > before) {
+    if (step.after.error > before && method != RecoveryMethod::kFinetune) {
       report_.notes.push_back("--recover " + std::string(name_of(method)) +
                               " left the outputs further from the dense network's; without it, or "
                               "with outputs behind it, they may be closer");

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
 
 #include "parsimony/graph/attributes.h"
 #include "parsimony/graph/operators/schema.h"
@@ -143,7 +142,7 @@ bool RecurrentFit::finish(double ridge, const std::string& reason) {
   const Graph& graph = small_network_.graph();
   if (shift != 0) {
     const Weight& old = graph.weight(layer_.shift);
-    const at::Tensor values = in_double(old).reshape({directions, -1});
+    const at::Tensor values = in_double(old).clone().reshape({directions, -1});
     values.narrow(1, 0, small_.w.size(1))
         .add_(at::cat({both.select(2, i + h), input.select(2, i)}, 1));
     assign(small_network_, old, values.reshape(old.dims), reason);
