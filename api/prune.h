@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/api/latency/budget.h"
+#include "parsimony/api/ranks.h"
 #include "parsimony/configs/config.h"
 #include "parsimony/configs/recipe.h"
 #include "parsimony/engines/network.h"
@@ -61,6 +62,8 @@ struct CalibrationData {
   std::vector<InputSpec> inputs = {};
   /// As of InterfaceOptions: inputs that have no data take the dense network's last outputs.
   std::vector<std::string> states = {};
+  /// Processes that do the same, each with its share of the samples; empty: there is but one.
+  std::optional<RankPlace> ranks = {};
 };
 
 /// The default settings of fine-tuning after a cut: few epochs, small steps.

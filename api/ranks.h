@@ -13,8 +13,10 @@ struct RankPlace {
   /// Where the ranks find each other: "tcp:HOST:PORT", at which rank 0 listens, or "file:PATH", in
   /// a folder that all of them see.
   std::string store = {};
-  bool store_is_open = false;  ///< the launcher listens at it, in place of rank 0
-  double timeout = 600;        ///< seconds that a rank waits for the others
+  bool store_is_open = false;   ///< the launcher listens at it, in place of rank 0
+  double timeout = 600;         ///< seconds that a rank waits for the others
+  bool local_norms = false;     ///< BatchNorm takes the statistics of each rank's samples
+  bool half_gradients = false;  ///< are sent as float16
 
   bool several() const { return size > 1; }
 };

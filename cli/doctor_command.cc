@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "parsimony/base/errors.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/processes.h"
 #include "parsimony/cli/terminal.h"
 #include "parsimony/cli/torch_commands.h"
 #include "parsimony/engines/machine/report.h"
@@ -116,21 +119,33 @@ std::string to_json(const Diagnosis& diagnosis) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void add_options(CLI::App& command, bool& json) {
-  command.add_flag("--json", json, "Print one JSON object instead of text");
+struct DoctorOptions {
+  bool json = false;
+  RankOptions ranks;
+};
+
+void add_options(CLI::App& command, DoctorOptions& options) {
+  command.add_flag("--json", options.json, "Print one JSON object instead of text");
+  add_rank_options(command, options.ranks);
 }
 
-void run_doctor(bool json, const Session& /*session*/) {
-  const Diagnosis diagnosis = diagnose();
-  print(json ? to_json(diagnosis) : to_text(diagnosis));
+void run_doctor(const DoctorOptions& options, const Session& session) {
+  const RankPlace place = ranks_of(options.ranks, session);
+  std::vector<Finding> of_ranks;
+  if (place.several()) of_ranks = torch_commands().doctor_of_ranks(place);
+  if (place.rank > 0) return;
+  Diagnosis diagnosis = diagnose();
+  std::ranges::move(of_ranks, std::back_inserter(diagnosis.report.findings));
+  print(options.json ? to_json(diagnosis) : to_text(diagnosis));
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-  add_command<bool>(app, session, "doctor",
-                    "Examines the performance of this machine and its libraries, with advice",
-                    "parsimony doctor", add_options, run_doctor);
+  add_command<DoctorOptions>(
+      app, session, "doctor",
+      "Examines the performance of this machine and its libraries, with advice", "parsimony doctor",
+      add_options, run_doctor);
 }
 
 }  // namespace parsimony::cli

@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +18,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/workers.h"
+#include "parsimony/engines/machine/cores.h"
 
 namespace parsimony::cli {
 namespace {
@@ -27,6 +29,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kGrace{20};
 constexpr std::chrono::milliseconds kPoll{20};
 
+volatile std::sig_atomic_t interrupted = 0;
+
 /// The command itself, several times.
 class Processes {
  public:
@@ -34,6 +38,9 @@ class Processes {
 
   /// @returns the exit code
   int run() {
+    for (const int signal : {SIGINT, SIGTERM}) {
+      std::signal(signal, [](int which) { interrupted = which; });
+    }
     for (int rank = 0; rank < count_; ++rank) start(rank);
     std::optional<int> code;
     Clock::time_point failed;
@@ -41,7 +48,12 @@ class Processes {
       int status = 0;
       const pid_t process = waitpid(-1, &status, WNOHANG);
       if (process <= 0) {
-        if (code && Clock::now() - failed > kGrace) stop();
+        if (interrupted != 0 && !code) {
+          code = 128 + interrupted;
+          failed = Clock::now();
+          stop(SIGTERM);
+        }
+        if (code && Clock::now() - failed > kGrace) stop(SIGKILL);
         std::this_thread::sleep_for(kPoll);
         continue;
       }
@@ -82,8 +94,8 @@ class Processes {
     if (!text.empty()) std::fprintf(stderr, "rank %d: %s", rank, text.c_str());
   }
 
-  void stop() const {
-    for (const auto& [process, rank] : running_) kill(process, SIGKILL);
+  void stop(int signal) const {
+    for (const auto& [process, rank] : running_) kill(process, signal);
   }
 
   const int count_;
@@ -99,8 +111,8 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
     return add_option(command, name, value, type, meaning)->group("Several processes");
   };
   add("--processes", options.processes, "N",
-      "Trains in N processes on this machine, each with its share of every batch; or start the "
-      "command with torchrun --no_python, srun or mpirun")
+      "In N processes on this machine, each with its share of every batch; or start the command "
+      "with torchrun --no_python, srun or mpirun")
       ->check(CLI::Range(1, 1024));
   add("--store", options.store, "PLACE",
       "Where processes that a launcher starts find each other: file:PATH in a folder that all see, "
@@ -108,11 +120,24 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
   add("--rank-timeout", options.timeout, "S",
       "Seconds after which a process gives up waiting for the others (600)")
       ->check(above_zero());
+  const auto flag = [&](const char* name, bool& value, const char* meaning) {
+    command.add_flag(name, value, meaning)->group("Several processes");
+  };
+  flag("--local-batch-norm", options.local_norms,
+       "BatchNorm takes the statistics of each process's share of a batch, not those of all");
+  flag("--half-gradients", options.half_gradients, "Sends gradients as float16: half the bytes");
+}
+
+std::optional<int> threads_of(std::optional<int> given, const RankPlace& place) {
+  if (given || !place.several()) return given;
+  return std::max(1, static_cast<int>(machine::these_cores().usable()) / place.local_size);
 }
 
 RankPlace ranks_of(const RankOptions& options, const Session& session) {
   RankPlace place = ranks_of_environment().value_or(RankPlace());
   place.timeout = options.timeout;
+  place.local_norms = options.local_norms;
+  place.half_gradients = options.half_gradients;
   if (!options.store.empty()) {
     place.store = options.store;
     place.store_is_open = false;

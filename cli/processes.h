@@ -1,6 +1,7 @@
 // Several processes that train one network: started here, or by a launcher.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "parsimony/api/ranks.h"
@@ -12,14 +13,24 @@ struct RankOptions {
   int processes = 0;  ///< to start; 0: what a launcher says, or one
   std::string store;
   double timeout = 600;  ///< seconds
+  bool local_norms = false;
+  bool half_gradients = false;
 };
 
 void add_rank_options(CLI::App& command, RankOptions& options);
+
+/// For commands to which a launcher's variables alone mean something else.
+inline bool wants_ranks(const RankOptions& options) {
+  return options.processes > 1 || !options.store.empty();
+}
 
 /// Where this process stands. With --processes, and without a launcher, the command starts itself
 /// so many times, waits, and ends the process with the exit code of the first that failed: what
 /// rank 0 prints is seen at once, what others print if they fail.
 /// @throws ConfigError if a launcher names no place to meet and --store does not either
 RankPlace ranks_of(const RankOptions& options, const Session& session);
+
+/// Ranks of one machine share its cores, unless a number is given.
+std::optional<int> threads_of(std::optional<int> given, const RankPlace& place);
 
 }  // namespace parsimony::cli

@@ -155,9 +155,10 @@ class PruneRun {
     check_outputs(outputs, inputs);
     const ConfigList config = config_of(options_);
     PruneOptions options = prune_options_of(options_, config);
+    const RankPlace place = join_ranks(config, options);
     // Before anything else, so that a command that does not work is no surprise at the end.
     meter_.emplace(options_.metric, options_.model, metric_data(options_, options.calibration));
-    if (metrics_.empty()) metrics_ = meter_->before();
+    if (metrics_.empty() && place.rank == 0) metrics_ = meter_->before();
     progress_.begin("read");
     std::vector<std::pair<std::string, double>> reading;
     timed(reading, "read", [&] { model_ = open_model(options_.model, options_.inputs); });
@@ -176,12 +177,13 @@ class PruneRun {
       options.sample = place_sample(read_arrays(options_.sample), model_->graph());
       options.inputs = with_shapes_of(options.sample, std::move(options.inputs));
     }
-    if (session_.verbosity > 0) {
+    if (session_.verbosity > 0 && place.rank == 0) {
       options.recovery.say = log_line;
     }
     options.progress = [this](std::string_view stage) { progress_.begin(stage); };
     Supplies supplies(options, config, model_->graph());
     const PruneResult result = prune_model(*model_, config, options, &supplies.engine());
+    if (place.rank > 0) return;  // rank 0 has the same
     supplies.save();
     const Graph& graph = result.shallow ? *result.shallow : model_->graph();
     report_ = report_of(result, graph);
@@ -194,6 +196,26 @@ class PruneRun {
   }
 
  private:
+  /// Where this process stands among those that measure and recover together.
+  RankPlace join_ranks(const ConfigList& config, PruneOptions& options) const {
+    if (!wants_ranks(options_.ranks)) return {};
+    const auto asks_for_latency = [](const ConfigEntry& entry) {
+      return entry.request.budget == Budget::kLatency;
+    };
+    if (std::ranges::any_of(config.entries, asks_for_latency)) {
+      throw errors::usage("prune", "--processes: each would measure other milliseconds");
+    }
+    if (options.calibration.data.empty()) {
+      throw errors::usage("prune", "--processes needs --calibration DATA");
+    }
+    const RankPlace place = ranks_of(options_.ranks, session_);
+    if (!place.several()) return place;
+    options.calibration.ranks = place;
+    options.threads = threads_of(options.threads, place);
+    options.verify = options.verify && place.rank == 0;
+    return place;
+  }
+
   /// What is written stays, whatever becomes of this.
   void measure_after() {
     report_.metrics = std::move(metrics_);
@@ -279,6 +301,9 @@ void prune(const PruneCommandOptions& options, const Session& session) {
     PruneRun(asked, by, std::move(metrics)).run();
   };
   if (const auto budget = parse_metric_budget(options.shorthand.budget)) {
+    if (wants_ranks(options.ranks)) {
+      throw errors::usage("prune", "--processes goes without --budget metric");
+    }
     prune_within(*budget, options, session, run);
   } else {
     run(options, session, {});

@@ -206,6 +206,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
              "Write the masks over the original's weights");
   add_run(command, options);
   add_recovery(command, options);
+  add_rank_options(command, options.ranks);
   add_metric_options(command, options.metric);
   add_latency(command, options.prune.latency);
 }

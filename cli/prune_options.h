@@ -9,6 +9,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/cli/checkpoint.h"
 #include "parsimony/cli/metric.h"
+#include "parsimony/cli/processes.h"
 
 namespace parsimony::cli {
 
@@ -39,6 +40,7 @@ struct PruneCommandOptions {
   std::optional<int> recover_epochs;  ///< of both methods that train
   std::vector<std::string> match;     ///< "NAME" or "NAME=WEIGHT"
   MetricOptions metric;
+  RankOptions ranks;
   std::string recipe;  ///< a recipe file, whose `train` configures `finetune`
 };
 

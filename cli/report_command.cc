@@ -20,6 +20,7 @@ struct ReportOptions {
   std::vector<std::string> folders;
   std::string out;
   std::string title;
+  std::string tensorboard;
 };
 
 /// Where the report goes: beside the first ledger, unless somewhere else was named.
@@ -55,17 +56,20 @@ void add_options(CLI::App& command, ReportOptions& options) {
   add_option(command, "--out", options.out, "DIR",
              "Folder for the four files (default: the first DIR)");
   add_option(command, "--title", options.title, "TEXT", "Title (default: of model and data)");
+  add_option(command, "--tensorboard", options.tensorboard, "DIR",
+             "Write the points for TensorBoard too: a run for each criterion and seed");
 }
 
 void run(const ReportOptions& options, const Session& session) {
-  const std::string text = write_report(options.folders, folder_of(options), options.title);
+  const std::string text =
+      write_report(options.folders, folder_of(options), options.title, options.tensorboard);
   if (!session.quiet) print(text);
 }
 
 }  // namespace
 
 std::string write_report(const std::vector<std::string>& folders, const std::string& out,
-                         const std::string& title) {
+                         const std::string& title, const std::string& tensorboard) {
   const SweepReport report = summarise(merge_ledgers(folders), title);
   make_folder(out);
   const auto path = [&](const char* name) { return (fs::path(out) / name).string(); };
@@ -77,10 +81,12 @@ std::string write_report(const std::vector<std::string>& folders, const std::str
   std::vector<NamedFile> outputs;
   for (const auto& [name, make] : files) outputs.push_back({"--out", name});
   check_outputs(outputs, {});
+  if (!tensorboard.empty()) write_events(report, tensorboard);
   for (const auto& [name, make] : files) write_file(name, make(report));
   std::string text = summary(report);
   if (!has_charts()) text += "note: this Parsimony was built without charts; the page has tables\n";
   for (const auto& [name, make] : files) text += "wrote " + printable(name) + "\n";
+  if (!tensorboard.empty()) text += "wrote runs in " + printable(tensorboard) + "\n";
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/metric.h"
 #include "parsimony/cli/options.h"
+#include "parsimony/cli/processes.h"
 #include "parsimony/cli/report_files.h"
 #include "parsimony/cli/shard.h"
 #include "parsimony/cli/torch_commands.h"
@@ -35,6 +36,7 @@ struct SweepCommandOptions {
   int jobs = 1;
   bool demo = false;
   MetricOptions metric;
+  RankOptions ranks;
 };
 
 /// Commands only: other metrics compare with one dense network, and a sweep has one for each seed.
@@ -92,7 +94,9 @@ void complete(SweepCommandOptions& options, const Session& session) {
   if (std::filesystem::exists(request.folder) && !std::filesystem::is_directory(request.folder)) {
     throw parsimony::errors::cannot_write(request.folder, ENOTDIR);
   }
-  request.shard = parse_shard(options.shard);
+  // A launcher's processes are ranks or parts, not both.
+  const bool part = !options.shard.empty() || !request.ranks.several();
+  request.shard = part ? parse_shard(options.shard) : Shard();
   if (const std::vector<MetricRow> metrics = metrics_of(options.metric); !metrics.empty()) {
     const auto meter = std::make_shared<Meter>(options.metric, "", MetricData());
     request.measure = [meter, metrics](const std::string& model) {
@@ -121,7 +125,16 @@ int train(SweepCommandOptions& options, const Session& session) {
 }
 
 void run_sweep(SweepCommandOptions& options, const Session& session) {
-  const bool worker = is_worker();
+  if (wants_ranks(options.ranks)) {
+    if (options.jobs > 1) {
+      throw errors::usage("sweep",
+                          "--jobs and --processes: points in parallel, or processes within each");
+    }
+    options.request.ranks = ranks_of(options.ranks, session);
+    options.request.threads = threads_of(options.request.threads, options.request.ranks);
+  }
+  const RankPlace& place = options.request.ranks;
+  const bool worker = place.several() ? place.rank > 0 : is_worker();
   complete(options, session);
   if (worker) {
     torch_commands().sweep(options.request);
@@ -155,6 +168,7 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
       ->check(CLI::Range(1, 1024));
   add_option(command, "--shard", options.shard, "I/N",
              "Only the i-th of n parts (default: as Slurm or mpirun say)");
+  add_rank_options(command, options.ranks);
   add_options(command, options.request, options.recipe);
   add_option(command, "--metric", options.metric.commands, "COMMAND",
              "Measures every point's network too: a shell command with {model}, as of prune. The "

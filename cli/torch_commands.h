@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "parsimony/api/ranks.h"
 #include "parsimony/api/torch_component.h"
 #include "parsimony/cli/export_job.h"
 #include "parsimony/cli/training_request.h"
@@ -15,6 +16,9 @@ class TorchCommands {
  public:
   /// Measures the machine, in about a second.
   virtual machine::MachineReport doctor() = 0;
+
+  /// The processes at `place`, which all call it; see training/ranks/examine.h.
+  virtual std::vector<machine::Finding> doctor_of_ranks(const RankPlace& place) = 0;
 
   /// Trains a network by the recipe. @returns the result
   /// @throws ConfigError, IoError, ModelError, UnsupportedError, VerificationError

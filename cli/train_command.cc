@@ -60,6 +60,7 @@ std::string summary(const LedgerPoint& point) {
 void run_train(TrainCommandOptions& options, const Session& session) {
   TrainRequest& request = options.request;
   request.ranks = ranks_of(options.ranks, session);
+  request.threads = threads_of(request.threads, request.ranks);
   complete(request, options.recipe, session);
   if (request.recipe.sweep) request.recipe.sweep.reset();  // one point of it: as the entries say
   if (request.recipe.train.distill > 0 && request.teacher.empty() && !request.recipe.prune) {
@@ -86,11 +87,10 @@ constexpr const char* kTeachersOutputs = "outputs";
 void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, bool by_teacher) {
   const TrainRequest& request = options.request;
   const std::string loss = "--loss " + options.calibration.loss;
-  if (!recipe.data.empty() || !request.checkpoint.empty() || !request.profile.empty()) {
-    throw errors::usage("finetune", loss + " takes no --data, --checkpoint and --profile");
-  }
-  if (options.ranks.processes > 1 || ranks_of_environment().value_or(RankPlace()).several()) {
-    throw errors::usage("finetune", loss + " trains in one process");
+  if (!recipe.data.empty() || !request.checkpoint.empty() || !request.profile.empty() ||
+      !request.tensorboard.empty()) {
+    throw errors::usage("finetune",
+                        loss + " takes no --data, --checkpoint, --profile and --tensorboard");
   }
   if (options.calibration.data.empty()) {
     throw errors::usage("finetune", loss + " needs --calibration DATA");
@@ -128,10 +128,13 @@ void run_on_arrays(TrainCommandOptions& options, const Session& session) {
   settings.outputs.lr = recipe.train.lr;
   settings.outputs.minutes = options.minutes;
   for (const std::string& term : options.match) settings.outputs.terms.push_back(match_term(term));
-  if (!session.quiet) settings.say = log_line;
-  const LazyTorch torch(request.threads);
+  const RankPlace place = ranks_of(options.ranks, session);
+  if (place.several()) data.ranks = place;
+  if (!session.quiet && place.rank == 0) settings.say = log_line;
+  const LazyTorch torch(threads_of(request.threads, place));
   const Recovered result =
       torch.loaded().recover_pruned(dense->graph(), small->graph(), settings, data);
+  if (place.rank > 0) return;  // rank 0 has the same
   for (const TensorUpdate& update : result.updates) {
     small->editor().assign(update.tensor, update.values);
   }
@@ -171,6 +174,8 @@ void add_files(CLI::App& command, TrainCommandOptions& options) {
   add_option(command, "--checkpoint", request.checkpoint, "FILE",
              "Write the state after every epoch, and resume from it if it exists");
   add_option(command, "--profile", request.profile, "FILE", "Write a trace for chrome://tracing");
+  add_option(command, "--tensorboard", request.tensorboard, "DIR",
+             "Folder for losses, scores and sizes as TensorBoard shows them, after every step");
   add_option(command, "--teacher", request.teacher, "MODEL",
              "Model file to distil from: see --distill");
 }

@@ -30,11 +30,12 @@ struct TrainingRequest {
 };
 
 struct TrainRequest : TrainingRequest {
-  std::string out;         ///< path of the trained network; may be empty
-  std::string plan;        ///< path of the last cut's plan; may be empty
-  std::string teacher;     ///< a model to distil from; may be empty
-  std::string checkpoint;  ///< written after every epoch and resumed from; may be empty
-  std::string profile;     ///< a trace for Chrome; may be empty
+  std::string out;          ///< path of the trained network; may be empty
+  std::string plan;         ///< path of the last cut's plan; may be empty
+  std::string teacher;      ///< a model to distil from; may be empty
+  std::string checkpoint;   ///< written after every epoch and resumed from; may be empty
+  std::string profile;      ///< a trace for Chrome; may be empty
+  std::string tensorboard;  ///< folder for a new event file; may be empty
 };
 
 struct SweepRequest : TrainingRequest {

@@ -20,7 +20,8 @@ function documents() {
 }
 
 function deadLinks(path) {
-  const links = [...readFileSync(join(root, path), 'utf8').matchAll(/\]\(([^)#\s]+)[^)]*\)|src="([^"]+)"/g)];
+  const prose = readFileSync(join(root, path), 'utf8').replace(/^```[^]*?^```/gm, '');
+  const links = [...prose.matchAll(/\]\(([^)#\s]+)[^)]*\)|src="([^"]+)"/g)];
   const targets = links.map(([, link, image]) => link ?? image).filter((to) => !/^[a-z]+:/.test(to));
   const dead = targets.filter((to) => !existsSync(join(root, dirname(path), to)));
   return dead.map((to) => `${path}: no ${to}`);

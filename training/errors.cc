@@ -1,5 +1,7 @@
 #include "parsimony/training/errors.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 
@@ -90,9 +92,18 @@ UnsupportedError nothing_to_reduce() {
 }
 
 IoError rank_lost(int rank, int size, std::string_view doing, std::string_view why) {
-  return IoError("rank " + std::to_string(rank) + " of " + std::to_string(size) + ", " +
-                 std::string(doing) +
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return IoError("rank " + std::to_string(rank) + " of " + std::to_string(size) + " on " + host +
+                 ", " + std::string(doing) +
                  ": another rank is lost or did not come in time: " + std::string(why));
+}
+
+UnsupportedError unused_parameters(std::string_view why) {
+  return UnsupportedError(
+      "some parameters had no part in the loss of the step before; ReplicasOptions::find_unused "
+      "finds them: " +
+      std::string(why));
 }
 
 ConfigError ranks_differ(std::string_view what, int rank) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -78,9 +79,8 @@ training::Calibration calibration_of_inputs(const CalibrationData& job, const Gr
   return result;
 }
 
-}  // namespace
-
-training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
+training::Calibration calibration_of_one(const CalibrationData& job, const Graph& graph,
+                                         bool whole) {
   if (!InputData::is_source(job.data)) {
     training::Calibration result = training::calibration_of(
         std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
@@ -89,6 +89,24 @@ training::Calibration calibration_of(const CalibrationData& job, const Graph& gr
   }
   if (!job.mean.empty()) throw errors::means_of_arrays();
   return calibration_of_inputs(job, graph);
+}
+
+/// One group serves all of a process's work.
+const training::RankGroup* group_at(const CalibrationData& job) {
+  if (!job.ranks) return nullptr;
+  static const training::RankGroup group(*job.ranks);
+  group.agree("the version of parsimony", PARSIMONY_VERSION);
+  group.agree("the calibration data", job.data + "\n" + std::to_string(job.samples));
+  return &group;
+}
+
+}  // namespace
+
+training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
+  if (job.ranks && !job.states.empty()) throw errors::states_in_ranks();
+  training::Calibration result = calibration_of_one(job, graph, whole);
+  result.ranks = group_at(job);
+  return result;
 }
 
 ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bool unseen) {

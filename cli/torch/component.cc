@@ -12,6 +12,7 @@
 #include "parsimony/torch_io/observe.h"
 #include "parsimony/torch_io/script/model.h"
 #include "parsimony/torch_io/script/script_file.h"
+#include "parsimony/training/ranks/examine.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/statistics/block_influence.h"
 #include "parsimony/training/statistics/measure.h"
@@ -39,7 +40,9 @@ Recovered recover(const Graph& original, const Plan& plan, const RecoverySetting
   // Fine-tuning sees the whole training part, the other steps its beginning.
   const bool whole =
       std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end();
-  return training::recover(original, plan, calibration_of(data, original, whole), settings);
+  const training::Calibration calibration = calibration_of(data, original, whole);
+  if (calibration.ranks != nullptr) calibration.ranks->agree("the plan", plan.to_json());
+  return training::recover(original, plan, calibration, settings);
 }
 
 class Component final : public TorchComponent, public cli::TorchCommands {
@@ -59,6 +62,10 @@ class Component final : public TorchComponent, public cli::TorchCommands {
 
   machine::MachineReport doctor() override {
     return guarded([] { return torch_io::examine(); });
+  }
+
+  std::vector<machine::Finding> doctor_of_ranks(const RankPlace& place) override {
+    return guarded([&] { return training::examine_ranks(place); });
   }
 
   int choose_threads(std::optional<int> wanted) override {
@@ -119,7 +126,8 @@ class Component final : public TorchComponent, public cli::TorchCommands {
                      const Needs& needs, const CalibrationData& job) override {
     return guarded([&] {
       const training::Calibration data = calibration_of(job, graph);
-      return training::measure(graph, facts, coupling, needs, data.batches, data.loss);
+      return training::measurement(data.batches, data.loss, data.ranks)(graph, facts, coupling,
+                                                                        needs);
     });
   }
 

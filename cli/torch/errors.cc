@@ -14,6 +14,11 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found, std::st
                      std::string(found) + "; wanted " + std::string(wanted));
 }
 
+UnsupportedError states_in_ranks() {
+  return UnsupportedError(
+      "--states: samples of a sequence follow one another, and are not shared out among processes");
+}
+
 UnsupportedError ranks_on_cpu() {
   return UnsupportedError("several processes train on the CPU, over Gloo: --device cpu");
 }

@@ -17,6 +17,8 @@ ConfigError wrong_inputs(std::string_view model, std::string_view found, std::st
 /// --mean and --std need one number per channel.
 ConfigError means_of_arrays();
 UnsupportedError ranks_on_cpu();
+/// A sample's states are those that the one before it leaves.
+UnsupportedError states_in_ranks();
 ConfigError loss_needs_arrays(std::string_view loss);
 
 }  // namespace parsimony::component::errors

@@ -17,6 +17,7 @@
 #include "parsimony/cli/torch/errors.h"
 #include "parsimony/configs/loss_spec.h"
 #include "parsimony/engines/machine/report.h"
+#include "parsimony/report/event_file.h"
 #include "parsimony/torch_io/machine/threads.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/errors.h"
@@ -33,19 +34,13 @@ namespace {
 
 using namespace training;
 
-/// Ranks on one machine share its cores.
-std::optional<int> threads_of(const cli::TrainingRequest& request) {
-  if (request.threads || !request.ranks.several()) return request.threads;
-  return std::max(1, torch_io::cores_to_use() / request.ranks.local_size);
-}
-
 /// Preparation of a job before anything is trained.
 class Preparation {
  public:
   explicit Preparation(const cli::TrainingRequest& request)
       : recipe(request.recipe),
         request_(request),
-        threads_(torch_io::choose_threads(threads_of(request))) {
+        threads_(torch_io::choose_threads(request.threads)) {
     at::globalContext().setDeterministicAlgorithms(request.deterministic, false);
     at::globalContext().setBenchmarkCuDNN(!request.deterministic);
     device = parse_device(request.device);
@@ -256,6 +251,8 @@ void name_point(LedgerPoint& point, const Recipe& recipe) {
 
 LedgerPoint train(const cli::TrainRequest& request) {
   Preparation prepared(request);
+  std::optional<EventFile> events;
+  if (!request.tensorboard.empty() && prepared.leads()) events.emplace(request.tensorboard);
   const bool checkpoints = !request.checkpoint.empty();
   const std::string remembered = checkpoints ? request.checkpoint + ".format" : "";
   if (checkpoints && !std::filesystem::exists(request.checkpoint)) {
@@ -270,8 +267,10 @@ LedgerPoint train(const cli::TrainRequest& request) {
     place(*teacher, options.device, options.channels_last);
     options.teacher = teacher.get();
   }
-  Trace trace;
+  if (prepared.ranks) prepared.ranks->wait();
+  Trace trace(request.ranks.rank);
   if (!request.profile.empty()) options.trace = &trace;
+  if (events) options.events = &*events;
   const LedgerOrigin origin = prepared.origin();
   std::string known = identity(origin.model, prepared.data, origin.config);
   if (!request.teacher.empty()) known += '\n' + sha256(read_file(request.teacher));
@@ -284,10 +283,15 @@ LedgerPoint train(const cli::TrainRequest& request) {
     run.step();
     if (checkpoints && prepared.leads()) run.save(request.checkpoint, key);
   }
+  if (!request.profile.empty()) {
+    const auto& ranks = prepared.ranks;
+    const std::vector<std::string> texts =
+        ranks ? ranks->gather(trace.text()) : std::vector<std::string>{trace.text()};
+    if (prepared.leads()) write_trace(request.profile, texts);
+  }
   if (!prepared.leads()) return run.point();
   if (!request.out.empty()) run.net().save(request.out, run.example());
   if (!request.plan.empty() && !run.plans().empty()) run.plans().back().save(request.plan);
-  if (!request.profile.empty()) trace.write(request.profile);
   LedgerPoint point = run.point();
   point.key = key;
   name_point(point, prepared.recipe);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "parsimony/report/text.h"
+
 namespace parsimony {
 namespace {
 

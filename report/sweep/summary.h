@@ -96,4 +96,9 @@ std::string to_csv(const SweepReport& report);
 
 std::string to_markdown(const SweepReport& report);
 
+/// Writes the trade-off for TensorBoard: a sub-folder for each series and seed ("l1-seed0") with a
+/// new event file, whose steps are sparsities in percent, rounded; a pruned series begins with the
+/// dense network of its seed. @throws IoError
+void write_events(const SweepReport& report, const std::string& folder);
+
 }  // namespace parsimony

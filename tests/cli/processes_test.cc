@@ -1,11 +1,16 @@
 // `train --processes`: several processes train the network that one would.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "parsimony/base/files.h"
 #include "tests/cli/background.h"
 #include "tests/cli/command.h"
+#include "tests/support/event_file.h"
+#include "tests/support/fixture.h"
 
 namespace parsimony::test {
 namespace {
@@ -61,11 +66,14 @@ TEST_F(CliProcesses, CutOnTheWay) {
   place_.write("r.json", R"({"prune": {"warmup_epochs": 1, "schedule": "agp", "steps": 2,
       "criterion": "taylor", "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]}})");
   const Json one = trained("--config r.json --epochs 1", "one");
-  const Json two = trained("--config r.json --epochs 1 --processes 2 --plan p.json", "two");
+  const Json two =
+      trained("--config r.json --epochs 1 --processes 2 --plan p.json --tensorboard logs", "two");
   EXPECT_EQ(two["params"]["after"], 1059306);
   EXPECT_EQ(two["params"], one["params"]);
   EXPECT_TRUE(two["proof"]["ran"].get<bool>()) << two;
   EXPECT_TRUE(place_.has("p.json"));
+  EXPECT_EQ(event_files(place_ / "logs").size(), 1U);  // of rank 0
+  EXPECT_EQ(read_run(place_ / "logs").at("model/parameters").back().second, 1059306.F);
 }
 
 TEST_F(CliProcesses, ALauncherMayStartThem) {
@@ -101,18 +109,18 @@ TEST_F(CliProcesses, WhoComesAloneGivesUp) {
       kTrain + kFew + "--epochs 1 -o o.pt --rank-timeout 2",
       {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"PARSIMONY_STORE", "file:" + (place_ / "s")}});
   EXPECT_EQ(outcome.code, 4);
-  EXPECT_NE(outcome.err.find("rank 0 of 2, meeting the others: another rank is lost or did not "
-                             "come in time"),
+  EXPECT_NE(outcome.err.find("rank 0 of 2 on "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(", meeting the others: another rank is lost or did not come in time"),
             std::string::npos)
       << outcome.err;
 }
 
 TEST_F(CliProcesses, MistakesAreNamed) {
-  EXPECT_EQ(place_
-                .run("finetune cnn.onnx -o o.onnx --teacher cnn.onnx --loss outputs --processes 2 "
-                     "--calibration random:8")
-                .err,
-            "parsimony: --loss outputs trains in one process. See `parsimony finetune --help`.\n");
+  EXPECT_EQ(place_.run("prune cnn.onnx -o o.onnx --ratio 0.5 --processes 2").err,
+            "parsimony: --processes needs --calibration DATA. See `parsimony prune --help`.\n");
+  EXPECT_EQ(place_.run("sweep --demo --processes 2 --jobs 2").err,
+            "parsimony: --jobs and --processes: points in parallel, or processes within each. See "
+            "`parsimony sweep --help`.\n");
   EXPECT_EQ(
       place_.run(kTrain + kFew + "--epochs 1 -o o.pt", {{"RANK", "2"}, {"WORLD_SIZE", "2"}}).err,
       "parsimony: RANK is 2 and WORLD_SIZE is 2; ranks count from 0, and there is at least "
@@ -127,6 +135,80 @@ TEST_F(CliProcesses, MistakesAreNamed) {
                 .err,
             "parsimony: store \"here\": wanted tcp:HOST:PORT, or file:PATH in a folder that all "
             "ranks see\n");
+}
+
+TEST_F(CliProcesses, RecoverTogether) {
+  onnx::ModelProto model = model_of(R"(
+      net (float[N,3,32,32] x) => (float[N,10] y)
+      {
+        a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
+        b = Relu(a)
+        c = Conv<pads=[1,1,1,1], strides=[2,2]>(b, W2, B2)
+        d = Relu(c)
+        e = GlobalAveragePool(d)
+        f = Flatten(e)
+        y = Gemm<transB=1>(f, W3, B3)
+      })");
+  for (const auto& [name, dims] :
+       {std::pair("W1", "12x3x3x3"), std::pair("B1", "12"), std::pair("W2", "16x12x3x3"),
+        std::pair("B2", "16"), std::pair("W3", "10x16"), std::pair("B3", "10")}) {
+    add_weight(model, name, dims);
+  }
+  write_file(place_ / "net.onnx", model.SerializeAsString());
+  const std::string command =
+      "prune net.onnx --ratio 0.5 --criterion taylor --recover least-squares,outputs "
+      "--recover-epochs 2 --calibration shapes:96,32 --samples 64 --threads 1 ";
+  const auto recovered = [&](const std::string& arguments, const std::string& name) {
+    const Outcome outcome =
+        place_.run(command + arguments + " -o " + name + ".onnx --report " + name + ".json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(place_.bytes(name + ".json"))["recovery"]["steps"];
+  };
+  const Json one = recovered("", "one");
+  const Json two = recovered("--processes 2", "two");
+  ASSERT_EQ(two.size(), 2);
+  EXPECT_NEAR(two.at(0).at("output_error").get<double>(),
+              one.at(0).at("output_error").get<double>(),
+              1e-3 * one.at(0).at("output_error").get<double>());
+  EXPECT_LE(two.at(1).at("output_error").get<double>(), two.at(0).at("output_error").get<double>());
+  const Outcome tuned = place_.run(
+      "finetune two.onnx -o tuned.onnx --teacher net.onnx --loss outputs --epochs 2 --processes 2 "
+      "--calibration shapes:96,32 --samples 64 --threads 1");
+  EXPECT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(place_.has("tuned.onnx"));
+}
+
+TEST_F(CliProcesses, SweepPointByPoint) {
+  place_.write("r.json", R"({"model": "cnn", "data": "shapes:96,32", "train": {"epochs": 1},
+      "prune": {"warmup_epochs": 1, "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]},
+      "sweep": {"sparsity": [0.5]}})");
+  const std::string command = "sweep --config r.json --out s --threads 1 --processes 2";
+  const Outcome outcome = place_.run(command);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(place_.has("s/report.html"));
+  const std::string ledger = place_.bytes("s/ledger.jsonl");
+  EXPECT_EQ(std::ranges::count(ledger, '\n'), 2);  // dense and half
+  const Outcome again = place_.run(command);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(place_.bytes("s/ledger.jsonl"), ledger);
+}
+
+TEST_F(CliProcesses, AreExaminedAndProfiled) {
+  const Json doctor = Json::parse(place_.run("doctor --json --processes 2").out);
+  const Json& findings = doctor["findings"];
+  ASSERT_GE(findings.size(), 2);
+  EXPECT_EQ(findings[findings.size() - 2]["subject"], "processes");
+  EXPECT_TRUE(findings[findings.size() - 2]["found"].get<std::string>().starts_with("2 on "));
+  EXPECT_NE(findings.back()["measured"].get<std::string>().find("1 MiB"), std::string::npos);
+  trained("--epochs 1 --processes 2 --profile trace.json", "profiled");
+  const Json trace = Json::parse(place_.bytes("trace.json"));
+  std::map<std::string, int> seen;
+  for (const Json& event : trace["traceEvents"]) {
+    ++seen[event["name"].get<std::string>() + std::to_string(event["pid"].get<int>())];
+  }
+  EXPECT_GE(seen["all-reduce0"], 6);
+  EXPECT_EQ(seen["all-reduce0"], seen["all-reduce1"]);
+  EXPECT_EQ(seen["backward0"], seen["backward1"]);
 }
 
 TEST_F(CliProcesses, AKilledRankEndsAllAndTheRunResumes) {

@@ -222,8 +222,8 @@ TEST_F(CliRecover, OutputsThatCannotTeachAreNamed) {
       "parsimony: --calibration, --image, --states, --input, --match and --minutes are for another "
       "--loss. See `parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("finetune net.onnx -o t.onnx --loss outputs --data shapes" + data).err,
-            "parsimony: --loss outputs takes no --data, --checkpoint and --profile. See `parsimony "
-            "finetune --help`.\n");
+            "parsimony: --loss outputs takes no --data, --checkpoint, --profile and --tensorboard. "
+            "See `parsimony finetune --help`.\n");
   EXPECT_EQ(
       place_.run("prune net.onnx -o s.onnx --ratio 0.3 --recover outputs --match no" + data).err,
       "parsimony: --match \"no\": the pruned network computes no value of that name; prune "

@@ -5,6 +5,7 @@
 
 #include "tests/cli/command.h"
 #include "tests/report/sample_sweep.h"
+#include "tests/support/event_file.h"
 
 namespace parsimony::test {
 namespace {
@@ -57,6 +58,24 @@ TEST(CliReport, ShardsAreOneReport) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(Json::parse(sweeps.place.bytes("a/report.json"))["points"].size(), 3U);
   EXPECT_FALSE(sweeps.place.has("b/report.json"));
+}
+
+TEST(CliReport, EventFilesForTensorBoard) {
+  const Sweeps sweeps;
+  const Outcome outcome = sweeps.place.run("report run --tensorboard logs/sweep");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(lines_with(outcome.out, "wrote runs"), "wrote runs in logs/sweep\n");
+  const Points accuracy = read_run(sweeps.place / "logs/sweep/l1-seed2").at("test/accuracy");
+  ASSERT_EQ(accuracy.size(), 6U);
+  const auto share = static_cast<float>(sample_point("l1", 0.8, 2).after.share());
+  EXPECT_EQ(accuracy.back(), std::pair(int64_t{80}, share));
+  EXPECT_TRUE(sweeps.place.has("run/report.html"));
+
+  const Outcome refused = sweeps.place.run("report run --out made --tensorboard cnn.onnx");
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_EQ(refused.err.find("parsimony: cnn.onnx/"), 0U) << refused.err;
+  EXPECT_NE(refused.err.find(": cannot be written: Not a directory"), std::string::npos);
+  EXPECT_FALSE(sweeps.place.has("made/report.html"));
 }
 
 TEST(CliReport, AnUnfinishedLineIsANote) {

@@ -1,9 +1,13 @@
 // Trainings that are killed and go on.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <set>
+
 #include "parsimony/report/ledger_point.h"
 #include "tests/cli/background.h"
 #include "tests/cli/command.h"
+#include "tests/support/event_file.h"
 
 namespace parsimony::test {
 namespace {
@@ -26,13 +30,19 @@ TEST_F(CliTrainSlow, AKilledRunGoesOnToTheSameBytes) {
   const std::string command = tiny(512) + "--epochs 6 --deterministic ";
   ASSERT_EQ(place_.run(command + "-o whole.pt").code, 0);
   {
-    Background run(place_, command + "-o o.pt --checkpoint c.pt");
+    Background run(place_, command + "-o o.pt --checkpoint c.pt --tensorboard logs");
     ASSERT_TRUE(run.says("epoch 2 of 6")) << place_.bytes("said");
     run.kill();
   }
   EXPECT_FALSE(place_.has("o.pt"));
-  const Outcome rest = place_.run(command + "-o o.pt --checkpoint c.pt --report r.json");
+  const Outcome rest =
+      place_.run(command + "-o o.pt --checkpoint c.pt --report r.json --tensorboard logs");
   ASSERT_EQ(rest.code, 0) << rest.err;
+  std::set<int64_t> steps;
+  const Points losses = read_run(place_ / "logs").at("train/loss");
+  for (const auto& [step, loss] : losses) steps.insert(step);
+  EXPECT_EQ(steps, (std::set<int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(event_files(place_ / "logs").size(), 2U);
   EXPECT_EQ(lines_with(rest.err, "resumes from c.pt"), "resumes from c.pt\n") << rest.err;
   EXPECT_EQ(lines_with(rest.err, "epoch 1 of 6"), "") << rest.err;
   EXPECT_EQ(read_ledger_point(place_.bytes("r.json"), "r").epochs.size(), 6U);

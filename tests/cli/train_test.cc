@@ -1,11 +1,13 @@
 // `train` and `finetune` with the real component, on drawn shapes.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "parsimony/report/ledger_point.h"
 #include "tests/cli/command.h"
+#include "tests/support/event_file.h"
 
 namespace parsimony::test {
 namespace {
@@ -76,6 +78,38 @@ TEST_F(CliTrain, PrunesOnTheWay) {
   EXPECT_EQ(Json::parse(place_.bytes("plan.json")).count("parsimony_plan"), 1U);
 }
 
+TEST_F(CliTrain, TellsTensorBoardOfEpochsAndCuts) {
+  place_.write("r.json", kPruning);
+  const std::string command = kTiny + "--config r.json --epochs 2 --schedule cosine --lr 0.01 " +
+                              "--checkpoint c.pt --report out.json --tensorboard logs/run";
+  const Outcome outcome = place_.run(command);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const LedgerPoint point = report("out.json");
+  const auto share = [](const LedgerPoint::Score& score) {
+    return static_cast<float>(score.share());
+  };
+  const std::map<std::string, Points> run = read_run(place_ / "logs/run");
+  EXPECT_EQ(run.at("test/accuracy"), (Points{{1, share(point.before)},
+                                             {2, share(point.epochs[0].score)},
+                                             {3, share(point.after)}}));
+  EXPECT_EQ(run.at("test/accuracy_pruned"), (Points{{1, share(point.pruned)}}));
+  EXPECT_EQ(run.at("model/parameters"), (Points{{0, 2'122'186.F}, {1, 1'059'306.F}}));
+  EXPECT_EQ(run.at("model/macs").back().second, static_cast<float>(point.macs.after));
+  const Points losses = run.at("train/loss");
+  ASSERT_EQ(losses.size(), 3U);
+  EXPECT_EQ(losses[2], std::pair(int64_t{3}, static_cast<float>(point.epochs[1].loss)));
+  const Points rates = run.at("train/learning_rate");
+  EXPECT_EQ(rates[0].second, 0.01F);
+  EXPECT_LT(rates[2].second, rates[1].second);
+  const float seconds = run.at("train/seconds_per_epoch").at(2).second;
+  EXPECT_EQ(seconds, static_cast<float>(point.epochs[1].seconds));
+  EXPECT_NEAR(run.at("train/samples_per_second").at(2).second * seconds, 128, 0.01);
+
+  ASSERT_EQ(place_.run(command).code, 0);  // resumes where it had ended
+  EXPECT_EQ(event_files(place_ / "logs/run").size(), 2U);
+  EXPECT_EQ(read_run(place_ / "logs/run"), run);
+}
+
 TEST_F(CliTrain, RecoversBetweenTheCutAndTheTraining) {
   std::string recipe = kPruning;
   recipe.insert(recipe.find("\"config_list\""), R"("recover": "least-squares", )");
@@ -116,11 +150,13 @@ TEST_F(CliTrain, OptionsGoBeforeTheRecipe) {
 TEST_F(CliTrain, FinetuneTrainsAFileFurther) {
   ASSERT_EQ(place_.run(kTiny + "--epochs 1 -o o.pt").code, 0);
   const Outcome tuned = place_.run(
-      "finetune o.pt -o tuned.pt --data shapes:128,64 --epochs 1 --threads 1 --report r.json");
+      "finetune o.pt -o tuned.pt --data shapes:128,64 --epochs 1 --threads 1 --report r.json "
+      "--tensorboard logs");
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_EQ(place_.run("inspect tuned.pt --input 1x3x32x32").code, 0);
   EXPECT_NE(place_.bytes("tuned.pt"), place_.bytes("o.pt"));
   EXPECT_EQ(report("r.json").model.sha256.size(), 64U);
+  EXPECT_EQ(read_run(place_ / "logs").at("train/loss").size(), 1U);
 }
 
 class CliTrainFault : public testing::TestWithParam<Fault> {};
@@ -178,6 +214,8 @@ constexpr Fault kTrainFaults[] = {
      "--plan: the recipe has no \"prune\". See `parsimony train --help`."},
     {"train --model cnn --data shapes -o none/o.pt", 4,
      "none/o.pt: cannot be written: No such file or directory"},
+    {"train --model cnn --data shapes:4,4 --tensorboard cnn.onnx", 4,
+     "cnn.onnx: cannot be written: Not a directory"},
     {"train --model llama_tiny --data shapes:4,4 -o o.pt", 2,
      "model \"llama_tiny\" does not take samples of [3, 32, 32]; wanted tokens: text:FILE"},
     {"train --model cnn --data text:verse.txt,length=8 -o o.pt", 2,

@@ -369,6 +369,9 @@ TEST(ReadRecipe, ReadsThoseOfTheTree) {
       read_recipe(std::string(PARSIMONY_SOURCE_DIR) + "/configs/cifar10_cnn_sweep.json");
   EXPECT_EQ(recipe.model, "cnn");
   EXPECT_EQ(recipe.sweep->sparsity.size(), 8U);
+  const Recipe best =
+      read_recipe(std::string(PARSIMONY_SOURCE_DIR) + "/configs/cifar10_cnn_best_sweep.json");
+  EXPECT_EQ(best.sweep->seed.size(), 3U);
   EXPECT_THROW(read_recipe("/no/such/recipe.json"), IoError);
 }
 

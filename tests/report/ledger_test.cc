@@ -13,20 +13,10 @@
 #include "parsimony/base/files.h"
 #include "tests/report/sample_sweep.h"
 #include "tests/support/fixture.h"
+#include "tests/support/message_of.h"
 
 namespace parsimony::test {
 namespace {
-
-template <typename Failure, typename Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Failure& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 TEST(LedgerPoint, ComesBackAsItWas) {
   for (const LedgerPoint& point : sample_sweep()) {

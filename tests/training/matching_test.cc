@@ -256,8 +256,10 @@ TEST(MatchingOutputs, InBlocksAndThenTheWhole) {
   const Batches data = noise(128);
   const double before = output_error(model.graph(), small, data, 8);
   std::vector<std::string> lines;
-  const int changed = match_blocks(model.graph(), small, {}, data, 8, {.epochs = 40, .lr = 1e-2},
-                                   [&](const std::string& line) { lines.push_back(line); });
+  const int changed =
+      match_blocks(model.graph(), small, {},
+                   {data, 8, nullptr, [&](const std::string& line) { lines.push_back(line); }},
+                   {.epochs = 40, .lr = 1e-2});
   EXPECT_EQ(changed, 8) << "every weight belongs to one block";
   EXPECT_TRUE(lines.front().starts_with("block 1 of 1: loss")) << lines.front();
   EXPECT_LT(output_error(model.graph(), small, data, 8), 0.9 * before);

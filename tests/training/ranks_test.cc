@@ -1,43 +1,23 @@
-// Ranks as threads of one process, which meet in memory.
+// The group of ranks, and the replicas of a network on them.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
-#include <exception>
 #include <functional>
-#include <thread>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "parsimony/base/errors.h"
+#include "parsimony/torch_io/sync_batch_norm.h"
 #include "parsimony/training/ranks/group.h"
 #include "parsimony/training/ranks/replicas.h"
 #include "tests/support/message_of.h"
+#include "tests/training/on_ranks.h"
 
 namespace parsimony::training {
 namespace {
 
-/// Runs `work` once for each rank, and throws what any of them threw.
-void on_ranks(int size, const std::function<void(const RankGroup&)>& work, double timeout = 30) {
-  const auto store = c10::make_intrusive<c10d::HashStore>();
-  std::vector<std::exception_ptr> failures(static_cast<size_t>(size));
-  {
-    std::vector<std::jthread> ranks;
-    for (int rank = 0; rank < size; ++rank) {
-      ranks.emplace_back([&, rank] {
-        try {
-          work(RankGroup(store, {.rank = rank, .size = size, .timeout = timeout}));
-        } catch (...) {
-          failures[static_cast<size_t>(rank)] = std::current_exception();
-        }
-      });
-    }
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-}
+using test::on_ranks;
 
 TEST(RankGroup, SumsAndShares) {
   on_ranks(3, [](const RankGroup& group) {
@@ -47,6 +27,7 @@ TEST(RankGroup, SumsAndShares) {
     EXPECT_EQ(group.share("of " + std::to_string(group.rank())), "of 0");
     EXPECT_EQ(group.share(group.rank() == 0 ? "" : "longer"), "");
     EXPECT_EQ(group.share(0.5 + group.rank()), 0.5);
+    EXPECT_EQ(group.sum(int64_t{group.rank()}), 3);
     const at::Tensor own = at::arange(6, at::kFloat).reshape({2, 3}) + group.rank();
     const at::Tensor bytes = at::full({5}, group.rank(), at::kByte);
     group.share(std::vector<at::Tensor>{own, bytes, at::empty({0})});
@@ -76,7 +57,8 @@ TEST(RankGroup, ALostRankEndsTheOthers) {
         },
         1);
   });
-  EXPECT_TRUE(message.starts_with("rank 0 of 2, summing: another rank is lost")) << message;
+  EXPECT_TRUE(message.starts_with("rank 0 of 2 on ")) << message;
+  EXPECT_NE(message.find(", summing: another rank is lost"), std::string::npos) << message;
 }
 
 struct ToyImpl : torch::nn::Module {
@@ -205,7 +187,8 @@ TEST(Replicas, UnusedParametersAreFoundOrRefused) {
     });
   };
   step(true);
-  EXPECT_NE(test::message_of<IoError>([&] { step(false); }).find("unused"), std::string::npos);
+  EXPECT_NE(test::message_of<UnsupportedError>([&] { step(false); }).find("find_unused"),
+            std::string::npos);
 }
 
 TEST(Replicas, HalvesOfGradientsAreClose) {
@@ -233,6 +216,28 @@ TEST(Replicas, ShareRunningStatisticsWhenAsked) {
   });
   EXPECT_TRUE(nets[1]->bn->running_mean.equal(nets[0]->bn->running_mean));
   EXPECT_TRUE(nets[1]->bn->num_batches_tracked.equal(nets[0]->bn->num_batches_tracked));
+}
+
+TEST(Replicas, SyncedNormsHaveTheStatisticsOfAllSamples) {
+  const at::Tensor x = toy_samples(24) * 3 + 1;
+  Toy whole = seeded_toy(true);
+  toy_loss(whole, x).backward();
+  Toy nets[] = {seeded_toy(true), Toy(true), Toy(true)};
+  on_ranks(3, [&](const RankGroup& group) {
+    Toy& net = nets[group.rank()];
+    Replicas replicas(group, *net);
+    const torch_io::SyncBatchNorm synced([&](const at::Tensor& sums) { group.sum(sums); });
+    const int64_t begin = group.rank() * 8;
+    // Not as many each.
+    const at::Tensor own =
+        x.slice(0, begin - (group.rank() == 2 ? 3 : 0), begin + 8 - (group.rank() == 1 ? 3 : 0));
+    replicas.backward(toy_loss(net, own), own.size(0));
+  });
+  for (Toy& net : nets) {
+    EXPECT_LT(distance(flattened(net, true), flattened(whole, true)), 1e-5);
+    EXPECT_LT(distance(net->bn->running_mean, whole->bn->running_mean), 1e-6);
+    EXPECT_LT(distance(net->bn->running_var, whole->bn->running_var), 1e-6);
+  }
 }
 
 TEST(Replicas, OtherNetworksAreRefused) {

@@ -5,6 +5,7 @@
 
 #include "parsimony/base/ranges.h"
 #include "parsimony/torch_io/executor/kernels_impl.h"
+#include "parsimony/torch_io/sync_batch_norm.h"
 
 namespace parsimony::executor {
 namespace {
@@ -52,11 +53,13 @@ bool libtorch_has_it(const Call& call) {
 
 Normalised normalised_by_libtorch(const Call& call, bool of_batch) {
   const double epsilon = call.real("epsilon", 1e-5);
-  const at::Tensor none;
+  if (!of_batch) {
+    return {std::get<0>(at::native_batch_norm(call.in(0), call.in(1), call.in(2), call.in(3),
+                                              call.in(4), /*training=*/false, 0, epsilon)),
+            {}};
+  }
   const auto [y, mean, inverse] =
-      at::native_batch_norm(call.in(0), call.in(1), call.in(2), of_batch ? none : call.in(3),
-                            of_batch ? none : call.in(4), of_batch, /*momentum=*/0, epsilon);
-  if (!of_batch) return {y, {}};
+      torch_io::batch_normalised(call.in(0), call.in(1), call.in(2), epsilon);
   return {y, {mean, inverse.square().reciprocal() - epsilon}};
 }
 

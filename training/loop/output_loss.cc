@@ -184,6 +184,20 @@ void OutputLoss::learn(const std::vector<at::Tensor>& dense) {
   }
 }
 
+void OutputLoss::average_over(const RankGroup& ranks) {
+  const at::Tensor means = at::empty({std::ssize(terms_), 2}, at::kDouble);
+  auto* const numbers = means.data_ptr<double>();
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    numbers[2 * i] = terms_[i].spread;
+    numbers[2 * i + 1] = terms_[i].confidence;
+  }
+  ranks.sum(means);
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    terms_[i].spread = numbers[2 * i] / ranks.size();
+    terms_[i].confidence = numbers[2 * i + 1] / ranks.size();
+  }
+}
+
 at::Tensor OutputLoss::distance(const Term& term, const at::Tensor& dense, const at::Tensor& small,
                                 const at::Tensor& weight) {
   const at::Tensor a = dense.to(at::kFloat);

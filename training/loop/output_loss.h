@@ -11,6 +11,7 @@
 #include "parsimony/api/prune.h"
 #include "parsimony/graph/graph.h"
 #include "parsimony/speedup/small_network.h"
+#include "parsimony/training/ranks/group.h"
 
 namespace parsimony::training {
 
@@ -48,6 +49,8 @@ class OutputLoss {
 
   /// From batches of the dense network's values: how much these spread.
   void learn(const std::vector<at::Tensor>& dense);
+  /// Takes the means of ranks that have learned from as many batches each.
+  void average_over(const RankGroup& ranks);
 
   /// A scalar. @param dense, small  the values of one batch
   at::Tensor operator()(const std::vector<at::Tensor>& dense, const std::vector<at::Tensor>& small);

@@ -1,6 +1,7 @@
 #include "parsimony/training/loop/profile.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "parsimony/base/files.h"
 
@@ -15,25 +16,34 @@ Phases& operator+=(Phases& to, const Phases& from) {
   return to;
 }
 
-void Trace::add(const char* name, Clock::time_point begin, Clock::time_point end) {
+void Trace::add(const char* name, Clock::time_point begin, Clock::time_point end, int row) {
   constexpr size_t kMost = 2'000'000;
-  if (events_.size() < kMost) events_.push_back({name, begin, end});
+  const std::lock_guard lock(mutex_);
+  if (events_.size() < kMost) events_.push_back({name, begin, end, row});
 }
 
-void Trace::write(const std::string& path) const {
-  NewFile file(path);
-  file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+std::string Trace::text() const {
   const auto micros = [](Clock::duration d) {
     return std::chrono::duration<double, std::micro>(d).count();
   };
+  const std::lock_guard lock(mutex_);
   std::string text;
   for (const Event& event : events_) {
-    text = &event == events_.data() ? "\n" : ",\n";
     char line[160];
     std::snprintf(line, sizeof line,
-                  R"({"name":"%s","ph":"X","pid":1,"tid":1,"ts":%.1f,"dur":%.1f})", event.name,
-                  micros(event.begin - events_.front().begin), micros(event.end - event.begin));
-    file.write(text + line);
+                  R"({"name":"%s","ph":"X","pid":%d,"tid":%d,"ts":%.1f,"dur":%.1f})", event.name,
+                  rank_, event.row, micros(event.begin - begin_), micros(event.end - event.begin));
+    text += (text.empty() ? "" : ",\n") + std::string(line);
+  }
+  return text;
+}
+
+void write_trace(const std::string& path, const std::vector<std::string>& texts) {
+  NewFile file(path);
+  file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+  bool first = true;
+  for (const std::string& text : texts) {
+    if (!text.empty()) file.write((std::exchange(first, false) ? "\n" : ",\n") + text);
   }
   file.write("\n]}\n");
   file.commit();

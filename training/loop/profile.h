@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,24 +15,35 @@ using Phases = LedgerPoint::Phases;
 Phases& operator+=(Phases& to, const Phases& from);
 
 /// Collects events for Chrome's trace viewer (chrome://tracing, ui.perfetto.dev), at most two
-/// million.
+/// million. Several threads may add some.
 /// @source "Trace Event Format", complete events
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  void add(const char* name, Clock::time_point begin, Clock::time_point end);
-  /// @throws IoError
-  void write(const std::string& path) const;
+  /// Times count from here. @param rank  shown as a process of its own
+  explicit Trace(int rank = 0) : rank_(rank) {}
+
+  /// @param row  of the picture; what overlaps is in other rows
+  void add(const char* name, Clock::time_point begin, Clock::time_point end, int row = 1);
+  /// The events as JSON, one a line.
+  std::string text() const;
 
  private:
   struct Event {
     const char* name;
     Clock::time_point begin;
     Clock::time_point end;
+    int row;
   };
+  const int rank_;
+  const Clock::time_point begin_ = Clock::now();
+  mutable std::mutex mutex_;  ///< of the events
   std::vector<Event> events_;
 };
+
+/// A file of the traces of all ranks. @throws IoError
+void write_trace(const std::string& path, const std::vector<std::string>& texts);
 
 /// Attributes time to phases. `trace` may be null.
 class Stopwatch {

@@ -56,7 +56,14 @@ Stage::Stage(Net& net, const TrainContext& context, const TrainSettings& setting
       optimizer_(make_optimizer(parameters_, settings)),
       scaler_(settings.precision) {
   if (context.ranks == nullptr) return;
-  replicas_ = std::make_unique<Replicas>(*context.ranks, parameters_, tensors_of(net.buffers()));
+  ReplicasOptions options{.half = context.ranks->place().half_gradients};
+  if (context.trace != nullptr) {
+    options.seen = [trace = context.trace](const Exchange& exchange) {
+      trace->add("all-reduce", exchange.begin, exchange.end, 2);
+    };
+  }
+  replicas_ =
+      std::make_unique<Replicas>(*context.ranks, parameters_, tensors_of(net.buffers()), options);
 }
 
 at::Tensor Stage::loss(const Batch& batch) {
@@ -76,8 +83,18 @@ at::Tensor Stage::loss(const Batch& batch) {
   return own * (1 - settings_.distill) + taught * settings_.distill;
 }
 
+/// Norms that a file lacks begin with the first batch's statistics, which must be the same for all.
+torch_io::SyncBatchNorm::Sum Stage::sum_of_norms(const Batch& batch) const {
+  const RankGroup* ranks = context_.ranks;
+  const bool synced = ranks != nullptr && (step_ == 0 || !ranks->place().local_norms) &&
+                      batch.of_all >= ranks->size();  // each has samples
+  if (!synced) return {};
+  return [ranks](const at::Tensor& x) { ranks->sum(x); };
+}
+
 at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
   const at::AutoGradMode gradients(true);
+  const torch_io::SyncBatchNorm synced(sum_of_norms(batch));
   const int64_t samples = batch.labels.size(0);
   const at::Tensor of_batch =
       samples > 0 ? loss(batch) : at::zeros({}, at::TensorOptions(context_.device));

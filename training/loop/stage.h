@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
+#include "parsimony/torch_io/sync_batch_norm.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
 #include "parsimony/training/loop/precision.h"
@@ -55,6 +56,7 @@ class Stage {
 
  private:
   at::Tensor loss(const Batch& batch);
+  torch_io::SyncBatchNorm::Sum sum_of_norms(const Batch& batch) const;
   double mean_of_ranks(const at::Tensor& sum, int64_t samples) const;
 
   Net& net_;

@@ -9,6 +9,7 @@
 
 #include "parsimony/graph/operators/schema.h"
 #include "parsimony/torch_io/guards.h"
+#include "parsimony/torch_io/sync_batch_norm.h"
 
 namespace parsimony::training {
 namespace {
@@ -39,11 +40,6 @@ bool wants_norm(const Graph& graph, const Node& node) {
   const auto& uses = graph.value(node.outputs[0]).uses;
   return std::none_of(uses.begin(), uses.end(),
                       [&](const Use& use) { return is_norm(graph, use); });
-}
-
-/// [n, c, …] -> [c, n · …]
-at::Tensor features_first(const at::Tensor& x) {
-  return x.to(at::kFloat).transpose(0, 1).reshape({x.size(1), -1});
 }
 
 }  // namespace
@@ -112,7 +108,7 @@ void TrainingNorms::settle(GraphModuleImpl& net, const at::Tensor& x) {
     const auto known = fresh.find(value);
     if (known == fresh.end()) return;
     const Norm& norm = *known->second;
-    const auto [variance, mean] = at::var_mean(features_first(answers), 1, /*unbiased=*/false);
+    const auto [mean, variance] = torch_io::channel_moments(answers);
     weights.at(norm.mean).detach().copy_(mean);
     weights.at(norm.variance).detach().copy_(variance);
     weights.at(norm.shift).detach().copy_(mean);

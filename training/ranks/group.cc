@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -67,10 +68,11 @@ std::shared_ptr<::gloo::transport::Device> device_for(bool within_machine) {
                         : c10d::ProcessGroupGloo::createDefaultDevice();
 }
 
-c10::intrusive_ptr<c10d::ProcessGroup> gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
-                                                  const RankPlace& place, bool within_machine) {
+c10::intrusive_ptr<c10d::ProcessGroup> gloo_group(
+    const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place,
+    const std::shared_ptr<::gloo::transport::Device>& device) {
   const auto options = c10d::ProcessGroupGloo::Options::create(time_of(place.timeout));
-  options->devices.push_back(device_for(within_machine));
+  options->devices.push_back(device);
   options->threads = 2;
   const auto gloo =
       c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.size, options);
@@ -100,13 +102,19 @@ void RankGroup::carry_out(std::string_view what, const Work& work) const {
 RankGroup::RankGroup(const RankPlace& place) : place_(place) {
   carry_out("meeting the others", [&] {
     const Meeting meeting = meeting_of(place_);
-    group_ = gloo_group(meeting.store, place_, meeting.within_machine);
+    meet(meeting.store, meeting.within_machine);
   });
 }
 
 RankGroup::RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place)
     : place_(place) {
-  carry_out("meeting the others", [&] { group_ = gloo_group(store, place_, true); });
+  carry_out("meeting the others", [&] { meet(store, true); });
+}
+
+void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine) {
+  const auto device = device_for(within_machine);
+  transport_ = device->str();
+  group_ = gloo_group(store, place_, device);
 }
 
 RankGroup::~RankGroup() = default;
@@ -116,6 +124,12 @@ void RankGroup::sum(const at::Tensor& tensor) const {
     std::vector<at::Tensor> tensors = {tensor};
     group_->allreduce(tensors)->wait();
   });
+}
+
+int64_t RankGroup::sum(int64_t number) const {
+  const at::Tensor tensor = at::full({1}, number, at::kLong);
+  sum(tensor);
+  return tensor.item<int64_t>();
 }
 
 void RankGroup::share(const std::vector<at::Tensor>& tensors) const {
@@ -145,6 +159,23 @@ double RankGroup::share(double number) const {
   const at::Tensor tensor = at::full({1}, number, at::kDouble);
   share(std::vector<at::Tensor>{tensor});
   return tensor.item<double>();
+}
+
+std::vector<std::string> RankGroup::gather(const std::string& text) const {
+  const at::Tensor sizes = at::zeros({size()}, at::kLong);
+  auto* const size_of = sizes.data_ptr<int64_t>();
+  size_of[rank()] = std::ssize(text);
+  sum(sizes);
+  const auto begin = [&](int rank) { return std::accumulate(size_of, size_of + rank, int64_t{0}); };
+  std::string all(static_cast<size_t>(begin(size())), '\0');
+  all.replace(static_cast<size_t>(begin(rank())), text.size(), text);
+  if (!all.empty()) sum(at::from_blob(all.data(), {std::ssize(all)}, at::kByte));
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < size(); ++rank) {
+    texts.push_back(
+        all.substr(static_cast<size_t>(begin(rank)), static_cast<size_t>(size_of[rank])));
+  }
+  return texts;
 }
 
 void RankGroup::wait() const {

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/intrusive_ptr.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,15 +38,19 @@ class RankGroup {
   int rank() const { return place_.rank; }
   int size() const { return place_.size; }
   bool is_first() const { return place_.rank == 0; }
+  const RankPlace& place() const { return place_; }
 
   /// Sums a tensor over the ranks, in place.
   void sum(const at::Tensor& tensor) const;
+  int64_t sum(int64_t number) const;
   /// Replaces the elements of all ranks' tensors by those of rank 0.
   void share(const std::vector<at::Tensor>& tensors) const;
   /// The text that rank 0 has.
   std::string share(const std::string& text) const;
   /// The number that rank 0 has.
   double share(double number) const;
+  /// What each rank has, in their order.
+  std::vector<std::string> gather(const std::string& text) const;
   /// Until all ranks are here.
   void wait() const;
 
@@ -53,13 +58,17 @@ class RankGroup {
   void agree(std::string_view what, const std::string& text) const;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& handle() const { return group_; }
+  /// As Gloo describes it: "tcp, …, iface=eth0, …".
+  const std::string& transport() const { return transport_; }
 
  private:
+  void meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine);
   template <typename Work>
   void carry_out(std::string_view what, const Work& work) const;
 
   RankPlace place_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  std::string transport_;
 };
 
 }  // namespace parsimony::training

@@ -29,6 +29,36 @@ std::string kinds_of(const std::vector<at::Tensor>& tensors) {
   return text;
 }
 
+/// Sums a bucket as the reducer does by itself, in half precision or watched.
+class Hook final : public c10d::CommHookInterface {
+ public:
+  Hook(const RankGroup& group, const ReplicasOptions& options)
+      : group_(group.handle()), half_(options.half), seen_(options.seen) {}
+
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    const auto begin = std::chrono::steady_clock::now();
+    const at::Tensor buffer = bucket.getBufferRef();
+    std::vector<at::Tensor> sent = {half_ ? buffer.to(at::kHalf) : buffer};
+    sent[0].div_(group_->getSize());
+    const auto bytes = static_cast<int64_t>(sent[0].nbytes());
+    return group_->allreduce(sent)->getFuture()->then(
+        [seen = seen_, begin, bytes, buffer, sum = sent[0]](c10::ivalue::Future& done) {
+          if (done.hasError()) std::rethrow_exception(done.exception_ptr());
+          if (!sum.is_same(buffer)) buffer.copy_(sum);
+          if (seen) seen({begin, std::chrono::steady_clock::now(), bytes});
+          return c10::IValue(buffer);
+        },
+        c10::TensorType::get());
+  }
+
+  at::Tensor parseHookResult(const c10::IValue& result) override { return result.toTensor(); }
+
+ private:
+  const c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  const bool half_;
+  const std::function<void(const Exchange&)> seen_;
+};
+
 std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
                                           const std::vector<at::Tensor>& parameters,
                                           const ReplicasOptions& options) {
@@ -43,8 +73,8 @@ std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
   auto reducer = std::make_unique<c10d::Reducer>(
       parameters, buckets, limits, group.handle(), sparse, options.bucket, options.find_unused,
       /*gradient_as_bucket_view=*/false, names, options.first_bucket);
-  if (options.half) {
-    reducer->register_builtin_comm_hook(c10d::BuiltinCommHookType::FP16_COMPRESS);
+  if (options.half || options.seen) {
+    reducer->register_comm_hook(std::make_unique<Hook>(group, options));
   }
   return reducer;
 }
@@ -78,11 +108,7 @@ at::Tensor Replicas::nothing() const {
 }
 
 void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
-  if (all == 0) {
-    const at::Tensor count = at::full({1}, samples, at::kLong);
-    group_.sum(count);
-    all = count.item<int64_t>();
-  }
+  if (all == 0) all = group_.sum(samples);
   // The reducer divides by the number of ranks.
   const double share = static_cast<double>(samples * group_.size()) / static_cast<double>(all);
   const at::Tensor own = samples == 0 ? nothing() : share == 1 ? loss : loss * share;
@@ -92,9 +118,15 @@ void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
                                                 : std::vector<at::Tensor>{});
     own.backward();
   } catch (const std::exception& error) {
-    throw errors::rank_lost(group_.rank(), group_.size(), "exchanging gradients",
-                            torch_io::reason_of(error));
+    const std::string why = torch_io::reason_of(error);
+    if (why.find("finished reduction in the prior iteration") != std::string::npos) {
+      throw errors::unused_parameters(why);
+    }
+    if (why.find("gloo") == std::string::npos) throw;
+    throw errors::rank_lost(group_.rank(), group_.size(),
+                            "exchanging gradients of step " + std::to_string(steps_), why);
   }
+  ++steps_;
 }
 
 }  // namespace parsimony::training

@@ -5,7 +5,9 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,12 +19,21 @@ class Reducer;
 
 namespace parsimony::training {
 
+/// Gradients that were summed over the ranks.
+struct Exchange {
+  std::chrono::steady_clock::time_point begin;  ///< from when on this rank's were ready
+  std::chrono::steady_clock::time_point end;    ///< when the sum was there
+  int64_t bytes = 0;                            ///< of the gradients that were sent
+};
+
 struct ReplicasOptions {
   int64_t first_bucket = int64_t{1} << 20;  ///< bytes of gradients that are sent together, at first
   int64_t bucket = int64_t{25} << 20;       ///< then
   /// Some parameters may have no part in a loss. Otherwise that is an error of the step after.
   bool find_unused = false;
   bool half = false;  ///< sends gradients as float16: half the bytes, three decimal digits
+  /// Called for each bucket, from a thread of c10d's; may be empty.
+  std::function<void(const Exchange&)> seen = {};
 };
 
 /// A replica on each rank. What follows backward() needs no ranks: the gradients are those of all
@@ -76,6 +87,7 @@ class Replicas {
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> buffers_;
   bool find_unused_;
+  int64_t steps_ = 0;
   std::unique_ptr<c10d::Reducer> reducer_;
 };
 

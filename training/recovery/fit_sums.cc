@@ -47,8 +47,13 @@ void FitSums::add(const at::Tensor& x, const at::Tensor& lack) {
   }
 }
 
-at::Tensor FitSums::solve(double ridge) const {
-  if (empty() || cross_.eq(0).all().item<bool>()) return {};
+at::Tensor FitSums::solve(double ridge, const RankGroup* ranks) {
+  if (empty()) return {};
+  if (ranks != nullptr) {
+    ranks->sum(cross_);
+    if (!complete_) ranks->sum(second_);
+  }
+  if (cross_.eq(0).all().item<bool>()) return {};
   std::vector<at::Tensor> solutions;
   for (int64_t g = 0; g < second_.size(0); ++g) {
     const LeastSquaresSums sums{to_eigen(second_[g]), to_eigen(cross_[g])};

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "parsimony/speedup/small_network.h"
+#include "parsimony/training/ranks/group.h"
 
 namespace parsimony::training {
 
@@ -25,8 +26,8 @@ class FitSums {
   bool empty() const { return !cross_.defined(); }
 
   /// The change of the matrix, and of the constant behind it: [g, out, in (+ 1)]; undefined if
-  /// nothing is lacking.
-  at::Tensor solve(double ridge) const;
+  /// nothing is lacking. @param ranks  whose sums are added up; null: there is but one
+  at::Tensor solve(double ridge, const RankGroup* ranks);
 
  private:
   at::Tensor extended(const at::Tensor& x) const;

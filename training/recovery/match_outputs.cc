@@ -49,6 +49,8 @@ class Objective {
   virtual const std::vector<ValueId>& values() const = 0;
   /// Sees every batch once, beforehand. @param i  its number
   virtual void learn(int64_t i, const SampleBatch& batch) = 0;
+  /// Takes what the ranks have learned together.
+  virtual void average_over(const RankGroup& ranks) = 0;
   /// What the loss compares with; called from several threads.
   virtual std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) = 0;
   /// A scalar, or undefined. @param small  its values
@@ -68,6 +70,7 @@ class DenseOutputs final : public Objective {
   void learn(int64_t i, const SampleBatch& batch) override {
     if (i < kTeachers) loss_.learn(answers(i, batch));
   }
+  void average_over(const RankGroup& ranks) override { loss_.average_over(ranks); }
 
   std::vector<at::Tensor> answers(int64_t i, const SampleBatch& batch) override {
     {
@@ -105,6 +108,7 @@ class Targets final : public Objective {
 
   const std::vector<ValueId>& values() const override { return outputs_; }
   void learn(int64_t /*i*/, const SampleBatch& /*batch*/) override {}
+  void average_over(const RankGroup& /*ranks*/) override {}
   std::vector<at::Tensor> answers(int64_t /*i*/, const SampleBatch& /*batch*/) override {
     return {};
   }
@@ -121,23 +125,24 @@ class Targets final : public Objective {
 class Fitting {
  public:
   /// @param trained  by weights' names; empty: all
-  Fitting(const SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,
-          int64_t batch, const MatchSettings& settings, Objective& objective, std::string name,
+  Fitting(const SmallNetwork& small, const std::vector<std::string>& fixed, const MatchData& data,
+          const MatchSettings& settings, Objective& objective, std::string name,
           const std::set<std::string>& trained = {})
       : network_(small),
         objective_(objective),
-        batches_(batches),
-        replicas_(has_states(batches) ? 1 : batches_at_once()),
-        batch_(std::max<int64_t>(1, fixed_batch(small.graph()) > 0 ? batch : batch / replicas_)),
+        data_(data),
+        replicas_(has_states(data.batches) ? 1 : batches_at_once()),
+        batch_(batch_of(small.graph())),
         settings_(settings),
         name_(std::move(name)) {
-    const Feed feed = batches_(batch_);
+    const Feed feed = data_.batches(batch_);
     std::vector<ValueId> values = objective.values();
     for (; const std::optional<SampleBatch> one = feed(); ++count_) {
       objective.learn(count_, *one);
       if (count_ > 0 || !one->states) continue;
       for (const ValueId output : state_outputs(small, *one->states)) values.push_back(output);
     }
+    if (data_.ranks != nullptr) objective.average_over(*data_.ranks);
     const Graph part = part_for(small.graph(), values);
     for (int r = 0; r < replicas_; ++r) add_replica(part, trained);
     for (const auto& [weight, tensor] : small_.front()->weights()) {
@@ -147,7 +152,8 @@ class Fitting {
     }
   }
 
-  void run(const std::function<void(const std::string&)>& say) {
+  void run() {
+    const auto& say = data_.say;
     if (objective_.values().empty() || parameters().empty() || count_ == 0) return;
     const double begin = machine::steady_seconds();
     double best = judge();
@@ -210,6 +216,13 @@ class Fitting {
 
   std::vector<at::Tensor>& parameters() { return parameters_.front(); }
 
+  /// Of a step the part of one replica.
+  int64_t batch_of(const Graph& graph) const {
+    if (fixed_batch(graph) > 0) return data_.batch;
+    const int ranks = data_.ranks == nullptr ? 1 : data_.ranks->size();
+    return std::max<int64_t>(1, data_.batch / (replicas_ * ranks));
+  }
+
   bool few() const { return count_ < kJudges; }
   /// With few batches all do both.
   bool judges(int64_t i) const { return few() || i % kJudges == kJudges - 1; }
@@ -237,7 +250,7 @@ class Fitting {
   template <typename Use>
   void each_group(bool (Fitting::*wanted)(int64_t) const, const Use& use) {
     states_.clear();
-    const Feed feed = batches_(batch_);
+    const Feed feed = data_.batches(batch_);
     Group group;
     for (int64_t i = 0; std::optional<SampleBatch> batch = feed(); ++i) {
       if (!(this->*wanted)(i)) {
@@ -290,7 +303,13 @@ class Fitting {
       }
       return true;
     });
-    return sum / static_cast<double>(count);
+    return mean_of_ranks(sum, count);
+  }
+
+  double mean_of_ranks(double sum, int64_t count) const {
+    const at::Tensor both = at::tensor({sum, static_cast<double>(count)}, at::kDouble);
+    if (data_.ranks != nullptr) data_.ranks->sum(both);
+    return both[0].item<double>() / std::max(1.0, both[1].item<double>());
   }
 
   /// One epoch. @returns the mean loss
@@ -311,7 +330,7 @@ class Fitting {
       step(optimizer);
       return true;
     });
-    return sum / static_cast<double>(std::max<int64_t>(1, count));
+    return mean_of_ranks(sum, count);
   }
 
   /// Steps are relative to a tensor's size, as in Shazeer and Stern, "Adafactor", 2018: one rate
@@ -346,8 +365,20 @@ class Fitting {
       }
       if (gradient.defined() && zeros_[p].defined()) gradient.masked_fill_(zeros_[p], 0);
     }
+    if (data_.ranks != nullptr) average_gradients(*data_.ranks);
     optimizer.step();
     for (at::Tensor& parameter : parameters()) parameter.mutable_grad().reset();
+  }
+
+  void average_gradients(const RankGroup& ranks) {
+    std::vector<at::Tensor> gradients;
+    for (const at::Tensor& parameter : parameters()) {
+      if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+    }
+    const at::Tensor all = at::flatten_dense_tensors(gradients);
+    ranks.sum(all.div_(ranks.size()));
+    const std::vector<at::Tensor> means = at::unflatten_dense_tensors(all, gradients);
+    for (size_t i = 0; i < means.size(); ++i) gradients[i].copy_(means[i]);
   }
 
   /// The share of the epochs that is over, or of the time, whichever is more.
@@ -356,6 +387,7 @@ class Fitting {
     if (settings_.minutes <= 0) return;
     const double minutes = (machine::steady_seconds() - begin) / 60;
     progress_ = std::max(progress_, minutes / settings_.minutes);
+    if (data_.ranks != nullptr) progress_ = data_.ranks->share(progress_);
   }
 
   std::vector<at::Tensor> snapshot() {
@@ -367,7 +399,7 @@ class Fitting {
   const SmallNetwork& network_;
   Objective& objective_;
   std::vector<GraphModule> small_;  ///< replicas
-  const Batches& batches_;
+  const MatchData& data_;
   const int replicas_;  ///< that run at the same time
   const int64_t batch_;
   const MatchSettings& settings_;
@@ -384,20 +416,18 @@ class Fitting {
 }  // namespace
 
 Matched match_outputs(const Graph& dense, SmallNetwork& small,
-                      const std::vector<std::string>& fixed, const Batches& batches, int64_t batch,
-                      const MatchSettings& settings,
-                      const std::function<void(const std::string& line)>& say) {
+                      const std::vector<std::string>& fixed, const MatchData& data,
+                      const MatchSettings& settings) {
   DenseOutputs objective(dense, small, settings);
-  Fitting fitting(small, fixed, batches, batch, settings, objective, "outputs");
-  fitting.run(say);
+  Fitting fitting(small, fixed, data, settings, objective, "outputs");
+  fitting.run();
   const int changed =
       take_over(small, fitting.weights(), fixed, "training to the dense network's outputs");
   return {changed, objective.notes()};
 }
 
 int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,
-                 const Batches& batches, int64_t batch, const MatchSettings& settings,
-                 const std::function<void(const std::string& line)>& say) {
+                 const MatchData& data, const MatchSettings& settings) {
   const std::vector<Block> blocks = blocks_of(small.graph());
   MatchSettings each = settings;
   each.epochs = std::max(1, settings.epochs / kBlockShare);
@@ -411,19 +441,18 @@ int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std:
     DenseOutputs objective(dense, small, each);
     const std::string name =
         "block " + std::to_string(b + 1) + " of " + std::to_string(blocks.size());
-    Fitting fitting(small, fixed, batches, batch, each, objective, name, blocks[b].weights);
-    fitting.run(say);
+    Fitting fitting(small, fixed, data, each, objective, name, blocks[b].weights);
+    fitting.run();
     changed += take_over(small, fitting.weights(), fixed, "training to the dense network's blocks");
   }
   return changed;
 }
 
-int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,
-                int64_t batch, const Loss& loss, const MatchSettings& settings,
-                const std::function<void(const std::string& line)>& say) {
+int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const MatchData& data,
+                const Loss& loss, const MatchSettings& settings) {
   Targets objective(small, loss);
-  Fitting fitting(small, fixed, batches, batch, settings, objective, "finetune");
-  fitting.run(say);
+  Fitting fitting(small, fixed, data, settings, objective, "finetune");
+  fitting.run();
   return take_over(small, fitting.weights(), fixed, "fine-tuning");
 }
 

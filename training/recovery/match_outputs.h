@@ -13,6 +13,13 @@
 
 namespace parsimony::training {
 
+struct MatchData {
+  Batches batches;
+  int64_t batch = 1;                 ///< samples of a step
+  const RankGroup* ranks = nullptr;  ///< each has batches of its own, all as many
+  std::function<void(const std::string& line)> say = {};
+};
+
 struct Matched {
   int tensors = 0;                 ///< that changed
   std::vector<std::string> notes;  ///< what is not compared
@@ -25,21 +32,18 @@ struct Matched {
 /// @param batch  samples of a step
 /// @param say    called after every epoch; may be empty
 Matched match_outputs(const Graph& dense, SmallNetwork& small,
-                      const std::vector<std::string>& fixed, const Batches& batches, int64_t batch,
-                      const MatchSettings& settings,
-                      const std::function<void(const std::string& line)>& say);
+                      const std::vector<std::string>& fixed, const MatchData& data,
+                      const MatchSettings& settings);
 
 /// The same for one block of layers after the other, from the inputs on: each is trained to give
 /// what the dense network's gives, and gradients are kept of one block at a time. Each has a
 /// quarter of the epochs, all together half of the minutes. @returns how many tensors changed
 int match_blocks(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,
-                 const Batches& batches, int64_t batch, const MatchSettings& settings,
-                 const std::function<void(const std::string& line)>& say);
+                 const MatchData& data, const MatchSettings& settings);
 
 /// The same for a loss of the outputs. @returns how many tensors changed
-int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const Batches& batches,
-                int64_t batch, const Loss& loss, const MatchSettings& settings,
-                const std::function<void(const std::string& line)>& say);
+int fit_targets(SmallNetwork& small, const std::vector<std::string>& fixed, const MatchData& data,
+                const Loss& loss, const MatchSettings& settings);
 
 /// Gives the small network the values of tensors by its weights' names; others are ignored.
 /// Elements of the tensors `fixed` that are zero stay so. @returns how many changed

@@ -38,7 +38,9 @@ class Recovering {
         small_(original, plan),
         data_(data),
         options_(options),
-        batches_(data.batches),
+        batches_(data.ranks == nullptr
+                     ? data.batches
+                     : share_of(data.batches, data.ranks->rank(), data.ranks->size())),
         batch_(batch_of(original, data)) {
     if (const std::optional<SampleBatch> first = data.batches(1)()) {
       check_dims(dense, first->inputs);
@@ -119,6 +121,8 @@ class Recovering {
     }
   }
 
+  bool leads() const { return data_.ranks == nullptr || data_.ranks->is_first(); }
+
   /// As many samples as run at once; what the file fixes wins.
   static int64_t batch_of(const Graph& graph, const Calibration& data) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
@@ -134,45 +138,47 @@ class Recovering {
   }
 
   std::optional<double> accuracy_of(const Graph& graph) const {
-    return options_.accuracy && data_.labelled ? accuracy(graph, *data_.labelled, batch_)
-                                               : std::nullopt;
+    return options_.accuracy && leads() && data_.labelled ? accuracy(graph, *data_.labelled, batch_)
+                                                          : std::nullopt;
   }
 
   /// On samples that recovery does not see, where there are some.
   std::optional<double> loss_of(const SmallNetwork& network) const {
-    if (!data_.loss) return {};
-    return mean_loss(network, data_.held ? data_.held : batches_, batch_, data_.loss);
+    if (!data_.loss || !leads()) return {};
+    return mean_loss(network, data_.held ? data_.held : data_.batches, batch_, data_.loss);
   }
 
   int carry_out(RecoveryMethod method) {
     switch (method) {
       case RecoveryMethod::kBias:
-        return refit(dense_, small_, fixed_, batches_, {.weights = false, .batch = batch_});
+        return refit(dense_, small_, fixed_, batches_,
+                     {.weights = false, .batch = batch_, .ranks = data_.ranks});
       case RecoveryMethod::kLeastSquares:
         return refit(dense_, small_, fixed_, batches_,
                      {.ridge = options_.ridge,
                       .rounds = options_.rounds,
                       .batch = batch_,
+                      .ranks = data_.ranks,
                       .unfit = &unfit_});
       case RecoveryMethod::kBatchNorm:
-        return estimate_batch_norms(small_, batches_, batch_);
+        return estimate_batch_norms(small_, batches_, batch_, data_.ranks);
       case RecoveryMethod::kBlocks:
         return match_in_blocks();
       case RecoveryMethod::kOutputs:
         return match(options_.outputs);
       case RecoveryMethod::kFinetune:
-        return data_.loss ? fit_targets(small_, fixed_, batches_, step_of(), data_.loss,
-                                        options_.outputs, options_.say)
+        return data_.loss ? fit_targets(small_, fixed_, match_data(), data_.loss, options_.outputs)
                           : finetune();
     }
     return 0;
   }
 
+  MatchData match_data() const { return {batches_, step_of(), data_.ranks, options_.say}; }
+
   int match_in_blocks() {
     const double begin = machine::steady_seconds();
     MatchSettings whole = options_.outputs;
-    const int changed =
-        match_blocks(dense_, small_, fixed_, batches_, step_of(), whole, options_.say);
+    const int changed = match_blocks(dense_, small_, fixed_, match_data(), whole);
     if (whole.minutes > 0) {
       constexpr double kLeast = 1e-3;  // 0 would be without end
       const double spent = (machine::steady_seconds() - begin) / 60;
@@ -182,8 +188,7 @@ class Recovering {
   }
 
   int match(const MatchSettings& settings) {
-    const Matched matched =
-        match_outputs(dense_, small_, fixed_, batches_, step_of(), settings, options_.say);
+    const Matched matched = match_outputs(dense_, small_, fixed_, match_data(), settings);
     for (const std::string& note : matched.notes) {
       report_.notes.push_back("--recover outputs: " + note);
     }
@@ -199,7 +204,8 @@ class Recovering {
       dense = graph_net(dense_);
       dense->train(false);
     }
-    const TrainContext where{*data_.labelled, c10::Device(c10::kCPU), false, dense.get()};
+    const TrainContext where{*data_.labelled, c10::Device(c10::kCPU), false, dense.get(),
+                             data_.ranks};
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);
@@ -209,8 +215,10 @@ class Recovering {
     return take_over(small_, all_tensors(*net), fixed_, "fine-tuning");
   }
 
+  /// By rank 0, on all data.
   RecoveryState evaluate(const std::string& what) {
-    RecoveryState state{.error = output_error(dense_, small_, batches_, batch_),
+    if (!leads()) return {};
+    RecoveryState state{.error = output_error(dense_, small_, data_.batches, batch_),
                         .accuracy = accuracy_of(small_.graph()),
                         .loss = loss_of(small_)};
     if (data_.held) state.test_error = output_error(dense_, small_, data_.held, batch_);
@@ -234,7 +242,7 @@ class Recovering {
   SmallNetwork small_;
   const Calibration& data_;
   const RecoverySettings& options_;
-  const Batches batches_;
+  const Batches batches_;  ///< of this rank
   const int64_t batch_;
   std::vector<std::string> fixed_;
   std::vector<UnfitLayer> unfit_;  ///< in the last step, for want of samples
@@ -250,9 +258,11 @@ void check_labels(const Calibration& data, const RecoverySettings& settings) {
 }  // namespace
 
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
-                  const RecoverySettings& settings, int64_t samples) {
+                  const RecoverySettings& settings, int64_t samples, const RankGroup* ranks) {
   const std::shared_ptr<const Dataset> borrowed(std::shared_ptr<const Dataset>(), &data);
-  return recover(original, plan, calibration_of(borrowed, samples), settings);
+  Calibration calibration = calibration_of(borrowed, samples);
+  calibration.ranks = ranks;
+  return recover(original, plan, calibration, settings);
 }
 
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
@@ -268,9 +278,11 @@ Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibrati
   return Recovering(dense, small, nothing, data, settings).result(settings.steps);
 }
 
-Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples) {
-  return [&data, settings = std::move(settings), samples](const Graph& original, const Plan& plan) {
-    return recover(original, plan, data, settings, samples);
+Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples,
+                  const RankGroup* ranks) {
+  return [&data, settings = std::move(settings), samples, ranks](const Graph& original,
+                                                                 const Plan& plan) {
+    return recover(original, plan, data, settings, samples, ranks);
   };
 }
 

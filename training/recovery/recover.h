@@ -22,9 +22,11 @@ namespace parsimony::training {
 /// labels; ModelError if plan, data and network do not fit
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
                   const RecoverySettings& settings);
-/// @param samples of the training set, for calibration
+/// @param samples  of the training set, for calibration
+/// @param ranks    that call it together; null: there is but one
 Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
-                  const RecoverySettings& settings, int64_t samples = 256);
+                  const RecoverySettings& settings, int64_t samples = 256,
+                  const RankGroup* ranks = nullptr);
 
 /// The same for a network that was pruned earlier, from `dense`: their values have the same names.
 /// @returns the updates of `small`
@@ -32,6 +34,7 @@ Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibrati
                          const RecoverySettings& settings);
 
 /// For PruneOptions::recover. `data` must outlive it.
-Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256);
+Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples = 256,
+                  const RankGroup* ranks = nullptr);
 
 }  // namespace parsimony::training

@@ -123,15 +123,15 @@ void RecurrentFit::add(const at::Tensor& x, const std::vector<at::Tensor>& dense
   if (weights_) state_.add(own_states, of_state.narrow(2, together_, apart));
 }
 
-bool RecurrentFit::finish(double ridge, const std::string& reason) {
+bool RecurrentFit::finish(double ridge, const RankGroup* ranks, const std::string& reason) {
   const int64_t directions = small_.w.size(0);
   const int64_t apart = small_.w.size(1) - together_;
   const int64_t i = weights_ ? small_.w.size(2) : 0;
   const int64_t h = weights_ ? small_.r.size(2) : 0;
   const int64_t shift = layer_.shift != kNone ? 1 : 0;
   bool any = false;
-  const auto solved = [&](const FitSums& sums, int64_t out, int64_t in) {
-    at::Tensor change = sums.solve(ridge);
+  const auto solved = [&](FitSums& sums, int64_t out, int64_t in) {
+    at::Tensor change = sums.solve(ridge, ranks);
     any = any || change.defined();
     return change.defined() ? change : at::zeros({directions, out, in}, at::kDouble);
   };

@@ -26,7 +26,7 @@ class RecurrentFit {
   /// @param dense  as of reads()
   void add(const at::Tensor& x, const std::vector<at::Tensor>& dense);
   /// Changes the weights. @returns did it?
-  bool finish(double ridge, const std::string& reason);
+  bool finish(double ridge, const RankGroup* ranks, const std::string& reason);
 
  private:
   struct Matrices {

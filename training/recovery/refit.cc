@@ -120,7 +120,7 @@ class Refit {
     for (int round = 0; round < rounds; ++round) {
       sums.next_round();
       add(layer, data, round > 0, sums);
-      const at::Tensor change = sums.solve(options_.ridge);
+      const at::Tensor change = sums.solve(options_.ridge, options_.ranks);
       if (!change.defined()) break;
       change_values(layer, change);
       changed = true;
@@ -140,13 +140,14 @@ class Refit {
       for (const auto& batches : data.wanted) wanted.push_back(batches[b]);
       fit.add(data.inputs[b], wanted);
     }
-    return fit.finish(options_.ridge, reason());
+    return fit.finish(options_.ridge, options_.ranks, reason());
   }
 
-  static int64_t rows_of(const Data& data) {
+  /// Of all ranks.
+  int64_t rows_of(const Data& data) const {
     int64_t rows = 0;
     for (const at::Tensor& x : data.inputs) rows += x.numel() / x.size(-1);
-    return rows;
+    return options_.ranks == nullptr ? rows : options_.ranks->sum(rows);
   }
 
   std::string reason() const {
@@ -155,8 +156,10 @@ class Refit {
 
   /// From as many samples as the fit takes, and of these as many rows.
   Data data_of(const FitLayer& layer) {
-    const int64_t enough = std::max(kFewestRows, kRowsPerColumn * (columns_of(layer) + 1));
-    const int64_t fewest = (kFewestSamples + options_.batch - 1) / options_.batch;
+    const int ranks = options_.ranks == nullptr ? 1 : options_.ranks->size();
+    const int64_t enough = std::max(kFewestRows, kRowsPerColumn * (columns_of(layer) + 1)) / ranks;
+    const int64_t together = options_.batch * ranks;
+    const int64_t fewest = (kFewestSamples + together - 1) / together;
     while (true) {
       Data data;
       data.inputs = walks_[1].compute(layer.input);
@@ -255,6 +258,10 @@ class ChannelMoments {
     sums_ = sums_.defined() ? sums_.add_(sums) : sums;
     count_ += rows.size(0);
   }
+  void sum_over(const RankGroup& ranks) {
+    ranks.sum(sums_);
+    count_ = ranks.sum(count_);
+  }
   bool empty() const { return count_ == 0; }
   at::Tensor mean() const { return sums_[0] / static_cast<double>(count_); }
   at::Tensor variance() const {
@@ -276,7 +283,8 @@ int refit(const Graph& dense, SmallNetwork& small, const std::vector<std::string
   return Refit(dense, small, std::move(layers), batches, options)();
 }
 
-int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t batch) {
+int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t batch,
+                         const RankGroup* ranks) {
   const at::NoGradGuard no_grad;
   const Graph& graph = small.graph();
   const std::vector<NodeId> norms = batch_norms(graph);
@@ -292,6 +300,7 @@ int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t ba
     walks.shrink();
     walks[0].finish(node.inputs[0]);
     if (moments.empty()) continue;
+    if (ranks != nullptr) moments.sum_over(*ranks);
     const char* reason = "statistics of the calibration data";
     assign(small, weight_at(graph, node, 3), moments.mean(), reason);
     assign(small, weight_at(graph, node, 4), moments.variance(), reason);

@@ -14,6 +14,7 @@ struct RefitOptions {
   int rounds = 3;       ///< for layers before a Relu; others need one
   int64_t batch = 64;   ///< samples per run
   int64_t most_bytes = kMostBytes;
+  const RankGroup* ranks = nullptr;  ///< each has batches of its own, all as many
   /// Receives recurrent layers for which there are too few samples; null: nobody asks.
   std::vector<UnfitLayer>* unfit = nullptr;
 };
@@ -41,6 +42,7 @@ int refit(const Graph& dense, SmallNetwork& small, const std::vector<std::string
 
 /// Re-estimates mean and variance (biased, per channel over samples and positions) of every
 /// BatchNormalization in turn. @returns how many changed
-int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t batch);
+int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t batch,
+                         const RankGroup* ranks = nullptr);
 
 }  // namespace parsimony::training

@@ -36,6 +36,10 @@ std::unique_ptr<Net> made(const std::function<std::unique_ptr<Net>()>& make, uin
   return net;
 }
 
+double rate_of(torch::optim::Optimizer& optimizer) {
+  return optimizer.param_groups().front().options().get_lr();
+}
+
 }  // namespace
 
 std::string identity(const LedgerOrigin::Model& model, const Dataset& data,
@@ -84,7 +88,7 @@ void TrainingRun::step() {
       say("before pruning: " + percent(point.before));
       break;
     case kScorePruned:
-      point.pruned = score();
+      point.pruned = score("_pruned");
       say("pruned, not trained further: " + percent(point.pruned));
       break;
     case kScoreAfter:
@@ -110,19 +114,23 @@ void TrainingRun::epoch(const Step& step) {
   between_cuts_.begin_epoch();
   const EpochTimes times = stage_->run(shuffle_++);
   const bool warm_up = record_.in_warm_up();
+  const double took = times.seconds.total();
   (warm_up ? record_.point.warm_up : record_.point.train) += times.seconds;
+  record(shuffle_, {{"train/loss", times.loss},
+                    {"train/learning_rate", rate_of(stage_->optimizer())},
+                    {"train/seconds_per_epoch", took},
+                    {"train/samples_per_second", static_cast<double>(data_.train.count()) / took}});
   if (warm_up) between_cuts_.end_warm_up_epoch(step.epoch + 1);
   const int every = recipe_.train.evaluate_every;
   const bool final = step.last && step.ends_stage();
   const bool scored = !warm_up && (final || (every > 0 && (step.epoch + 1) % every == 0));
-  const LedgerPoint::Epoch result{times.seconds.total(), times.loss,
-                                  scored ? score() : LedgerPoint::Score()};
+  const LedgerPoint::Epoch result{took, times.loss, scored ? score() : LedgerPoint::Score()};
   if (final) record_.point.after = result.score;
 
   std::string line = (warm_up ? "warm-up " : "epoch ") + std::to_string(step.epoch + 1) + " of " +
                      std::to_string(step.epochs) + ": loss " + number(times.loss);
   if (result.score.total > 0) line += ", " + percent(result.score);
-  say(line + ", " + seconds(times.seconds.total()) + " (" + taken_apart(times.seconds) + ")");
+  say(line + ", " + seconds(took) + " (" + taken_apart(times.seconds) + ")");
   if (!warm_up) record_.point.epochs.push_back(result);
   if (!final && step.last && result.score.total > 0) stop_early(step, result.score);
 }
@@ -138,14 +146,16 @@ void TrainingRun::stop_early(const Step& step, const LedgerPoint::Score& score) 
 
 PruneOptions TrainingRun::cut_options(const ConfigList& config) const {
   const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
-  PruneOptions options{.seed = recipe_.train.seed, .verify = options_.verify};
-  options.measure = between_cuts_.with_movement(measurement(batches_of(data_, samples)));
+  PruneOptions options{.seed = recipe_.train.seed};
+  options.verify = options_.verify && leads();
+  options.measure =
+      between_cuts_.with_movement(measurement(batches_of(data_, samples), {}, options_.ranks));
   RecoverySettings recovers;
   recovers.say = options_.say;
   for (const std::string& step : config.recover) {
     recovers.steps.push_back(parse_recovery(step, "recover"));
   }
-  if (!recovers.steps.empty()) options.recover = recovery(data_, recovers, samples);
+  if (!recovers.steps.empty()) options.recover = recovery(data_, recovers, samples, options_.ranks);
   return options;
 }
 
@@ -161,6 +171,7 @@ void TrainingRun::search(const Step& step) {
     const double own = loss_on(trial, context_, recipe_.train, recipe_.prune->search_samples);
     return options_.ranks == nullptr ? own : options_.ranks->share(own);
   });
+  record(step.epoch + 1, {{"search/loss", loss}});
   say("candidate " + std::to_string(step.epoch + 1) + " of " + std::to_string(step.epochs) +
       ": loss " + number(loss) + ", best " + number(search_->state().best_energy));
   if (search_->done()) cuts_.front() = search_->best();
@@ -185,6 +196,8 @@ void TrainingRun::cut(const Step& step) {
   const std::vector<std::string> notes = done.notes;
   const double took = done.seconds;
   record_.add(std::move(done), *net_);
+  if (first) record_size(0, point.params.before, point.macs.before);
+  record_size(shuffle_, point.params.after, point.macs.after);
   say("cut: " + with_thousands(point.params.before) + " -> " + with_thousands(point.params.after) +
       " parameters, " + with_thousands(point.macs.before) + " -> " +
       with_thousands(point.macs.after) + " multiply-adds, " + seconds(took));
@@ -194,31 +207,23 @@ void TrainingRun::cut(const Step& step) {
   if (point.latency_ms) point.latency_ms->after = latency();
 }
 
-/// With several ranks the first one plans, and the others follow its plan.
+/// All ranks plan, from the same sums; rank 0 also proves, and has the last word on values.
 PruneOutcome TrainingRun::pruned(const ConfigList& config) {
   if (options_.ranks == nullptr) return net_->prune(example(), config, cut_options(config));
   const RankGroup& ranks = *options_.ranks;
   PruneOutcome done;
   std::exception_ptr failure;
   std::string why;
-  if (leads()) {
-    try {
-      done = net_->prune(example(), config, cut_options(config));
-    } catch (const std::exception& error) {
-      failure = std::current_exception();
-      why = error.what();
-    }
+  try {
+    done = net_->prune(example(), config, cut_options(config));
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    why = error.what();
   }
   why = ranks.share(why);
   if (failure) std::rethrow_exception(failure);
   if (!why.empty()) throw ModelError(why);
-  const std::string json = ranks.share(leads() ? done.plan.to_json() : "");
-  const std::string values = ranks.share(done.plan.has_values() ? done.plan.values_file() : "");
-  if (!leads()) {
-    done.plan = Plan::from_json(json, "the plan of rank 0");
-    if (done.plan.has_values()) done.plan.read_values(values, "the values of rank 0");
-    net_->restore(done.plan);
-  }
+  ranks.agree("the plan", done.plan.to_json());
   std::vector<at::Tensor> tensors;
   for (const auto& [name, tensor] : all_tensors(*net_)) tensors.push_back(tensor);
   ranks.share(tensors);
@@ -243,10 +248,13 @@ void TrainingRun::teach_by(std::unique_ptr<Net> dense) {
   context_.teacher = dense_.get();
 }
 
-LedgerPoint::Score TrainingRun::score() {
+LedgerPoint::Score TrainingRun::score(const std::string& of) {
   const double begin = machine::steady_seconds();
   const LedgerPoint::Score result = training::score(*net_, context_, recipe_.train);
   record_.point.evaluate_seconds += machine::steady_seconds() - begin;
+  std::vector<Scalar> scalars = {{"test/accuracy" + of, result.share()}};
+  if (result.perplexity) scalars.push_back({"test/perplexity" + of, *result.perplexity});
+  record(shuffle_, scalars);
   return result;
 }
 
@@ -260,6 +268,15 @@ double TrainingRun::latency() {
 
 void TrainingRun::say(const std::string& line) const {
   if (options_.say) options_.say(line);
+}
+
+void TrainingRun::record(int64_t at, const std::vector<Scalar>& scalars) const {
+  if (options_.events != nullptr) options_.events->add(at, scalars);
+}
+
+void TrainingRun::record_size(int64_t at, int64_t params, int64_t macs) const {
+  record(at, {{"model/parameters", static_cast<double>(params)},
+              {"model/macs", static_cast<double>(macs)}});
 }
 
 }  // namespace parsimony::training

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parsimony/configs/recipe.h"
+#include "parsimony/report/event_file.h"
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loop/stage.h"
@@ -30,7 +31,8 @@ struct RunOptions {
   const RankGroup* ranks = nullptr;  ///< that train together; rank 0 plans the cuts
   Net* teacher = nullptr;  ///< for distillation; by default the dense network before its first cut
   Trace* trace = nullptr;
-  std::string scratch = {};  ///< a folder to create and remove; empty: a temporary one
+  EventFile* events = nullptr;  ///< for TensorBoard; its steps are epochs, over all stages
+  std::string scratch = {};     ///< a folder to create and remove; empty: a temporary one
   std::function<void(const std::string& line)> say = {};  ///< called at every step
 };
 
@@ -80,9 +82,12 @@ class TrainingRun {
   void agree_on_weights() const;
   bool leads() const { return options_.ranks == nullptr || options_.ranks->is_first(); }
   void teach_by(std::unique_ptr<Net> dense);
-  LedgerPoint::Score score();
+  /// `of` ends its tag in event files.
+  LedgerPoint::Score score(const std::string& of = {});
   double latency();
   void say(const std::string& line) const;
+  void record(int64_t at, const std::vector<Scalar>& scalars) const;
+  void record_size(int64_t at, int64_t params, int64_t macs) const;
 
   const Dataset& data_;
   Recipe recipe_;

@@ -69,6 +69,25 @@ Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64
   };
 }
 
+Batches share_of(Batches batches, int rank, int ranks) {
+  return [batches = std::move(batches), rank, ranks](int64_t size) -> Feed {
+    return [feed = batches(size * ranks), rank, ranks]() -> std::optional<SampleBatch> {
+      std::optional<SampleBatch> batch = feed();
+      if (!batch || batch->count < ranks) return {};
+      const int64_t all = batch->count;
+      batch->count = all / ranks;
+      const auto take = [&](at::Tensor& x) {
+        if (!x.defined() || x.dim() == 0 || x.size(0) != all) return;
+        x = x.narrow(0, batch->count * rank, batch->count);
+      };
+      for (at::Tensor& input : batch->inputs) take(input);
+      for (at::Tensor& target : batch->targets) take(target);
+      take(batch->labels);
+      return batch;
+    };
+  };
+}
+
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples) {
   Calibration result;
   result.samples = std::min(samples, data->train.count());

@@ -12,6 +12,7 @@
 #include "parsimony/graph/graph.h"
 #include "parsimony/training/data/dataset.h"
 #include "parsimony/training/loader/loader.h"
+#include "parsimony/training/ranks/group.h"
 
 namespace parsimony::training {
 
@@ -57,6 +58,11 @@ Batches test_batches_of(const std::shared_ptr<const Dataset>& data);
 /// `samples` of arrays by input name, from the `first` on.
 Batches batches_of(std::shared_ptr<const InputData> data, int64_t samples, int64_t first = 0);
 
+/// Of every `ranks` batches' worth of samples the consecutive ones of this rank: each rank has as
+/// many batches, and together they have what one would have. Samples are left out that are too few
+/// for all.
+Batches share_of(Batches batches, int rank, int ranks);
+
 /// What runs through a network.
 struct Calibration {
   Batches batches;
@@ -66,6 +72,8 @@ struct Calibration {
   int64_t held_samples = 0;                      ///< that these give
   std::shared_ptr<const Dataset> labelled = {};  ///< null for data without a test part
   Loss loss = {};  ///< empty: by the labels where there are some, else none
+  /// All of these call the same: each runs its share of the batches, and sums are those of all.
+  const RankGroup* ranks = nullptr;
 };
 Calibration calibration_of(std::shared_ptr<const Dataset> data, int64_t samples);
 Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t samples);

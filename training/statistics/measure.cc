@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <utility>
@@ -180,10 +181,44 @@ Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupl
   return measuring.finish();
 }
 
-Measurement measurement(Batches batches, Loss loss) {
-  return [batches = std::move(batches), loss = std::move(loss)](
+Statistics sum_over(const RankGroup& ranks, Statistics own) {
+  // Means become sums, whose weight is the number of samples.
+  std::vector<double> numbers = {static_cast<double>(own.samples)};
+  const auto each = [&](const auto& change) {
+    for (auto& [measure, groups] : own.channels) {
+      for (std::vector<double>& channels : groups) {
+        for (double& x : channels) change(measure == Measure::kActivationNorm, x);
+      }
+    }
+  };
+  each([&](bool root, double x) { numbers.push_back((root ? x * x : x) * numbers.front()); });
+  for (const auto& [name, moments] : own.inputs) {
+    const Eigen::MatrixXd& second = moments.second;
+    numbers.push_back(static_cast<double>(moments.rows));
+    numbers.insert(numbers.end(), second.data(), second.data() + second.size());
+  }
+  ranks.sum(at::from_blob(numbers.data(), {std::ssize(numbers)}, at::kDouble));
+  const double* next = numbers.data();
+  const double samples = *next++;
+  own.samples = static_cast<int64_t>(samples);
+  each([&](bool root, double& x) {
+    x = *next++ / samples;
+    if (root) x = std::sqrt(x);
+  });
+  for (auto& [name, moments] : own.inputs) {
+    moments.rows = static_cast<int64_t>(*next++);
+    std::copy_n(next, moments.second.size(), moments.second.data());
+    next += moments.second.size();
+  }
+  return own;
+}
+
+Measurement measurement(Batches batches, Loss loss, const RankGroup* ranks) {
+  if (ranks != nullptr) batches = share_of(std::move(batches), ranks->rank(), ranks->size());
+  return [batches = std::move(batches), loss = std::move(loss), ranks](
              const Graph& graph, const Facts& facts, const Coupling& coupling, const Needs& needs) {
-    return measure(graph, facts, coupling, needs, batches, loss);
+    Statistics own = measure(graph, facts, coupling, needs, batches, loss);
+    return ranks == nullptr ? own : sum_over(*ranks, std::move(own));
   };
 }
 

@@ -46,11 +46,16 @@ class Measuring {
 Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                    const Needs& needs, const Batches& batches, const Loss& loss = {});
 
+/// The statistics of all ranks' batches, the same at each. @param own  of this rank's
+Statistics sum_over(const RankGroup& ranks, Statistics own);
+
 /// For PruneOptions. A loss of one's own:
 ///
 ///     options.measure = measurement(batches, [](const auto& outputs, const SampleBatch& batch) {
 ///       return at::l1_loss(outputs[0], batch.targets[0]);
 ///     });
-Measurement measurement(Batches batches, Loss loss = {});
+///
+/// @param ranks  that call it together; each runs its share of the batches. Null: there is but one
+Measurement measurement(Batches batches, Loss loss = {}, const RankGroup* ranks = nullptr);
 
 }  // namespace parsimony::training

@@ -92,17 +92,32 @@ class Sweep {
     const Estimate estimate(left_of(tasks, ledger_.keys()));
     int missing = 0;
     for (const Task& task : tasks) {
+      if (!leads()) {
+        if (ranks()->share("") == kTrain) train(task);
+        continue;
+      }
       const std::set<std::string> finished = ledger_.keys();
       if (finished.contains(task.key)) {
         tidy(task.key);
+        tell("");
       } else if (!settle(task, estimate.text(left_of(tasks, finished)))) {
         ++missing;
+        tell("");
       }
     }
     return missing;
   }
 
  private:
+  static constexpr const char* kTrain = "train";
+
+  const RankGroup* ranks() const { return options_.run.ranks; }
+  bool leads() const { return ranks() == nullptr || ranks()->is_first(); }
+  /// Tells the other ranks what to do with a point.
+  void tell(const char* what) const {
+    if (ranks() != nullptr) ranks()->share(std::string(what));
+  }
+
   /// A point to be trained.
   struct Task {
     SweepPoint point;
@@ -124,8 +139,12 @@ class Sweep {
   bool settle(const Task& task, const std::string& remark) {
     const Claim claim(path("claims", task.key));
     if (!claim.held()) return false;
-    if (ledger_.keys().contains(task.key)) return true;  // finished between the two looks
+    if (ledger_.keys().contains(task.key)) {  // finished between the two looks
+      tell("");
+      return true;
+    }
     say(task.number + ' ' + label(task.point) + remark);
+    tell(kTrain);
     train(task);
     return true;
   }
@@ -139,8 +158,9 @@ class Sweep {
     if (!run.load(own, task.key)) warm(run, task.recipe);
     while (!run.done()) {
       run.step();
-      if (!run.done()) run.save(own, task.key);
+      if (!run.done() && leads()) run.save(own, task.key);
     }
+    if (!leads()) return;
     const std::string model = save_model(run, task.key);
     LedgerPoint record = run.point();
     if (options_.measure) record.metrics = options_.measure(model);
@@ -193,12 +213,16 @@ class Sweep {
     same.train.schedule = RateSchedule::kConstant;
     const std::string key = key_of("warm-up\n" + settings_json(same));
     const std::string name = "warm-" + key;
-    const Claim claim(path("claims", name), Claim::IfTaken::kWait);
-    remove_all(fs::path(options_.folder) / "checkpoints", name + ".tmp");
+    std::optional<Claim> claim;
+    if (leads()) {
+      claim.emplace(path("claims", name), Claim::IfTaken::kWait);
+      remove_all(fs::path(options_.folder) / "checkpoints", name + ".tmp");
+    }
+    if (ranks() != nullptr) ranks()->wait();
     run.load(path("checkpoints", name), key);
     while (!run.is_warm()) {
       run.step();
-      run.save(path("checkpoints", name), key);
+      if (leads()) run.save(path("checkpoints", name), key);
     }
   }
 

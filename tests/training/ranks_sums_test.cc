@@ -1,0 +1,188 @@
+// Statistics, recovery and training whose sums are those of several ranks' samples.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "parsimony/api/prune.h"
+#include "parsimony/torch_io/tensor.h"
+#include "parsimony/training/loop/stage.h"
+#include "parsimony/training/recovery/recover.h"
+#include "parsimony/training/statistics/measure.h"
+#include "tests/support/model.h"
+#include "tests/training/on_ranks.h"
+#include "tests/training/small_nets.h"
+
+namespace parsimony::training {
+namespace {
+
+using test::on_ranks;
+using test::TextModel;
+
+constexpr int64_t kSamples = 192;  // as many batches of 32 for one as for three
+
+/// A residual block with a BatchNorm.
+const std::string kSummedNet = R"(
+    net (float[N,3,32,32] x) => (float[N,10] y)
+    {
+      a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
+      b = Relu(a)
+      c = Conv<pads=[1,1,1,1]>(b, W2)
+      d = BatchNormalization(c, gamma, beta, mean, var)
+      e = Relu(d)
+      f = Conv<pads=[1,1,1,1], group=2>(e, W3, B3)
+      g = Add(f, b)
+      h = Relu(g)
+      i = GlobalAveragePool(h)
+      j = Flatten(i)
+      y = Gemm<transB=1>(j, W4, B4)
+    })";
+
+struct Network {
+  Network()
+      : model{kSummedNet,
+              {{"W1", "12x3x3x3"},
+               {"B1", "12"},
+               {"W2", "16x12x3x3"},
+               {"gamma", "16"},
+               {"beta", "16"},
+               {"mean", "16"},
+               {"var", "16", "positive"},
+               {"W3", "12x8x3x3"},
+               {"B3", "12"},
+               {"W4", "10x12"},
+               {"B4", "10"}}},
+        pruning(plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}))) {}
+
+  Recovered recovered(std::vector<RecoveryMethod> steps, const RankGroup* ranks) const {
+    RecoverySettings settings;
+    settings.steps = std::move(steps);
+    settings.outputs.epochs = 6;
+    settings.finetune = {};
+    settings.finetune.epochs = 2;
+    return recover(model.graph(), pruning.plan, test::small_data(), settings, kSamples, ranks);
+  }
+
+  TextModel model;
+  Pruning pruning;
+};
+
+double largest_difference(const Recovered& a, const Recovered& b) {
+  EXPECT_EQ(a.updates.size(), b.updates.size());
+  double largest = 0;
+  for (size_t i = 0; i < a.updates.size(); ++i) {
+    const auto values = [](const TensorUpdate& update) {
+      const auto count = static_cast<int64_t>(update.values.size() / sizeof(float));
+      return at::from_blob(const_cast<std::byte*>(update.values.data()), {count}, at::kFloat);
+    };
+    const at::Tensor wanted = values(a.updates[i]);
+    const at::Tensor lack = values(b.updates[i]) - wanted;
+    largest = std::max(largest, (lack.norm() / wanted.norm()).item<double>());
+  }
+  return largest;
+}
+
+/// Of each of three ranks.
+std::vector<Recovered> recovered_together(const std::vector<RecoveryMethod>& steps) {
+  std::vector<Recovered> results(3);
+  on_ranks(3, [&](const RankGroup& ranks) {
+    results[static_cast<size_t>(ranks.rank())] = Network().recovered(steps, &ranks);
+  });
+  return results;
+}
+
+TEST(RankSums, StatisticsAreThoseOfOneProcess) {
+  const Network net;
+  const Graph& graph = net.model.graph();
+  const Analysis& analysis = net.pruning.analysis;
+  Needs needs;
+  needs.channels = {Measure::kZeroShare, Measure::kMeanActivation, Measure::kActivationNorm,
+                    Measure::kRank,      Measure::kTaylor,         Measure::kTaylorSquared,
+                    Measure::kFisher,    Measure::kHessian};
+  needs.inputs = {"W2", "W4"};
+  const Batches batches = batches_of(test::small_data(), kSamples);
+  const auto by = [&](const RankGroup* ranks) {
+    return measurement(batches, {}, ranks)(graph, analysis.facts, analysis.coupling, needs);
+  };
+  const Statistics one = by(nullptr);
+  on_ranks(3, [&](const RankGroup& ranks) {
+    const Statistics all = by(&ranks);
+    EXPECT_EQ(all.samples, kSamples);
+    for (const auto& [measure, groups] : one.channels) {
+      for (const GroupId g : groups.ids()) {
+        ASSERT_EQ(all.channels.at(measure)[g].size(), groups[g].size());
+        for (size_t c = 0; c < groups[g].size(); ++c) {
+          const double wanted = groups[g][c];
+          EXPECT_NEAR(all.channels.at(measure)[g][c], wanted, 1e-4 * std::abs(wanted) + 1e-12);
+        }
+      }
+    }
+    for (const auto& [name, moments] : one.inputs) {
+      EXPECT_EQ(all.inputs.at(name).rows, moments.rows);
+      EXPECT_TRUE(all.inputs.at(name).second.isApprox(moments.second, 1e-6));
+    }
+  });
+}
+
+TEST(RankSums, LayersAreFittedToAllSamples) {
+  using enum RecoveryMethod;
+  for (const RecoveryMethod step : {kBias, kBatchNorm, kLeastSquares}) {
+    const Recovered one = Network().recovered({step}, nullptr);
+    const std::vector<Recovered> several = recovered_together({step});
+    ASSERT_GT(several[0].report.steps[0].layers, 0);
+    EXPECT_LT(largest_difference(one, several[0]), 2e-4) << name_of(step);
+    EXPECT_EQ(largest_difference(several[0], several[1]), 0);
+    EXPECT_EQ(largest_difference(several[0], several[2]), 0);
+    // Each alone would have found something else.
+    EXPECT_NEAR(several[0].report.steps[0].after.error, one.report.steps[0].after.error,
+                1e-3 * one.report.steps[0].after.error);
+  }
+}
+
+TEST(RankSums, MatchingAndFineTuningTakeTheSameSteps) {
+  using enum RecoveryMethod;
+  for (const RecoveryMethod step : {kOutputs, kBlocks, kFinetune}) {
+    const std::vector<Recovered> several = recovered_together({step});
+    EXPECT_GT(several[0].report.steps[0].layers, 0) << name_of(step);
+    EXPECT_EQ(largest_difference(several[0], several[1]), 0) << name_of(step);
+    EXPECT_EQ(largest_difference(several[0], several[2]), 0) << name_of(step);
+    if (step == kFinetune) continue;
+    EXPECT_LT(several[0].report.steps[0].after.error, several[0].report.before.error);
+  }
+}
+
+/// Parameters and running statistics after a few steps.
+at::Tensor trained(const std::string& kind, const RankGroup* ranks) {
+  const test::TemporaryFolder folder;
+  at::manual_seed(1);
+  const std::unique_ptr<Net> net = test::small_net(kind, folder)();
+  const TrainContext where{test::small_data(), c10::Device(c10::kCPU), false, nullptr, ranks};
+  TrainSettings settings;
+  settings.epochs = 1;
+  settings.batch = 48;  // the last one has 16
+  settings.optimizer = OptimizerKind::kSgd;
+  settings.lr = 1e-3;
+  Stage(*net, where, settings).run(0);
+  std::vector<at::Tensor> parts;
+  for (const auto& [name, tensor] : all_tensors(*net)) {
+    parts.push_back(tensor.detach().to(at::kFloat).flatten());
+  }
+  return at::cat(parts);
+}
+
+class SyncedNorms : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SyncedNorms, OfEveryKindOfNetworkTrainAsInOneProcess) {
+  const at::Tensor one = trained(GetParam(), nullptr);
+  std::vector<at::Tensor> several(2);
+  on_ranks(2, [&](const RankGroup& ranks) {
+    several[static_cast<size_t>(ranks.rank())] = trained(GetParam(), &ranks);
+  });
+  EXPECT_LT(((several[0] - one).norm() / one.norm()).item<double>(), 1e-5);
+  EXPECT_TRUE(several[0].equal(several[1]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, SyncedNorms, ::testing::Values("live", "onnx", "script"));
+
+}  // namespace
+}  // namespace parsimony::training

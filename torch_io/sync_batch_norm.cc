@@ -1,0 +1,147 @@
+#include "parsimony/torch_io/sync_batch_norm.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ops/batch_norm_native.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace parsimony::torch_io {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+thread_local const SyncBatchNorm::Sum* current = nullptr;
+
+/// All axes but the channels'.
+std::vector<int64_t> other_axes(const at::Tensor& x) {
+  std::vector<int64_t> axes = {0};
+  for (int64_t axis = 2; axis < x.dim(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+struct Moments {
+  at::Tensor mean;
+  at::Tensor variance;
+  double count = 0;  ///< values of a channel
+};
+
+Moments moments_of_all(const at::Tensor& x) {
+  const auto count = static_cast<double>(x.numel() / std::max<int64_t>(1, x.size(1)));
+  const at::Tensor wide = x.element_size() < 4 ? x.to(at::kFloat) : x;
+  auto [variance, mean] = at::var_mean(wide, other_axes(x), /*unbiased=*/false);
+  mean = mean.to(at::kDouble);
+  variance = variance.to(at::kDouble);
+  if (current == nullptr) return {mean, variance, count};
+  const int64_t channels = x.size(1);
+  const at::Tensor sums = at::cat(
+      {mean * count, (variance + mean.square()) * count, at::full({1}, count, mean.options())});
+  (*current)(sums);
+  const auto all = sums[2 * channels].item<double>();
+  mean = sums.narrow(0, 0, channels) / all;
+  return {mean, (sums.narrow(0, channels, channels) / all - mean.square()).clamp_min(0), all};
+}
+
+/// y, mean, 1 / √(variance + ε) and the number of values, of all processes.
+struct Synced : torch::autograd::Function<Synced> {
+  static variable_list forward(AutogradContext* context, const at::Tensor& x,
+                               const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
+    const Moments all = moments_of_all(x);
+    const at::Tensor mean = all.mean.to(weight.scalar_type());
+    const at::Tensor variance = all.variance.to(weight.scalar_type());
+    at::Tensor y = std::get<0>(
+        at::native_batch_norm(x, weight, bias, mean, variance, /*training=*/false, 0, epsilon));
+    const at::Tensor inverse = (variance + epsilon).rsqrt();
+    context->save_for_backward({x, weight, mean, variance, inverse});
+    context->saved_data["epsilon"] = epsilon;
+    context->saved_data["count"] = all.count;
+    context->saved_data["sum"] = reinterpret_cast<int64_t>(current);
+    at::Tensor count = at::full({}, all.count, at::kDouble);
+    context->mark_non_differentiable({mean, inverse, count});
+    return {std::move(y), mean, inverse, std::move(count)};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor& weight = saved[1];
+    const at::Tensor& mean = saved[2];
+    const at::Tensor& inverse = saved[4];
+    auto [of_x, of_weight, of_bias] = at::native_batch_norm_backward(
+        gradients[0].contiguous(x.suggest_memory_format()), x, weight, mean, saved[3], {}, {},
+        /*train=*/false, context->saved_data["epsilon"].toDouble(), {true, true, true});
+    const at::Tensor sums = at::cat({of_bias, of_weight}).to(at::kDouble);
+    (*reinterpret_cast<const SyncBatchNorm::Sum*>(context->saved_data["sum"].toInt()))(sums);
+    const at::Tensor means =
+        (sums / context->saved_data["count"].toDouble()).to(weight.scalar_type());
+    const int64_t channels = x.size(1);
+    std::vector<int64_t> shape(x.dim(), 1);
+    shape[1] = channels;
+    const at::Tensor scale = weight * inverse;
+    const at::Tensor slope = scale * inverse * means.narrow(0, channels, channels);
+    const at::Tensor offset = scale * means.narrow(0, 0, channels) - slope * mean;
+    of_x = of_x - (x * slope.reshape(shape) + offset.reshape(shape));
+    return {of_x, of_weight, of_bias, at::Tensor()};
+  }
+};
+
+using Optional = c10::optional<at::Tensor>;
+
+at::Tensor given_or(const Optional& tensor, const at::Tensor& other) {
+  return tensor && tensor->defined() ? *tensor : other;
+}
+
+/// aten::batch_norm, which modules and scripts call.
+at::Tensor batch_norm(const at::Tensor& x, const Optional& weight, const Optional& bias,
+                      const Optional& running_mean, const Optional& running_variance, bool training,
+                      double momentum, double epsilon, bool cudnn) {
+  if (current == nullptr || !training) {
+    return at::native::batch_norm(x, weight, bias, running_mean, running_variance, training,
+                                  momentum, epsilon, cudnn);
+  }
+  const auto wide = at::TensorOptions(at::kFloat).device(x.device());
+  const variable_list found = Synced::apply(x, given_or(weight, at::ones({x.size(1)}, wide)),
+                                            given_or(bias, at::zeros({x.size(1)}, wide)), epsilon);
+  const at::NoGradGuard no_grad;
+  const auto follow = [&](const Optional& running, const at::Tensor& now) {
+    if (running && running->defined()) running->mul_(1 - momentum).add_(now, momentum);
+  };
+  const auto count = found[3].item<double>();
+  follow(running_mean, found[1]);
+  follow(running_variance, (found[2].pow(-2) - epsilon) * (count / std::max(1.0, count - 1)));
+  return found[0];
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradCPU, library) { library.impl("batch_norm", batch_norm); }
+TORCH_LIBRARY_IMPL(aten, AutogradCUDA, library) { library.impl("batch_norm", batch_norm); }
+
+}  // namespace
+
+SyncBatchNorm::SyncBatchNorm(Sum sum) : sum_(std::move(sum)), outer_(current) {
+  current = sum_ ? &sum_ : nullptr;
+}
+
+SyncBatchNorm::~SyncBatchNorm() { current = outer_; }
+
+std::tuple<at::Tensor, at::Tensor> channel_moments(const at::Tensor& x) {
+  const Moments all = moments_of_all(x);
+  return {all.mean, all.variance};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_normalised(const at::Tensor& x,
+                                                                const at::Tensor& weight,
+                                                                const at::Tensor& bias,
+                                                                double epsilon) {
+  if (current == nullptr) {
+    return at::native_batch_norm(x, weight, bias, {}, {}, /*training=*/true, 0, epsilon);
+  }
+  const variable_list found = Synced::apply(x, weight, bias, epsilon);
+  return {found[0], found[1], found[2]};
+}
+
+}  // namespace parsimony::torch_io
