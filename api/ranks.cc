@@ -1,7 +1,9 @@
 #include "parsimony/api/ranks.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string_view>
 
 #include "parsimony/api/errors.h"
 #include "parsimony/base/parse.h"
@@ -17,6 +19,24 @@ std::string text_of(const char* name) {
 std::optional<int> number_in(const char* name) {
   const std::string text = text_of(name);
   return text.empty() ? std::nullopt : number_of<int>(text);
+}
+
+/// Of "2(x3),1": two on each of three machines, one on a fourth.
+std::optional<int> tasks_of_machine(std::string_view list, int machine) {
+  while (!list.empty()) {
+    const std::string_view entry = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), entry.size() + 1));
+    const size_t bracket = entry.find("(x");
+    const auto tasks = number_of<int>(entry.substr(0, bracket));
+    const auto times =
+        bracket == std::string_view::npos
+            ? std::optional(1)
+            : number_of<int>(entry.substr(bracket + 2, entry.find(')') - bracket - 2));
+    if (!tasks || !times) return {};
+    if (machine < *times) return tasks;
+    machine -= *times;
+  }
+  return {};
 }
 
 struct Launcher {
@@ -43,7 +63,10 @@ std::optional<RankPlace> ranks_of_environment() {
       throw errors::bad_ranks(launcher.rank, *rank, launcher.size, *size);
     }
     RankPlace place{.rank = *rank, .size = *size};
-    place.local_size = number_in(launcher.local_size).value_or(1);
+    place.local_size = number_in(launcher.local_size)
+                           .value_or(tasks_of_machine(text_of("SLURM_STEP_TASKS_PER_NODE"),
+                                                      number_in("SLURM_NODEID").value_or(0))
+                                         .value_or(1));
     const std::string host = text_of("MASTER_ADDR");
     const std::string port = text_of("MASTER_PORT");
     place.store = text_of("PARSIMONY_STORE");

@@ -78,9 +78,10 @@ class Processes {
     const auto number = [](const char* name, int value) {
       return std::string(name) + "=" + std::to_string(value);
     };
-    const std::vector<std::string> variables = {number("RANK", rank), number("WORLD_SIZE", count_),
-                                                number("LOCAL_WORLD_SIZE", count_),
-                                                "PARSIMONY_STORE=file:" + file("store")};
+    // What a rank that is killed leaves goes with the folder.
+    const std::vector<std::string> variables = {
+        number("RANK", rank), number("WORLD_SIZE", count_), number("LOCAL_WORLD_SIZE", count_),
+        "PARSIMONY_STORE=file:" + file("store"), "TMPDIR=" + folder_.path().string()};
     running_[start_copy(session_.words, variables, rank == 0 ? "" : errors_of(rank))] = rank;
   }
 

@@ -91,12 +91,16 @@ UnsupportedError nothing_to_reduce() {
   return UnsupportedError("no parameter of the network requires a gradient");
 }
 
-IoError rank_lost(int rank, int size, std::string_view doing, std::string_view why) {
+IoError rank_lost(const RankPlace& place, std::string_view doing, const std::vector<int>& lost,
+                  std::string_view why) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  return IoError("rank " + std::to_string(rank) + " of " + std::to_string(size) + " on " + host +
-                 ", " + std::string(doing) +
-                 ": another rank is lost or did not come in time: " + std::string(why));
+  std::string who;
+  for (const int rank : lost) who += (who.empty() ? "rank " : ", ") + std::to_string(rank);
+  return IoError("rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
+                 " on " + host + ", " + std::string(doing) + ": " +
+                 (who.empty() ? "another rank" : who) +
+                 " is lost or did not come in time: " + std::string(why));
 }
 
 UnsupportedError unused_parameters(std::string_view why) {

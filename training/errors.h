@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/api/ranks.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/types.h"
 
@@ -37,8 +38,9 @@ UnsupportedError schedule_needs_run(std::string_view schedule);
 ConfigError bad_store(std::string_view store);
 UnsupportedError nothing_to_reduce();
 /// `doing`: "summing".
-/// On this machine. @param doing  what needed the others
-IoError rank_lost(int rank, int size, std::string_view doing, std::string_view why);
+/// @param doing  what this one needed the others for
+IoError rank_lost(const RankPlace& place, std::string_view doing, const std::vector<int>& lost,
+                  std::string_view why);
 UnsupportedError unused_parameters(std::string_view why);
 ConfigError ranks_differ(std::string_view what, int rank);
 ModelError bad_checkpoint(std::string_view path, std::string_view why);

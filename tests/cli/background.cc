@@ -36,11 +36,14 @@ bool lives_in(const std::string& process, pid_t group) {
 
 }  // namespace
 
-Background::Background(const Workplace& place, const std::string& arguments) : place_(place) {
+Background::Background(const Workplace& place, const std::string& arguments,
+                       const std::string& variables)
+    : place_(place) {
   place.write("said", "");
-  std::vector<std::string> words = {
-      "/bin/sh", "-c",
-      "cd '" + place / "" + "' && exec '" PARSIMONY_BINARY "' " + arguments + " >printed 2>said"};
+  std::vector<std::string> words = {"/bin/sh", "-c",
+                                    "cd '" + place / "" + "' && exec env " + variables +
+                                        " '" PARSIMONY_BINARY "' " + arguments +
+                                        " >printed 2>said"};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -73,8 +76,8 @@ bool Background::says(const std::string& text, int lines) {
   return false;
 }
 
-void Background::kill() {
-  if (!reaped_) ::kill(pid_, SIGKILL);
+void Background::kill(int signal) {
+  if (!reaped_) ::kill(pid_, signal);
   wait();
 }
 

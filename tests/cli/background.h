@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <string>
 
 #include "tests/cli/command.h"
@@ -14,7 +15,9 @@ namespace parsimony::test {
 /// standard error stands in the folder's file "said".
 class Background {
  public:
-  Background(const Workplace& place, const std::string& arguments);
+  /// @param variables  "NAME=VALUE …" of its environment
+  Background(const Workplace& place, const std::string& arguments,
+             const std::string& variables = "");
   /// Kills what is left.
   ~Background();
   Background(const Background&) = delete;
@@ -22,8 +25,8 @@ class Background {
 
   /// Waits until it has said this many lines that hold `text`, or has ended. False if it has ended.
   bool says(const std::string& text, int lines = 1);
-  /// SIGKILL to the command alone. Waits for its end.
-  void kill();
+  /// A signal to the command alone. Waits for its end.
+  void kill(int signal = SIGKILL);
   /// SIGKILL to the command and to all that it has started. Waits for their end.
   void kill_all();
   /// Is anybody of its group alive?

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -90,6 +92,19 @@ TEST_F(CliProcesses, ALauncherMayStartThem) {
   EXPECT_EQ(place_.bytes("o.pt"), place_.bytes("started.pt"));
 }
 
+TEST_F(CliProcesses, AnInterruptEndsAllAndLeavesNothing) {
+  const std::string temporary = place_ / "tmp";
+  std::filesystem::create_directory(temporary);
+  Background run(place_, kTrain + "--epochs 50 --data shapes:384,32 --processes 2 -o o.pt",
+                 "TMPDIR=" + temporary);
+  ASSERT_TRUE(run.says("epoch 1 of 50"));
+  EXPECT_FALSE(std::filesystem::is_empty(temporary));
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait(), 128 + SIGTERM);
+  EXPECT_FALSE(run.group_lives());
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
+}
+
 TEST_F(CliProcesses, WhatDiffersIsNamed) {
   Outcome outcomes[2];
   {
@@ -110,7 +125,7 @@ TEST_F(CliProcesses, WhoComesAloneGivesUp) {
       {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"PARSIMONY_STORE", "file:" + (place_ / "s")}});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_NE(outcome.err.find("rank 0 of 2 on "), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find(", meeting the others: another rank is lost or did not come in time"),
+  EXPECT_NE(outcome.err.find(", meeting the others: rank 1 is lost or did not come in time"),
             std::string::npos)
       << outcome.err;
 }
@@ -223,7 +238,7 @@ TEST_F(CliProcesses, AKilledRankEndsAllAndTheRunResumes) {
   EXPECT_FALSE(run.group_lives());
   const std::string said = place_.bytes("said");
   EXPECT_NE(said.find("rank 1 (process "), std::string::npos) << said;
-  EXPECT_NE(said.find("another rank is lost"), std::string::npos) << said;
+  EXPECT_NE(said.find(": rank 1 is lost"), std::string::npos) << said;
   EXPECT_FALSE(place_.has("o.pt"));
   const Outcome resumed = place_.run(kTrain + rest + "o.pt --checkpoint c.pt");
   ASSERT_EQ(resumed.code, 0) << resumed.err;

@@ -58,7 +58,7 @@ TEST(RankGroup, ALostRankEndsTheOthers) {
         1);
   });
   EXPECT_TRUE(message.starts_with("rank 0 of 2 on ")) << message;
-  EXPECT_NE(message.find(", summing: another rank is lost"), std::string::npos) << message;
+  EXPECT_NE(message.find(", summing: rank 1 is lost"), std::string::npos) << message;
 }
 
 struct ToyImpl : torch::nn::Module {

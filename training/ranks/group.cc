@@ -3,10 +3,12 @@
 #include <ATen/ATen.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -30,6 +32,19 @@ bool is_here(const std::string& host) {
   return host.empty() || host == "localhost" || host.starts_with("127.");
 }
 
+/// What tells a start from others that meet at the same place, as launchers say it; the same for
+/// all ranks.
+std::string start_of_job() {
+  std::string text;
+  for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID",
+                           "SLURM_STEP_ID", "SLURM_RESTART_COUNT", "PMIX_NAMESPACE"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) text += std::string(".") + value;
+  }
+  std::ranges::replace(text, '/', '-');
+  return text;
+}
+
 struct Meeting {
   c10::intrusive_ptr<c10d::Store> store;
   bool within_machine = false;
@@ -39,7 +54,8 @@ Meeting meeting_of(const RankPlace& place) {
   if (!place.several()) return {c10::make_intrusive<c10d::HashStore>(), true};
   const std::string& text = place.store;
   if (text.starts_with("file:") && text.size() > 5) {
-    const auto store = c10::make_intrusive<c10d::FileStore>(text.substr(5), place.size);
+    const auto store =
+        c10::make_intrusive<c10d::FileStore>(text.substr(5) + start_of_job(), place.size);
     store->setTimeout(time_of(place.timeout));
     return {store, place.local_size == place.size};
   }
@@ -55,7 +71,8 @@ Meeting meeting_of(const RankPlace& place) {
   options.numWorkers = static_cast<size_t>(place.size);
   options.timeout = time_of(place.timeout);
   const auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
-  return {c10::make_intrusive<c10d::PrefixStore>("parsimony", store), is_here(host)};
+  return {c10::make_intrusive<c10d::PrefixStore>("parsimony" + start_of_job(), store),
+          is_here(host)};
 }
 
 /// GLOO_SOCKET_IFNAME names the interface; otherwise ranks of one machine meet on the loopback.
@@ -95,8 +112,26 @@ void RankGroup::carry_out(std::string_view what, const Work& work) const {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw errors::rank_lost(place_.rank, place_.size, what, torch_io::reason_of(error));
+    throw lost(what, torch_io::reason_of(error));
   }
+}
+
+IoError RankGroup::lost(std::string_view what, const std::string& why) const {
+  constexpr std::chrono::seconds kOthersNotice{2};
+  std::vector<int> missing;
+  try {
+    if (store_ && group_) {
+      store_->set("left" + std::to_string(rank()), std::vector<uint8_t>{1});
+      std::this_thread::sleep_for(kOthersNotice);
+    }
+    const std::string key = group_ ? "left" : "here";
+    for (int other = 0; store_ && other < size(); ++other) {
+      if (!store_->check({key + std::to_string(other)})) missing.push_back(other);
+    }
+  } catch (const std::exception&) {
+    if (!place_.store_is_open) missing = {0};  // at which the store is
+  }
+  return errors::rank_lost(place_, what, missing, why);
 }
 
 RankGroup::RankGroup(const RankPlace& place) : place_(place) {
@@ -112,6 +147,11 @@ RankGroup::RankGroup(const c10::intrusive_ptr<c10d::Store>& store, const RankPla
 }
 
 void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine) {
+  store_ = store;
+  store->set("here" + std::to_string(rank()), std::vector<uint8_t>{1});
+  std::vector<std::string> all;
+  for (int other = 0; other < size(); ++other) all.push_back("here" + std::to_string(other));
+  store->wait(all, time_of(place_.timeout));  // Gloo waits so long for each of its steps
   const auto device = device_for(within_machine);
   transport_ = device->str();
   group_ = gloo_group(store, place_, device);

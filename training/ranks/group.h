@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "parsimony/api/ranks.h"
+#include "parsimony/base/errors.h"
 
 namespace c10d {
 class ProcessGroup;
@@ -61,12 +62,16 @@ class RankGroup {
   /// As Gloo describes it: "tcp, …, iface=eth0, …".
   const std::string& transport() const { return transport_; }
 
+  /// That `what` failed; waits a moment to learn which ranks are not there to say the same.
+  IoError lost(std::string_view what, const std::string& why) const;
+
  private:
   void meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_machine);
   template <typename Work>
   void carry_out(std::string_view what, const Work& work) const;
 
   RankPlace place_;
+  c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   std::string transport_;
 };

@@ -72,7 +72,7 @@ std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
   for (size_t i = 0; i < parameters.size(); ++i) names[i] = std::to_string(i);
   auto reducer = std::make_unique<c10d::Reducer>(
       parameters, buckets, limits, group.handle(), sparse, options.bucket, options.find_unused,
-      /*gradient_as_bucket_view=*/false, names, options.first_bucket);
+      /*gradient_as_bucket_view=*/true, names, options.first_bucket);
   if (options.half || options.seen) {
     reducer->register_comm_hook(std::make_unique<Hook>(group, options));
   }
@@ -123,8 +123,12 @@ void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
       throw errors::unused_parameters(why);
     }
     if (why.find("gloo") == std::string::npos) throw;
-    throw errors::rank_lost(group_.rank(), group_.size(),
-                            "exchanging gradients of step " + std::to_string(steps_), why);
+    throw group_.lost("exchanging gradients of step " + std::to_string(steps_), why);
+  }
+  // Gradients are views of buckets, which saves a copy; optimizers must not see that.
+  for (at::Tensor& parameter : parameters_) {
+    at::Tensor& gradient = parameter.mutable_grad();
+    if (gradient.defined()) gradient = gradient.variable_data();
   }
   ++steps_;
 }
