@@ -126,7 +126,8 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
   };
   flag("--local-batch-norm", options.local_norms,
        "BatchNorm takes the statistics of each process's share of a batch, not those of all");
-  flag("--half-gradients", options.half_gradients, "Sends gradients as float16: half the bytes");
+  flag("--half-gradients", options.half_gradients,
+       "Sends gradients as float16: half the bytes, for slow networks; Gloo sums them slowly");
 }
 
 std::optional<int> threads_of(std::optional<int> given, const RankPlace& place) {

@@ -272,7 +272,7 @@ for (let rank = 0; rank < Math.min(2, ranks); ++rank) {
     if (took === Infinity) problems.push('does not end');
     else if (run.outcome !== 4) problems.push(`exit code ${run.outcome}`);
     if (orphans.length > 0) problems.push(`processes ${orphans} go on`);
-    const named = /rank \d of \d, [^:]*: another rank is lost or did not come in time/;
+    const named = new RegExp(`rank \\d of \\d on [^:]*: rank ${rank} is lost or did not come in time`);
     if (!named.test(run.said)) problems.push('does not say so');
     problems.push(await resumed(folder));
     return [problems.filter(Boolean).join(', '), `ended after ${took.toFixed(1)} s`];
