@@ -11,6 +11,7 @@
 #include "parsimony/training/statistics/measure.h"
 #include "tests/support/model.h"
 #include "tests/training/on_ranks.h"
+#include "tests/training/residual_net.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {
@@ -21,37 +22,9 @@ using test::TextModel;
 
 constexpr int64_t kSamples = 192;  // as many batches of 32 for one as for three
 
-/// A residual block with a BatchNorm.
-const std::string kSummedNet = R"(
-    net (float[N,3,32,32] x) => (float[N,10] y)
-    {
-      a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
-      b = Relu(a)
-      c = Conv<pads=[1,1,1,1]>(b, W2)
-      d = BatchNormalization(c, gamma, beta, mean, var)
-      e = Relu(d)
-      f = Conv<pads=[1,1,1,1], group=2>(e, W3, B3)
-      g = Add(f, b)
-      h = Relu(g)
-      i = GlobalAveragePool(h)
-      j = Flatten(i)
-      y = Gemm<transB=1>(j, W4, B4)
-    })";
-
 struct Network {
   Network()
-      : model{kSummedNet,
-              {{"W1", "12x3x3x3"},
-               {"B1", "12"},
-               {"W2", "16x12x3x3"},
-               {"gamma", "16"},
-               {"beta", "16"},
-               {"mean", "16"},
-               {"var", "16", "positive"},
-               {"W3", "12x8x3x3"},
-               {"B3", "12"},
-               {"W4", "10x12"},
-               {"B4", "10"}}},
+      : model(test::kResidualNet, test::residual_weights()),
         pruning(plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = 0.5}))) {}
 
   Recovered recovered(std::vector<RecoveryMethod> steps, const RankGroup* ranks) const {

@@ -21,6 +21,7 @@
 #include "parsimony/training/recovery/refit.h"
 #include "tests/support/message_of.h"
 #include "tests/support/model.h"
+#include "tests/training/residual_net.h"
 #include "tests/training/small_nets.h"
 
 namespace parsimony::training {
@@ -29,41 +30,13 @@ namespace {
 using test::message_of;
 using test::TextModel;
 
-/// Convolutions of several kinds, a residual sum, a BatchNorm, a Linear.
-const std::string kNet = R"(
-    net (float[N,3,32,32] x) => (float[N,10] y)
-    {
-      a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
-      b = Relu(a)
-      c = Conv<pads=[1,1,1,1]>(b, W2)
-      d = BatchNormalization(c, gamma, beta, mean, var)
-      e = Relu(d)
-      f = Conv<pads=[1,1,1,1], group=2>(e, W3, B3)
-      g = Add(f, b)
-      h = Relu(g)
-      i = GlobalAveragePool(h)
-      j = Flatten(i)
-      y = Gemm<transB=1>(j, W4, B4)
-    })";
-
 struct Pruned {
   TextModel model;
   Pruning pruning;
   Batches batches = batches_of(test::small_data(), 48);
 
-  explicit Pruned(double ratio = 0.5, const std::string& net = kNet)
-      : model{net,
-              {{"W1", "12x3x3x3"},
-               {"B1", "12"},
-               {"W2", "16x12x3x3"},
-               {"gamma", "16"},
-               {"beta", "16"},
-               {"mean", "16"},
-               {"var", "16", "positive"},
-               {"W3", "12x8x3x3"},
-               {"B3", "12"},
-               {"W4", "10x12"},
-               {"B4", "10"}}} {
+  explicit Pruned(double ratio = 0.5, const std::string& net = test::kResidualNet)
+      : model{net, test::residual_weights()} {
     pruning = plan_pruning(model.graph(), from_shorthand({.criterion = "l1", .ratio = ratio}));
     EXPECT_GE(pruning.plan.groups.size(), 2U);
   }
@@ -248,7 +221,7 @@ TEST(Refit, ANetworkThatLacksNothingStaysAsItIs) {
 
 TEST(Refit, AMatrixThatIsTransposedBeforeItsProductIsFittedAlike) {
   const std::string product = "y = Gemm<transB=1>(j, W4, B4)";
-  std::string net = kNet;
+  std::string net = test::kResidualNet;
   net.replace(net.find(product), product.size(),
               "t = Transpose(W4)\n m = MatMul(j, t)\n y = Add(m, B4)");
   const Pruned apart_again(0.5, net);
