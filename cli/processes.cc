@@ -121,6 +121,10 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
   add("--rank-timeout", options.timeout, "S",
       "Seconds after which a process gives up waiting for the others (600)")
       ->check(above_zero());
+}
+
+void add_rank_training_options(CLI::App& command, RankOptions& options) {
+  add_rank_options(command, options);
   const auto flag = [&](const char* name, bool& value, const char* meaning) {
     command.add_flag(name, value, meaning)->group("Several processes");
   };

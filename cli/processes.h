@@ -18,6 +18,8 @@ struct RankOptions {
 };
 
 void add_rank_options(CLI::App& command, RankOptions& options);
+/// How a training's ranks work together.
+void add_rank_training_options(CLI::App& command, RankOptions& options);
 
 /// For commands to which a launcher's variables alone mean something else.
 inline bool wants_ranks(const RankOptions& options) {

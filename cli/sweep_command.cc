@@ -168,7 +168,7 @@ void add_options(CLI::App& command, SweepCommandOptions& options) {
       ->check(CLI::Range(1, 1024));
   add_option(command, "--shard", options.shard, "I/N",
              "Only the i-th of n parts (default: as Slurm or mpirun say)");
-  add_rank_options(command, options.ranks);
+  add_rank_training_options(command, options.ranks);
   add_options(command, options.request, options.recipe);
   add_option(command, "--metric", options.metric.commands, "COMMAND",
              "Measures every point's network too: a shell command with {model}, as of prune. The "

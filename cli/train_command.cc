@@ -92,6 +92,9 @@ void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, b
     throw errors::usage("finetune",
                         loss + " takes no --data, --checkpoint, --profile and --tensorboard");
   }
+  if (options.ranks.local_norms || options.ranks.half_gradients) {
+    throw errors::usage("finetune", loss + " takes no --local-batch-norm and --half-gradients");
+  }
   if (options.calibration.data.empty()) {
     throw errors::usage("finetune", loss + " needs --calibration DATA");
   }
@@ -186,7 +189,7 @@ void add_train_options(CLI::App& command, TrainCommandOptions& options) {
   add_option(command, "-o,--output", request.out, "OUT", "The trained network");
   add_option(command, "--plan", request.plan, "FILE", "Write the plan of the last cut");
   add_options(command, request, options.recipe);
-  add_rank_options(command, options.ranks);
+  add_rank_training_options(command, options.ranks);
   add_files(command, options);
 }
 
@@ -199,7 +202,7 @@ void add_finetune_options(CLI::App& command, TrainCommandOptions& options) {
                   "its outputs",
                   {kLabelsOfData, kTeachersOutputs});
   add_options(command, options.request, options.recipe);
-  add_rank_options(command, options.ranks);
+  add_rank_training_options(command, options.ranks);
   add_files(command, options);
   add_option(command, "--match", options.match, "NAME[=WEIGHT],…",
              "With --loss outputs: inner values that are compared too, or weights of the outputs")

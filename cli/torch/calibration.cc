@@ -7,14 +7,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "parsimony/api/data/input_data.h"
+#include "parsimony/base/sha256.h"
 #include "parsimony/cli/torch/errors.h"
 #include "parsimony/graph/infer.h"
 #include "parsimony/graph/interface.h"
 #include "parsimony/torch_io/network.h"
+#include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/loop/target_loss.h"
 
 namespace parsimony::component {
@@ -79,8 +82,31 @@ training::Calibration calibration_of_inputs(const CalibrationData& job, const Gr
   return result;
 }
 
-training::Calibration calibration_of_one(const CalibrationData& job, const Graph& graph,
-                                         bool whole) {
+/// Of the network that the ranks have, and of what they first run through it.
+std::string fingerprint_of(const Graph& graph) {
+  std::string text;
+  for (const Weight& weight : graph.weights) {
+    const at::Tensor values = torch_io::to_tensor(weight).contiguous();
+    const std::string_view bytes(static_cast<const char*>(values.data_ptr()), values.nbytes());
+    text += weight.name + to_string(weight.dims) + sha256(bytes) + "\n";
+  }
+  return text;
+}
+
+std::string fingerprint_of(const training::Calibration& data) {
+  std::string text = std::to_string(data.samples);
+  if (data.labelled) return text + data.labelled->fingerprint;
+  if (const std::optional<training::SampleBatch> first = data.batches(1)()) {
+    for (const TensorBytes& input : torch_io::to_bytes(first->inputs)) {
+      text += sha256({reinterpret_cast<const char*>(input.bytes.data()), input.bytes.size()});
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
   if (!InputData::is_source(job.data)) {
     training::Calibration result = training::calibration_of(
         std::make_shared<const training::Dataset>(dataset_of(job, graph, whole)), job.samples);
@@ -91,21 +117,16 @@ training::Calibration calibration_of_one(const CalibrationData& job, const Graph
   return calibration_of_inputs(job, graph);
 }
 
-/// One group serves all of a process's work.
-const training::RankGroup* group_at(const CalibrationData& job) {
-  if (!job.ranks) return nullptr;
-  static const training::RankGroup group(*job.ranks);
-  group.agree("the version of parsimony", PARSIMONY_VERSION);
-  group.agree("the calibration data", job.data + "\n" + std::to_string(job.samples));
-  return &group;
-}
-
-}  // namespace
-
-training::Calibration calibration_of(const CalibrationData& job, const Graph& graph, bool whole) {
+training::Calibration calibration_of_ranks(const CalibrationData& job, const Graph& graph,
+                                           bool whole) {
   if (job.ranks && !job.states.empty()) throw errors::states_in_ranks();
-  training::Calibration result = calibration_of_one(job, graph, whole);
-  result.ranks = group_at(job);
+  training::Calibration result = calibration_of(job, graph, whole);
+  if (!job.ranks) return result;
+  static const training::RankGroup group(*job.ranks);  // serves all of a process's work
+  group.agree("the version of parsimony", PARSIMONY_VERSION);
+  group.agree("the network", fingerprint_of(graph));
+  group.agree("the calibration data", fingerprint_of(result));
+  result.ranks = &group;
   return result;
 }
 

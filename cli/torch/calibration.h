@@ -15,8 +15,13 @@ namespace parsimony::component {
 training::Calibration calibration_of(const CalibrationData& job, const Graph& graph,
                                      bool whole = false);
 
-/// The same in host memory, in batches of the size that the graph declares, or of 64; an incomplete
-/// last batch of declared size is dropped.
+/// For work that the job's ranks do together, where it has some: all of them call it, with the same
+/// network and data. @throws ConfigError if these differ; UnsupportedError for data with states
+training::Calibration calibration_of_ranks(const CalibrationData& job, const Graph& graph,
+                                           bool whole = false);
+
+/// Calibration data in host memory, in batches of the size that the graph declares, or of 64; an
+/// incomplete last batch of declared size is dropped.
 /// @param unseen  in its place what calibration does not see, if there is anything
 ErrorData calibration_samples(const CalibrationData& job, const Graph& graph, bool unseen);
 

@@ -40,7 +40,7 @@ Recovered recover(const Graph& original, const Plan& plan, const RecoverySetting
   // Fine-tuning sees the whole training part, the other steps its beginning.
   const bool whole =
       std::find(steps.begin(), steps.end(), RecoveryMethod::kFinetune) != steps.end();
-  const training::Calibration calibration = calibration_of(data, original, whole);
+  const training::Calibration calibration = calibration_of_ranks(data, original, whole);
   if (calibration.ranks != nullptr) calibration.ranks->agree("the plan", plan.to_json());
   return training::recover(original, plan, calibration, settings);
 }
@@ -103,7 +103,7 @@ class Component final : public TorchComponent, public cli::TorchCommands {
   Recovered recover_pruned(const Graph& dense, const Graph& small, const RecoverySettings& settings,
                            const CalibrationData& data) override {
     return guarded([&] {
-      return training::recover_pruned(dense, small, calibration_of(data, dense), settings);
+      return training::recover_pruned(dense, small, calibration_of_ranks(data, dense), settings);
     });
   }
 
@@ -125,7 +125,7 @@ class Component final : public TorchComponent, public cli::TorchCommands {
   Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
                      const Needs& needs, const CalibrationData& job) override {
     return guarded([&] {
-      const training::Calibration data = calibration_of(job, graph);
+      const training::Calibration data = calibration_of_ranks(job, graph);
       return training::measurement(data.batches, data.loss, data.ranks)(graph, facts, coupling,
                                                                         needs);
     });

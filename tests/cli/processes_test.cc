@@ -8,11 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "parsimony/base/files.h"
 #include "tests/cli/background.h"
 #include "tests/cli/command.h"
+#include "tests/cli/images_net.h"
 #include "tests/support/event_file.h"
-#include "tests/support/fixture.h"
 
 namespace parsimony::test {
 namespace {
@@ -133,6 +132,12 @@ TEST_F(CliProcesses, WhoComesAloneGivesUp) {
 TEST_F(CliProcesses, MistakesAreNamed) {
   EXPECT_EQ(place_.run("prune cnn.onnx -o o.onnx --ratio 0.5 --processes 2").err,
             "parsimony: --processes needs --calibration DATA. See `parsimony prune --help`.\n");
+  EXPECT_EQ(place_
+                .run("finetune cnn.onnx -o o.onnx --teacher cnn.onnx --loss outputs "
+                     "--half-gradients --calibration random:8")
+                .err,
+            "parsimony: --loss outputs takes no --local-batch-norm and --half-gradients. See "
+            "`parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("sweep --demo --processes 2 --jobs 2").err,
             "parsimony: --jobs and --processes: points in parallel, or processes within each. See "
             "`parsimony sweep --help`.\n");
@@ -153,26 +158,10 @@ TEST_F(CliProcesses, MistakesAreNamed) {
 }
 
 TEST_F(CliProcesses, RecoverTogether) {
-  onnx::ModelProto model = model_of(R"(
-      net (float[N,3,32,32] x) => (float[N,10] y)
-      {
-        a = Conv<pads=[1,1,1,1], strides=[4,4]>(x, W1, B1)
-        b = Relu(a)
-        c = Conv<pads=[1,1,1,1], strides=[2,2]>(b, W2, B2)
-        d = Relu(c)
-        e = GlobalAveragePool(d)
-        f = Flatten(e)
-        y = Gemm<transB=1>(f, W3, B3)
-      })");
-  for (const auto& [name, dims] :
-       {std::pair("W1", "12x3x3x3"), std::pair("B1", "12"), std::pair("W2", "16x12x3x3"),
-        std::pair("B2", "16"), std::pair("W3", "10x16"), std::pair("B3", "10")}) {
-    add_weight(model, name, dims);
-  }
-  write_file(place_ / "net.onnx", model.SerializeAsString());
+  write_images_net(place_ / "net.onnx");
   const std::string command =
       "prune net.onnx --ratio 0.5 --criterion taylor --recover least-squares,outputs "
-      "--recover-epochs 2 --calibration shapes:96,32 --samples 64 --threads 1 ";
+      "--recover-epochs 2 --calibration shapes:96,32 --samples 64 --threads 1 --metric cosine ";
   const auto recovered = [&](const std::string& arguments, const std::string& name) {
     const Outcome outcome =
         place_.run(command + arguments + " -o " + name + ".onnx --report " + name + ".json");

@@ -17,7 +17,7 @@ struct MatchData {
   Batches batches;
   int64_t batch = 1;                 ///< samples of a step
   const RankGroup* ranks = nullptr;  ///< each has batches of its own, all as many
-  std::function<void(const std::string& line)> say = {};
+  std::function<void(const std::string& line)> say = {};  ///< called after every epoch
 };
 
 struct Matched {
@@ -28,9 +28,6 @@ struct Matched {
 /// Minimises OutputLoss with Adam, both networks in evaluation mode. An eighth of the batches only
 /// judges: the values of the epoch with the smallest loss on them stay, which may be those before
 /// the first. Elements of the tensors `fixed` that are zero stay so.
-///
-/// @param batch  samples of a step
-/// @param say    called after every epoch; may be empty
 Matched match_outputs(const Graph& dense, SmallNetwork& small,
                       const std::vector<std::string>& fixed, const MatchData& data,
                       const MatchSettings& settings);
