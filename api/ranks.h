@@ -6,6 +6,14 @@
 
 namespace parsimony {
 
+/// How ranks work together.
+struct RankSettings {
+  double timeout = 600;         ///< seconds that a rank waits for the others
+  bool local_norms = false;     ///< BatchNorm takes the statistics of each rank's samples
+  bool half_gradients = false;  ///< are sent as float16
+  bool all_verify = false;      ///< every rank proves its network; otherwise only rank 0
+};
+
 struct RankPlace {
   int rank = 0;
   int size = 1;
@@ -13,12 +21,12 @@ struct RankPlace {
   /// Where the ranks find each other: "tcp:HOST:PORT", at which rank 0 listens, or "file:PATH", in
   /// a folder that all of them see.
   std::string store = {};
-  bool store_is_open = false;   ///< the launcher listens at it, in place of rank 0
-  double timeout = 600;         ///< seconds that a rank waits for the others
-  bool local_norms = false;     ///< BatchNorm takes the statistics of each rank's samples
-  bool half_gradients = false;  ///< are sent as float16
+  bool store_is_open = false;  ///< the launcher listens at it, in place of rank 0
+  RankSettings settings = {};
 
   bool several() const { return size > 1; }
+  /// Does this rank prove what all of them prune?
+  bool verifies() const { return rank == 0 || settings.all_verify; }
 };
 
 /// What a launcher says in the environment: RANK, WORLD_SIZE and LOCAL_WORLD_SIZE, as torchrun

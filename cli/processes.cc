@@ -29,6 +29,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kGrace{20};
 constexpr std::chrono::milliseconds kPoll{20};
 
+constexpr const char* kGroup = "Several processes";  // of options
+
 volatile std::sig_atomic_t interrupted = 0;
 
 /// The command itself, several times.
@@ -109,7 +111,7 @@ class Processes {
 
 void add_rank_options(CLI::App& command, RankOptions& options) {
   const auto add = [&](const char* name, auto& value, const char* type, const char* meaning) {
-    return add_option(command, name, value, type, meaning)->group("Several processes");
+    return add_option(command, name, value, type, meaning)->group(kGroup);
   };
   add("--processes", options.processes, "N",
       "In N processes on this machine, each with its share of every batch; or start the command "
@@ -118,19 +120,30 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
   add("--store", options.store, "PLACE",
       "Where processes that a launcher starts find each other: file:PATH in a folder that all see, "
       "or tcp:HOST:PORT; else MASTER_ADDR and MASTER_PORT");
-  add("--rank-timeout", options.timeout, "S",
+  add("--rank-timeout", options.settings.timeout, "S",
       "Seconds after which a process gives up waiting for the others (600)")
       ->check(above_zero());
 }
 
+void add_rank_proof_option(CLI::App& command, RankOptions& options) {
+  command
+      .add_option_function<std::string>(
+          "--verify",
+          [&options](const std::string& which) { options.settings.all_verify = which == "all"; },
+          "Which processes prove what all of them prune: first or all (first)")
+      ->check(CLI::IsMember({"first", "all"}))
+      ->group(kGroup);
+}
+
 void add_rank_training_options(CLI::App& command, RankOptions& options) {
   add_rank_options(command, options);
+  add_rank_proof_option(command, options);
   const auto flag = [&](const char* name, bool& value, const char* meaning) {
-    command.add_flag(name, value, meaning)->group("Several processes");
+    command.add_flag(name, value, meaning)->group(kGroup);
   };
-  flag("--local-batch-norm", options.local_norms,
+  flag("--local-batch-norm", options.settings.local_norms,
        "BatchNorm takes the statistics of each process's share of a batch, not those of all");
-  flag("--half-gradients", options.half_gradients,
+  flag("--half-gradients", options.settings.half_gradients,
        "Sends gradients as float16: half the bytes, for slow networks; Gloo sums them slowly");
 }
 
@@ -141,9 +154,7 @@ std::optional<int> threads_of(std::optional<int> given, const RankPlace& place) 
 
 RankPlace ranks_of(const RankOptions& options, const Session& session) {
   RankPlace place = ranks_of_environment().value_or(RankPlace());
-  place.timeout = options.timeout;
-  place.local_norms = options.local_norms;
-  place.half_gradients = options.half_gradients;
+  place.settings = options.settings;
   if (!options.store.empty()) {
     place.store = options.store;
     place.store_is_open = false;

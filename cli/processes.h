@@ -12,12 +12,12 @@ namespace parsimony::cli {
 struct RankOptions {
   int processes = 0;  ///< to start; 0: what a launcher says, or one
   std::string store;
-  double timeout = 600;  ///< seconds
-  bool local_norms = false;
-  bool half_gradients = false;
+  RankSettings settings;
 };
 
 void add_rank_options(CLI::App& command, RankOptions& options);
+/// Which of them prove.
+void add_rank_proof_option(CLI::App& command, RankOptions& options);
 /// How a training's ranks work together.
 void add_rank_training_options(CLI::App& command, RankOptions& options);
 

@@ -212,7 +212,7 @@ class PruneRun {
     if (!place.several()) return place;
     options.calibration.ranks = place;
     options.threads = threads_of(options.threads, place);
-    options.verify = options.verify && place.rank == 0;
+    options.verify = options.verify && place.verifies();
     return place;
   }
 

@@ -207,6 +207,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_run(command, options);
   add_recovery(command, options);
   add_rank_options(command, options.ranks);
+  add_rank_proof_option(command, options.ranks);
   add_metric_options(command, options.metric);
   add_latency(command, options.prune.latency);
 }
@@ -293,7 +294,14 @@ PruneOptions prune_options_of(const PruneCommandOptions& options, const ConfigLi
   for (const std::string& step : steps) {
     result.recovery.steps.push_back(parse_recovery(step, "--recover"));
   }
-  if (!options.recipe.empty()) result.recovery.finetune = read_recipe(options.recipe).train;
+  if (!options.recipe.empty()) {
+    if (!result.calibration.loss.empty()) {
+      throw errors::usage("prune",
+                          "--recover-recipe is for labels; with --loss give "
+                          "--recover-epochs, --recover-lr and --recover-minutes");
+    }
+    result.recovery.finetune = read_recipe(options.recipe).train;
+  }
   if (options.recover_epochs) {
     result.recovery.finetune.epochs = *options.recover_epochs;
     result.recovery.outputs.epochs = *options.recover_epochs;

@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
@@ -15,6 +16,7 @@
 #include "parsimony/report/ledger_point.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/speedup.h"
+#include "parsimony/report/sweep/format.h"
 #include "parsimony/report/text.h"
 
 namespace parsimony::cli {
@@ -48,13 +50,15 @@ std::string summary(const LedgerPoint& point) {
   }
   text += row("before         ", point.before) + row("pruned         ", point.pruned) +
           row("after          ", point.after);
-  const LedgerPoint::Phases& t = point.train;
-  char line[160];
-  std::snprintf(line, sizeof line,
-                "trained        %.1f s: wait %.1f, forward %.1f, backward %.1f, optimizer %.1f, "
-                "rest %.1f\n",
-                t.total(), t.wait, t.forward, t.backward, t.optimizer, t.rest);
-  return text + line;
+  text += "trained        " + formatted("%.1f", point.train.total()) + " s";
+  const char* gap = ": ";
+  for (const TrainingPhase& phase : phases_in(point.train)) {
+    text += std::exchange(gap, ", ") + std::string(phase.name) + " " +
+            formatted("%.1f", point.train.*phase.seconds);
+  }
+  text += "\n";
+  if (point.ranks) text += "ranks          " + ranks_text(point) + "\n";
+  return text;
 }
 
 void run_train(TrainCommandOptions& options, const Session& session) {
@@ -92,8 +96,10 @@ void check_on_arrays(const TrainCommandOptions& options, const Recipe& recipe, b
     throw errors::usage("finetune",
                         loss + " takes no --data, --checkpoint, --profile and --tensorboard");
   }
-  if (options.ranks.local_norms || options.ranks.half_gradients) {
-    throw errors::usage("finetune", loss + " takes no --local-batch-norm and --half-gradients");
+  const RankSettings& ranks = options.ranks.settings;
+  if (ranks.local_norms || ranks.half_gradients || ranks.all_verify) {
+    throw errors::usage("finetune",
+                        loss + " takes no --local-batch-norm, --half-gradients and --verify all");
   }
   if (options.calibration.data.empty()) {
     throw errors::usage("finetune", loss + " needs --calibration DATA");

@@ -41,6 +41,8 @@ class JsonWriter {
   void some(const char* key, const auto& values) {
     if (!values.empty()) (*this)(key, values);
   }
+  /// A number that older versions did not write.
+  void or_zero(const char* key, double value) { object_[key] = value; }
   void inner(const char* key, const auto& members) {
     JsonWriter way;
     members(way);

@@ -67,6 +67,11 @@ void describe(auto& way, Is<LedgerPoint::Machine> auto& machine) {
   way("threads", machine.threads)("blas", machine.blas);
 }
 
+void describe(auto& way, Is<LedgerPoint::Ranks> auto& ranks) {
+  way("step_bytes", ranks.step_bytes)("samples_per_second", ranks.samples_per_second);
+  way.require(!ranks.samples_per_second.empty(), "there are no ranks");
+}
+
 void describe(auto& way, Is<LedgerPoint> auto& point) {
   way.name("key", point.key);
   way.inner("point", [&](auto& inner) {
@@ -82,6 +87,7 @@ void describe(auto& way, Is<LedgerPoint> auto& point) {
     inner("warm_up", point.warm_up)("prune", point.prune_seconds);
     inner("train", point.train)("evaluate", point.evaluate_seconds);
   });
+  way.maybe("ranks", point.ranks);
   way.inner("accuracy", [&](auto& inner) {
     inner("before", point.before)("pruned", point.pruned)("after", point.after);
   });
@@ -113,6 +119,9 @@ class Reading {
   Reading& maybe(const char* key, auto& entry) { return (*this)(key, entry); }
   void some(const char* key, auto& entries) {
     if (at_.find(key)) (*this)(key, entries);
+  }
+  void or_zero(const char* key, double& value) {
+    if (at_.find(key)) (*this)(key, value);
   }
   void name(const char* key, std::string& text) { text = at_.at(key).name(); }
   void share(const char* key, double& value) { value = at_.at(key).number(kShare); }
@@ -153,6 +162,18 @@ class Reading {
 };
 
 }  // namespace
+
+double LedgerPoint::Phases::total() const {
+  double sum = 0;
+  for (const TrainingPhase& phase : kTrainingPhases) sum += this->*phase.seconds;
+  return sum;
+}
+
+std::vector<TrainingPhase> phases_in(const LedgerPoint::Phases& seconds) {
+  std::vector<TrainingPhase> phases(kTrainingPhases.begin(), kTrainingPhases.end());
+  if (seconds.exchange == 0) phases.pop_back();
+  return phases;
+}
 
 double LedgerPoint::Score::share() const {
   if (total == 0) return std::numeric_limits<double>::quiet_NaN();

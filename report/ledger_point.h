@@ -1,6 +1,7 @@
 // One finished point of a sweep, as stored in a ledger.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,8 +66,17 @@ struct LedgerPoint : LedgerOrigin {
     double backward = 0;
     double optimizer = 0;
     double rest = 0;
-    double total() const { return wait + forward + backward + optimizer + rest; }
+    double exchange = 0;  ///< waiting for the gradients of other ranks
+    double total() const;
     bool operator==(const Phases&) const = default;
+  };
+  /// The processes that trained the network together.
+  struct Ranks {
+    std::vector<int64_t>
+        step_bytes;  ///< of gradients that each sends in a step: before a cut, after
+    /// Of each in the last epoch, without waiting for data and for gradients of others.
+    std::vector<double> samples_per_second;
+    bool operator==(const Ranks&) const = default;
   };
   /// Raw counts, since differences of rounded shares are unreliable.
   struct Score {
@@ -131,6 +141,7 @@ struct LedgerPoint : LedgerOrigin {
   double prune_seconds = 0;
   Phases train;  ///< after pruning
   double evaluate_seconds = 0;
+  std::optional<Ranks> ranks;  ///< none: there was one process
 
   Score before;  ///< the dense network, after warm-up
   Score pruned;  ///< the small one, before any further training
@@ -147,6 +158,22 @@ struct LedgerPoint : LedgerOrigin {
   /// Are both the same result of the same point? Times may differ.
   bool agrees_with(const LedgerPoint& other) const;
 };
+
+struct TrainingPhase {
+  const char* name;
+  double LedgerPoint::Phases::*seconds;
+};
+
+inline constexpr std::array kTrainingPhases = {
+    TrainingPhase{"wait", &LedgerPoint::Phases::wait},
+    TrainingPhase{"forward", &LedgerPoint::Phases::forward},
+    TrainingPhase{"backward", &LedgerPoint::Phases::backward},
+    TrainingPhase{"optimizer", &LedgerPoint::Phases::optimizer},
+    TrainingPhase{"rest", &LedgerPoint::Phases::rest},
+    TrainingPhase{"exchange", &LedgerPoint::Phases::exchange}};
+
+/// Without the exchange where there was none.
+std::vector<TrainingPhase> phases_in(const LedgerPoint::Phases& seconds);
 
 /// One line without its newline: {"parsimony_ledger":1,"key":…}.
 /// @throws ConfigError if `config` is no JSON object

@@ -19,8 +19,9 @@ template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
 void describe(auto& way, Is<LedgerPoint::Phases> auto& phases) {
-  way("wait", phases.wait)("forward", phases.forward)("backward", phases.backward);
-  way("optimizer", phases.optimizer)("rest", phases.rest);
+  for (const TrainingPhase& phase : kTrainingPhases) {
+    way.or_zero(phase.name, phases.*phase.seconds);
+  }
 }
 
 void describe(auto& way, Is<LedgerPoint::Layer> auto& layer) {

@@ -115,6 +115,10 @@ ConfigError ranks_differ(std::string_view what, int rank) {
                      "; all ranks need the same");
 }
 
+ModelError cut_failed(size_t rank, std::string_view why) {
+  return ModelError("rank " + std::to_string(rank) + ": " + std::string(why));
+}
+
 ModelError bad_checkpoint(std::string_view path, std::string_view why) {
   return ModelError(std::string(path) + ": no checkpoint of this version: " + std::string(why));
 }

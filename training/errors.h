@@ -43,6 +43,7 @@ IoError rank_lost(const RankPlace& place, std::string_view doing, const std::vec
                   std::string_view why);
 UnsupportedError unused_parameters(std::string_view why);
 ConfigError ranks_differ(std::string_view what, int rank);
+ModelError cut_failed(size_t rank, std::string_view why);
 ModelError bad_checkpoint(std::string_view path, std::string_view why);
 ConfigError other_run(std::string_view path);
 

@@ -137,17 +137,20 @@ std::string speedup_table(const SweepReport& report) {
 }
 
 std::string time_table(const SweepReport& report) {
-  return html_table(
-      "Training time by what it went into",
-      {"series", "sparsity", "wait", "forward", "backward", "optimizer", "rest", "total"}, 1,
-      setting_rows(report, [](const SweepSetting& setting, Cells& cells) {
-        const LedgerPoint::Phases& phases = setting.phases;
-        for (const double seconds : {phases.wait, phases.forward, phases.backward, phases.optimizer,
-                                     phases.rest, phases.total()}) {
-          cells.push_back(seconds_text(seconds));
-        }
-        return true;
-      }));
+  LedgerPoint::Phases all;
+  for (const SweepSetting& setting : report.settings) all.exchange += setting.phases.exchange;
+  const std::vector<TrainingPhase> phases = phases_in(all);
+  Cells names = {"series", "sparsity"};
+  for (const TrainingPhase& phase : phases) names.push_back(phase.name);
+  names.push_back("total");
+  return html_table("Training time by what it went into", names, 1,
+                    setting_rows(report, [&](const SweepSetting& setting, Cells& cells) {
+                      for (const TrainingPhase& phase : phases) {
+                        cells.push_back(seconds_text(setting.phases.*phase.seconds));
+                      }
+                      cells.push_back(seconds_text(setting.phases.total()));
+                      return true;
+                    }));
 }
 
 std::string layers_table(const LedgerPoint& point) {
@@ -214,17 +217,18 @@ std::string facts_table(const SweepReport& report) {
   const auto hashed = [](const std::string& name, const std::string& hash) {
     return hash.empty() ? name : name + " (" + hash.substr(0, 12) + ")";
   };
-  return html_table("What it ran with", {"", ""}, 2,
-                    {{"model", hashed(point.model.name, point.model.sha256)},
-                     {"data", hashed(point.data.name, point.data.fingerprint) + ", " +
-                                  with_thousands(point.data.train) + " to train on, " +
-                                  with_thousands(point.data.test) + " to test on"},
-                     {"processor", point.machine.processor},
-                     {"threads", std::to_string(point.machine.threads) + " on " +
-                                     counted(point.machine.cores, "core")},
-                     {"BLAS", point.machine.blas},
-                     {"Parsimony", point.version},
-                     {"key", point.key}});
+  std::vector<Cells> rows = {{"model", hashed(point.model.name, point.model.sha256)},
+                             {"data", hashed(point.data.name, point.data.fingerprint) + ", " +
+                                          with_thousands(point.data.train) + " to train on, " +
+                                          with_thousands(point.data.test) + " to test on"},
+                             {"processor", point.machine.processor},
+                             {"threads", std::to_string(point.machine.threads) + " on " +
+                                             counted(point.machine.cores, "core")},
+                             {"BLAS", point.machine.blas}};
+  if (point.ranks) rows.push_back({"ranks", ranks_text(point)});
+  rows.push_back({"Parsimony", point.version});
+  rows.push_back({"key", point.key});
+  return html_table("What it ran with", {"", ""}, 2, rows);
 }
 
 std::string escaped_config(const LedgerPoint& point) {

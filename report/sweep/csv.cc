@@ -49,9 +49,10 @@ class Line {
     return (*this)(name + "_perplexity", score.perplexity.value_or(kNothing));
   }
   Line& operator()(const std::string& name, const LedgerPoint::Phases& phases) {
-    (*this)(name + "_wait_s", phases.wait)(name + "_forward_s", phases.forward);
-    (*this)(name + "_backward_s", phases.backward)(name + "_optimizer_s", phases.optimizer);
-    return (*this)(name + "_rest_s", phases.rest);
+    for (const TrainingPhase& phase : kTrainingPhases) {
+      (*this)(name + "_" + phase.name + "_s", phases.*phase.seconds);
+    }
+    return *this;
   }
   std::string names() const { return names_ + "\r\n"; }
   std::string cells() const { return cells_ + "\r\n"; }

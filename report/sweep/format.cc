@@ -1,8 +1,11 @@
 #include "parsimony/report/sweep/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "parsimony/report/text.h"
 
@@ -81,6 +84,22 @@ std::string bytes_text(int64_t bytes) {
 std::string macs_text(double macs) { return scaled(macs, {"", " k", " M", " G", " T"}); }
 
 std::string milliseconds_text(double milliseconds) { return three(milliseconds) + " ms"; }
+
+std::string ranks_text(const LedgerPoint& point) {
+  const std::vector<double>& rates = point.ranks->samples_per_second;
+  const auto [low, high] = std::ranges::minmax(rates);
+  LedgerPoint::Phases seconds = point.train;
+  if (seconds.total() == 0) seconds = point.warm_up;
+  std::string text = std::to_string(rates.size()) + ", each " + fixed(low, 0) + " to " +
+                     fixed(high, 0) + " samples per second; " +
+                     fixed(100 * seconds.exchange / seconds.total(), 1) +
+                     "% of the time waiting for gradients";
+  const char* gap = ": ";
+  for (const int64_t bytes : point.ranks->step_bytes) {
+    text += std::exchange(gap, ", then ") + bytes_text(bytes);
+  }
+  return text + " a step";
+}
 
 std::string scientific_text(double value) {
   if (!std::isfinite(value)) return "infinite";

@@ -32,6 +32,9 @@ std::string bytes_text(int64_t bytes);
 std::string macs_text(double macs);
 /// "0.83 ms".
 std::string milliseconds_text(double milliseconds);
+/// "2, each 498 to 512 samples per second; 21.0% of the time waiting for gradients: 8.49 MB, then
+/// 2.12 MB a step". @param point  that several ranks trained
+std::string ranks_text(const LedgerPoint& point);
 /// "3.1e-07".
 std::string scientific_text(double value);
 

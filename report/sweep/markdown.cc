@@ -114,6 +114,7 @@ std::string to_markdown(const SweepReport& report) {
   text += "## Again\n\n" + code(point.command) + "\nParsimony " + plain(point.version) + " on " +
           plain(point.machine.processor) + ", " + counted(point.machine.threads, "thread") +
           " of " + counted(point.machine.cores, "core") + ", " + plain(point.machine.blas) + ".\n";
+  if (point.ranks) text += "Ranks: " + ranks_text(point) + ".\n";
   return text;
 }
 

@@ -108,12 +108,12 @@ Spread spread(const std::vector<SweepRow>& rows, const std::vector<size_t>& chos
 
 LedgerPoint::Phases mean_phases(const std::vector<SweepRow>& rows,
                                 const std::vector<size_t>& chosen) {
-  const auto mean = [&](double LedgerPoint::Phases::*phase) {
-    return spread(rows, chosen, [&](const SweepRow& row) { return row.point.train.*phase; }).mean;
-  };
-  using Phases = LedgerPoint::Phases;
-  return {mean(&Phases::wait), mean(&Phases::forward), mean(&Phases::backward),
-          mean(&Phases::optimizer), mean(&Phases::rest)};
+  LedgerPoint::Phases means;
+  for (const TrainingPhase& phase : kTrainingPhases) {
+    const auto seconds = [&](const SweepRow& row) { return row.point.train.*phase.seconds; };
+    means.*phase.seconds = spread(rows, chosen, seconds).mean;
+  }
+  return means;
 }
 
 std::vector<std::string> metrics_of(const std::vector<SweepRow>& rows) {

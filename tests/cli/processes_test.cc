@@ -136,7 +136,8 @@ TEST_F(CliProcesses, MistakesAreNamed) {
                 .run("finetune cnn.onnx -o o.onnx --teacher cnn.onnx --loss outputs "
                      "--half-gradients --calibration random:8")
                 .err,
-            "parsimony: --loss outputs takes no --local-batch-norm and --half-gradients. See "
+            "parsimony: --loss outputs takes no --local-batch-norm, --half-gradients and --verify "
+            "all. See "
             "`parsimony finetune --help`.\n");
   EXPECT_EQ(place_.run("sweep --demo --processes 2 --jobs 2").err,
             "parsimony: --jobs and --processes: points in parallel, or processes within each. See "
@@ -186,12 +187,20 @@ TEST_F(CliProcesses, SweepPointByPoint) {
   place_.write("r.json", R"({"model": "cnn", "data": "shapes:96,32", "train": {"epochs": 1},
       "prune": {"warmup_epochs": 1, "config_list": [{"op_types": ["Conv2d"], "sparse_ratio": 0.5}]},
       "sweep": {"sparsity": [0.5]}})");
-  const std::string command = "sweep --config r.json --out s --threads 1 --processes 2";
+  const std::string command =
+      "sweep --config r.json --out s --threads 1 --processes 2 --verify all";
   const Outcome outcome = place_.run(command);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(place_.has("s/report.html"));
   const std::string ledger = place_.bytes("s/ledger.jsonl");
   EXPECT_EQ(std::ranges::count(ledger, '\n'), 2);  // dense and half
+  const Json half = Json::parse(ledger.substr(ledger.find('\n') + 1));
+  const auto bytes = half["ranks"]["step_bytes"].get<std::vector<int64_t>>();
+  ASSERT_EQ(bytes.size(), 2);
+  EXPECT_LT(bytes[1], bytes[0]);
+  EXPECT_EQ(half["ranks"]["samples_per_second"].size(), 2);
+  EXPECT_GT(half["seconds"]["train"]["exchange"], 0);
+  EXPECT_NE(place_.bytes("s/report.html").find("samples per second"), std::string::npos);
   const Outcome again = place_.run(command);
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(place_.bytes("s/ledger.jsonl"), ledger);

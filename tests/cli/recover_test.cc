@@ -165,6 +165,13 @@ TEST_F(CliRecover, RefusesWhatCannotBeMeant) {
       place_.run(std::string("prune net.onnx -o o.onnx --ratio 0.5 --recover bais") + kData);
   EXPECT_EQ(unknown.code, 2);
   EXPECT_NE(unknown.err.find("unknown recovery \"bais\""), std::string::npos) << unknown.err;
+  const Outcome both = place_.run(
+      "prune net.onnx -o o.onnx --ratio 0.5 --recover finetune --recover-recipe r.json "
+      "--loss huber --calibration npz:data.npz");
+  EXPECT_EQ(both.code, 2);
+  EXPECT_EQ(both.err,
+            "parsimony: --recover-recipe is for labels; with --loss give --recover-epochs, "
+            "--recover-lr and --recover-minutes. See `parsimony prune --help`.\n");
 }
 
 TEST_F(CliRecover, OutputsOfTheDenseNetworkTeachWithoutLabels) {

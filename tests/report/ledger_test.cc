@@ -18,6 +18,12 @@
 namespace parsimony::test {
 namespace {
 
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
 TEST(LedgerPoint, ComesBackAsItWas) {
   for (const LedgerPoint& point : sample_sweep()) {
     EXPECT_EQ(read_ledger_point(to_json_line(point), "here"), point);
@@ -41,6 +47,18 @@ TEST(LedgerPoint, WhatHasNoNumberComesBack) {
   EXPECT_EQ(read_ledger_point(to_json_line(point), "here"), point);
 }
 
+TEST(LedgerPoint, RanksComeBack) {
+  LedgerPoint point = sample_point("l1", 0.5, 7);
+  point.train.exchange = 1.25;
+  point.ranks = LedgerPoint::Ranks{{8'488'744, 4'237'224}, {512.5, 498}};
+  const std::string line = to_json_line(point);
+  EXPECT_EQ(read_ledger_point(line, "here"), point);
+  EXPECT_EQ(read_ledger_point(replaced(line, ",\"exchange\":1.25", ""), "old").train.exchange, 0);
+  const std::string empty = replaced(line, "[512.5,498.0]", "[]");
+  EXPECT_EQ(message_of<ModelError>([&] { read_ledger_point(empty, "a:1"); }),
+            "a:1: ranks: there are no ranks");
+}
+
 TEST(LedgerPoint, ALineStaysALine) {
   LedgerPoint point = sample_point("l1", 0.5, 0);
   point.command = "parsimony sweep --out 'a\nb'";
@@ -54,12 +72,6 @@ TEST(LedgerPoint, AWrongConfigIsRefused) {
   LedgerPoint point = sample_point("l1", 0.5, 0);
   point.config = "[1]";
   EXPECT_THROW(to_json_line(point), ConfigError);
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  const size_t at = text.find(what);
-  EXPECT_NE(at, std::string::npos) << what;
-  return text.replace(at, what.size(), by);
 }
 
 TEST(LedgerPoint, FaultsAreNamedWithTheirPlace) {

@@ -21,7 +21,8 @@ inline void on_ranks(int size, const std::function<void(const training::RankGrou
     for (int rank = 0; rank < size; ++rank) {
       ranks.emplace_back([&, rank] {
         try {
-          work(training::RankGroup(store, {.rank = rank, .size = size, .timeout = timeout}));
+          work(training::RankGroup(store,
+                                   {.rank = rank, .size = size, .settings = {.timeout = timeout}}));
         } catch (...) {
           failures[static_cast<size_t>(rank)] = std::current_exception();
         }

@@ -8,11 +8,7 @@
 namespace parsimony::training {
 
 Phases& operator+=(Phases& to, const Phases& from) {
-  to.wait += from.wait;
-  to.forward += from.forward;
-  to.backward += from.backward;
-  to.optimizer += from.optimizer;
-  to.rest += from.rest;
+  for (const TrainingPhase& phase : kTrainingPhases) to.*phase.seconds += from.*phase.seconds;
   return to;
 }
 
@@ -49,8 +45,7 @@ void write_trace(const std::string& path, const std::vector<std::string>& texts)
   file.commit();
 }
 
-void Stopwatch::charge(double Phases::*phase, const char* name) {
-  const Trace::Clock::time_point now = Trace::Clock::now();
+void Stopwatch::charge(double Phases::*phase, const char* name, Trace::Clock::time_point now) {
   phases_.*phase += std::chrono::duration<double>(now - since_).count();
   if (trace_ != nullptr) trace_->add(name, since_, now);
   since_ = now;

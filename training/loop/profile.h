@@ -51,7 +51,8 @@ class Stopwatch {
   explicit Stopwatch(Trace* trace) : trace_(trace), since_(Trace::Clock::now()) {}
 
   /// Attributes the time since the last call to this phase.
-  void charge(double Phases::*phase, const char* name);
+  void charge(double Phases::*phase, const char* name,
+              Trace::Clock::time_point now = Trace::Clock::now());
   /// Restarts the clock without attributing the time.
   void skip() { since_ = Trace::Clock::now(); }
 

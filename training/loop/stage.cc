@@ -56,7 +56,7 @@ Stage::Stage(Net& net, const TrainContext& context, const TrainSettings& setting
       optimizer_(make_optimizer(parameters_, settings)),
       scaler_(settings.precision) {
   if (context.ranks == nullptr) return;
-  ReplicasOptions options{.half = context.ranks->place().half_gradients};
+  ReplicasOptions options{.half = context.ranks->place().settings.half_gradients};
   if (context.trace != nullptr) {
     options.seen = [trace = context.trace](const Exchange& exchange) {
       trace->add("all-reduce", exchange.begin, exchange.end, 2);
@@ -86,7 +86,7 @@ at::Tensor Stage::loss(const Batch& batch) {
 /// Norms that a file lacks begin with the first batch's statistics, which must be the same for all.
 torch_io::SyncBatchNorm::Sum Stage::sum_of_norms(const Batch& batch) const {
   const RankGroup* ranks = context_.ranks;
-  const bool synced = ranks != nullptr && (step_ == 0 || !ranks->place().local_norms) &&
+  const bool synced = ranks != nullptr && (step_ == 0 || !ranks->place().settings.local_norms) &&
                       batch.of_all >= ranks->size();  // each has samples
   if (!synced) return {};
   return [ranks](const at::Tensor& x) { ranks->sum(x); };
@@ -101,10 +101,12 @@ at::Tensor Stage::step(const Batch& batch, Stopwatch& watch) {
   watch.charge(&Phases::forward, "forward");
   if (replicas_) {
     replicas_->backward(scaler_.scaled(of_batch), samples, batch.of_all);
+    watch.charge(&Phases::backward, "backward", replicas_->sent().ready);
+    watch.charge(&Phases::exchange, "exchange");
   } else {
     scaler_.scaled(of_batch).backward();
+    watch.charge(&Phases::backward, "backward");
   }
-  watch.charge(&Phases::backward, "backward");
   const int64_t steps = settings_.epochs * loader_.batches();
   set_learning_rate(*optimizer_, learning_rate(settings_, step_, steps));
   if (scaler_.unscale(parameters_)) {
@@ -144,7 +146,7 @@ EpochTimes Stage::run(int64_t shuffle) {
   const double mean = mean_of_ranks(sum, samples);
   if (replicas_) replicas_->share_buffers();
   watch.charge(&Phases::rest, "rest");
-  return {watch.phases(), mean};
+  return {watch.phases(), mean, samples, replicas_ ? replicas_->sent().bytes : 0};
 }
 
 double loss_on(Net& net, const TrainContext& context, const TrainSettings& settings,

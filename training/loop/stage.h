@@ -35,7 +35,9 @@ struct TrainContext {
 /// One training epoch.
 struct EpochTimes {
   Phases seconds;
-  double loss = 0;  ///< mean over the samples of all ranks
+  double loss = 0;         ///< mean over the samples of all ranks
+  int64_t samples = 0;     ///< of this rank
+  int64_t step_bytes = 0;  ///< of gradients that this rank sends in a step
 };
 
 class Stage {

@@ -56,7 +56,7 @@ Meeting meeting_of(const RankPlace& place) {
   if (text.starts_with("file:") && text.size() > 5) {
     const auto store =
         c10::make_intrusive<c10d::FileStore>(text.substr(5) + start_of_job(), place.size);
-    store->setTimeout(time_of(place.timeout));
+    store->setTimeout(time_of(place.settings.timeout));
     return {store, place.local_size == place.size};
   }
   const size_t colon = text.rfind(':');
@@ -69,7 +69,7 @@ Meeting meeting_of(const RankPlace& place) {
   options.port = *port;
   options.isServer = place.rank == 0 && !place.store_is_open;
   options.numWorkers = static_cast<size_t>(place.size);
-  options.timeout = time_of(place.timeout);
+  options.timeout = time_of(place.settings.timeout);
   const auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
   return {c10::make_intrusive<c10d::PrefixStore>("parsimony" + start_of_job(), store),
           is_here(host)};
@@ -88,7 +88,7 @@ std::shared_ptr<::gloo::transport::Device> device_for(bool within_machine) {
 c10::intrusive_ptr<c10d::ProcessGroup> gloo_group(
     const c10::intrusive_ptr<c10d::Store>& store, const RankPlace& place,
     const std::shared_ptr<::gloo::transport::Device>& device) {
-  const auto options = c10d::ProcessGroupGloo::Options::create(time_of(place.timeout));
+  const auto options = c10d::ProcessGroupGloo::Options::create(time_of(place.settings.timeout));
   options->devices.push_back(device);
   options->threads = 2;
   const auto gloo =
@@ -151,7 +151,7 @@ void RankGroup::meet(const c10::intrusive_ptr<c10d::Store>& store, bool within_m
   store->set("here" + std::to_string(rank()), std::vector<uint8_t>{1});
   std::vector<std::string> all;
   for (int other = 0; other < size(); ++other) all.push_back("here" + std::to_string(other));
-  store->wait(all, time_of(place_.timeout));  // Gloo waits so long for each of its steps
+  store->wait(all, time_of(place_.settings.timeout));  // Gloo waits so long for each of its steps
   const auto device = device_for(within_machine);
   transport_ = device->str();
   group_ = gloo_group(store, place_, device);

@@ -20,7 +20,7 @@ class Store;
 namespace parsimony::training {
 
 /// All ranks call the same members in the same order; each call waits for the others, at most as
-/// long as RankPlace::timeout says.
+/// long as RankSettings::timeout says.
 ///
 ///     const RankGroup group(*ranks_of_environment());
 ///     group.sum(correct);

@@ -29,11 +29,11 @@ std::string kinds_of(const std::vector<at::Tensor>& tensors) {
   return text;
 }
 
-/// Sums a bucket as the reducer does by itself, in half precision or watched.
+/// Sums a bucket as the reducer does by itself, if need be in half precision, and counts.
 class Hook final : public c10d::CommHookInterface {
  public:
-  Hook(const RankGroup& group, const ReplicasOptions& options)
-      : group_(group.handle()), half_(options.half), seen_(options.seen) {}
+  Hook(const RankGroup& group, const ReplicasOptions& options, SentGradients& sent)
+      : group_(group.handle()), half_(options.half), seen_(options.seen), sent_(sent) {}
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     const auto begin = std::chrono::steady_clock::now();
@@ -41,6 +41,7 @@ class Hook final : public c10d::CommHookInterface {
     std::vector<at::Tensor> sent = {half_ ? buffer.to(at::kHalf) : buffer};
     sent[0].div_(group_->getSize());
     const auto bytes = static_cast<int64_t>(sent[0].nbytes());
+    sent_ = {sent_.bytes + bytes, begin};
     return group_->allreduce(sent)->getFuture()->then(
         [seen = seen_, begin, bytes, buffer, sum = sent[0]](c10::ivalue::Future& done) {
           if (done.hasError()) std::rethrow_exception(done.exception_ptr());
@@ -57,11 +58,12 @@ class Hook final : public c10d::CommHookInterface {
   const c10::intrusive_ptr<c10d::ProcessGroup> group_;
   const bool half_;
   const std::function<void(const Exchange&)> seen_;
+  SentGradients& sent_;
 };
 
 std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
                                           const std::vector<at::Tensor>& parameters,
-                                          const ReplicasOptions& options) {
+                                          const ReplicasOptions& options, SentGradients& sent) {
   auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
       parameters, {static_cast<size_t>(options.first_bucket), static_cast<size_t>(options.bucket)});
   // Gradients arrive back to front.
@@ -73,9 +75,7 @@ std::unique_ptr<c10d::Reducer> reducer_of(const RankGroup& group,
   auto reducer = std::make_unique<c10d::Reducer>(
       parameters, buckets, limits, group.handle(), sparse, options.bucket, options.find_unused,
       /*gradient_as_bucket_view=*/true, names, options.first_bucket);
-  if (options.half || options.seen) {
-    reducer->register_comm_hook(std::make_unique<Hook>(group, options));
-  }
+  reducer->register_comm_hook(std::make_unique<Hook>(group, options, sent));
   return reducer;
 }
 
@@ -91,7 +91,7 @@ Replicas::Replicas(const RankGroup& group, std::vector<at::Tensor> parameters,
   group.agree("the parameters of the network", kinds_of(parameters_));
   group.share(parameters_);
   share_buffers();
-  reducer_ = reducer_of(group, parameters_, options);
+  reducer_ = reducer_of(group, parameters_, options, sent_);
 }
 
 Replicas::Replicas(const RankGroup& group, const torch::nn::Module& module,
@@ -112,6 +112,7 @@ void Replicas::backward(const at::Tensor& loss, int64_t samples, int64_t all) {
   // The reducer divides by the number of ranks.
   const double share = static_cast<double>(samples * group_.size()) / static_cast<double>(all);
   const at::Tensor own = samples == 0 ? nothing() : share == 1 ? loss : loss * share;
+  sent_ = {0, std::chrono::steady_clock::now()};
   try {
     reducer_->rebuild_buckets();
     reducer_->prepare_for_backward(find_unused_ ? std::vector<at::Tensor>{own}

@@ -26,6 +26,12 @@ struct Exchange {
   int64_t bytes = 0;                            ///< of the gradients that were sent
 };
 
+/// What a backward() sent.
+struct SentGradients {
+  int64_t bytes = 0;
+  std::chrono::steady_clock::time_point ready;  ///< when this rank's own were all there
+};
+
 struct ReplicasOptions {
   int64_t first_bucket = int64_t{1} << 20;  ///< bytes of gradients that are sent together, at first
   int64_t bucket = int64_t{25} << 20;       ///< then
@@ -76,6 +82,9 @@ class Replicas {
   /// losses by the number of passes.
   void accumulate(const at::Tensor& loss) const { loss.backward(); }
 
+  /// By the last backward().
+  const SentGradients& sent() const { return sent_; }
+
   /// Gives all ranks the buffers of rank 0, such as running statistics of BatchNorm. While the
   /// network trains they are only written, so that once before each evaluation is enough.
   void share_buffers() const { group_.share(buffers_); }
@@ -88,6 +97,7 @@ class Replicas {
   std::vector<at::Tensor> buffers_;
   bool find_unused_;
   int64_t steps_ = 0;
+  SentGradients sent_;
   std::unique_ptr<c10d::Reducer> reducer_;
 };
 

@@ -25,8 +25,11 @@ std::string number(double value) {
 }
 
 std::string taken_apart(const Phases& p) {
-  return "wait " + seconds(p.wait) + ", forward " + seconds(p.forward) + ", backward " +
-         seconds(p.backward) + ", optimizer " + seconds(p.optimizer) + ", rest " + seconds(p.rest);
+  std::string text;
+  for (const TrainingPhase& phase : phases_in(p)) {
+    text += (text.empty() ? "" : ", ") + std::string(phase.name) + " " + seconds(p.*phase.seconds);
+  }
+  return text;
 }
 
 }  // namespace parsimony::training

@@ -66,6 +66,20 @@ void Record::add(PruneOutcome cut, Net& net) {
   point.layers = layer_widths(net, plans, dense_shapes);
 }
 
+void Record::add(const EpochTimes& epoch, const RankGroup& ranks, bool first) {
+  if (!point.ranks) point.ranks.emplace();
+  std::vector<int64_t>& bytes = point.ranks->step_bytes;
+  if (first || bytes.empty()) bytes.push_back(0);
+  bytes.back() = epoch.step_bytes;
+  const Phases& seconds = epoch.seconds;
+  const double working = seconds.total() - seconds.wait - seconds.exchange;
+  const at::Tensor rates = at::zeros({ranks.size()}, at::kDouble);
+  rates[ranks.rank()] = static_cast<double>(epoch.samples) / working;
+  ranks.sum(rates);
+  const double* begin = rates.data_ptr<double>();
+  point.ranks->samples_per_second.assign(begin, begin + ranks.size());
+}
+
 std::vector<LedgerPoint::Layer> layer_widths(Net& net, const std::vector<Plan>& plans,
                                              const std::map<std::string, Shape>& dense_shapes) {
   std::vector<LedgerPoint::Layer> layers;

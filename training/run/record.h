@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsimony/report/ledger_point.h"
+#include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/net.h"
 
 namespace parsimony::training {
@@ -21,6 +22,8 @@ struct Record {
   bool in_warm_up() const { return point.before.total == 0; }
   /// Records sizes, proof and layers after a cut; keeps its plan.
   void add(PruneOutcome cut, Net& net);
+  /// What the ranks sent and how quick each was. @param first  epoch of its stage
+  void add(const EpochTimes& epoch, const RankGroup& ranks, bool first);
 };
 
 /// Outputs of each layer now and in the dense network, whose parameters had `dense_shapes`. `plans`

@@ -9,6 +9,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/engines/interleaved.h"
 #include "parsimony/report/text.h"
+#include "parsimony/training/errors.h"
 #include "parsimony/training/loop/device.h"
 #include "parsimony/training/recovery/recover.h"
 #include "parsimony/training/run/messages.h"
@@ -116,6 +117,7 @@ void TrainingRun::epoch(const Step& step) {
   const bool warm_up = record_.in_warm_up();
   const double took = times.seconds.total();
   (warm_up ? record_.point.warm_up : record_.point.train) += times.seconds;
+  if (options_.ranks != nullptr) record_.add(times, *options_.ranks, step.epoch == 0);
   record(shuffle_, {{"train/loss", times.loss},
                     {"train/learning_rate", rate_of(stage_->optimizer())},
                     {"train/seconds_per_epoch", took},
@@ -147,7 +149,8 @@ void TrainingRun::stop_early(const Step& step, const LedgerPoint::Score& score) 
 PruneOptions TrainingRun::cut_options(const ConfigList& config) const {
   const int64_t samples = config.calibration ? config.calibration->samples : kCalibration;
   PruneOptions options{.seed = recipe_.train.seed};
-  options.verify = options_.verify && leads();
+  options.verify =
+      options_.verify && (options_.ranks == nullptr || options_.ranks->place().verifies());
   options.measure =
       between_cuts_.with_movement(measurement(batches_of(data_, samples), {}, options_.ranks));
   RecoverySettings recovers;
@@ -207,22 +210,24 @@ void TrainingRun::cut(const Step& step) {
   if (point.latency_ms) point.latency_ms->after = latency();
 }
 
-/// All ranks plan, from the same sums; rank 0 also proves, and has the last word on values.
+/// All ranks plan, from the same sums; rank 0 has the last word on values.
 PruneOutcome TrainingRun::pruned(const ConfigList& config) {
   if (options_.ranks == nullptr) return net_->prune(example(), config, cut_options(config));
   const RankGroup& ranks = *options_.ranks;
   PruneOutcome done;
   std::exception_ptr failure;
-  std::string why;
+  std::string why;  // at this rank
   try {
     done = net_->prune(example(), config, cut_options(config));
   } catch (const std::exception& error) {
     failure = std::current_exception();
     why = error.what();
   }
-  why = ranks.share(why);
+  const std::vector<std::string> reasons = ranks.gather(why);
   if (failure) std::rethrow_exception(failure);
-  if (!why.empty()) throw ModelError(why);
+  for (size_t rank = 0; rank < reasons.size(); ++rank) {
+    if (!reasons[rank].empty()) throw errors::cut_failed(rank, reasons[rank]);
+  }
   ranks.agree("the plan", done.plan.to_json());
   std::vector<at::Tensor> tensors;
   for (const auto& [name, tensor] : all_tensors(*net_)) tensors.push_back(tensor);

@@ -5,7 +5,9 @@
 (() => {
   const data = JSON.parse(document.getElementById('chart-data').textContent);
 
-  const phases = ['wait', 'forward', 'backward', 'optimizer', 'rest'];
+  const phases = ['wait', 'forward', 'backward', 'optimizer', 'rest', 'exchange'].filter(
+    (phase) => phase !== 'exchange' || data.settings.some((setting) => setting.phases.exchange > 0),
+  );
   const seriesNames = [...new Set(data.settings.map((setting) => setting.series))];
   const isDense = (setting) => setting.sparsity === 0;
 
