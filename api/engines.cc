@@ -1,9 +1,13 @@
 #include "parsimony/api/engines.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "parsimony/api/errors.h"
 #include "parsimony/api/reference.h"
+#include "parsimony/api/torch_component.h"
+#include "parsimony/engines/machine/cores.h"
 #include "parsimony/onnx_io/graph_file.h"
 
 namespace parsimony {
@@ -25,7 +29,7 @@ class OnnxRuntimeEngine final : public Engine {
 
   std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
                                        const OpenOptions& options) override {
-    if (mixes(plan) || !options.file) throw errors::not_maskable();
+    if (!zeros_suffice(plan) || !options.file) throw errors::not_maskable();
     return open(graph, options);
   }
 
@@ -35,6 +39,29 @@ class OnnxRuntimeEngine final : public Engine {
 };
 
 }  // namespace
+
+std::string name_of(const EngineChoice& choice) {
+  constexpr const char* kTorch = "libtorch";
+  constexpr const char* kOnnxRuntime = "onnxruntime";
+  if (choice.name == kTorch || choice.name == kOnnxRuntime) return choice.name;
+  if (choice.name != "auto") {
+    const std::vector<std::string> known = {"auto", kTorch, kOnnxRuntime};
+    throw errors::unknown_engine(choice.name, known);
+  }
+  if (has_torch_component()) return kTorch;
+  try {
+    runtime::find_onnx_runtime(choice.onnxruntime);
+    return kOnnxRuntime;
+  } catch (const UnsupportedError&) {
+    return kTorch;  // whose absence is reported when it is needed
+  }
+}
+
+std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> threads) {
+  if (name_of(choice) == "libtorch") return std::make_unique<LazyTorch>(threads);
+  return onnx_runtime_engine(runtime::find_onnx_runtime(choice.onnxruntime),
+                             threads.value_or(machine::these_cores().usable()));
+}
 
 std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads) {
   return std::make_unique<OnnxRuntimeEngine>(library, threads);

@@ -269,7 +269,8 @@ ConfigError unknown_engine(std::string_view name, std::span<const std::string> k
 
 UnsupportedError not_maskable() {
   return UnsupportedError(
-      "a group passes a mixing operator, which ONNX Runtime cannot mask; --engine executor can");
+      "the plan changes more than zeros in weights say, as where a group passes a mixing operator; "
+      "ONNX Runtime cannot mask that, libtorch can");
 }
 
 }  // namespace parsimony::errors

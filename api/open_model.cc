@@ -8,8 +8,10 @@ namespace parsimony {
 
 std::unique_ptr<EditableFile> open_model(const std::string& path,
                                          const std::vector<InputSpec>& specs) {
-  if (is_zip(path)) return torch_component().open_script(path, specs);
-  return std::make_unique<onnx_io::OnnxModel>(path);
+  std::unique_ptr<EditableFile> model = is_zip(path) ? torch_component().open_script(path, specs)
+                                                     : std::make_unique<onnx_io::OnnxModel>(path);
+  model->graph().file_bytes = size_of_file(path);
+  return model;
 }
 
 }  // namespace parsimony

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/api/engines.h"
 #include "parsimony/api/latency/budget.h"
 #include "parsimony/api/ranks.h"
 #include "parsimony/configs/config.h"
@@ -135,7 +136,8 @@ struct PruneOptions {
   Recovery recover = {};             ///< after the cut; by default values are not changed
   CalibrationData calibration = {};  ///< for those of the above that need data: see Supplies
   RecoverySettings recovery = {};    ///< settings from which `recover` is made
-  std::optional<int> threads = {};   ///< of libtorch; empty: the best number
+  std::optional<int> threads = {};   ///< of the engine; empty: the best number
+  EngineChoice engine = {};          ///< for the proof and for milliseconds
   bool verify = true;                ///< run the masked original and the small network
   bool require_proof = false;        ///< UnsupportedError if the original cannot be run
   bool require_numbers = false;      ///< the same if it gives none, as a network that has diverged

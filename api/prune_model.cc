@@ -19,11 +19,14 @@ class ModelPruning {
  public:
   ModelPruning(EditableModel& model, const ConfigList& config, const PruneOptions& options,
                Engine* engine)
-      : model_(model), config_(config), options_(options), engine_(engine) {}
+      : model_(model), config_(config), options_(options), engine_(engine) {
+    if (engine != nullptr) options_.proof = fitted_to(*engine, model.graph(), options_.proof);
+  }
 
   PruneResult run() {
-    while (!attempt()) {
-    }
+    const int64_t file_bytes = model_.graph().file_bytes;
+    while (!attempt()) model_.graph().file_bytes = file_bytes;
+
     std::vector<std::string>& notes = result_.pruning.notes;
     notes.insert(notes.end(), left_.begin(), left_.end());
     return std::move(result_);
@@ -106,8 +109,15 @@ class ModelPruning {
       model_.restore();
       separate_shared_vectors(model_.graph());
       original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
-      if (!proof.holds()) return leave(to_text(*proof.worst()), guilty());
+      const std::string doubt = proof.holds() ? "" : doubt_of(*engine_, model_.graph());
+      if (!proof.holds() && (doubt.empty() || options_.require_proof)) {
+        return leave(to_text(*proof.worst()), guilty());
+      }
       edit();
+      if (!doubt.empty()) {
+        proof = {};
+        proof.not_run = doubt;
+      }
     }
     result_.proof = std::move(proof);
     return true;
@@ -126,7 +136,9 @@ class ModelPruning {
   std::optional<GroupAtFault> guilty() {
     const Pruning& pruning = result_.pruning;
     // Constants are folded for all groups together.
-    if (pruning.plan.constants == Constants::kExact) return std::nullopt;
+    if (pruning.plan.constants == Constants::kExact || !engine_->executes_graphs()) {
+      return std::nullopt;
+    }
     Graph graph = without_blocks(model_.graph(), pruning.plan.blocks).first;
     separate_shared_vectors(graph);
     return group_at_fault(graph, pruning, [&](const Plan& plan) {

@@ -10,6 +10,7 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/graph/elements.h"
 #include "parsimony/graph/graph_editor.h"
+#include "parsimony/graph/operators/schema.h"
 
 namespace parsimony {
 namespace {
@@ -24,6 +25,22 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool mixes(const Plan& plan) {
   return std::ranges::any_of(plan.groups, [](const PlanGroup& group) { return group.mixes; });
+}
+
+ProofOptions fitted_to(const Engine& engine, const Graph& graph, ProofOptions options) {
+  constexpr double kOfHalves = 1e-2;
+  const bool halves = std::ranges::any_of(graph.values, [](const Value& value) {
+    return value.dtype == DType::kFloat16 || value.dtype == DType::kBFloat16;
+  });
+  if (halves && !engine.executes_graphs()) options.tolerance = kOfHalves;
+  return options;
+}
+
+std::string doubt_of(const Engine& engine, const Graph& graph) {
+  const auto chooses = [](const Node& node) { return has_trait(node, kChooses); };
+  if (engine.executes_graphs() || std::ranges::none_of(graph.nodes, chooses)) return {};
+  return "outputs differ in " + engine.name() +
+         ", which does not tell what the network chooses among; libtorch compares that";
 }
 
 bool zeros_suffice(const Plan& plan) {

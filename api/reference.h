@@ -26,6 +26,13 @@ bool zeros_suffice(const Plan& plan);
 /// elements against one with some always differ.
 double difference_of(const TensorBytes& a, const TensorBytes& b);
 
+/// With the tolerance that float16 needs on an engine that computes in it.
+ProofOptions fitted_to(const Engine& engine, const Graph& graph, ProofOptions options);
+
+/// Why a difference that this engine finds proves nothing; empty if it does: the network chooses
+/// among numbers, and the engine does not tell what its nodes choose from.
+std::string doubt_of(const Engine& engine, const Graph& graph);
+
 /// Holds the masked original's outputs on random inputs. Outputs that the plan names as states are
 /// fed back, for several steps; the original lacks what the plan cuts of inputs.
 class Reference {

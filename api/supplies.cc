@@ -50,7 +50,7 @@ PlanError recovered(const Graph& original, RecoverySettings settings, Calibratio
 }  // namespace
 
 Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph& original)
-    : torch_(options.threads) {
+    : torch_(options.threads), engine_(engine_of(options.engine, options.threads)) {
   CalibrationData& data = options.calibration;
   if (data.data.empty() && config.calibration) {
     data.data = config.calibration->data;

@@ -29,8 +29,8 @@ class Supplies {
   Supplies(const Supplies&) = delete;
   Supplies& operator=(const Supplies&) = delete;
 
-  /// libtorch.
-  Engine& engine() { return torch_; }
+  /// For the proof.
+  Engine& engine() { return *engine_; }
 
   /// The profiler of a latency budget, else null.
   const LatencyProfiler* profiler() const { return profiler_ ? &*profiler_ : nullptr; }
@@ -46,6 +46,7 @@ class Supplies {
   void remove_blocks(PruneOptions& options, const Graph& original);
 
   LazyTorch torch_;
+  std::unique_ptr<Engine> engine_;
   std::optional<LatencyProfiler> profiler_;
   std::optional<NetworkComparison> comparison_;
   std::string without_outputs_;

@@ -28,6 +28,7 @@ namespace parsimony {
 class TorchComponent : public Engine {
  public:
   std::string name() const override { return "libtorch"; }
+  bool executes_graphs() const override { return true; }
 
   /// Called once, before all else: the component has a table of operators of its own.
   virtual void add_own_operators(const OwnOperators& own) = 0;
@@ -112,6 +113,7 @@ class LazyTorch final : public Engine {
 
   std::string name() const override { return "libtorch"; }
   std::string version() const override { return loaded().version(); }
+  bool executes_graphs() const override { return true; }
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
     return loaded().open(graph, options);
   }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "parsimony/api/own_operators.h"
@@ -11,6 +12,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/large_pages.h"
 #include "parsimony/cli/options.h"
+#include "parsimony/engines/onnx_runtime.h"
 
 namespace parsimony::cli {
 namespace {
@@ -25,7 +27,9 @@ void leave_footers_as_written(Formatter& formatter) {
 
 void add_options(CLI::App& app, Session& session) {
   leave_footers_as_written(*app.get_formatter());  // which the commands share
-  app.set_version_flag("--version", "parsimony " PARSIMONY_VERSION);
+  CLI::Option* version = app.add_flag("--version", session.version, "Print the version and exit");
+  app.add_flag("--json", session.json, "With --version: also of what it runs on, as JSON")
+      ->needs(version);
   app.add_flag("-q,--quiet", session.quiet, "Print nothing but errors and what was asked for");
   app.add_flag("-v,--verbose", session.verbosity, "Print more");
   app.add_flag("--after-input", session.after_input,
@@ -52,6 +56,8 @@ void add_options(CLI::App& app, Session& session) {
   add_sweep(app, session);
   add_report(app, session);
   add_bench(app, session);
+  add_man(app, session);
+  add_completion(app, session);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -99,6 +105,21 @@ ConfigError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return errors::unexpected(command, left[0], known);
 }
 
+/// Of us and of the libraries that are loaded at run time.
+std::string version_text(bool json) {
+  if (!json) return "parsimony " PARSIMONY_VERSION "\n";
+  nlohmann::ordered_json text;
+  text["parsimony"] = PARSIMONY_VERSION;
+  text["libtorch"] = has_torch_component();
+  text["onnxruntime"] = nullptr;
+  try {
+    const runtime::OnnxRuntime library = runtime::find_onnx_runtime();
+    text["onnxruntime"] = {{"version", library.version()}, {"path", library.path()}};
+  } catch (const UnsupportedError&) {  // there is none
+  }
+  return text.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 std::string command_line(int argc, char** argv) {
   std::string text = "parsimony";
   for (int i = 1; i < argc; ++i) text += std::string(" ") + argv[i];
@@ -123,6 +144,7 @@ void run(int argc, char** argv) {
     print("");
     return;
   }
+  if (session.version) return print(version_text(session.json));
   if (!session.run) {
     print(app.help());
     throw errors::usage({}, "a command is missing");

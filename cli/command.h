@@ -24,6 +24,8 @@ enum class Exit : int {
 struct Session {
   bool quiet = false;
   int verbosity = 0;
+  bool version = false;
+  bool json = false;               ///< of the version
   bool after_input = false;        ///< wait for the end of standard input
   OwnOperators own;                ///< --rules and --ort-library
   std::string command_line;        ///< as it was typed
@@ -48,6 +50,8 @@ void add_finetune(CLI::App& app, Session& session);
 void add_sweep(CLI::App& app, Session& session);
 void add_report(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
+void add_man(CLI::App& app, Session& session);
+void add_completion(CLI::App& app, Session& session);
 
 /// Adds a subcommand: its example, and the options of `add_options`, with which `run` works.
 template <typename Options>

@@ -129,6 +129,12 @@ VerificationError differs(std::string_view what) {
   return VerificationError("verification failed: " + std::string(what));
 }
 
+VerificationError worse_than(std::string_view baseline, const std::vector<std::string>& figures) {
+  std::string text = "worse than " + std::string(baseline) + ":";
+  for (const std::string& figure : figures) text += "\n  " + figure;
+  return VerificationError(text);
+}
+
 ConfigError nothing_named(std::string_view option) {
   return ConfigError(std::string(option) + " is missing, and the recipe does not say it");
 }

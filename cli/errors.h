@@ -53,6 +53,8 @@ ConfigError same_file(std::string_view path, std::string_view one, std::string_v
 IoError not_a_file(std::string_view path);
 
 VerificationError differs(std::string_view what);
+/// A report's figures, each with what it was.
+VerificationError worse_than(std::string_view baseline, const std::vector<std::string>& figures);
 
 /// Neither `option` nor the recipe gives it.
 ConfigError nothing_named(std::string_view option);

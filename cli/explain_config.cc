@@ -22,8 +22,14 @@ Json setting_of(const Graph& graph, const Request& request) {
     setting["align"] = label_of(graph, graph.node(request.aligned_with));
     return setting;
   }
-  if (request.amount) {
-    setting["budget"] = {{name_of(request.budget), *request.amount}};
+  if (request.amount || !request.also.empty()) {
+    Json& limits = setting["budget"] = Json::object();
+    const auto add = [&](Budget budget, std::optional<double> amount, double ratio) {
+      Json& limit = limits[std::string(name_of(budget))];
+      limit = amount ? Json(*amount) : Json(formatted("%g", 100 * (1 - ratio)) + "%");
+    };
+    add(request.budget, request.amount, request.ratio);
+    for (const Limit& limit : request.also) add(limit.budget, limit.amount, limit.ratio);
   } else if (request.threshold) {
     setting["sparse_threshold"] = *request.threshold;
   } else {

@@ -11,6 +11,7 @@ struct InspectOptions {
   std::string model;
   std::vector<std::string> inputs;
   bool json = false;
+  bool memory = false;
 };
 
 void run_inspect(const InspectOptions& options, const Session& session) {
@@ -19,12 +20,16 @@ void run_inspect(const InspectOptions& options, const Session& session) {
   const Analysis& analysis = model.analysis;
   const Inspection inspection =
       inspect(model.graph(), analysis.sample, analysis.coupling, analysis.probe);
-  print(options.json ? to_json(inspection) : to_text(inspection, session.verbosity > 0));
+  print(options.json     ? to_json(inspection)
+        : options.memory ? memory_text(inspection)
+                         : to_text(inspection, session.verbosity > 0));
 }
 
 void add_options(CLI::App& command, InspectOptions& options) {
   add_model_argument(command, options.model);
   command.add_flag("--json", options.json, "Print one JSON object instead of a table");
+  command.add_flag("--memory", options.memory,
+                   "Print what memory the activations take while each node runs");
   add_input_option(command, options.inputs);
 }
 

@@ -22,6 +22,7 @@
 #include "parsimony/cli/progress.h"
 #include "parsimony/cli/prune_options.h"
 #include "parsimony/cli/terminal.h"
+#include "parsimony/masks/memory.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/report/prune_report.h"
 #include "parsimony/report/speedup.h"
@@ -80,6 +81,14 @@ ConstantsReport constants_report(const Pruning& pruning) {
   return report;
 }
 
+bool any_budget(const ConfigList& config, Budget budget) {
+  return std::ranges::any_of(config.entries, [&](const ConfigEntry& entry) {
+    const std::vector<Limit>& also = entry.request.also;
+    return entry.request.budget == budget ||
+           std::ranges::find(also, budget, &Limit::budget) != also.end();
+  });
+}
+
 /// The result of the pruning, except for the files.
 PruneReport report_of(const PruneResult& result, const Graph& graph) {
   const Pruning& pruning = result.pruning;
@@ -92,6 +101,11 @@ PruneReport report_of(const PruneResult& result, const Graph& graph) {
   report.uncounted = uncounted(graph, analysis.sample);
   report.before = pruning.dense;
   report.after = pruning.small;
+  if (!result.shallow) {
+    const ActivationMemory memory(graph, analysis.sample, analysis.coupling);
+    report.memory = MemoryRow{memory.peak(AxisMasks::all_kept(analysis.coupling)),
+                              memory.peak(pruning.allocation.masks)};
+  }
   report.depth = result.depth;
   report.proof = result.proof;
   report.recovery = result.recovery;
@@ -187,6 +201,7 @@ class PruneRun {
     supplies.save();
     const Graph& graph = result.shallow ? *result.shallow : model_->graph();
     report_ = report_of(result, graph);
+    if (report_.memory) report_.memory->wanted = any_budget(config, Budget::kPeakRam);
     report_.timings.insert(report_.timings.begin(), reading.begin(), reading.end());
     complete(result.pruning, supplies);
     write(result.pruning, graph);
@@ -199,10 +214,7 @@ class PruneRun {
   /// Where this process stands among those that measure and recover together.
   RankPlace join_ranks(const ConfigList& config, PruneOptions& options) const {
     if (!wants_ranks(options_.ranks)) return {};
-    const auto asks_for_latency = [](const ConfigEntry& entry) {
-      return entry.request.budget == Budget::kLatency;
-    };
-    if (std::ranges::any_of(config.entries, asks_for_latency)) {
+    if (any_budget(config, Budget::kLatency)) {
       throw errors::usage("prune", "--processes: each would measure other milliseconds");
     }
     if (options.calibration.data.empty()) {

@@ -115,12 +115,17 @@ void add_recovery(CLI::App& command, PruneCommandOptions& options) {
   add("--recover-recipe", options.recipe, "FILE", "How finetune trains: a recipe's \"train\"");
 }
 
+void add_engine(CLI::App& command, EngineChoice& engine) {
+  const char* group = "What runs the network";
+  add_option(command, "--engine", engine.name, "NAME",
+             "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: "
+             "libtorch if it is installed (auto)")
+      ->group(group);
+  add_onnxruntime_option(command, engine.onnxruntime, group);
+}
+
 void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
   const char* group = "With a budget of milliseconds";
-  add_option(command, "--engine", options.engine, "NAME",
-             "What the network is to be quick on: libtorch (the default) or onnxruntime")
-      ->group(group);
-  add_onnxruntime_option(command, options.onnxruntime, group);
   add_option(command, "--latency-table", options.table, "FILE",
              "Times of layers, read and added to (a file of the cache)")
       ->group(group);
@@ -209,6 +214,7 @@ void add_options(CLI::App& command, PruneCommandOptions& options) {
   add_rank_options(command, options.ranks);
   add_rank_proof_option(command, options.ranks);
   add_metric_options(command, options.metric);
+  add_engine(command, options.prune.engine);
   add_latency(command, options.prune.latency);
 }
 

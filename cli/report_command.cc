@@ -4,9 +4,11 @@
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
 #include "parsimony/cli/report_files.h"
+#include "parsimony/report/figures.h"
 #include "parsimony/report/html/page.h"
 #include "parsimony/report/sweep/summary.h"
 #include "parsimony/report/text.h"
@@ -21,6 +23,8 @@ struct ReportOptions {
   std::string out;
   std::string title;
   std::string tensorboard;
+  std::string against;
+  double allowed = 1;  ///< per cent
 };
 
 /// Where the report goes: beside the first ledger, unless somewhere else was named.
@@ -51,18 +55,50 @@ std::string summary(const SweepReport& report) {
 
 void add_options(CLI::App& command, ReportOptions& options) {
   add_option(command, "dir", options.folders, "DIR",
-             "Folders of sweeps; their points are put together")
+             "Folders of sweeps; their points are put together. Or the JSON report of a prune, "
+             "which is printed as Markdown")
       ->required();
   add_option(command, "--out", options.out, "DIR",
              "Folder for the four files (default: the first DIR)");
   add_option(command, "--title", options.title, "TEXT", "Title (default: of model and data)");
   add_option(command, "--tensorboard", options.tensorboard, "DIR",
              "Write the points for TensorBoard too: a run for each criterion and seed");
+  add_option(command, "--against", options.against, "OLD",
+             "Print what has changed since an earlier report, of the same kind, as Markdown; fail "
+             "if something is worse");
+  add_option(command, "--allow", options.allowed, "PERCENT",
+             "By how much of the earlier figure one may be worse (1)")
+      ->check(not_below_zero());
+}
+
+ReportFigures figures_in(const std::string& path) {
+  const std::string file =
+      fs::is_directory(path) ? (fs::path(path) / "report.json").string() : path;
+  return read_figures(read_file(file), file);
+}
+
+bool is_json_file(const std::string& path) {
+  return fs::path(path).extension() == ".json" && fs::is_regular_file(path);
+}
+
+/// Prints the figures of a report, and what has changed.
+/// @throws VerificationError if they are worse than the baseline's
+void print_figures(const ReportOptions& options, const std::string& report) {
+  const ReportFigures figures = figures_in(report);
+  if (options.against.empty()) return print(to_markdown(figures, nullptr));
+  const ReportFigures baseline = figures_in(options.against);
+  print(to_markdown(figures, &baseline));
+  const auto worse = what_is_worse(figures, baseline, options.allowed / 100);
+  if (!worse.empty()) throw errors::worse_than(options.against, worse);
 }
 
 void run(const ReportOptions& options, const Session& session) {
+  if (options.folders.size() == 1 && is_json_file(options.folders[0])) {
+    return print_figures(options, options.folders[0]);
+  }
   const std::string text =
       write_report(options.folders, folder_of(options), options.title, options.tensorboard);
+  if (!options.against.empty()) return print_figures(options, folder_of(options));
   if (!session.quiet) print(text);
 }
 
@@ -92,7 +128,7 @@ std::string write_report(const std::vector<std::string>& folders, const std::str
 
 void add_report(CLI::App& app, Session& session) {
   add_command<ReportOptions>(app, session, "report",
-                             "Makes a page, tables and JSON of the points of a sweep",
+                             "Makes a page, tables and JSON of a sweep; compares reports",
                              "parsimony report runs/cifar10", add_options, run);
 }
 

@@ -20,8 +20,6 @@
 namespace parsimony::cli {
 namespace {
 
-constexpr const char* kExecutor = "executor";
-
 struct VerifyOptions {
   std::string original;
   std::string small;
@@ -29,21 +27,14 @@ struct VerifyOptions {
   std::vector<std::string> specs;  ///< of --input
   std::string sample;
   ProofOptions proof;
-  std::string engine = kExecutor;
+  std::string engine = "auto";
   std::string onnxruntime;  ///< path of its library; empty: the default locations
   std::string threads;
 };
 
 std::unique_ptr<Engine> engine_of(const VerifyOptions& options) {
-  const auto threads = parse_threads(options.threads);
-  if (options.engine == kExecutor) return std::make_unique<LazyTorch>(threads);
-  return onnx_runtime_engine(runtime::find_onnx_runtime(options.onnxruntime), threads.value_or(1));
-}
-
-bool has_halves(const Graph& graph) {
-  return std::any_of(graph.values.begin(), graph.values.end(), [](const Value& value) {
-    return value.dtype == DType::kFloat16 || value.dtype == DType::kBFloat16;
-  });
+  const std::string name = options.engine == "executor" ? "libtorch" : options.engine;
+  return parsimony::engine_of({name, options.onnxruntime}, parse_threads(options.threads));
 }
 
 /// One comparison of two models on one engine.
@@ -55,8 +46,7 @@ class Verification {
         specs_(options.specs.empty() ? plan.inputs : options.specs),
         engine_(engine_of(options)),
         original_(open_model(options.original, specs_)),
-        small_(open_model(options.small, specs_)),
-        proof_options_(options.proof) {
+        small_(open_model(options.small, specs_)) {
     const Graph& graph = original_->graph();
     std::vector<InputSpec> inputs = input_specs(specs_, graph);
     if (!options.sample.empty()) {
@@ -64,9 +54,7 @@ class Verification {
       inputs = with_shapes_of(sample_, std::move(inputs));
     }
     probe_ = choose_probe(graph, inputs);
-    // The executor computes float16 in float32; other engines do not.
-    constexpr double kOfHalves = 1e-2;
-    if (!own() && has_halves(graph)) proof_options_.tolerance = kOfHalves;
+    proof_options_ = fitted_to(*engine_, graph, options.proof);
   }
 
   Proof run() {
@@ -78,7 +66,7 @@ class Verification {
   }
 
  private:
-  bool own() const { return options_.engine == kExecutor; }
+  bool own() const { return engine_->executes_graphs(); }
 
   Proof compared() {
     const auto masked = original_->open_masked(*engine_, plan_);
@@ -90,7 +78,7 @@ class Verification {
     if (!own() && proof.worst() != nullptr && proof.worst()->difference > kWeak) {
       proof.not_run =
           "in ONNX Runtime the masked original differs from itself by as much when it is computed "
-          "another way; --engine executor compares what such a network chooses from";
+          "another way; --engine libtorch compares what such a network chooses from";
     }
     return proof;
   }
@@ -111,7 +99,7 @@ class Verification {
 
   std::string hint() const {
     return own() ? ""
-                 : "; where a network chooses among numbers, as detectors do, --engine executor "
+                 : "; where a network chooses among numbers, as detectors do, --engine libtorch "
                    "compares what it chooses from";
   }
 
@@ -143,10 +131,11 @@ void add_options(CLI::App& command, VerifyOptions& options) {
       ->check(above_zero());
   add_option(command, "--seed", options.proof.seed, "S", "Where the random numbers begin (1)")
       ->check(above_zero());
-  add_option(command, "--engine", options.engine, "NAME",
-             "What runs the models: executor (ours, the default) or onnxruntime (ONNX only, "
-             "independent of ours)")
-      ->check(CLI::IsMember({"executor", "onnxruntime"}));
+  add_option(
+      command, "--engine", options.engine, "NAME",
+      "What runs the models: libtorch (our executor), onnxruntime (ONNX only, independent of "
+      "ours), or auto: libtorch if it is installed (auto)")
+      ->check(CLI::IsMember({"auto", "libtorch", "executor", "onnxruntime"}));
   add_onnxruntime_option(command, options.onnxruntime);
   add_threads_option(command, options.threads);
   add_input_option(command, options.specs);

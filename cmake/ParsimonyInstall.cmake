@@ -10,17 +10,33 @@ foreach(room IN LISTS PARSIMONY_ROOMS)
   else()
     set(export parsimonyTargets)
   endif()
-  install(TARGETS parsimony_${room} EXPORT ${export})
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/"
+  install(TARGETS parsimony_${room} EXPORT ${export} COMPONENT dev)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${room}/" COMPONENT dev
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/parsimony/${room}"
     FILES_MATCHING PATTERN "*.h" PATTERN "*_impl.h" EXCLUDE)
 endforeach()
 if(TARGET parsimony)
-  install(TARGETS parsimony)
-  install(FILES "${PROJECT_SOURCE_DIR}/api/networks.zip"
+  install(TARGETS parsimony COMPONENT command)
+  install(FILES "${PROJECT_SOURCE_DIR}/api/networks.zip" COMPONENT command
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
+  # Manual pages and completions, by the command itself.
+  install(CODE "
+    set(root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
+    set(command \"$<TARGET_FILE:parsimony>\")
+    file(MAKE_DIRECTORY \"\${root}/man/man1\" \"\${root}/bash-completion/completions\"
+      \"\${root}/zsh/vendor-completions\" \"\${root}/fish/vendor_completions.d\")
+    execute_process(COMMAND \"\${command}\" man --out \"\${root}/man/man1\"
+      COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND \"\${command}\" completion bash COMMAND_ERROR_IS_FATAL ANY
+      OUTPUT_FILE \"\${root}/bash-completion/completions/parsimony\")
+    execute_process(COMMAND \"\${command}\" completion zsh COMMAND_ERROR_IS_FATAL ANY
+      OUTPUT_FILE \"\${root}/zsh/vendor-completions/_parsimony\")
+    execute_process(COMMAND \"\${command}\" completion fish COMMAND_ERROR_IS_FATAL ANY
+      OUTPUT_FILE \"\${root}/fish/vendor_completions.d/parsimony.fish\")"
+    COMPONENT command)
   if(TARGET parsimony_component)
-    install(TARGETS parsimony_component DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
+    install(TARGETS parsimony_component COMPONENT torch
+      DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
   endif()
 endif()
 
@@ -30,8 +46,11 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/parsimonyConfig.cmake
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/parsimonyConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/parsimonyConfig.cmake"
-  "${PROJECT_BINARY_DIR}/parsimonyConfigVersion.cmake" DESTINATION "${package_folder}")
-install(EXPORT parsimonyTargets NAMESPACE parsimony:: DESTINATION "${package_folder}")
+  "${PROJECT_BINARY_DIR}/parsimonyConfigVersion.cmake"
+  COMPONENT dev DESTINATION "${package_folder}")
+install(EXPORT parsimonyTargets NAMESPACE parsimony::
+  COMPONENT dev DESTINATION "${package_folder}")
 if(PARSIMONY_TORCH)
-  install(EXPORT parsimonyTorchTargets NAMESPACE parsimony:: DESTINATION "${package_folder}")
+  install(EXPORT parsimonyTorchTargets NAMESPACE parsimony::
+    COMPONENT dev DESTINATION "${package_folder}")
 endif()

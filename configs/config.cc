@@ -69,7 +69,8 @@ ConfigEntry read_entry(const JsonReader& object, const GivenRequest& defaults) {
 }
 
 bool same_sharing(const Request& a, const Request& b) {
-  return a.ratio == b.ratio && a.amount == b.amount && a.scope == b.scope && a.budget == b.budget;
+  return a.ratio == b.ratio && a.amount == b.amount && a.scope == b.scope && a.budget == b.budget &&
+         a.also == b.also;
 }
 
 /// Entries that share a budget, or channels, must agree.
@@ -90,7 +91,8 @@ void check_sharing(const std::vector<ConfigEntry>& entries) {
       check("dependency_group_id " + request.dependency_group, entry);
     }
     if (!request.amount) continue;
-    constexpr const char* kWhat[] = {"channels", "parameters", "MACs", "latency", "weights"};
+    constexpr const char* kWhat[] = {"channels", "parameters", "MACs", "latency",
+                                     "weights",  "weights",    "file", "memory"};
     check(std::string("an amount of the network's ") + kWhat[static_cast<int>(request.budget)],
           entry);
   }

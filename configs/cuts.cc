@@ -37,6 +37,7 @@ ConfigList at_sparsity(ConfigList config, double ratio, const std::string& crite
     if (entry.exclude || (request.ratio == 0 && !request.amount && !request.threshold)) continue;
     request.ratio = ratio;
     request.amount.reset();
+    request.also.clear();
     request.threshold.reset();
     if (!criterion.empty()) request.criterion = criterion;
   }

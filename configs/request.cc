@@ -62,6 +62,7 @@ void forget_how_much(GivenRequest& given) {
   }
   given.request.ratio = 0;
   given.request.amount.reset();
+  given.request.also.clear();
   given.request.threshold.reset();
   given.aligned_with.clear();
   for (const char* key : {"sparse_ratio", "sparse_threshold", "align"}) given.keys.erase(key);

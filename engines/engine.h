@@ -28,6 +28,9 @@ class Engine {
   virtual std::string name() const = 0;  ///< "libtorch"
   virtual std::string version() const = 0;
   virtual std::string path() const { return {}; }  ///< of its library, if there is a separate file
+  /// Does it execute graphs, in float32 where they have float16, and record what their nodes choose
+  /// from? Others run files as they are.
+  virtual bool executes_graphs() const { return false; }
 
   /// Opens the network of a graph, copying its weights unless the options say otherwise. @throws
   /// UnsupportedError, with the reason, if the engine cannot run it

@@ -113,6 +113,7 @@ class GraphSource {
 
 struct Graph {
   std::string format = "onnx";
+  int64_t file_bytes = 0;  ///< of the model's file; 0: not known
   IdVector<WeightId, Weight> weights;
   IdVector<ValueId, Value> values;
   IdVector<NodeId, Node> nodes;  ///< in topological order, those of a body before its owner

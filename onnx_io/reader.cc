@@ -336,12 +336,13 @@ Graph to_graph(const ModelFile& file, EditedData data) {
     Reading reading{file.impl(), graph, Functions(file.impl().model), {}, data, {}, {}};
     Reader(reading).read();
     graph.source = std::make_shared<FileSource>(file.impl().external, reading);
-    if (auto unread = note_on_unread(file.impl().model.graph())) {
-      graph.notes.push_back(std::move(*unread));
-    }
+    const auto notes = static_cast<std::ptrdiff_t>(graph.notes.size());
     check_paths(graph);
     resolve_lists(graph);
     finish(graph);
+    if (auto unread = note_on_unread(file.impl().model.graph(), graph)) {
+      graph.notes.insert(graph.notes.begin() + notes, std::move(*unread));
+    }
     return graph;
   } catch (const ModelError& error) {
     throw errors::bad_model(file.path(), error.what());

@@ -31,8 +31,8 @@ struct Reading {
   std::deque<std::vector<std::byte>> unpacked;        ///< elements that share bytes in the file
 };
 
-/// Which initializers no node reads; empty if there are none.
-std::optional<std::string> note_on_unread(const onnx::GraphProto& graph);
+/// Which initializers no node reads; empty if there are none. @param linked  the finished graph
+std::optional<std::string> note_on_unread(const onnx::GraphProto& graph, const Graph& linked);
 
 /// Reads a graph of the model, and those inside its nodes, into one Graph. Function calls are
 /// inlined.

@@ -31,7 +31,7 @@ ValueId Reader::define(const std::string& name) {
   }
   const auto id = graph_.values.next_id();
   if (!ids_.emplace(name, id).second) return kNone;
-  graph_.values.emplace_back().name = prefix_ + name;
+  graph_.values.emplace_back().name = prefix_.empty() ? name : prefix_ + name;
   return id;
 }
 

@@ -1,6 +1,7 @@
 // Initializers without a reader: calibrations that a quantiser leaves behind.
 #include <absl/container/flat_hash_set.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "parsimony/onnx_io/node_impl.h"
@@ -24,7 +25,11 @@ void add_reads(const onnx::GraphProto& graph, Names& names) {
 
 }  // namespace
 
-std::optional<std::string> note_on_unread(const onnx::GraphProto& graph) {
+std::optional<std::string> note_on_unread(const onnx::GraphProto& graph, const Graph& linked) {
+  const bool all_read = std::ranges::none_of(linked.values, [](const Value& value) {
+    return value.producer == kNone && !value.is_input && value.uses.empty();
+  });
+  if (all_read) return std::nullopt;
   Names read;
   add_reads(graph, read);
   std::vector<std::string> unread;

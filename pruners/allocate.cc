@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "parsimony/masks/cost.h"
+#include "parsimony/masks/memory.h"
 #include "parsimony/pruners/candidates.h"
 #include "parsimony/pruners/errors.h"
 
@@ -61,60 +62,154 @@ void record_scores(const Pool& pool, PerGroup<std::vector<double>>& scores) {
   }
 }
 
-/// Parameters or MACs as counts of a pool's channels; all else is as in `masks`.
+bool is_of_network(Budget budget) {
+  return budget != Budget::kChannels && budget != Budget::kWeights && budget != Budget::kLatency;
+}
+
+/// What budgets count of a whole network.
+class Quantities {
+ public:
+  Quantities(const Graph& graph, const Facts& facts, const Coupling& coupling)
+      : graph_(graph), facts_(facts), coupling_(coupling) {}
+
+  double operator()(Budget budget, const AxisMasks& masks) {
+    switch (budget) {
+      case Budget::kMacs:
+        return static_cast<double>(cost().under(masks).macs);
+      case Budget::kPeakRam:
+        if (!memory_) memory_.emplace(graph_, facts_, coupling_);
+        return static_cast<double>(memory_->peak(masks));
+      case Budget::kFile:
+        return static_cast<double>(weights().under(masks) + beside_weights_);
+      case Budget::kWeightBytes:
+        return static_cast<double>(weights().under(masks));
+      default:
+        return static_cast<double>(cost().under(masks).params);
+    }
+  }
+
+ private:
+  const CostModel& cost() {
+    if (!cost_) cost_.emplace(graph_, facts_, coupling_);
+    return *cost_;
+  }
+
+  const WeightBytes& weights() {
+    if (!weights_) {
+      weights_.emplace(graph_, coupling_);
+      const int64_t dense = weights_->under(AxisMasks::all_kept(coupling_));
+      beside_weights_ = std::max<int64_t>(0, graph_.file_bytes - dense);
+    }
+    return *weights_;
+  }
+
+  const Graph& graph_;
+  const Facts& facts_;
+  const Coupling& coupling_;
+  std::optional<CostModel> cost_;
+  std::optional<ActivationMemory> memory_;
+  std::optional<WeightBytes> weights_;
+  int64_t beside_weights_ = 0;  ///< what the file has
+};
+
+/// An amount that may remain of what a budget counts.
+struct Most {
+  Limit limit;
+  double dense = 0;
+  double amount = 0;
+};
+
+/// What limits count as a function of a pool's channels; all else is as in `masks`. Of several
+/// limits it is the largest share of an amount, and the amount is 1.
 class CostOfCounts {
  public:
-  CostOfCounts(const CostModel& model, const Coupling& coupling, const Scored& scored,
+  CostOfCounts(Quantities& quantities, const Coupling& coupling, const Scored& scored,
                const Pool& pool, AxisMasks masks)
-      : model_(model),
+      : quantities_(quantities),
         coupling_(coupling),
         scored_(scored),
         pool_(pool),
-        masks_(std::move(masks)) {}
+        masks_(std::move(masks)) {
+    const Request& request = *pool.request;
+    add({request.budget, request.amount, request.ratio});
+    for (const Limit& limit : request.also) add(limit);
+  }
 
-  double operator()(const std::vector<int>& counts) const {
+  double operator()(const std::vector<int>& counts) const { return of(masks_of(counts)); }
+  double dense() const { return of(AxisMasks::all_kept(coupling_)); }
+  double most() const { return limits_.size() == 1 ? limits_[0].amount : 1; }
+
+  /// The limits that these counts do not keep, and what is left there.
+  std::vector<std::pair<Most, double>> missed(const std::vector<int>& counts) const {
+    const AxisMasks masks = masks_of(counts);
+    std::vector<std::pair<Most, double>> missed;
+    for (const Most& most : limits_) {
+      const double left = quantities_(most.limit.budget, masks);
+      if (left > most.amount) missed.emplace_back(most, left);
+    }
+    return missed;
+  }
+
+ private:
+  void add(const Limit& limit) {
+    constexpr double kRounding = 1e-12;  // 1000 · (1 - 0.9) is 99.99…
+    const double dense = quantities_(limit.budget, AxisMasks::all_kept(coupling_));
+    const double most = limit.amount.value_or(std::floor(dense * (1 - limit.ratio + kRounding)));
+    limits_.push_back({limit, dense, most});
+  }
+
+  AxisMasks masks_of(const std::vector<int>& counts) const {
     AxisMasks masks = masks_;
     remove(pool_, counts, masks);
     keep_at_least_one(coupling_, scored_.ranks, masks);
-    return static_cast<double>(of(model_.under(masks)));
+    return masks;
   }
 
-  double dense() const { return static_cast<double>(of(model_.dense())); }
-
- private:
-  int64_t of(const Cost& cost) const {
-    return pool_.request->budget == Budget::kMacs ? cost.macs : cost.params;
+  double of(const AxisMasks& masks) const {
+    if (limits_.size() == 1) return quantities_(limits_[0].limit.budget, masks);
+    double largest = 0;
+    for (const Most& most : limits_) {
+      largest = std::max(largest, quantities_(most.limit.budget, masks) / most.amount);
+    }
+    return largest;
   }
 
-  const CostModel& model_;
+  Quantities& quantities_;
   const Coupling& coupling_;
   const Scored& scored_;
   const Pool& pool_;
   AxisMasks masks_;
+  std::vector<Most> limits_;
 };
 
-/// What may be left of `dense` parameters or MACs.
-double most_left(const Request& request, double dense) {
-  constexpr double kRounding = 1e-12;  // 1000 · (1 - 0.9) is 99.99…
-  return request.amount.value_or(std::floor(dense * (1 - request.ratio + kRounding)));
-}
-
 std::string unit_of(Budget budget) {
-  return budget == Budget::kMacs      ? "MACs"
-         : budget == Budget::kParams  ? "parameters"
-         : budget == Budget::kWeights ? "weights"
-                                      : "channels";
+  switch (budget) {
+    case Budget::kMacs:
+      return "MACs";
+    case Budget::kParams:
+      return "parameters";
+    case Budget::kWeights:
+      return "weights";
+    case Budget::kWeightBytes:
+      return "bytes of weights";
+    case Budget::kFile:
+      return "bytes of the file";
+    case Budget::kPeakRam:
+      return "bytes of activations";
+    default:
+      return "channels";
+  }
 }
 
-std::string shortfall(const Request& request, double share_gone, double left) {
+std::string shortfall(const Limit& limit, double share_gone, double left) {
   char text[200];
-  const std::string unit = unit_of(request.budget);
-  if (request.amount) {
+  const std::string unit = unit_of(limit.budget);
+  if (limit.amount) {
     std::snprintf(text, sizeof text, "asked for at most %.0f %s: no fewer than %.0f can be reached",
-                  *request.amount, unit.c_str(), left);
+                  *limit.amount, unit.c_str(), left);
   } else {
     std::snprintf(text, sizeof text, "asked to remove %g%% of the %s: no more than %.1f%% can go",
-                  request.ratio * 100, unit.c_str(), share_gone * 100);
+                  limit.ratio * 100, unit.c_str(), share_gone * 100);
   }
   return text;
 }
@@ -124,19 +219,17 @@ class Spender {
  public:
   Spender(const Graph& graph, const Facts& facts, const Coupling& coupling, const Scored& scored,
           const ChooseFunction& choose, const ImportanceCurves& importance)
-      : graph_(graph),
-        facts_(facts),
-        coupling_(coupling),
+      : coupling_(coupling),
         scored_(scored),
         choose_(choose),
-        importance_(importance) {}
+        importance_(importance),
+        quantities_(graph, facts, coupling) {}
 
   void spend(Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
-    const bool of_network = request.budget == Budget::kParams || request.budget == Budget::kMacs;
     if (choose_) return remove(pool, chosen(pool), result.masks);
     if (request.budget == Budget::kLatency) return;  // spent by spend_latency()
-    if (of_network && !request.threshold) return spend_cost(pool, result);
+    if (is_of_network(request.budget) && !request.threshold) return spend_cost(pool, result);
     if (request.scope == Scope::kOutputs) {
       rank_by_importance(pool, result, [&](size_t i) {
         const bool weights = request.budget == Budget::kWeights;
@@ -144,7 +237,9 @@ class Spender {
       });
     }
     const Counts counts = choose_counts(request, pool.candidates);
-    if (!counts.feasible) note(request, counts.reached, 0, result);
+    if (!counts.feasible) {
+      note({request.budget, request.amount, request.ratio}, counts.reached, 0, result);
+    }
     remove(pool, counts.removed, result.masks);
   }
 
@@ -163,8 +258,7 @@ class Spender {
 
   void spend_cost(Pool& pool, Allocation& result) {
     const Request& request = *pool.request;
-    if (!model_) model_.emplace(graph_, facts_, coupling_);
-    const CostOfCounts cost(*model_, coupling_, scored_, pool,
+    const CostOfCounts cost(quantities_, coupling_, scored_, pool,
                             request.amount ? result.masks : AxisMasks::all_kept(coupling_));
     const double dense = cost.dense();
     const auto cost_of = [&](size_t i) {  // of a channel
@@ -176,9 +270,11 @@ class Spender {
     if (request.scope == Scope::kGlobal && find_criterion(request.criterion).loss) {
       divide_by_cost(pool, cost_of);
     }
-    const Counts counts = fit_budget(request, pool.candidates, cost, most_left(request, dense));
+    const Counts counts = fit_budget(request, pool.candidates, cost, cost.most());
     if (!counts.feasible) {
-      note(request, dense > 0 ? 1 - counts.remaining / dense : 0, counts.remaining, result);
+      for (const auto& [most, left] : cost.missed(counts.removed)) {
+        note(most.limit, most.dense > 0 ? 1 - left / most.dense : 0, left, result);
+      }
     }
     remove(pool, counts.removed, result.masks);
   }
@@ -212,17 +308,15 @@ class Spender {
     }
   }
 
-  static void note(const Request& request, double share_gone, double left, Allocation& result) {
-    result.conflicts.push_back({kNone, shortfall(request, share_gone, left)});
+  static void note(const Limit& limit, double share_gone, double left, Allocation& result) {
+    result.conflicts.push_back({kNone, shortfall(limit, share_gone, left)});
   }
 
-  const Graph& graph_;
-  const Facts& facts_;
   const Coupling& coupling_;
   const Scored& scored_;
   const ChooseFunction& choose_;
   const ImportanceCurves& importance_;
-  std::optional<CostModel> model_;
+  Quantities quantities_;
 };
 
 }  // namespace

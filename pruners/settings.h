@@ -18,8 +18,27 @@ namespace parsimony {
 /// @source Fang et al., Isomorphic Pruning for Vision Models, 2024
 enum class Scope : uint8_t { kLocal, kGlobal, kIsomorphic, kOutputs };
 /// kWeights: elements of the matrices that produce the request's own channels; params and MACs are
-/// the whole network's. kLatency: milliseconds of the whole network on this machine.
-enum class Budget : uint8_t { kChannels, kParams, kMacs, kLatency, kWeights };
+/// the whole network's. kLatency: milliseconds of the whole network on this machine. Bytes of the
+/// whole network are only given as amounts or shares that may remain: kWeightBytes of its weights,
+/// kFile of these and of all else in its file, kPeakRam of its activations, see ActivationMemory.
+enum class Budget : uint8_t {
+  kChannels,
+  kParams,
+  kMacs,
+  kLatency,
+  kWeights,
+  kWeightBytes,
+  kFile,
+  kPeakRam,
+};
+
+/// How much of something a whole network may have.
+struct Limit {
+  Budget budget = Budget::kMacs;
+  std::optional<double> amount = {};
+  double ratio = 0;  ///< without an amount: the share to remove
+  bool operator==(const Limit&) const = default;
+};
 
 /// How the channels of a pruned layer are chosen.
 struct Request {
@@ -28,6 +47,7 @@ struct Request {
   /// Instead of a ratio, how much of the budgeted quantity may remain: parameters, MACs,
   /// milliseconds.
   std::optional<double> amount = {};
+  std::vector<Limit> also = {};  ///< that hold beside the ratio or the amount of `budget`
   /// Instead of a ratio: channels that score less are removed. In the criterion's own unit, not
   /// normalised.
   std::optional<double> threshold = {};

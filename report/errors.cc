@@ -39,6 +39,11 @@ IoError no_ledger(std::string_view folder) {
                  ": has no ledger.jsonl; give the folder that `parsimony sweep --out` names");
 }
 
+ModelError no_report(std::string_view place) {
+  return ModelError(std::string(place) +
+                    ": wanted the JSON report of prune (--report), or of a sweep");
+}
+
 ModelError no_points() {
   return ModelError("the ledger holds no finished point yet; there is nothing to report");
 }

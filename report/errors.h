@@ -19,5 +19,6 @@ ModelError ledger_conflict(std::string_view place, std::string_view other, std::
 ConfigError ledger_config();
 IoError no_ledger(std::string_view folder);
 ModelError no_points();
+ModelError no_report(std::string_view place);
 
 }  // namespace parsimony::errors

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "parsimony/masks/cost.h"
+#include "parsimony/masks/memory.h"
 #include "parsimony/report/groups_impl.h"
 #include "parsimony/report/parts_impl.h"
 #include "parsimony/report/text.h"
@@ -133,6 +134,11 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
   for (const WeightId w : graph.weights.ids()) {
     if (is_parameter[w]) result.params += graph.weights[w].count();
   }
+  const ActivationMemory memory(graph, facts, coupling);
+  for (const MemoryStep& step : memory.curve(AxisMasks::all_kept(coupling))) {
+    result.nodes[step.node.index()].memory = step.bytes;
+    result.peak_memory = std::max(result.peak_memory, step.bytes);
+  }
   result.uncounted = uncounted(graph, facts);
   result.groups = static_cast<int>(coupling.groups.size());
   for (const Group& group : coupling.groups) result.channels += group.size;
@@ -192,13 +198,30 @@ std::string to_text(const Inspection& inspection, bool all) {
   return text;
 }
 
+std::string memory_text(const Inspection& inspection) {
+  using enum Table::Align;
+  constexpr int64_t kWidth = 40;
+  const int64_t peak = std::max<int64_t>(1, inspection.peak_memory);
+  Table table({"node", "operator", "output", "alive, bytes", ""},
+              {kLeft, kLeft, kLeft, kRight, kLeft});
+  for (const NodeRow& row : inspection.nodes) {
+    if (row.memory == 0) continue;
+    std::string bar((row.memory * kWidth + peak - 1) / peak, '#');
+    if (row.memory == inspection.peak_memory) bar += " peak";
+    table.add({printable(row.node), printable(row.op), outputs_text(row),
+               with_thousands(row.memory), bar});
+  }
+  return table.text() + "\nAt most " + with_thousands(inspection.peak_memory) +
+         " bytes of activations are alive at once, for " + to_text(inspection.inputs) + ".\n";
+}
+
 void describe(JsonWriter& way, const std::pair<std::string, Shape>& weight) {
   way("name", weight.first)("shape", weight.second);
 }
 
 void describe(JsonWriter& way, const NodeRow& row) {
   way("node", row.node)("op", row.op)("weights", row.weights)("outputs", row.outputs);
-  way("params", row.params)("macs", row.macs);
+  way("params", row.params)("macs", row.macs)("memory", row.memory);
   way("groups_in", row.groups_in)("groups_out", row.groups_out);
   way("shape_arithmetic", row.shape_arithmetic);
 }
@@ -207,6 +230,7 @@ void describe(JsonWriter& way, const Inspection& inspection) {
   way("inputs", inspection.inputs)("nodes", inspection.nodes);
   way.inner("totals", [&](JsonWriter& inner) {
     inner("params", inspection.params)("macs", inspection.macs);
+    inner("peak_memory", inspection.peak_memory);
     inner("uncounted", inspection.uncounted)("groups", inspection.groups);
     inner("channels", inspection.channels);
   });

@@ -31,6 +31,7 @@ struct NodeRow {
   std::vector<std::string> groups_in;   ///< ids of the groups of the data that it reads
   std::vector<std::string> groups_out;  ///< and of the data that it produces
   bool shape_arithmetic = false;        ///< its result is known statically
+  int64_t memory = 0;  ///< bytes of activations that are alive while it runs, see ActivationMemory
 };
 
 struct Inspection {
@@ -39,6 +40,7 @@ struct Inspection {
   int64_t params = 0;  ///< of the whole network, also of weights that no node reads
   int64_t macs = 0;
   std::vector<std::string> uncounted;  ///< see `uncounted`
+  int64_t peak_memory = 0;             ///< bytes of activations, at most
   int groups = 0;
   int64_t channels = 0;  ///< that can be removed, in all groups together
 };
@@ -61,6 +63,9 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
 
 /// A table. Nodes of shape arithmetic are only counted, unless `all`.
 std::string to_text(const Inspection& inspection, bool all = false);
+
+/// The bytes of activations that are alive while each node runs, as a curve.
+std::string memory_text(const Inspection& inspection);
 
 /// One object: {"parsimony_inspect": 1, "inputs": […], "nodes": […], "totals": {…}}.
 std::string to_json(const Inspection& inspection);

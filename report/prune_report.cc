@@ -255,6 +255,11 @@ void describe(JsonWriter& way, const PruneReport& report) {
     inner("before", report.before.macs)("after", report.after.macs);
     inner("uncounted", report.uncounted);
   });
+  if (report.memory) {
+    way.inner("peak_memory", [&](JsonWriter& inner) {
+      inner("before", report.memory->before)("after", report.memory->after);
+    });
+  }
   way("zeroed", zeroed(report))("elements", report.elements)("groups", report.groups);
   way("scales", report.scales)("kept_whole", report.unpruned_dims)("proof", report.proof);
   way("notes", report.notes);
@@ -313,6 +318,9 @@ std::string to_text(const PruneReport& report, bool all) {
   add("parameters", report.before.params, report.after.params);
   add("MACs", report.before.macs, report.after.macs);
   add("file, bytes", report.source.bytes, report.result.bytes);
+  if (report.memory && (report.memory->wanted || all)) {
+    add("activations, bytes", report.memory->before, report.memory->after);
+  }
   if (report.latency) {
     const LatencyRow& row = *report.latency;
     table.add({"latency, ms", milliseconds(row.dense), milliseconds(row.measured),

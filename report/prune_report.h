@@ -77,6 +77,13 @@ struct MetricRow {
   std::vector<MetricTrial> trials = {};  ///< that looked for the largest cut within the bound
 };
 
+/// Bytes of activations at most, see ActivationMemory.
+struct MemoryRow {
+  int64_t before = 0;
+  int64_t after = 0;
+  bool wanted = false;  ///< there was a budget of it
+};
+
 struct PruneReport {
   std::string command;  ///< as it was typed
   ReportedFile source;
@@ -85,6 +92,7 @@ struct PruneReport {
   std::vector<std::string> uncounted;  ///< nodes that MACs leave out, see `uncounted`
   Cost before;
   Cost after;
+  std::optional<MemoryRow> memory;           ///< unless blocks were removed
   std::optional<DepthReport> depth;          ///< if blocks were to be removed
   std::optional<ConstantsReport> constants;  ///< if constants were folded
   std::vector<ElementOutcome> elements;      ///< of tensors that lost single elements

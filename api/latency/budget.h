@@ -14,12 +14,10 @@ namespace parsimony {
 struct LatencyBudgetOptions {
   LatencyMeter* meter = nullptr;  ///< required for latency budgets
   // How LatencyProfiler creates one, if none is given.
-  std::string engine = "libtorch";  ///< or "onnxruntime"
-  std::string onnxruntime = {};     ///< path of its library; empty: the default locations
-  std::string table = {};           ///< path of the tables; empty: in the cache
-  int64_t batch = 1;                ///< samples per run, if the network's batch is symbolic
-  double tolerance = 0.05;          ///< relative deviation from the budget that is accepted
-  int rounds = 6;                   ///< maximum number of networks to measure
+  std::string table = {};   ///< path of the tables; empty: in the cache
+  int64_t batch = 1;        ///< samples per run, if the network's batch is symbolic
+  double tolerance = 0.05;  ///< relative deviation from the budget that is accepted
+  int rounds = 6;           ///< maximum number of networks to measure
   std::function<void(std::string_view what)> progress = {};
 };
 

@@ -15,9 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTorch = "libtorch";
-constexpr const char* kOnnxRuntime = "onnxruntime";
-
 std::string cached_path(const LatencyFile& file) {
   const std::string what = file.machine + "\n" + file.engine + "\n" + std::to_string(file.threads);
   constexpr size_t kDigits = 12;
@@ -28,16 +25,10 @@ std::string cached_path(const LatencyFile& file) {
 
 LatencyProfiler::LatencyProfiler(const PruneOptions& options) {
   const LatencyBudgetOptions& wanted = options.latency;
-  const std::vector<std::string> known = {kTorch, kOnnxRuntime};
-  if (wanted.engine == kTorch) {
-    file_.threads = torch_component().choose_threads(options.threads);
-    engine_ = std::make_unique<LazyTorch>(file_.threads);
-  } else if (wanted.engine == kOnnxRuntime) {
-    file_.threads = options.threads.value_or(1);
-    engine_ = onnx_runtime_engine(runtime::find_onnx_runtime(wanted.onnxruntime), file_.threads);
-  } else {
-    throw errors::unknown_engine(wanted.engine, known);
-  }
+  file_.threads = name_of(options.engine) == "libtorch"
+                      ? torch_component().choose_threads(options.threads)
+                      : options.threads.value_or(1);
+  engine_ = engine_of(options.engine, file_.threads);
   file_.engine = engine_->name() + " " + engine_->version();
   file_.machine = machine::this_processor().model;
   named_ = !wanted.table.empty();

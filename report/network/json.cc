@@ -27,7 +27,8 @@ Json cost_json(const Cost& cost) { return {cost.params, cost.macs}; }
 Json box_json(const PictureBox& box) {
   SparseObject out;
   out("name", box.name)("op", box.op)("shape", box.shape)("small", box.small_shape);
-  out("params", box.params)("macs", box.macs)("layer", box.layer)("joined", box.place.joined);
+  out("params", box.params)("macs", box.macs)("memory", box.memory);
+  out("layer", box.layer)("joined", box.place.joined);
   out("reads", box.groups_in)("makes", box.groups_out)("channels", box.channels);
   out("kept", box.kept, box.channels)("pinned", box.pinned);
   Json object = out.taken();

@@ -134,6 +134,7 @@ class Painter {
     box.height = box.layer ? kLayerHeight : kStripHeight;
     box.params = row.params;
     box.macs = row.macs;
+    box.memory = row.memory;
     box.groups_in = numbers_of(groups_.of_inputs(graph_, node));
     box.groups_out = numbers_of(drawn.groups);
     count_channels(drawn.value, box);

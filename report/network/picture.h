@@ -42,6 +42,7 @@ struct PictureBox {
   std::vector<std::pair<std::string, Shape>> weights;
   int64_t params = 0;
   int64_t macs = 0;
+  int64_t memory = 0;           ///< bytes of activations that are alive while it runs
   std::vector<int> groups_in;   ///< positions
   std::vector<int> groups_out;  ///< none: what it produces cannot shrink
   std::vector<PictureObstacle> obstacles;

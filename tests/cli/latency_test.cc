@@ -84,7 +84,8 @@ TEST(CliLatency, MistakesAreNamed) {
   EXPECT_NE(error("--budget latency_ms=0").find("--budget: "), std::string::npos);
   EXPECT_NE(error("--budget latency_ms=soon").find("--budget: "), std::string::npos);
   EXPECT_EQ(error("--budget latency_ms=1 --engine tensorrt"),
-            "parsimony: --engine: found \"tensorrt\", wanted \"libtorch\" or \"onnxruntime\".\n");
+            "parsimony: --engine: found \"tensorrt\", wanted \"auto\", \"libtorch\" or "
+            "\"onnxruntime\".\n");
   EXPECT_TRUE(place.results().empty() || place.results()[0] == "cache");
 }
 

@@ -100,6 +100,35 @@ TEST(CliReport, NoLedger) {
   EXPECT_EQ(sweeps.place.run("report none").code, 4);
 }
 
+TEST(CliReport, ComparesReports) {
+  const Workplace place;
+  const std::string prune = "prune cnn.onnx -o o.onnx --no-verify ";
+  ASSERT_EQ(place.run(prune + "--ratio 0.25 --report more.json").code, 0);
+  ASSERT_EQ(place.run(prune + "--ratio 0.5 --report less.json").code, 0);
+  const Outcome table = place.run("report less.json");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_TRUE(table.out.starts_with("### o.onnx\n")) << table.out;
+  const Outcome better = place.run("report less.json --against more.json");
+  EXPECT_EQ(better.code, 0) << better.err;
+  EXPECT_NE(better.out.find("| baseline | change |"), std::string::npos) << better.out;
+  const Outcome worse = place.run("report more.json --against less.json");
+  EXPECT_EQ(worse.code, 1);
+  EXPECT_EQ(worse.out.substr(0, 4), "### ");
+  EXPECT_TRUE(worse.err.starts_with("parsimony: worse than less.json:\n  parameters: "))
+      << worse.err;
+  EXPECT_EQ(place.run("report more.json --against less.json --allow 300").code, 0);
+}
+
+TEST(CliReport, ComparesSweeps) {
+  const Sweeps sweeps;
+  ASSERT_EQ(sweeps.place.run("report run --out old").code, 0);
+  const Outcome same = sweeps.place.run("report run --against old");
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_NE(same.out.find("l1 at 50%: accuracy"), std::string::npos) << same.out;
+  EXPECT_TRUE(sweeps.place.has("run/report.html"));
+  EXPECT_EQ(sweeps.place.run("report run --against none").code, 4);
+}
+
 TEST(CliReport, NoPointYet) {
   const Sweeps sweeps;
   sweeps.add("begun", sample_ledger().substr(0, 500));

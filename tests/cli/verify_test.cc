@@ -1,6 +1,8 @@
 // verify by both engines; ONNX Runtime where it is installed.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "parsimony/base/files.h"
 #include "tests/cli/command.h"
 
@@ -34,7 +36,7 @@ TEST_F(CliVerify, NotesAPlanOfAnotherFile) {
 }
 
 TEST_F(CliVerify, TellsRightFromWrong) {
-  for (const std::string engine : {"onnxruntime", "executor"}) {
+  for (const std::string engine : {"onnxruntime", "executor", "libtorch", "auto"}) {
     const std::string end = " --plan p.json --engine " + engine;
     const Outcome right = place_.run("verify cnn.onnx small.onnx" + end);
     if (right.code == 3) continue;  // not installed
@@ -44,6 +46,46 @@ TEST_F(CliVerify, TellsRightFromWrong) {
     EXPECT_EQ(wrong.code, 1);
     EXPECT_TRUE(wrong.err.starts_with("parsimony: verification failed: output \"y\"")) << wrong.err;
   }
+}
+
+TEST_F(CliVerify, OnnxRuntimeProvesWhereThereIsNoLibtorch) {
+  if (!has_onnx_runtime()) GTEST_SKIP() << "there is no ONNX Runtime";
+  const std::map<std::string, std::string> without = {
+      {"PARSIMONY_TORCH_COMPONENT", "/none/parsimony_torch.so"}};
+  const Outcome outcome = place_.run("prune cnn.onnx -o o.onnx --ratio 0.5 --plan q.json", without);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(lines_with(outcome.out, "Proven"), "") << outcome.out;
+  EXPECT_EQ(place_.bytes("o.onnx"), place_.bytes("small.onnx"));
+  EXPECT_EQ(place_.run("verify cnn.onnx o.onnx --plan q.json", without).code, 0);
+  const std::map<std::string, std::string> nothing = {
+      {"PARSIMONY_TORCH_COMPONENT", "/none/parsimony_torch.so"},
+      {"PARSIMONY_ONNXRUNTIME", "/none/libonnxruntime.so"}};
+  const Outcome unproven = place_.run("prune cnn.onnx -o n.onnx --ratio 0.5", nothing);
+  EXPECT_EQ(unproven.code, 0) << unproven.err;
+  EXPECT_EQ(lines_with(unproven.out, "Proven"), "") << unproven.out;
+}
+
+TEST_F(CliVerify, OnnxRuntimeFindsAChangedWeight) {
+  if (!has_onnx_runtime()) GTEST_SKIP() << "there is no ONNX Runtime";
+  const Outcome outcome =
+      place_.run("prune cnn.onnx -o o.onnx --ratio 0.5 --engine onnxruntime --report r.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(lines_with(outcome.out, "Proven"), "") << outcome.out;
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(place_.bytes("small.onnx")));
+  for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
+    if (weight.name() != "w2") continue;
+    const float kept = 1;
+    if (weight.has_raw_data()) {
+      std::memcpy(weight.mutable_raw_data()->data(), &kept, sizeof(kept));
+    } else {
+      weight.set_float_data(0, kept);
+    }
+  }
+  save(model, place_ / "changed.onnx");
+  const Outcome changed =
+      place_.run("verify cnn.onnx changed.onnx --plan p.json --engine onnxruntime");
+  EXPECT_EQ(changed.code, 1) << changed.out;
 }
 
 }  // namespace

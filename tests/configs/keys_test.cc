@@ -57,12 +57,14 @@ TEST(Keys, Amounts) {
   EXPECT_EQ(share.budget, Budget::kMacs);
   EXPECT_EQ(error_in(R"("budget": {"macs": 0})"),
             "c.json: config_list[0].budget.macs: found 0, wanted a number in (0, ∞)");
-  EXPECT_EQ(error_in(R"("budget": {"macs": 1, "params": 1})"),
-            "c.json: config_list[0].budget: found 2 amounts, wanted one: a network is fitted to "
-            "one");
+  const Request several = request_of(R"("budget": {"macs": "40%", "peak_ram": "256K"})");
+  EXPECT_EQ(several.budget, Budget::kMacs);
+  EXPECT_EQ(several.also, (std::vector<Limit>{{Budget::kPeakRam, 256.0 * 1024, 0}}));
+  EXPECT_EQ(error_in(R"("budget": {})"),
+            "c.json: config_list[0].budget: found no amount, wanted at least one");
   EXPECT_EQ(error_in(R"("budget": {"flops": 1})"),
-            "c.json: config_list[0].budget: found \"flops\", wanted \"params\", \"macs\" or "
-            "\"latency_ms\"");
+            "c.json: config_list[0].budget: found \"flops\", wanted \"params\", \"macs\", "
+            "\"latency_ms\", \"weights\", \"file\" or \"peak_ram\"");
   EXPECT_EQ(error_in(R"("budget": {"params": "1T"})"),
             "c.json: config_list[0].budget.params: found \"1T\", wanted a number above 0, as 2e9, "
             "or a share of the whole, as \"50%\"");

@@ -58,7 +58,8 @@ TEST(Shorthand, NamesTheOption) {
       "--budget: found \"time\", wanted \"channels\", \"params\", \"macs\", \"latency_ms\" or "
       "\"weights\"");
   EXPECT_EQ(shorthand_error({.budget = "channels=3"}),
-            "--budget: found \"channels\", wanted \"params\", \"macs\" or \"latency_ms\"");
+            "--budget: found \"channels\", wanted \"params\", \"macs\", \"latency_ms\", "
+            "\"weights\", \"file\" or \"peak_ram\"");
   EXPECT_EQ(
       shorthand_error({.budget = "params=many"}),
       "--budget: found \"many\", wanted a number above 0, as 2e9, or a share of the whole, as "

@@ -25,12 +25,13 @@ const decided = Boolean(data.small);
 const boxes = data.boxes.map((box, index) => {
   const [x, y, height, layer] = box.at;
   return {
-    op: '', shape: '', small: '', params: 0, macs: 0, channels: 0, pinned: 0, makes: [], reads: [],
+    op: '', shape: '', small: '', params: 0, macs: 0, memory: 0, channels: 0, pinned: 0, makes: [], reads: [],
     weights: [], obstacles: [], ...box,
     kept: box.kept ?? box.channels ?? 0,
     index, x, y, height, rank: layer, sources: [], targets: [], last: true,
   };
 });
+const peakMemory = Math.max(0, ...boxes.map((box) => box.memory));
 const groups = data.groups.map((group, index) => ({
   granularity: 'channel', mixes_at: '', boxes: [], members: [], ...group,
   kept: group.kept ?? group.size, index,

@@ -62,6 +62,7 @@ function overview() {
     facts(
       ['Parameters', ...change(params, smallParams, long)],
       ['MACs', ...change(macs, smallMacs, short)],
+      ['Peak memory', `${short(peakMemory)}B of activations${decided ? ', dense' : ''}`],
       ['Groups', thousands(groups.length)],
       ['Channels', ...change(channels, kept)]),
     el('p', { class: 'note' }, `MACs are multiply-adds for ${inputs || 'no input'}.`,
@@ -129,7 +130,8 @@ function aboutBox(box) {
       ['Result', ...(box.small ? [el('span', { class: 'before' }, plain(box.shape)), ' → ', el('strong', {}, plain(box.small))] : [plain(box.shape || '[?]')])],
       box.channels > 0 && ['Channels', ...change(box.channels, box.kept)],
       box.params > 0 && ['Parameters', thousands(box.params), el('span', { class: 'share' }, ` ${percent(box.params, data.dense[0])}`)],
-      box.macs > 0 && ['MACs', short(box.macs), el('span', { class: 'share' }, ` ${percent(box.macs, data.dense[1])}`)]),
+      box.macs > 0 && ['MACs', short(box.macs), el('span', { class: 'share' }, ` ${percent(box.macs, data.dense[1])}`)],
+      box.memory > 0 && ['Memory while it runs', `${short(box.memory)}B`, el('span', { class: 'share' }, ` ${percent(box.memory, peakMemory)} of the peak`)]),
     ...groupsOf(box),
     box.obstacles.length > 0
       ? part('Cannot shrink', el('ul', { class: 'why' }, box.obstacles.map((each) => el('li', {}, obstacleText(each)))))

@@ -1,0 +1,66 @@
+#include "parsimony/masks/element_counts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace parsimony {
+
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, DimClassId dim_class,
+                         int64_t stride, int64_t size) {
+  const auto channels = coupling.channels(dim_class);
+  if (stride == 1 && size == static_cast<int64_t>(channels.size())) {
+    return std::ranges::count_if(channels, [&](const ChannelId& c) { return masks.keeps(c); });
+  }
+  std::vector<bool> seen(size, false);
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const int64_t coordinate = (static_cast<int64_t>(i) / stride) % size;
+    if (masks.keeps(channels[i])) seen[coordinate] = true;
+  }
+  return std::ranges::count(seen, true);
+}
+
+int ElementCounts::number_of(const Axis& axis) {
+  const auto [it, fresh] = numbers_.try_emplace({axis.dim_class, axis.stride, axis.size},
+                                                static_cast<int>(axes_.size()));
+  if (fresh) axes_.push_back(axis);
+  return it->second;
+}
+
+int ElementCounts::add(const std::vector<Axis>& axes, int64_t constant) {
+  Product product{constant, {}};
+  for (const Axis& axis : axes) {
+    if (axis.dim_class == kNone || coupling_.channels(axis.dim_class).empty()) {
+      product.constant *= axis.size;
+    } else {
+      product.axes.push_back(number_of(axis));
+    }
+  }
+  products_.push_back(std::move(product));
+  return size() - 1;
+}
+
+int ElementCounts::add(ValueId value, const Shape& dims, int64_t constant) {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    axes.push_back({coupling_.dim_class_of(value, static_cast<int>(d)), 1, dims[d]});
+  }
+  return add(axes, constant);
+}
+
+std::vector<int64_t> ElementCounts::under(const AxisMasks& masks) const {
+  std::vector<int64_t> kept;
+  kept.reserve(axes_.size());
+  for (const Axis& axis : axes_) {
+    kept.push_back(kept_coordinates(coupling_, masks, axis.dim_class, axis.stride, axis.size));
+  }
+  std::vector<int64_t> counts;
+  counts.reserve(products_.size());
+  for (const Product& product : products_) {
+    int64_t count = product.constant;
+    for (const int axis : product.axes) count *= kept[axis];
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+}  // namespace parsimony

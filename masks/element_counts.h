@@ -1,0 +1,54 @@
+// Numbers of elements under masks, as products of the kept coordinates of axes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "parsimony/masks/axis_mask.h"
+
+namespace parsimony {
+
+/// How many of the `size` values of (index / stride) % size remain among the kept indices of a dim
+/// class.
+int64_t kept_coordinates(const Coupling& coupling, const AxisMasks& masks, DimClassId dim_class,
+                         int64_t stride, int64_t size);
+
+/// Products that are prepared once and evaluated often; axes that several have are counted once.
+class ElementCounts {
+ public:
+  /// Kept coordinates of one axis: the values of (index / stride) % size over the kept indices of a
+  /// dim class.
+  struct Axis {
+    DimClassId dim_class = kNone;
+    int64_t stride = 1;
+    int64_t size = 1;
+  };
+
+  explicit ElementCounts(const Coupling& coupling) : coupling_(coupling) {}
+
+  /// constant times the axes' kept coordinates. @returns the product's number, from 0
+  int add(const std::vector<Axis>& axes, int64_t constant = 1);
+  /// The elements of a tensor. @param value  whose axes they are
+  int add(ValueId value, const Shape& dims, int64_t constant = 1);
+  int size() const { return static_cast<int>(products_.size()); }
+
+  /// Of every product.
+  std::vector<int64_t> under(const AxisMasks& masks) const;
+
+ private:
+  struct Product {
+    int64_t constant = 1;
+    std::vector<int> axes;
+  };
+
+  int number_of(const Axis& axis);
+
+  const Coupling& coupling_;
+  std::vector<Axis> axes_;
+  std::vector<Product> products_;
+  std::map<std::tuple<DimClassId, int64_t, int64_t>, int> numbers_;
+};
+
+}  // namespace parsimony

@@ -1,0 +1,200 @@
+#include "parsimony/masks/memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "parsimony/graph/operators/node_view.h"
+#include "parsimony/graph/operators/notation.h"
+#include "parsimony/graph/operators/operands.h"
+#include "parsimony/graph/operators/schema.h"
+
+namespace parsimony {
+namespace {
+
+/// Of an element; float32 where a file does not say the type.
+int64_t bytes_of(DType dtype) {
+  const int64_t bytes = size_of(dtype);
+  return bytes > 0 ? bytes : 4;
+}
+
+/// Lets tensors share memory, node by node.
+class Schedule {
+ public:
+  struct Buffer {
+    std::vector<ValueId> values;
+    int first = 0;
+    int last = 0;
+    bool is_input = false;
+  };
+
+  Schedule(const Graph& graph, const Facts& facts) : graph_(graph), facts_(facts) {
+    constant_ = made_of_weights(graph);
+    steps_.resize(graph.nodes.size(), kNone);
+    for (const NodeId n : graph.nodes.ids()) {
+      if (graph.node(n).body != kNone || is_constant(graph.node(n))) continue;
+      steps_[n] = static_cast<int>(nodes.size());
+      nodes.push_back(n);
+    }
+    buffer_of_.resize(graph.values.size(), kNone);
+    for (const ValueId input : graph.inputs) open(input, 0, true);
+    for (const NodeId n : nodes) place(graph.node(n), steps_[n]);
+  }
+
+  std::vector<Buffer> buffers;
+  std::vector<NodeId> nodes;
+
+ private:
+  bool counts(ValueId v) const {
+    return !constant_[v] && !facts_.computed[v] && facts_.shapes[v].has_value();
+  }
+
+  bool is_constant(const Node& node) const {
+    return std::ranges::all_of(
+        node.outputs, [&](ValueId v) { return v == kNone || constant_[v] || facts_.computed[v]; });
+  }
+
+  /// Of a node in a branch or loop, the step of what it is inside of.
+  int step_of(NodeId n) const {
+    while (n != kNone && graph_.node(n).body != kNone) n = graph_.bodies[graph_.node(n).body].owner;
+    return n == kNone ? kNone : steps_[n];
+  }
+
+  int last_use(ValueId v, int made) const {
+    const Value& value = graph_.value(v);
+    if (value.is_output || value.captured) return static_cast<int>(nodes.size()) - 1;
+    int last = made;
+    for (const Use& use : value.uses) last = std::max(last, step_of(use.node));
+    return last;
+  }
+
+  void open(ValueId v, int step, bool is_input = false) {
+    if (!counts(v)) return;
+    buffer_of_[v] = static_cast<int>(buffers.size());
+    buffers.push_back({{v}, step, last_use(v, step), is_input});
+  }
+
+  void join(ValueId v, ValueId with) {
+    buffer_of_[v] = buffer_of_[with];
+    Buffer& buffer = buffers[buffer_of_[v]];
+    buffer.values.push_back(v);
+    buffer.last = std::max(buffer.last, last_use(v, buffer.last));
+  }
+
+  void place(const Node& node, int step) {
+    for (const ValueId output : node.outputs) {
+      if (output == kNone || !counts(output)) continue;
+      const ValueId under = reused(node, output, step);
+      if (under == kNone) {
+        open(output, step);
+      } else {
+        join(output, under);
+      }
+    }
+  }
+
+  /// The operand in whose memory the output lies; kNone if it has its own.
+  ValueId reused(const Node& node, ValueId output, int step) const {
+    if (node.outputs.size() != 1) return kNone;
+    const NodeView view(graph_, node, facts_);
+    const OpSchema& schema = schema_of(node);
+    if (is_view(view, schema)) return node.inputs[0];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      if (input == kNone || buffer_of_[input] == kNone || !elementwise_in(schema, i)) continue;
+      const Buffer& buffer = buffers[buffer_of_[input]];
+      const bool fits = facts_.shapes[input] == facts_.shapes[output] &&
+                        bytes_of(graph_.value(input).dtype) == bytes_of(graph_.value(output).dtype);
+      if (fits && buffer.last == step && !buffer.is_input) return input;
+    }
+    return kNone;
+  }
+
+  /// The same elements in the same order.
+  bool is_view(const NodeView& view, const OpSchema& schema) const {
+    const ValueId first = view.input(0);
+    if (first == kNone || buffer_of_[first] == kNone) return false;
+    const auto is_data = [&](ValueId v) { return v != kNone && counts(v); };
+    if (std::ranges::count_if(view.node().inputs, is_data) != 1) return false;
+    const bool same_type =
+        bytes_of(graph_.value(first).dtype) == bytes_of(graph_.value(view.output(0)).dtype);
+    return same_type && (schema.traits & (kCopies | kRearranges)) != 0;
+  }
+
+  /// Is each element of the result made of the operand's at the same place?
+  static bool elementwise_in(const OpSchema& schema, size_t operand) {
+    const notation::Line* line = compiled(schema);
+    if (line == nullptr || line->alternatives.size() != 1) return false;
+    const notation::Alternative& only = line->alternatives.front();
+    if (only.inputs.empty() || only.outputs.size() != 1) return false;
+    const auto& from = only.inputs[std::min(operand, only.inputs.size() - 1)].dims;
+    const auto& to = only.outputs[0].dims;
+    return from.size() == 1 && to.size() == 1 && from[0].ellipsis && to[0].ellipsis &&
+           from[0].labels == to[0].labels;
+  }
+
+  const Graph& graph_;
+  const Facts& facts_;
+  IdVector<ValueId, bool> constant_;
+  IdVector<NodeId, int> steps_;  ///< kNone: it does not run
+  IdVector<ValueId, int> buffer_of_;
+};
+
+}  // namespace
+
+WeightBytes::WeightBytes(const Graph& graph, const Coupling& coupling) : counts_(coupling) {
+  IdVector<WeightId, bool> counted;
+  counted.resize(graph.weights.size(), false);
+  for (const ValueId v : graph.values.ids()) {
+    const WeightId w = graph.values[v].weight;
+    if (w == kNone || counted[w]) continue;
+    counted[w] = true;
+    counts_.add(v, graph.weight(w).dims, bytes_of(graph.weight(w).dtype));
+  }
+}
+
+int64_t WeightBytes::under(const AxisMasks& masks) const {
+  int64_t sum = 0;
+  for (const int64_t bytes : counts_.under(masks)) sum += bytes;
+  return sum;
+}
+
+ActivationMemory::ActivationMemory(const Graph& graph, const Facts& facts, const Coupling& coupling)
+    : counts_(coupling) {
+  const Schedule schedule(graph, facts);
+  nodes_ = schedule.nodes;
+  for (const Schedule::Buffer& shared : schedule.buffers) {
+    Buffer& buffer = buffers_.emplace_back(Buffer{{}, shared.first, shared.last});
+    for (const ValueId v : shared.values) {
+      buffer.tensors.push_back(counts_.add(v, *facts.shapes[v], bytes_of(graph.value(v).dtype)));
+    }
+  }
+}
+
+std::vector<int64_t> ActivationMemory::steps(const AxisMasks& masks) const {
+  const std::vector<int64_t> bytes = counts_.under(masks);
+  std::vector<int64_t> steps(nodes_.size() + 1, 0);
+  for (const Buffer& buffer : buffers_) {
+    int64_t size = 0;
+    for (const int tensor : buffer.tensors) size = std::max(size, bytes[tensor]);
+    steps[buffer.first] += size;
+    steps[buffer.last + 1] -= size;
+  }
+  for (size_t s = 1; s < steps.size(); ++s) steps[s] += steps[s - 1];
+  steps.pop_back();
+  return steps;
+}
+
+std::vector<MemoryStep> ActivationMemory::curve(const AxisMasks& masks) const {
+  const std::vector<int64_t> bytes = steps(masks);
+  std::vector<MemoryStep> curve;
+  for (size_t s = 0; s < nodes_.size(); ++s) curve.push_back({nodes_[s], bytes[s]});
+  return curve;
+}
+
+int64_t ActivationMemory::peak(const AxisMasks& masks) const {
+  const std::vector<int64_t> bytes = steps(masks);
+  return bytes.empty() ? 0 : std::ranges::max(bytes);
+}
+
+}  // namespace parsimony

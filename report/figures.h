@@ -1,0 +1,41 @@
+// The figures of a report that was written earlier, and what has changed since another one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parsimony {
+
+struct Figure {
+  enum class Kind : uint8_t { kCount, kNumber, kFraction, kSeconds, kProof };
+
+  std::string name;  ///< "parameters", "l1 at 50%: accuracy"
+  Kind kind = Kind::kNumber;
+  std::optional<double> dense;  ///< of the network before pruning
+  std::optional<double> value;  ///< none: it was asked for and could not be had
+  bool lower_is_better = true;
+};
+
+struct ReportFigures {
+  std::string title;
+  std::vector<Figure> figures;
+};
+
+/// Of the JSON report of `prune`, or of a sweep.
+/// @param place  for messages: the file
+/// @throws ModelError, naming place and field, if it is neither
+ReportFigures read_figures(std::string_view json, std::string_view place);
+
+/// What is worse than in `baseline`, by more than a share of it: "parameters: 1,234, were 1,000".
+/// What `baseline` alone has is worse; times are not judged.
+/// @param allowed  0.01: one per cent
+std::vector<std::string> what_is_worse(const ReportFigures& report, const ReportFigures& baseline,
+                                       double allowed);
+
+/// A table for the page of a pull request. @param baseline  may be null
+std::string to_markdown(const ReportFigures& report, const ReportFigures* baseline);
+
+}  // namespace parsimony

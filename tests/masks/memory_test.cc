@@ -1,0 +1,75 @@
+#include "parsimony/masks/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/masks/small_net.h"
+
+namespace parsimony::test {
+namespace {
+
+std::vector<int64_t> bytes_of(const std::vector<MemoryStep>& curve) {
+  std::vector<int64_t> bytes;
+  for (const MemoryStep& step : curve) bytes.push_back(step.bytes);
+  return bytes;
+}
+
+/// Half the channels of every group.
+AxisMasks halved(const Coupling& coupling) {
+  AxisMasks masks = AxisMasks::all_kept(coupling);
+  for (auto& keep : masks.keep) std::fill_n(keep.begin(), keep.size() / 2, uint8_t{0});
+  return masks;
+}
+
+TEST(Memory, LivesFromWhatMakesItToWhatReadsItLast) {
+  SmallNet n;
+  const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
+  const auto t = n.node("Tanh", {a}, "t");                             // in place of a
+  const auto s = n.node("Add", {n.linear(t, "2", {8, 8}), t}, "sum");  // in place of the product
+  const Solved solved = n.solve(n.linear(n.node("Flatten", {s}, "f"), "3", {8, 4}));
+  const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+  const AxisMasks all = AxisMasks::all_kept(solved.coupling);
+  EXPECT_EQ(bytes_of(memory.curve(all)),
+            (std::vector<int64_t>{48 + 64, 64, 64 + 64, 64 + 64, 64, 64 + 32}));
+  EXPECT_EQ(memory.peak(all), 128);
+  const AxisMasks half = halved(solved.coupling);
+  EXPECT_EQ(bytes_of(memory.curve(half)),
+            (std::vector<int64_t>{48 + 32, 32, 32 + 32, 32 + 32, 32, 32 + 32}));
+  EXPECT_EQ(memory.peak(half), 80);
+}
+
+TEST(Memory, WhatIsReadAgainIsNotOverwritten) {
+  SmallNet n;
+  const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
+  const auto s = n.node("Add", {n.node("Tanh", {a}, "t"), a}, "s");
+  const Solved solved = n.solve(n.linear(s, "2", {8, 4}));
+  const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+  EXPECT_EQ(bytes_of(memory.curve(AxisMasks::all_kept(solved.coupling))),
+            (std::vector<int64_t>{48 + 64, 64 + 64, 64 + 64, 64 + 32}));
+}
+
+TEST(Memory, OutputsStayAndInputsAreNotOverwritten) {
+  SmallNet n;
+  const auto x = n.x({2, 6});
+  const auto a = n.node("Tanh", {x}, "t");
+  n.output(a);
+  const Solved solved = n.solve(n.linear(a, "1", {6, 4}));
+  const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+  EXPECT_EQ(bytes_of(memory.curve(AxisMasks::all_kept(solved.coupling))),
+            (std::vector<int64_t>{48 + 48, 48 + 32}));
+}
+
+TEST(Memory, OfWeightsCountsSharedOnesOnce) {
+  SmallNet n;
+  const auto w = n.floats("W", {8, 8});
+  const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
+  const auto b = n.node("MatMul", {n.node("MatMul", {a, w}, "b"), w}, "c");
+  const Solved solved = n.solve(n.linear(b, "2", {8, 4}));
+  const WeightBytes weights(solved.graph, solved.coupling);
+  EXPECT_EQ(weights.under(AxisMasks::all_kept(solved.coupling)), 4 * (64 + 48 + 32));
+  EXPECT_EQ(weights.under(halved(solved.coupling)), 4 * (16 + 24 + 16));
+}
+
+}  // namespace
+}  // namespace parsimony::test
