@@ -77,8 +77,8 @@ ReportFigures figures_in(const std::string& path) {
   return read_figures(read_file(file), file);
 }
 
-bool is_json_file(const std::string& path) {
-  return fs::path(path).extension() == ".json" && fs::is_regular_file(path);
+bool is_report_file(const std::string& path) {
+  return fs::is_regular_file(path) && is_report(read_file(path));
 }
 
 /// Prints the figures of a report, and what has changed.
@@ -93,7 +93,7 @@ void print_figures(const ReportOptions& options, const std::string& report) {
 }
 
 void run(const ReportOptions& options, const Session& session) {
-  if (options.folders.size() == 1 && is_json_file(options.folders[0])) {
+  if (options.folders.size() == 1 && is_report_file(options.folders[0])) {
     return print_figures(options, options.folders[0]);
   }
   const std::string text =

@@ -119,6 +119,13 @@ std::string cell(const std::string& text) {
 
 }  // namespace
 
+bool is_report(std::string_view text) {
+  constexpr size_t kBeginning = 64;
+  const std::string_view beginning = text.substr(0, kBeginning);
+  return beginning.find("\"parsimony_report\"") != beginning.npos ||
+         beginning.find("\"parsimony_sweep\"") != beginning.npos;
+}
+
 ReportFigures read_figures(std::string_view json, std::string_view place) {
   const JsonDocument document(json, place, throw_as<ModelError>);
   const JsonReader root = document.root();

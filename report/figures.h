@@ -24,6 +24,9 @@ struct ReportFigures {
   std::vector<Figure> figures;
 };
 
+/// Does the text begin like the JSON report of `prune` or of a sweep?
+bool is_report(std::string_view text);
+
 /// Of the JSON report of `prune`, or of a sweep.
 /// @param place  for messages: the file
 /// @throws ModelError, naming place and field, if it is neither

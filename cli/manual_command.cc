@@ -1,5 +1,4 @@
-#include "parsimony/cli/manual.h"
-
+// Manual pages and completion scripts, made from the table of commands.
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -53,8 +52,6 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 std::string joined(const std::vector<std::string>& words, const std::string& gap) {
   return CLI::detail::join(words, gap);
 }
-
-// Pages -------------------------------------------------------------------------------------------
 
 /// As roff shows it: no line may begin with a control character.
 std::string roff(const std::string& text) {
@@ -131,8 +128,6 @@ std::string page_of_command(const CLI::App& app, const CLI::App& command) {
   return text + option_sections(command) + ".SH NOTES\n" + literal(command.get_footer()) +
          ".SH SEE ALSO\n\\fB" + roff(app.get_name()) + "\\fR(1)\n";
 }
-
-// Completion --------------------------------------------------------------------------------------
 
 std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
@@ -260,14 +255,7 @@ std::string fish(const CLI::App& app) {
   return text;
 }
 
-struct ManualOptions {
-  std::string command;
-  std::string out;
-  std::string shell;
-};
-
-}  // namespace
-
+/// Of the program, or of one of its commands.
 std::string man_page(const CLI::App& app, const std::string& command) {
   if (command.empty()) return page_of_program(app);
   for (const CLI::App* one : commands_of(app)) {
@@ -280,21 +268,32 @@ std::string completion(const CLI::App& app, const std::string& shell) {
   return shell == "bash" ? bash(app) : shell == "zsh" ? zsh(app) : fish(app);
 }
 
+struct ManOptions {
+  std::string command;
+  std::string out;
+};
+
+struct CompletionOptions {
+  std::string shell;
+};
+
+}  // namespace
+
 void add_man(CLI::App& app, Session& session) {
-  add_command<ManualOptions>(
+  add_command<ManOptions>(
       app, session, "man", "Prints the manual page of the program, or of a command",
       "parsimony man prune | man -l -",
-      [](CLI::App& command, ManualOptions& options) {
+      [](CLI::App& command, ManOptions& options) {
         CLI::Option* one = add_option(command, "COMMAND", options.command, "",
                                       "A command; without it the program");
         add_option(command, "--out", options.out, "DIR",
                    "Write the pages of the program and of all commands there: parsimony.1, …")
             ->excludes(one);
       },
-      [&app](const ManualOptions& options, const Session&) {
+      [&app](const ManOptions& options, const Session&) {
         if (options.out.empty()) return print(man_page(app, options.command));
         const std::string path = options.out + "/" + app.get_name();
-        write_file(path + ".1", man_page(app));
+        write_file(path + ".1", man_page(app, {}));
         for (const std::string& name : command_names(app)) {
           write_file(path + "-" + name + ".1", man_page(app, name));
         }
@@ -302,15 +301,15 @@ void add_man(CLI::App& app, Session& session) {
 }
 
 void add_completion(CLI::App& app, Session& session) {
-  add_command<ManualOptions>(
+  add_command<CompletionOptions>(
       app, session, "completion", "Prints what a shell reads to complete our commands and options",
       "parsimony completion bash >/etc/bash_completion.d/parsimony",
-      [](CLI::App& command, ManualOptions& options) {
+      [](CLI::App& command, CompletionOptions& options) {
         add_option(command, "SHELL", options.shell, "", "bash, zsh or fish")
             ->required()
             ->check(CLI::IsMember({"bash", "zsh", "fish"}));
       },
-      [&app](const ManualOptions& options, const Session&) {
+      [&app](const CompletionOptions& options, const Session&) {
         print(completion(app, options.shell));
       });
 }
