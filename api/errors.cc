@@ -221,8 +221,9 @@ ConfigError depth_without_data() {
 UnsupportedError no_component(std::string_view path) {
   return UnsupportedError("this needs the libtorch component, which is not at " +
                           std::string(path) +
-                          "; build with -DPARSIMONY_TORCH=ON where libtorch-dev is installed, and "
-                          "install what was built");
+                          "; install parsimony-torch, or build with -DPARSIMONY_TORCH=ON where "
+                          "libtorch-dev is installed. Proofs of ONNX models also run in ONNX "
+                          "Runtime, whose library --onnxruntime or PARSIMONY_ONNXRUNTIME names");
 }
 
 UnsupportedError bad_component(std::string_view path, std::string_view why) {

@@ -21,18 +21,20 @@ if(TARGET parsimony)
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
   # Manual pages and completions, by the command itself.
   install(CODE "
-    set(root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
-    set(command \"$<TARGET_FILE:parsimony>\")
-    file(MAKE_DIRECTORY \"\${root}/man/man1\" \"\${root}/bash-completion/completions\"
-      \"\${root}/zsh/vendor-completions\" \"\${root}/fish/vendor_completions.d\")
-    execute_process(COMMAND \"\${command}\" man --out \"\${root}/man/man1\"
+    set(parsimony_root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
+    set(parsimony_binary \"$<TARGET_FILE:parsimony>\")
+    file(MAKE_DIRECTORY \"\${parsimony_root}/man/man1\" \"\${parsimony_root}/bash-completion/completions\"
+      \"\${parsimony_root}/zsh/vendor-completions\" \"\${parsimony_root}/fish/vendor_completions.d\")
+    execute_process(COMMAND \"\${parsimony_binary}\" man --out \"\${parsimony_root}/man/man1\"
       COMMAND_ERROR_IS_FATAL ANY)
-    execute_process(COMMAND \"\${command}\" completion bash COMMAND_ERROR_IS_FATAL ANY
-      OUTPUT_FILE \"\${root}/bash-completion/completions/parsimony\")
-    execute_process(COMMAND \"\${command}\" completion zsh COMMAND_ERROR_IS_FATAL ANY
-      OUTPUT_FILE \"\${root}/zsh/vendor-completions/_parsimony\")
-    execute_process(COMMAND \"\${command}\" completion fish COMMAND_ERROR_IS_FATAL ANY
-      OUTPUT_FILE \"\${root}/fish/vendor_completions.d/parsimony.fish\")"
+    file(GLOB pages \"\${parsimony_root}/man/man1/parsimony*.1\")
+    execute_process(COMMAND gzip -9nf \${pages})
+    execute_process(COMMAND \"\${parsimony_binary}\" completion bash COMMAND_ERROR_IS_FATAL ANY
+      OUTPUT_FILE \"\${parsimony_root}/bash-completion/completions/parsimony\")
+    execute_process(COMMAND \"\${parsimony_binary}\" completion zsh COMMAND_ERROR_IS_FATAL ANY
+      OUTPUT_FILE \"\${parsimony_root}/zsh/vendor-completions/_parsimony\")
+    execute_process(COMMAND \"\${parsimony_binary}\" completion fish COMMAND_ERROR_IS_FATAL ANY
+      OUTPUT_FILE \"\${parsimony_root}/fish/vendor_completions.d/parsimony.fish\")"
     COMPONENT command)
   if(TARGET parsimony_component)
     install(TARGETS parsimony_component COMPONENT torch

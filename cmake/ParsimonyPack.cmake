@@ -3,7 +3,7 @@
 
 set(CPACK_PACKAGE_NAME parsimony)
 set(CPACK_PACKAGE_VENDOR Parsimony)
-set(CPACK_PACKAGE_CONTACT "Parsimony <parsimony@localhost.localdomain>")
+set(CPACK_PACKAGE_CONTACT "the Parsimony team" CACHE STRING "Name and address for the packages")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -21,17 +21,15 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME parsimony)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS parsimony-torch)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION
-  "Prunes neural networks, rebuilds them smaller and proves the result
- The command works on ONNX files. Proofs run in ONNX Runtime if its library is
- there; parsimony-torch adds libtorch, PyTorch's files and training.")
+  "The command works on ONNX files. Proofs run in ONNX Runtime if its library
+ is there; parsimony-torch adds libtorch, PyTorch\'s files and training.")
 
 set(CPACK_DEBIAN_TORCH_PACKAGE_NAME parsimony-torch)
 set(CPACK_DEBIAN_TORCH_PACKAGE_SECTION science)
 set(CPACK_COMPONENT_TORCH_DEPENDS command)
 set(CPACK_COMPONENT_TORCH_DESCRIPTION
-  "Pruning of neural networks: what needs libtorch
- Lets the parsimony command read PyTorch's files, prove with libtorch, measure
- criteria on data, recover and train.")
+  "What needs libtorch: lets the parsimony command read PyTorch\'s files, prove
+ with libtorch, measure criteria on data, recover and train.")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libparsimony-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
@@ -39,8 +37,28 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
   "libonnx-dev, libprotobuf-dev, protobuf-compiler, libeigen3-dev, nlohmann-json3-dev, libabsl-dev, libre2-dev, libssl-dev, libjpeg62-turbo-dev, libpng-dev, libsndfile1-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "libtorch-dev, libgloo-dev")
 set(CPACK_COMPONENT_DEV_DESCRIPTION
-  "Pruning of neural networks: headers and static libraries
- For programs that prune models or live modules themselves, with CMake's
- find_package(parsimony).")
+  "Headers and static libraries, for programs that prune models or live
+ modules themselves, with CMake\'s find_package(parsimony).")
+
+# What Debian wants to find with every package; dates are those of the commit.
+find_program(PARSIMONY_GZIP gzip)
+if(PARSIMONY_GZIP)
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # of SOURCE_DATE_EPOCH
+  foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+    string(TOUPPER ${component} key)
+    set(name ${CPACK_DEBIAN_${key}_PACKAGE_NAME})
+    set(folder "${PROJECT_BINARY_DIR}/debian/${name}")
+    file(WRITE "${folder}/changelog" "parsimony (${PROJECT_VERSION}) unstable; urgency=low\n\n"
+      "  * See CHANGELOG.md in the sources.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+    execute_process(COMMAND "${PARSIMONY_GZIP}" -9nf "${folder}/changelog")
+    file(WRITE "${folder}/copyright"
+      "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
+      "Upstream-Name: parsimony\n\nFiles: *\nCopyright: 2026 the Parsimony authors\n"
+      "License: Apache-2.0\n On Debian systems the text of the licence is in\n"
+      " /usr/share/common-licenses/Apache-2.0.\n")
+    install(FILES "${folder}/changelog.gz" "${folder}/copyright" COMPONENT ${component}
+      DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${name}")
+  endforeach()
+endif()
 
 include(CPack)

@@ -43,7 +43,8 @@ version=$(sed -n 's/^  VERSION \([0-9.]*\)$/\1/p' CMakeLists.txt)
 build=build/package-$torch
 flags="-ffile-prefix-map=$PWD=. -DNDEBUG"
 cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Release -DPARSIMONY_TESTS=OFF -DPARSIMONY_UNITY=ON \
-  -DPARSIMONY_TORCH="$torch" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_CXX_FLAGS="$flags" >/dev/null
+  -DPARSIMONY_TORCH="$torch" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_CXX_FLAGS="$flags" \
+  -DCPACK_PACKAGE_CONTACT="$(git log -1 --format='%an <%ae>')" >/dev/null
 cmake --build "$build" -- --quiet
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -51,7 +52,7 @@ out=$(cd "$out" && pwd)
 # Debian packages ---------------------------------------------------------------------------------
 
 rm -f "$out"/*.deb
-(cd "$build" && cpack -G DEB -B "$out/cpack" >/dev/null)
+(cd "$build" && cpack -G DEB -B "$out/cpack" >/dev/null 2>&1)
 mv "$out"/cpack/*.deb "$out"
 rm -rf "$out/cpack"
 
@@ -90,7 +91,8 @@ for library in $(libraries "$build/bin/parsimony"); do
   base=$(basename "$library")
   install -m 644 "$real" "$inside/$base"
   patchelf --set-rpath "\$ORIGIN" "$inside/$base"
-  package=$(dpkg-query -S "$(realpath "$library")" 2>/dev/null | head -n 1 | cut -d: -f1)
+  place="*/$(basename "$(dirname "$real")")/$(basename "$real")"  # in /lib or /usr/lib
+  package=$(dpkg-query -S "$place" 2>/dev/null | head -n 1 | cut -d: -f1)
   [ -n "$package" ] || { echo "package.sh: no package owns $library" >&2; exit 4; }
   # shellcheck disable=SC2016  # the format is dpkg's
   source=$(dpkg-query -W -f='${source:Package} ${source:Version}' "$package")
