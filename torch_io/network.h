@@ -78,6 +78,7 @@ class TorchEngine : public Engine {
  public:
   std::string name() const override { return "libtorch"; }
   std::string version() const override;
+  bool executes_graphs() const override { return true; }
   using Engine::open;
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override;
   std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
