@@ -103,7 +103,8 @@ for library in $(libraries "$build/bin/parsimony"); do
 done
 if [ -n "$ort" ]; then
   modules=${XDG_CACHE_HOME:-$HOME/.cache}/parsimony/ort/node_modules/onnxruntime-node
-  library=$(find "$modules/bin" -path "*/linux/x64/*" -name 'libonnxruntime.so*' | head -n 1)
+  processor=$(uname -m | sed "s/x86_64/x64/; s/aarch64/arm64/")
+  library=$(find "$modules/bin" -path "*/linux/$processor/*" -name "libonnxruntime.so*" | head -n 1)
   install -m 644 "$library" "$inside/libonnxruntime.so.1"
   cp "$modules/../onnxruntime-common/LICENSE" "$licences/onnxruntime" 2>/dev/null ||
     printf 'MIT License, Copyright (c) Microsoft Corporation\n' >"$licences/onnxruntime"
