@@ -76,7 +76,8 @@ class DepthPlanner {
         options_(options),
         settings_(options.settings ? *options.settings : resolve(config, graph)) {
     for (const Request& request : settings_.requests) {
-      if (request.budget == Budget::kLatency) throw errors::depth_of_latency();
+      const bool other = request.budget == Budget::kLatency || request.budget > Budget::kWeights;
+      if (other || !request.also.empty()) throw errors::depth_of_latency();
     }
     const Probed probed = infer_with_choice(graph, options.inputs);
     sample_ = infer_sample(graph, probed);

@@ -51,8 +51,9 @@ ConfigError depth_without_budget() {
 
 UnsupportedError depth_of_latency() {
   return UnsupportedError(
-      "--layers with a budget of milliseconds: time is measured for channels only; give --budget "
-      "macs=… or params=…");
+      "--layers with a budget of milliseconds, of bytes or of several amounts: what blocks leave "
+      "is "
+      "counted in one of MACs and parameters; give --budget macs=… or params=…");
 }
 
 UnsupportedError exact_scales() {

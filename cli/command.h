@@ -70,6 +70,9 @@ void add_command(CLI::App& app, Session& session, const std::string& name,
   });
 }
 
+/// Of the program's commands.
+std::vector<std::string> command_names(const CLI::App& app);
+
 /// Prints to standard output. @throws IoError if that fails
 void print(const std::string& text);
 

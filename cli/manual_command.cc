@@ -139,12 +139,6 @@ std::vector<std::string> all_names(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
-  return names;
-}
-
 std::string bash(const CLI::App& app) {
   const std::vector<std::string> commands = command_names(app);
   std::string options, values;

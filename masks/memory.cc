@@ -118,7 +118,9 @@ class Schedule {
     if (std::ranges::count_if(view.node().inputs, is_data) != 1) return false;
     const bool same_type =
         bytes_of(graph_.value(first).dtype) == bytes_of(graph_.value(view.output(0)).dtype);
-    return same_type && (schema.traits & (kCopies | kRearranges)) != 0;
+    const bool same_size =
+        element_count(*facts_.shapes[first]) == element_count(*facts_.shapes[view.output(0)]);
+    return same_type && same_size && (schema.traits & (kCopies | kRearranges)) != 0;
   }
 
   /// Is each element of the result made of the operand's at the same place?

@@ -180,9 +180,10 @@ TEST_F(Depth, SaysWhatCannotBeMeant) {
   EXPECT_EQ(message_of<ConfigError>([&] { plan("auto", config(0.5)); }),
             "--layers auto: how many blocks are best depends on what may remain; say it with "
             "--budget macs=50% or params=50%");
-  EXPECT_EQ(message_of<UnsupportedError>([&] { plan("1", config(0, "latency_ms=5")); }),
-            "--layers with a budget of milliseconds: time is measured for channels only; give "
-            "--budget macs=… or params=…");
+  EXPECT_EQ(
+      message_of<UnsupportedError>([&] { plan("1", config(0, "latency_ms=5")); }),
+      "--layers with a budget of milliseconds, of bytes or of several amounts: what blocks leave "
+      "is counted in one of MACs and parameters; give --budget macs=… or params=…");
   for (const char* text : {"", "-1", "1.5", "many", "101%", "1e99", "3 ", "nan"}) {
     EXPECT_EQ(message_of<ConfigError>([&] { parse_depth(text, "--layers"); }),
               "--layers: found \"" + std::string(text) +

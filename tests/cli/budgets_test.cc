@@ -69,6 +69,9 @@ TEST_F(CliBudgets, MistakesAreNamed) {
   EXPECT_EQ(error("macs=50%,macs=5"), "parsimony: --budget: two amounts of macs\n");
   EXPECT_EQ(error("macs=50%,latency_ms=5"),
             "parsimony: --budget: milliseconds are fitted alone, without other amounts\n");
+  const std::string of_blocks = error("peak_ram=2K --layers 1 --calibration random:8");
+  EXPECT_EQ(of_blocks.find("parsimony: --layers with a budget of milliseconds, of bytes"), 0)
+      << of_blocks;
   EXPECT_EQ(error("peak_ram --ratio 0.5"),
             "parsimony: --budget: found \"peak_ram\", wanted \"channels\", \"params\", \"macs\", "
             "\"latency_ms\" or \"weights\"\n");

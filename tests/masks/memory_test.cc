@@ -49,6 +49,16 @@ TEST(Memory, WhatIsReadAgainIsNotOverwritten) {
             (std::vector<int64_t>{48 + 64, 64 + 64, 64 + 64, 64 + 32}));
 }
 
+TEST(Memory, AConcatWithAConstantIsNoView) {
+  SmallNet n;
+  const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
+  const auto c = n.node("Concat", {a, n.floats("k", {2, 4})}, "c", {{"axis", int64_t{1}}});
+  const Solved solved = n.solve(n.linear(c, "2", {12, 4}));
+  const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+  EXPECT_EQ(bytes_of(memory.curve(AxisMasks::all_kept(solved.coupling))),
+            (std::vector<int64_t>{48 + 64, 64 + 96, 96 + 32}));
+}
+
 TEST(Memory, OutputsStayAndInputsAreNotOverwritten) {
   SmallNet n;
   const auto x = n.x({2, 6});
