@@ -1,5 +1,7 @@
 #include "parsimony/api/engines.h"
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,29 +15,60 @@
 namespace parsimony {
 namespace {
 
+/// Opened when it first runs, in the thread that runs it.
+class OpenedLater final : public Network {
+ public:
+  explicit OpenedLater(std::function<std::unique_ptr<Network>()> open) : open_(std::move(open)) {}
+
+  std::vector<TensorList> run(const std::vector<TensorList>& inputs,
+                              const RunOptions& options) override {
+    return opened().run(inputs, options);
+  }
+  void bind(const TensorList& inputs) override { opened().bind(inputs); }
+  void compute() override { opened().compute(); }
+  TensorList outputs() override { return opened().outputs(); }
+
+ private:
+  Network& opened() { return network_ ? *network_ : *(network_ = open_()); }
+
+  std::function<std::unique_ptr<Network>()> open_;
+  std::unique_ptr<Network> network_;
+};
+
 class OnnxRuntimeEngine final : public Engine {
  public:
-  OnnxRuntimeEngine(runtime::OnnxRuntime library, int threads)
-      : library_(std::move(library)), options_{.threads = threads} {}
+  OnnxRuntimeEngine(runtime::OnnxRuntime library, runtime::OnnxRuntime::Options options,
+                    std::unique_ptr<Engine> otherwise)
+      : library_(std::move(library)),
+        options_(std::move(options)),
+        otherwise_(std::move(otherwise)) {
+    library_.check_provider(options_.provider);
+  }
 
   std::string name() const override { return "onnxruntime"; }
-  std::string version() const override { return library_.version(); }
+  std::string version() const override {
+    return library_.version() + (options_.provider.empty() ? "" : " " + options_.provider);
+  }
   std::string path() const override { return library_.path(); }
+  Engine* otherwise() override { return otherwise_.get(); }
 
   std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) override {
     return options.file ? library_.open(options.file(), options_)
                         : library_.open_bytes(onnx_io::to_onnx(graph), options_);
   }
 
-  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& plan,
+  std::unique_ptr<Network> open_masked(const Graph& graph, const Plan& /*plan*/,
                                        const OpenOptions& options) override {
-    if (!zeros_suffice(plan) || !options.file) throw errors::not_maskable();
-    return open(graph, options);
+    if (!options.file) throw errors::not_maskable();
+    return std::make_unique<OpenedLater>([this, &graph, file = options.file()] {
+      return open(graph, {.file = [&] { return file; }});
+    });
   }
 
  private:
   runtime::OnnxRuntime library_;
   runtime::OnnxRuntime::Options options_;
+  std::unique_ptr<Engine> otherwise_;
 };
 
 }  // namespace
@@ -50,7 +83,7 @@ std::string name_of(const EngineChoice& choice) {
   }
   if (has_torch_component()) return kTorch;
   try {
-    runtime::find_onnx_runtime(choice.onnxruntime);
+    runtime::find_onnx_runtime(choice.onnxruntime.library);
     return kOnnxRuntime;
   } catch (const UnsupportedError&) {
     return kTorch;  // whose absence is reported when it is needed
@@ -58,13 +91,25 @@ std::string name_of(const EngineChoice& choice) {
 }
 
 std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> threads) {
-  if (name_of(choice) == "libtorch") return std::make_unique<LazyTorch>(threads);
-  return onnx_runtime_engine(runtime::find_onnx_runtime(choice.onnxruntime),
-                             threads.value_or(machine::these_cores().usable()));
+  const bool torch = name_of(choice) == "libtorch";
+  const bool either = choice.name == "auto" && torch && has_torch_component();
+  if (torch && !either) return std::make_unique<LazyTorch>(threads);
+  auto libtorch = either ? std::make_unique<LazyTorch>(threads) : nullptr;
+  try {
+    return onnx_runtime_engine(runtime::find_onnx_runtime(choice.onnxruntime.library),
+                               {.threads = threads.value_or(machine::these_cores().usable()),
+                                .provider = choice.onnxruntime.provider},
+                               std::move(libtorch));
+  } catch (const UnsupportedError&) {
+    if (!either) throw;
+    return std::make_unique<LazyTorch>(threads);
+  }
 }
 
-std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads) {
-  return std::make_unique<OnnxRuntimeEngine>(library, threads);
+std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library,
+                                            const runtime::OnnxRuntime::Options& options,
+                                            std::unique_ptr<Engine> otherwise) {
+  return std::make_unique<OnnxRuntimeEngine>(library, options, std::move(otherwise));
 }
 
 }  // namespace parsimony

@@ -10,22 +10,31 @@
 
 namespace parsimony {
 
-/// What runs networks.
-struct EngineChoice {
-  std::string name = "auto";     ///< "libtorch", "onnxruntime"; auto: libtorch if it is installed
-  std::string onnxruntime = {};  ///< path of its library; empty: the default locations
+struct OnnxRuntimeChoice {
+  std::string library = {};   ///< its path; empty: the default locations
+  std::string provider = {};  ///< see OnnxRuntime::Options
 };
 
-/// "libtorch" or "onnxruntime". @throws ConfigError for another name
+/// What runs networks.
+struct EngineChoice {
+  std::string name = "auto";  ///< "libtorch", "onnxruntime"; auto: see name_of and engine_of
+  OnnxRuntimeChoice onnxruntime = {};
+};
+
+/// "libtorch" or "onnxruntime"; of auto libtorch, if it is installed. @throws ConfigError for
+/// another name
 std::string name_of(const EngineChoice& choice);
 
-/// The engine for proofs. libtorch is loaded when a network is first opened.
+/// The engine for proofs; of auto ONNX Runtime, which is there sooner, and otherwise libtorch.
+/// libtorch is loaded when a network is first opened.
 /// @param threads  empty: what suits the engine
 /// @throws ConfigError for an unknown name, UnsupportedError if ONNX Runtime cannot be loaded
 std::unique_ptr<Engine> engine_of(const EngineChoice& choice, std::optional<int> threads);
 
-/// ONNX Runtime. It reads files; a graph without one is written as ONNX first. It masks nothing but
-/// by zeros, so that plans that mix cannot be opened masked.
-std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library, int threads);
+/// ONNX Runtime. It reads files; a graph without one is written as ONNX first, and cannot be opened
+/// masked.
+std::unique_ptr<Engine> onnx_runtime_engine(const runtime::OnnxRuntime& library,
+                                            const runtime::OnnxRuntime::Options& options,
+                                            std::unique_ptr<Engine> otherwise = nullptr);
 
 }  // namespace parsimony

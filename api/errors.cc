@@ -1,5 +1,6 @@
 #include "parsimony/api/errors.h"
 
+#include <algorithm>
 #include <string>
 
 namespace parsimony::errors {
@@ -271,8 +272,22 @@ ConfigError unknown_engine(std::string_view name, std::span<const std::string> k
 
 UnsupportedError not_maskable() {
   return UnsupportedError(
-      "the plan changes more than zeros in weights say, as where a group passes a mixing operator; "
-      "ONNX Runtime cannot mask that, libtorch can");
+      "ONNX Runtime runs files, and there is none of the masked original; libtorch can run it");
+}
+
+ModelError command_failed(std::string_view option, std::string_view command, std::string_view why,
+                          std::string_view output) {
+  constexpr size_t kShown = 500;
+  const std::string_view end = output.substr(output.size() - std::min(output.size(), kShown));
+  return ModelError(std::string(option) + ": " + std::string(command) + ": " + std::string(why) +
+                    (end.empty() ? ", and nothing else" : "; it printed: " + std::string(end)));
+}
+
+UnsupportedError not_in_latency_table(std::string_view file, std::string_view machine,
+                                      std::string_view what) {
+  return UnsupportedError(std::string(file) + " has the times of layers on " +
+                          std::string(machine) + ", but none of " + std::string(what) +
+                          "; measure it there, or give --latency-command");
 }
 
 }  // namespace parsimony::errors

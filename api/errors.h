@@ -88,5 +88,11 @@ UnsupportedError other_shapes(std::string_view path, std::string_view network,
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
 /// ONNX Runtime has no masked execution.
 UnsupportedError not_maskable();
+/// A command that `option` gives; `output` is what it printed.
+ModelError command_failed(std::string_view option, std::string_view command, std::string_view why,
+                          std::string_view output);
+/// Tables of another machine do not have all layers of the network; `what` is one of them.
+UnsupportedError not_in_latency_table(std::string_view file, std::string_view machine,
+                                      std::string_view what);
 
 }  // namespace parsimony::errors

@@ -170,6 +170,11 @@ class Planner {
     }
     const bool exact = options_.constants == Constants::kExact;
     exclude_groups(options_, coupling, masks);
+    const bool targeted = std::ranges::any_of(
+        settings_.requests, [](const Request& request) { return request.target.has_value(); });
+    if (targeted && !pruning_.latency) {
+      pruning_.rounding = timed_("measure", [&] { return judge_rounding(); });
+    }
     const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.mixing, !exact};
     elements_ = timed_("score",
                        [&] { return zero_elements(graph_, coupling, settings_, elements, masks); });
@@ -215,6 +220,48 @@ class Planner {
     statistics_ = timed_("measure", [&] {
       return options_.measure(graph_, analysis.facts, analysis.coupling, needs_);
     });
+  }
+
+  /// Compares with the network that the same settings give without a target.
+  RoundingOutcome judge_rounding() {
+    RoundingOutcome outcome;
+    Settings exact = settings_;
+    for (Request& request : exact.requests) {
+      outcome.target = request.target.value_or(outcome.target);
+      request.target.reset();
+    }
+    const Analysis& analysis = pruning_.analysis;
+    Allocation without = allocate(graph_, analysis.sample, analysis.coupling, exact, criterion(),
+                                  options_.choose, importance());
+    exclude_groups(options_, analysis.coupling, without.masks);
+    outcome.score = score_kept(pruning_.allocation);
+    outcome.score_without = score_kept(without);
+    outcome.macs_without =
+        CostModel(graph_, analysis.sample, analysis.coupling).under(without.masks).macs;
+    const Coupled network{graph_, analysis.probe, analysis.facts, analysis.coupling};
+    const auto other = cut(network, without.masks);
+    const auto rounded = cut(network, pruning_.allocation.masks);
+    if (options_.latency.meter == nullptr || !other || !rounded) return outcome;
+    try {
+      const auto pair = options_.latency.meter->networks(other->graph(), rounded->graph());
+      if (pair) outcome.time = pair->share;
+    } catch (const UnsupportedError&) {
+      // The engine cannot run it.
+    }
+    return outcome;
+  }
+
+  /// Of the groups that were scored.
+  static double score_kept(const Allocation& allocation) {
+    double all = 0;
+    double kept = 0;
+    for (const GroupId g : allocation.scores.ids()) {
+      for (size_t c = 0; c < allocation.scores[g].size(); ++c) {
+        all += allocation.scores[g][c];
+        if (allocation.masks.keep[g][c] != 0) kept += allocation.scores[g][c];
+      }
+    }
+    return all > 0 ? kept / all : 1;
   }
 
   LatencyOutcome spend() {

@@ -170,6 +170,15 @@ Analysis analyse(Graph& graph, const PruneOptions& options = {});
 CouplingOptions coupling_options(const ConfigList& config, const Settings& settings,
                                  const PruneOptions& options);
 
+/// What rounding to a target's widths cost and brought.
+struct RoundingOutcome {
+  Target target = Target::kGeneric;
+  double score = 1;                 ///< share of all scores that is kept
+  double score_without = 1;         ///< the same, had widths not been rounded
+  int64_t macs_without = 0;         ///< multiply-adds of that network
+  std::optional<double> time = {};  ///< of the rounded network relative to that one, if measured
+};
+
 struct Pruning {
   Analysis analysis;
   Allocation allocation;
@@ -179,8 +188,9 @@ struct Pruning {
   std::vector<CutScale> scales;  ///< that encode a pruned size, whether kept or updated by the plan
   Cost dense;
   Cost small;
-  std::optional<LatencyOutcome> latency;  ///< of a latency budget
-  std::vector<MaskOutcome> masked;        ///< with exact constants, per masked tensor
+  std::optional<LatencyOutcome> latency;    ///< of a latency budget
+  std::optional<RoundingOutcome> rounding;  ///< of a target; not with a latency budget
+  std::vector<MaskOutcome> masked;          ///< with exact constants, per masked tensor
   int absorbers = 0;  ///< channels that are kept because they absorb constants of others
   std::vector<ElementMask> element_masks;  ///< of tensors that lose single elements
   std::vector<ElementOutcome> elements;    ///< their outcomes, in the same order

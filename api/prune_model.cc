@@ -1,5 +1,8 @@
 #include "parsimony/api/prune_model.h"
 
+#include <exception>
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -7,10 +10,12 @@
 #include "parsimony/api/blame.h"
 #include "parsimony/api/depth.h"
 #include "parsimony/api/errors.h"
+#include "parsimony/api/own_literals.h"
 #include "parsimony/api/reference.h"
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/masks/memory.h"
 
 namespace parsimony {
 namespace {
@@ -19,8 +24,8 @@ class ModelPruning {
  public:
   ModelPruning(EditableModel& model, const ConfigList& config, const PruneOptions& options,
                Engine* engine)
-      : model_(model), config_(config), options_(options), engine_(engine) {
-    if (engine != nullptr) options_.proof = fitted_to(*engine, model.graph(), options_.proof);
+      : model_(model), config_(config), options_(options), wanted_(options.proof) {
+    use(engine);
   }
 
   PruneResult run() {
@@ -35,6 +40,14 @@ class ModelPruning {
  private:
   Plan& plan_of_it() { return result_.pruning.plan; }
 
+  void use(Engine* engine) {
+    engine_ = engine;
+    if (engine == nullptr) return;
+    options_.proof = fitted_to(*engine, model_.graph(), wanted_);
+    const bool coarse = options_.proof.tolerance > wanted_.tolerance;
+    if (coarse && engine->otherwise() != nullptr) use(engine->otherwise());
+  }
+
   /// False if a group was at fault, which the next attempt leaves as it is.
   bool attempt() {
     result_.proof = {};
@@ -44,9 +57,7 @@ class ModelPruning {
       return true;
     }
     const std::optional<Recovered> recovered = recover();
-    const std::optional<Reference> original = run_original();
-    edit();
-    if (original && !prove(*original)) return false;
+    if (!proven(begin_original())) return false;
     if (recovered) take_over(*recovered);
     return true;
   }
@@ -71,27 +82,56 @@ class ModelPruning {
     return timed_("recover", [&] { return options_.recover(model_.graph(), plan_of_it()); });
   }
 
-  /// Runs the masked original before its weights become invalid; empty, with the reason in the
-  /// proof, if it cannot be run.
-  std::optional<Reference> run_original() {
+  using Pending = std::future<Reference>;
+
+  /// Runs the masked original before its weights become invalid or, on an engine that has it as a
+  /// file, beside what follows. Empty, with the reason in the proof, if it cannot be opened.
+  std::optional<Pending> begin_original() {
     std::string& why_not = result_.proof.not_run;
     if (!options_.verify) why_not = "switched off";
     if (options_.verify && engine_ == nullptr) why_not = "there is no engine to run it";
-    if (!why_not.empty()) return std::nullopt;
-    return timed_("prove", [&]() -> std::optional<Reference> {
+    while (why_not.empty()) {
       try {
-        const auto masked = model_.open_masked(*engine_, plan_of_it());
-        return Reference(model_.graph(), result_.pruning.analysis.probe, plan_of_it(), *masked,
-                         options_.proof, options_.sample);
-      } catch (const errors::NoNumbersError& error) {
-        if (options_.require_proof || options_.require_numbers) throw;
-        why_not = error.what();
+        return timed_("prove", [&] { return running(model_.open_masked(*engine_, plan_of_it())); });
       } catch (const UnsupportedError& error) {
-        if (options_.require_proof) throw;
-        why_not = error.what();
+        if (engine_->otherwise() == nullptr) {
+          leave_unproven(error);
+        } else {
+          use(engine_->otherwise());
+        }
       }
-      return std::nullopt;
-    });
+    }
+    return std::nullopt;
+  }
+
+  /// The network is gone when it has run; both are in memory if they are small.
+  Pending running(std::unique_ptr<Network> masked) {
+    constexpr int64_t kSmall = int64_t{1} << 30;  // bytes
+    const auto run = [this](const Graph& graph, Network& original) {
+      return Reference(graph, result_.pruning.analysis.probe, plan_of_it(), original,
+                       options_.proof, options_.sample);
+    };
+    if (!engine_->executes_graphs() && weight_bytes(model_.graph()) < kSmall) {
+      LiteralMemory memory;
+      Graph graph = model_.graph();
+      own_literals(graph, memory);
+      return std::async(std::launch::async,
+                        [run, graph = std::move(graph), memory = std::move(memory),
+                         masked = std::move(masked)] { return run(graph, *masked); });
+    }
+    std::promise<Reference> now;
+    try {
+      now.set_value(run(model_.graph(), *masked));
+    } catch (...) {
+      now.set_exception(std::current_exception());
+    }
+    return now.get_future();
+  }
+
+  void leave_unproven(const UnsupportedError& error) {
+    const bool no_numbers = dynamic_cast<const errors::NoNumbersError*>(&error) != nullptr;
+    if (options_.require_proof || (no_numbers && options_.require_numbers)) throw;
+    result_.proof.not_run = error.what();
   }
 
   void edit() {
@@ -102,24 +142,64 @@ class ModelPruning {
     });
   }
 
-  /// False if it fails and the group at fault is to be left.
-  bool prove(const Reference& original) {
-    Proof proof = timed_("prove", [&] { return original.compare(*model_.open(*engine_)); });
-    if (!proof.holds()) {
-      model_.restore();
-      separate_shared_vectors(model_.graph());
-      original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
-      const std::string doubt = proof.holds() ? "" : doubt_of(*engine_, model_.graph());
-      if (!proof.holds() && (doubt.empty() || options_.require_proof)) {
-        return leave(to_text(*proof.worst()), guilty());
+  /// Edits, and compares if there is something to compare with. False if that fails and the group
+  /// at fault is to be left.
+  bool proven(std::optional<Pending> original) {
+    edit();
+    if (!original) return true;
+    const bool alone = engine_->otherwise() == nullptr;
+    std::unique_ptr<Network> small;
+    std::exception_ptr does_not_open;
+    std::optional<Reference> reference;
+    timed_("prove", [&] {
+      try {
+        small = model_.open(*engine_);
+      } catch (const UnsupportedError&) {
+        does_not_open = std::current_exception();
       }
-      edit();
-      if (!doubt.empty()) {
-        proof = {};
-        proof.not_run = doubt;
+      try {
+        reference.emplace(original->get());
+      } catch (const UnsupportedError& error) {
+        if (alone) leave_unproven(error);
       }
-    }
+    });
+    if (!alone && (!reference || !small)) return proven_otherwise();
+    if (!reference) return true;
+    if (!small) std::rethrow_exception(does_not_open);
+    Proof proof = timed_("prove", [&] { return reference->compare(*small); });
+    if (!proof.holds() && !alone) return proven_otherwise();
+    if (!proof.holds() && !allowed(*reference, proof)) return false;
+    if (proof.ran()) proof.engine = engine_->name();
     result_.proof = std::move(proof);
+    return true;
+  }
+
+  /// The same by the engine that has the last word.
+  bool proven_otherwise() {
+    use(engine_->otherwise());
+    start_again();
+    return proven(begin_original());
+  }
+
+  void start_again() {
+    model_.restore();
+    separate_shared_vectors(model_.graph());
+  }
+
+  /// Does the original round as much, or is the difference in doubt? False if the group at fault is
+  /// to be left.
+  bool allowed(const Reference& original, Proof& proof) {
+    start_again();
+    original.allow_for_rounding(proof, *model_.open_masked(*engine_, plan_of_it()));
+    const std::string doubt = proof.holds() ? "" : doubt_of(*engine_, model_.graph());
+    if (!proof.holds() && (doubt.empty() || options_.require_proof)) {
+      return leave(to_text(*proof.worst()), guilty());
+    }
+    edit();
+    if (!doubt.empty()) {
+      proof = {};
+      proof.not_run = doubt;
+    }
     return true;
   }
 
@@ -160,7 +240,8 @@ class ModelPruning {
   EditableModel& model_;
   const ConfigList& config_;
   PruneOptions options_;
-  Engine* engine_;
+  const ProofOptions wanted_;
+  Engine* engine_ = nullptr;
   PruneResult result_;
   std::vector<std::string> left_;  ///< notes on groups at fault
   Stopwatch timed_{result_.pruning.times, options_};

@@ -21,9 +21,11 @@ struct PruneResult {
 /// Prunes the model in place; nothing is written. If it throws, the model is unchanged or invalid.
 ///
 /// The masked original and the small network run on `engine` and must agree, if necessary with an
-/// allowance for the original's own rounding; a remaining difference is blamed on a group. Without
-/// an engine, or if the original cannot be run masked, the proof has the reason. Recovery works on
-/// the graph alone, before the edit, and its values are assigned after the proof.
+/// allowance for the original's own rounding; a remaining difference is blamed on a group. Where
+/// the engine cannot run the original masked, needs a larger tolerance, or finds a difference, its
+/// Engine::otherwise is asked. Without an engine, or if the original cannot be run masked, the
+/// proof has the reason. Recovery works on the graph alone, before the edit, and its values are
+/// assigned after the proof.
 ///
 ///     OnnxModel model("resnet.onnx");
 ///     PruneResult result = prune_model(model, read_config("l1.json"), {}, &engine);

@@ -69,12 +69,20 @@ Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph&
   }
   const auto asks_for_latency = [](const Request& r) { return r.budget == Budget::kLatency; };
   const auto asks_for_outputs = [](const Request& r) { return r.scope == Scope::kOutputs; };
-  if (options.latency.meter == nullptr && any_request(config, asks_for_latency)) {
-    profiler_.emplace(options);
-    profiler_->attach_to(options);
+  const auto has_target = [](const Request& r) { return r.target.has_value(); };
+  const bool for_budget = any_request(config, asks_for_latency);
+  if (options.latency.meter == nullptr && (for_budget || any_request(config, has_target))) {
+    try {
+      profiler_.emplace(options);
+      profiler_->attach_to(options);
+    } catch (const UnsupportedError&) {
+      if (for_budget) throw;  // a target's widths need no clock
+    }
   }
   const bool required = any_request(config, asks_for_outputs);
-  if (!options.r_squared && (profiler_ || required)) compare_outputs(options, original, required);
+  if (!options.r_squared && ((profiler_ && for_budget) || required)) {
+    compare_outputs(options, original, required);
+  }
   if (!options.recover) recover(options, config);
   if (options.depth && !options.influence) remove_blocks(options, original);
 }

@@ -36,6 +36,7 @@ void add_options(CLI::App& app, Session& session) {
                "Load libtorch, and read files once standard input has ended: for programs that "
                "start the command while they still write them");
   add_own_operator_options(app, session.own);
+  add_limit_options(app, session.limits);
   app.require_subcommand(0, 1);  // our message lists candidates
   app.footer(
       "Exit codes: 0 done, 1 verification failed, 2 usage or configuration,\n"
@@ -143,6 +144,7 @@ void run(int argc, char** argv) {
     print(app.help());
     throw errors::usage({}, "a command is missing");
   }
+  apply(session.limits);
   add_own_operators(session.own);
   std::jthread libtorch;
   if (session.after_input) {

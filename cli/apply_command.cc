@@ -26,6 +26,7 @@ void run_apply(const ApplyOptions& options, const Session& session) {
   std::vector<NamedFile> files = {{"the model", options.model}, {"--plan", options.plan}};
   add_files(options.checkpoint, outputs, files);
   check_outputs(outputs, files);
+  enter_sandbox(session.limits, outputs, false);
   const Plan plan = Plan::load(options.plan);
   Progress progress({"read", "edit", "write"}, !session.quiet);
   progress.begin("read");

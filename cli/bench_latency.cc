@@ -141,6 +141,34 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, Engine& engi
   return rows;
 }
 
+/// By a command, which chooses inputs and batch itself: one run of each, then the next.
+std::vector<BenchRow> measure_by_command(const LatencyOptions& options) {
+  constexpr int kRuns = 10;
+  const int runs = options.rounds.runs > 0 ? options.rounds.runs : kRuns;
+  const int warm_up = std::max(options.rounds.warm_up, 0);
+  std::vector<BenchRow> rows(options.models.size());
+  std::vector<std::vector<double>> times(rows.size());
+  for (int run = -warm_up; run < runs; ++run) {
+    for (size_t m = 0; m < rows.size(); ++m) {
+      if (!rows[m].refused.empty()) continue;
+      try {
+        const double seconds = seconds_by(options.command, options.models[m]);
+        if (run >= 0) times[m].push_back(seconds);
+      } catch (const ModelError& error) {
+        rows[m].refused = error.what();
+      }
+    }
+  }
+  for (size_t m = 0; m < rows.size(); ++m) {
+    rows[m].model = m;
+    rows[m].warm_up = warm_up;
+    if (!rows[m].refused.empty()) continue;
+    rows[m].time = machine::summary_of(times[m]);
+    if (m > 0 && rows[0].refused.empty()) rows[m].speedup = machine::compare(times[0], times[m]);
+  }
+  return rows;
+}
+
 std::vector<BenchInput> inputs_of(const Entrant& entrant, Batch batch) {
   std::vector<BenchInput> inputs;
   try {
@@ -230,6 +258,7 @@ void add_options(CLI::App& command, LatencyOptions& options) {
   add_option(command, "--warm-up", options.rounds.warm_up, "N",
              "How many runs are not counted at first; without it, until they settle")
       ->check(not_below_zero());
+  add_latency_command(command, options.command, "On another device");
   add_option(command, "--seed", options.seed, "N", "Where the random inputs begin (1)")
       ->check(not_below_zero());
   add_option(command, "--json", options.json, "FILE", "Write the results as JSON too");
@@ -246,15 +275,24 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
   Progress progress({}, !session.quiet);
   progress.begin("reading");
   const std::vector<Entrant> entrants = read_models(options);
-  progress.begin("looking for engines");
-  const Engines engines = find_engines(wanted);
   BenchReport report;
   report.command = session.command_line;
-  report.threads = engines.threads;
   report.seed = options.seed;
-  report.notes = engines.notes;
   describe_models(entrants, options, batches[0], report);
-  report.facts = machine::facts_without_torch(engines.found[0]->name() == "libtorch");
+  Engines engines;
+  if (options.command.line.empty()) {
+    progress.begin("looking for engines");
+    engines = find_engines(wanted);
+    report.threads = engines.threads;
+    report.notes.insert(report.notes.begin(), engines.notes.begin(), engines.notes.end());
+  } else {
+    progress.begin("measuring by the command");
+    report.engines.push_back({"command", "", options.command.line});
+    report.rows = measure_by_command(options);
+  }
+  if (!engines.found.empty()) {
+    report.facts = machine::facts_without_torch(engines.found[0]->name() == "libtorch");
+  }
   for (const auto& engine : engines.found) {
     progress.begin("measuring on " + engine->name());
     report.engines.push_back({engine->name(), engine->version(), engine->path()});

@@ -20,6 +20,7 @@ struct LatencyOptions {
   EngineOptions engines;
   std::string threads;
   machine::InterleavedOptions rounds;
+  LatencyCommand command;  ///< in place of engines
   uint64_t seed = 1;
   std::string json;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsimony/api/own_operators.h"
+#include "parsimony/cli/sandbox.h"
 
 namespace parsimony::cli {
 
@@ -25,9 +26,10 @@ struct Session {
   bool quiet = false;
   int verbosity = 0;
   bool version = false;
-  bool json = false;               ///< of the version
-  bool after_input = false;        ///< wait for the end of standard input
-  OwnOperators own;                ///< --rules and --ort-library
+  bool json = false;         ///< of the version
+  bool after_input = false;  ///< wait for the end of standard input
+  OwnOperators own;          ///< --rules and --ort-library
+  Limits limits;
   std::string command_line;        ///< as it was typed
   std::vector<std::string> words;  ///< arguments, including the program
   std::function<void()> run;       ///< set by the subcommand that was named
@@ -62,7 +64,8 @@ void add_command(CLI::App& app, Session& session, const std::string& name,
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(name, description);
   command->footer("Example:\n  " + example +
-                  "\n\nOptions of all commands (--rules, --ort-library, -q, -v): parsimony --help");
+                  "\n\nOptions of all commands (--rules, --ort-library, --max-memory, -q, -v): "
+                  "parsimony --help");
   command->fallthrough();
   add_options(*command, *options);
   command->callback([options, run, &session] {

@@ -38,7 +38,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options, std::string& 
   add_option(command, "--engine", options.engine, "NAME",
              "What runs the models: libtorch, onnxruntime or all (those that are found, the "
              "default)");
-  add_onnxruntime_option(command, options.onnxruntime);
+  add_onnxruntime_options(command, options.onnxruntime);
   add_threads_option(command, threads);
 }
 
@@ -47,12 +47,12 @@ Engines find_engines(const EngineOptions& options) {
   const bool all = options.engine == kAll;
   const char* variable = std::getenv("PARSIMONY_ONNXRUNTIME");
   const bool library_named =
-      !options.onnxruntime.empty() || (variable != nullptr && *variable != '\0');
+      !options.onnxruntime.library.empty() || (variable != nullptr && *variable != '\0');
   Engines engines;
   std::optional<runtime::OnnxRuntime> library;
   if (all || options.engine == kOnnxRuntime) {
     try {
-      library = runtime::find_onnx_runtime(options.onnxruntime);
+      library = runtime::find_onnx_runtime(options.onnxruntime.library);
     } catch (const UnsupportedError& error) {
       if (!all || library_named) throw;
       engines.notes.emplace_back(error.what());
@@ -70,7 +70,9 @@ Engines find_engines(const EngineOptions& options) {
   }
   engines.threads = choose_threads(with_torch, options.threads);
   if (with_torch) engines.found.push_back(std::make_unique<LazyTorch>(engines.threads));
-  if (library) engines.found.push_back(onnx_runtime_engine(*library, engines.threads));
+  if (library)
+    engines.found.push_back(onnx_runtime_engine(
+        *library, {.threads = engines.threads, .provider = options.onnxruntime.provider}));
   return engines;
 }
 

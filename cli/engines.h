@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/api/engines.h"
 #include "parsimony/engines/engine.h"
 
 namespace parsimony::cli {
 
 struct EngineOptions {
   std::string engine = "all";  ///< "libtorch", "onnxruntime" or "all": all available ones
-  std::string onnxruntime;     ///< path of its library; empty: the default locations
+  OnnxRuntimeChoice onnxruntime;
   std::optional<int> threads;  ///< of every engine; empty: what `doctor` finds best
 };
 

@@ -93,11 +93,18 @@ ModelError metric_budget_missed(std::string_view metric, double bound, double ma
                     std::string(found) + formatted(", wanted %.6g", bound));
 }
 
-ModelError metric_failed(std::string_view command, std::string_view why, std::string_view output) {
-  constexpr size_t kShown = 500;
-  const std::string_view end = output.substr(output.size() - std::min(output.size(), kShown));
-  return ModelError("--metric: " + std::string(command) + ": " + std::string(why) +
-                    (end.empty() ? ", and nothing else" : "; it printed: " + std::string(end)));
+UnsupportedError limit_refused(std::string_view option, std::string_view why) {
+  return UnsupportedError(std::string(option) + ": the system refuses: " + std::string(why));
+}
+
+ConfigError sandbox_with_programs() {
+  return ConfigError(
+      "--sandbox on: a command of yours (--metric, --latency-command) or --processes cannot run in "
+      "it; leave it at auto");
+}
+
+UnsupportedError no_sandbox(std::string_view what) {
+  return UnsupportedError("--sandbox on: this kernel has no " + std::string(what));
 }
 
 ConfigError both_asked(std::string_view option) {

@@ -44,7 +44,12 @@ ConfigError metric_budget_with_config();
 /// No cut is within the budget: with the share `macs` left the metric is still `found`.
 ModelError metric_budget_missed(std::string_view metric, double bound, double macs,
                                 std::string_view found);
-ModelError metric_failed(std::string_view command, std::string_view why, std::string_view output);
+/// The system does not accept a bound.
+UnsupportedError limit_refused(std::string_view option, std::string_view why);
+/// --sandbox on, with commands of the user's.
+ConfigError sandbox_with_programs();
+/// --sandbox on, on a kernel without `what`.
+UnsupportedError no_sandbox(std::string_view what);
 ConfigError both_asked(std::string_view option);
 ConfigError preset_without_data(std::string_view preset);
 /// --config-out without a ratio to propose.

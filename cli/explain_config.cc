@@ -48,6 +48,7 @@ Json setting_of(const Graph& graph, const Request& request) {
   add("max_sparse_ratio", request.max_ratio, usual.max_ratio);
   add("keep_at_least", request.keep_at_least, usual.keep_at_least);
   add("round_to", request.round_to, usual.round_to);
+  if (request.target) setting["round_to"] = name_of(*request.target);
   add("internal_metric_block", request.metric_blocks, usual.metric_blocks);
   const auto add_id = [&](const char* key, const std::string& id) {
     if (!id.empty()) setting[key] = Json::parse(id);

@@ -15,6 +15,7 @@ struct InspectOptions {
 };
 
 void run_inspect(const InspectOptions& options, const Session& session) {
+  enter_sandbox(session.limits, {}, false);
   if (is_checkpoint(options.model)) return inspect_checkpoint(options.model, options.json);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Analysis& analysis = model.analysis;

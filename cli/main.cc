@@ -1,6 +1,7 @@
 // The command: exceptions become a line on standard error and an exit code.
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "parsimony/base/errors.h"
@@ -37,6 +38,10 @@ int main(int argc, char** argv) {
     return failed(error, Exit::kUnsupported);
   } catch (const parsimony::Error& error) {
     return failed(error, Exit::kFile);  // IoError, ModelError: both are about a file
+  } catch (const std::bad_alloc&) {
+    return failed(parsimony::UnsupportedError("memory is used up; --max-memory and the system's "
+                                              "limits bound it"),
+                  Exit::kUnsupported);
   } catch (const std::exception& error) {
     return failed(error, Exit::kBug);
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "parsimony/base/files.h"
+#include "parsimony/base/shell.h"
 #include "parsimony/cli/command.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
@@ -129,8 +130,6 @@ std::string page_of_command(const CLI::App& app, const CLI::App& command) {
          ".SH SEE ALSO\n\\fB" + roff(app.get_name()) + "\\fR(1)\n";
 }
 
-std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
-
 std::vector<std::string> all_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options_of(app, {})) {
@@ -226,14 +225,14 @@ std::string zsh(const CLI::App& app) {
 std::string fish_options(const CLI::App& app, const std::string& condition) {
   std::string text;
   for (const CLI::Option* option : options_of(app, {})) {
-    text += "complete -c parsimony -n " + quoted(condition);
+    text += "complete -c parsimony -n " + shell_word(condition);
     for (const std::string& name : option->get_snames()) text += " -s " + name;
     for (const std::string& name : option->get_lnames()) text += " -l " + name;
     if (takes_value(*option)) {
       const std::vector<std::string> words = value_of(*option).second;
-      text += words.empty() ? " -r" : " -x -a " + quoted(joined(words, " "));
+      text += words.empty() ? " -r" : " -x -a " + shell_word(joined(words, " "));
     }
-    text += " -d " + quoted(option->get_description()) + "\n";
+    text += " -d " + shell_word(option->get_description()) + "\n";
   }
   return text;
 }
@@ -243,7 +242,7 @@ std::string fish(const CLI::App& app) {
       "# fish completion of parsimony\n" + fish_options(app, "__fish_use_subcommand");
   for (const CLI::App* command : commands_of(app)) {
     text += "complete -c parsimony -n __fish_use_subcommand -f -a " + command->get_name() + " -d " +
-            quoted(command->get_description()) + "\n" +
+            shell_word(command->get_description()) + "\n" +
             fish_options(*command, "__fish_seen_subcommand_from " + command->get_name());
   }
   return text;

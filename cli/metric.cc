@@ -1,16 +1,11 @@
 #include "parsimony/cli/metric.h"
 
-#include <sys/wait.h>
-
-#include <array>
-#include <cmath>
-#include <cstdio>
 #include <filesystem>
 
 #include "parsimony/api/errors.h"
 #include "parsimony/base/data_uri.h"
 #include "parsimony/base/files.h"
-#include "parsimony/base/parse.h"
+#include "parsimony/base/shell.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/model.h"
@@ -24,40 +19,8 @@ constexpr std::string_view kModel = "{model}";
 constexpr std::string_view kPicture = "{picture}";
 constexpr int64_t kMostPicture = 1 << 20;
 constexpr std::string_view kLower = ":min";
-constexpr size_t kMostOutput = 1 << 16;
-// What timeout(1) exits with when it had to stop the command.
-constexpr int kTimedOut = 124;
-constexpr int kKilled = 137;
-
-/// As one word of the shell.
-std::string as_word(std::string_view text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
-/// The last word that is a finite number.
-std::optional<double> last_number(std::string_view text) {
-  constexpr std::string_view kBetween = " \t\r\n,;:=()[]%";
-  std::optional<double> found;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find_first_of(kBetween, begin), text.size());
-    const auto number = number_of<double>(text.substr(begin, end - begin));
-    if (number && std::isfinite(*number)) found = number;
-    begin = end + 1;
-  }
-  return found;
-}
 
 bool is_command(std::string_view metric) { return metric.find(kModel) != std::string::npos; }
-
-void fill_in(std::string& command, std::string_view place, const std::string& path) {
-  const std::string word = as_word(path);
-  for (size_t at = command.find(place); at != std::string::npos; at = command.find(place, at)) {
-    command.replace(at, place.size(), word);
-    at += word.size();
-  }
-}
 
 /// Where a command may write a picture.
 class PictureFile {
@@ -73,38 +36,21 @@ class PictureFile {
 };
 
 /// What a command prints of a model. @throws as Meter::measure
-Measured output_of(std::string command, const std::string& model, double minutes) {
+Measured output_of(const std::string& metric, const std::string& model, double minutes) {
   std::optional<PictureFile> picture;
+  std::string command = with_path(metric, kModel, model);
   if (command.find(kPicture) != std::string::npos) {
-    fill_in(command, kPicture, picture.emplace().path());
+    command = with_path(std::move(command), kPicture, picture.emplace().path());
   }
-  fill_in(command, kModel, model);
-  std::fflush(nullptr);
-  const std::string line =
-      "exec timeout -k 5 " + std::to_string(60 * minutes) + " sh -c " + as_word(command);
-  std::FILE* const pipe = popen(line.c_str(), "re");
-  if (pipe == nullptr) throw errors::metric_failed(command, "it cannot be started", "");
-  Measured result;
-  std::array<char, 4096> buffer;
-  for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    result.output.append(buffer.data(), count);
-    if (result.output.size() > 2 * kMostOutput) {
-      result.output.erase(0, result.output.size() - kMostOutput);
-    }
-  }
-  const int status = pclose(pipe);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (code == kTimedOut || code == kKilled) {
-    throw errors::metric_failed(command, "it was stopped after --metric-minutes", result.output);
-  }
-  if (code != 0) {
-    throw errors::metric_failed(command, "exit code " + std::to_string(code), result.output);
-  }
-  const std::optional<double> number = last_number(result.output);
-  if (!number) throw errors::metric_failed(command, "it printed no number", result.output);
-  result.value = *number;
-  if (picture) result.picture = picture->uri();
-  return result;
+  ShellOutcome ran = run_shell(command, 60 * minutes);
+  const auto failed = [&](const std::string& why) {
+    return parsimony::errors::command_failed("--metric", command, why, ran.output);
+  };
+  if (ran.timed_out) throw failed("it was stopped after --metric-minutes");
+  if (!ran.failure.empty()) throw failed(ran.failure);
+  const std::optional<double> number = last_number(ran.output);
+  if (!number) throw failed("it printed no number");
+  return {*number, std::move(ran.output), picture ? picture->uri() : std::string()};
 }
 
 }  // namespace

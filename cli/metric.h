@@ -40,7 +40,7 @@ MetricRow parse_metric(const std::string& text);
 
 struct Measured {
   double value = 0;
-  std::string output;   ///< a command's standard output; at most the last 64 kB
+  std::string output;   ///< a command's standard output; at most the last 128 kB
   std::string picture;  ///< a PNG or JPEG that it wrote to {picture}, as a data URI; empty: none
 };
 

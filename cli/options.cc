@@ -46,11 +46,44 @@ void add_model_argument(CLI::App& command, std::string& path) {
   add_option(command, "IN", path, "", "The model: ONNX, TorchScript or .pt2")->required();
 }
 
-void add_onnxruntime_option(CLI::App& command, std::string& path, const std::string& group) {
-  CLI::Option* option =
-      add_option(command, "--onnxruntime", path, "PATH",
-                 "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)");
-  if (!group.empty()) option->group(group);
+void add_latency_command(CLI::App& command, LatencyCommand& options, const std::string& group) {
+  add_option(command, "--latency-command", options.line, "COMMAND",
+             "Measures networks where they will run: a shell command with {model}, an ONNX file, "
+             "which prints milliseconds: \"ssh board ./time {model}\"")
+      ->check(CLI::Validator(
+          [](const std::string& line) {
+            return line.find("{model}") == std::string::npos
+                       ? "found \"" + line + "\", wanted a command with {model} in it"
+                       : std::string();
+          },
+          ""))
+      ->group(group);
+  add_option(command, "--latency-runs", options.runs, "N",
+             "Runs of the command each time that a network is measured (3)")
+      ->check(CLI::Range(1, 1000))
+      ->group(group);
+  add_option(command, "--latency-timeout", options.timeout, "S",
+             "Seconds after which a run of the command is stopped (60)")
+      ->check(above_zero())
+      ->group(group);
+  add_option(command, "--latency-retries", options.retries, "N",
+             "How often a run that fails is repeated, after 1, 8, 64 seconds (3)")
+      ->check(CLI::Range(0, 10))
+      ->group(group);
+}
+
+void add_onnxruntime_options(CLI::App& command, OnnxRuntimeChoice& choice,
+                             const std::string& group) {
+  const auto add = [&](const char* name, std::string& value, const char* type,
+                       const char* meaning) {
+    CLI::Option* option = add_option(command, name, value, type, meaning);
+    if (!group.empty()) option->group(group);
+  };
+  add("--onnxruntime", choice.library, "PATH",
+      "Library of ONNX Runtime (PARSIMONY_ONNXRUNTIME, else where it is usually found)");
+  add("--provider", choice.provider, "NAME",
+      "Execution provider of ONNX Runtime: cuda, tensorrt, openvino, xnnpack, … as its library has "
+      "them; openvino:device_type=GPU gives it options (cpu)");
 }
 
 void add_own_operator_options(CLI::App& app, OwnOperators& own) {

@@ -28,8 +28,12 @@ CLI::Validator within(const Interval& interval);
 /// The argument that names the model.
 void add_model_argument(CLI::App& command, std::string& path);
 
-/// --onnxruntime: the path of its library.
-void add_onnxruntime_option(CLI::App& command, std::string& path, const std::string& group = {});
+/// --latency-command and how it is run.
+void add_latency_command(CLI::App& command, LatencyCommand& options, const std::string& group);
+
+/// --onnxruntime, the path of its library, and --provider.
+void add_onnxruntime_options(CLI::App& command, OnnxRuntimeChoice& choice,
+                             const std::string& group = {});
 
 /// --rules and --ort-library, which every command takes.
 void add_own_operator_options(CLI::App& app, OwnOperators& own);

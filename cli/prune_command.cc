@@ -47,6 +47,9 @@ LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyProfiler& pro
   row.subgraphs = outcome.subgraphs;
   row.fresh = outcome.fresh;
   row.networks = outcome.rounds;
+  row.elsewhere = profiler.elsewhere();
+  row.noise = outcome.noise;
+  row.table_error = outcome.table_error;
   for (const auto& [key, table] : profiler.tables()) {
     if (row.oldest == 0 || table.measured < row.oldest) row.oldest = table.measured;
   }
@@ -56,9 +59,7 @@ LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyProfiler& pro
 /// Does ranking its channels take noticeable time?
 bool is_large(const Graph& graph) {
   constexpr int64_t kLarge = int64_t{1} << 28;  // bytes
-  int64_t bytes = 0;
-  for (const Weight& weight : graph.weights) bytes += weight.count() * size_of(weight.dtype);
-  return bytes >= kLarge;
+  return weight_bytes(graph) >= kLarge;
 }
 
 /// Why the plan is empty.
@@ -106,6 +107,10 @@ PruneReport report_of(const PruneResult& result, const Graph& graph) {
     report.memory = MemoryRow{memory.peak(AxisMasks::all_kept(analysis.coupling)),
                               memory.peak(pruning.allocation.masks)};
   }
+  if (const auto& rounding = pruning.rounding) {
+    report.rounding = RoundingRow{std::string(name_of(rounding->target)), rounding->score,
+                                  rounding->score_without, rounding->macs_without, rounding->time};
+  }
   report.depth = result.depth;
   report.proof = result.proof;
   report.recovery = result.recovery;
@@ -146,6 +151,30 @@ std::vector<ElementMask> pruning_masks(const Graph& graph, const Pruning& prunin
   return masks;
 }
 
+struct Files {
+  std::vector<NamedFile> outputs;
+  std::vector<NamedFile> inputs;
+};
+
+Files files_of(const PruneCommandOptions& options) {
+  Files files = {
+      {{"--output", options.output},
+       {"--plan", options.plan},
+       {"--report", options.report},
+       {"--html", options.html},
+       {"--masks-out", options.masks}},
+      {{"the model", options.model}, {"--config", options.config}, {"--masks", options.masks_in}}};
+  add_files(options.checkpoint, files.outputs, files.inputs);
+  return files;
+}
+
+/// Of the user's.
+bool runs_programs(const PruneCommandOptions& options) {
+  const auto is_command = [](const std::string& metric) { return !parse_built_in(metric); };
+  return wants_ranks(options.ranks) || !options.prune.latency.command.line.empty() ||
+         std::ranges::any_of(options.metric.commands, is_command);
+}
+
 class PruneRun {
  public:
   /// @param metrics  of the model as it is, where they are known
@@ -157,15 +186,7 @@ class PruneRun {
         metrics_(std::move(metrics)) {}
 
   void run() {
-    std::vector<NamedFile> outputs = {{"--output", options_.output},
-                                      {"--plan", options_.plan},
-                                      {"--report", options_.report},
-                                      {"--html", options_.html},
-                                      {"--masks-out", options_.masks}};
-    std::vector<NamedFile> inputs = {{"the model", options_.model},
-                                     {"--config", options_.config},
-                                     {"--masks", options_.masks_in}};
-    add_files(options_.checkpoint, outputs, inputs);
+    const auto [outputs, inputs] = files_of(options_);
     check_outputs(outputs, inputs);
     const ConfigList config = config_of(options_);
     PruneOptions options = prune_options_of(options_, config);
@@ -184,8 +205,6 @@ class PruneRun {
     sha256_ = model_->sha256();
     notes_ = model_->notes();
     model_ = checkpoint_->weighted(std::move(model_), options_.inputs);
-    std::jthread libtorch;  // loaded in the background for the proof
-    if (options.verify && is_large(model_->graph())) libtorch = loading_torch_component();
     options.inputs = input_specs(options_.inputs, model_->graph());
     if (!options_.sample.empty()) {
       options.sample = place_sample(read_arrays(options_.sample), model_->graph());
@@ -196,6 +215,10 @@ class PruneRun {
     }
     options.progress = [this](std::string_view stage) { progress_.begin(stage); };
     Supplies supplies(options, config, model_->graph());
+    std::jthread libtorch;  // loaded in the background for the proof
+    if (options.verify && supplies.engine().executes_graphs() && is_large(model_->graph())) {
+      libtorch = loading_torch_component();
+    }
     const PruneResult result = prune_model(*model_, config, options, &supplies.engine());
     if (place.rank > 0) return;  // rank 0 has the same
     supplies.save();
@@ -312,6 +335,7 @@ void prune(const PruneCommandOptions& options, const Session& session) {
                       std::vector<MetricRow> metrics) {
     PruneRun(asked, by, std::move(metrics)).run();
   };
+  enter_sandbox(session.limits, files_of(options).outputs, runs_programs(options));
   if (const auto budget = parse_metric_budget(options.shorthand.budget)) {
     if (wants_ranks(options.ranks)) {
       throw errors::usage("prune", "--processes goes without --budget metric");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "parsimony/api/depth.h"
 #include "parsimony/api/errors.h"
@@ -10,6 +11,7 @@
 #include "parsimony/cli/errors.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/configs/recipe.h"
+#include "parsimony/engines/machine/processor.h"
 #include "parsimony/masks/safetensors.h"
 #include "parsimony/pruners/criterion.h"
 #include "parsimony/pruners/elements/rule.h"
@@ -115,20 +117,36 @@ void add_recovery(CLI::App& command, PruneCommandOptions& options) {
   add("--recover-recipe", options.recipe, "FILE", "How finetune trains: a recipe's \"train\"");
 }
 
+/// In place of the number of --round-to.
+constexpr int kAutomatic = std::numeric_limits<int>::min();
+
+Target this_target() {
+#if defined(__aarch64__)
+  return Target::kArmNeon;
+#endif
+  const machine::Vectors vectors = vectors_of(machine::this_processor());
+  if (vectors == machine::Vectors::kAvx512) return Target::kX86Avx512;
+  return vectors == machine::Vectors::kAvx2 ? Target::kX86Avx2 : Target::kGeneric;
+}
+
 void add_engine(CLI::App& command, EngineChoice& engine) {
   const char* group = "What runs the network";
-  add_option(command, "--engine", engine.name, "NAME",
-             "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: "
-             "libtorch if it is installed (auto)")
+  add_option(
+      command, "--engine", engine.name, "NAME",
+      "For the proof, and for budgets of milliseconds: libtorch, onnxruntime, or auto: for the "
+      "proof onnxruntime, and libtorch where that cannot run or finds a difference; for "
+      "milliseconds libtorch if it is installed (auto)")
       ->group(group);
-  add_onnxruntime_option(command, engine.onnxruntime, group);
+  add_onnxruntime_options(command, engine.onnxruntime, group);
 }
 
 void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
   const char* group = "With a budget of milliseconds";
   add_option(command, "--latency-table", options.table, "FILE",
-             "Times of layers, read and added to (a file of the cache)")
+             "Times of layers, read and added to (a file of the cache); those of another machine "
+             "are used as they are, or with --latency-command measured by it")
       ->group(group);
+  add_latency_command(command, options.command, group);
   add_option(command, "--batch", options.batch, "N", "Samples per run (1)")
       ->check(above_zero())
       ->group(group);
@@ -161,7 +179,13 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::s
       "What the ratio is a share of: channels (the default), params, macs or weights; or, without "
       "--ratio, what may remain: params=1.5M, macs=2e9, macs=40%, latency_ms=5",
       "WHAT");
-  add("--round-to", shorthand.round_to, "Keep a multiple of K channels", "K");
+  add("--round-to", shorthand.round_to,
+      "Keep a multiple of K channels; auto: of what the hardware computes well, see --target", "K")
+      ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", kAutomatic}}));
+  add("--target", shorthand.target,
+      "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, arm-neon, "
+      "cuda-tensorcore or generic (this processor)",
+      "NAME");
 }
 
 void add_options(CLI::App& command, PruneCommandOptions& options) {
@@ -263,6 +287,12 @@ ConfigList config_of(const PruneCommandOptions& options) {
   const Preset* preset = preset_of(options);
   if (preset != nullptr && !is_given(options, "--criterion"))
     shorthand.criterion = preset->criterion;
+  if (shorthand.round_to == kAutomatic) {
+    shorthand.round_to = 1;
+    if (shorthand.target.empty()) shorthand.target = name_of(this_target());
+  } else if (!shorthand.target.empty()) {
+    throw errors::usage("prune", "--target says what --round-to auto rounds to");
+  }
   return from_shorthand(shorthand);
 }
 

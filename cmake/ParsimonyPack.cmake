@@ -1,5 +1,8 @@
-# Debian packages, by cpack: the command, what a program needs to link the library, and what loads
-# libtorch. tools/package.sh runs it.
+# Debian packages, by cpack: the command, what a program needs to link the library, what loads
+# libtorch, and ONNX Runtime. tools/package.sh runs it.
+
+set(PARSIMONY_ONNXRUNTIME_LIBRARY "" CACHE FILEPATH
+  "ONNX Runtime's shared library, for the package parsimony-onnxruntime")
 
 set(CPACK_PACKAGE_NAME parsimony)
 set(CPACK_PACKAGE_VENDOR Parsimony)
@@ -12,6 +15,13 @@ set(CPACK_COMPONENTS_ALL command dev)
 if(PARSIMONY_TORCH)
   list(APPEND CPACK_COMPONENTS_ALL torch)
 endif()
+if(PARSIMONY_ONNXRUNTIME_LIBRARY)
+  list(APPEND CPACK_COMPONENTS_ALL onnxruntime)
+  install(FILES "${PARSIMONY_ONNXRUNTIME_LIBRARY}" RENAME libonnxruntime.so.1 COMPONENT onnxruntime
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/parsimony")
+  set_target_properties(parsimony PROPERTIES  # where it looks for it first
+    INSTALL_RPATH "${CMAKE_INSTALL_FULL_LIBDIR}/parsimony")
+endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -19,10 +29,10 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME parsimony)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS parsimony-torch)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "parsimony-torch, parsimony-onnxruntime")
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION
-  "The command works on ONNX files. Proofs run in ONNX Runtime if its library
- is there; parsimony-torch adds libtorch, PyTorch\'s files and training.")
+  "The command works on ONNX files. parsimony-onnxruntime adds their proof,
+ parsimony-torch libtorch, PyTorch\'s files and training.")
 
 set(CPACK_DEBIAN_TORCH_PACKAGE_NAME parsimony-torch)
 set(CPACK_DEBIAN_TORCH_PACKAGE_SECTION science)
@@ -30,6 +40,13 @@ set(CPACK_COMPONENT_TORCH_DEPENDS command)
 set(CPACK_COMPONENT_TORCH_DESCRIPTION
   "What needs libtorch: lets the parsimony command read PyTorch\'s files, prove
  with libtorch, measure criteria on data, recover and train.")
+
+set(CPACK_DEBIAN_ONNXRUNTIME_PACKAGE_NAME parsimony-onnxruntime)
+set(CPACK_DEBIAN_ONNXRUNTIME_PACKAGE_SECTION science)
+set(CPACK_COMPONENT_ONNXRUNTIME_DESCRIPTION
+  "ONNX Runtime\'s library, in which the parsimony command proves ONNX files
+ and measures them where libtorch is not installed.")
+set(licence_of_onnxruntime "${PROJECT_SOURCE_DIR}/packaging/licences/onnxruntime")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libparsimony-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
@@ -51,11 +68,15 @@ if(PARSIMONY_GZIP)
     file(WRITE "${folder}/changelog" "parsimony (${PROJECT_VERSION}) unstable; urgency=low\n\n"
       "  * See CHANGELOG.md in the sources.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
     execute_process(COMMAND "${PARSIMONY_GZIP}" -9nf "${folder}/changelog")
-    file(WRITE "${folder}/copyright"
-      "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
-      "Upstream-Name: parsimony\n\nFiles: *\nCopyright: 2026 the Parsimony authors\n"
-      "License: Apache-2.0\n On Debian systems the text of the licence is in\n"
-      " /usr/share/common-licenses/Apache-2.0.\n")
+    if(DEFINED licence_of_${component})
+      configure_file("${licence_of_${component}}" "${folder}/copyright" COPYONLY)
+    else()
+      file(WRITE "${folder}/copyright"
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
+        "Upstream-Name: parsimony\n\nFiles: *\nCopyright: 2026 the Parsimony authors\n"
+        "License: Apache-2.0\n On Debian systems the text of the licence is in\n"
+        " /usr/share/common-licenses/Apache-2.0.\n")
+    endif()
     install(FILES "${folder}/changelog.gz" "${folder}/copyright" COMPONENT ${component}
       DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${name}")
   endforeach()

@@ -66,6 +66,8 @@ function(parsimony_test_program name label rooms)
     PARSIMONY_HAS_TORCH=$<BOOL:${PARSIMONY_TORCH}>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   parsimony_warnings(${name})
+  # The rooms are optimised; the tests themselves compile in two thirds of the time without.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
   if(TARGET parsimony AND name MATCHES "^test_cli")
     add_dependencies(${name} parsimony)
   endif()

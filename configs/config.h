@@ -77,6 +77,10 @@ Granularity parse_granularity(std::string_view text, std::string_view place);
 /// Its name in configurations.
 std::string_view name_of(Scope scope);
 std::string_view name_of(Budget budget);
+std::string_view name_of(Target target);
+
+/// "generic", "x86-avx2", "x86-avx512", "arm-neon" or "cuda-tensorcore". @throws ConfigError
+Target parse_target(std::string_view text, std::string_view place);
 
 /// A configuration of one entry, as given on the command line.
 struct Shorthand {
@@ -88,6 +92,7 @@ struct Shorthand {
   /// What the ratio refers to: "channels", "params", …; or an absolute amount: "macs=2e9".
   std::string budget = "channels";
   int round_to = 1;
+  std::string target = {};  ///< that is rounded to; empty: none
 };
 
 /// @throws ConfigError naming the option

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "parsimony/base/files.h"
 #include "parsimony/base/json_reader.h"
 #include "parsimony/configs/errors.h"
 
@@ -13,10 +12,8 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 
-void check(const JsonReader& document, std::string_view key, const std::string& wanted,
+void check(std::string_view key, const std::string& found, const std::string& wanted,
            std::string_view file_name) {
-  const auto value = document.find(key);
-  const std::string found = value ? value->json() : "null";
   if (found != wanted) throw errors::other_latency(file_name, key, found, wanted);
 }
 
@@ -58,28 +55,26 @@ std::string to_json(const LatencyFile& file) {
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-LatencyTables parse_latency_file(std::string_view text, std::string_view file_name,
-                                 const LatencyFile& wanted) {
+LatencyFile parse_latency_file(std::string_view text, std::string_view file_name) {
   const JsonDocument document(text, file_name);
   const JsonReader root = document.root();
-  check(root, "parsimony_latency", std::to_string(kVersion), file_name);
-  check(root, "machine", json_text(wanted.machine), file_name);
-  check(root, "engine", json_text(wanted.engine), file_name);
-  check(root, "threads", std::to_string(wanted.threads), file_name);
-  LatencyTables tables;
+  const auto version = root.find("parsimony_latency");
+  check("parsimony_latency", version ? version->json() : "null", std::to_string(kVersion),
+        file_name);
+  LatencyFile file;
+  file.machine = root.at("machine").text();
+  file.engine = root.at("engine").text();
+  file.threads = root.at("threads").small(1);
   for (const JsonReader object : root.at("tables").list()) {
-    tables.emplace(object.at("key").text(), read_table(object));
+    file.tables.emplace(object.at("key").text(), read_table(object));
   }
-  return tables;
+  return file;
 }
 
-LatencyTables read_latency_file(const std::string& path, const LatencyFile& wanted, bool strict) {
-  try {
-    return parse_latency_file(read_file(path), path, wanted);
-  } catch (const ConfigError&) {
-    if (strict) throw;
-    return {};
-  }
+void check_origin(const LatencyFile& found, const LatencyFile& wanted, std::string_view file_name) {
+  check("machine", json_text(found.machine), json_text(wanted.machine), file_name);
+  check("engine", json_text(found.engine), json_text(wanted.engine), file_name);
+  check("threads", std::to_string(found.threads), std::to_string(wanted.threads), file_name);
 }
 
 }  // namespace parsimony

@@ -13,21 +13,19 @@
 namespace parsimony {
 
 struct LatencyFile {
-  std::string machine;  ///< model of the processor
-  std::string engine;   ///< name and version
+  std::string machine;  ///< model of the processor, or the command that measured
+  std::string engine;   ///< name and version, or "command"
   int threads = 1;
   LatencyTables tables;
 };
 
 std::string to_json(const LatencyFile& file);
 
-/// The tables in `text`. @throws ConfigError, naming file and place, if it is no such file, or
-/// if it was measured on another machine, engine or number of threads than `wanted` says
-LatencyTables parse_latency_file(std::string_view text, std::string_view file_name,
-                                 const LatencyFile& wanted);
+/// @throws ConfigError, naming file and place, if it is no such file
+LatencyFile parse_latency_file(std::string_view text, std::string_view file_name);
 
-/// The tables of a file. If not `strict`, returns none where parsing would throw.
-/// @throws IoError; ConfigError as above, if `strict`
-LatencyTables read_latency_file(const std::string& path, const LatencyFile& wanted, bool strict);
+/// @throws ConfigError, naming the file, if it was measured on another machine, engine or number of
+/// threads than `wanted` says
+void check_origin(const LatencyFile& found, const LatencyFile& wanted, std::string_view file_name);
 
 }  // namespace parsimony

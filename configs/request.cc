@@ -122,7 +122,12 @@ void read_limits(const JsonReader& object, GivenRequest& given) {
     given.keys.emplace(key);
     to = value->small(1, most);
   };
-  integer("round_to", kMaxRoundTo, request.round_to);
+  if (const auto value = object.find("round_to"); value && value->is_text()) {
+    given.keys.emplace("round_to");
+    request.target = parse_target(value->text(), value->place());
+  } else {
+    integer("round_to", kMaxRoundTo, request.round_to);
+  }
   integer("keep_at_least", std::numeric_limits<int>::max(), request.keep_at_least);
   integer("internal_metric_block", kMaxRoundTo, request.metric_blocks);
   if (const auto least = object.find("min_sparse_ratio")) {
@@ -240,6 +245,22 @@ std::string parse_criterion(const std::string& text, std::string_view place) {
 Scope parse_scope(std::string_view text, std::string_view place) {
   return parse_word(text, place, kScopes);
 }
+
+namespace {
+
+constexpr WordTable<Target, 5> kTargetWords = {{{"generic", Target::kGeneric},
+                                                {"x86-avx2", Target::kX86Avx2},
+                                                {"x86-avx512", Target::kX86Avx512},
+                                                {"arm-neon", Target::kArmNeon},
+                                                {"cuda-tensorcore", Target::kCudaTensorCore}}};
+
+}  // namespace
+
+Target parse_target(std::string_view text, std::string_view place) {
+  return parse_word(text, place, kTargetWords);
+}
+
+std::string_view name_of(Target target) { return word_of(target, kTargetWords); }
 
 std::string_view name_of(Scope scope) { return word_of(scope, kScopes); }
 

@@ -27,8 +27,11 @@ ConfigList from_shorthand(const Shorthand& shorthand) {
   given.request.scope = parse_scope(shorthand.scope, "--scope");
   parse_budget(shorthand.budget, "--budget", given);
   given.request.round_to = shorthand.round_to;
+  if (!shorthand.target.empty()) {
+    given.request.target = parse_target(shorthand.target, "--target");
+  }
   if (given.request.budget != Budget::kChannels) given.keys.insert("budget");
-  if (given.request.round_to != 1) given.keys.insert("round_to");
+  if (given.request.round_to != 1 || given.request.target) given.keys.insert("round_to");
   if (given.request.ratio != 0) given.keys.insert("sparse_ratio");
   complete_request(given, "command line");
 

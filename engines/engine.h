@@ -32,6 +32,9 @@ class Engine {
   /// from? Others run files as they are.
   virtual bool executes_graphs() const { return false; }
 
+  /// The engine to ask where this one cannot run a network, or finds a difference; null: none.
+  virtual Engine* otherwise() { return nullptr; }
+
   /// Opens the network of a graph, copying its weights unless the options say otherwise. @throws
   /// UnsupportedError, with the reason, if the engine cannot run it
   virtual std::unique_ptr<Network> open(const Graph& graph, const OpenOptions& options) = 0;

@@ -48,6 +48,23 @@ UnsupportedError refused_kernels(std::string_view path, std::string_view message
   return UnsupportedError("--ort-library " + std::string(path) + ": " + std::string(message));
 }
 
+UnsupportedError no_provider(std::string_view provider, std::string_view version,
+                             std::span<const std::string> known) {
+  std::string text = "--provider: ONNX Runtime " + std::string(version) +
+                     " has no execution provider " + in_quotes(provider) + "; it has ";
+  for (size_t i = 0; i < known.size(); ++i) text += (i == 0 ? "" : ", ") + known[i];
+  return UnsupportedError(text);
+}
+
+UnsupportedError too_old_for_providers(std::string_view version) {
+  return UnsupportedError("--provider: ONNX Runtime " + std::string(version) +
+                          " takes this one since 1.12");
+}
+
+UnsupportedError refused_provider(std::string_view provider, std::string_view message) {
+  return UnsupportedError("--provider: " + std::string(provider) + ": " + std::string(message));
+}
+
 UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype) {
   return UnsupportedError("ONNX Runtime takes no elements of type " + std::string(dtype) +
                           " for \"" + std::string(tensor) + "\"");

@@ -25,6 +25,12 @@ UnsupportedError no_kernel_library(std::string_view path, std::string_view why);
 UnsupportedError without_kernels(std::string_view path, std::string_view symbol);
 /// `message` is ONNX Runtime's.
 UnsupportedError refused_kernels(std::string_view path, std::string_view message);
+/// `known` are those that the library has.
+UnsupportedError no_provider(std::string_view provider, std::string_view version,
+                             std::span<const std::string> known);
+UnsupportedError too_old_for_providers(std::string_view version);
+/// `message` is ONNX Runtime's.
+UnsupportedError refused_provider(std::string_view provider, std::string_view message);
 UnsupportedError no_such_type(std::string_view tensor, std::string_view dtype);
 UnsupportedError no_tensor(std::string_view output);
 

@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <functional>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -35,6 +38,7 @@ std::string file_of(const void* symbol, const std::string& otherwise) {
 struct OnnxRuntime::Library {
   std::string path;
   std::string version;
+  void* handle = nullptr;
   const ort::ApiBase* base = nullptr;
   const ort::Api* api = nullptr;
   ort::Allocator* allocator = nullptr;  // lives as long as the process
@@ -192,6 +196,92 @@ void add_kernels(const ort::Api& api, const ort::ApiBase* base, ort::SessionOpti
   }
 }
 
+/// "openvino:device_type=GPU,precision=FP16" taken apart.
+struct Provider {
+  std::string name;
+  std::vector<std::string> keys;
+  std::vector<std::string> values;
+};
+
+Provider parse_provider(const std::string& text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  Provider provider{text.substr(0, colon), {}, {}};
+  std::istringstream rest(text.substr(std::min(colon + 1, text.size())));
+  for (std::string pair; std::getline(rest, pair, ',');) {
+    const size_t equals = std::min(pair.find('='), pair.size());
+    provider.keys.push_back(pair.substr(0, equals));
+    provider.values.push_back(pair.substr(std::min(equals + 1, pair.size())));
+  }
+  return provider;
+}
+
+constexpr std::string_view kProviderSuffix = "ExecutionProvider";
+
+/// Those of the library, as it spells them, without their suffix: "CUDA", "Xnnpack".
+template <typename Library>
+std::vector<std::string> providers_of(const Library& library) {
+  char** names = nullptr;
+  int count = 0;
+  check(*library.api, library.api->available_providers(&names, &count));
+  std::vector<std::string> known;
+  for (int i = 0; i < count; ++i) {
+    std::string name = names[i];
+    if (name.ends_with(kProviderSuffix)) name.resize(name.size() - kProviderSuffix.size());
+    known.push_back(std::move(name));
+  }
+  check(*library.api, library.api->release_providers(names, count));
+  return known;
+}
+
+/// As the library spells it. @throws UnsupportedError if it is none of the library's
+template <typename Library>
+std::string spelling_of(const Library& library, const std::string& name) {
+  const std::vector<std::string> known = providers_of(library);
+  const auto alike = [&](const std::string& other) {
+    return std::ranges::equal(name, other, {}, ::tolower, ::tolower);
+  };
+  const auto found = std::ranges::find_if(known, alike);
+  if (found == known.end()) throw errors::no_provider(name, library.version, known);
+  return *found;
+}
+
+/// GPU builds export a function for each of theirs; the others are known by name, since 1.14 in
+/// capitals, of late by their whole name as well.
+template <typename Library>
+void append_provider(const Library& library, ort::SessionOptions* options,
+                     const std::string& text) {
+  if (text.empty()) return;
+  const Provider provider = parse_provider(text);
+  const std::string name = spelling_of(library, provider.name);
+  if (name == "CPU") return;
+  ort::Status* status = nullptr;
+  void* symbol = dlsym(library.handle, (ort::kAppendProvider + name).c_str());
+  if (symbol != nullptr && provider.keys.empty()) {
+    status = reinterpret_cast<ort::AppendProvider>(symbol)(options, 0);
+  } else {
+    const auto* api = library.base->get_api(ort::kProviderVersion);
+    if (api == nullptr) throw errors::too_old_for_providers(library.version);
+    std::vector<const char*> keys;
+    std::vector<const char*> values;
+    for (const std::string& key : provider.keys) keys.push_back(key.c_str());
+    for (const std::string& value : provider.values) values.push_back(value.c_str());
+    std::string capitals = name;
+    std::ranges::transform(capitals, capitals.begin(), ::toupper);
+    const auto append = [&](const std::string& spelling) {
+      return api->append_provider(options, spelling.c_str(), keys.data(), values.data(),
+                                  keys.size());
+    };
+    status = append(name + std::string(kProviderSuffix));
+    if (status != nullptr) {
+      const Owned<ort::Status> other(append(capitals), library.api->release_status);
+      if (!other) library.api->release_status(std::exchange(status, nullptr));
+    }
+  }
+  if (status == nullptr) return;
+  const Owned<ort::Status> owned(status, library.api->release_status);
+  throw errors::refused_provider(name, library.api->get_error_message(status));
+}
+
 template <typename Library>
 Owned<ort::SessionOptions> session_options(const Library& library,
                                            const OnnxRuntime::Options& options, bool optimised) {
@@ -205,6 +295,7 @@ Owned<ort::SessionOptions> session_options(const Library& library,
   // then. Versions that do not know the entry ignore it.
   check(api, api.add_config_entry(made, "session.force_spinning_stop", "1"));
   add_kernels(api, library.base, made);
+  append_provider(library, made, options.provider);
   return owned;
 }
 
@@ -233,6 +324,7 @@ OnnxRuntime::OnnxRuntime(const std::string& path) {
   auto library = std::make_shared<Library>();
   library->path = file_of(symbol, path);
   library->version = base->get_version();
+  library->handle = handle;
   library->base = base;
   library->api = base->get_api(ort::kApiVersion);
   if (library->api == nullptr) {
@@ -249,6 +341,10 @@ OnnxRuntime::OnnxRuntime(const std::string& path) {
 const std::string& OnnxRuntime::path() const { return library_->path; }
 
 const std::string& OnnxRuntime::version() const { return library_->version; }
+
+void OnnxRuntime::check_provider(const std::string& provider) const {
+  if (!provider.empty()) spelling_of(*library_, parse_provider(provider).name);
+}
 
 std::unique_ptr<Network> OnnxRuntime::open(const std::string& path, const Options& options) const {
   return session_of(

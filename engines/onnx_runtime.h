@@ -16,7 +16,8 @@ namespace parsimony::runtime {
 class OnnxRuntime {
  public:
   struct Options {
-    int threads = 1;  ///< intra-op threads
+    int threads = 1;            ///< intra-op threads
+    std::string provider = {};  ///< "cuda", "openvino:device_type=GPU,…"; empty, "cpu": none
   };
 
   /// Loads the library, version 1.5 or newer, and leaves it loaded.
@@ -26,6 +27,9 @@ class OnnxRuntime {
 
   const std::string& path() const;     ///< of the file
   const std::string& version() const;  ///< "1.20.1"
+
+  /// @throws UnsupportedError, with those that it has, if the library lacks the execution provider
+  void check_provider(const std::string& provider) const;
 
   /// Opens an ONNX file with the library's default optimisations.
   /// @throws UnsupportedError, with the reason, if it rejects the model

@@ -14,6 +14,9 @@ namespace parsimony::runtime::ort {
 /// The version of the table that we request: the first with session configuration entries.
 inline constexpr uint32_t kApiVersion = 5;
 
+/// The first version with `append_provider`, which older libraries lack.
+inline constexpr uint32_t kProviderVersion = 12;
+
 // Opaque types of ONNX Runtime.
 struct Env;
 struct Status;  ///< null: success
@@ -76,9 +79,19 @@ struct Api {
   Unused<2> unused_97;
   void (*release_tensor_info)(TensorInfo*);          // 99
   void (*release_session_options)(SessionOptions*);  // 100
-  Unused<29> unused_101;
+  Unused<24> unused_101;
+  Status* (*available_providers)(char*** names, int* count);  // 125
+  Status* (*release_providers)(char** names, int count);      // 126
+  Unused<3> unused_127;
   Status* (*add_config_entry)(SessionOptions*, const char* key, const char* value);  // 130
+  Unused<85> unused_131;
+  Status* (*append_provider)(SessionOptions*, const char* name, const char* const* keys,
+                             const char* const* values, size_t count);  // 216
 };
+
+/// Of the functions that GPU builds export by name, followed by the provider's.
+inline constexpr const char* kAppendProvider = "OrtSessionOptionsAppendExecutionProvider_";
+using AppendProvider = Status* (*)(SessionOptions*, int device);
 
 struct ApiBase {
   const Api* (*get_api)(uint32_t version);  ///< null if the library is older
@@ -116,6 +129,9 @@ static_assert(detail::place(offsetof(Api, release_session)) == 95);
 static_assert(detail::place(offsetof(Api, release_value)) == 96);
 static_assert(detail::place(offsetof(Api, release_tensor_info)) == 99);
 static_assert(detail::place(offsetof(Api, release_session_options)) == 100);
+static_assert(detail::place(offsetof(Api, available_providers)) == 125);
+static_assert(detail::place(offsetof(Api, release_providers)) == 126);
 static_assert(detail::place(offsetof(Api, add_config_entry)) == 130);
+static_assert(detail::place(offsetof(Api, append_provider)) == 216);
 
 }  // namespace parsimony::runtime::ort

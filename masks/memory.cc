@@ -144,6 +144,12 @@ class Schedule {
 
 }  // namespace
 
+int64_t weight_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Weight& weight : graph.weights) bytes += weight.count() * size_of(weight.dtype);
+  return bytes;
+}
+
 WeightBytes::WeightBytes(const Graph& graph, const Coupling& coupling) : counts_(coupling) {
   IdVector<WeightId, bool> counted;
   counted.resize(graph.weights.size(), false);

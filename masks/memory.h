@@ -8,6 +8,9 @@
 
 namespace parsimony {
 
+/// Of all weights, as inference holds them.
+int64_t weight_bytes(const Graph& graph);
+
 /// All weights as the model stores them, shared ones once.
 class WeightBytes {
  public:

@@ -189,4 +189,28 @@ ModelError checker_says(std::string_view why) {
                     std::string(why));
 }
 
+UnsupportedError other_channels(std::string_view tensor) {
+  return UnsupportedError(
+      "tensor \"" + std::string(tensor) +
+      "\" loses other elements than channels that were found without the "
+      "options of the pruning, so that operators that mix them cannot be masked");
+}
+
+UnsupportedError not_gathered(std::string_view node) {
+  return UnsupportedError("node \"" + std::string(node) +
+                          "\" sums over channels of which some are absent and not zero, in a form "
+                          "that cannot be masked in a file");
+}
+
+UnsupportedError own_operator_mixes(std::string_view op) {
+  return UnsupportedError("operator " + std::string(op) +
+                          ": it mixes channels, and which results belong to those removed is not "
+                          "known");
+}
+
+UnsupportedError old_opset(int found, int wanted) {
+  return UnsupportedError("operators that mix channels are masked from opset " +
+                          std::to_string(wanted) + " on, not in opset " + std::to_string(found));
+}
+
 }  // namespace parsimony::onnx_io::errors

@@ -43,6 +43,12 @@ ModelError copy_outside(std::string_view tensor, std::string_view of);
 ModelError not_dense(std::string_view tensor);
 ModelError too_many_zeros(std::string_view tensor, int64_t wanted, int64_t elements);
 
+/// Of the masked original, in engines that read files.
+UnsupportedError other_channels(std::string_view tensor);
+UnsupportedError old_opset(int found, int wanted);
+UnsupportedError not_gathered(std::string_view node);
+UnsupportedError own_operator_mixes(std::string_view op);
+
 /// Cannot be written as a separate model.
 /// A known network's stored graph.
 ModelError no_skeleton();

@@ -10,8 +10,8 @@ namespace parsimony::onnx_io {
 /// blocks; with exact constants the masked elements. Quantised weights are set to their zero point.
 /// Copies, scales and new values are as in the small model.
 ///
-/// Correct if zero weights are equivalent to removing the channel: not if a group of the plan
-/// mixes.
+/// Correct if zero weights are equivalent to removing the channel; what mixes channels needs
+/// gather_around_mixing() as well.
 /// @throws ModelError if the plan does not fit; UnsupportedError if the zero point differs per
 /// channel, or is computed
 void mask(ModelFile& file, const Plan& plan);

@@ -1,5 +1,8 @@
 #include "parsimony/onnx_io/model.h"
 
+#include <algorithm>
+
+#include "parsimony/onnx_io/gathered.h"
 #include "parsimony/onnx_io/masked.h"
 #include "parsimony/onnx_io/reader.h"
 
@@ -30,6 +33,8 @@ std::unique_ptr<Network> OnnxModel::open_masked(Engine& engine, const Plan& plan
   opened.file = [this, &plan] {
     ModelFile masked(file_.path());
     mask(masked, plan);
+    const bool mixes = std::ranges::any_of(plan.groups, &PlanGroup::mixes);
+    if (mixes) gather_around_mixing(masked, graph_, plan);
     return scratch_copy(masked);
   };
   return engine.open_masked(graph_, plan, opened);

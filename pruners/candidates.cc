@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "parsimony/pruners/errors.h"
+#include "parsimony/pruners/hardware.h"
 #include "parsimony/pruners/isomorphic.h"
 
 namespace parsimony {
@@ -80,16 +81,24 @@ class Scorer {
     result_.units.push_back(std::move(unit));
   }
 
+  Limits limits_of(const Request& asked, GroupId g) const {
+    Limits limits = parsimony::limits_of(asked, group(g).size);
+    if (asked.target) {
+      limits.round_to = std::lcm(limits.round_to, multiple_for(*asked.target, graph_, group(g)));
+    }
+    return limits;
+  }
+
   Candidate candidate_of(const Unit& unit, const Scores& sum) const {
     const Request& asked = request(unit.request);
     const int size = group(unit.groups.front()).size;
     Candidate candidate;
-    candidate.limits = limits_of(asked, size);
+    candidate.limits = limits_of(asked, unit.groups.front());
     candidate.weight = 0;
     int blocks = 1;
     for (const GroupId g : unit.groups) {
       const Request& own = request(own_request_[g]);
-      candidate.limits = stricter(candidate.limits, limits_of(own, size));
+      candidate.limits = stricter(candidate.limits, limits_of(own, g));
       blocks = std::lcm(blocks, own.metric_blocks);
       candidate.weight += weights_per_channel(graph_, group(g));
       if (!shapes_.empty()) candidate.shape += shapes_[g];

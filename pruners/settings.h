@@ -32,6 +32,9 @@ enum class Budget : uint8_t {
   kPeakRam,
 };
 
+/// What the small network will run on.
+enum class Target : uint8_t { kGeneric, kX86Avx2, kX86Avx512, kArmNeon, kCudaTensorCore };
+
 /// How much of something a whole network may have.
 struct Limit {
   Budget budget = Budget::kMacs;
@@ -57,6 +60,7 @@ struct Request {
   double max_ratio = 1;   ///< per group: at most this share of channels is removed
   int keep_at_least = 1;  ///< per group: this many channels are kept, if the group is that large
   int round_to = 1;       ///< kept channels are a multiple of this, if the group is that large
+  std::optional<Target> target = {};  ///< and of what it computes well: see multiple_for()
   /// Number of consecutive parts of equal size, each of which loses the same number of channels.
   int metric_blocks = 1;
   bool in_channels = false;  ///< remove the channels that the layers read, not those they produce

@@ -3,8 +3,9 @@
     cmake --install build/release --prefix /tmp/prefix
     python3 python/build_wheel.py --prefix /tmp/prefix --out dist
 
-The wheel holds `bin/parsimony` and `lib/parsimony/`, and is for the platform that they were built on;
-the command's component for TorchScript loads that platform's libtorch.
+The wheel holds `bin/parsimony`, `lib/parsimony/` and `share/doc/parsimony/`, and is for the platform
+that they were built on; the command's component for TorchScript loads that platform's libtorch. With
+SOURCE_DATE_EPOCH set, the same prefix gives the same bytes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,27 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 
+# Only with the command inside: without it the script `parsimony` would find itself in PATH.
+_SCRIPT = """
+[project.scripts]
+parsimony = "parsimony.__main__:main"
+"""
+
+# For any Python, but for one platform: setuptools has an option for the one or the other.
+_SETUP = """
+import setuptools
+
+class Distribution(setuptools.Distribution):
+    def has_ext_modules(self):
+        return True
+
+class Wheel(setuptools.Distribution().get_command_class("bdist_wheel")):
+    def get_tag(self):
+        return "py3", "none", self.plat_name.replace("-", "_").replace(".", "_")
+
+setuptools.setup(distclass=Distribution, cmdclass={"bdist_wheel": Wheel})
+"""
+
 
 def build_wheel(prefix: Path, out: Path, platform: str) -> Path:
     """Writes the wheel to the folder `out`, and returns its path.
@@ -31,7 +53,9 @@ def build_wheel(prefix: Path, out: Path, platform: str) -> Path:
         raise SystemExit(f"{prefix}: there is no bin/parsimony in it")
     with tempfile.TemporaryDirectory(prefix="parsimony_wheel_") as name:
         tree = Path(name)
-        shutil.copy(_HERE / "pyproject.toml", tree)
+        settings = (_HERE / "pyproject.toml").read_text()
+        (tree / "pyproject.toml").write_text(settings + _SCRIPT)
+        shutil.copy(_HERE.parent / "LICENSE", tree)
         inside = tree / "parsimony" / "_prefix"
         shutil.copytree(
             _HERE / "parsimony",
@@ -40,10 +64,11 @@ def build_wheel(prefix: Path, out: Path, platform: str) -> Path:
         )
         (inside / "bin").mkdir(parents=True)
         shutil.copy2(command, inside / "bin")
-        if (prefix / "lib" / "parsimony").exists():
-            shutil.copytree(prefix / "lib" / "parsimony", inside / "lib" / "parsimony")
+        for folder in ("lib/parsimony", "share/doc/parsimony"):
+            if (prefix / folder).exists():
+                shutil.copytree(prefix / folder, inside / folder)
         out.mkdir(parents=True, exist_ok=True)
-        setup = [sys.executable, "-c", "import setuptools; setuptools.setup()", "-q"]
+        setup = [sys.executable, "-c", _SETUP, "-q"]
         wheel = ["bdist_wheel", "--plat-name", platform, "--dist-dir", str(out.resolve())]
         done = subprocess.run([*setup, *wheel], cwd=tree, capture_output=True, text=True)
         if done.returncode != 0:

@@ -87,6 +87,9 @@ std::string refusals(const BenchReport& report) {
 }
 
 std::string machine_text(const BenchReport& report) {
+  if (report.engines.size() == 1 && report.engines[0].name == "command") {
+    return "Measured by " + printable(report.engines[0].path) + "\n";
+  }
   std::string text = "Measured with " + counted(report.threads, "thread");
   for (const BenchEngine& engine : report.engines) {
     text += ", " + engine.name + " " + engine.version;

@@ -122,14 +122,40 @@ std::string age_of(int64_t moment) {
   return days <= 0 ? "today" : counted(days, "day") + " ago";
 }
 
+std::string rounding_text(const RoundingRow& row, int64_t macs) {
+  return "Rounded to widths of " + row.target + ": " +
+         formatted("%.1f%% of the scores are kept", 100 * row.score) +
+         formatted(", %.1f%% without rounding", 100 * row.score_without) + "; MACs " +
+         formatted("%+.1f%%", row.macs_without == 0
+                                  ? 0.0
+                                  : 100.0 * (static_cast<double>(macs) /
+                                                 static_cast<double>(row.macs_without) -
+                                             1)) +
+         (row.time ? formatted(", time %+.1f%% here", 100 * (*row.time - 1)) : std::string()) +
+         ".\n";
+}
+
 std::string latency_text(const LatencyRow& row) {
-  std::string text = "Asked for " + milliseconds(row.wanted) + " ms: measured " +
-                     milliseconds(row.measured) + " ms, interleaved with the original (" +
-                     counted(row.networks, "network") + " tried); " + milliseconds(row.predicted) +
-                     " ms by the times of its layers.\n";
-  return text + "On " + row.engine + " with " + counted(row.threads, "thread") + "; " +
-         counted(row.subgraphs, "layer") + ", " + counted(row.fresh, "shape") +
+  const std::string by_layers = milliseconds(row.predicted) + " ms by the times of its layers";
+  std::string text = "Asked for " + milliseconds(row.wanted) + " ms: ";
+  if (row.networks == 0) {
+    text += by_layers + "; the network as a whole was not measured.\n";
+  } else {
+    text += "measured " + milliseconds(row.measured) + " ms" +
+            (row.noise > 0 ? formatted(" with a standard error of %.2g%%", 100 * row.noise) : "") +
+            (row.elsewhere.empty() ? ", interleaved with the original (" : ", by the command (") +
+            counted(row.networks, "network") + " tried); " + by_layers + ".\n";
+  }
+  const bool by_command = row.engine == "command";
+  text += by_command
+              ? "By the command; "
+              : "On " + row.engine + " with " + counted(row.threads, "thread") +
+                    (row.networks == 0 ? " of " + printable(row.elsewhere) : std::string()) + "; ";
+  return text + counted(row.subgraphs, "layer") + ", " + counted(row.fresh, "shape") +
          " of them measured in this run" +
+         (row.table_error > 0
+              ? formatted(" (median error at widths in between %.2g%%)", 100 * row.table_error)
+              : "") +
          (row.oldest > 0 ? ", the oldest time " + age_of(row.oldest) : std::string()) + ".\n";
 }
 
@@ -204,6 +230,7 @@ void describe(JsonWriter& way, const Proof& proof) {
   }
   way("holds", proof.holds())("inputs", proof.inputs)("steps", proof.steps);
   way("seed", proof.seed)("mixes", proof.mixes);
+  if (!proof.engine.empty()) way("engine", proof.engine);
   way("outputs", proof.outputs)("choices", proof.choices)("notes", proof.notes);
 }
 
@@ -213,6 +240,14 @@ void describe(JsonWriter& way, const LatencyRow& row) {
   way("predicted_seconds", row.predicted)("measured_seconds", row.measured);
   way("networks", row.networks)("pieces", row.subgraphs)("measured_now", row.fresh);
   way("oldest", row.oldest);
+  if (!row.elsewhere.empty()) way("measured_by", row.elsewhere)("noise", row.noise);
+  if (row.table_error > 0) way("table_error", row.table_error);
+}
+
+void describe(JsonWriter& way, const RoundingRow& row) {
+  way("target", row.target)("score", row.score)("score_without", row.score_without);
+  way("macs_without", row.macs_without);
+  if (row.time) way("time", *row.time);
 }
 
 void describe(JsonWriter& way, const RecoveryState& state) {
@@ -269,6 +304,7 @@ void describe(JsonWriter& way, const PruneReport& report) {
   }
   way("timings", timings);
   if (report.latency) way("latency", *report.latency);
+  if (report.rounding) way("rounding", *report.rounding);
   if (!report.metrics.empty()) way("metrics", report.metrics);
   if (report.depth) way("depth", *report.depth);
   if (report.constants) way("constants", *report.constants);
@@ -328,6 +364,7 @@ std::string to_text(const PruneReport& report, bool all) {
   }
   std::string text = table.text();
   if (report.latency) text += latency_text(*report.latency);
+  if (report.rounding) text += rounding_text(*report.rounding, report.after.macs);
   if (!report.metrics.empty()) text += metrics_text(report.metrics);
   if (report.depth) text += to_text(*report.depth, all);
   text += macs_text(report.inputs, report.uncounted) + group_counts(report);

@@ -40,14 +40,26 @@ struct LatencyRow {
   std::string engine;  ///< "libtorch 1.13.1"
   int threads = 1;
   double wanted = 0;
-  double dense = 0;      ///< the dense network, measured
-  double tables = 0;     ///< the dense network, according to the tables
-  double predicted = 0;  ///< the small one
-  double measured = 0;   ///< the small network, from its time relative to the dense one
-  int subgraphs = 0;     ///< subgraphs of the network
-  int fresh = 0;         ///< tables that were measured in this run
-  int64_t oldest = 0;    ///< when the oldest time was measured: seconds since 1970
-  int networks = 0;      ///< whole networks measured
+  double dense = 0;            ///< the dense network, measured
+  double tables = 0;           ///< the dense network, according to the tables
+  double predicted = 0;        ///< the small one
+  double measured = 0;         ///< the small network, from its time relative to the dense one
+  int subgraphs = 0;           ///< subgraphs of the network
+  int fresh = 0;               ///< tables that were measured in this run
+  int64_t oldest = 0;          ///< when the oldest time was measured: seconds since 1970
+  int networks = 0;            ///< whole networks measured; 0: `measured` is by the tables alone
+  std::string elsewhere = {};  ///< the command that measured, or the machine of the tables
+  double noise = 0;            ///< relative standard error of `measured`; 0: not known
+  double table_error = 0;      ///< median relative error of new tables at widths in between
+};
+
+/// What rounding to a target's widths cost and brought.
+struct RoundingRow {
+  std::string target;          ///< "x86-avx2"
+  double score = 1;            ///< share of all scores that is kept
+  double score_without = 1;    ///< the same, had widths not been rounded
+  int64_t macs_without = 0;    ///< multiply-adds of that network
+  std::optional<double> time;  ///< of the rounded network relative to that one
 };
 
 /// The outcome of exact constants.
@@ -102,6 +114,7 @@ struct PruneReport {
   Proof proof;
   std::optional<RecoveryReport> recovery;
   std::optional<LatencyRow> latency;
+  std::optional<RoundingRow> rounding;
   std::vector<MetricRow> metrics;
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> timings;  ///< stage and seconds

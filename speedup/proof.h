@@ -41,6 +41,7 @@ struct Proof {
   std::vector<OutputDifference> choices;
   std::vector<std::string> notes;
   std::string not_run;  ///< why there is no proof; empty if there is one
+  std::string engine;   ///< that ran both: "onnxruntime"
 
   bool ran() const { return not_run.empty(); }
   /// The output or choice closest to, or furthest beyond, its tolerance; null if there is none.

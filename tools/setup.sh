@@ -3,26 +3,33 @@
 # OpenMP build of OpenBLAS the system's BLAS and LAPACK.
 # Asks first, so that it costs nothing where everything is there.
 #
-#   tools/setup.sh [--build]     --build: what building and ctest need; neither clang nor browser
+#   tools/setup.sh [--build | --core]
+#
+#   --build  what building and ctest need; neither clang nor browser
+#   --core   of that, what -DPARSIMONY_TORCH=OFF needs
 set -eu
 
 build_only=
+core=
 case "${1:-}" in
   "") ;;
   --build) build_only=yes ;;
-  -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  --core) build_only=yes core=yes ;;
+  -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "setup.sh: unknown argument $1; see --help" >&2; exit 2 ;;
 esac
 
 packages="
   g++ cmake ninja-build ccache
   libonnx-dev libprotobuf-dev protobuf-compiler libeigen3-dev nlohmann-json3-dev libcli11-dev
-  libabsl-dev libre2-dev libssl-dev libmimalloc-dev libtorch-dev libgloo-dev libopenblas0-openmp
+  libabsl-dev libre2-dev libssl-dev libmimalloc-dev
   libjpeg62-turbo-dev libpng-dev libsndfile1-dev
-  libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev python3-torch python3-torchvision
+  libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata zlib1g-dev
   python3-pytest python3-tqdm python3-setuptools python3-wheel python3-pip
   python3-venv
 "
+[ -n "$core" ] ||
+  packages="$packages libtorch-dev libgloo-dev libopenblas0-openmp python3-torch python3-torchvision"
 # Node runs the oracle. A Node that is there already, from wherever, will do.
 command -v node >/dev/null 2>&1 || packages="$packages nodejs"
 if [ -z "$build_only" ]; then

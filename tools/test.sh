@@ -18,7 +18,8 @@ export PARSIMONY_TEST_DATA="${PARSIMONY_TEST_DATA:-}"
 
 build=build/release
 log="$build/ctest.log"
-cmake --preset release -DPARSIMONY_TEST_DATA="$PARSIMONY_TEST_DATA" >/dev/null
+# tools/bench.sh builds the benchmarks.
+cmake --preset release -DPARSIMONY_BENCH=OFF -DPARSIMONY_TEST_DATA="$PARSIMONY_TEST_DATA" >/dev/null
 cmake --build --preset release -- --quiet
 
 status=0

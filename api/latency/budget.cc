@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kAim = 0.985;  ///< of the budget: a margin for noise
 constexpr int kMostAttempts = 24;
+constexpr int kRounds = 6;
+constexpr int kRoundsByCommand = 10;  // whose times are noisier
 constexpr double kMilli = 1e-3;
 
 const Request* latency_request(const Settings& settings) {
@@ -32,10 +34,10 @@ class Aim {
 
   double seconds() const { return seconds_; }
 
-  /// Corrects the target by the relative excess of the last network, bracketed between targets that
-  /// were too slow and too fast. @returns false if the bracket is empty
-  bool correct(double missed) {
-    (missed > 0 ? slow_ : quick_) = seconds_;
+  /// Corrects the target by the relative excess of the last network, known to `error`, bracketed
+  /// between targets that were too slow and too fast. @returns false if the bracket is empty
+  bool correct(double missed, double error) {
+    if (std::abs(missed) > 2 * error) (missed > 0 ? slow_ : quick_) = seconds_;
     const double proportional = seconds_ * std::clamp(kAim / (1 + missed), 0.5, 2.0);
     if (proportional > quick_ && proportional < slow_) {
       seconds_ = proportional;
@@ -70,8 +72,14 @@ class Spender {
     if (task_.r_squared) measure_importance(network);
     const std::vector<Subgraph> subgraphs = subgraphs_of(task_.graph, facts, task_.coupling);
     outcome_.subgraphs = static_cast<int>(subgraphs.size());
-    outcome_.fresh =
+    TablesMeasured measured =
         measure_subgraphs(network, subgraphs, *options_.meter, tables_, options_.progress);
+    outcome_.fresh = measured.count;
+    if (!measured.errors.empty()) {
+      const auto middle = measured.errors.begin() + measured.errors.size() / 2;
+      std::ranges::nth_element(measured.errors, middle);
+      outcome_.table_error = *middle;
+    }
     if (options_.progress) options_.progress("the whole network");
     search(LatencyModel(task_.coupling, subgraphs, tables_), network);
     return outcome_;
@@ -82,7 +90,13 @@ class Spender {
     WidthChoice choice;
     AxisMasks masks;
     double share = 1;      ///< of the dense network's time
+    double noise = 0;      ///< relative standard error of `share`
     double predicted = 0;  ///< the same by the tables
+  };
+  /// With what the measurements of other trials say of this one.
+  struct Estimate {
+    double share = 1;
+    double error = 0;  ///< relative standard error
   };
 
   void find_candidates() {
@@ -138,13 +152,27 @@ class Spender {
     return masks;
   }
 
-  /// Measures the network under the masks; empty if it cannot be pruned that way.
-  std::optional<double> share_of(const Coupled& network, const AxisMasks& masks) {
-    const auto small = cut(network, masks);
-    if (!small) return std::nullopt;
-    const LatencyMeter::Pair pair = options_.meter->networks(task_.graph, small->graph());
-    dense_seconds_.push_back(pair.dense);
-    return pair.share;
+  /// Measures the network under the masks, relative to the dense one. @returns false if it cannot
+  /// be pruned that way, or the device no longer answers
+  bool measure(const Coupled& network, Trial& trial) {
+    const auto small = cut(network, trial.masks);
+    if (!small) {
+      trial.share = 0;
+      return false;
+    }
+    std::optional<LatencyMeter::Pair> pair;
+    try {
+      pair = options_.meter->networks(task_.graph, small->graph());
+    } catch (const ModelError& error) {
+      if (dense_seconds_.empty()) throw;
+      allocation_.conflicts.push_back({kNone, error.what()});
+      return false;
+    }
+    by_tables_ = !pair;
+    dense_seconds_.push_back(pair ? pair->dense : outcome_.tables);
+    trial.share = pair ? pair->share : trial.predicted;
+    trial.noise = pair ? pair->noise : 0;
+    return true;
   }
 
   /// The budget in seconds: the given milliseconds, or a share of the dense network's time.
@@ -156,42 +184,70 @@ class Spender {
   void search(const LatencyModel& model, const Coupled& network) {
     const double by_tables = model.seconds(dense_);
     outcome_.tables = by_tables;
-    share_of(network, AxisMasks::all_kept(task_.coupling));
+    Trial dense{.choice = {}, .masks = AxisMasks::all_kept(task_.coupling), .predicted = 1};
+    measure(network, dense);
     wanted_share_ = 1 - latency_request(task_.settings)->ratio;
     amount_ = latency_request(task_.settings)->amount;
     outcome_.wanted = wanted();
     Aim aim(kAim * outcome_.wanted / dense_seconds() * by_tables);
-    std::vector<Trial> trials;
-    for (int attempt = 0; attempt < kMostAttempts && outcome_.rounds < options_.rounds; ++attempt) {
-      Trial trial;
-      trial.choice = choose_widths(model, candidates_, dense_, aim.seconds());
+    const double precise = options_.tolerance / 4;
+    const int rounds = options_.rounds > 0             ? options_.rounds
+                       : options_.command.line.empty() ? kRounds
+                                                       : kRoundsByCommand;
+    for (int attempt = 0; attempt < kMostAttempts && outcome_.rounds < rounds; ++attempt) {
+      Trial fresh;
+      fresh.choice = choose_widths(model, candidates_, dense_, aim.seconds());
       const auto known = std::ranges::find_if(
-          trials, [&](const Trial& other) { return other.choice.kept == trial.choice.kept; });
-      if (known != trials.end()) {
-        if (!aim.correct(miss(*known))) break;
+          trials_, [&](const Trial& other) { return other.choice.kept == fresh.choice.kept; });
+      const bool again = known != trials_.end();
+      if (again && estimate(*known).error <= precise) {
+        if (!aim.correct(miss(*known), 0)) break;
         continue;
       }
-      trial.masks = masks_of(trial.choice);
-      trial.predicted = trial.choice.seconds / by_tables;
-      const auto share = share_of(network, trial.masks);
-      ++outcome_.rounds;
-      trial.share = share.value_or(0);
-      trials.push_back(std::move(trial));
-      if (!share) break;
-      const double missed = miss(trials.back());
-      if (missed <= 0 && missed >= -options_.tolerance / 2) break;
-      if (!trials.back().choice.feasible && missed > 0) break;
-      if (!aim.correct(missed)) break;
+      if (!again) {
+        fresh.masks = masks_of(fresh.choice);
+        fresh.share = fresh.predicted = fresh.choice.seconds / by_tables;
+      }
+      const bool measured = measure(network, again ? *known : fresh);
+      if (!again && (measured || trials_.empty())) trials_.push_back(std::move(fresh));
+      if (!measured) break;
+      if (!by_tables_) ++outcome_.rounds;
+      const Trial& trial = again ? *known : trials_.back();
+      const double missed = miss(trial);
+      const double error = estimate(trial).error;
+      if (missed <= 0 && missed >= -options_.tolerance / 2 && error <= precise) break;
+      if (!trial.choice.feasible && missed > 0) break;
+      if (!aim.correct(missed, error)) break;
     }
-    take(best_of(trials));
+    take(best_of());
+  }
+
+  /// Where measurements are noisy, those of similar networks count too: the logarithm of measured
+  /// over predicted time differs by no more than `kSlope` of the logarithm of the predictions'
+  /// ratio.
+  Estimate estimate(const Trial& trial) const {
+    constexpr double kSlope = 0.5;
+    if (trial.noise <= 0) return {trial.share, 0};
+    double sum = 0;
+    double weights = 0;
+    for (const Trial& other : trials_) {
+      if (other.share <= 0 || other.predicted <= 0) continue;
+      const double apart = kSlope * std::log(other.predicted / trial.predicted);
+      const double weight = 1 / (other.noise * other.noise + apart * apart);
+      sum += weight * std::log(other.share / other.predicted);
+      weights += weight;
+    }
+    return {trial.predicted * std::exp(sum / weights), 1 / std::sqrt(weights)};
   }
 
   /// By which share of the budget the trial takes longer; below 0: shorter.
-  double miss(const Trial& trial) const { return trial.share * dense_seconds() / wanted() - 1; }
+  double miss(const Trial& trial) const {
+    return estimate(trial).share * dense_seconds() / wanted() - 1;
+  }
 
   /// Within budget and tolerance the one that retains most, otherwise the closest, where being too
   /// slow counts three times.
-  const Trial& best_of(const std::vector<Trial>& trials) const {
+  const Trial& best_of() const {
     const auto distance = [&](const Trial& trial) {
       const double missed = miss(trial);
       return missed > 0 ? 3 * missed : -missed;
@@ -199,7 +255,7 @@ class Spender {
     const auto fits = [&](const Trial& trial) {
       return miss(trial) <= 0 && miss(trial) >= -options_.tolerance;
     };
-    return *std::ranges::max_element(trials, [&](const Trial& a, const Trial& b) {
+    return *std::ranges::max_element(trials_, [&](const Trial& a, const Trial& b) {
       if (fits(a) != fits(b)) return fits(b);
       return fits(a) ? a.choice.value < b.choice.value : distance(a) > distance(b);
     });
@@ -212,7 +268,9 @@ class Spender {
     outcome_.wanted = wanted();
     outcome_.dense = dense_seconds();
     outcome_.predicted = trial.predicted * outcome_.dense;
-    outcome_.measured = trial.share * outcome_.dense;
+    const Estimate found = estimate(trial);
+    outcome_.measured = found.share * outcome_.dense;
+    outcome_.noise = found.error;
     if (outcome_.holds(options_.tolerance)) return;
     char text[160];
     std::snprintf(text, sizeof text,
@@ -231,6 +289,8 @@ class Spender {
   PerGroup<std::vector<double>> ranks_;
   PerGroup<int> dense_;  ///< channels at first
   std::vector<double> dense_seconds_;
+  std::vector<Trial> trials_;
+  bool by_tables_ = false;  ///< whole networks are not measured
   int given_back_ = 0;
   LatencyOutcome outcome_;
 };

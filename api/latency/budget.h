@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "parsimony/api/importance.h"
+#include "parsimony/api/latency/command_meter.h"
 #include "parsimony/api/latency/measure.h"
 #include "parsimony/pruners/allocate.h"
 
@@ -14,10 +15,11 @@ namespace parsimony {
 struct LatencyBudgetOptions {
   LatencyMeter* meter = nullptr;  ///< required for latency budgets
   // How LatencyProfiler creates one, if none is given.
-  std::string table = {};   ///< path of the tables; empty: in the cache
-  int64_t batch = 1;        ///< samples per run, if the network's batch is symbolic
-  double tolerance = 0.05;  ///< relative deviation from the budget that is accepted
-  int rounds = 6;           ///< maximum number of networks to measure
+  LatencyCommand command = {};  ///< measures whole networks; no line: an engine does
+  std::string table = {};       ///< path of the tables; empty: in the cache
+  int64_t batch = 1;            ///< samples per run, if the network's batch is symbolic
+  double tolerance = 0.05;      ///< relative deviation from the budget that is accepted
+  int rounds = 0;               ///< maximum number of networks to measure; 0: 6, or 10 by a command
   std::function<void(std::string_view what)> progress = {};
 };
 
@@ -28,9 +30,12 @@ struct LatencyOutcome {
   double tables = 0;     ///< the dense network according to the tables, before correction
   double predicted = 0;  ///< the small network by the tables, scaled by the dense one
   double measured = 0;   ///< its interleaved time relative to the dense one, times `dense`
-  int rounds = 0;        ///< networks measured
+  double noise = 0;      ///< relative standard error of `measured`; 0 if not known
+  int rounds = 0;        ///< networks measured; 0: `measured` is by the tables alone
   int subgraphs = 0;     ///< that the network has
   int fresh = 0;         ///< tables that were measured in this run
+  double table_error =
+      0;  ///< median relative error of these at widths that they were not made from
 
   bool holds(double tolerance) const {
     return measured > 0 && measured <= wanted * (1 + tolerance) &&

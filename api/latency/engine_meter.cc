@@ -72,7 +72,7 @@ std::vector<std::optional<double>> EngineMeter::subgraphs(std::span<const Graph*
   return seconds;
 }
 
-LatencyMeter::Pair EngineMeter::networks(const Graph& dense, const Graph& small) {
+std::optional<LatencyMeter::Pair> EngineMeter::networks(const Graph& dense, const Graph& small) {
   const std::unique_ptr<Network> first = make_ready(dense, options_.specs, true);
   const std::unique_ptr<Network> second = make_ready(small, options_.specs, true);
   machine::InterleavedOptions rounds;

@@ -29,7 +29,7 @@ class EngineMeter final : public LatencyMeter {
       : engine_(engine), options_(std::move(options)), clock_(std::move(clock)) {}
 
   std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override;
-  Pair networks(const Graph& dense, const Graph& small) override;
+  std::optional<Pair> networks(const Graph& dense, const Graph& small) override;
 
  private:
   /// Opens the network and binds random inputs that it accepts.

@@ -1,9 +1,11 @@
 #include "parsimony/api/latency/measure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 #include "parsimony/api/latency/standalone_subgraph.h"
+#include "parsimony/api/own_literals.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/graph/graph_editor.h"
@@ -37,6 +39,24 @@ class SubgraphMeasure {
       table.seconds.push_back(*time);
     }
     return table;
+  }
+
+  /// Of a width that the table was not made from; empty if there is none that can be measured.
+  std::optional<double> held_out_error(const LatencyTable& table) {
+    constexpr int kNarrow = 4;
+    int width = 0;
+    int widest = kNarrow;
+    for (size_t i = 1; i < table.x.size(); ++i) {
+      const int gap = table.x[i] - table.x[i - 1];
+      if (gap <= widest) continue;
+      widest = gap;
+      width = reachable(0, table.x[i - 1] + gap / 2);
+    }
+    if (width == 0 || contains(table.x, width)) return std::nullopt;
+    const int y = table.y.back();
+    const auto found = seconds_at({point(width, y)})[0];
+    if (!found || *found <= 0) return std::nullopt;
+    return std::abs(table.at(width, y) / *found - 1);
   }
 
  private:
@@ -139,20 +159,10 @@ class SubgraphMeasure {
           editor.graph(),
           infer(editor.graph(), small_probe(network_.graph, made.plan, network_.probe)),
           subgraph_.nodes);
-      own_literals(subgraph);
+      own_literals(subgraph.graph, subgraph.memory);  // sliced ones live in the editor
       return subgraph;
     } catch (const Error&) {
       return std::nullopt;
-    }
-  }
-
-  /// Sliced constants live in the editor, so they are copied.
-  static void own_literals(StandaloneSubgraph& subgraph) {
-    for (Weight& weight : subgraph.graph.weights) {
-      if (!is_literal(weight.dtype, weight.count())) continue;
-      const size_t bytes = weight.count() * weight.stride;
-      if (bytes == 0) continue;
-      weight.data = subgraph.memory.emplace_back(weight.data, weight.data + bytes).data();
     }
   }
 
@@ -179,15 +189,17 @@ class SubgraphMeasure {
 
 }  // namespace
 
-int measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
-                      LatencyMeter& meter, LatencyTables& tables,
-                      const std::function<void(std::string_view what)>& progress) {
-  int measured = 0;
+TablesMeasured measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
+                                 LatencyMeter& meter, LatencyTables& tables,
+                                 const std::function<void(std::string_view what)>& progress) {
+  TablesMeasured measured;
   for (const Subgraph& subgraph : subgraphs) {
     if (tables.contains(subgraph.key)) continue;
     if (progress) progress(subgraph.what);
-    tables[subgraph.key] = SubgraphMeasure(network, subgraph, meter).run();
-    ++measured;
+    SubgraphMeasure measure(network, subgraph, meter);
+    const LatencyTable& table = tables[subgraph.key] = measure.run();
+    ++measured.count;
+    if (const auto error = measure.held_out_error(table)) measured.errors.push_back(*error);
   }
   return measured;
 }

@@ -12,7 +12,7 @@
 
 namespace parsimony {
 
-/// Measures the run time of networks. The command's implementation runs them on an engine.
+/// Measures the run time of networks: on an engine, or by a command on another device.
 class LatencyMeter {
  public:
   virtual ~LatencyMeter() = default;
@@ -24,9 +24,19 @@ class LatencyMeter {
   struct Pair {
     double dense = 0;  ///< seconds of one run
     double share = 1;  ///< the small network's time relative to the dense one's, round by round
+    double noise = 0;  ///< relative standard error of `share`, if measuring again reduces it
   };
-  /// @throws UnsupportedError, saying why, if one of them cannot be run
-  virtual Pair networks(const Graph& dense, const Graph& small) = 0;
+  /// Empty if whole networks are not measured: the tables are all there is.
+  /// @throws UnsupportedError, saying why, if one of them cannot be run; ModelError if a device no
+  /// longer answers
+  virtual std::optional<Pair> networks(const Graph& dense, const Graph& small) = 0;
+};
+
+struct TablesMeasured {
+  int count = 0;  ///< subgraphs
+  /// Relative errors of new tables, one each, at a width that they were not made from: the middle
+  /// of the widest gap.
+  std::vector<double> errors;
 };
 
 /// Measures the subgraphs that have no entry in `tables`; equal ones once. Along each axis the
@@ -34,9 +44,8 @@ class LatencyMeter {
 /// caused by a kernel's block size are found; then all pairs of widths of the two axes are measured
 /// interleaved. A subgraph that cannot be run gets a table with the single time 0.
 /// @param progress called for each subgraph before it is measured; may be empty
-/// @returns how many subgraphs were measured
-int measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
-                      LatencyMeter& meter, LatencyTables& tables,
-                      const std::function<void(std::string_view what)>& progress = {});
+TablesMeasured measure_subgraphs(const Coupled& network, std::span<const Subgraph> subgraphs,
+                                 LatencyMeter& meter, LatencyTables& tables,
+                                 const std::function<void(std::string_view what)>& progress = {});
 
 }  // namespace parsimony

@@ -21,28 +21,93 @@ std::string cached_path(const LatencyFile& file) {
   return cache_folder() / "latency" / (sha256(what).substr(0, kDigits) + ".json");
 }
 
+/// Another machine's tables, where nothing can be measured.
+class TableMeter final : public LatencyMeter {
+ public:
+  TableMeter(std::string path, std::string machine)
+      : path_(std::move(path)), machine_(std::move(machine)) {}
+
+  std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override {
+    throw errors::not_in_latency_table(path_, machine_, described(*graphs.front()));
+  }
+  std::optional<Pair> networks(const Graph&, const Graph&) override { return std::nullopt; }
+
+ private:
+  static std::string described(const Graph& layer) {
+    std::string text;
+    for (const Node& node : layer.nodes) text += (text.empty() ? "" : ", ") + node.op;
+    return text;
+  }
+
+  std::string path_;
+  std::string machine_;
+};
+
 }  // namespace
 
 LatencyProfiler::LatencyProfiler(const PruneOptions& options) {
   const LatencyBudgetOptions& wanted = options.latency;
+  named_ = !wanted.table.empty();
+  elsewhere_ = wanted.command.line;
+  std::optional<LatencyFile> found;
+  if (named_ && fs::exists(wanted.table)) {
+    found = parse_latency_file(read_file(wanted.table), wanted.table);
+  }
+  path_ = wanted.table;
+  file_.machine = machine::this_processor().model;
+  if (named_ && !elsewhere_.empty()) {
+    file_.machine = elsewhere_;
+    file_.engine = "command";
+  } else if (found && found->machine != file_.machine) {
+    elsewhere_ = found->machine;
+    file_ = std::move(*found);
+    found.reset();
+    meter_ = std::make_unique<TableMeter>(path_, elsewhere_);
+  } else {
+    use_engine(options);
+  }
+  if (found) {
+    check_origin(*found, file_, path_);
+    file_.tables = std::move(found->tables);
+  }
+  if (!wanted.command.line.empty()) {
+    meter_ = std::make_unique<CommandMeter>(wanted.command, layers_.get());
+  }
+  known_ = file_.tables.size();
+}
+
+LatencyProfiler::~LatencyProfiler() {
+  try {
+    save();
+  } catch (const IoError&) {
+    // Another failure has been reported, or save() has.
+  }
+}
+
+void LatencyProfiler::use_engine(const PruneOptions& options) {
   file_.threads = name_of(options.engine) == "libtorch"
                       ? torch_component().choose_threads(options.threads)
                       : options.threads.value_or(1);
-  engine_ = engine_of(options.engine, file_.threads);
+  engine_ = engine_of({name_of(options.engine), options.engine.onnxruntime}, file_.threads);
   file_.engine = engine_->name() + " " + engine_->version();
-  file_.machine = machine::this_processor().model;
-  named_ = !wanted.table.empty();
-  path_ = named_ ? wanted.table : cached_path(file_);
-  if (fs::exists(path_)) file_.tables = read_latency_file(path_, file_, named_);
-  known_ = file_.tables.size();
-  meter_ =
-      std::make_unique<EngineMeter>(*engine_, MeterOptions{options.inputs, wanted.batch},
+  layers_ =
+      std::make_unique<EngineMeter>(*engine_, MeterOptions{options.inputs, options.latency.batch},
                                     file_.threads == 1 ? machine::Clock(thread_seconds)
                                                        : machine::Clock(machine::steady_seconds));
+  if (named_) return;
+  path_ = cached_path(file_);
+  if (!fs::exists(path_)) return;
+  try {
+    LatencyFile cached = parse_latency_file(read_file(path_), path_);
+    check_origin(cached, file_, path_);
+    file_.tables = std::move(cached.tables);
+  } catch (const ConfigError&) {
+    // The layers will be measured again.
+  }
 }
 
 void LatencyProfiler::attach_to(PruneOptions& options) {
-  options.latency.meter = meter_.get();
+  options.latency.meter = meter_ ? meter_.get() : layers_.get();
   options.tables = &file_.tables;
 }
 
@@ -51,6 +116,7 @@ void LatencyProfiler::save() {
   for (auto& [key, table] : file_.tables) {
     if (table.measured == 0) table.measured = static_cast<int64_t>(std::time(nullptr));
   }
+  known_ = file_.tables.size();
   if (named_) {
     write_file(path_, to_json(file_));
     return;

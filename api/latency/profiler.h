@@ -13,13 +13,19 @@
 
 namespace parsimony {
 
-/// An engine with its latency tables, which are loaded from and saved to a file.
+/// Measures for latency budgets, with tables that are loaded from and saved to a file: on an
+/// engine, by a command, or not at all, where the file named is of another machine.
 class LatencyProfiler {
  public:
-  /// Loads the engine and the tables.
-  /// @throws UnsupportedError without the engine; ConfigError if the given file is for another
-  /// machine, engine or number of threads, or malformed
+  /// Loads the engine and the tables. With a command the engine measures layers, unless a file is
+  /// named: then the command measures these too, once each, for that file.
+  /// @throws UnsupportedError without the engine; ConfigError if the given file is of another
+  /// command, engine or number of threads, or malformed
   explicit LatencyProfiler(const PruneOptions& options);
+  /// Saves what was measured before a failure.
+  ~LatencyProfiler();
+  LatencyProfiler(const LatencyProfiler&) = delete;
+  LatencyProfiler& operator=(const LatencyProfiler&) = delete;
 
   /// Attaches meter and tables to the options; plan_pruning may add tables. This must outlive the
   /// options.
@@ -30,15 +36,22 @@ class LatencyProfiler {
 
   std::string engine() const { return file_.engine; }
   int threads() const { return file_.threads; }
+  /// What measures whole networks, or whose tables are all there is: a command, another machine;
+  /// empty: this one.
+  const std::string& elsewhere() const { return elsewhere_; }
   const LatencyTables& tables() const { return file_.tables; }
 
  private:
+  void use_engine(const PruneOptions& options);
+
   std::string path_;
   bool named_ = false;  ///< by the user
   LatencyFile file_;
+  std::string elsewhere_;
   size_t known_ = 0;
-  std::unique_ptr<Engine> engine_;  // before the meter, which runs on it
-  std::unique_ptr<EngineMeter> meter_;
+  std::unique_ptr<Engine> engine_;  // before the meters, which run on it
+  std::unique_ptr<EngineMeter> layers_;
+  std::unique_ptr<LatencyMeter> meter_;  ///< null: `layers_`
 };
 
 }  // namespace parsimony

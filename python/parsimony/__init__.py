@@ -18,14 +18,15 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerificationError,
     )
-    from .files import Sensitivity, explain, export_onnx, prune_onnx, sensitivity
+    from .files import Sensitivity, explain, export_onnx, sensitivity
+    from .onnx_files import prune_onnx
     from .optimizers import carry_over
     from .plan import Plan, Proof
     from .pruning import apply, prune
 
 __version__ = "0.1.0"
 
-# Imported when they are first used, so that `python3 -m parsimony` does not wait for torch.
+# Imported when they are first used: neither `python3 -m parsimony` nor what needs no torch loads it.
 _PLACES = {
     "ConfigError": "errors",
     "Error": "errors",
@@ -41,7 +42,7 @@ _PLACES = {
     "explain": "files",
     "export_onnx": "files",
     "prune": "pruning",
-    "prune_onnx": "files",
+    "prune_onnx": "onnx_files",
     "sensitivity": "files",
 }
 
@@ -68,7 +69,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)
+    try:
+        module = importlib.import_module(f".{_PLACES[name]}", __name__)
+    except ModuleNotFoundError as error:
+        from .errors import needs_torch
+
+        raise needs_torch(f"parsimony.{name}", error) from error
+    return getattr(module, name)
 
 
 def __dir__() -> List[str]:

@@ -51,3 +51,13 @@ def error_of(exit_code: int, text: str) -> Error:
     lines = [line[11:] if line.startswith("parsimony: ") else line for line in text.splitlines()]
     message = "\n".join(lines).strip() or f"the command ended with exit code {exit_code}"
     return _BY_EXIT_CODE.get(exit_code, InternalError)(message)
+
+
+def needs_torch(what: str, error: ModuleNotFoundError) -> ImportError:
+    """What to raise if `what` cannot be had because of `error`: names the extra that brings torch."""
+    if error.name not in ("torch", "numpy"):
+        return error
+    return ImportError(
+        f"{what} needs {error.name}, which is not installed: pip install 'parsimony[torch]'",
+        name=error.name,
+    )

@@ -1,4 +1,4 @@
-"""The command's other tasks: explanations, sensitivity, ONNX files."""
+"""The command's other tasks: explanations, sensitivity, export."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from torch import nn
 from . import scores as scoring
 from .command import run_command
 from .pruning import bare
-from .plan import Plan
-from .request import Config, Request, config_of
+from .request import Config, config_of
 from .trace import Inputs, Trace
 
 
@@ -135,48 +134,3 @@ def export_onnx(
         trace.save(file, {})
         arguments = ["export", file, "-o", path, "--input", *trace.inputs.specs, *options]
         run_command(arguments + (["--dynamic-batch"] if dynamic_batch else []))
-
-
-def prune_onnx(
-    source: Union[str, Path],
-    target: Union[str, Path],
-    *,
-    config_list: Optional[Config] = None,
-    ratio: Optional[float] = None,
-    budget: Any = None,
-    criterion: Optional[str] = None,
-    scope: Optional[str] = None,
-    granularity: Optional[str] = None,
-    round_to: Optional[int] = None,
-    op_types: Optional[Sequence[str]] = None,
-    exclude: Sequence[str] = (),
-    inputs: Sequence[str] = (),
-    verify: bool = True,
-    options: Sequence[str] = (),
-) -> Plan:
-    """Prunes an ONNX, TorchScript or .pt2 file, and proves the result.
-
-    Args:
-        source: the file, which is not changed.
-        target: where the smaller one goes.
-        inputs: sizes that the file leaves open, one per input: "1x3x32x32", "2x8:int64".
-        verify: run both networks to prove the result.
-        options: further options of `parsimony prune`.
-        Others: as for `prune`.
-
-    Returns:
-        The plan, for `parsimony apply` as `plan.data`.
-
-    Raises:
-        Error: the command's.
-    """
-    defaults = {
-        "criterion": criterion,
-        "scope": scope,
-        "granularity": granularity,
-        "round_to": round_to,
-    }
-    config = config_of(config_list, ratio, budget, op_types, defaults)
-    request = Request(config, list(options), verify=verify, excluded=list(exclude))
-    with tempfile.TemporaryDirectory(prefix="parsimony_") as folder:
-        return request.run(Path(source), inputs, Path(folder), Path(target)).plan

@@ -6,13 +6,13 @@ import json
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-import torch
-from torch import Tensor
+from .errors import ConfigError, FileError, needs_torch
 
-from .errors import ConfigError, FileError
-from .tensor_file import read_tensors, write_tensors
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 _FORMAT = 1
 
@@ -140,6 +140,8 @@ class Plan:
         `Plan.load` reads it. The command's own plan is `plan.data`: write that for `apply --plan`.
         """
         if self.values:
+            from .tensor_file import write_tensors
+
             write_tensors(values_path(path), self.values)
         content = {
             "parsimony_python_plan": _FORMAT,
@@ -159,6 +161,7 @@ class Plan:
         Raises:
             FileError: the file cannot be read, or its values are missing.
             ConfigError: it is not a plan.
+            ImportError: it has values, and torch is not installed.
         """
         try:
             content = json.loads(Path(path).read_text())
@@ -177,7 +180,7 @@ class Plan:
         if plan.needs_values:
             if not values_path(path).exists():
                 raise FileError(f"{values_path(path)}: the values of the plan are missing")
-            plan.values = read_tensors(values_path(path))
+            plan.values = _values(values_path(path))
         return plan
 
     @property
@@ -244,6 +247,14 @@ def _pair(value: Any) -> Tuple[int, int]:
 
 def _tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def _values(path: Path) -> Dict[str, Tensor]:
+    try:
+        from .tensor_file import read_tensors
+    except ModuleNotFoundError as error:
+        raise needs_torch("a plan with values", error) from error
+    return read_tensors(path)
 
 
 def values_path(path: Union[str, Path]) -> Path:

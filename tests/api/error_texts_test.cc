@@ -67,7 +67,7 @@ constexpr Broken kBroken[] = {
     {"an operand from nowhere", "net (float[2,6] x) => (float[2,6] y)\n{ y = Add(x, gone) }"},
 };
 
-std::string message_of(const Broken& broken) {
+std::string said_of(const Broken& broken) {
   const TemporaryFolder folder;
   write_file(folder / "model.onnx", model_of(broken.text).SerializeAsString());
   try {
@@ -86,8 +86,7 @@ std::string message_of(const Broken& broken) {
 
 TEST(ErrorTexts, OfBrokenModels) {
   std::ostringstream found;
-  for (const Broken& broken : kBroken)
-    found << broken.about << "\n    " << message_of(broken) << '\n';
+  for (const Broken& broken : kBroken) found << broken.about << "\n    " << said_of(broken) << '\n';
   if (std::getenv("PARSIMONY_UPDATE_FIXTURES") != nullptr) write_file(kFile, found.str());
   EXPECT_EQ(found.str(), read_file(kFile));
 }

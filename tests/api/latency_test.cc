@@ -68,9 +68,9 @@ class Meter final : public LatencyMeter {
     return seconds;
   }
 
-  Pair networks(const Graph& dense, const Graph& small) override {
+  std::optional<Pair> networks(const Graph& dense, const Graph& small) override {
     ++networks_measured;
-    return {factor * whole(dense), whole(small) / whole(dense)};
+    return Pair{factor * whole(dense), whole(small) / whole(dense)};
   }
 
   static double seconds_of(const Graph& graph) {
@@ -132,9 +132,9 @@ TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
   Meter meter;
   LatencyTables tables;
   const Coupled network{net.graph, analysis.probe, analysis.facts, analysis.coupling};
-  EXPECT_EQ(measure_subgraphs(network, subgraphs, meter, tables), 4);
+  EXPECT_EQ(measure_subgraphs(network, subgraphs, meter, tables).count, 4);
   const int before = meter.measured;
-  EXPECT_EQ(measure_subgraphs(network, subgraphs, meter, tables), 0);
+  EXPECT_EQ(measure_subgraphs(network, subgraphs, meter, tables).count, 0);
   EXPECT_EQ(meter.measured, before);
   const LatencyTable& conv = tables.at(subgraphs[1].key);
   EXPECT_TRUE(conv.is_sound());
@@ -275,6 +275,26 @@ TEST(LatencyBudget, SaysHowFarItGets) {
       std::accumulate(pruning.plan.groups.begin(), pruning.plan.groups.end(), 0,
                       [](int sum, const PlanGroup& group) { return sum + group.kept; });
   EXPECT_EQ(kept, 2) << "one channel of either group";
+}
+
+TEST(Rounding, SaysWhatItCostAndBrought) {
+  MeasuredNetwork net;
+  Meter meter;
+  PruneOptions options;
+  options.latency.meter = &meter;
+  // 6 of 16 and 13 of 32 would go; 16 of 16 and 24 of 32 stay.
+  const Pruning pruning =
+      plan_pruning(net.graph, from_shorthand({.ratio = 0.4, .target = "x86-avx2"}), options);
+  ASSERT_TRUE(pruning.rounding);
+  const RoundingOutcome& rounding = *pruning.rounding;
+  EXPECT_EQ(rounding.target, Target::kX86Avx2);
+  EXPECT_GT(rounding.score, rounding.score_without);
+  EXPECT_LT(rounding.macs_without, pruning.small.macs);
+  ASSERT_TRUE(rounding.time);
+  EXPECT_GT(*rounding.time, 1);
+  for (const PlanGroup& group : pruning.plan.groups) EXPECT_EQ(group.kept % 8, 0);
+  MeasuredNetwork again;
+  EXPECT_FALSE(plan_pruning(again.graph, from_shorthand({.ratio = 0.4})).rounding);
 }
 
 TEST(LatencyBudget, NeedsAMeter) {

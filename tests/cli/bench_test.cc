@@ -67,6 +67,23 @@ TEST(CliBench, PrintsATableAndWhatItWasMeasuredOn) {
   EXPECT_NE(lines_with(outcome.out, "processor: "), "");
 }
 
+TEST(CliBench, ACommandMeasuresInPlaceOfEngines) {
+  const Workplace place;
+  const Outcome outcome = place.run(
+      "bench cnn.onnx whole.onnx --runs 6 --json b.json --latency-command 'wc -c < {model}'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(lines_with(outcome.out, "Measured by wc -c < {model}"), "") << outcome.out;
+  const Json rows = Json::parse(place.bytes("b.json")).at("rows");
+  ASSERT_EQ(rows.size(), 2U);
+  for (const size_t m : {0, 1}) {
+    const auto bytes = place.bytes(m == 0 ? "cnn.onnx" : "whole.onnx").size();
+    EXPECT_DOUBLE_EQ(rows.at(m).at("median_seconds"), 1e-3 * static_cast<double>(bytes));
+    EXPECT_EQ(rows.at(m).at("runs"), 6);
+  }
+  EXPECT_EQ(place.run("bench cnn.onnx --latency-retries 0 --latency-command 'false {model}'").code,
+            3);
+}
+
 TEST(CliBench, TheSameModelTwiceIsCalledByNumber) {
   const Workplace place;
   const Outcome outcome = place.run("bench cnn.onnx cnn.onnx --runs 3", timed_component());

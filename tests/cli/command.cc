@@ -67,6 +67,12 @@ Outcome Workplace::shell(const std::string& line,
   const std::string bin = fs::path(PARSIMONY_BINARY).parent_path().string();
   std::ostringstream script;
   script << "cd '" << (folder_ / "") << "'; PATH='" << bin << "':\"$PATH\"; export PATH; ";
+  // The stand-in for libtorch is what a test wants to see.
+  const auto component = environment.find("PARSIMONY_TORCH_COMPONENT");
+  if (component != environment.end() &&
+      component->second.find("fake_component") != std::string::npos) {
+    script << "export PARSIMONY_ONNXRUNTIME=/none; ";
+  }
   for (const auto& [name, value] : environment) {
     if (value.empty()) {
       script << "unset " << name << "; ";
@@ -99,12 +105,13 @@ onnx::ModelProto two_convolutions(const std::string& between, const std::string&
   return model;
 }
 
-bool has_onnx_runtime() {
+bool has_onnx_runtime() { return !onnx_runtime().empty(); }
+
+std::string onnx_runtime() {
   try {
-    runtime::find_onnx_runtime();
-    return true;
+    return runtime::find_onnx_runtime().path();
   } catch (const UnsupportedError&) {
-    return false;
+    return {};
   }
 }
 

@@ -64,6 +64,8 @@ onnx::ModelProto two_convolutions(const std::string& between, const std::string&
 
 /// Is there a library of ONNX Runtime?
 bool has_onnx_runtime();
+/// Its path; empty if there is none.
+std::string onnx_runtime();
 
 void save(const onnx::ModelProto& model, const std::string& path);
 

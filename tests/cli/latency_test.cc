@@ -74,6 +74,54 @@ TEST(CliLatency, ATableOfOtherCircumstancesIsRefused) {
             "hold for one machine, engine and number of threads: name another file\n");
 }
 
+// A device that takes 1 ms and 10 us for each byte of the file.
+constexpr char kDevice[] = "\"wc -c < {model} | awk '{ print 1 + \\$1 / 100 }'\"";
+
+TEST(CliLatency, ACommandMeasuresWholeNetworks) {
+  const Workplace place;
+  const Outcome outcome = place.run(
+      "prune cnn.onnx -o o.onnx --no-verify --budget latency_ms=80% --threads 1 --report "
+      "r.json --latency-command " +
+          std::string(kDevice),
+      fake(place));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("ms, by the command ("), std::string::npos) << outcome.out;
+  EXPECT_NE(lines_with(outcome.out, "On libtorch fake"), "") << "its layers";
+  const Json latency = Json::parse(place.bytes("r.json")).at("latency");
+  EXPECT_TRUE(latency.at("measured_by").get<std::string>().starts_with("wc -c"));
+  EXPECT_NEAR(latency.at("measured_seconds").get<double>(),
+              0.8 * latency.at("dense_seconds").get<double>(),
+              0.05 * latency.at("wanted_seconds").get<double>());
+}
+
+TEST(CliLatency, ACommandsTableServesElsewhere) {
+  const Workplace place;
+  const Outcome there = place.run(
+      "prune cnn.onnx -o o.onnx --no-verify --budget latency_ms=80% --latency-table "
+      "board.json --latency-command " +
+          std::string(kDevice),
+      fake(place));
+  ASSERT_EQ(there.code, 0) << there.err;
+  EXPECT_NE(lines_with(there.out, "By the command; 3 layers, 3 shapes of them measured"), "")
+      << there.out;
+  const Outcome here = place.run(
+      "prune cnn.onnx -o o.onnx --no-verify --budget latency_ms=80% --latency-table board.json",
+      fake(place));
+  ASSERT_EQ(here.code, 0) << here.err;
+  EXPECT_TRUE(lines_with(here.out, "Asked for ")
+                  .ends_with(" ms by the times of its layers; the network as a whole was not "
+                             "measured.\n"))
+      << here.out;
+  // A layer that the device has not seen.
+  const Outcome other = place.run("prune " + mnist() +
+                                      " -o o.onnx --no-verify --budget latency_ms=80% "
+                                      "--latency-table board.json",
+                                  fake(place));
+  EXPECT_EQ(other.code, 3);
+  EXPECT_TRUE(other.err.starts_with("parsimony: board.json has the times of layers on wc -c"))
+      << other.err;
+}
+
 TEST(CliLatency, MistakesAreNamed) {
   const Workplace place;
   const auto error = [&](const std::string& options) {
@@ -83,6 +131,9 @@ TEST(CliLatency, MistakesAreNamed) {
   };
   EXPECT_NE(error("--budget latency_ms=0").find("--budget: "), std::string::npos);
   EXPECT_NE(error("--budget latency_ms=soon").find("--budget: "), std::string::npos);
+  EXPECT_NE(error("--budget latency_ms=1 --latency-command ./time")
+                .find("wanted a command with {model} in it"),
+            std::string::npos);
   EXPECT_EQ(error("--budget latency_ms=1 --engine tensorrt"),
             "parsimony: --engine: found \"tensorrt\", wanted \"auto\", \"libtorch\" or "
             "\"onnxruntime\".\n");

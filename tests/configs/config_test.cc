@@ -97,6 +97,9 @@ TEST(ParseConfig, NamesWrongTypes) {
             "c.json: config_list[0].sparse_ratio: found \"half\", wanted a number in [0, 1)");
   EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": 2.5}])"),
             "c.json: config_list[0].round_to: found 2.5, wanted an integer from 1 to 65536");
+  EXPECT_EQ(config_error(R"([{"sparse_ratio": 0.5, "round_to": "x87"}])"),
+            "c.json: config_list[0].round_to: found \"x87\", wanted \"generic\", \"x86-avx2\", "
+            "\"x86-avx512\", \"arm-neon\" or \"cuda-tensorcore\"");
   EXPECT_EQ(config_error(R"([{"exclude": 1}])"),
             "c.json: config_list[0].exclude: found 1, wanted true or false");
   EXPECT_EQ(config_error("[3]"), "c.json: config_list[0]: found 3, wanted an object");

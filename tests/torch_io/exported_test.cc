@@ -130,8 +130,10 @@ TEST_P(ExportedProgram, WhatIsWrittenIsTheSmallNetwork) {
   const auto inputs = as_values(random_inputs(file.inputs()));
   const auto wanted = run(file.small(), inputs);
   file.write(folder / "small.pt2");
-  const ScriptFile small(folder / "small.pt2");
+  ScriptFile small(folder / "small.pt2");
   EXPECT_LE(relative_difference(run(small.module(), inputs), wanted), 1e-6);
+  EXPECT_FALSE(analyse(small.read({}).graph).coupling.groups.empty())
+      << "shapes fit, unread ones too";
   EXPECT_EQ(small.inputs().size(), file.inputs().size());
 }
 

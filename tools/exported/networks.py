@@ -126,6 +126,19 @@ class TinyWaves(nn.Module):
         return self.out(y.transpose(1, 2))
 
 
+class TinyUnread(nn.Module):
+    """A layer that nothing reads, behind one that shrinks."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.back, self.ahead = nn.Linear(6, 8), nn.Linear(8, 6), nn.Linear(8, 4)
+
+    def forward(self, x):
+        inner = F.relu(self.inner(x))
+        x - self.back(inner)
+        return self.ahead(inner)
+
+
 SHARED = """gpt gpt_mask gpt_plain_mask gpt_fused_tied llama llama_rmsnorm alibi t5_bias bert_post_norm vit_fused
     vit_mean vit_cosine vit_linear_attention encoder_post encoder_pre encoder_decoder mixer gated_mlp perceiver conformer
     speech mixture detector lstm gru_both_ways""".split()
@@ -153,6 +166,7 @@ def others():
         ("tiny_image", TinyImage, (torch.randn(2, 3, 8, 8),), ({0: batch},)),
         ("tiny_text", TinyText, tokens(6), None),
         ("tiny_guarded", TinyGuarded, (torch.randn(2, 3, 8, 8),), None),
+        ("tiny_unread", TinyUnread, (torch.randn(2, 6),), None),
         ("tiny_waves", TinyWaves, (torch.randn(2, 8, 3), torch.rand(2)), None),
     ]
 

@@ -1,3 +1,5 @@
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -104,14 +106,23 @@ bool reads_any(const Json& node, const std::set<std::string>& names) {
   });
 }
 
-/// Nodes of calls that are gone, and checks of what these made.
-void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
+std::set<size_t> steps_of(const Calls& calls) {
+  std::set<size_t> steps;
+  for (const auto& [step, call] : calls) steps.insert(step);
+  return steps;
+}
+
+/// Nodes of calls that are gone, and checks of what these made. In sub-graphs calls that nothing
+/// reads stay: they are in `edited`.
+void drop_nodes(Draft& draft, const Calls& before, const Calls& after,
+                const std::set<size_t>& edited) {
   std::set<std::string> gone;
   std::set<size_t> dropped;
   for (const auto& [step, call] : before) {
     if (after.contains(step)) continue;
     const auto& [place, arguments, outputs] = draft.program.steps[step];
     if (graph_of(place) != kTopGraph) {
+      if (edited.contains(step)) continue;
       throw errors::cannot_write(draft.at(place)["target"].get<std::string>(),
                                  "it would go from a sub-graph");
     }
@@ -133,8 +144,11 @@ void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
 
 void write_edited(const Archive& archive, const Program& program, const EditedScript& edited,
                   const jit::Module& small, const std::string& path) {
-  Draft draft(archive, program, edited, small);
   const Calls before = calls_of(*program.module.get_method("forward").graph());
+  const std::set<size_t> edited_steps = steps_of(calls_of(*edited.graph));
+  // What nothing reads takes no part in a plan: its weights would keep their sizes.
+  jit::EliminateDeadCode(edited.graph);
+  Draft draft(archive, program, edited, small);
   const Calls after = calls_of(*edited.graph);
   std::vector<NamedTensor> weights;
   std::vector<NamedTensor> constants;
@@ -146,7 +160,7 @@ void write_edited(const Archive& archive, const Program& program, const EditedSc
   }
   update_outputs(draft);
   settle_sizes(draft, after);
-  drop_nodes(draft, before, after);
+  drop_nodes(draft, before, after, edited_steps);
   archive.write(path, draft.json.dump(), weights, constants);
 }
 

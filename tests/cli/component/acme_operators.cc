@@ -9,9 +9,17 @@
 // Declares the part of the C interface that it needs, with the number of each function in the
 // table.
 // @source https://onnxruntime.ai/docs/reference/operators/add-custom-op.html
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace {
@@ -107,7 +115,23 @@ int64_t product(const std::vector<int64_t>& dims, size_t from) {
 
 float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
+/// What a kernel of bad intent would do, and what came of it.
+void mischief(const char* file) {
+  std::fprintf(stderr, "acme: socket: %s\n",
+               std::strerror(socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0));
+  std::fprintf(stderr, "acme: write: %s\n",
+               std::strerror(std::fopen(file, "w") == nullptr ? errno : 0));
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/true", "true", nullptr);
+    std::fprintf(stderr, "acme: program: %s\n", std::strerror(errno));
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+}
+
 void swish5(void*, Context* context) {
+  if (const char* file = std::getenv("ACME_MISCHIEF")) mischief(file);
   const Input x = input_of(context);
   float* y = output_of(context, x.dims);
   for (int64_t i = 0; i < product(x.dims, 0); ++i) y[i] = x.data[i] * sigmoid(5 * x.data[i]);

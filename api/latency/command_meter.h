@@ -1,0 +1,53 @@
+// Times networks by a command, which may run them on another device.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/latency/measure.h"
+#include "parsimony/base/temporary_folder.h"
+
+namespace parsimony {
+
+struct LatencyCommand {
+  std::string line = {};  ///< "ssh board ./time {model}"; its last number is milliseconds
+  int runs = 3;           ///< of a network each time that it is measured
+  double timeout = 60;    ///< seconds after which a run is stopped
+  int retries = 3;        ///< of a run that fails
+  double pause = 1;  ///< seconds before the first retry; each further pause is eight times as long
+};
+
+/// Runs the command on an ONNX file. @returns seconds
+/// @throws ModelError if it fails, takes too long or prints no number above 0 in every attempt
+double seconds_by(const LatencyCommand& command, const std::string& model);
+
+/// Networks are written as ONNX files and given to a command. The times of a network are averaged
+/// without those that deviate by more than a quarter from their median; how much the command's
+/// times scatter is estimated from all networks together. What was measured of a network counts
+/// when it is measured again.
+class CommandMeter final : public LatencyMeter {
+ public:
+  /// @param layers  measures subgraphs; null: the command does, once each. Must outlive the meter.
+  CommandMeter(LatencyCommand command, LatencyMeter* layers)
+      : command_(std::move(command)), layers_(layers) {}
+
+  std::vector<std::optional<double>> subgraphs(std::span<const Graph* const> graphs) override;
+  /// The dense network is measured at first only, with three times as many runs.
+  std::optional<Pair> networks(const Graph& dense, const Graph& small) override;
+
+ private:
+  using Times = std::vector<double>;
+
+  /// Runs the network `runs` times more. @returns all its times
+  const Times& measured(const std::string& model, int runs);
+  /// The relative standard deviation of a time.
+  double scatter() const;
+
+  LatencyCommand command_;
+  LatencyMeter* layers_;
+  TemporaryFolder folder_;
+  std::map<std::string, Times> times_;  ///< by the SHA-256 of the file
+};
+
+}  // namespace parsimony

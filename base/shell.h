@@ -1,0 +1,30 @@
+// Commands of the user's, run by the shell.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace parsimony {
+
+/// What a command printed, and whether it succeeded.
+struct ShellOutcome {
+  std::string output;      ///< standard output; at most the last 128 kB
+  std::string failure;     ///< "exit code 1"; empty: none
+  bool timed_out = false;  ///< then `failure` says so too
+};
+
+/// Runs it by sh; standard error goes through. After `seconds` it is stopped.
+ShellOutcome run_shell(const std::string& command, double seconds);
+
+/// `text` as one word of the shell: 'it'\''s'.
+std::string shell_word(std::string_view text);
+
+/// `command` with `path` as a word in every place of `name`, which is "{model}" for example.
+std::string with_path(std::string command, std::string_view name, const std::string& path);
+
+/// The last word of a text that is a finite number; what separates words are white space and
+/// punctuation such as "=", ":", "%" and brackets.
+std::optional<double> last_number(std::string_view text);
+
+}  // namespace parsimony

@@ -1,0 +1,199 @@
+#include "parsimony/cli/sandbox.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "parsimony/base/files.h"
+#include "parsimony/cli/command.h"
+#include "parsimony/cli/errors.h"
+#include "parsimony/cli/options.h"
+
+namespace parsimony::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+#if defined(__x86_64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kArchitecture = 0;
+#endif
+
+/// What nothing that reads, prunes and runs a network needs.
+constexpr int kForbidden[] = {__NR_socket,
+                              __NR_socketpair,
+                              __NR_connect,
+                              __NR_bind,
+                              __NR_listen,
+                              __NR_accept,
+                              __NR_accept4,
+                              __NR_execve,
+                              __NR_execveat,
+                              __NR_ptrace,
+                              __NR_process_vm_readv,
+                              __NR_process_vm_writev,
+                              __NR_io_uring_setup,
+                              __NR_bpf,
+                              __NR_perf_event_open,
+                              __NR_userfaultfd,
+                              __NR_mount,
+                              __NR_umount2,
+                              __NR_pivot_root,
+                              __NR_init_module,
+                              __NR_finit_module,
+                              __NR_kexec_load,
+                              __NR_keyctl,
+                              __NR_add_key,
+                              __NR_request_key,
+                              __NR_open_by_handle_at};
+
+/// @returns false if the kernel has no such filters
+bool forbid_calls() {
+  if (kArchitecture == 0) return false;
+  constexpr uint32_t kRefused = SECCOMP_RET_ERRNO | EPERM;
+  std::vector<sock_filter> program = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, kRefused),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+  };
+  for (const int call : kForbidden) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, kRefused));
+  }
+#if defined(__x86_64__)
+  constexpr uint32_t kX32 = 0x40000000;  // the same calls under other numbers
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, kRefused));
+#endif
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
+}
+
+/// Allows what the ruleset handles below a path; what does not exist needs no rule.
+void allow_below(int ruleset, const fs::path& path, uint64_t access) {
+  const int folder = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (folder < 0) return;
+  landlock_path_beneath_attr rule{};
+  rule.allowed_access = access;
+  rule.parent_fd = folder;
+  syscall(__NR_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+  close(folder);
+}
+
+/// @returns false if the kernel has no Landlock
+bool forbid_writes(const std::vector<fs::path>& but_below) {
+  const long version =
+      syscall(__NR_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (version < 1) return false;
+  constexpr uint64_t kRename = uint64_t{1} << 13;    // LANDLOCK_ACCESS_FS_REFER, of version 2
+  constexpr uint64_t kTruncate = uint64_t{1} << 14;  // LANDLOCK_ACCESS_FS_TRUNCATE, of version 3
+  uint64_t writing = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+                     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+                     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+                     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+                     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
+  if (version >= 2) writing |= kRename;
+  if (version >= 3) writing |= kTruncate;
+  landlock_ruleset_attr attributes{};
+  attributes.handled_access_fs = writing;
+  const int ruleset = static_cast<int>(
+      syscall(__NR_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0));
+  if (ruleset < 0) return false;
+  for (const fs::path& path : but_below) allow_below(ruleset, path, writing);
+  const uint64_t of_file = LANDLOCK_ACCESS_FS_WRITE_FILE | (version >= 3 ? kTruncate : uint64_t{0});
+  allow_below(ruleset, "/dev/null", of_file);
+  const bool entered = syscall(__NR_landlock_restrict_self, ruleset, 0) == 0;
+  close(ruleset);
+  return entered;
+}
+
+void bound(int resource, rlim_t most, const char* option) {
+  rlimit limits{};
+  getrlimit(static_cast<__rlimit_resource>(resource), &limits);
+  limits.rlim_cur = std::min(most, limits.rlim_max);
+  if (setrlimit(static_cast<__rlimit_resource>(resource), &limits) != 0) {
+    throw errors::limit_refused(option, std::strerror(errno));
+  }
+}
+
+void end_with(std::string_view text) {
+  static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  _exit(static_cast<int>(Exit::kUnsupported));
+}
+
+void end_of_time(int /*signal*/) {
+  end_with("parsimony: stopped after --max-seconds of processor time\n");
+}
+
+/// ONNX Runtime aborts where memory ends.
+void end_of_memory(int /*signal*/) {
+  end_with("parsimony: stopped by a library, as where --max-memory is used up\n");
+}
+
+}  // namespace
+
+void add_limit_options(CLI::App& app, Limits& limits) {
+  const auto group = "For files that you do not trust, with any command";
+  add_option(app, "--max-memory", limits.memory, "SIZE",
+             "Memory that the command may take: 4G, 512M (what the system allows)")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(group);
+  add_option(app, "--max-seconds", limits.seconds, "S",
+             "Processor time after which the command stops (what the system allows)")
+      ->check(above_zero())
+      ->group(group);
+  add_option(app, "--sandbox", limits.sandbox, "WHEN",
+             "While a model is read and run: no sockets, no other programs, no writes except to "
+             "the outputs' folders. auto: if the kernel can and no command of yours is run")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->group(group);
+}
+
+void apply(const Limits& limits) {
+  if (limits.memory > 0) {
+    std::signal(SIGABRT, end_of_memory);
+    bound(RLIMIT_DATA, limits.memory, "--max-memory");
+  }
+  if (limits.seconds > 0) {
+    std::signal(SIGXCPU, end_of_time);
+    bound(RLIMIT_CPU, static_cast<rlim_t>(std::max(1.0, limits.seconds)), "--max-seconds");
+  }
+}
+
+void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, bool starts_programs) {
+  const bool required = limits.sandbox == "on";
+  if (limits.sandbox == "off" || (starts_programs && !required)) return;
+  if (starts_programs) throw errors::sandbox_with_programs();
+  std::error_code ignored;  // what does not exist cannot be written to
+  std::vector<fs::path> folders = {fs::temp_directory_path(ignored), cache_folder()};
+  for (const NamedFile& output : outputs) {
+    if (!output.path.empty()) folders.push_back(fs::absolute(output.path).parent_path());
+  }
+  if (!outputs.empty()) fs::create_directories(cache_folder(), ignored);  // for latency tables
+  const bool alone = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+  const bool writes = alone && forbid_writes(folders);
+  const bool calls = alone && forbid_calls();
+  if (required && !writes) throw errors::no_sandbox("Landlock");
+  if (required && !calls) throw errors::no_sandbox("seccomp");
+}
+
+}  // namespace parsimony::cli

@@ -1,0 +1,63 @@
+"""What works where torch is not installed, and what the rest says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# As if they were not there: importing them raises ModuleNotFoundError.
+HIDDEN = "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; import parsimony\n"
+
+
+def without_torch(program: str, root: Path, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", HIDDEN + program, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(root / "python")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_files_need_no_torch(tmp_path: Path, root: Path) -> None:
+    source, small = root / "examples" / "models" / "mnist_cnn.onnx", tmp_path / "small.onnx"
+    printed = without_torch(
+        "source, small, file = sys.argv[1:]\n"
+        "plan = parsimony.prune_onnx(source, small, ratio=0.5, verify=False)\n"
+        "plan.save(file)\n"
+        "before, after = parsimony.Plan.load(file).parameters\n"
+        "print(after < before)",
+        root,
+        source,
+        small,
+        tmp_path / "plan.json",
+    )
+    assert printed == "True\n"
+    assert small.stat().st_size < source.stat().st_size
+
+
+def test_modules_name_the_extra(root: Path) -> None:
+    printed = without_torch(
+        "for name in parsimony.__all__:\n"
+        "    try: getattr(parsimony, name)\n"
+        "    except ImportError as error: print(error)\n",
+        root,
+    )
+    install = "needs torch, which is not installed: pip install 'parsimony[torch]'"
+    names = ["Sensitivity", "apply", "carry_over", "explain", "export_onnx", "prune", "sensitivity"]
+    assert printed.splitlines() == [f"parsimony.{name} {install}" for name in names]
+
+
+def test_values_name_the_extra(tmp_path: Path, root: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('{"parsimony_plan": 1, "groups": [], "folds": [{"sha256": ""}]}')
+    (tmp_path / "plan.json.safetensors").write_bytes(b"")
+    printed = without_torch(
+        "try: parsimony.Plan.load(sys.argv[1])\nexcept ImportError as error: print(error)",
+        root,
+        file,
+    )
+    assert printed.startswith("a plan with values needs numpy, which is not installed")

@@ -1,0 +1,74 @@
+// The proof in ONNX Runtime alone gives the verdict of the proof in libtorch.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "parsimony/api/engines.h"
+#include "parsimony/api/prune_model.h"
+#include "parsimony/base/errors.h"
+#include "parsimony/engines/onnx_runtime.h"
+#include "parsimony/onnx_io/model.h"
+#include "parsimony/torch_io/network.h"
+#include "tests/support/fixture.h"
+
+namespace parsimony::test {
+namespace {
+
+/// "proven", "nothing to prune", or why not.
+std::string verdict_of(const Fixture& fixture, const std::string& path, Engine& engine) {
+  try {
+    onnx_io::OnnxModel model(path);
+    PruneOptions options;
+    options.mixing = Mixing::kAll;
+    for (const std::string& spec : fixture.inputs) options.inputs.push_back(parse_input_spec(spec));
+    const PruneResult result = prune_model(model, from_shorthand({.ratio = 0.5}), options, &engine);
+    if (result.pruning.plan.empty()) return "nothing to prune";
+    return result.proof.ran() ? "proven" : result.proof.not_run;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// Networks that are proven in one of them only. In a file absent states of recurrent layers are
+/// numbers, and sizes that are computed are those of the original; the executor has no
+/// TfIdfVectorizer.
+const std::set<std::string> kOtherwise = {"conv_standardised", "gru_activations",
+                                          "lstm_ones_state",   "rnn_sigmoid",
+                                          "shape_mean",        "tf_idf_vectorizer"};
+
+TEST(Proofs, InOnnxRuntimeAreThoseInLibtorch) {
+  std::optional<runtime::OnnxRuntime> library;
+  try {
+    library.emplace(runtime::find_onnx_runtime());
+  } catch (const UnsupportedError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const auto onnxruntime = onnx_runtime_engine(*library, {});
+  torch_io::TorchEngine libtorch;
+  const TemporaryFolder folder;
+  int proven = 0;
+  for (const Fixture& fixture : all_fixtures()) {
+    if (!fixture.onnxruntime) continue;
+    const std::string path = folder / (fixture.name + ".onnx");
+    std::ofstream(path, std::ios::binary) << fixture.model.SerializeAsString();
+    const std::string wanted = verdict_of(fixture, path, libtorch);
+    const std::string found = verdict_of(fixture, path, *onnxruntime);
+    if (wanted == "proven" && found == "proven") ++proven;
+    if (kOtherwise.contains(fixture.name)) {
+      EXPECT_NE(found, wanted) << fixture.name << " need no longer be named here";
+    } else if (wanted == "proven" || found == "proven") {
+      EXPECT_EQ(found, wanted) << fixture.name;
+    }
+  }
+  std::cout << proven << " networks are proven in both\n";
+  if (std::getenv("PARSIMONY_FIXTURE") != nullptr) return;
+  EXPECT_GE(proven, 200);
+}
+
+}  // namespace
+}  // namespace parsimony::test

@@ -1,0 +1,64 @@
+#include "parsimony/pruners/hardware.h"
+
+#include <gtest/gtest.h>
+
+#include "parsimony/pruners/candidates.h"
+#include "tests/pruners/network.h"
+
+namespace parsimony::test {
+namespace {
+
+/// Of a layer with so many channels, each `elements` of the axis.
+int multiple(Target target, int channels, int elements = 1, DType type = DType::kFloat32) {
+  Chain chain;
+  chain.add(std::vector<float>(static_cast<size_t>(channels) * elements, 1), channels * elements);
+  chain.finish();
+  Group group = chain.coupling.groups[GroupId(0)];
+  group.size = channels;
+  std::vector<int32_t>& offsets = group.members[0].offsets;
+  offsets.clear();
+  for (int c = 0; c <= channels; ++c) offsets.push_back(c * elements);
+  chain.b.graph.weights[chain.b.graph.value(chain.weights[0]).weight].dtype = type;
+  return multiple_for(target, chain.b.graph, group);
+}
+
+TEST(MultipleFor, IsABlockOfTheTargetsKernels) {
+  EXPECT_EQ(multiple(Target::kGeneric, 64), 8);
+  EXPECT_EQ(multiple(Target::kX86Avx2, 64), 8);
+  EXPECT_EQ(multiple(Target::kX86Avx512, 64), 16);
+  EXPECT_EQ(multiple(Target::kX86Avx512, 64, 1, DType::kInt8), 16);
+  EXPECT_EQ(multiple(Target::kArmNeon, 64), 8);
+  EXPECT_EQ(multiple(Target::kArmNeon, 64, 1, DType::kInt8), 16);
+  EXPECT_EQ(multiple(Target::kCudaTensorCore, 64, 1, DType::kFloat16), 8);
+  EXPECT_EQ(multiple(Target::kCudaTensorCore, 64, 1, DType::kUInt8), 16);
+}
+
+TEST(MultipleFor, LeavesSmallGroupsAChoice) {
+  EXPECT_EQ(multiple(Target::kX86Avx512, 16), 8);
+  EXPECT_EQ(multiple(Target::kX86Avx512, 12), 4);
+  EXPECT_EQ(multiple(Target::kX86Avx512, 2), 1);
+}
+
+TEST(MultipleFor, CountsElementsOfTheAxis) {
+  EXPECT_EQ(multiple(Target::kX86Avx2, 16, 4), 2) << "heads of four";
+  EXPECT_EQ(multiple(Target::kX86Avx2, 16, 64), 1) << "heads of 64 fill blocks alone";
+  EXPECT_EQ(multiple(Target::kX86Avx2, 16, 3), 8);
+}
+
+TEST(MultipleFor, BoundsWhatIsRemoved) {
+  Chain chain;
+  chain.add(std::vector<float>(64, 1), 64);
+  chain.finish();
+  Settings settings;
+  settings.requests.resize(1);
+  settings.requests[0].round_to = 3;
+  settings.requests[0].target = Target::kX86Avx2;
+  settings.layers.resize(1);
+  settings.layers[NodeId(0)] = {LayerSetting::State::kPruned, 0, 0};
+  const Scored scored = score_units(chain.b.graph, chain.coupling, settings, {});
+  ASSERT_EQ(scored.candidates.size(), 1U);
+  EXPECT_EQ(scored.candidates[0].limits.round_to, 24) << "both";
+}
+
+}  // namespace
+}  // namespace parsimony::test
