@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ using Bytes = std::vector<std::byte>;
 /// Per element of a tensor, row-major: is it kept?
 using Present = std::vector<uint8_t>;
 
-/// Calls `act` with every element that is removed along the axis.
+/// Calls `act(first, count)` with all elements that are removed along the axis, in runs.
 template <typename Act>
 void for_each_gone(const Shape& dims, const PlanSlice& slice, const Act& act) {
   std::vector<bool> stays(slice.size, false);
@@ -32,8 +33,8 @@ void for_each_gone(const Shape& dims, const PlanSlice& slice, const Act& act) {
   int64_t inner = 1;
   for (size_t d = dims.size() - 1; std::cmp_greater(d, slice.axis); --d) inner *= dims[d];
   const int64_t count = element_count(dims);
-  for (int64_t i = 0; i < count; ++i) {
-    if (!stays[i / inner % slice.size]) act(i);
+  for (int64_t first = 0, k = 0; first < count; first += inner, k = (k + 1) % slice.size) {
+    if (!stays[k]) act(first, inner);
   }
 }
 
@@ -51,6 +52,7 @@ class Masking {
     replay(reference_changes(plan_), editor_);
     for (const PlanZeros& zeros : plan_.zeros) editor_.zero_smallest(zeros.tensor, zeros.smallest);
     read();
+    for (const TensorUpdate& update : plan_.updates) updated_.insert(update.tensor);
     for (const PlanGroup& group : plan_.groups) {
       for (const PlanSlice& slice : group.slices) zero(slice);
     }
@@ -108,15 +110,24 @@ class Masking {
     const Weight& weight = graph_.weight(id);
     const AxisKeep axis{slice.axis, slice.size, slice.keep};
     check_slices(slice.tensor, weight.dims, {&axis, 1});
-    auto& present = present_[slice.tensor];
-    present.resize(weight.count(), 1);
-    for_each_gone(weight.dims, slice, [&](int64_t i) { present[i] = 0; });
+    if (updated_.contains(slice.tensor)) {
+      auto& present = present_[slice.tensor];
+      present.resize(weight.count(), 1);
+      for_each_gone(weight.dims, slice, [&](int64_t first, int64_t count) {
+        std::fill_n(present.begin() + first, count, uint8_t{0});
+      });
+    }
     if (slice.role == "with") return;
     Bytes& bytes = changed(slice.tensor);
     const int64_t size = size_of(weight.dtype);
     const Zeros zeros = size == 1 ? zeros_of(id) : Zeros();
-    for_each_gone(weight.dims, slice,
-                  [&](int64_t i) { std::fill_n(bytes.begin() + i * size, size, zeros.at(i)); });
+    for_each_gone(weight.dims, slice, [&](int64_t first, int64_t count) {
+      if (zeros.points.size() == 1) {
+        std::fill_n(bytes.begin() + first * size, count * size, zeros.points.front());
+        return;
+      }
+      for (int64_t i = first; i < first + count; ++i) bytes[i] = zeros.at(i);  // of one byte each
+    });
   }
 
   /// Assigns the new values to the kept elements in order.
@@ -189,7 +200,8 @@ class Masking {
   OnnxEditor editor_;
   Graph graph_;
   std::map<std::string, WeightId> weights_;
-  std::map<std::string, Present> present_;
+  std::set<std::string> updated_;
+  std::map<std::string, Present> present_;  ///< of these
   std::map<std::string, Bytes> changed_;
 };
 
