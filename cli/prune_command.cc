@@ -335,7 +335,9 @@ void prune(const PruneCommandOptions& options, const Session& session) {
                       std::vector<MetricRow> metrics) {
     PruneRun(asked, by, std::move(metrics)).run();
   };
-  enter_sandbox(session.limits, files_of(options).outputs, runs_programs(options));
+  std::vector<NamedFile> written = files_of(options).outputs;
+  written.push_back({"--latency-table", options.prune.latency.table});
+  enter_sandbox(session.limits, written, runs_programs(options));
   if (const auto budget = parse_metric_budget(options.shorthand.budget)) {
     if (wants_ranks(options.ranks)) {
       throw errors::usage("prune", "--processes goes without --budget metric");

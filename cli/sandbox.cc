@@ -186,7 +186,9 @@ void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, boo
   std::error_code ignored;  // what does not exist cannot be written to
   std::vector<fs::path> folders = {fs::temp_directory_path(ignored), cache_folder()};
   for (const NamedFile& output : outputs) {
-    if (!output.path.empty()) folders.push_back(fs::absolute(output.path).parent_path());
+    if (output.path.empty()) continue;
+    folders.push_back(fs::absolute(output.path).parent_path());
+    folders.push_back(fs::weakly_canonical(output.path, ignored).parent_path());  // of a link
   }
   if (!outputs.empty()) fs::create_directories(cache_folder(), ignored);  // for latency tables
   const bool alone = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;

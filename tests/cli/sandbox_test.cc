@@ -24,7 +24,7 @@ class CliSandbox : public testing::Test {
     if (!has_onnx_runtime()) GTEST_SKIP() << "there is no ONNX Runtime";
     save(two_convolutions("b = acme.Swish5 (a)"), place_ / "swish.onnx");
     place_.write("acme.rules", "operator acme::Swish5\n  line x[..s] -> y[..s]\n");
-    ASSERT_EQ(place_.shell("mkdir tmp out elsewhere").code, 0);
+    ASSERT_EQ(place_.shell("mkdir tmp out elsewhere times").code, 0);
   }
 
   Outcome prune(const std::string& more) const {
@@ -54,6 +54,20 @@ TEST_F(CliSandbox, AKernelOpensNoSocketStartsNothingAndWritesNowhereElse) {
   EXPECT_NE(lines_with(outcome.err, "acme: write: Permission denied"), "");
   EXPECT_FALSE(place_.has("elsewhere/stolen"));
   EXPECT_TRUE(place_.has("out/small.onnx"));
+}
+
+TEST_F(CliSandbox, WritesWhereALinkLeadsAndTheTableOfTimes) {
+  ASSERT_EQ(
+      place_.shell("echo > elsewhere/small.onnx; ln -s ../elsewhere/small.onnx out/link.onnx").code,
+      0);
+  const Outcome outcome = place_.run(
+      "prune cnn.onnx -o out/link.onnx --no-verify --engine onnxruntime --threads 1 "
+      "--budget latency_ms=90% --latency-table times/board.json --sandbox on",
+      {{"TMPDIR", place_ / "tmp"},
+       {"XDG_CACHE_HOME", place_ / "cache"},
+       {"PARSIMONY_ONNXRUNTIME", onnx_runtime()}});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(place_.has("times/board.json"));
 }
 
 TEST_F(CliSandbox, CanBeSwitchedOff) {
