@@ -112,17 +112,24 @@ std::set<size_t> steps_of(const Calls& calls) {
   return steps;
 }
 
+/// Calls whose results something reads.
+std::set<size_t> read_steps(const jit::Graph& program) {
+  const auto live = const_cast<jit::Graph&>(program).copy();
+  jit::EliminateDeadCode(live);
+  return steps_of(calls_of(*live));
+}
+
 /// Nodes of calls that are gone, and checks of what these made. In sub-graphs calls that nothing
-/// reads stay: they are in `edited`.
-void drop_nodes(Draft& draft, const Calls& before, const Calls& after,
-                const std::set<size_t>& edited) {
+/// reads stay.
+void drop_nodes(Draft& draft, const Calls& before, const Calls& after) {
+  const std::set<size_t> read = read_steps(*draft.program.module.get_method("forward").graph());
   std::set<std::string> gone;
   std::set<size_t> dropped;
   for (const auto& [step, call] : before) {
     if (after.contains(step)) continue;
     const auto& [place, arguments, outputs] = draft.program.steps[step];
     if (graph_of(place) != kTopGraph) {
-      if (edited.contains(step)) continue;
+      if (!read.contains(step)) continue;
       throw errors::cannot_write(draft.at(place)["target"].get<std::string>(),
                                  "it would go from a sub-graph");
     }
@@ -145,7 +152,6 @@ void drop_nodes(Draft& draft, const Calls& before, const Calls& after,
 void write_edited(const Archive& archive, const Program& program, const EditedScript& edited,
                   const jit::Module& small, const std::string& path) {
   const Calls before = calls_of(*program.module.get_method("forward").graph());
-  const std::set<size_t> edited_steps = steps_of(calls_of(*edited.graph));
   // What nothing reads takes no part in a plan: its weights would keep their sizes.
   jit::EliminateDeadCode(edited.graph);
   Draft draft(archive, program, edited, small);
@@ -160,7 +166,7 @@ void write_edited(const Archive& archive, const Program& program, const EditedSc
   }
   update_outputs(draft);
   settle_sizes(draft, after);
-  drop_nodes(draft, before, after, edited_steps);
+  drop_nodes(draft, before, after);
   archive.write(path, draft.json.dump(), weights, constants);
 }
 

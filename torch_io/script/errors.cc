@@ -101,5 +101,10 @@ UnsupportedError not_onnx(std::string_view path, std::string_view engine) {
                           " is none");
 }
 
+VerificationError not_read_back(std::string_view why) {
+  return VerificationError("verification failed: the small program cannot be read back: " +
+                           std::string(why) + ". Nothing was changed or written.");
+}
+
 }  // namespace errors
 }  // namespace parsimony::torch_io::script

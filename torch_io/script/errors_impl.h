@@ -34,6 +34,8 @@ UnsupportedError shared_place(std::string_view node, std::string_view what);
 UnsupportedError no_scale(std::string_view node);
 UnsupportedError cannot_edit(std::string_view why);
 UnsupportedError not_onnx(std::string_view path, std::string_view engine);
+/// The small program, as it will be written.
+VerificationError not_read_back(std::string_view why);
 
 }  // namespace errors
 }  // namespace parsimony::torch_io::script

@@ -23,7 +23,19 @@ ScriptModel::ScriptModel(const std::string& path, std::vector<InputSpec> specs)
 
 std::unique_ptr<Network> ScriptModel::open(Engine& engine) {
   require_libtorch(engine, path());
-  return std::make_unique<TorchNetwork>(script_run(file_.small()));
+  if (!file_.is_exported() || !file_.edited()) {
+    return std::make_unique<TorchNetwork>(script_run(file_.small()));
+  }
+  // What is written is made from the program's JSON: it is read back, shapes included.
+  const std::string copy = (scratch_.path() / "small.pt2").string();
+  file_.write(copy);
+  try {
+    written_.emplace(copy);
+    written_->read({});
+  } catch (const Error& error) {
+    throw script::errors::not_read_back(error.what());
+  }
+  return std::make_unique<TorchNetwork>(script_run(written_->small()));
 }
 
 std::unique_ptr<Network> ScriptModel::open_masked(Engine& engine, const Plan& plan) {

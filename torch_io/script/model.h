@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "parsimony/base/temporary_folder.h"
 #include "parsimony/engines/editable_model.h"
 #include "parsimony/torch_io/script/script_file.h"
 
@@ -31,6 +33,8 @@ class ScriptModel final : public EditableFile {
   std::vector<InputSpec> specs_;
   ScriptFile file_;  // before the graph, which points into it
   ScriptGraph* script_;
+  TemporaryFolder scratch_;
+  std::optional<ScriptFile> written_;  ///< in it: the small program, read back
 };
 
 }  // namespace parsimony::torch_io
