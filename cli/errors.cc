@@ -99,8 +99,9 @@ UnsupportedError limit_refused(std::string_view option, std::string_view why) {
 
 ConfigError sandbox_with_programs() {
   return ConfigError(
-      "--sandbox on: a command of yours (--metric, --latency-command) or --processes cannot run in "
-      "it; leave it at auto");
+      "--sandbox on: a command of yours (--metric, --latency-command), --processes or the driver "
+      "of "
+      "a --provider cannot run in it; leave it at auto");
 }
 
 UnsupportedError no_sandbox(std::string_view what) {

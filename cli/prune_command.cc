@@ -168,10 +168,11 @@ Files files_of(const PruneCommandOptions& options) {
   return files;
 }
 
-/// Of the user's.
+/// The user's, other ranks, or the driver of a device.
 bool runs_programs(const PruneCommandOptions& options) {
   const auto is_command = [](const std::string& metric) { return !parse_built_in(metric); };
   return wants_ranks(options.ranks) || !options.prune.latency.command.line.empty() ||
+         !options.prune.engine.onnxruntime.provider.empty() ||
          std::ranges::any_of(options.metric.commands, is_command);
 }
 

@@ -27,8 +27,8 @@ void apply(const Limits& limits);
 /// From here on this thread and those that it starts open no socket, start no program, and write
 /// only in the folders of the outputs, the cache and the folder for temporary files (Landlock and
 /// seccomp). Open files stay as they are.
-/// @param starts_programs  the command runs some of the user's, or talks to other processes: then
-/// "auto" leaves it alone, and "on" is a ConfigError
+/// @param starts_programs  the command runs some of the user's, or talks to other processes or
+/// drivers: then "auto" leaves it alone, and "on" is a ConfigError
 /// @throws UnsupportedError for "on" where the kernel lacks one of the two
 void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, bool starts_programs);
 

@@ -102,7 +102,7 @@ class Verification {
 };
 
 void run_verify(const VerifyOptions& options, const Session& session) {
-  enter_sandbox(session.limits, {}, false);
+  enter_sandbox(session.limits, {}, !options.onnxruntime.provider.empty());
   const Plan plan = Plan::load(options.plan);
   Progress progress({}, !session.quiet);
   progress.begin("running both models");
