@@ -76,11 +76,14 @@ class OnnxRuntimeEngine final : public Engine {
 std::string name_of(const EngineChoice& choice) {
   constexpr const char* kTorch = "libtorch";
   constexpr const char* kOnnxRuntime = "onnxruntime";
+  const bool has_provider = !choice.onnxruntime.provider.empty();
+  if (choice.name == kTorch && has_provider) throw errors::provider_without_onnxruntime();
   if (choice.name == kTorch || choice.name == kOnnxRuntime) return choice.name;
   if (choice.name != "auto") {
     const std::vector<std::string> known = {"auto", kTorch, kOnnxRuntime};
     throw errors::unknown_engine(choice.name, known);
   }
+  if (has_provider) return kOnnxRuntime;
   if (has_torch_component()) return kTorch;
   try {
     runtime::find_onnx_runtime(choice.onnxruntime.library);

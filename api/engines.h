@@ -21,8 +21,8 @@ struct EngineChoice {
   OnnxRuntimeChoice onnxruntime = {};
 };
 
-/// "libtorch" or "onnxruntime"; of auto libtorch, if it is installed. @throws ConfigError for
-/// another name
+/// "libtorch" or "onnxruntime"; of auto libtorch, if it is installed and no execution provider is
+/// named. @throws ConfigError for another name, and for libtorch with a provider
 std::string name_of(const EngineChoice& choice);
 
 /// The engine for proofs; of auto ONNX Runtime, which is there sooner, and otherwise libtorch.

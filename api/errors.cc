@@ -261,6 +261,10 @@ UnsupportedError other_shapes(std::string_view path, std::string_view network,
                                     std::string(network) + " (" + std::string(why) + ")");
 }
 
+ConfigError provider_without_onnxruntime() {
+  return ConfigError("--provider is one of ONNX Runtime's: it goes with --engine onnxruntime");
+}
+
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known) {
   std::string names;
   for (size_t i = 0; i < known.size(); ++i) {

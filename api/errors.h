@@ -85,6 +85,8 @@ UnsupportedError unknown_network(std::string_view path);
 /// The names are those of a known network, the shapes do not fit its graph.
 UnsupportedError other_shapes(std::string_view path, std::string_view network,
                               std::string_view why);
+/// --provider with --engine libtorch.
+ConfigError provider_without_onnxruntime();
 ConfigError unknown_engine(std::string_view name, std::span<const std::string> known);
 /// ONNX Runtime has no masked execution.
 UnsupportedError not_maskable();

@@ -190,6 +190,7 @@ class PruneRun {
     const auto [outputs, inputs] = files_of(options_);
     check_outputs(outputs, inputs);
     const ConfigList config = config_of(options_);
+    check_something_to_measure(config);
     PruneOptions options = prune_options_of(options_, config);
     const RankPlace place = join_ranks(config, options);
     // Before anything else, so that a command that does not work is no surprise at the end.
@@ -250,6 +251,16 @@ class PruneRun {
     options.threads = threads_of(options.threads, place);
     options.verify = options.verify && place.verifies();
     return place;
+  }
+
+  void check_something_to_measure(const ConfigList& config) const {
+    const auto rounds = [](const ConfigEntry& entry) { return entry.request.target.has_value(); };
+    if (options_.prune.latency.command.line.empty() || any_budget(config, Budget::kLatency) ||
+        std::ranges::any_of(config.entries, rounds)) {
+      return;
+    }
+    throw errors::usage("prune",
+                        "--latency-command measures for --budget latency_ms=… or --round-to auto");
   }
 
   /// What is written stays, whatever becomes of this.
