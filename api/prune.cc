@@ -245,8 +245,9 @@ class Planner {
     try {
       const auto pair = options_.latency.meter->networks(other->graph(), rounded->graph());
       if (pair) outcome.time = pair->share;
-    } catch (const UnsupportedError&) {
-      // The engine cannot run it.
+    } catch (const Error& error) {  // the engine cannot run it, or a device does not answer
+      pruning_.notes.push_back("what rounding brings in time was not measured: " +
+                               std::string(error.what()));
     }
     return outcome;
   }

@@ -45,7 +45,9 @@ class ModelPruning {
     if (engine == nullptr) return;
     options_.proof = fitted_to(*engine, model_.graph(), wanted_);
     const bool coarse = options_.proof.tolerance > wanted_.tolerance;
-    if (coarse && engine->otherwise() != nullptr) use(engine->otherwise());
+    // One that runs files would be given a copy of all weights.
+    const bool unsuited = coarse || (!engine->executes_graphs() && !is_small());
+    if (unsuited && engine->otherwise() != nullptr) use(engine->otherwise());
   }
 
   /// False if a group was at fault, which the next attempt leaves as it is.
@@ -104,14 +106,18 @@ class ModelPruning {
     return std::nullopt;
   }
 
+  bool is_small() {
+    constexpr int64_t kLarge = int64_t{1} << 30;  // bytes
+    return weight_bytes(model_.graph()) < kLarge;
+  }
+
   /// The network is gone when it has run; both are in memory if they are small.
   Pending running(std::unique_ptr<Network> masked) {
-    constexpr int64_t kSmall = int64_t{1} << 30;  // bytes
     const auto run = [this](const Graph& graph, Network& original) {
       return Reference(graph, result_.pruning.analysis.probe, plan_of_it(), original,
                        options_.proof, options_.sample);
     };
-    if (!engine_->executes_graphs() && weight_bytes(model_.graph()) < kSmall) {
+    if (!engine_->executes_graphs() && is_small()) {
       LiteralMemory memory;
       Graph graph = model_.graph();
       own_literals(graph, memory);

@@ -22,10 +22,10 @@ struct PruneResult {
 ///
 /// The masked original and the small network run on `engine` and must agree, if necessary with an
 /// allowance for the original's own rounding; a remaining difference is blamed on a group. Where
-/// the engine cannot run the original masked, needs a larger tolerance, or finds a difference, its
-/// Engine::otherwise is asked. Without an engine, or if the original cannot be run masked, the
-/// proof has the reason. Recovery works on the graph alone, before the edit, and its values are
-/// assigned after the proof.
+/// the engine cannot run the original masked, needs a larger tolerance or a copy of a gigabyte of
+/// weights, or finds a difference, its Engine::otherwise is asked. Without an engine, or if the
+/// original cannot be run masked, the proof has the reason. Recovery works on the graph alone,
+/// before the edit, and its values are assigned after the proof.
 ///
 ///     OnnxModel model("resnet.onnx");
 ///     PruneResult result = prune_model(model, read_config("l1.json"), {}, &engine);

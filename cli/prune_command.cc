@@ -47,7 +47,8 @@ LatencyRow latency_row(const LatencyOutcome& outcome, const LatencyProfiler& pro
   row.subgraphs = outcome.subgraphs;
   row.fresh = outcome.fresh;
   row.networks = outcome.rounds;
-  row.elsewhere = profiler.elsewhere();
+  row.command = profiler.command();
+  row.other_machine = profiler.other_machine();
   row.noise = outcome.noise;
   row.table_error = outcome.table_error;
   for (const auto& [key, table] : profiler.tables()) {

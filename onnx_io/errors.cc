@@ -197,9 +197,10 @@ UnsupportedError other_channels(std::string_view tensor) {
 }
 
 UnsupportedError not_gathered(std::string_view node) {
-  return UnsupportedError("node \"" + std::string(node) +
-                          "\" sums over channels of which some are absent and not zero, in a form "
-                          "that cannot be masked in a file");
+  return UnsupportedError(
+      "node \"" + std::string(node) +
+      "\" depends on channels of which some are absent, in a form that cannot be "
+      "masked in a file");
 }
 
 UnsupportedError own_operator_mixes(std::string_view op) {

@@ -129,6 +129,10 @@ class Gathering {
     std::vector<onnx::NodeProto> before;
     std::vector<onnx::NodeProto> after;
     for (const Gap& gap : gaps) {
+      // Two operands that are one value may lack elements of different dimensions.
+      if (std::ranges::count(node.inputs, gap.value) > 1) {
+        throw errors::not_gathered(label_of(graph_, node));
+      }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i] != gap.value) continue;
         std::string& name = *placed.node->mutable_input(static_cast<int>(i));

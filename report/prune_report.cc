@@ -143,14 +143,14 @@ std::string latency_text(const LatencyRow& row) {
   } else {
     text += "measured " + milliseconds(row.measured) + " ms" +
             (row.noise > 0 ? formatted(" with a standard error of %.2g%%", 100 * row.noise) : "") +
-            (row.elsewhere.empty() ? ", interleaved with the original (" : ", by the command (") +
+            (row.command.empty() ? ", interleaved with the original (" : ", by the command (") +
             counted(row.networks, "network") + " tried); " + by_layers + ".\n";
   }
   const bool by_command = row.engine == "command";
   text += by_command
               ? "By the command; "
               : "On " + row.engine + " with " + counted(row.threads, "thread") +
-                    (row.networks == 0 ? " of " + printable(row.elsewhere) : std::string()) + "; ";
+                    (row.other_machine.empty() ? "" : " of " + printable(row.other_machine)) + "; ";
   return text + counted(row.subgraphs, "layer") + ", " + counted(row.fresh, "shape") +
          " of them measured in this run" +
          (row.table_error > 0
@@ -240,7 +240,8 @@ void describe(JsonWriter& way, const LatencyRow& row) {
   way("predicted_seconds", row.predicted)("measured_seconds", row.measured);
   way("networks", row.networks)("pieces", row.subgraphs)("measured_now", row.fresh);
   way("oldest", row.oldest);
-  if (!row.elsewhere.empty()) way("measured_by", row.elsewhere)("noise", row.noise);
+  if (!row.command.empty()) way("measured_by", row.command)("noise", row.noise);
+  if (!row.other_machine.empty()) way("tables_of", row.other_machine);
   if (row.table_error > 0) way("table_error", row.table_error);
 }
 

@@ -40,17 +40,18 @@ struct LatencyRow {
   std::string engine;  ///< "libtorch 1.13.1"
   int threads = 1;
   double wanted = 0;
-  double dense = 0;            ///< the dense network, measured
-  double tables = 0;           ///< the dense network, according to the tables
-  double predicted = 0;        ///< the small one
-  double measured = 0;         ///< the small network, from its time relative to the dense one
-  int subgraphs = 0;           ///< subgraphs of the network
-  int fresh = 0;               ///< tables that were measured in this run
-  int64_t oldest = 0;          ///< when the oldest time was measured: seconds since 1970
-  int networks = 0;            ///< whole networks measured; 0: `measured` is by the tables alone
-  std::string elsewhere = {};  ///< the command that measured, or the machine of the tables
-  double noise = 0;            ///< relative standard error of `measured`; 0: not known
-  double table_error = 0;      ///< median relative error of new tables at widths in between
+  double dense = 0;          ///< the dense network, measured
+  double tables = 0;         ///< the dense network, according to the tables
+  double predicted = 0;      ///< the small one
+  double measured = 0;       ///< the small network, from its time relative to the dense one
+  int subgraphs = 0;         ///< subgraphs of the network
+  int fresh = 0;             ///< tables that were measured in this run
+  int64_t oldest = 0;        ///< when the oldest time was measured: seconds since 1970
+  int networks = 0;          ///< whole networks measured; 0: `measured` is by the tables alone
+  std::string command = {};  ///< that measured; empty: the engine did
+  std::string other_machine = {};  ///< whose tables are all there is; empty: this one
+  double noise = 0;                ///< relative standard error of `measured`; 0: not known
+  double table_error = 0;          ///< median relative error of new tables at widths in between
 };
 
 /// What rounding to a target's widths cost and brought.

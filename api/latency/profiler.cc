@@ -48,21 +48,21 @@ class TableMeter final : public LatencyMeter {
 LatencyProfiler::LatencyProfiler(const PruneOptions& options) {
   const LatencyBudgetOptions& wanted = options.latency;
   named_ = !wanted.table.empty();
-  elsewhere_ = wanted.command.line;
+  command_ = wanted.command.line;
   std::optional<LatencyFile> found;
   if (named_ && fs::exists(wanted.table)) {
     found = parse_latency_file(read_file(wanted.table), wanted.table);
   }
   path_ = wanted.table;
   file_.machine = machine::this_processor().model;
-  if (named_ && !elsewhere_.empty()) {
-    file_.machine = elsewhere_;
+  if (named_ && !command_.empty()) {
+    file_.machine = command_;
     file_.engine = "command";
   } else if (found && found->machine != file_.machine) {
-    elsewhere_ = found->machine;
+    other_machine_ = found->machine;
     file_ = std::move(*found);
     found.reset();
-    meter_ = std::make_unique<TableMeter>(path_, elsewhere_);
+    meter_ = std::make_unique<TableMeter>(path_, other_machine_);
   } else {
     use_engine(options);
   }
@@ -70,7 +70,7 @@ LatencyProfiler::LatencyProfiler(const PruneOptions& options) {
     check_origin(*found, file_, path_);
     file_.tables = std::move(found->tables);
   }
-  if (!wanted.command.line.empty()) {
+  if (!command_.empty()) {
     meter_ = std::make_unique<CommandMeter>(wanted.command, layers_.get());
   }
   known_ = file_.tables.size();

@@ -36,9 +36,10 @@ class LatencyProfiler {
 
   std::string engine() const { return file_.engine; }
   int threads() const { return file_.threads; }
-  /// What measures whole networks, or whose tables are all there is: a command, another machine;
-  /// empty: this one.
-  const std::string& elsewhere() const { return elsewhere_; }
+  /// That measures whole networks; empty: an engine does, or nothing.
+  const std::string& command() const { return command_; }
+  /// Whose tables are all there is; empty: networks are measured.
+  const std::string& other_machine() const { return other_machine_; }
   const LatencyTables& tables() const { return file_.tables; }
 
  private:
@@ -47,7 +48,8 @@ class LatencyProfiler {
   std::string path_;
   bool named_ = false;  ///< by the user
   LatencyFile file_;
-  std::string elsewhere_;
+  std::string command_;
+  std::string other_machine_;
   size_t known_ = 0;
   std::unique_ptr<Engine> engine_;  // before the meters, which run on it
   std::unique_ptr<EngineMeter> layers_;

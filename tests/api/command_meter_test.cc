@@ -3,23 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
 
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/graph_file.h"
-#include "parsimony/onnx_io/model_file.h"
-#include "parsimony/onnx_io/reader.h"
-#include "tests/support/fixture.h"
+#include "tests/api/measured_network.h"
 
 namespace parsimony::test {
 namespace {
 
 /// Three convolutions of 64 channels.
-Graph network(TemporaryFolder& folder, std::unique_ptr<onnx_io::ModelFile>& file) {
-  onnx::ModelProto model = model_of(R"(
+constexpr char kChain[] = R"(
     agraph (float[N, 3, 8, 8] x) => (float[N, 5] y) {
       a = Conv <pads = [1, 1, 1, 1]> (x, w1)
       b = Relu (a)
@@ -29,18 +25,17 @@ Graph network(TemporaryFolder& folder, std::unique_ptr<onnx_io::ModelFile>& file
       f = GlobalAveragePool (e)
       g = Flatten (f)
       y = Gemm <transB = 1> (g, w4)
-    })");
-  add_weight(model, "w1", "64x3x3x3");
-  add_weight(model, "w2", "64x64x3x3");
-  add_weight(model, "w3", "64x64x3x3");
-  add_weight(model, "w4", "5x64");
-  std::string bytes;
-  model.SerializeToString(&bytes);
-  const std::string path = folder / "net.onnx";
-  write_file(path, bytes);
-  file = std::make_unique<onnx_io::ModelFile>(path);
-  return onnx_io::to_graph(*file);
-}
+    })";
+
+struct Wide : MeasuredNetwork {
+  Wide()
+      : MeasuredNetwork(
+            kChain,
+            {{"w1", "64x3x3x3"}, {"w2", "64x64x3x3"}, {"w3", "64x64x3x3"}, {"w4", "5x64"}}) {
+    write_file(log(), "");
+  }
+  std::string log() const { return folder / "log"; }
+};
 
 /// The cost of a layer here: its weights.
 class ByWeights final : public LatencyMeter {
@@ -71,25 +66,22 @@ TEST(CommandMeter, MeetsABudgetOnANoisyBoardThatSometimesFails) {
   int met = 0;
   constexpr int kBoards = 8;
   for (int seed = 1; seed <= kBoards; ++seed) {
-    TemporaryFolder folder;
-    std::unique_ptr<onnx_io::ModelFile> file;
-    Graph graph = network(folder, file);
-    write_file(folder / "log", "");
+    Wide net;
     ByWeights layers;
-    const LatencyCommand command{.line = board(folder / "log", seed, 9), .pause = 0};
+    const LatencyCommand command{.line = board(net.log(), seed, 9), .pause = 0};
     CommandMeter meter(command, &layers);
     PruneOptions options;
     options.latency.meter = &meter;
     options.latency.command = command;
     constexpr double kWanted = 8;  // of 13.1 ms
     const Pruning pruning =
-        plan_pruning(graph, from_shorthand({.budget = "latency_ms=8"}), options);
-    const std::string log = read_file(folder / "log");
+        plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=8"}), options);
+    const std::string log = read_file(net.log());
     const auto runs = std::count(log.begin(), log.end(), '\n');
     EXPECT_LE(runs - runs / 9 - 1, 40) << "without those that failed";
     // What the board would say without noise; the file lacks little besides weights.
     const double saved = 4.0 * static_cast<double>(pruning.dense.params - pruning.small.params);
-    const double whole = static_cast<double>(onnx_io::to_onnx(graph).size());
+    const double whole = static_cast<double>(onnx_io::to_onnx(net.graph).size());
     const double found = 1 + (whole - saved) * 4e-5;
     EXPECT_NEAR(found, kWanted, 0.05 * kWanted) << seed;
     if (std::abs(found / kWanted - 1) <= 0.03) ++met;
@@ -100,14 +92,11 @@ TEST(CommandMeter, MeetsABudgetOnANoisyBoardThatSometimesFails) {
 }
 
 TEST(CommandMeter, EndsWithWhatItHasIfTheBoardDies) {
-  TemporaryFolder folder;
-  std::unique_ptr<onnx_io::ModelFile> file;
-  Graph graph = network(folder, file);
-  write_file(folder / "log", "");
+  Wide net;
   ByWeights layers;
   // Nine runs of the dense network, three of the first small one.
   const LatencyCommand command{
-      .line = "echo run >> " + (folder / "log") + "; test $(wc -l < " + (folder / "log") +
+      .line = "echo run >> " + (net.log()) + "; test $(wc -l < " + (net.log()) +
               ") -le 12 && wc -c < {model} | awk '{ print $1 * $1 / 1e6 }'",
       .retries = 1,
       .pause = 0};
@@ -116,7 +105,7 @@ TEST(CommandMeter, EndsWithWhatItHasIfTheBoardDies) {
   options.latency.meter = &meter;
   options.latency.command = command;
   const Pruning pruning =
-      plan_pruning(graph, from_shorthand({.budget = "latency_ms=40000"}), options);
+      plan_pruning(net.graph, from_shorthand({.budget = "latency_ms=40000"}), options);
   EXPECT_EQ(pruning.latency->rounds, 1);
   ASSERT_FALSE(pruning.notes.empty());
   EXPECT_NE(pruning.notes[0].find("--latency-command: echo run"), std::string::npos)
@@ -142,16 +131,12 @@ TEST(CommandMeter, SaysWhatACommandPrintedThatGivesNoTime) {
 }
 
 TEST(CommandMeter, IsNotMisledByOutliers) {
-  TemporaryFolder folder;
-  std::unique_ptr<onnx_io::ModelFile> file;
-  const Graph graph = network(folder, file);
-  write_file(folder / "log", "");
+  Wide net;
   // Every third run is ten times as slow.
-  CommandMeter meter(
-      {.line = "echo run >> " + (folder / "log") + "; n=$(wc -l < " + (folder / "log") +
-               "); : {model}; if [ $((n % 3)) = 0 ]; then echo 50; else echo 5; fi"},
-      nullptr);
-  const auto pair = meter.networks(graph, graph);
+  CommandMeter meter({.line = "echo run >> " + (net.log()) + "; n=$(wc -l < " + (net.log()) +
+                              "); : {model}; if [ $((n % 3)) = 0 ]; then echo 50; else echo 5; fi"},
+                     nullptr);
+  const auto pair = meter.networks(net.graph, net.graph);
   ASSERT_TRUE(pair);
   EXPECT_DOUBLE_EQ(pair->dense, 5e-3);
 }

@@ -3,18 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
 
 #include "parsimony/api/latency/standalone_subgraph.h"
 #include "parsimony/api/prune.h"
 #include "parsimony/base/errors.h"
-#include "parsimony/base/files.h"
 #include "parsimony/graph/graph_editor.h"
-#include "parsimony/onnx_io/model_file.h"
-#include "parsimony/onnx_io/reader.h"
 #include "parsimony/pruners/latency/subgraphs.h"
-#include "tests/support/fixture.h"
+#include "tests/api/measured_network.h"
 
 namespace parsimony::test {
 namespace {
@@ -34,24 +30,11 @@ constexpr char kNetwork[] = R"(
       y = Gemm <transB = 1> (i, w4)
     })";
 
-struct MeasuredNetwork {
-  TemporaryFolder folder;
-  std::unique_ptr<onnx_io::ModelFile> file;
-  Graph graph;
-
-  MeasuredNetwork() {
-    onnx::ModelProto model = model_of(kNetwork);
-    add_weight(model, "w1", "16x3x3x3");
-    add_weight(model, "w2", "32x16x3x3");
-    add_weight(model, "w3", "16x32x3x3");
-    add_weight(model, "w4", "5x16");
-    const std::string path = folder / "net.onnx";
-    std::string bytes;
-    model.SerializeToString(&bytes);
-    write_file(path, bytes);
-    file = std::make_unique<onnx_io::ModelFile>(path);
-    graph = onnx_io::to_graph(*file);
-  }
+struct Residual : MeasuredNetwork {
+  Residual()
+      : MeasuredNetwork(
+            kNetwork,
+            {{"w1", "16x3x3x3"}, {"w2", "32x16x3x3"}, {"w3", "16x32x3x3"}, {"w4", "5x16"}}) {}
 };
 
 /// Takes 1 us a node and 0.1 us for each 3x3 kernel, in blocks of four output channels.
@@ -99,7 +82,7 @@ Pruning pruned(MeasuredNetwork& net, Meter& meter, double milliseconds,
 }
 
 TEST(Subgraphs, BeginWithLayersAndHoldWhatFollows) {
-  MeasuredNetwork net;
+  Residual net;
   const Analysis analysis = analyse(net.graph);
   std::vector<std::string> found;
   for (const Subgraph& subgraph : subgraphs_of(net.graph, analysis.facts, analysis.coupling)) {
@@ -112,7 +95,7 @@ TEST(Subgraphs, BeginWithLayersAndHoldWhatFollows) {
 }
 
 TEST(Subgraphs, AreNetworksOfTheirOwn) {
-  MeasuredNetwork net;
+  Residual net;
   const Analysis analysis = analyse(net.graph);
   const auto subgraphs = subgraphs_of(net.graph, analysis.facts, analysis.coupling);
   const StandaloneSubgraph subgraph =
@@ -126,7 +109,7 @@ TEST(Subgraphs, AreNetworksOfTheirOwn) {
 }
 
 TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
-  MeasuredNetwork net;
+  Residual net;
   const Analysis analysis = analyse(net.graph);
   const auto subgraphs = subgraphs_of(net.graph, analysis.facts, analysis.coupling);
   Meter meter;
@@ -149,7 +132,7 @@ TEST(MeasurePieces, MeasuresEqualShapesOnceAndKnownOnesNever) {
 TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
   for (const double factor : {1.0, 1.7}) {
     for (const double share : {0.8, 0.6, 0.4}) {
-      MeasuredNetwork net;
+      Residual net;
       Meter meter;
       meter.factor = factor;
       const double dense = factor * meter.whole(net.graph);
@@ -166,7 +149,7 @@ TEST(LatencyBudget, IsMetByTheNetworkAsAWhole) {
 }
 
 TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
-  MeasuredNetwork net;
+  Residual net;
   Meter meter;
   PruneOptions options;
   options.latency.meter = &meter;
@@ -188,7 +171,7 @@ std::pair<int64_t, int64_t> widths_of(const Graph& graph) {
 
 TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
   for (const bool stem_matters : {true, false}) {
-    MeasuredNetwork net;
+    Residual net;
     Meter meter;
     PruneOptions options;
     options.latency.meter = &meter;
@@ -218,7 +201,7 @@ TEST(LatencyBudget, TakesFromWhatTheOutputsDoNotNeed) {
 
 TEST(Outputs, MeetABudgetOfMultiplyAddsToTheLastChannel) {
   for (const bool stem_matters : {true, false}) {
-    MeasuredNetwork net;
+    Residual net;
     PruneOptions options;
     options.r_squared = [&](const Graph& small) {
       const auto [stem, inside] = widths_of(small);
@@ -237,10 +220,10 @@ TEST(Outputs, MeetABudgetOfMultiplyAddsToTheLastChannel) {
 }
 
 TEST(LatencyBudget, GoesByTheScoresWhereOutputsSayNothing) {
-  MeasuredNetwork net;
+  Residual net;
   Meter meter;
   const Pruning by_scores = pruned(net, meter, 0.6e3 * meter.whole(net.graph));
-  MeasuredNetwork again;
+  Residual again;
   PruneOptions options;
   options.latency.meter = &meter;
   options.r_squared = [](const Graph&) { return 0.0; };
@@ -250,21 +233,21 @@ TEST(LatencyBudget, GoesByTheScoresWhereOutputsSayNothing) {
 }
 
 TEST(LatencyBudget, UsesTheTablesOfFormerRuns) {
-  MeasuredNetwork net;
+  Residual net;
   Meter meter;
   LatencyTables tables;
   const double wanted = 0.6e3 * meter.whole(net.graph);
   const Pruning first = pruned(net, meter, wanted, &tables);
   EXPECT_EQ(first.latency->fresh, 4);
   EXPECT_EQ(tables.size(), 4U);
-  MeasuredNetwork again;
+  Residual again;
   const Pruning second = pruned(again, meter, wanted, &tables);
   EXPECT_EQ(second.latency->fresh, 0);
   EXPECT_EQ(second.plan, first.plan);
 }
 
 TEST(LatencyBudget, SaysHowFarItGets) {
-  MeasuredNetwork net;
+  Residual net;
   Meter meter;
   const Pruning pruning = pruned(net, meter, 1e-4);
   ASSERT_EQ(pruning.notes.size(), 1U);
@@ -278,7 +261,7 @@ TEST(LatencyBudget, SaysHowFarItGets) {
 }
 
 TEST(Rounding, SaysWhatItCostAndBrought) {
-  MeasuredNetwork net;
+  Residual net;
   Meter meter;
   PruneOptions options;
   options.latency.meter = &meter;
@@ -293,12 +276,12 @@ TEST(Rounding, SaysWhatItCostAndBrought) {
   ASSERT_TRUE(rounding.time);
   EXPECT_GT(*rounding.time, 1);
   for (const PlanGroup& group : pruning.plan.groups) EXPECT_EQ(group.kept % 8, 0);
-  MeasuredNetwork again;
+  Residual again;
   EXPECT_FALSE(plan_pruning(again.graph, from_shorthand({.ratio = 0.4})).rounding);
 }
 
 TEST(LatencyBudget, NeedsAMeter) {
-  MeasuredNetwork net;
+  Residual net;
   EXPECT_THROW(plan_pruning(net.graph, asking_for(1)), UnsupportedError);
 }
 
