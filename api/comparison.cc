@@ -19,10 +19,10 @@ ErrorData random_data(const Graph& graph, const RandomInputSpec& order) {
 }  // namespace
 
 NetworkComparison compare_with(const Graph& original, const CalibrationData& data,
-                               const RandomInputSpec& random, LazyTorch& torch, bool unseen) {
-  return {original, torch,
-          data.data.empty() ? random_data(original, random)
-                            : torch.loaded().samples(original, data, unseen)};
+                               const RandomInputSpec& random, DataEngine& engine, bool unseen) {
+  return {
+      original, engine.engine(),
+      data.data.empty() ? random_data(original, random) : engine.samples(original, data, unseen)};
 }
 
 }  // namespace parsimony

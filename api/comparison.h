@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "parsimony/api/data_engine.h"
 #include "parsimony/api/network_error.h"
-#include "parsimony/api/torch_component.h"
 #include "parsimony/graph/input_spec.h"
 
 namespace parsimony {
@@ -17,13 +17,13 @@ struct RandomInputSpec {
   uint64_t seed = 1;
 };
 
-/// Runs `original` on the calibration data, or without any on random inputs. `torch` must outlive
+/// Runs `original` on the calibration data, or without any on random inputs. `engine` must outlive
 /// the comparison.
 /// @param unseen  on data that calibration does not see, if there are any: see TorchComponent
-/// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if libtorch cannot run
+/// @throws ConfigError, IoError, ModelError for the data; UnsupportedError if the engine cannot run
 /// it
 NetworkComparison compare_with(const Graph& original, const CalibrationData& data,
-                               const RandomInputSpec& random, LazyTorch& torch,
+                               const RandomInputSpec& random, DataEngine& engine,
                                bool unseen = false);
 
 }  // namespace parsimony

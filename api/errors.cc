@@ -220,6 +220,19 @@ ConfigError depth_without_data() {
       "--calibration, for example cifar10:DIR");
 }
 
+ConfigError no_calibration_data(int64_t batch) {
+  return ConfigError(
+      "calibration: there are fewer samples than the network takes at once, which is " +
+      std::to_string(batch) + "; give more with --samples");
+}
+
+UnsupportedError needs_libtorch(std::string_view what) {
+  return UnsupportedError(std::string(what) +
+                          " needs libtorch, which ONNX Runtime cannot stand in for; install "
+                          "parsimony-torch, or build with -DPARSIMONY_TORCH=ON where libtorch-dev "
+                          "is installed");
+}
+
 UnsupportedError no_component(std::string_view path) {
   return UnsupportedError("this needs the libtorch component, which is not at " +
                           std::string(path) +

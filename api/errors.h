@@ -75,6 +75,10 @@ VerificationError not_proven(std::string_view worst, std::string_view guilty);
 ConfigError recovery_without_data();
 /// --layers needs data, and none were given.
 ConfigError depth_without_data();
+/// Calibration data without a complete batch.
+ConfigError no_calibration_data(int64_t batch);
+/// `what` is something that ONNX Runtime cannot do, and the component is missing.
+UnsupportedError needs_libtorch(std::string_view what);
 /// The libtorch component is missing.
 UnsupportedError no_component(std::string_view path);
 /// The component exists but cannot be used; `why` is the reason.

@@ -89,7 +89,7 @@ struct MatchSettings {
 /// How a small network recovers part of its accuracy.
 struct RecoverySettings {
   std::vector<RecoveryMethod> steps;  ///< in this order
-  int rounds = 3;                     ///< of least squares, see training/recovery/refit.h
+  int rounds = 3;                     ///< of least squares, see api/recovery/refit.h
   double ridge = 1e-3;                ///< of least squares, see least_squares()
   MatchSettings outputs = {};         ///< of kOutputs
   /// kFinetune: on the whole training set, with the dense network as teacher if `distill` says so.

@@ -24,11 +24,11 @@ bool any_request(const ConfigList& config, const Asks& asks) {
 
 /// Compares outputs up to a factor, since outputs of a pruned network are often only smaller. Runs
 /// the original on first use.
-PlanError as_pruned(const Graph& original, const CalibrationData& data, LazyTorch& torch) {
+PlanError as_pruned(const Graph& original, const CalibrationData& data, DataEngine& engine) {
   auto comparison = std::make_shared<std::unique_ptr<NetworkComparison>>();
-  return [&original, data, comparison, &torch](const Plan& plan) {
+  return [&original, data, comparison, &engine](const Plan& plan) {
     if (!*comparison) {
-      *comparison = std::make_unique<NetworkComparison>(compare_with(original, data, {}, torch));
+      *comparison = std::make_unique<NetworkComparison>(compare_with(original, data, {}, engine));
     }
     return (*comparison)->unexplained(SmallNetwork(original, plan).graph());
   };
@@ -36,21 +36,21 @@ PlanError as_pruned(const Graph& original, const CalibrationData& data, LazyTorc
 
 /// ‖small - dense‖ / ‖dense‖ after the steps of recovery, in one round of each.
 PlanError recovered(const Graph& original, RecoverySettings settings, CalibrationData data,
-                    LazyTorch& torch) {
+                    DataEngine& engine) {
   data.samples = std::min(data.samples, kTrialSamples);
   settings.rounds = 1;
   settings.accuracy = false;
   settings.say = {};
-  return [&original, settings, data, &torch](const Plan& plan) {
+  return [&original, settings, data, &engine](const Plan& plan) {
     if (plan.empty()) return 0.0;
-    return torch.loaded().recover(original, plan, settings, data).report.steps.back().after.error;
+    return engine.recover(original, plan, settings, data).report.steps.back().after.error;
   };
 }
 
 }  // namespace
 
 Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph& original)
-    : torch_(options.threads), engine_(engine_of(options.engine, options.threads)) {
+    : data_(options.engine, options.threads), engine_(engine_of(options.engine, options.threads)) {
   CalibrationData& data = options.calibration;
   if (data.data.empty() && config.calibration) {
     data.data = config.calibration->data;
@@ -60,12 +60,12 @@ Supplies::Supplies(PruneOptions& options, const ConfigList& config, const Graph&
   data.inputs = options.inputs;
   data.states = options.interface.states;
   if (!options.measure && !data.data.empty()) {
-    options.measure = [this, data](const auto&... what) {
-      return torch_.loaded().measure(what..., data);
-    };
+    options.measure = [this, data](const auto&... what) { return data_.measure(what..., data); };
   }
   if (!options.observe) {
-    options.observe = [this](const auto&... what) { return torch_.loaded().observe(what...); };
+    options.observe = [this](const auto&... what) {
+      return data_.torch().loaded().observe(what...);
+    };
   }
   const auto asks_for_latency = [](const Request& r) { return r.budget == Budget::kLatency; };
   const auto asks_for_outputs = [](const Request& r) { return r.scope == Scope::kOutputs; };
@@ -91,10 +91,10 @@ void Supplies::save() {
   if (profiler_) profiler_->save();
 }
 
-/// A latency budget does without it if libtorch cannot run the network.
+/// A latency budget does without it if no engine can run the network.
 void Supplies::compare_outputs(PruneOptions& options, const Graph& original, bool required) {
   try {
-    comparison_.emplace(compare_with(original, options.calibration, {options.inputs}, torch_));
+    comparison_.emplace(compare_with(original, options.calibration, {options.inputs}, data_));
     options.r_squared = [this](const Graph& small) { return comparison_->r_squared(small); };
   } catch (const UnsupportedError& error) {
     if (required) throw;
@@ -113,7 +113,7 @@ void Supplies::recover(PruneOptions& options, const ConfigList& config) {
   if (options.calibration.data.empty()) throw errors::recovery_without_data();
   options.recover = [this, settings, data = options.calibration](const Graph& original,
                                                                  const Plan& plan) {
-    return torch_.loaded().recover(original, plan, settings, data);
+    return data_.recover(original, plan, settings, data);
   };
 }
 
@@ -122,12 +122,12 @@ void Supplies::remove_blocks(PruneOptions& options, const Graph& original) {
   const CalibrationData& data = options.calibration;
   if (data.data.empty()) throw errors::depth_without_data();
   options.influence = [this, data](const Graph& graph, const std::vector<ResidualBlock>& blocks) {
-    return torch_.loaded().block_influences(graph, blocks, data);
+    return data_.torch().loaded().block_influences(graph, blocks, data);
   };
   RecoverySettings quick = options.recovery;
   std::erase(quick.steps, RecoveryMethod::kFinetune);
-  options.error = quick.steps.empty() ? as_pruned(original, data, torch_)
-                                      : recovered(original, std::move(quick), data, torch_);
+  options.error = quick.steps.empty() ? as_pruned(original, data, data_)
+                                      : recovered(original, std::move(quick), data, data_);
 }
 
 }  // namespace parsimony

@@ -1,18 +1,18 @@
-// Supplies the functions of a pruning that run data and networks, on libtorch if available.
+// Supplies the functions of a pruning that run data and networks.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "parsimony/api/data_engine.h"
 #include "parsimony/api/latency/profiler.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/prune.h"
-#include "parsimony/api/torch_component.h"
 
 namespace parsimony {
 
 /// Fills in the functions of options from their settings: data, recovery steps, an engine for
-/// latency budgets. Loads libtorch when one of them is called.
+/// latency budgets. An engine is loaded when one of them is called: see DataEngine.
 ///
 ///     PruneOptions options;
 ///     options.calibration.data = "folder:/data/val";
@@ -45,7 +45,7 @@ class Supplies {
   void recover(PruneOptions& options, const ConfigList& config);
   void remove_blocks(PruneOptions& options, const Graph& original);
 
-  LazyTorch torch_;
+  DataEngine data_;
   std::unique_ptr<Engine> engine_;
   std::optional<LatencyProfiler> profiler_;
   std::optional<NetworkComparison> comparison_;

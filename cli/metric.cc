@@ -112,15 +112,15 @@ double BuiltInMetric::of(const NetworkComparison& networks, const Outputs& found
 
 struct Meter::Comparison {
   Comparison(const std::string& model, const MetricData& data)
-      : torch(parse_threads(data.threads)), dense(open_model(model, data.inputs)) {
+      : engine(data.engine, parse_threads(data.threads)), dense(open_model(model, data.inputs)) {
     CalibrationData job = data.calibration;
     job.inputs = input_specs(data.inputs, dense->graph());
     RandomInputSpec random;
     random.specs = job.inputs;
-    networks.emplace(compare_with(dense->graph(), job, random, torch, /*unseen=*/true));
+    networks.emplace(compare_with(dense->graph(), job, random, engine, /*unseen=*/true));
   }
 
-  LazyTorch torch;
+  DataEngine engine;
   std::unique_ptr<EditableFile> dense;
   std::optional<NetworkComparison> networks;
 };

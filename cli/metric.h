@@ -49,6 +49,7 @@ struct MetricData {
   CalibrationData calibration;
   std::vector<std::string> inputs;  ///< those of --input
   std::string threads;
+  EngineChoice engine = {};
 };
 
 /// Measures models: by a command of the user's, or by a built-in metric that compares their outputs

@@ -181,7 +181,8 @@ void add_shorthand(CLI::App& command, PruneCommandOptions& options, const std::s
       "WHAT");
   add("--round-to", shorthand.round_to,
       "Keep a multiple of K channels; auto: of what the hardware computes well, see --target", "K")
-      ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", kAutomatic}}));
+      ->transform(
+          CLI::Transformer(std::map<std::string, int>{{"auto", kAutomatic}}).description(""));
   add("--target", shorthand.target,
       "With --round-to auto, what the network will run on: x86-avx2, x86-avx512, arm-neon, "
       "cuda-tensorcore or generic (this processor)",
@@ -298,7 +299,7 @@ ConfigList config_of(const PruneCommandOptions& options) {
 
 MetricData metric_data(const PruneCommandOptions& options, CalibrationData calibration) {
   calibration.states = options.prune.interface.states;
-  return {std::move(calibration), options.inputs, options.threads};
+  return {std::move(calibration), options.inputs, options.threads, options.prune.engine};
 }
 
 /// Names may contain "=" themselves.

@@ -5,9 +5,9 @@
 
 #include "parsimony/api/apply.h"
 #include "parsimony/api/comparison.h"
+#include "parsimony/api/data_engine.h"
 #include "parsimony/api/network_error.h"
 #include "parsimony/api/sensitivity.h"
-#include "parsimony/api/torch_component.h"
 #include "parsimony/base/files.h"
 #include "parsimony/base/temporary_folder.h"
 #include "parsimony/cli/command.h"
@@ -36,6 +36,7 @@ struct SensitivityCommandOptions {
   CalibrationData calibration;
   const CLI::Option* samples = nullptr;
   uint64_t seed = 1;
+  EngineChoice engine;
   std::string threads;
   std::string json;
   std::string config;
@@ -64,13 +65,12 @@ void propose(const std::vector<GroupSensitivity>& curves, double ratio, Sensitiv
 
 /// What the criterion reads of the data, if it does.
 std::optional<Statistics> statistics_for(const std::string& criterion, const CalibrationData& job,
-                                         const AnalysedModel& model) {
+                                         const AnalysedModel& model, const DataEngine& engine) {
   const std::optional<Measure> measure = find_criterion(criterion).measure;
   if (!measure || job.data.empty()) return {};
   Needs needs;
   needs.channels.insert(*measure);
-  return torch_component().measure(model.graph(), model.analysis.facts, model.analysis.coupling,
-                                   needs, job);
+  return engine.measure(model.graph(), model.analysis.facts, model.analysis.coupling, needs, job);
 }
 
 /// What a cut costs, and what it is measured on.
@@ -146,7 +146,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   const std::optional<int> threads = parse_threads(options.threads);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Graph& graph = model.graph();
-  LazyTorch torch(threads);
+  DataEngine engine(options.engine, threads);
   Progress progress({}, !session.quiet);
   progress.begin("the network as it is");
   CalibrationData job = resolved(options.calibration, {});
@@ -157,7 +157,7 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   std::optional<NetworkComparison> comparison;
   std::optional<CommandJudge> by_command;
   if (metric.empty() || built_in) {
-    comparison.emplace(compare_with(graph, job, random, torch));
+    comparison.emplace(compare_with(graph, job, random, engine));
   } else {
     by_command.emplace(options.metric, model, options.inputs);
   }
@@ -166,7 +166,8 @@ void run_sensitivity(const SensitivityCommandOptions& options, const Session& se
   SensitivityOptions asked;
   asked.criterion = options.criterion;
   asked.scoring.seed = options.seed;
-  const std::optional<Statistics> statistics = statistics_for(options.criterion, job, model);
+  const std::optional<Statistics> statistics =
+      statistics_for(options.criterion, job, model, engine);
   if (statistics) asked.scoring.statistics = &*statistics;
   if (!options.ratios.empty()) asked.ratios = options.ratios;
   std::sort(asked.ratios.begin(), asked.ratios.end());
@@ -212,6 +213,10 @@ void add_options(CLI::App& command, SensitivityCommandOptions& options) {
   options.samples = command.get_option("--samples");
   add_option(command, "--seed", options.seed, "N", "Of random inputs and criteria (1)")
       ->check(not_below_zero());
+  add_option(command, "--engine", options.engine.name, "NAME",
+             "What runs the networks: libtorch, onnxruntime, or auto: libtorch if it is installed "
+             "(auto)");
+  add_onnxruntime_options(command, options.engine.onnxruntime);
   add_threads_option(command, options.threads);
   add_option(command, "--json", options.json, "FILE", "Write the curves as JSON too");
 }

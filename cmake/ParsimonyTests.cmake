@@ -71,10 +71,39 @@ function(parsimony_test_program name label rooms)
   if(TARGET parsimony AND name MATCHES "^test_cli")
     add_dependencies(${name} parsimony)
   endif()
-  gtest_discover_tests(${name}
-    DISCOVERY_MODE PRE_TEST
-    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    PROPERTIES LABELS ${label})
+  list(TRANSFORM PARSIMONY_TORCH_ROOMS PREPEND parsimony:: OUTPUT_VARIABLE torch_rooms)
+  list(JOIN torch_rooms "|" torch_rooms)
+  list(FILTER rooms INCLUDE REGEX "^(${torch_rooms})$")
+  if(rooms)
+    parsimony_discover_suites(${name} ${label})
+  else()
+    gtest_discover_tests(${name}
+      DISCOVERY_MODE PRE_TEST
+      WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+      PROPERTIES LABELS ${label})
+  endif()
+endfunction()
+
+# Every suite of a program is a test. For programs that load libtorch, which takes longer than most
+# of their tests.
+function(parsimony_discover_suites name label)
+  set(list "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake")
+  set(include "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites_include.cmake")
+  file(GENERATE OUTPUT "${include}" CONTENT "
+set(PROGRAM \"$<TARGET_FILE:${name}>\")
+set(OUTPUT \"${list}\")
+set(LABEL ${label})
+set(FOLDER \"${PROJECT_SOURCE_DIR}\")
+if(NOT EXISTS \"\${PROGRAM}\")
+  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)
+else()
+  if(\"\${PROGRAM}\" IS_NEWER_THAN \"\${OUTPUT}\")
+    include(\"${PROJECT_SOURCE_DIR}/cmake/ListSuites.cmake\")
+  endif()
+  include(\"${list}\")
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include}")
 endfunction()
 
 # parsimony_tests(FOLDER): the programs test_FOLDER from tests/FOLDER/*.cc, labelled `fast`, and

@@ -76,7 +76,8 @@ void add_node(const Graph& graph, const Node& node, onnx::GraphProto& to) {
 }
 
 void add_weight(const Value& value, const Weight& weight, onnx::GraphProto& to) {
-  if (size_of(weight.dtype) == 0 || weight.data == nullptr) {
+  const bool lacks = weight.data == nullptr && weight.count() > 0;
+  if (size_of(weight.dtype) == 0 || lacks) {
     throw errors::not_writable(value.name, "has no numbers");
   }
   onnx::TensorProto& tensor = *to.add_initializer();
@@ -133,8 +134,16 @@ onnx::ModelProto model_of(const Graph& graph) {
     import.set_domain(domain);
     import.set_version(version);
   }
-  for (const Value& value : graph.values) {
-    if (value.weight != kNone) add_weight(value, graph.weight(value.weight), to);
+  IdVector<ValueId, bool> read(graph.values.size(), false);
+  for (const ValueId output : graph.outputs) read[output] = true;
+  for (const Node& node : graph.nodes) {
+    for (const ValueId input : node.inputs) {
+      if (input != kNone) read[input] = true;
+    }
+  }
+  for (const ValueId v : graph.values.ids()) {
+    const Value& value = graph.value(v);
+    if (read[v] && value.weight != kNone) add_weight(value, graph.weight(value.weight), to);
   }
   for (const ValueId input : graph.inputs) {
     onnx::ValueInfoProto& info = *to.add_input();

@@ -7,11 +7,11 @@
 
 namespace parsimony::onnx_io {
 
-/// The bytes of a model with the graph's nodes, weights and inputs; no shapes except those of the
-/// inputs. Large weights are copied. To edit a file use OnnxEditor: a Graph does not represent what
-/// the analysis does not need.
+/// The bytes of a model with the graph's nodes, the weights that these read, and inputs; no shapes
+/// except those of the inputs. Weights are copied. To edit a file use OnnxEditor: a Graph does not
+/// represent what the analysis does not need.
 /// @throws UnsupportedError for a graph that was not read from ONNX, for nodes with bodies and for
-/// weights without elements
+/// weights whose elements are not there
 std::string to_onnx(const Graph& graph);
 
 }  // namespace parsimony::onnx_io

@@ -17,26 +17,9 @@ size_t width_of(std::string_view cell) {
 
 }  // namespace
 
-std::string formatted(const char* format, double number) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, format, number);
-  return buffer;
-}
-
-std::string with_thousands(int64_t number) {
-  std::string digits = std::to_string(number);
-  const size_t first = number < 0 ? 1 : 0;
-  for (size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
-}
-
 std::string percent(int64_t part, int64_t whole) {
   if (whole == 0) return "-";
   return formatted("%.1f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::string counted(int64_t number, std::string_view word) {
-  return with_thousands(number) + " " + std::string(word) + (number == 1 ? "" : "s");
 }
 
 std::string duration(double seconds) {
@@ -48,16 +31,6 @@ std::string printable(std::string_view text) {
   std::string out(text);
   std::replace_if(
       out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return out;
-}
-
-std::string listed(const std::vector<std::string>& words, size_t most) {
-  std::string out;
-  for (size_t i = 0; i < std::min(most, words.size()); ++i) {
-    if (i > 0) out += ", ";
-    out += words[i];
-  }
-  if (words.size() > most) out += " and " + std::to_string(words.size() - most) + " more";
   return out;
 }
 

@@ -6,19 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "parsimony/base/words.h"
+
 namespace parsimony {
-
-/// As printf writes it.
-std::string formatted(const char* format, double number);
-
-/// "1,234,567"
-std::string with_thousands(int64_t number);
 
 /// "25.9%" of `whole`; "-" if that is 0.
 std::string percent(int64_t part, int64_t whole);
-
-/// "1 group", "2 groups": the number and the word, with a plural s unless the number is 1.
-std::string counted(int64_t number, std::string_view word);
 
 /// "0.12 ms", "34 ms" or "1.50 s".
 std::string duration(double seconds);
@@ -26,9 +19,6 @@ std::string duration(double seconds);
 /// Names come from files: control characters could move a terminal's cursor, so they are replaced
 /// by question marks.
 std::string printable(std::string_view text);
-
-/// The words with ", " between them; with more than `most`, the rest is counted: "a, b and 7 more".
-std::string listed(const std::vector<std::string>& words, size_t most);
 
 /// The words with ", " between them, in lines of at most `width`. The first begins
 /// in column `begin`, the others in column `indent`.

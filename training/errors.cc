@@ -200,13 +200,6 @@ ModelError other_outputs(size_t wanted, size_t found) {
                     " outputs, the one to be trained has " + std::to_string(found));
 }
 
-ConfigError no_calibration_data(int64_t batch) {
-  return ConfigError(
-      "calibration: there are fewer samples than the network takes at once, which "
-      "is " +
-      std::to_string(batch) + "; give more with --samples");
-}
-
 ModelError no_classes(const Shape& found, int64_t samples) {
   return ModelError("calibration: criteria by gradient need outputs of shape [" +
                     std::to_string(samples) + ", classes], found " + to_string(found) +

@@ -72,8 +72,6 @@ ModelError calibration_dims(const Shape& found, const Shape& wanted);
 ConfigError no_value_to_match(std::string_view value);
 /// Of a network that is trained to give another one's outputs.
 ModelError other_outputs(size_t wanted, size_t found);
-/// There is no complete batch.
-ConfigError no_calibration_data(int64_t batch);
 /// Gradients need outputs [n, classes].
 ModelError no_classes(const Shape& found, int64_t samples);
 /// The criterion needs single samples, and the network takes `batch`.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "parsimony/base/files.h"
 #include "tests/cli/command.h"
@@ -93,6 +94,59 @@ TEST(CliSensitivity, CountsAccuracyOnLabelledData) {
   EXPECT_NEAR(accuracy * 80, std::round(accuracy * 80), 1e-9);
   for (const Json& group : report.at("groups")) {
     for (const Json& lost : group.at("errors")) EXPECT_LE(lost.get<double>(), accuracy + 1e-12);
+  }
+}
+
+/// Without libtorch.
+class OnOnnxRuntime : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_onnx_runtime()) GTEST_SKIP() << "no ONNX Runtime here";
+    write_classifier(place_ / "net.onnx");
+  }
+
+  Outcome run(const std::string& arguments) const {
+    return place_.run(arguments, {{"PARSIMONY_TORCH_COMPONENT", place_ / "none.so"},
+                                  {"PARSIMONY_ONNXRUNTIME", onnx_runtime()}});
+  }
+
+  Workplace place_;
+};
+
+TEST_F(OnOnnxRuntime, DataRunForCriteriaAndRecovery) {
+  const Outcome outcome =
+      run("prune net.onnx -o s.onnx --ratio 0.5 --criterion apoz --calibration random:48 --recover "
+          "least-squares --report r.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json recovery = Json::parse(place_.bytes("r.json")).at("recovery");
+  ASSERT_EQ(recovery.at("steps").size(), 1U);
+  EXPECT_LT(recovery.at("steps").front().at("output_error"),
+            recovery.at("before").at("output_error"));
+}
+
+TEST_F(OnOnnxRuntime, CutsAreCompared) {
+  const Outcome outcome = run("sensitivity net.onnx --calibration random:32 --json s.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json groups = Json::parse(place_.bytes("s.json")).at("groups");
+  ASSERT_EQ(groups.size(), 2U);
+  for (const Json& group : groups) {
+    EXPECT_GT(group.at("errors").back(), group.at("errors").front());
+  }
+  const Outcome spread = run("prune net.onnx -o s.onnx --budget macs=60% --scope outputs");
+  EXPECT_EQ(spread.code, 0) << spread.err;
+}
+
+TEST_F(OnOnnxRuntime, WhatOnlyLibtorchCanDoSaysSo) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"--criterion fisher --calibration random:32", "a criterion that reads gradients"},
+      {"--criterion apoz --calibration shapes:32,8", "the data set shapes:32,8"},
+      {"--recover outputs --calibration random:32", "--recover outputs"},
+  };
+  for (const auto& [options, what] : cases) {
+    const Outcome outcome = run(std::string("prune net.onnx -o s.onnx --ratio 0.5 ") + options);
+    EXPECT_EQ(outcome.code, 3) << options;
+    EXPECT_EQ(outcome.err.find(std::string("parsimony: ") + what + " needs libtorch"), 0U)
+        << outcome.err;
   }
 }
 

@@ -20,7 +20,7 @@
 #include "parsimony/training/recovery/match_outputs.h"
 #include "parsimony/training/recovery/output_error.h"
 #include "parsimony/training/recovery/recover.h"
-#include "parsimony/training/recovery/walk.h"
+#include "parsimony/training/recovery/refit.h"
 #include "tests/support/model.h"
 #include "tests/training/small_nets.h"
 
@@ -357,11 +357,14 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   const Graph& graph = net.graph();
   const auto value = [&](const char* name) { return graph.find(name); };
   const std::vector<ValueId> wanted = {value("c"), value("boxes"), value("y")};
-  Walk walk(graph, wanted);
-  EXPECT_EQ(walk.add(noise(24)(8), 2), 2);
-  const std::vector<at::Tensor> c = walk.compute(value("c"));
+  const SmallNetwork small(graph, Plan());
+  const Batches batches = noise(24);
+  TorchRefit engine(small, batches, 8, nullptr);
+  Walk walk(engine, graph, wanted);
+  EXPECT_EQ(walk.add(engine.feed(false), 2), 2);
+  const std::vector<Held> c = walk.compute(value("c"));
   walk.finish(value("c"));
-  const Feed rest = noise(24)(8);
+  const HeldFeed rest = engine.feed(false);
   rest();
   rest();
   EXPECT_EQ(walk.add(rest, 5), 1) << "the data end";
@@ -371,20 +374,20 @@ TEST(Walks, ComputeWhatTheWholeNetworkWould) {
   for (const Node& node : graph.nodes) {
     if (contains(node.outputs, value("boxes"))) weight = graph.value(node.inputs[1]).weight;
   }
-  const std::vector<at::Tensor> boxes = walk.behind(weight, value("boxes"));
+  const std::vector<Held> boxes = walk.behind(weight, value("boxes"));
   walk.finish(value("boxes"));
-  const std::vector<at::Tensor> y = walk.compute(value("y"));
+  const std::vector<Held> y = walk.compute(value("y"));
   Graph whole = graph;
   whole.outputs = wanted;
   GraphModule module(whole);
-  const Feed feed = noise(24)(8);
+  const Feed feed = batches(8);
   for (size_t b = 0; b < 3; ++b) {
     const std::vector<at::Tensor> expected = module->forward(feed()->inputs);
     if (b < c.size()) {
-      EXPECT_TRUE(at::equal(c[b], expected[0]));
+      EXPECT_TRUE(at::equal(tensor_of(c[b]), expected[0]));
     }
-    EXPECT_TRUE(at::equal(boxes[b], expected[1]));
-    EXPECT_TRUE(at::equal(y[b], expected[2]));
+    EXPECT_TRUE(at::equal(tensor_of(boxes[b]), expected[1]));
+    EXPECT_TRUE(at::equal(tensor_of(y[b]), expected[2]));
   }
   walk.finish(value("y"));
   EXPECT_EQ(walk.bytes(), 0) << "nothing is kept that nothing needs";

@@ -59,7 +59,7 @@ at::Tensor one_weight(Net& net) {
 }
 
 template <typename E>
-std::string message_of(const std::function<void()>& work) {
+std::string refusal_of(const std::function<void()>& work) {
   try {
     work();
   } catch (const E& error) {
@@ -194,7 +194,7 @@ TEST_P(Nets, ANetThatGivesNoNumbersIsLeftAsItIs) {
   const at::Tensor value = spoilt.clone();
   at::Tensor(spoilt).fill_(std::numeric_limits<float>::infinity());
   const std::string message =
-      message_of<UnsupportedError>([&] { net_->prune(example(), kHalf, {}); });
+      refusal_of<UnsupportedError>([&] { net_->prune(example(), kHalf, {}); });
   EXPECT_NE(message.find("gives NaN, or nothing but infinities"), std::string::npos) << message;
   one_weight(*net_).copy_(value);
   EXPECT_TRUE(at::equal(answers(*net_, x), before));
@@ -338,7 +338,7 @@ TEST(OnnxNet, AFixedBatchIsRefusedWithTheNode) {
   test::write_onnx(folder / "net.onnx", kFixedBatch, {{"W", "3x4"}});
   const auto net = file_net(folder / "net.onnx")();
   EXPECT_EQ(net->forward(at::ones({1, 4})).size(0), 1);
-  const std::string message = message_of<UnsupportedError>([&] { net->forward(at::ones({5, 4})); });
+  const std::string message = refusal_of<UnsupportedError>([&] { net->forward(at::ones({5, 4})); });
   EXPECT_NE(message.find("does not take 5 samples at once"), std::string::npos) << message;
   EXPECT_NE(message.find("Gemm"), std::string::npos) << message;
 }
@@ -354,7 +354,7 @@ TEST(OnnxNet, ABatchThatIsFlattenedAwayIsRefusedWithTheNode) {
       })",
                    {{"W", "3x4"}});
   const auto net = file_net(folder / "net.onnx")();
-  const std::string message = message_of<UnsupportedError>([&] { net->forward(at::ones({5, 4})); });
+  const std::string message = refusal_of<UnsupportedError>([&] { net->forward(at::ones({5, 4})); });
   EXPECT_NE(message.find("Reshape"), std::string::npos) << message;
   EXPECT_NE(message.find("[1, 15]"), std::string::npos) << message;
 }
@@ -389,11 +389,11 @@ TEST(OnnxNet, TwoInputsAndNoParametersAreRefused) {
   test::write_onnx(folder / "two.onnx",
                    "net (float[N,4] a, float[N,4] b) => (float[N,4] y) { y = Add(a, b) }", {});
   EXPECT_NE(
-      message_of<UnsupportedError>([&] { file_net(folder / "two.onnx")(); }).find("has 2 inputs"),
+      refusal_of<UnsupportedError>([&] { file_net(folder / "two.onnx")(); }).find("has 2 inputs"),
       std::string::npos);
   test::write_onnx(folder / "none.onnx", "net (float[N,4] a) => (float[N,4] y) { y = Relu(a) }",
                    {});
-  EXPECT_NE(message_of<UnsupportedError>([&] {
+  EXPECT_NE(refusal_of<UnsupportedError>([&] {
               file_net(folder / "none.onnx")();
             }).find("nothing to train"),
             std::string::npos);
@@ -439,7 +439,7 @@ TEST(ScriptNet, AModuleWithoutParametersIsRefused) {
   module.register_buffer("w", at::ones({3, 4}));
   module.define("def forward(self, x):\n    return torch.mm(x, torch.t(self.w))\n");
   module.save(folder / "frozen.pt");
-  EXPECT_NE(message_of<UnsupportedError>([&] {
+  EXPECT_NE(refusal_of<UnsupportedError>([&] {
               file_net(folder / "frozen.pt")();
             }).find("nothing to train"),
             std::string::npos);
@@ -463,7 +463,7 @@ TEST(ScriptNet, AFixedBatchIsRefused) {
   module.define("def forward(self, x):\n    return torch.mm(x.view([1, 4]), torch.t(self.w))\n");
   module.save(folder / "fixed.pt");
   const auto net = file_net(folder / "fixed.pt")();
-  const std::string message = message_of<UnsupportedError>([&] { net->forward(at::ones({5, 4})); });
+  const std::string message = refusal_of<UnsupportedError>([&] { net->forward(at::ones({5, 4})); });
   EXPECT_NE(message.find("does not take 5 samples at once"), std::string::npos) << message;
   EXPECT_NE(message.find("[1, 4]"), std::string::npos) << message;
 }
@@ -479,7 +479,7 @@ TEST(ScriptNet, SaysWhatTheProgramSays) {
   module.save(folder / "choosy.pt");
   const auto net = file_net(folder / "choosy.pt")();
   const auto message = [&](at::IntArrayRef dims) {
-    return message_of<ModelError>([&] { net->forward(at::ones(dims)); });
+    return refusal_of<ModelError>([&] { net->forward(at::ones(dims)); });
   };
   EXPECT_EQ(message({5, 4, 1}),
             (folder / "choosy.pt") + ": AssertionError: two dimensions are wanted");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <mutex>
 
 #include "parsimony/api/prune.h"
 #include "parsimony/torch_io/tensor.h"
@@ -127,8 +128,12 @@ TEST(RankSums, MatchingAndFineTuningTakeTheSameSteps) {
 /// Parameters and running statistics after a few steps.
 at::Tensor trained(const std::string& kind, const RankGroup* ranks) {
   const test::TemporaryFolder folder;
-  at::manual_seed(1);
-  const std::unique_ptr<Net> net = test::small_net(kind, folder)();
+  static std::mutex drawing;  // the threads that stand for ranks share a generator
+  const std::unique_ptr<Net> net = [&] {
+    const std::lock_guard lock(drawing);
+    at::manual_seed(1);
+    return test::small_net(kind, folder)();
+  }();
   const TrainContext where{test::small_data(), c10::Device(c10::kCPU), false, nullptr, ranks};
   TrainSettings settings;
   settings.epochs = 1;

@@ -21,12 +21,6 @@ Eigen::MatrixXd to_eigen(const at::Tensor& matrix) {
   return Eigen::Map<const RowMajor>(dense.data_ptr<double>(), dense.size(0), dense.size(1));
 }
 
-at::Tensor to_tensor(const Eigen::MatrixXd& matrix) {
-  at::Tensor tensor = at::empty({matrix.rows(), matrix.cols()}, at::kDouble);
-  Eigen::Map<RowMajor>(tensor.data_ptr<double>(), matrix.rows(), matrix.cols()) = matrix;
-  return tensor;
-}
-
 void accumulate(at::Tensor& sum, const at::Tensor& some) {
   sum = sum.defined() ? sum.add_(some) : some.to(at::kDouble);
 }
@@ -47,25 +41,35 @@ void FitSums::add(const at::Tensor& x, const at::Tensor& lack) {
   }
 }
 
-at::Tensor FitSums::solve(double ridge, const RankGroup* ranks) {
+std::vector<Eigen::MatrixXd> FitSums::solve(double ridge, const RankGroup* ranks) {
   if (empty()) return {};
   if (ranks != nullptr) {
     ranks->sum(cross_);
     if (!complete_) ranks->sum(second_);
   }
   if (cross_.eq(0).all().item<bool>()) return {};
-  std::vector<at::Tensor> solutions;
+  std::vector<Eigen::MatrixXd> solutions;
   for (int64_t g = 0; g < second_.size(0); ++g) {
     const LeastSquaresSums sums{to_eigen(second_[g]), to_eigen(cross_[g])};
-    solutions.push_back(to_tensor(least_squares(sums, weights_ ? ridge : 0)));
+    solutions.push_back(least_squares(sums, weights_ ? ridge : 0));
   }
-  return at::stack(solutions);
+  return solutions;
 }
 
 at::Tensor FitSums::extended(const at::Tensor& x) const {
   at::Tensor one = at::ones({x.size(0), x.size(1), 1}, x.options());
   if (!weights_) return one;
   return shift_ ? at::cat({x, one}, 2) : x;
+}
+
+at::Tensor stacked(const std::vector<Eigen::MatrixXd>& matrices) {
+  std::vector<at::Tensor> tensors;
+  for (const Eigen::MatrixXd& matrix : matrices) {
+    const at::Tensor& tensor =
+        tensors.emplace_back(at::empty({matrix.rows(), matrix.cols()}, at::kDouble));
+    Eigen::Map<RowMajor>(tensor.data_ptr<double>(), matrix.rows(), matrix.cols()) = matrix;
+  }
+  return at::stack(tensors);
 }
 
 at::Tensor in_double(const Weight& weight) { return torch_io::to_tensor(weight).to(at::kDouble); }

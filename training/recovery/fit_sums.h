@@ -4,7 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <vector>
 
+#include "parsimony/speedup/least_squares.h"
 #include "parsimony/speedup/small_network.h"
 #include "parsimony/training/ranks/group.h"
 
@@ -25,9 +27,8 @@ class FitSums {
 
   bool empty() const { return !cross_.defined(); }
 
-  /// The change of the matrix, and of the constant behind it: [g, out, in (+ 1)]; undefined if
-  /// nothing is lacking. @param ranks  whose sums are added up; null: there is but one
-  at::Tensor solve(double ridge, const RankGroup* ranks);
+  /// See LayerSums. @param ranks  whose sums are added up; null: there is but one
+  std::vector<Eigen::MatrixXd> solve(double ridge, const RankGroup* ranks);
 
  private:
   at::Tensor extended(const at::Tensor& x) const;
@@ -38,6 +39,9 @@ class FitSums {
   at::Tensor second_;
   at::Tensor cross_;
 };
+
+/// [g, out, in] of as many matrices.
+at::Tensor stacked(const std::vector<Eigen::MatrixXd>& matrices);
 
 /// A weight in double.
 at::Tensor in_double(const Weight& weight);

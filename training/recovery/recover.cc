@@ -3,16 +3,11 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <map>
-#include <string_view>
 
+#include "parsimony/api/recovery/recover.h"
 #include "parsimony/base/ranges.h"
 #include "parsimony/engines/interleaved.h"
-#include "parsimony/report/text.h"
-#include "parsimony/speedup/fit_layers.h"
 #include "parsimony/speedup/small_network.h"
-#include "parsimony/torch_io/tensor.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/stage.h"
 #include "parsimony/training/net/graph_net.h"
@@ -29,13 +24,12 @@ namespace {
 constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
 constexpr int64_t kLargestBatch = 64;
 
-class Recovering {
+class TorchRecovery final : public RecoveryEngine {
  public:
-  /// The small network is what the plan makes of `original`.
-  Recovering(const Graph& dense, const Graph& original, const Plan& plan, const Calibration& data,
-             const RecoverySettings& options)
+  /// The small network is what a plan makes of `original`.
+  TorchRecovery(const Graph& dense, const Graph& original, const Calibration& data,
+                const RecoverySettings& options)
       : dense_(dense),
-        small_(original, plan),
         data_(data),
         options_(options),
         batches_(data.ranks == nullptr
@@ -45,84 +39,51 @@ class Recovering {
     if (const std::optional<SampleBatch> first = data.batches(1)()) {
       check_dims(dense, first->inputs);
     }
-    for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
-    for (const PlanMask& mask : plan.masks) {
-      if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
-    }
-    report_.samples = data.samples;
-    report_.test_samples = data.labelled ? data.labelled->test.count() : data.held_samples;
-    report_.dense_accuracy = accuracy_of(dense_);
-    report_.dense_loss = loss_of(SmallNetwork(dense_, Plan()));
-    report_.before = evaluate("pruned");
   }
 
-  Recovered result(const std::vector<RecoveryMethod>& steps) {
-    for (const RecoveryMethod method : steps) step(method);
-    return {small_.updates(), std::move(report_)};
+  int64_t samples() const override { return data_.samples; }
+  int64_t test_samples() const override {
+    return data_.labelled ? data_.labelled->test.count() : data_.held_samples;
+  }
+  bool leads() const override { return data_.ranks == nullptr || data_.ranks->is_first(); }
+
+  std::optional<double> dense_accuracy() override { return accuracy_of(dense_); }
+  std::optional<double> dense_loss() override { return loss_of(SmallNetwork(dense_, Plan())); }
+
+  /// On all data.
+  RecoveryState state_of(const SmallNetwork& small) override {
+    RecoveryState state{.error = output_error(dense_, small, data_.batches, batch_),
+                        .accuracy = accuracy_of(small.graph()),
+                        .loss = loss_of(small)};
+    if (data_.held) state.test_error = output_error(dense_, small, data_.held, batch_);
+    return state;
+  }
+
+  int carry_out(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
+                std::vector<UnfitLayer>& unfit, std::vector<std::string>& notes) override {
+    switch (method) {
+      case RecoveryMethod::kBias:
+        return refit(dense_, small, fixed, batches_, {.weights = false, .batch = batch_},
+                     data_.ranks);
+      case RecoveryMethod::kLeastSquares:
+        return refit(
+            dense_, small, fixed, batches_,
+            {.ridge = options_.ridge, .rounds = options_.rounds, .batch = batch_, .unfit = &unfit},
+            data_.ranks);
+      case RecoveryMethod::kBatchNorm:
+        return estimate_batch_norms(small, batches_, batch_, data_.ranks);
+      case RecoveryMethod::kBlocks:
+        return match_in_blocks(small, fixed, notes);
+      case RecoveryMethod::kOutputs:
+        return match(small, fixed, options_.outputs, notes);
+      case RecoveryMethod::kFinetune:
+        return data_.loss ? fit_targets(small, fixed, match_data(), data_.loss, options_.outputs)
+                          : finetune(small, fixed);
+    }
+    return 0;
   }
 
  private:
-  void step(RecoveryMethod method) {
-    const double begin = machine::steady_seconds();
-    unfit_.clear();
-    RecoveryStep step;
-    step.method = method;
-    step.layers = carry_out(method);
-    step.seconds = machine::steady_seconds() - begin;
-    const double before =
-        report_.steps.empty() ? report_.before.error : report_.steps.back().after.error;
-    step.after = evaluate(std::string(name_of(method)));
-    report_.steps.push_back(step);
-    if (step.after.error > before && method != RecoveryMethod::kFinetune) {
-      report_.notes.push_back("--recover " + std::string(name_of(method)) +
-                              " left the outputs further from the dense network's; without it, or "
-                              "with outputs behind it, they may be closer");
-    }
-    if (method == RecoveryMethod::kLeastSquares || method == RecoveryMethod::kBias) {
-      note_unfit(method);
-    }
-    if (step.layers > 0) return;
-    report_.notes.push_back("--recover " + std::string(name_of(method)) + ": " +
-                            reason_for_nothing(method));
-  }
-
-  bool has_zeros(const std::string& tensor) const {
-    const auto weight = std::ranges::find(small_.graph().weights, tensor, &Weight::name);
-    return weight != small_.graph().weights.end() &&
-           torch_io::to_tensor(*weight).eq(0).any().item<bool>();
-  }
-
-  /// What the step leaves as it was, by reason.
-  void note_unfit(RecoveryMethod method) {
-    std::map<std::string_view, std::vector<std::string>> layers;
-    std::vector<UnfitLayer> unfit = unfit_layers(small_.graph(), fixed_);
-    unfit.insert(unfit.end(), unfit_.begin(), unfit_.end());
-    for (const UnfitLayer& layer : unfit) {
-      layers[layer.why].push_back(label_of(small_.graph(), small_.graph().node(layer.node)));
-    }
-    constexpr size_t kShown = 4;
-    for (const auto& [why, names] : layers) {
-      report_.notes.push_back("--recover " + std::string(name_of(method)) + " leaves " +
-                              counted(std::ssize(names), "layer") + " as before (" +
-                              std::string(why) + "): " + listed(names, kShown));
-    }
-  }
-
-  static const char* reason_for_nothing(RecoveryMethod method) {
-    switch (method) {
-      case RecoveryMethod::kBatchNorm:
-        return "the network has no BatchNormalization of its own";
-      case RecoveryMethod::kBlocks:
-      case RecoveryMethod::kOutputs:
-        return "no epoch came closer to the dense network; a smaller --recover-lr, or more epochs "
-               "or samples, may";
-      default:
-        return "there was nothing to change";
-    }
-  }
-
-  bool leads() const { return data_.ranks == nullptr || data_.ranks->is_first(); }
-
   /// As many samples as run at once; what the file fixes wins.
   static int64_t batch_of(const Graph& graph, const Calibration& data) {
     if (const int64_t fixed = fixed_batch(graph); fixed > 0) return fixed;
@@ -148,57 +109,34 @@ class Recovering {
     return mean_loss(network, data_.held ? data_.held : data_.batches, batch_, data_.loss);
   }
 
-  int carry_out(RecoveryMethod method) {
-    switch (method) {
-      case RecoveryMethod::kBias:
-        return refit(dense_, small_, fixed_, batches_,
-                     {.weights = false, .batch = batch_, .ranks = data_.ranks});
-      case RecoveryMethod::kLeastSquares:
-        return refit(dense_, small_, fixed_, batches_,
-                     {.ridge = options_.ridge,
-                      .rounds = options_.rounds,
-                      .batch = batch_,
-                      .ranks = data_.ranks,
-                      .unfit = &unfit_});
-      case RecoveryMethod::kBatchNorm:
-        return estimate_batch_norms(small_, batches_, batch_, data_.ranks);
-      case RecoveryMethod::kBlocks:
-        return match_in_blocks();
-      case RecoveryMethod::kOutputs:
-        return match(options_.outputs);
-      case RecoveryMethod::kFinetune:
-        return data_.loss ? fit_targets(small_, fixed_, match_data(), data_.loss, options_.outputs)
-                          : finetune();
-    }
-    return 0;
-  }
-
   MatchData match_data() const { return {batches_, step_of(), data_.ranks, options_.say}; }
 
-  int match_in_blocks() {
+  int match_in_blocks(SmallNetwork& small, const std::vector<std::string>& fixed,
+                      std::vector<std::string>& notes) {
     const double begin = machine::steady_seconds();
     MatchSettings whole = options_.outputs;
-    const int changed = match_blocks(dense_, small_, fixed_, match_data(), whole);
+    const int changed = match_blocks(dense_, small, fixed, match_data(), whole);
     if (whole.minutes > 0) {
       constexpr double kLeast = 1e-3;  // 0 would be without end
       const double spent = (machine::steady_seconds() - begin) / 60;
       whole.minutes = std::max(kLeast, whole.minutes - spent);
     }
-    return std::max(changed, match(whole));
+    return std::max(changed, match(small, fixed, whole, notes));
   }
 
-  int match(const MatchSettings& settings) {
-    const Matched matched = match_outputs(dense_, small_, fixed_, match_data(), settings);
+  int match(SmallNetwork& small, const std::vector<std::string>& fixed,
+            const MatchSettings& settings, std::vector<std::string>& notes) {
+    const Matched matched = match_outputs(dense_, small, fixed, match_data(), settings);
     for (const std::string& note : matched.notes) {
-      report_.notes.push_back("--recover outputs: " + note);
+      notes.push_back("--recover outputs: " + note);
     }
     return matched.tensors;
   }
 
-  int finetune() {
+  int finetune(SmallNetwork& small, const std::vector<std::string>& fixed) {
     if (options_.finetune.batch_norm) throw errors::norms_need_onnx("--recover finetune");
     at::manual_seed(options_.finetune.seed);
-    const std::unique_ptr<Net> net = graph_net(small_.graph());
+    const std::unique_ptr<Net> net = graph_net(small.graph());
     std::unique_ptr<Net> dense;
     if (options_.finetune.distill > 0) {
       dense = graph_net(dense_);
@@ -209,44 +147,18 @@ class Recovering {
     Stage stage(*net, where, options_.finetune);
     for (int epoch = 0; epoch < options_.finetune.epochs; ++epoch) {
       const EpochTimes times = stage.run(epoch);
-      say("finetune: epoch " + std::to_string(epoch + 1) + " of " +
-          std::to_string(options_.finetune.epochs) + ", loss " + number(times.loss));
+      if (!options_.say) continue;
+      options_.say("finetune: epoch " + std::to_string(epoch + 1) + " of " +
+                   std::to_string(options_.finetune.epochs) + ", loss " + number(times.loss));
     }
-    return take_over(small_, all_tensors(*net), fixed_, "fine-tuning");
-  }
-
-  /// By rank 0, on all data.
-  RecoveryState evaluate(const std::string& what) {
-    if (!leads()) return {};
-    RecoveryState state{.error = output_error(dense_, small_, data_.batches, batch_),
-                        .accuracy = accuracy_of(small_.graph()),
-                        .loss = loss_of(small_)};
-    if (data_.held) state.test_error = output_error(dense_, small_, data_.held, batch_);
-    std::string text = what + ": output error " + number(state.error);
-    if (state.test_error) text += ", on test data " + number(*state.test_error);
-    if (state.loss) text += ", loss " + number(*state.loss);
-    if (state.accuracy) {
-      char share[32];
-      std::snprintf(share, sizeof share, ", accuracy %.2f %%", 100 * *state.accuracy);
-      text += share;
-    }
-    say(text);
-    return state;
-  }
-
-  void say(const std::string& line) const {
-    if (options_.say) options_.say(line);
+    return take_over(small, all_tensors(*net), fixed, "fine-tuning");
   }
 
   const Graph& dense_;
-  SmallNetwork small_;
   const Calibration& data_;
   const RecoverySettings& options_;
   const Batches batches_;  ///< of this rank
   const int64_t batch_;
-  std::vector<std::string> fixed_;
-  std::vector<UnfitLayer> unfit_;  ///< in the last step, for want of samples
-  RecoveryReport report_;
 };
 
 void check_labels(const Calibration& data, const RecoverySettings& settings) {
@@ -268,14 +180,15 @@ Recovered recover(const Graph& original, const Plan& plan, const Dataset& data,
 Recovered recover(const Graph& original, const Plan& plan, const Calibration& data,
                   const RecoverySettings& settings) {
   check_labels(data, settings);
-  return Recovering(original, original, plan, data, settings).result(settings.steps);
+  TorchRecovery engine(original, original, data, settings);
+  return parsimony::recover(engine, original, plan, settings);
 }
 
 Recovered recover_pruned(const Graph& dense, const Graph& small, const Calibration& data,
                          const RecoverySettings& settings) {
   check_labels(data, settings);
-  const Plan nothing;
-  return Recovering(dense, small, nothing, data, settings).result(settings.steps);
+  TorchRecovery engine(dense, small, data, settings);
+  return parsimony::recover(engine, small, Plan(), settings);
 }
 
 Recovery recovery(const Dataset& data, RecoverySettings settings, int64_t samples,

@@ -66,13 +66,6 @@ RecurrentFit::Matrices RecurrentFit::matrices(const Graph& graph, const Node& no
   return result;
 }
 
-std::vector<ValueId> RecurrentFit::reads() const {
-  std::vector<ValueId> values = {layer_.answer, node_.inputs[0]};
-  const ValueId initial = initial_of(node_);
-  if (initial != kNone && dense_graph_.value(initial).weight == kNone) values.push_back(initial);
-  return values;
-}
-
 /// x [t n i] or [n t i] as [d, t·n, i].
 at::Tensor RecurrentFit::input_rows(const at::Tensor& x) const {
   const at::Tensor steps = is_batch_first(node_) ? x.transpose(0, 1) : x;
@@ -131,9 +124,9 @@ bool RecurrentFit::finish(double ridge, const RankGroup* ranks, const std::strin
   const int64_t shift = layer_.shift != kNone ? 1 : 0;
   bool any = false;
   const auto solved = [&](FitSums& sums, int64_t out, int64_t in) {
-    at::Tensor change = sums.solve(ridge, ranks);
-    any = any || change.defined();
-    return change.defined() ? change : at::zeros({directions, out, in}, at::kDouble);
+    const std::vector<Eigen::MatrixXd> change = sums.solve(ridge, ranks);
+    any = any || !change.empty();
+    return change.empty() ? at::zeros({directions, out, in}, at::kDouble) : stacked(change);
   };
   const at::Tensor both = solved(both_, together_, i + h + shift);
   const at::Tensor input = solved(input_, apart, i + shift);
@@ -156,20 +149,6 @@ bool RecurrentFit::finish(double ridge, const RankGroup* ranks, const std::strin
   change(layer_.weight, both.narrow(2, 0, i), input.narrow(2, 0, i));
   change(layer_.state, both.narrow(2, i, h), state);
   return true;
-}
-
-Graph with_all_steps(Graph dense, std::vector<FitLayer>& layers) {
-  const IdVector<ValueId, NodeId> producers = producers_of(dense);
-  for (FitLayer& layer : layers) {
-    if (layer.state == kNone) continue;
-    Node& node = dense.nodes[producers[layer.answer]];
-    if (node.outputs[0] == kNone) {
-      node.outputs[0] = ValueId(std::ssize(dense.values));
-      dense.values.push_back({});
-    }
-    layer.answer = node.outputs[0];
-  }
-  return dense;
 }
 
 }  // namespace parsimony::training

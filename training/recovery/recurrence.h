@@ -17,13 +17,11 @@ namespace parsimony::training {
 /// What is scaled by another gate before it is added, as in GRU, is fitted by itself.
 class RecurrentFit {
  public:
-  /// @param dense  has all steps of the layer as its `answer`: see with_all_steps()
+  /// @param dense  has all steps of the layer as its `answer`
   RecurrentFit(const Graph& dense, SmallNetwork& small, const FitLayer& layer, bool weights);
 
-  /// What add() takes of the dense network, in this order.
-  std::vector<ValueId> reads() const;
   /// @param x      of the small network
-  /// @param dense  as of reads()
+  /// @param dense  as of recurrent_reads()
   void add(const at::Tensor& x, const std::vector<at::Tensor>& dense);
   /// Changes the weights. @returns did it?
   bool finish(double ridge, const RankGroup* ranks, const std::string& reason);
@@ -52,8 +50,5 @@ class RecurrentFit {
   FitSums input_;
   FitSums state_;
 };
-
-/// The network, in which recurrent layers give all their steps; these become their `answer`.
-Graph with_all_steps(Graph dense, std::vector<FitLayer>& layers);
 
 }  // namespace parsimony::training

@@ -1,47 +1,58 @@
-// Refits layers of a small network to the dense network's activations.
+// Refits layers with libtorch: see parsimony/api/recovery/refit.h.
 #pragma once
 
-#include "parsimony/speedup/fit_layers.h"
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parsimony/api/recovery/refit.h"
 #include "parsimony/speedup/small_network.h"
-#include "parsimony/training/recovery/walk.h"
+#include "parsimony/training/ranks/group.h"
 #include "parsimony/training/statistics/batches.h"
 
 namespace parsimony::training {
 
-struct RefitOptions {
-  bool weights = true;  ///< matrix and shift; otherwise only the shift
-  double ridge = 1e-3;  ///< see least_squares()
-  int rounds = 3;       ///< for layers before a Relu; others need one
-  int64_t batch = 64;   ///< samples per run
-  int64_t most_bytes = kMostBytes;
-  const RankGroup* ranks = nullptr;  ///< each has batches of its own, all as many
-  /// Receives recurrent layers for which there are too few samples; null: nobody asks.
-  std::vector<UnfitLayer>* unfit = nullptr;
+/// The tensor that is held; undefined where nothing is.
+at::Tensor tensor_of(const Held& held);
+Held held(at::Tensor tensor);
+HeldFeed held(Feed feed);
+
+/// Batches run at the same time; nothing records gradients.
+class TorchRefit final : public RefitEngine {
+ public:
+  /// All must outlive it. @param ranks  each has batches of its own, all as many; null: there is
+  /// but one
+  TorchRefit(const SmallNetwork& small, const Batches& batches, int64_t batch,
+             const RankGroup* ranks)
+      : small_(small), batches_(batches), batch_(batch), ranks_(ranks) {}
+
+  std::unique_ptr<Part> open(const Graph& part) override;
+  Shape dims_of(const Held& value) const override;
+  int64_t bytes_of(const Held& value) const override;
+  int at_once() const override;
+  void side_by_side(int64_t count, const std::function<void(int64_t)>& work) override;
+
+  HeldFeed feed(bool small) override;
+  std::unique_ptr<LayerSums> sums_for(const LayerFit& fit) override;
+  bool fit_recurrent(const Graph& dense, SmallNetwork& small, const FitLayer& layer,
+                     const std::vector<Held>& inputs, const std::vector<std::vector<Held>>& wanted,
+                     const RefitOptions& options, const std::string& reason) override;
+  ChannelMoments moments_of(const Held& value) override;
+  int ranks() const override;
+  void sum_over_ranks(std::span<double> numbers) override;
+
+ private:
+  const SmallNetwork& small_;
+  const Batches& batches_;
+  const int64_t batch_;
+  const RankGroup* ranks_;
 };
 
-/// Processes the layers in topological order, so that each reads the outputs of the refitted layers
-/// before it. For each, the residual of its target a [rows, out] at the kept channels is fitted
-/// from its input x [rows, in], with 1 appended if the layer has a shift:
-///
-///     Δ = argmin Σ ‖a_dense − a_small − Δ x‖²,     W ← W + Δ / s,  b ← b + Δ₁ / s
-///
-/// s is the scale of a BatchNorm between layer and target, else 1. Recurrent layers: see
-/// RecurrentFit. If the target is a residual sum, the layer compensates for errors of the other
-/// summand (see fit_layers). Both networks walk through the data once (see Walk); a layer takes as
-/// many samples and positions as its fit needs. Memory does not grow with the number of samples.
-///
-/// Without `weights` only Δ₁ is fitted: the mean residual, mostly that of the removed channels, is
-/// added to the bias.
-///
-/// @returns how many layers changed
-/// @source He, Zhang, Sun, Channel Pruning for Accelerating Very Deep Neural Networks, ICCV 2017
-/// (reconstruction, also of residual sums); Nagel et al., Data-Free Quantization Through Weight
-/// Equalization and Bias Correction, ICCV 2019 (means into the bias)
+/// @param ranks  that call it together; null: there is but one
 int refit(const Graph& dense, SmallNetwork& small, const std::vector<std::string>& fixed,
-          const Batches& batches, const RefitOptions& options);
-
-/// Re-estimates mean and variance (biased, per channel over samples and positions) of every
-/// BatchNormalization in turn. @returns how many changed
+          const Batches& batches, const RefitOptions& options, const RankGroup* ranks = nullptr);
 int estimate_batch_norms(SmallNetwork& small, const Batches& batches, int64_t batch,
                          const RankGroup* ranks = nullptr);
 

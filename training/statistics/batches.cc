@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "parsimony/api/errors.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/network.h"
@@ -156,7 +157,7 @@ void for_each_batch(const Graph& graph, const Batches& batches,
     add(*batch);
     any = true;
   }
-  if (!any) throw errors::no_calibration_data(size);
+  if (!any) throw parsimony::errors::no_calibration_data(size);
 }
 
 void check_dims(const Graph& graph, const std::vector<at::Tensor>& inputs) {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "parsimony/pruners/sites.h"
 #include "parsimony/pruners/statistics.h"
-#include "parsimony/training/statistics/sites.h"
 
 namespace parsimony::training {
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "parsimony/graph/operators/operands.h"
-#include "parsimony/pruners/layers.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 
 namespace parsimony::training {
@@ -16,43 +14,20 @@ constexpr int64_t kMostElements = 8 << 20;  // of windows in memory at a time: 6
 }  // namespace
 
 InputMomentSums::InputMomentSums(const Graph& graph, const std::set<std::string>& wanted)
-    : graph_(graph), made_of_weights_(made_of_weights(graph)) {
-  if (wanted.empty()) return;
-  const Layers layers(graph);
-  for (const NodeId node : graph.nodes.ids()) {
-    if (!layers.contains(node)) continue;
-    for (const ValueId matrix : layers.weights(node)) {
-      if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add_layer(node, matrix);
-    }
+    : graph_(graph) {
+  for (const MatrixInput& input : matrix_inputs(graph, wanted)) {
+    layers_[input.value].push_back(input);
+    sums_[input.weight->name];
   }
-}
-
-void InputMomentSums::add_layer(NodeId id, ValueId matrix) {
-  const Node& node = graph_.node(id);
-  const Weight& weight = graph_.weight(graph_.value(matrix).weight);
-  const std::vector<int> operands = weight_operands(node);
-  const auto made = [&](int i) { return made_of_weights_[node.inputs[i]]; };
-  const auto operand = std::find_if(operands.begin(), operands.end(), made);
-  if (operand == operands.end()) return;
-  const auto form = linear_form(node, *operand, weight.dims.size());
-  if (!form) return;
-  const bool recurrent = form->kind == LinearKind::kRecurrence;
-  if (recurrent && node.inputs[*operand] != matrix) {
-    return;  // what the recurrent one reads is no value of the graph
-  }
-  if (!recurrent && !form->plain) return;
-  if (form->kind == LinearKind::kMatrixProduct && weight.dims.size() != 2) return;
-  layers_[node.inputs[form->data]].push_back({id, form->data, &weight, form->kind});
-  sums_[weight.name];
 }
 
 void InputMomentSums::see(ValueId value, const at::Tensor& x) {
   const auto found = layers_.find(value);
   if (found == layers_.end()) return;
-  for (const Layer& layer : found->second) add(layer, x);
+  for (const MatrixInput& layer : found->second) add(layer, x);
 }
 
-at::Tensor InputMomentSums::operand(const Layer& layer, const at::Tensor& x) const {
+at::Tensor InputMomentSums::operand(const MatrixInput& layer, const at::Tensor& x) const {
   const Node& node = graph_.node(layer.node);
   switch (layer.kind) {
     case LinearKind::kConvolution:
@@ -60,14 +35,14 @@ at::Tensor InputMomentSums::operand(const Layer& layer, const at::Tensor& x) con
     case LinearKind::kTransposedConvolution:
       return torch_io::conv_transpose_operand(node, x);
     case LinearKind::kMatrixProduct:
-      return torch_io::matrix_operand(node, x, layer.input);
+      return torch_io::matrix_operand(node, x, layer.operand);
     default:
       break;
   }
   return x.reshape({1, -1, x.size(-1)});
 }
 
-void InputMomentSums::add(const Layer& layer, const at::Tensor& x) {
+void InputMomentSums::add(const MatrixInput& layer, const at::Tensor& x) {
   Sums& sums = sums_.at(layer.weight->name);
   int64_t step = x.dim() == 0 ? 1 : x.size(0);
   if (layer.kind == LinearKind::kConvolution) {

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "parsimony/graph/operators/linear_form.h"
+#include "parsimony/pruners/sites.h"
 #include "parsimony/pruners/statistics.h"
 
 namespace parsimony::training {
 
 /// Σ x xᵀ for the matrices of Conv (any stride, dilation, padding and groups), ConvTranspose, Gemm,
 /// MatMul and for the input matrices of GRU, LSTM and RNN. Columns are in the order of the stored
-/// kernel, [i ..k]. A matrix that several layers share accumulates all their inputs. Matrices of
-/// other layers, and stacked matrices, have no entry.
+/// kernel, [i ..k]. A matrix that several layers share accumulates all their inputs. See
+/// matrix_inputs().
 class InputMomentSums {
  public:
   /// `wanted` are names of weights.
@@ -29,24 +29,16 @@ class InputMomentSums {
   int64_t bytes() const;
 
  private:
-  struct Layer {
-    NodeId node;
-    int input;  ///< index of the data operand
-    const Weight* weight;
-    LinearKind kind;
-  };
   struct Sums {
     int64_t rows = 0;
     at::Tensor second;  ///< [g, in, in], double
   };
 
-  void add_layer(NodeId node, ValueId matrix);
-  void add(const Layer& layer, const at::Tensor& x);
-  at::Tensor operand(const Layer& layer, const at::Tensor& x) const;
+  void add(const MatrixInput& layer, const at::Tensor& x);
+  at::Tensor operand(const MatrixInput& layer, const at::Tensor& x) const;
 
   const Graph& graph_;
-  const IdVector<ValueId, bool> made_of_weights_;
-  std::map<ValueId, std::vector<Layer>> layers_;
+  std::map<ValueId, std::vector<MatrixInput>> layers_;
   std::map<std::string, Sums> sums_;
 };
 

@@ -11,15 +11,15 @@
 #include <optional>
 #include <utility>
 
+#include "parsimony/pruners/activations.h"
+#include "parsimony/pruners/sites.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/training/errors.h"
 #include "parsimony/training/loop/class_rows.h"
 #include "parsimony/training/loop/output_loss.h"
 #include "parsimony/training/net/graph_net.h"
-#include "parsimony/training/statistics/activations.h"
 #include "parsimony/training/statistics/gradients.h"
 #include "parsimony/training/statistics/input_moments.h"
-#include "parsimony/training/statistics/sites.h"
 
 namespace parsimony::training {
 namespace {
@@ -76,7 +76,10 @@ struct Measuring::State {
   void look(ValueId value, const at::Tensor& x) {
     const at::NoGradGuard no_grad;
     if (!x.defined()) return;
-    activations->see(value, x.detach());
+    if (activations->observes(value)) {
+      const at::Tensor dense = x.detach().to(at::kFloat).contiguous();
+      activations->see(value, {dense.data_ptr<float>(), dense.sizes().vec()});
+    }
     moments.see(value, x.detach());
   }
 

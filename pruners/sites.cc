@@ -1,12 +1,13 @@
-#include "parsimony/training/statistics/sites.h"
+#include "parsimony/pruners/sites.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include "parsimony/graph/operators/operands.h"
 #include "parsimony/pruners/layers.h"
 
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
 class SiteFinder {
@@ -84,4 +85,33 @@ std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling) {
   return sites;
 }
 
-}  // namespace parsimony::training
+std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& wanted) {
+  if (wanted.empty()) return {};
+  const IdVector<ValueId, bool> made = made_of_weights(graph);
+  const Layers layers(graph);
+  std::vector<MatrixInput> inputs;
+  const auto add = [&](NodeId id, ValueId matrix) {
+    const Node& node = graph.node(id);
+    const Weight& weight = graph.weight(graph.value(matrix).weight);
+    const std::vector<int> operands = weight_operands(node);
+    const auto operand =
+        std::ranges::find_if(operands, [&](int i) { return made[node.inputs[i]]; });
+    if (operand == operands.end()) return;
+    const auto form = linear_form(node, *operand, weight.dims.size());
+    if (!form) return;
+    const bool recurrent = form->kind == LinearKind::kRecurrence;
+    // What the recurrent matrix reads is no value of the graph.
+    if (recurrent ? node.inputs[*operand] != matrix : !form->plain) return;
+    if (form->kind == LinearKind::kMatrixProduct && weight.dims.size() != 2) return;
+    inputs.push_back({id, form->data, node.inputs[form->data], &weight, form->kind});
+  };
+  for (const NodeId node : graph.nodes.ids()) {
+    if (!layers.contains(node)) continue;
+    for (const ValueId matrix : layers.weights(node)) {
+      if (wanted.contains(graph.weight(graph.value(matrix).weight).name)) add(node, matrix);
+    }
+  }
+  return inputs;
+}
+
+}  // namespace parsimony

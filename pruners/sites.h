@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "parsimony/graph/operators/linear_form.h"
 #include "parsimony/masks/coupling.h"
 
-namespace parsimony::training {
+namespace parsimony {
 
 /// One operand of one layer.
 struct Site {
@@ -22,6 +25,19 @@ struct Site {
 /// activation function. A group that no matrix consumes is observed at the layers that produce it.
 std::vector<Site> sites_of(const Graph& graph, const Coupling& coupling);
 
+/// The data that a layer multiplies by a matrix of its own, as the model stores it.
+struct MatrixInput {
+  NodeId node = kNone;
+  int operand = 0;  ///< of the node: the data
+  ValueId value = kNone;
+  const Weight* weight = nullptr;  ///< the matrix
+  LinearKind kind = LinearKind::kNotLinear;
+};
+
+/// Of the matrices with these names of Conv, ConvTranspose, Gemm, MatMul and the input matrices of
+/// GRU, LSTM and RNN. Matrices of other layers, and stacked matrices, have none.
+std::vector<MatrixInput> matrix_inputs(const Graph& graph, const std::set<std::string>& wanted);
+
 /// The first dimension of the value that has channels of the group; kNone if there is none.
 int dim_of_group(const Coupling& coupling, ValueId value, GroupId group);
 
@@ -29,4 +45,4 @@ int dim_of_group(const Coupling& coupling, ValueId value, GroupId group);
 std::vector<int64_t> channels_along(const Coupling& coupling, ValueId value, int dim,
                                     GroupId group);
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -1,16 +1,21 @@
 // Statistics of channel activations.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
+#include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "parsimony/pruners/sites.h"
 #include "parsimony/pruners/statistics.h"
-#include "parsimony/training/statistics/sites.h"
 
-namespace parsimony::training {
+namespace parsimony {
+
+/// A value that a network computed: float32, row-major.
+struct Activation {
+  const float* data = nullptr;
+  Shape dims;
+};
 
 /// Collects kZeroShare, kMeanActivation, kActivationNorm and kRank. A channel that several layers
 /// read accumulates over all of their inputs; a value that two layers read counts once.
@@ -21,7 +26,8 @@ namespace parsimony::training {
 ///     kRank            mean over samples of rank(X), X [h, w] the channel's feature map
 ///
 /// A feature map that is flattened before its readers is observed before flattening. A channel that
-/// is not a map has rank 1, or 0 if it is all zero for the sample.
+/// is not a map has rank 1, or 0 if it is all zero for the sample. Singular values count that
+/// exceed max(h, w) · 2⁻²³ of the largest.
 ///
 /// @source Hu 2016 (zero share), Molchanov 2017 (mean), Sun 2023 (norm), Lin 2020 (rank)
 class ActivationSums {
@@ -30,7 +36,10 @@ class ActivationSums {
                  const std::vector<Site>& sites, std::set<Measure> wanted);
 
   /// Observes a computed value of the network.
-  void see(ValueId value, const at::Tensor& x);
+  void see(ValueId value, const Activation& x);
+  /// The values that it observes.
+  std::vector<ValueId> values() const;
+  bool observes(ValueId value) const { return views_.contains(value) || maps_.contains(value); }
   /// Counts processed samples.
   void add_samples(int64_t count) { samples_ += count; }
 
@@ -42,14 +51,14 @@ class ActivationSums {
   struct View {
     GroupId group;
     int dim;
-    at::Tensor channels;  ///< per index
+    std::vector<int64_t> channels;  ///< per index
   };
   struct Sums {
     std::vector<double> count, zeros, sum, squares, maps, rank;
   };
 
-  void add(const View& view, const at::Tensor& x);
-  void add_rank(const View& view, const at::Tensor& x);
+  void add(const View& view, const Activation& x);
+  void add_rank(const View& view, const Activation& x);
 
   const std::set<Measure> wanted_;
   std::map<ValueId, std::vector<View>> views_;
@@ -58,4 +67,4 @@ class ActivationSums {
   int64_t samples_ = 0;
 };
 
-}  // namespace parsimony::training
+}  // namespace parsimony

@@ -1,23 +1,41 @@
-#include "parsimony/training/statistics/activations.h"
+#include "parsimony/pruners/activations.h"
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
 
-#include "parsimony/training/statistics/scatter_impl.h"
-
-namespace parsimony::training {
+namespace parsimony {
 namespace {
 
-/// Adds to each channel what its indices have.
-void scatter(const at::Tensor& channels, const at::Tensor& values, std::vector<double>& sums) {
-  const at::Tensor own = values.contiguous();
-  const double* from = own.data_ptr<double>();
-  const int64_t* channel = channels.data_ptr<int64_t>();
-  for (int64_t i = 0; i < own.numel(); ++i) {
-    if (channel[i] < static_cast<int64_t>(sums.size())) {
-      sums[channel[i]] += from[i];
-    }
+/// A tensor around one of its dimensions: [outer, size, inner].
+struct Around {
+  int64_t outer = 1;
+  int64_t size = 1;
+  int64_t inner = 1;
+
+  Around(const Shape& dims, int dim) : size(dims[dim]) {
+    for (int d = 0; d < dim; ++d) outer *= dims[d];
+    for (size_t d = dim + 1; d < dims.size(); ++d) inner *= dims[d];
   }
+};
+
+/// The singular values of a map [h, w] that are not zero.
+int rank_of(const float* map, int64_t h, int64_t w) {
+  using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Eigen::MatrixXd x = Eigen::Map<const RowMajor>(map, h, w).cast<double>();
+  // Their squares, in double, are more exact than they themselves in the map's own precision.
+  const Eigen::MatrixXd products =
+      h < w ? Eigen::MatrixXd(x * x.transpose()) : Eigen::MatrixXd(x.transpose() * x);
+  const Eigen::VectorXd squares =
+      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(products, Eigen::EigenvaluesOnly)
+          .eigenvalues();
+  const double tolerance =
+      static_cast<double>(std::max(h, w)) * std::numeric_limits<float>::epsilon();
+  return static_cast<int>((squares.array() > squares.maxCoeff() * tolerance * tolerance).count());
 }
 
 bool is_map(const Facts& facts, ValueId value) {
@@ -53,7 +71,7 @@ ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Cou
     std::vector<View>& known = views[site.value];
     const auto same = [&](const View& v) { return v.group == site.group && v.dim == site.dim; };
     if (std::any_of(known.begin(), known.end(), same)) return;
-    known.push_back({site.group, site.dim, at::tensor(site.channels, at::kLong)});
+    known.push_back({site.group, site.dim, site.channels});
   };
   for (const GroupId g : sums_.ids()) {
     const size_t size = coupling.groups[g].size;
@@ -70,7 +88,15 @@ ActivationSums::ActivationSums(const Graph& graph, const Facts& facts, const Cou
   }
 }
 
-void ActivationSums::see(ValueId value, const at::Tensor& x) {
+std::vector<ValueId> ActivationSums::values() const {
+  std::set<ValueId> all;
+  for (const auto* views : {&views_, &maps_}) {
+    for (const auto& [value, list] : *views) all.insert(value);
+  }
+  return {all.begin(), all.end()};
+}
+
+void ActivationSums::see(ValueId value, const Activation& x) {
   const auto visit = [&](const std::map<ValueId, std::vector<View>>& views, auto add) {
     const auto found = views.find(value);
     if (found == views.end()) return;
@@ -80,34 +106,55 @@ void ActivationSums::see(ValueId value, const at::Tensor& x) {
   visit(maps_, [&](const View& view) { add_rank(view, x); });
 }
 
-void ActivationSums::add(const View& view, const at::Tensor& x) {
+void ActivationSums::add(const View& view, const Activation& x) {
   Sums& sums = sums_[view.group];
-  const double each = static_cast<double>(x.numel()) / static_cast<double>(x.size(view.dim));
-  scatter(view.channels, at::full_like(view.channels, each, at::kDouble), sums.count);
-  if (wanted_.contains(Measure::kZeroShare)) {
-    scatter(view.channels, sum_but(x.eq(0), view.dim), sums.zeros);
-  }
-  if (wanted_.contains(Measure::kMeanActivation)) {
-    scatter(view.channels, sum_but(x, view.dim), sums.sum);
-  }
-  if (wanted_.contains(Measure::kActivationNorm)) {
-    scatter(view.channels, sum_but(x.to(at::kDouble).square(), view.dim), sums.squares);
+  const Around around(x.dims, view.dim);
+  const bool zeros = wanted_.contains(Measure::kZeroShare);
+  const bool sum = wanted_.contains(Measure::kMeanActivation);
+  const bool squares = wanted_.contains(Measure::kActivationNorm);
+  for (int64_t o = 0; o < around.outer; ++o) {
+    for (int64_t i = 0; i < around.size; ++i) {
+      const int64_t channel = view.channels[i];
+      if (channel >= std::ssize(sums.count)) continue;
+      const float* run = x.data + (o * around.size + i) * around.inner;
+      const std::span<const float> values(run, around.inner);
+      sums.count[channel] += static_cast<double>(around.inner);
+      if (zeros) sums.zeros[channel] += static_cast<double>(std::ranges::count(values, 0.0F));
+      if (sum) sums.sum[channel] += std::accumulate(values.begin(), values.end(), 0.0);
+      if (!squares) continue;
+      double own = 0;
+      for (const float v : values) own += static_cast<double>(v) * v;
+      sums.squares[channel] += own;
+    }
   }
 }
 
-void ActivationSums::add_rank(const View& view, const at::Tensor& x) {
+void ActivationSums::add_rank(const View& view, const Activation& x) {
   Sums& sums = sums_[view.group];
-  at::Tensor rank;  // [n, c]
-  if (x.dim() == 4 && view.dim == 1) {
-    const c10::optional<double> usual;
-    rank = at::linalg_matrix_rank(x.to(at::kFloat), usual, usual);
-  } else {
-    const at::Tensor rows = x.movedim(view.dim, -1).reshape({x.size(0), -1, x.size(view.dim)});
-    rank = view.dim == 0 ? x.reshape({1, x.size(0), -1}).ne(0).any(2) : rows.ne(0).any(1);
+  const Around around(x.dims, view.dim);
+  const bool maps = x.dims.size() == 4 && view.dim == 1;
+  const int64_t samples = view.dim == 0 ? 1 : x.dims[0];
+  if (samples == 0) return;
+  const int64_t runs = around.outer / samples;  // of a sample's channel
+  for (int64_t n = 0; n < samples; ++n) {
+    for (int64_t i = 0; i < around.size; ++i) {
+      const int64_t channel = view.channels[i];
+      if (channel >= std::ssize(sums.maps)) continue;
+      sums.maps[channel] += 1;
+      const auto run = [&](int64_t r) {
+        return x.data + ((n * runs + r) * around.size + i) * around.inner;
+      };
+      if (maps) {
+        sums.rank[channel] += rank_of(run(0), x.dims[2], x.dims[3]);
+        continue;
+      }
+      bool any = false;
+      for (int64_t r = 0; r < runs && !any; ++r) {
+        any = std::any_of(run(r), run(r) + around.inner, [](float v) { return v != 0; });
+      }
+      sums.rank[channel] += any ? 1 : 0;
+    }
   }
-  const auto each = static_cast<double>(rank.size(0));
-  scatter(view.channels, at::full_like(view.channels, each, at::kDouble), sums.maps);
-  scatter(view.channels, at::sum(rank, {0}, false, at::kDouble), sums.rank);
 }
 
 void ActivationSums::finish(Statistics& statistics) const {
@@ -138,10 +185,10 @@ int64_t ActivationSums::bytes() const {
   }
   for (const auto* views : {&views_, &maps_}) {
     for (const auto& [value, list] : *views) {
-      for (const View& view : list) numbers += view.channels.numel();
+      for (const View& view : list) numbers += view.channels.size();
     }
   }
   return static_cast<int64_t>(numbers * sizeof(double));
 }
 
-}  // namespace parsimony::training
+}  // namespace parsimony

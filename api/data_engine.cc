@@ -1,0 +1,84 @@
+#include "parsimony/api/data_engine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "parsimony/api/data/samples.h"
+#include "parsimony/api/errors.h"
+#include "parsimony/api/measure.h"
+#include "parsimony/api/recovery/engine_recovery.h"
+
+namespace parsimony {
+namespace {
+
+/// What of the data, or of the network, only libtorch handles; empty: nothing.
+std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
+  if (graph.format != "onnx") return "running data through a network that is not of ONNX";
+  if (!InputData::is_source(data.data)) return "the data set " + data.data;
+  if (!data.mean.empty()) return "--mean";
+  if (!data.states.empty()) return "--states with calibration data";
+  if (data.ranks) return "--processes";
+  return {};
+}
+
+}  // namespace
+
+DataEngine::DataEngine(const EngineChoice& choice, std::optional<int> threads) : torch_(threads) {
+  const std::string name = name_of(choice);
+  if (name == torch_.name()) return;
+  onnx_runtime_ = engine_of({name, choice.onnxruntime}, threads);
+}
+
+/// For what ONNX Runtime cannot do.
+TorchComponent& DataEngine::libtorch_for(const std::string& what) const {
+  if (onnx_runtime_ && !has_torch_component()) throw errors::needs_libtorch(what);
+  return torch_.loaded();
+}
+
+Statistics DataEngine::measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                               const Needs& needs, const CalibrationData& data) const {
+  std::string why = only_libtorch(graph, data);
+  if (!std::ranges::all_of(needs.channels, is_forward)) why = "a criterion that reads gradients";
+  if (!onnx_runtime_ || !why.empty()) {
+    return libtorch_for(why).measure(graph, facts, coupling, needs, data);
+  }
+  return measure_on(*onnx_runtime_, graph, facts, coupling, needs, data);
+}
+
+ErrorData DataEngine::samples(const Graph& graph, const CalibrationData& data, bool unseen) const {
+  const std::string why = only_libtorch(graph, data);
+  if (!onnx_runtime_ || !why.empty()) return libtorch_for(why).samples(graph, data, unseen);
+  const CalibrationSamples samples(data, graph);
+  const bool held = unseen && samples.held() > 0;
+  constexpr int64_t kBatch = 64;
+  constexpr size_t kMostUnseen = 128 << 20;  // all stay in memory, with what they lead to
+  size_t bytes = 0;
+  ErrorData result;
+  samples.for_each(held, kBatch, [&](int64_t first, int64_t count) {
+    if (unseen && bytes > kMostUnseen) return;
+    TensorList inputs = samples.data().inputs(first, count);
+    for (const TensorBytes& input : inputs) bytes += input.bytes.size();
+    result.batches.push_back(std::move(inputs));
+    if (!samples.data().labelled()) return;
+    const std::vector<int64_t> labels = samples.data().labels(first, count);
+    result.labels.insert(result.labels.end(), labels.begin(), labels.end());
+  });
+  return result;
+}
+
+Recovered DataEngine::recover(const Graph& original, const Plan& plan,
+                              const RecoverySettings& settings, const CalibrationData& data) const {
+  std::string why = only_libtorch(original, data);
+  if (!data.loss.empty()) why = "--loss";
+  if (!plan.ends.empty()) why = "recovery of a network whose inputs or outputs are cut";
+  for (const RecoveryMethod method : settings.steps) {
+    if (!is_closed_form(method)) why = "--recover " + std::string(name_of(method));
+  }
+  if (!onnx_runtime_ || !why.empty()) {
+    return libtorch_for(why).recover(original, plan, settings, data);
+  }
+  return recover_on(*onnx_runtime_, original, plan, settings, data);
+}
+
+}  // namespace parsimony

@@ -1,0 +1,43 @@
+// Runs data through networks: calibration, comparisons, recovery.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "parsimony/api/engines.h"
+#include "parsimony/api/network_error.h"
+#include "parsimony/api/prune.h"
+#include "parsimony/api/torch_component.h"
+#include "parsimony/pruners/statistics.h"
+
+namespace parsimony {
+
+/// On libtorch; where another engine is asked for, or libtorch is missing, on ONNX Runtime. What
+/// that cannot do libtorch does, if it is installed: gradients, data sets with labels, states,
+/// training, and networks that are not of ONNX.
+class DataEngine {
+ public:
+  /// @throws as name_of() and engine_of()
+  DataEngine(const EngineChoice& choice, std::optional<int> threads);
+
+  /// For networks in memory.
+  Engine& engine() { return onnx_runtime_ ? *onnx_runtime_ : torch_; }
+  const LazyTorch& torch() const { return torch_; }
+
+  // As those of TorchComponent. They throw UnsupportedError as well for what needs libtorch where
+  // it is missing.
+  Statistics measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                     const Needs& needs, const CalibrationData& data) const;
+  ErrorData samples(const Graph& graph, const CalibrationData& data, bool unseen) const;
+  Recovered recover(const Graph& original, const Plan& plan, const RecoverySettings& settings,
+                    const CalibrationData& data) const;
+
+ private:
+  TorchComponent& libtorch_for(const std::string& what) const;
+
+  LazyTorch torch_;
+  std::unique_ptr<Engine> onnx_runtime_;  ///< null: libtorch does all
+};
+
+}  // namespace parsimony

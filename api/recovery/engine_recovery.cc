@@ -1,0 +1,117 @@
+#include "parsimony/api/recovery/engine_recovery.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsimony/api/data/samples.h"
+#include "parsimony/api/network_error.h"
+#include "parsimony/api/recovery/engine_refit.h"
+#include "parsimony/api/recovery/recover.h"
+
+namespace parsimony {
+namespace {
+
+constexpr int64_t kMostAtOnce = 64;
+
+class EngineRecovery final : public RecoveryEngine {
+ public:
+  EngineRecovery(Engine& engine, const Graph& dense, const RecoverySettings& settings,
+                 const CalibrationData& job)
+      : engine_(engine), dense_(dense), settings_(settings), samples_(job, dense) {
+    constexpr int64_t kBatchValues = 64 * 3 * 32 * 32;
+    const int64_t fit = kBatchValues / std::max<int64_t>(1, samples_.values());
+    batch_ = std::clamp<int64_t>(fit, 1, kMostAtOnce);
+  }
+
+  int64_t samples() const override { return samples_.count(); }
+  int64_t test_samples() const override { return samples_.held(); }
+
+  RecoveryState state_of(const SmallNetwork& small) override {
+    const std::unique_ptr<Part> found = part_on(engine_, small.graph());
+    RecoveryState state{.error = error_of(*found, false)};
+    if (samples_.held() > 0) state.test_error = error_of(*found, true);
+    return state;
+  }
+
+  int carry_out(RecoveryMethod method, SmallNetwork& small, const std::vector<std::string>& fixed,
+                std::vector<UnfitLayer>& unfit, std::vector<std::string>& /*notes*/) override {
+    EngineRefit refitting(engine_, [this] { return feed(); });
+    const int64_t batch = samples_.batch(batch_);
+    switch (method) {
+      case RecoveryMethod::kBias:
+        return refit(refitting, dense_, small, fixed,
+                     {.weights = false, .batch = batch, .unfit = &unfit});
+      case RecoveryMethod::kLeastSquares:
+        return refit(refitting, dense_, small, fixed,
+                     {.ridge = settings_.ridge,
+                      .rounds = settings_.rounds,
+                      .batch = batch,
+                      .unfit = &unfit});
+      case RecoveryMethod::kBatchNorm:
+        return estimate_batch_norms(refitting, small);
+      default:
+        return 0;
+    }
+  }
+
+ private:
+  HeldFeed feed() const {
+    std::vector<std::pair<int64_t, int64_t>> runs;
+    samples_.for_each(false, batch_,
+                      [&](int64_t first, int64_t count) { runs.emplace_back(first, count); });
+    return [this, runs, next = size_t{0}]() mutable -> std::optional<HeldBatch> {
+      if (next == runs.size()) return {};
+      const auto [first, count] = runs[next++];
+      return HeldBatch{held(samples_.data().inputs(first, count))};
+    };
+  }
+
+  /// ‖found − dense‖ / ‖dense‖ over all outputs of all runs.
+  double error_of(Part& found, bool of_held) {
+    if (!dense_part_) dense_part_ = part_on(engine_, dense_);
+    double apart = 0;
+    double size = 0;
+    samples_.for_each(of_held, batch_, [&](int64_t first, int64_t count) {
+      const std::vector<Held> inputs = held(samples_.data().inputs(first, count));
+      const std::vector<Held> wanted = dense_part_->run(inputs);
+      const std::vector<Held> own = found.run(inputs);
+      for (size_t o = 0; o < wanted.size(); ++o) {
+        if (bytes_in(own[o]).dims != bytes_in(wanted[o]).dims) continue;
+        const std::vector<double> a = numbers_of(bytes_in(own[o])).floats;
+        const std::vector<double> b = numbers_of(bytes_in(wanted[o])).floats;
+        for (size_t i = 0; i < b.size(); ++i) {
+          apart += (a[i] - b[i]) * (a[i] - b[i]);
+          size += b[i] * b[i];
+        }
+      }
+    });
+    return apart == 0 ? 0 : std::sqrt(apart / size);
+  }
+
+  Engine& engine_;
+  const Graph& dense_;
+  const RecoverySettings& settings_;
+  const CalibrationSamples samples_;
+  int64_t batch_ = 1;
+  std::unique_ptr<Part> dense_part_;
+};
+
+}  // namespace
+
+Recovered recover_on(Engine& engine, const Graph& original, const Plan& plan,
+                     const RecoverySettings& settings, const CalibrationData& data) {
+  EngineRecovery recovery(engine, original, settings, data);
+  return recover(recovery, original, plan, settings);
+}
+
+bool is_closed_form(RecoveryMethod method) {
+  return method == RecoveryMethod::kBias || method == RecoveryMethod::kBatchNorm ||
+         method == RecoveryMethod::kLeastSquares;
+}
+
+}  // namespace parsimony

@@ -1,0 +1,125 @@
+#include "parsimony/api/recovery/recover.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "parsimony/base/ranges.h"
+#include "parsimony/base/words.h"
+#include "parsimony/engines/interleaved.h"
+
+namespace parsimony {
+namespace {
+
+class Recovering {
+ public:
+  Recovering(RecoveryEngine& engine, const Graph& original, const Plan& plan,
+             const RecoverySettings& settings)
+      : engine_(engine), small_(original, plan), settings_(settings) {
+    for (const PlanZeros& zeros : plan.zeros) fixed_.push_back(zeros.tensor);
+    for (const PlanMask& mask : plan.masks) {
+      if (has_zeros(mask.tensor)) fixed_.push_back(mask.tensor);
+    }
+    report_.samples = engine.samples();
+    report_.test_samples = engine.test_samples();
+    report_.dense_accuracy = engine.dense_accuracy();
+    report_.dense_loss = engine.dense_loss();
+    report_.before = evaluate("pruned");
+  }
+
+  Recovered result() {
+    for (const RecoveryMethod method : settings_.steps) carry_out(method);
+    return {small_.updates(), std::move(report_)};
+  }
+
+ private:
+  void carry_out(RecoveryMethod method) {
+    const double begin = machine::steady_seconds();
+    std::vector<UnfitLayer> unfit;
+    RecoveryStep step;
+    step.method = method;
+    step.layers = engine_.carry_out(method, small_, fixed_, unfit, report_.notes);
+    step.seconds = machine::steady_seconds() - begin;
+    const double before =
+        report_.steps.empty() ? report_.before.error : report_.steps.back().after.error;
+    step.after = evaluate(std::string(name_of(method)));
+    report_.steps.push_back(step);
+    if (step.after.error > before && method != RecoveryMethod::kFinetune) {
+      note(method,
+           " left the outputs further from the dense network's; without it, or with "
+           "outputs behind it, they may be closer");
+    }
+    if (method == RecoveryMethod::kLeastSquares || method == RecoveryMethod::kBias) {
+      note_unfit(method, std::move(unfit));
+    }
+    if (step.layers == 0) note(method, std::string(": ") + reason_for_nothing(method));
+  }
+
+  void note(RecoveryMethod method, const std::string& text) {
+    report_.notes.push_back("--recover " + std::string(name_of(method)) + text);
+  }
+
+  bool has_zeros(const std::string& tensor) const {
+    const auto& weights = small_.graph().weights;
+    const auto weight = std::ranges::find(weights, tensor, &Weight::name);
+    if (weight == weights.end()) return false;
+    const HostTensor values = to_host(*weight);
+    return contains(values.floats, 0.0) || contains(values.ints, int64_t{0});
+  }
+
+  /// What the step leaves as it was, by reason.
+  void note_unfit(RecoveryMethod method, std::vector<UnfitLayer> of_engine) {
+    std::vector<UnfitLayer> unfit = unfit_layers(small_.graph(), fixed_);
+    unfit.insert(unfit.end(), of_engine.begin(), of_engine.end());
+    std::map<std::string_view, std::vector<std::string>> layers;
+    for (const UnfitLayer& layer : unfit) {
+      layers[layer.why].push_back(label_of(small_.graph(), small_.graph().node(layer.node)));
+    }
+    constexpr size_t kShown = 4;
+    for (const auto& [why, names] : layers) {
+      note(method, " leaves " + counted(std::ssize(names), "layer") + " as before (" +
+                       std::string(why) + "): " + listed(names, kShown));
+    }
+  }
+
+  static const char* reason_for_nothing(RecoveryMethod method) {
+    switch (method) {
+      case RecoveryMethod::kBatchNorm:
+        return "the network has no BatchNormalization of its own";
+      case RecoveryMethod::kBlocks:
+      case RecoveryMethod::kOutputs:
+        return "no epoch came closer to the dense network; a smaller --recover-lr, or more epochs "
+               "or samples, may";
+      default:
+        return "there was nothing to change";
+    }
+  }
+
+  RecoveryState evaluate(const std::string& what) {
+    if (!engine_.leads()) return {};
+    const RecoveryState state = engine_.state_of(small_);
+    if (!settings_.say) return state;
+    std::string text = what + formatted(": output error %.4f", state.error);
+    if (state.test_error) text += formatted(", on test data %.4f", *state.test_error);
+    if (state.loss) text += formatted(", loss %.4f", *state.loss);
+    if (state.accuracy) text += formatted(", accuracy %.2f %%", 100 * *state.accuracy);
+    settings_.say(text);
+    return state;
+  }
+
+  RecoveryEngine& engine_;
+  SmallNetwork small_;
+  const RecoverySettings& settings_;
+  std::vector<std::string> fixed_;
+  RecoveryReport report_;
+};
+
+}  // namespace
+
+Recovered recover(RecoveryEngine& engine, const Graph& original, const Plan& plan,
+                  const RecoverySettings& settings) {
+  return Recovering(engine, original, plan, settings).result();
+}
+
+}  // namespace parsimony

@@ -1,0 +1,206 @@
+#include "parsimony/api/recovery/row_sums.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "parsimony/graph/attributes.h"
+#include "parsimony/graph/operators/schema.h"
+
+namespace parsimony {
+namespace {
+
+constexpr int kOpset = 13;
+
+using Ints = std::vector<int64_t>;
+
+template <typename Number>
+std::vector<std::byte> bytes_of(const std::vector<Number>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(Number));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+ValueId reshape(GraphBuilder& graph, ValueId x, const Ints& dims) {
+  return graph.node("Reshape", {x, graph.constant(dims)});
+}
+
+ValueId transpose(GraphBuilder& graph, ValueId x, Ints order) {
+  return graph.node("Transpose", {x}, {{"perm", std::move(order)}});
+}
+
+Ints ascending(size_t rank) {
+  Ints order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+/// Every so many of the positions of [n, c, ..s]; all of an axis beyond `steps`.
+ValueId at_steps(GraphBuilder& graph, ValueId x, const Ints& steps) {
+  if (std::ranges::all_of(steps, [](int64_t step) { return step == 1; })) return x;
+  Ints axes = ascending(steps.size());
+  for (int64_t& axis : axes) axis += 2;
+  const Ints begin(steps.size(), 0);
+  const Ints end(steps.size(), std::numeric_limits<int64_t>::max());
+  return graph.node("Slice", {x, graph.constant(begin), graph.constant(end), graph.constant(axes),
+                              graph.constant(steps)});
+}
+
+/// [n, (g c), ..s] as [g, n·s, c].
+ValueId by_group(GraphBuilder& graph, ValueId x, int64_t groups, int64_t channels) {
+  const ValueId split = reshape(graph, x, {0, groups, channels, -1});
+  return reshape(graph, transpose(graph, split, {1, 0, 3, 2}), {groups, -1, channels});
+}
+
+/// A kernel that gives every element of a window a channel of its own.
+ValueId windows(GraphBuilder& graph, int64_t groups, const Shape& weight, int64_t columns) {
+  Shape dims = weight;
+  dims[0] = groups * columns;
+  std::vector<float> values(static_cast<size_t>(dims[0] * columns), 0.0F);
+  for (int64_t row = 0; row < dims[0]; ++row) values[row * columns + row % columns] = 1;
+  return graph.constant(std::move(dims), values);
+}
+
+ValueId windows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank) {
+  const Node& layer = rows.layer;
+  const int64_t groups = groups_of_layer(layer);
+  const int64_t columns = element_count(rows.weight) / rows.weight[0];
+  Ints steps = rows.steps;
+  steps.resize(rank - 2, 1);
+  Ints strides = attrs(layer, "strides");
+  strides.resize(rank - 2, 1);
+  const Ints pads = attrs(layer, "pads");
+  const std::string padding = attr(layer, "auto_pad", "NOTSET");
+  const bool same = padding.starts_with("SAME");  // depends on the stride
+  const bool point = columns == rows.weight[1];
+  if (point && std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; })) {
+    for (size_t i = 0; i < steps.size(); ++i) strides[i] *= steps[i];
+    return by_group(graph, at_steps(graph, x, strides), groups, columns);
+  }
+  GraphBuilder::Attributes attributes;
+  for (const auto& attribute : layer.attributes) {
+    if (attribute.first != "strides") attributes.push_back(attribute);
+  }
+  for (size_t i = 0; i < steps.size() && !same; ++i) strides[i] *= steps[i];
+  attributes.emplace_back("strides", strides);
+  ValueId found =
+      graph.node("Conv", {x, windows(graph, groups, rows.weight, columns)}, std::move(attributes));
+  if (same) found = at_steps(graph, found, steps);
+  return by_group(graph, found, groups, columns);
+}
+
+ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank) {
+  if (rank == 1) return reshape(graph, x, {1, 1, -1});
+  const bool turned = attr(rows.layer, rows.data == 0 ? "transA" : "transB", 0) != 0;
+  Ints order = ascending(rank);
+  // As a first operand the data has its contracted axis last, as a second one last but one.
+  if (turned == (rows.data == 0)) std::swap(order[rank - 2], order[rank - 1]);
+  const bool matrix_turned = attr(rows.layer, rows.data == 0 ? "transB" : "transA", 0) != 0;
+  const int64_t in = rows.weight[(rows.data == 0) == matrix_turned ? 1 : 0];
+  const ValueId last = std::ranges::is_sorted(order) ? x : transpose(graph, x, order);
+  return reshape(graph, last, {1, -1, in});
+}
+
+}  // namespace
+
+ValueId GraphBuilder::add_value() {
+  const ValueId id = graph_.values.next_id();
+  return graph_.values.push_back({.name = "v" + std::to_string(id.number())});
+}
+
+ValueId GraphBuilder::input(DType dtype) {
+  const ValueId id = add_value();
+  graph_.value(id).dtype = dtype;
+  graph_.value(id).is_input = true;
+  graph_.inputs.push_back(id);
+  if (dtype == DType::kFloat32) return id;
+  return node("Cast", {id}, {{"to", int64_t{onnx_number(DType::kFloat32)}}});
+}
+
+ValueId GraphBuilder::node(std::string op, std::vector<ValueId> inputs, Attributes attributes) {
+  const ValueId id = add_value();
+  Node node;
+  node.op = std::move(op);
+  node.opset = kOpset;
+  node.inputs = std::move(inputs);
+  node.outputs = {id};
+  node.attributes = std::move(attributes);
+  graph_.value(id).producer = graph_.nodes.push_back(std::move(node));
+  return id;
+}
+
+ValueId GraphBuilder::add_weight(DType dtype, Shape dims, std::vector<std::byte> bytes) {
+  const std::vector<std::byte>& held = held_.emplace_back(std::move(bytes));
+  const ValueId id = add_value();
+  graph_.value(id).dtype = dtype;
+  graph_.value(id).weight = graph_.weights.push_back(
+      {graph_.value(id).name, dtype, std::move(dims), held.data(), size_of(dtype)});
+  return id;
+}
+
+ValueId GraphBuilder::constant(const std::vector<int64_t>& values) {
+  return add_weight(DType::kInt64, {std::ssize(values)}, bytes_of(values));
+}
+
+ValueId GraphBuilder::constant(Shape dims, const std::vector<float>& values) {
+  return add_weight(DType::kFloat32, std::move(dims), bytes_of(values));
+}
+
+int64_t groups_of_layer(const Node& layer) {
+  const LinearKind kind = schema_of(layer).linear.kind;
+  const bool convolves =
+      kind == LinearKind::kConvolution || kind == LinearKind::kTransposedConvolution;
+  return convolves ? attr(layer, "group", 1) : 1;
+}
+
+ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank) {
+  switch (schema_of(rows.layer).linear.kind) {
+    case LinearKind::kConvolution:
+      return windows_of(graph, rows, x, rank);
+    case LinearKind::kTransposedConvolution: {
+      const int64_t groups = groups_of_layer(rows.layer);
+      return by_group(graph, x, groups, rows.weight[0] / groups);
+    }
+    case LinearKind::kMatrixProduct:
+      return matrix_rows(graph, rows, x, rank);
+    default:
+      return reshape(graph, x, {1, -1, rows.weight.back()});
+  }
+}
+
+ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
+                       int64_t axis, int64_t channels) {
+  const int64_t groups = groups_of_layer(rows.layer);
+  const ValueId every = at_steps(graph, answer, rows.steps);
+  Ints order = ascending(rank);
+  const auto place = order.begin() + (axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+  std::rotate(place, place + 1, order.end());
+  const ValueId last =
+      std::ranges::is_sorted(order) ? every : transpose(graph, every, std::move(order));
+  return transpose(graph, reshape(graph, last, {-1, groups, channels / groups}), {1, 0, 2});
+}
+
+ValueId products(GraphBuilder& graph, ValueId a, ValueId b) {
+  return graph.node("MatMul", {transpose(graph, a, {0, 2, 1}), b});
+}
+
+ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, int64_t axis,
+                const std::vector<int64_t>& kept, bool rectified) {
+  if (!kept.empty()) {
+    wanted = graph.node("Gather", {wanted, graph.constant(kept)}, {{"axis", axis}});
+  }
+  const ValueId lack = graph.node("Sub", {wanted, found});
+  if (!rectified) return lack;
+  const ValueId active = graph.node("Greater", {wanted, graph.constant({}, {0.0F})});
+  const ValueId above = graph.node("Neg", {graph.node("Relu", {found})});
+  return graph.node("Where", {active, lack, above});
+}
+
+ValueId sizes_of(GraphBuilder& graph, ValueId a) { return graph.node("Shape", {a}); }
+
+ValueId sum_of_rows(GraphBuilder& graph, ValueId a) {
+  return graph.node("ReduceSum", {a, graph.constant(Ints{1})}, {{"keepdims", int64_t{0}}});
+}
+
+}  // namespace parsimony

@@ -1,0 +1,72 @@
+// Sums over the rows of a layer, as networks of their own: an engine computes them where its
+// activations are.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsimony/graph/graph.h"
+
+namespace parsimony {
+
+/// A graph of ONNX operators, put together node by node. Owns its constants.
+class GraphBuilder {
+ public:
+  using Attributes = std::vector<std::pair<std::string, Attribute>>;
+
+  /// An input of this type, in float32.
+  ValueId input(DType dtype = DType::kFloat32);
+  ValueId node(std::string op, std::vector<ValueId> inputs, Attributes attributes = {});
+  ValueId constant(const std::vector<int64_t>& values);
+  ValueId constant(Shape dims, const std::vector<float>& values);
+  void output(ValueId value) { graph_.outputs.push_back(value); }
+
+  const Graph& graph() const { return graph_; }
+
+ private:
+  ValueId add_value();
+  ValueId add_weight(DType dtype, Shape dims, std::vector<std::byte> bytes);
+
+  Graph graph_;
+  std::deque<std::vector<std::byte>> held_;
+};
+
+/// The operand of a layer's matrix, row by row.
+struct RowsOf {
+  const Node& layer;                ///< Conv, ConvTranspose, Gemm, MatMul or a recurrent layer
+  Shape weight;                     ///< of its matrix
+  int data = 0;                     ///< the operand that is multiplied
+  std::vector<int64_t> steps = {};  ///< by spatial axis: only every so many positions; empty: all
+};
+
+/// The number of groups of such a layer.
+int64_t groups_of_layer(const Node& layer);
+
+/// What of the data x, of this rank, meets the matrix: [groups, rows, in], a row per sample and
+/// position, columns in the order of the stored kernel, [i ..k]. Of a ConvTranspose what meets its
+/// input channels.
+ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank);
+
+/// A layer's answer in the same order: [groups, rows, out / groups].
+/// @param channels  that the answer has along `axis`, which may count from the end
+ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
+                       int64_t axis, int64_t channels);
+
+/// What a layer's answer lacks of the one that is wanted, at the kept channels of that, if there
+/// are any. @param rectified  where Relu zeroes the wanted answer, any negative value is as good
+ValueId lacking(GraphBuilder& graph, ValueId wanted, ValueId found, int64_t axis,
+                const std::vector<int64_t>& kept, bool rectified);
+
+/// Σ a bᵀ over the rows of [groups, rows, n] and [groups, rows, m]: [groups, n, m].
+ValueId products(GraphBuilder& graph, ValueId a, ValueId b);
+
+/// Σ a over its rows: [groups, n].
+ValueId sum_of_rows(GraphBuilder& graph, ValueId a);
+
+/// The sizes of a value, as int64.
+ValueId sizes_of(GraphBuilder& graph, ValueId a);
+
+}  // namespace parsimony
