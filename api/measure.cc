@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -57,13 +58,15 @@ class MomentSums {
   };
 
   void add(const MatrixInput& input, const Held& x) {
-    const auto [place, is_new] = known_.try_emplace({input.node, input.weight->name});
+    const Shape& dims = bytes_in(x).dims;
+    const Shape sample(dims.begin() + (dims.empty() ? 0 : 1), dims.end());
+    const auto [place, is_new] = known_.try_emplace({input.node, input.weight->name, sample});
     Summing& summing = place->second;
     if (is_new) {
       GraphBuilder& graph = summing.builder;
       const ValueId data = graph.input(bytes_in(x).dtype);
       const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
-      const ValueId rows = rows_of(graph, what, data, bytes_in(x).dims.size());
+      const ValueId rows = rows_of(graph, what, data, dims);
       graph.output(sizes_of(graph, rows));
       graph.output(products(graph, rows, rows));
       summing.part = part_on(engine_, graph.graph());
@@ -86,7 +89,7 @@ class MomentSums {
   Engine& engine_;
   const Graph& graph_;
   const std::vector<MatrixInput> inputs_;
-  std::map<std::pair<NodeId, std::string>, Summing> known_;
+  std::map<std::tuple<NodeId, std::string, Shape>, Summing> known_;  ///< last: of a sample
   std::map<std::string, InputMoments> moments_;
 };
 

@@ -268,9 +268,10 @@ class Planner {
   LatencyOutcome spend() {
     const Analysis& analysis = pruning_.analysis;
     LatencyTables own;
-    return spend_latency(
-        {graph_, analysis.probe, analysis.coupling, settings_, criterion(), options_.r_squared},
-        options_.latency, options_.tables == nullptr ? own : *options_.tables, pruning_.allocation);
+    return spend_latency({graph_, analysis.probe, analysis.sample, analysis.coupling, settings_,
+                          criterion(), options_.r_squared},
+                         options_.latency, options_.tables == nullptr ? own : *options_.tables,
+                         pruning_.allocation);
   }
 
   /// The channels of the selection, and of given masks, that can be removed exactly.

@@ -13,6 +13,7 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
+#include "parsimony/cli/sandbox.h"
 #include "parsimony/cli/progress.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/report/bench.h"
@@ -135,6 +136,10 @@ std::vector<BenchRow> measure(const std::vector<Entrant>& entrants, Engine& engi
   std::vector<BenchRow> rows;
   for (const Batch batch : batches) {
     for (BenchRow& row : measure(entrants, networks, refusals, options, batch)) {
+      Network* network = networks[row.model].get();
+      // Of several batches it would be that of the largest so far.
+      const bool counts = row.refused.empty() && batches.size() == 1;
+      if (counts) row.peak_bytes = network->peak_bytes();
       rows.push_back(std::move(row));
     }
   }
@@ -268,7 +273,10 @@ void bench_latency(const LatencyOptions& options, const Session& session) {
   if (options.models.empty()) throw errors::usage("bench", "MODEL is required, or --train NAME");
   std::vector<NamedFile> inputs = {{}};  // the first place would be one that may be written over
   for (const std::string& model : options.models) inputs.push_back({"the model", model});
-  check_outputs({{"--json", options.json}}, inputs);
+  const std::vector<NamedFile> outputs = {{"--json", options.json}};
+  check_outputs(outputs, inputs);
+  enter_sandbox(session.limits, outputs,
+                !options.command.line.empty() || !options.engines.onnxruntime.provider.empty());
   const std::vector<Batch> batches = parse_batches(options.batches);
   EngineOptions wanted = options.engines;
   wanted.threads = parse_threads(options.threads);

@@ -50,7 +50,9 @@ void print_summary(const ExportJob& job, const ExportOutcome& made) {
 
 void run_export(const ExportOptions& options, const Session& session) {
   const ExportJob& job = options.job;
-  check_outputs({{"--output", job.output}}, {{"the model", job.model}});
+  const std::vector<NamedFile> outputs = {{"--output", job.output}};
+  check_outputs(outputs, {{"the model", job.model}});
+  enter_sandbox(session.limits, outputs, false);
   if (std::ifstream(job.model).good() && !is_zip(job.model)) {
     throw errors::no_torchscript(job.model);
   }

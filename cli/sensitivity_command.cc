@@ -137,12 +137,16 @@ class CommandJudge {
 };
 
 void run_sensitivity(const SensitivityCommandOptions& options, const Session& session) {
-  check_outputs({{"", ""}, {"--json", options.json}, {"--config-out", options.config}},
-                {{"the model", options.model}});
+  const std::vector<NamedFile> outputs = {
+      {"", ""}, {"--json", options.json}, {"--config-out", options.config}};
+  check_outputs(outputs, {{"the model", options.model}});
   if (!options.config.empty() && options.ratio <= 0) throw errors::config_without_ratio();
   if (options.metric.commands.size() > 1) throw errors::usage("sensitivity", "--metric takes one");
   const std::string metric = options.metric.commands.empty() ? "" : options.metric.commands.front();
   const auto built_in = metric.empty() ? std::nullopt : parse_built_in(metric);
+  const bool runs_programs = !metric.empty() && !built_in;
+  enter_sandbox(session.limits, outputs,
+                runs_programs || !options.engine.onnxruntime.provider.empty());
   const std::optional<int> threads = parse_threads(options.threads);
   const AnalysedModel model = read_and_analyse(options.model, options.inputs, {}, session.quiet);
   const Graph& graph = model.graph();

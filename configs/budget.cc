@@ -74,10 +74,10 @@ void set_limits(std::vector<Limit> limits, std::string_view place, GivenRequest&
       throw errors::contradiction(place,
                                   "two amounts of " + std::string(name_of(limits[i].budget)));
     }
-    if (limits.size() > 1 && limits[i].budget == Budget::kLatency) {
-      throw errors::contradiction(place, "milliseconds are fitted alone, without other amounts");
-    }
   }
+  // Milliseconds are measured, within all other limits.
+  std::ranges::stable_partition(
+      limits, [](const Limit& limit) { return limit.budget == Budget::kLatency; });
   Request& request = given.request;
   request.budget = limits.front().budget;
   request.amount = limits.front().amount;

@@ -4,6 +4,7 @@
 #include <any>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,10 @@ class Network {
 
   /// Copies of the outputs of the last `compute`; none before.
   virtual TensorList outputs() = 0;
+
+  /// The most memory that the engine took for values between inputs and outputs, and for outputs,
+  /// in any run so far; empty: it does not count.
+  virtual std::optional<int64_t> peak_bytes() { return {}; }
 };
 
 }  // namespace parsimony

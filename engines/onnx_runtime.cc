@@ -6,10 +6,13 @@
 #include <cctype>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "parsimony/base/parse.h"
 #include "parsimony/engines/errors.h"
 #include "parsimony/engines/kernel_libraries_impl.h"
 #include "parsimony/engines/ort_api_impl.h"
@@ -25,6 +28,12 @@ void check(const ort::Api& api, ort::Status* status) {
   if (status == nullptr) return;
   const Owned<ort::Status> owned(status, api.release_status);
   throw errors::refused(api.get_error_message(status));
+}
+
+/// 20 of "1.20.1".
+int minor_version(std::string_view version) {
+  const size_t begin = version.find('.') + 1;
+  return number_of<int>(version.substr(begin, version.find('.', begin) - begin)).value_or(0);
 }
 
 std::string file_of(const void* symbol, const std::string& otherwise) {
@@ -134,6 +143,24 @@ class Bound {
   std::vector<ort::Value*> outputs_;
 };
 
+/// What the arena of a session has held at most, which are no weights: see session_options().
+template <typename Library>
+std::optional<int64_t> arena_peak(const Library& library, const ort::Session* session) {
+  if (minor_version(library.version) < int{ort::kStatisticsVersion}) return {};
+  const auto& api = *library.base->get_api(ort::kStatisticsVersion);
+  ort::MemoryInfo* made = nullptr;
+  check(api, api.create_cpu_memory_info(ort::kArena, ort::kDefaultMemory, &made));
+  const Owned<ort::MemoryInfo> info(made, api.release_memory_info);
+  ort::Allocator* found = nullptr;
+  check(api, api.create_allocator(session, info.get(), &found));
+  const Owned<ort::Allocator> allocator(found, api.release_allocator);
+  ort::Pairs* counted = nullptr;
+  check(api, api.allocator_statistics(allocator.get(), &counted));
+  const Owned<ort::Pairs> statistics(counted, api.release_pairs);
+  const char* peak = api.pair_value(statistics.get(), "MaxInUse");
+  return peak == nullptr ? std::nullopt : number_of<int64_t>(peak);
+}
+
 /// Opens the model with or without the library's optimisations.
 template <typename Library>
 using Open = std::function<Owned<ort::Session>(const Library&, bool optimised)>;
@@ -170,6 +197,7 @@ class Session final : public Network {
   void bind(const TensorList& inputs) override { bound_ = bound_to(session_.get(), inputs); }
   void compute() override { bound_->compute(); }
   TensorList outputs() override { return bound_->outputs(); }
+  std::optional<int64_t> peak_bytes() override { return arena_peak(*library_, session_.get()); }
 
  private:
   std::unique_ptr<Bound> bound_to(ort::Session* session, const TensorList& inputs) const {
@@ -294,6 +322,8 @@ Owned<ort::SessionOptions> session_options(const Library& library,
   // Its threads wait busily for the next operator; between two runs that would cost whoever runs
   // then. Versions that do not know the entry ignore it.
   check(api, api.add_config_entry(made, "session.force_spinning_stop", "1"));
+  // Weights outside of the arena, which then counts activations.
+  check(api, api.add_config_entry(made, "session.use_device_allocator_for_initializers", "1"));
   add_kernels(api, library.base, made);
   append_provider(library, made, options.provider);
   return owned;

@@ -17,6 +17,9 @@ inline constexpr uint32_t kApiVersion = 5;
 /// The first version with `append_provider`, which older libraries lack.
 inline constexpr uint32_t kProviderVersion = 12;
 
+/// The first version with `allocator_statistics`.
+inline constexpr uint32_t kStatisticsVersion = 23;
+
 // Opaque types of ONNX Runtime.
 struct Env;
 struct Status;  ///< null: success
@@ -26,10 +29,15 @@ struct RunOptions;
 struct Value;
 struct Allocator;
 struct TensorInfo;  ///< element type and shape
+struct MemoryInfo;  ///< which allocator
+struct Pairs;       ///< texts by key
 
 constexpr int kSilent = 4;  ///< OrtLoggingLevel: fatal errors only; others reach us as a Status
 
 constexpr int kNoOptimization = 0;  ///< GraphOptimizationLevel
+
+constexpr int kArena = 1;          ///< OrtAllocatorType
+constexpr int kDefaultMemory = 0;  ///< OrtMemType
 
 template <int kCount>
 struct Unused {
@@ -66,16 +74,18 @@ struct Api {
   Status* (*dimensions)(const TensorInfo*, int64_t*, size_t rank);  // 62
   Unused<2> unused_63;
   Status* (*tensor_info)(const Value*, TensorInfo**);  // 65
-  Unused<10> unused_66;
+  Unused<3> unused_66;
+  Status* (*create_cpu_memory_info)(int allocator, int memory, MemoryInfo**);  // 69
+  Unused<6> unused_70;
   Status* (*allocator_free)(Allocator*, void*);  // 76
   Unused<1> unused_77;
   Status* (*default_allocator)(Allocator**);  // 78
   Unused<13> unused_79;
-  void (*release_env)(Env*);        // 92
-  void (*release_status)(Status*);  // 93
-  Unused<1> unused_94;
-  void (*release_session)(Session*);  // 95
-  void (*release_value)(Value*);      // 96
+  void (*release_env)(Env*);                 // 92
+  void (*release_status)(Status*);           // 93
+  void (*release_memory_info)(MemoryInfo*);  // 94
+  void (*release_session)(Session*);         // 95
+  void (*release_value)(Value*);             // 96
   Unused<2> unused_97;
   void (*release_tensor_info)(TensorInfo*);          // 99
   void (*release_session_options)(SessionOptions*);  // 100
@@ -84,9 +94,17 @@ struct Api {
   Status* (*release_providers)(char** names, int count);      // 126
   Unused<3> unused_127;
   Status* (*add_config_entry)(SessionOptions*, const char* key, const char* value);  // 130
-  Unused<85> unused_131;
+  Status* (*create_allocator)(const Session*, const MemoryInfo*, Allocator**);       // 131
+  void (*release_allocator)(Allocator*);                                             // 132
+  Unused<83> unused_133;
   Status* (*append_provider)(SessionOptions*, const char* name, const char* const* keys,
                              const char* const* values, size_t count);  // 216
+  Unused<80> unused_217;
+  const char* (*pair_value)(const Pairs*, const char* key);  // 297
+  Unused<2> unused_298;
+  void (*release_pairs)(Pairs*);  // 300
+  Unused<18> unused_301;
+  Status* (*allocator_statistics)(const Allocator*, Pairs**);  // 319
 };
 
 /// Of the functions that GPU builds export by name, followed by the provider's.
@@ -121,10 +139,12 @@ static_assert(detail::place(offsetof(Api, element_type)) == 60);
 static_assert(detail::place(offsetof(Api, rank)) == 61);
 static_assert(detail::place(offsetof(Api, dimensions)) == 62);
 static_assert(detail::place(offsetof(Api, tensor_info)) == 65);
+static_assert(detail::place(offsetof(Api, create_cpu_memory_info)) == 69);
 static_assert(detail::place(offsetof(Api, allocator_free)) == 76);
 static_assert(detail::place(offsetof(Api, default_allocator)) == 78);
 static_assert(detail::place(offsetof(Api, release_env)) == 92);
 static_assert(detail::place(offsetof(Api, release_status)) == 93);
+static_assert(detail::place(offsetof(Api, release_memory_info)) == 94);
 static_assert(detail::place(offsetof(Api, release_session)) == 95);
 static_assert(detail::place(offsetof(Api, release_value)) == 96);
 static_assert(detail::place(offsetof(Api, release_tensor_info)) == 99);
@@ -132,6 +152,11 @@ static_assert(detail::place(offsetof(Api, release_session_options)) == 100);
 static_assert(detail::place(offsetof(Api, available_providers)) == 125);
 static_assert(detail::place(offsetof(Api, release_providers)) == 126);
 static_assert(detail::place(offsetof(Api, add_config_entry)) == 130);
+static_assert(detail::place(offsetof(Api, create_allocator)) == 131);
+static_assert(detail::place(offsetof(Api, release_allocator)) == 132);
 static_assert(detail::place(offsetof(Api, append_provider)) == 216);
+static_assert(detail::place(offsetof(Api, pair_value)) == 297);
+static_assert(detail::place(offsetof(Api, release_pairs)) == 300);
+static_assert(detail::place(offsetof(Api, allocator_statistics)) == 319);
 
 }  // namespace parsimony::runtime::ort

@@ -1,6 +1,8 @@
 #include "parsimony/masks/memory.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -179,14 +181,22 @@ ActivationMemory::ActivationMemory(const Graph& graph, const Facts& facts, const
   }
 }
 
-std::vector<int64_t> ActivationMemory::steps(const AxisMasks& masks) const {
+std::vector<int64_t> ActivationMemory::sizes(const AxisMasks& masks) const {
   const std::vector<int64_t> bytes = counts_.under(masks);
-  std::vector<int64_t> steps(nodes_.size() + 1, 0);
+  std::vector<int64_t> sizes;
   for (const Buffer& buffer : buffers_) {
-    int64_t size = 0;
+    int64_t& size = sizes.emplace_back(0);
     for (const int tensor : buffer.tensors) size = std::max(size, bytes[tensor]);
-    steps[buffer.first] += size;
-    steps[buffer.last + 1] -= size;
+  }
+  return sizes;
+}
+
+std::vector<int64_t> ActivationMemory::steps(const AxisMasks& masks) const {
+  const std::vector<int64_t> sizes = this->sizes(masks);
+  std::vector<int64_t> steps(nodes_.size() + 1, 0);
+  for (size_t b = 0; b < buffers_.size(); ++b) {
+    steps[buffers_[b].first] += sizes[b];
+    steps[buffers_[b].last + 1] -= sizes[b];
   }
   for (size_t s = 1; s < steps.size(); ++s) steps[s] += steps[s - 1];
   steps.pop_back();
@@ -203,6 +213,36 @@ std::vector<MemoryStep> ActivationMemory::curve(const AxisMasks& masks) const {
 int64_t ActivationMemory::peak(const AxisMasks& masks) const {
   const std::vector<int64_t> bytes = steps(masks);
   return bytes.empty() ? 0 : std::ranges::max(bytes);
+}
+
+int64_t ActivationMemory::arena(const AxisMasks& masks) const {
+  constexpr int64_t kAligned = 16;
+  struct Placed {
+    int64_t begin = 0;
+    int64_t end = 0;
+    const Buffer* buffer = nullptr;
+  };
+  const std::vector<int64_t> sizes = this->sizes(masks);
+  std::vector<size_t> order(buffers_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](size_t b) { return sizes[b]; });
+  std::vector<Placed> placed;  // by their begin
+  int64_t arena = 0;
+  for (const size_t b : order) {
+    const Buffer& buffer = buffers_[b];
+    int64_t begin = 0;
+    for (const Placed& other : placed) {
+      const bool together =
+          other.buffer->first <= buffer.last && buffer.first <= other.buffer->last;
+      if (!together || other.end <= begin) continue;
+      if (other.begin >= begin + sizes[b]) break;
+      begin = (other.end + kAligned - 1) / kAligned * kAligned;
+    }
+    const Placed own{begin, begin + sizes[b], &buffer};
+    placed.insert(std::ranges::upper_bound(placed, begin, {}, &Placed::begin), own);
+    arena = std::max(arena, own.end);
+  }
+  return arena;
 }
 
 }  // namespace parsimony

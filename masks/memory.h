@@ -40,6 +40,10 @@ class ActivationMemory {
   std::vector<MemoryStep> curve(const AxisMasks& masks) const;
   /// The largest step.
   int64_t peak(const AxisMasks& masks) const;
+  /// Of memory in which every tensor has its place, as engines for microcontrollers plan it: the
+  /// larger ones first, each at the lowest multiple of 16 where nothing lies that is alive with it.
+  /// @source TensorFlow Lite Micro, GreedyMemoryPlanner
+  int64_t arena(const AxisMasks& masks) const;
 
  private:
   /// Memory that tensors share; as large as the largest of them.
@@ -49,6 +53,7 @@ class ActivationMemory {
     int last = 0;
   };
 
+  std::vector<int64_t> sizes(const AxisMasks& masks) const;  ///< by buffer
   std::vector<int64_t> steps(const AxisMasks& masks) const;
 
   ElementCounts counts_;

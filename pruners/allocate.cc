@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <optional>
 
-#include "parsimony/masks/cost.h"
-#include "parsimony/masks/memory.h"
 #include "parsimony/pruners/candidates.h"
 #include "parsimony/pruners/errors.h"
+#include "parsimony/pruners/network_limits.h"
 
 namespace parsimony {
 
@@ -66,98 +64,29 @@ bool is_of_network(Budget budget) {
   return budget != Budget::kChannels && budget != Budget::kWeights && budget != Budget::kLatency;
 }
 
-/// What budgets count of a whole network.
-class Quantities {
- public:
-  Quantities(const Graph& graph, const Facts& facts, const Coupling& coupling)
-      : graph_(graph), facts_(facts), coupling_(coupling) {}
-
-  double operator()(Budget budget, const AxisMasks& masks) {
-    switch (budget) {
-      case Budget::kMacs:
-        return static_cast<double>(cost().under(masks).macs);
-      case Budget::kPeakRam:
-        if (!memory_) memory_.emplace(graph_, facts_, coupling_);
-        return static_cast<double>(memory_->peak(masks));
-      case Budget::kFile:
-        return static_cast<double>(weights().under(masks) + beside_weights_);
-      case Budget::kWeightBytes:
-        return static_cast<double>(weights().under(masks));
-      default:
-        return static_cast<double>(cost().under(masks).params);
-    }
-  }
-
- private:
-  const CostModel& cost() {
-    if (!cost_) cost_.emplace(graph_, facts_, coupling_);
-    return *cost_;
-  }
-
-  const WeightBytes& weights() {
-    if (!weights_) {
-      weights_.emplace(graph_, coupling_);
-      const int64_t dense = weights_->under(AxisMasks::all_kept(coupling_));
-      beside_weights_ = std::max<int64_t>(0, graph_.file_bytes - dense);
-    }
-    return *weights_;
-  }
-
-  const Graph& graph_;
-  const Facts& facts_;
-  const Coupling& coupling_;
-  std::optional<CostModel> cost_;
-  std::optional<ActivationMemory> memory_;
-  std::optional<WeightBytes> weights_;
-  int64_t beside_weights_ = 0;  ///< what the file has
-};
-
-/// An amount that may remain of what a budget counts.
-struct Most {
-  Limit limit;
-  double dense = 0;
-  double amount = 0;
-};
-
-/// What limits count as a function of a pool's channels; all else is as in `masks`. Of several
-/// limits it is the largest share of an amount, and the amount is 1.
+/// What limits count as a function of a pool's channels; all else is as in `masks`.
 class CostOfCounts {
  public:
   CostOfCounts(Quantities& quantities, const Coupling& coupling, const Scored& scored,
                const Pool& pool, AxisMasks masks)
-      : quantities_(quantities),
-        coupling_(coupling),
-        scored_(scored),
-        pool_(pool),
-        masks_(std::move(masks)) {
+      : coupling_(coupling), scored_(scored), pool_(pool), masks_(std::move(masks)) {
     const Request& request = *pool.request;
-    add({request.budget, request.amount, request.ratio});
-    for (const Limit& limit : request.also) add(limit);
+    std::vector<Limit> all = {{request.budget, request.amount, request.ratio}};
+    all.insert(all.end(), request.also.begin(), request.also.end());
+    limits_.emplace(quantities, coupling, std::move(all));
   }
 
-  double operator()(const std::vector<int>& counts) const { return of(masks_of(counts)); }
-  double dense() const { return of(AxisMasks::all_kept(coupling_)); }
-  double most() const { return limits_.size() == 1 ? limits_[0].amount : 1; }
-
-  /// The limits that these counts do not keep, and what is left there.
-  std::vector<std::pair<Most, double>> missed(const std::vector<int>& counts) const {
-    const AxisMasks masks = masks_of(counts);
-    std::vector<std::pair<Most, double>> missed;
-    for (const Most& most : limits_) {
-      const double left = quantities_(most.limit.budget, masks);
-      if (left > most.amount) missed.emplace_back(most, left);
-    }
-    return missed;
+  double operator()(const std::vector<int>& counts) const {
+    return limits_->left(masks_of(counts));
+  }
+  double dense() const { return limits_->left(AxisMasks::all_kept(coupling_)); }
+  double most() const { return limits_->most(); }
+  /// What these counts do not keep to, in words.
+  std::vector<std::string> missed(const std::vector<int>& counts) const {
+    return limits_->missed(masks_of(counts));
   }
 
  private:
-  void add(const Limit& limit) {
-    constexpr double kRounding = 1e-12;  // 1000 · (1 - 0.9) is 99.99…
-    const double dense = quantities_(limit.budget, AxisMasks::all_kept(coupling_));
-    const double most = limit.amount.value_or(std::floor(dense * (1 - limit.ratio + kRounding)));
-    limits_.push_back({limit, dense, most});
-  }
-
   AxisMasks masks_of(const std::vector<int>& counts) const {
     AxisMasks masks = masks_;
     remove(pool_, counts, masks);
@@ -165,54 +94,12 @@ class CostOfCounts {
     return masks;
   }
 
-  double of(const AxisMasks& masks) const {
-    if (limits_.size() == 1) return quantities_(limits_[0].limit.budget, masks);
-    double largest = 0;
-    for (const Most& most : limits_) {
-      largest = std::max(largest, quantities_(most.limit.budget, masks) / most.amount);
-    }
-    return largest;
-  }
-
-  Quantities& quantities_;
   const Coupling& coupling_;
   const Scored& scored_;
   const Pool& pool_;
   AxisMasks masks_;
-  std::vector<Most> limits_;
+  std::optional<NetworkLimits> limits_;
 };
-
-std::string unit_of(Budget budget) {
-  switch (budget) {
-    case Budget::kMacs:
-      return "MACs";
-    case Budget::kParams:
-      return "parameters";
-    case Budget::kWeights:
-      return "weights";
-    case Budget::kWeightBytes:
-      return "bytes of weights";
-    case Budget::kFile:
-      return "bytes of the file";
-    case Budget::kPeakRam:
-      return "bytes of activations";
-    default:
-      return "channels";
-  }
-}
-
-std::string shortfall(const Limit& limit, double share_gone, double left) {
-  char text[200];
-  const std::string unit = unit_of(limit.budget);
-  if (limit.amount) {
-    std::snprintf(text, sizeof text, "asked for at most %.0f %s: no fewer than %.0f can be reached",
-                  *limit.amount, unit.c_str(), left);
-  } else {
-    std::snprintf(text, sizeof text, "asked to remove %g%% of the %s: no more than %.1f%% can go",
-                  limit.ratio * 100, unit.c_str(), share_gone * 100);
-  }
-  return text;
-}
 
 /// Spends the budgets of one network.
 class Spender {
@@ -238,7 +125,8 @@ class Spender {
     }
     const Counts counts = choose_counts(request, pool.candidates);
     if (!counts.feasible) {
-      note({request.budget, request.amount, request.ratio}, counts.reached, 0, result);
+      const Limit limit{request.budget, request.amount, request.ratio};
+      result.conflicts.push_back({kNone, shortfall(limit, counts.reached, 0)});
     }
     remove(pool, counts.removed, result.masks);
   }
@@ -272,8 +160,8 @@ class Spender {
     }
     const Counts counts = fit_budget(request, pool.candidates, cost, cost.most());
     if (!counts.feasible) {
-      for (const auto& [most, left] : cost.missed(counts.removed)) {
-        note(most.limit, most.dense > 0 ? 1 - left / most.dense : 0, left, result);
+      for (std::string& text : cost.missed(counts.removed)) {
+        result.conflicts.push_back({kNone, std::move(text)});
       }
     }
     remove(pool, counts.removed, result.masks);
@@ -306,10 +194,6 @@ class Spender {
         score = cost > 0 ? score / cost : std::numeric_limits<double>::infinity();
       }
     }
-  }
-
-  static void note(const Limit& limit, double share_gone, double left, Allocation& result) {
-    result.conflicts.push_back({kNone, shortfall(limit, share_gone, left)});
   }
 
   const Coupling& coupling_;

@@ -22,6 +22,11 @@ std::string milliseconds(double seconds) {
   return formatted(seconds < 1e-5 ? "%.5f" : "%.3f", 1e3 * seconds);
 }
 
+std::string megabytes(int64_t bytes) {
+  constexpr double kMega = 1e6;
+  return three_digits(static_cast<double>(bytes) / kMega);
+}
+
 std::string spread_text(const machine::Summary& time) {
   return milliseconds(time.low) + ".." + milliseconds(time.high);
 }
@@ -44,9 +49,18 @@ std::string brief(const std::string& text) { return text.substr(0, text.find('\n
 
 std::string table_of(const BenchReport& report) {
   using enum Table::Align;
-  Table table(
-      {"engine", "batch", "model", "median ms", "quartiles", "samples/s", "runs", "speedup"},
-      {kLeft, kRight, kLeft, kRight, kLeft, kRight, kRight, kLeft});
+  const bool memory = std::ranges::any_of(
+      report.rows, [](const BenchRow& row) { return row.peak_bytes.has_value(); });
+  std::vector<std::string> head = {"engine",    "batch",     "model", "median ms",
+                                   "quartiles", "samples/s", "runs"};
+  std::vector<Table::Align> align = {kLeft, kRight, kLeft, kRight, kLeft, kRight, kRight};
+  if (memory) {
+    head.push_back("memory MB");
+    align.push_back(kRight);
+  }
+  head.push_back("speedup");
+  align.push_back(kLeft);
+  Table table(std::move(head), std::move(align));
   const BenchRow* last = nullptr;
   for (const BenchRow& row : report.rows) {
     const bool same = last != nullptr && last->engine == row.engine && last->batch == row.batch;
@@ -55,12 +69,17 @@ std::string table_of(const BenchReport& report) {
     const std::string engine = same ? "" : report.engines[row.engine].name;
     const std::string batch = same ? "" : with_thousands(row.batch);
     const std::string model = printable(report.models[row.model].label);
-    if (row.refused.empty()) {
-      table.add({engine, batch, model, milliseconds(row.time.median), spread_text(row.time),
-                 three_digits(row.throughput()), with_thousands(row.time.runs), speedup_text(row)});
+    const bool runs = row.refused.empty();
+    std::vector<std::string> cells = {engine, batch, model};
+    if (runs) {
+      cells.insert(cells.end(), {milliseconds(row.time.median), spread_text(row.time),
+                                 three_digits(row.throughput()), with_thousands(row.time.runs)});
     } else {
-      table.add({engine, batch, model, "-", "does not run", "", "", ""});
+      cells.insert(cells.end(), {"-", "does not run", "", ""});
     }
+    if (memory) cells.push_back(row.peak_bytes ? megabytes(*row.peak_bytes) : "");
+    cells.push_back(runs ? speedup_text(row) : "");
+    table.add(std::move(cells));
   }
   return table.text();
 }
@@ -153,6 +172,7 @@ Json row_json(const BenchReport& report, const BenchRow& row) {
   way("warm_up", row.warm_up)("runs", row.time.runs)("median_seconds", row.time.median);
   way("lower_quartile_seconds", row.time.low)("upper_quartile_seconds", row.time.high);
   way("samples_per_second", row.throughput())("speedup", row.speedup);
+  if (row.peak_bytes) way("peak_bytes", *row.peak_bytes);
   return way.taken();
 }
 

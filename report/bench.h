@@ -40,6 +40,7 @@ struct BenchRow {
   std::string refused;  ///< why it did not run; empty: it did
   int warm_up = 0;      ///< unmeasured runs
   machine::Summary time;
+  std::optional<int64_t> peak_bytes;  ///< see Network::peak_bytes()
   /// The first model's time over this one's, on the same engine with the same batch; empty if one
   /// of them did not run.
   std::optional<machine::Ratio> speedup;

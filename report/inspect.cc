@@ -135,7 +135,9 @@ Inspection inspect(const Graph& graph, const Facts& facts, const Coupling& coupl
     if (is_parameter[w]) result.params += graph.weights[w].count();
   }
   const ActivationMemory memory(graph, facts, coupling);
-  for (const MemoryStep& step : memory.curve(AxisMasks::all_kept(coupling))) {
+  const AxisMasks all = AxisMasks::all_kept(coupling);
+  result.arena = memory.arena(all);
+  for (const MemoryStep& step : memory.curve(all)) {
     result.nodes[step.node.index()].memory = step.bytes;
     result.peak_memory = std::max(result.peak_memory, step.bytes);
   }
@@ -212,7 +214,8 @@ std::string memory_text(const Inspection& inspection) {
                with_thousands(row.memory), bar});
   }
   return table.text() + "\nAt most " + with_thousands(inspection.peak_memory) +
-         " bytes of activations are alive at once, for " + to_text(inspection.inputs) + ".\n";
+         " bytes of activations are alive at once, for " + to_text(inspection.inputs) +
+         "; memory in which each has its place takes " + with_thousands(inspection.arena) + ".\n";
 }
 
 void describe(JsonWriter& way, const std::pair<std::string, Shape>& weight) {
@@ -230,7 +233,7 @@ void describe(JsonWriter& way, const Inspection& inspection) {
   way("inputs", inspection.inputs)("nodes", inspection.nodes);
   way.inner("totals", [&](JsonWriter& inner) {
     inner("params", inspection.params)("macs", inspection.macs);
-    inner("peak_memory", inspection.peak_memory);
+    inner("peak_memory", inspection.peak_memory)("arena", inspection.arena);
     inner("uncounted", inspection.uncounted)("groups", inspection.groups);
     inner("channels", inspection.channels);
   });

@@ -41,6 +41,7 @@ struct Inspection {
   int64_t macs = 0;
   std::vector<std::string> uncounted;  ///< see `uncounted`
   int64_t peak_memory = 0;             ///< bytes of activations, at most
+  int64_t arena = 0;                   ///< bytes of memory with a place for each of them
   int groups = 0;
   int64_t channels = 0;  ///< that can be removed, in all groups together
 };

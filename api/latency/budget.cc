@@ -10,6 +10,7 @@
 #include "parsimony/pruners/candidates.h"
 #include "parsimony/pruners/errors.h"
 #include "parsimony/pruners/latency/widths.h"
+#include "parsimony/pruners/network_limits.h"
 
 namespace parsimony {
 namespace {
@@ -81,7 +82,14 @@ class Spender {
       outcome_.table_error = *middle;
     }
     if (options_.progress) options_.progress("the whole network");
-    search(LatencyModel(task_.coupling, subgraphs, tables_), network);
+    const LatencyModel model(task_.coupling, subgraphs, tables_);
+    Quantities quantities(task_.graph, task_.sample, task_.coupling);
+    const NetworkLimits limits(quantities, task_.coupling, latency_request(task_.settings)->also);
+    limit(limits, model);
+    search(model, network);
+    for (std::string& text : limits.missed(allocation_.masks)) {
+      allocation_.conflicts.push_back({kNone, std::move(text)});
+    }
     return outcome_;
   }
 
@@ -92,6 +100,7 @@ class Spender {
     double share = 1;      ///< of the dense network's time
     double noise = 0;      ///< relative standard error of `share`
     double predicted = 0;  ///< the same by the tables
+    bool limited = false;  ///< other amounts leave no more
   };
   /// With what the measurements of other trials say of this one.
   struct Estimate {
@@ -175,6 +184,22 @@ class Spender {
     return true;
   }
 
+  /// Finds the time, by the tables, of the largest network within limits of other amounts.
+  void limit(const NetworkLimits& limits, const LatencyModel& model) {
+    const auto holds = [&](double seconds) {
+      return limits.hold(masks_of(choose_widths(model, candidates_, dense_, seconds)));
+    };
+    const double dense = model.seconds(dense_);
+    if (holds(dense)) return;
+    constexpr int kHalvings = 12;
+    most_seconds_ = 0;
+    double too_long = dense;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = (most_seconds_ + too_long) / 2;
+      (holds(middle) ? most_seconds_ : too_long) = middle;
+    }
+  }
+
   /// The budget in seconds: the given milliseconds, or a share of the dense network's time.
   double wanted() const { return amount_ ? *amount_ * kMilli : wanted_share_ * dense_seconds(); }
 
@@ -189,14 +214,16 @@ class Spender {
     wanted_share_ = 1 - latency_request(task_.settings)->ratio;
     amount_ = latency_request(task_.settings)->amount;
     outcome_.wanted = wanted();
-    Aim aim(kAim * outcome_.wanted / dense_seconds() * by_tables);
+    Aim aim(std::min(most_seconds_, kAim * outcome_.wanted / dense_seconds() * by_tables));
     const double precise = options_.tolerance / 4;
     const int rounds = options_.rounds > 0             ? options_.rounds
                        : options_.command.line.empty() ? kRounds
                                                        : kRoundsByCommand;
     for (int attempt = 0; attempt < kMostAttempts && outcome_.rounds < rounds; ++attempt) {
       Trial fresh;
-      fresh.choice = choose_widths(model, candidates_, dense_, aim.seconds());
+      fresh.limited = aim.seconds() >= most_seconds_;
+      fresh.choice =
+          choose_widths(model, candidates_, dense_, std::min(aim.seconds(), most_seconds_));
       const auto known = std::ranges::find_if(
           trials_, [&](const Trial& other) { return other.choice.kept == fresh.choice.kept; });
       const bool again = known != trials_.end();
@@ -216,6 +243,7 @@ class Spender {
       const double missed = miss(trial);
       const double error = estimate(trial).error;
       if (missed <= 0 && missed >= -options_.tolerance / 2 && error <= precise) break;
+      if (trial.limited && missed <= 0) break;
       if (!trial.choice.feasible && missed > 0) break;
       if (!aim.correct(missed, error)) break;
     }
@@ -253,7 +281,7 @@ class Spender {
       return missed > 0 ? 3 * missed : -missed;
     };
     const auto fits = [&](const Trial& trial) {
-      return miss(trial) <= 0 && miss(trial) >= -options_.tolerance;
+      return miss(trial) <= 0 && (trial.limited || miss(trial) >= -options_.tolerance);
     };
     return *std::ranges::max_element(trials_, [&](const Trial& a, const Trial& b) {
       if (fits(a) != fits(b)) return fits(b);
@@ -271,6 +299,7 @@ class Spender {
     const Estimate found = estimate(trial);
     outcome_.measured = found.share * outcome_.dense;
     outcome_.noise = found.error;
+    outcome_.limited = trial.limited;
     if (outcome_.holds(options_.tolerance)) return;
     char text[160];
     std::snprintf(text, sizeof text,
@@ -291,6 +320,7 @@ class Spender {
   std::vector<double> dense_seconds_;
   std::vector<Trial> trials_;
   bool by_tables_ = false;  ///< whole networks are not measured
+  double most_seconds_ = std::numeric_limits<double>::infinity();  ///< that other amounts leave
   int given_back_ = 0;
   LatencyOutcome outcome_;
 };

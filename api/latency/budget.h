@@ -35,11 +35,12 @@ struct LatencyOutcome {
   int subgraphs = 0;     ///< that the network has
   int fresh = 0;         ///< tables that were measured in this run
   double table_error =
-      0;  ///< median relative error of these at widths that they were not made from
+      0;                 ///< median relative error of these at widths that they were not made from
+  bool limited = false;  ///< other amounts than time leave no more than this
 
   bool holds(double tolerance) const {
     return measured > 0 && measured <= wanted * (1 + tolerance) &&
-           measured >= wanted * (1 - tolerance);
+           (limited || measured >= wanted * (1 - tolerance));
   }
 };
 
@@ -47,6 +48,7 @@ struct LatencyOutcome {
 struct LatencyTask {
   const Graph& graph;
   const Probe& probe;
+  const Facts& sample;  ///< shapes with which other amounts are counted
   const Coupling& coupling;
   const Settings& settings;
   CriterionOptions criterion;
@@ -64,7 +66,9 @@ bool asks_for_latency(const Settings& settings);
 /// interleaved with the dense one, and the target is corrected by the prediction error, until the
 /// small network takes no more than the budget and is within half the tolerance of it, or after
 /// `rounds` attempts. Of the networks within budget and tolerance the one that retains most (see
-/// choose_widths) is chosen, otherwise the one closest to the budget.
+/// choose_widths) is chosen, otherwise the one closest to the budget. Where the request limits
+/// other amounts too, no network is tried that exceeds these, and it may be quicker than it had to
+/// be.
 /// @throws UnsupportedError without a meter, or if the network cannot be run
 LatencyOutcome spend_latency(const LatencyTask& task, const LatencyBudgetOptions& options,
                              LatencyTables& tables, Allocation& allocation);

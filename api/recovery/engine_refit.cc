@@ -103,7 +103,8 @@ class EngineSums final : public LayerSums {
         fit_.layer.answer_axis < 0 ? fit_.layer.answer_axis + rank : fit_.layer.answer_axis;
     if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
     if (kept != bytes_in(found).dims) return;
-    Summing& summing = summing_for({rectified, !complete_}, input, wanted, found, axis);
+    Summing& summing =
+        summing_for({rectified, !complete_, sample_of(input)}, input, wanted, found, axis);
     std::vector<Held> inputs = {wanted, found};
     if (fit_.weights) inputs.push_back(input);
     const std::vector<Held> results = summing.part->run(inputs);
@@ -128,6 +129,7 @@ class EngineSums final : public LayerSums {
   struct What {
     bool rectified = false;
     bool second = true;
+    Shape sample;  ///< of the inputs
     auto operator<=>(const What&) const = default;
   };
 
@@ -135,6 +137,11 @@ class EngineSums final : public LayerSums {
     GraphBuilder builder;
     std::unique_ptr<Part> part;
   };
+
+  static Shape sample_of(const Held& input) {
+    const Shape& dims = bytes_in(input).dims;
+    return {dims.begin() + (dims.empty() ? 0 : 1), dims.end()};
+  }
 
   static int64_t rows_in(const Held& shape) {
     int64_t rows = 0;
@@ -159,7 +166,7 @@ class EngineSums final : public LayerSums {
     graph.output(sum_of_rows(graph, rows));
     if (fit_.weights) {
       const ValueId data = graph.input(bytes_in(input).dtype);
-      const ValueId x = rows_of(graph, rows_, data, bytes_in(input).dims.size());
+      const ValueId x = rows_of(graph, rows_, data, bytes_in(input).dims);
       graph.output(products(graph, rows, x));
       if (what.second) {
         graph.output(products(graph, x, x));

@@ -36,13 +36,11 @@ Ints ascending(size_t rank) {
   return order;
 }
 
-/// Every so many of the positions of [n, c, ..s]; all of an axis beyond `steps`.
-ValueId at_steps(GraphBuilder& graph, ValueId x, const Ints& steps) {
-  if (std::ranges::all_of(steps, [](int64_t step) { return step == 1; })) return x;
+/// Along the axes behind the first two.
+ValueId strided(GraphBuilder& graph, ValueId x, const Ints& begin, const Ints& end,
+                const Ints& steps) {
   Ints axes = ascending(steps.size());
   for (int64_t& axis : axes) axis += 2;
-  const Ints begin(steps.size(), 0);
-  const Ints end(steps.size(), std::numeric_limits<int64_t>::max());
   return graph.node("Slice", {x, graph.constant(begin), graph.constant(end), graph.constant(axes),
                               graph.constant(steps)});
 }
@@ -53,41 +51,80 @@ ValueId by_group(GraphBuilder& graph, ValueId x, int64_t groups, int64_t channel
   return reshape(graph, transpose(graph, split, {1, 0, 3, 2}), {groups, -1, channels});
 }
 
-/// A kernel that gives every element of a window a channel of its own.
-ValueId windows(GraphBuilder& graph, int64_t groups, const Shape& weight, int64_t columns) {
-  Shape dims = weight;
-  dims[0] = groups * columns;
-  std::vector<float> values(static_cast<size_t>(dims[0] * columns), 0.0F);
-  for (int64_t row = 0; row < dims[0]; ++row) values[row * columns + row % columns] = 1;
-  return graph.constant(std::move(dims), values);
+/// A convolution along one spatial axis.
+struct Window {
+  int64_t kernel = 1;
+  int64_t stride = 1;  ///< between the positions that are taken
+  int64_t dilation = 1;
+  int64_t begin = 0;  ///< padding
+  int64_t end = 0;
+
+  int64_t extent() const { return (kernel - 1) * dilation + 1; }
+};
+
+std::vector<Window> windows_of(const RowsOf& rows, const Shape& x) {
+  const Node& layer = rows.layer;
+  const size_t axes = x.size() - 2;
+  Ints strides = attrs(layer, "strides");
+  Ints dilations = attrs(layer, "dilations");
+  Ints pads = attrs(layer, "pads");
+  strides.resize(axes, 1);
+  dilations.resize(axes, 1);
+  pads.resize(2 * axes, 0);
+  const std::string padding = attr(layer, "auto_pad", "NOTSET");
+  std::vector<Window> windows(axes);
+  for (size_t i = 0; i < axes; ++i) {
+    Window& window = windows[i];
+    window = {rows.weight[i + 2], strides[i], dilations[i], pads[i], pads[i + axes]};
+    if (padding.starts_with("SAME")) {
+      const int64_t positions = (x[i + 2] + window.stride - 1) / window.stride;
+      const int64_t missing =
+          std::max<int64_t>(0, (positions - 1) * window.stride + window.extent() - x[i + 2]);
+      window.begin = padding == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
+      window.end = missing - window.begin;
+    }
+    if (!rows.steps.empty()) window.stride *= rows.steps[i];
+  }
+  return windows;
 }
 
-ValueId windows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank) {
-  const Node& layer = rows.layer;
-  const int64_t groups = groups_of_layer(layer);
+ValueId padded(GraphBuilder& graph, ValueId x, const std::vector<Window>& windows) {
+  const auto pads = [](const Window& window) { return window.begin != 0 || window.end != 0; };
+  if (std::ranges::none_of(windows, pads)) return x;
+  Ints around = {0, 0};
+  for (const Window& window : windows) around.push_back(window.begin);
+  around.insert(around.end(), {0, 0});
+  for (const Window& window : windows) around.push_back(window.end);
+  return graph.node("Pad", {x, graph.constant(around)});
+}
+
+/// Of every window the element at this place of the kernel, which is counted row by row.
+ValueId element_of(GraphBuilder& graph, ValueId x, const std::vector<Window>& windows,
+                   int64_t place) {
+  Ints begin(windows.size());
+  Ints end(windows.size());
+  Ints steps(windows.size());
+  for (size_t i = windows.size(); i-- > 0; place /= windows[i].kernel) {
+    const Window& window = windows[i];
+    begin[i] = place % window.kernel * window.dilation;
+    const int64_t behind = window.extent() - 1 - begin[i];
+    end[i] = behind == 0 ? std::numeric_limits<int64_t>::max() : -behind;
+    steps[i] = window.stride;
+  }
+  return strided(graph, x, begin, end, steps);
+}
+
+ValueId convolution_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
+  const std::vector<Window> windows = windows_of(rows, dims);
   const int64_t columns = element_count(rows.weight) / rows.weight[0];
-  Ints steps = rows.steps;
-  steps.resize(rank - 2, 1);
-  Ints strides = attrs(layer, "strides");
-  strides.resize(rank - 2, 1);
-  const Ints pads = attrs(layer, "pads");
-  const std::string padding = attr(layer, "auto_pad", "NOTSET");
-  const bool same = padding.starts_with("SAME");  // depends on the stride
-  const bool point = columns == rows.weight[1];
-  if (point && std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; })) {
-    for (size_t i = 0; i < steps.size(); ++i) strides[i] *= steps[i];
-    return by_group(graph, at_steps(graph, x, strides), groups, columns);
+  const ValueId wide = padded(graph, x, windows);
+  std::vector<ValueId> elements;
+  for (int64_t place = 0; place < columns / rows.weight[1]; ++place) {
+    const ValueId element = element_of(graph, wide, windows, place);
+    elements.push_back(graph.node("Unsqueeze", {element, graph.constant(Ints{2})}));
   }
-  GraphBuilder::Attributes attributes;
-  for (const auto& attribute : layer.attributes) {
-    if (attribute.first != "strides") attributes.push_back(attribute);
-  }
-  for (size_t i = 0; i < steps.size() && !same; ++i) strides[i] *= steps[i];
-  attributes.emplace_back("strides", strides);
-  ValueId found =
-      graph.node("Conv", {x, windows(graph, groups, rows.weight, columns)}, std::move(attributes));
-  if (same) found = at_steps(graph, found, steps);
-  return by_group(graph, found, groups, columns);
+  const ValueId all = graph.node("Concat", std::move(elements), {{"axis", int64_t{2}}});
+  return by_group(graph, all, groups_of_layer(rows.layer), columns);
 }
 
 ValueId matrix_rows(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank) {
@@ -154,16 +191,16 @@ int64_t groups_of_layer(const Node& layer) {
   return convolves ? attr(layer, "group", 1) : 1;
 }
 
-ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank) {
+ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims) {
   switch (schema_of(rows.layer).linear.kind) {
     case LinearKind::kConvolution:
-      return windows_of(graph, rows, x, rank);
+      return convolution_rows(graph, rows, x, dims);
     case LinearKind::kTransposedConvolution: {
       const int64_t groups = groups_of_layer(rows.layer);
       return by_group(graph, x, groups, rows.weight[0] / groups);
     }
     case LinearKind::kMatrixProduct:
-      return matrix_rows(graph, rows, x, rank);
+      return matrix_rows(graph, rows, x, dims.size());
     default:
       return reshape(graph, x, {1, -1, rows.weight.back()});
   }
@@ -172,7 +209,10 @@ ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, size_t rank)
 ValueId answer_rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId answer, size_t rank,
                        int64_t axis, int64_t channels) {
   const int64_t groups = groups_of_layer(rows.layer);
-  const ValueId every = at_steps(graph, answer, rows.steps);
+  const Ints begin(rows.steps.size(), 0);
+  const Ints end(rows.steps.size(), std::numeric_limits<int64_t>::max());
+  const ValueId every =
+      rows.steps.empty() ? answer : strided(graph, answer, begin, end, rows.steps);
   Ints order = ascending(rank);
   const auto place = order.begin() + (axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
   std::rotate(place, place + 1, order.end());

@@ -159,6 +159,34 @@ TEST(LatencyBudget, MayBeAShareOfTheDenseNetworksTime) {
   EXPECT_TRUE(pruning.latency->holds(0.05));
 }
 
+TEST(LatencyBudget, HoldsBesideOtherAmounts) {
+  const auto pruned_to = [](const std::string& budget) {
+    Residual net;
+    Meter meter;
+    PruneOptions options;
+    options.latency.meter = &meter;
+    return plan_pruning(net.graph, from_shorthand({.budget = budget}), options);
+  };
+  const Pruning by_time = pruned_to("latency_ms=60%");
+  const Pruning slack = pruned_to("macs=95%,latency_ms=60%");
+  EXPECT_EQ(slack.small.macs, by_time.small.macs) << "MACs leave more than milliseconds";
+  EXPECT_FALSE(slack.latency->limited);
+  const double share =
+      0.8 * static_cast<double>(by_time.small.macs) / static_cast<double>(by_time.dense.macs);
+  const Pruning tight = pruned_to("latency_ms=60%,macs=" + std::to_string(100 * share) + "%");
+  EXPECT_LE(static_cast<double>(tight.small.macs), share * static_cast<double>(tight.dense.macs));
+  EXPECT_GE(static_cast<double>(tight.small.macs),
+            0.8 * share * static_cast<double>(tight.dense.macs));
+  EXPECT_TRUE(tight.latency->limited);
+  EXPECT_TRUE(tight.latency->holds(0.05));
+  EXPECT_LT(tight.latency->measured, tight.latency->wanted);
+  EXPECT_TRUE(tight.notes.empty()) << tight.notes[0];
+  const Pruning impossible = pruned_to("latency_ms=60%,params=1");
+  ASSERT_EQ(impossible.notes.size(), 1U);
+  EXPECT_EQ(impossible.notes[0].find("asked for at most 1 parameters: no fewer than"), 0U)
+      << impossible.notes[0];
+}
+
 /// Channels of the stem, which the residual sum ties to the block's result, and of the block
 /// inside.
 std::pair<int64_t, int64_t> widths_of(const Graph& graph) {

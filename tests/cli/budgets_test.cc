@@ -67,8 +67,6 @@ TEST_F(CliBudgets, MistakesAreNamed) {
     return place_.run("prune cnn.onnx -o o.onnx --budget " + budget).err;
   };
   EXPECT_EQ(error("macs=50%,macs=5"), "parsimony: --budget: two amounts of macs\n");
-  EXPECT_EQ(error("macs=50%,latency_ms=5"),
-            "parsimony: --budget: milliseconds are fitted alone, without other amounts\n");
   const std::string of_blocks = error("peak_ram=2K --layers 1 --calibration random:8");
   EXPECT_EQ(of_blocks.find("parsimony: --layers with a budget of milliseconds, of bytes"), 0)
       << of_blocks;
@@ -84,8 +82,10 @@ TEST_F(CliBudgets, InspectShowsMemory) {
   EXPECT_NE(lines_with(outcome.out, "c2").find("# peak"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("At most 3,584 bytes of activations"), std::string::npos)
       << outcome.out;
+  EXPECT_NE(outcome.out.find("in which each has its place takes 3,584.\n"), std::string::npos);
   const Json json = Json::parse(place_.run("inspect cnn.onnx --json").out);
   EXPECT_EQ(json["totals"]["peak_memory"], 3584);
+  EXPECT_EQ(json["totals"]["arena"], 3584);
 }
 
 }  // namespace

@@ -81,5 +81,35 @@ TEST(Memory, OfWeightsCountsSharedOnesOnce) {
   EXPECT_EQ(weights.under(halved(solved.coupling)), 4 * (16 + 24 + 16));
 }
 
+/// x = [2, 6], then tensors of 64, 128, 32, 128 and 16 bytes: two of the large ones never meet, and
+/// the small one before them lies where the last will be.
+TEST(Memory, ATensorTakesTheLowestPlaceThatIsFreeWhileItLives) {
+  SmallNet n;
+  const auto a = n.linear(n.x({2, 6}), "1", {6, 8});
+  const auto b = n.linear(a, "2", {8, 16});
+  const auto c = n.linear(b, "3", {16, 4});
+  const auto d = n.linear(c, "4", {4, 16});
+  const Solved solved = n.solve(n.linear(d, "5", {16, 2}));
+  const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+  const AxisMasks all = AxisMasks::all_kept(solved.coupling);
+  EXPECT_EQ(memory.peak(all), 64 + 128);
+  EXPECT_EQ(memory.arena(all), 128 + 64);
+}
+
+/// Greedy planning leaves gaps: what is alive at once is a lower bound.
+TEST(Memory, AnArenaIsNoSmallerThanThePeak) {
+  SmallNet n;
+  const auto a = n.linear(n.x({1, 3}), "1", {3, 20});
+  const auto b = n.linear(a, "2", {20, 9});
+  const auto c = n.linear(b, "3", {9, 12});
+  const auto s = n.node("Concat", {c, a}, "s", {{"axis", int64_t{1}}});
+  const Solved solved = n.solve(n.linear(s, "4", {32, 5}));
+  const ActivationMemory memory(solved.graph, solved.facts, solved.coupling);
+  const AxisMasks all = AxisMasks::all_kept(solved.coupling);
+  EXPECT_GE(memory.arena(all), memory.peak(all));
+  EXPECT_GE(memory.arena(halved(solved.coupling)), memory.peak(halved(solved.coupling)));
+  EXPECT_LT(memory.arena(halved(solved.coupling)), memory.arena(all));
+}
+
 }  // namespace
 }  // namespace parsimony::test

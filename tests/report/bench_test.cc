@@ -44,6 +44,14 @@ TEST(Bench, PrintsLatencyThroughputAndSpeedup) {
             "Measured with 2 threads, libtorch 1.13.1.\n");
 }
 
+TEST(Bench, ShowsMemoryWhereAnEngineCountsIt) {
+  BenchRow counted = row_of(0, 1, {1e-3, 1e-3, 1e-3, 9});
+  counted.peak_bytes = 4'915'200;
+  const std::string text = to_text(report_of({counted, row_of(1, 1, {1e-3, 1e-3, 1e-3, 9})}));
+  EXPECT_NE(text.find("  memory MB  speedup\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  9       4.92\n"), std::string::npos) << text;
+}
+
 TEST(Bench, SaysWhereNobodyCanTell) {
   BenchRow noisy = row_of(1, 1, {1e-3, 1e-3, 1e-3, 9});
   noisy.speedup = Ratio{1.2, 0.875, 1.5, 9};

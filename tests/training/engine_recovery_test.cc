@@ -88,7 +88,7 @@ TEST_P(OnEngine, RowsAreThoseOfTheExecutor) {
     const at::Tensor wanted = linear_rows(node, x, torch_io::to_tensor(weight), layer.steps);
     GraphBuilder builder;
     const ValueId input = builder.input();
-    builder.output(rows_of(builder, {node, weight.dims, 0, layer.steps}, input, layer.x.size()));
+    builder.output(rows_of(builder, {node, weight.dims, 0, layer.steps}, input, layer.x));
     const auto part = part_on(*engine_, builder.graph());
     const at::Tensor found = tensor_in(part->run(held(torch_io::to_bytes({x}))).front());
     ASSERT_TRUE(found.sizes().equals(wanted.sizes()));

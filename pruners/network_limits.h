@@ -1,0 +1,68 @@
+// What budgets count of a whole network, and how much of it they leave.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsimony/masks/axis_mask.h"
+#include "parsimony/masks/cost.h"
+#include "parsimony/masks/memory.h"
+#include "parsimony/pruners/settings.h"
+
+namespace parsimony {
+
+/// Parameters, MACs, bytes of weights, of the file, of activations.
+class Quantities {
+ public:
+  /// Shapes are those in `facts`.
+  Quantities(const Graph& graph, const Facts& facts, const Coupling& coupling)
+      : graph_(graph), facts_(facts), coupling_(coupling) {}
+
+  /// What the network has under the masks.
+  double operator()(Budget budget, const AxisMasks& masks);
+
+ private:
+  const CostModel& cost();
+  const WeightBytes& weights();
+
+  const Graph& graph_;
+  const Facts& facts_;
+  const Coupling& coupling_;
+  std::optional<CostModel> cost_;
+  std::optional<ActivationMemory> memory_;
+  std::optional<WeightBytes> weights_;
+  int64_t beside_weights_ = 0;  ///< what the file has
+};
+
+/// NetworkLimits that hold together.
+class NetworkLimits {
+ public:
+  /// `quantities` must outlive it.
+  NetworkLimits(Quantities& quantities, const Coupling& coupling, std::vector<Limit> limits);
+
+  /// What the masks leave; of several limits the largest share of what may remain.
+  double left(const AxisMasks& masks) const;
+  /// What may remain; of several limits 1.
+  double most() const;
+  bool hold(const AxisMasks& masks) const { return limits_.empty() || left(masks) <= most(); }
+  /// The limits that do not hold, and what is left there: a sentence each.
+  std::vector<std::string> missed(const AxisMasks& masks) const;
+
+ private:
+  struct Most {
+    Limit limit;
+    double dense = 0;
+    double amount = 0;
+  };
+
+  Quantities& quantities_;
+  std::vector<Most> limits_;
+};
+
+/// "asked for at most 1000 MACs: no fewer than 1200 can be reached". @param share_gone  of what is
+/// limited, used if the limit is a ratio
+std::string shortfall(const Limit& limit, double share_gone, double left);
+
+}  // namespace parsimony
