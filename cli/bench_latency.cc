@@ -13,8 +13,8 @@
 #include "parsimony/cli/model.h"
 #include "parsimony/cli/options.h"
 #include "parsimony/cli/outputs.h"
-#include "parsimony/cli/sandbox.h"
 #include "parsimony/cli/progress.h"
+#include "parsimony/cli/sandbox.h"
 #include "parsimony/engines/random_inputs.h"
 #include "parsimony/report/bench.h"
 

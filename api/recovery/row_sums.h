@@ -45,9 +45,9 @@ struct RowsOf {
 /// The number of groups of such a layer.
 int64_t groups_of_layer(const Node& layer);
 
-/// What of the data x, of these dims but for the number of samples, meets the matrix: [groups, rows, in], a row per sample and
-/// position, columns in the order of the stored kernel, [i ..k]. Of a ConvTranspose what meets its
-/// input channels.
+/// What of the data x, of these dims but for the number of samples, meets the matrix: [groups,
+/// rows, in], a row per sample and position, columns in the order of the stored kernel, [i ..k]. Of
+/// a ConvTranspose what meets its input channels.
 ValueId rows_of(GraphBuilder& graph, const RowsOf& rows, ValueId x, const Shape& dims);
 
 /// A layer's answer in the same order: [groups, rows, out / groups].
