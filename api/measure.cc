@@ -24,9 +24,16 @@ namespace {
 constexpr int64_t kMostMeasured = int64_t{128} << 20;
 constexpr int64_t kLargestRun = 64;
 
-std::vector<float> floats_of(const TensorBytes& tensor) {
-  const std::vector<double> numbers = numbers_of(tensor).floats;
-  return {numbers.begin(), numbers.end()};
+void see(ActivationSums& activations, ValueId value, const TensorBytes& x) {
+  if (x.dtype == DType::kFloat32) {
+    return activations.see(value, {reinterpret_cast<const float*>(x.bytes.data()), x.dims});
+  }
+  const HostTensor numbers = numbers_of(x);
+  std::vector<float> floats(static_cast<size_t>(numbers.count()));
+  for (size_t i = 0; i < floats.size(); ++i) {
+    floats[i] = static_cast<float>(numbers.number(static_cast<int64_t>(i)));
+  }
+  activations.see(value, {floats.data(), x.dims});
 }
 
 /// Second moments of the inputs of matrices, made by the engine run by run.
@@ -58,15 +65,14 @@ class MomentSums {
   };
 
   void add(const MatrixInput& input, const Held& x) {
-    const Shape& dims = bytes_in(x).dims;
-    const Shape sample(dims.begin() + (dims.empty() ? 0 : 1), dims.end());
-    const auto [place, is_new] = known_.try_emplace({input.node, input.weight->name, sample});
+    const auto [place, is_new] =
+        known_.try_emplace({input.node, input.weight->name, sample_dims(x)});
     Summing& summing = place->second;
     if (is_new) {
       GraphBuilder& graph = summing.builder;
       const ValueId data = graph.input(bytes_in(x).dtype);
       const RowsOf what{graph_.node(input.node), input.weight->dims, input.operand};
-      const ValueId rows = rows_of(graph, what, data, dims);
+      const ValueId rows = rows_of(graph, what, data, bytes_in(x).dims);
       graph.output(sizes_of(graph, rows));
       graph.output(products(graph, rows, rows));
       summing.part = part_on(engine_, graph.graph());
@@ -123,11 +129,9 @@ Statistics measure_on(Engine& engine, const Graph& graph, const Facts& facts,
       false, std::clamp<int64_t>(fit, 1, kLargestRun), [&](int64_t begin, int64_t count) {
         const std::vector<Held> found = opened->run(held(samples.data().inputs(begin, count)));
         for (size_t i = 0; i < found.size(); ++i) {
-          const TensorBytes& x = bytes_in(found[i]);
-          moments.see(part.outputs[i], found[i]);
-          if (!activations.observes(part.outputs[i])) continue;
-          const std::vector<float> values = floats_of(x);
-          activations.see(part.outputs[i], {values.data(), x.dims});
+          const ValueId value = part.outputs[i];
+          moments.see(value, found[i]);
+          if (activations.observes(value)) see(activations, value, bytes_in(found[i]));
         }
         activations.add_samples(count);
         statistics.samples += count;

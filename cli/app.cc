@@ -145,6 +145,7 @@ void run(int argc, char** argv) {
     throw errors::usage({}, "a command is missing");
   }
   apply(session.limits);
+  runtime::disable_telemetry();
   add_own_operators(session.own);
   std::jthread libtorch;
   if (session.after_input) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -345,7 +346,10 @@ std::unique_ptr<Network> session_of(const std::shared_ptr<const Library>& librar
 
 }  // namespace
 
+void disable_telemetry() { setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/0); }
+
 OnnxRuntime::OnnxRuntime(const std::string& path) {
+  disable_telemetry();
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) throw errors::no_library(path, dlerror());
   void* symbol = dlsym(handle, ort::kApiBaseSymbol);

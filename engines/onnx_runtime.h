@@ -42,6 +42,12 @@ class OnnxRuntime {
   std::shared_ptr<const Library> library_;
 };
 
+/// Newer libraries, 1.30 for one, keep a record of their use in the home folder and send it to
+/// their makers, unless ORT_DISABLE_TELEMETRY is set: this sets it, unless it is there. Called
+/// before a library is loaded; programs with threads that read the environment call it before these
+/// begin.
+void disable_telemetry();
+
 /// The library at `path`, else at PARSIMONY_ONNXRUNTIME, else the first usable one among those that
 /// the loader knows and the one that tools/ort/install.sh installs.
 /// @throws UnsupportedError that lists the locations tried

@@ -104,7 +104,7 @@ class EngineSums final : public LayerSums {
     if (!fit_.kept.empty()) kept[axis] = std::ssize(fit_.kept);
     if (kept != bytes_in(found).dims) return;
     Summing& summing =
-        summing_for({rectified, !complete_, sample_of(input)}, input, wanted, found, axis);
+        summing_for({rectified, !complete_, sample_dims(input)}, input, wanted, found, axis);
     std::vector<Held> inputs = {wanted, found};
     if (fit_.weights) inputs.push_back(input);
     const std::vector<Held> results = summing.part->run(inputs);
@@ -137,11 +137,6 @@ class EngineSums final : public LayerSums {
     GraphBuilder builder;
     std::unique_ptr<Part> part;
   };
-
-  static Shape sample_of(const Held& input) {
-    const Shape& dims = bytes_in(input).dims;
-    return {dims.begin() + (dims.empty() ? 0 : 1), dims.end()};
-  }
 
   static int64_t rows_in(const Held& shape) {
     int64_t rows = 0;
@@ -223,6 +218,11 @@ std::vector<Held> held(TensorList tensors) {
 
 const TensorBytes& bytes_in(const Held& value) {
   return *static_cast<const TensorBytes*>(value.get());
+}
+
+Shape sample_dims(const Held& value) {
+  const Shape& dims = bytes_in(value).dims;
+  return {dims.begin() + (dims.empty() ? 0 : 1), dims.end()};
 }
 
 std::unique_ptr<Part> part_on(Engine& engine, const Graph& part) {

@@ -16,6 +16,8 @@ namespace parsimony {
 Held held(TensorBytes tensor);
 std::vector<Held> held(TensorList tensors);
 const TensorBytes& bytes_in(const Held& value);
+/// The dims behind the first one.
+Shape sample_dims(const Held& value);
 
 /// The part is opened when it first runs and the types of its inputs are known; `engine` and `part`
 /// must outlive it.

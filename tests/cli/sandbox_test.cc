@@ -69,6 +69,14 @@ TEST_F(CliSandbox, CommandsThatMeasureHaveOneToo) {
   }
 }
 
+TEST_F(CliSandbox, OnnxRuntimeKeepsNoRecordOfItsUse) {
+  const Outcome outcome =
+      place_.run("prune cnn.onnx -o out/small.onnx --ratio 0.5 --engine onnxruntime --sandbox off",
+                 {{"HOME", place_ / "home"}, {"PARSIMONY_ONNXRUNTIME", onnx_runtime()}});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_FALSE(place_.has("home/.cache/Microsoft"));
+}
+
 TEST_F(CliSandbox, WritesWhereALinkLeadsAndTheTableOfTimes) {
   ASSERT_EQ(
       place_.shell("echo > elsewhere/small.onnx; ln -s ../elsewhere/small.onnx out/link.onnx").code,

@@ -115,13 +115,16 @@ class OnOnnxRuntime : public ::testing::Test {
 
 TEST_F(OnOnnxRuntime, DataRunForCriteriaAndRecovery) {
   const Outcome outcome =
-      run("prune net.onnx -o s.onnx --ratio 0.5 --criterion apoz --calibration random:48 --recover "
-          "least-squares --report r.json");
+      run("prune net.onnx -o s.onnx --ratio 0.5 --criterion apoz --calibration random:48 "
+          "--samples 32 --recover least-squares --report r.json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json recovery = Json::parse(place_.bytes("r.json")).at("recovery");
   ASSERT_EQ(recovery.at("steps").size(), 1U);
-  EXPECT_LT(recovery.at("steps").front().at("output_error"),
-            recovery.at("before").at("output_error"));
+  EXPECT_EQ(recovery.at("samples"), 32);
+  EXPECT_EQ(recovery.at("test_samples"), 16);
+  for (const char* error : {"output_error", "test_error"}) {
+    EXPECT_LT(recovery.at("steps").front().at(error), recovery.at("before").at(error)) << error;
+  }
 }
 
 TEST_F(OnOnnxRuntime, CutsAreCompared) {
