@@ -22,33 +22,7 @@ std::string only_libtorch(const Graph& graph, const CalibrationData& data) {
   return {};
 }
 
-}  // namespace
-
-DataEngine::DataEngine(const EngineChoice& choice, std::optional<int> threads) : torch_(threads) {
-  const std::string name = name_of(choice);
-  if (name == torch_.name()) return;
-  onnx_runtime_ = engine_of({name, choice.onnxruntime}, threads);
-}
-
-/// For what ONNX Runtime cannot do.
-TorchComponent& DataEngine::libtorch_for(const std::string& what) const {
-  if (onnx_runtime_ && !has_torch_component()) throw errors::needs_libtorch(what);
-  return torch_.loaded();
-}
-
-Statistics DataEngine::measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
-                               const Needs& needs, const CalibrationData& data) const {
-  std::string why = only_libtorch(graph, data);
-  if (!std::ranges::all_of(needs.channels, is_forward)) why = "a criterion that reads gradients";
-  if (!onnx_runtime_ || !why.empty()) {
-    return libtorch_for(why).measure(graph, facts, coupling, needs, data);
-  }
-  return measure_on(*onnx_runtime_, graph, facts, coupling, needs, data);
-}
-
-ErrorData DataEngine::samples(const Graph& graph, const CalibrationData& data, bool unseen) const {
-  const std::string why = only_libtorch(graph, data);
-  if (!onnx_runtime_ || !why.empty()) return libtorch_for(why).samples(graph, data, unseen);
+ErrorData array_samples(const Graph& graph, const CalibrationData& data, bool unseen) {
   const CalibrationSamples samples(data, graph);
   const bool held = unseen && samples.held() > 0;
   constexpr int64_t kBatch = 64;
@@ -67,6 +41,47 @@ ErrorData DataEngine::samples(const Graph& graph, const CalibrationData& data, b
   return result;
 }
 
+}  // namespace
+
+DataEngine::DataEngine(const EngineChoice& choice, std::optional<int> threads) : torch_(threads) {
+  const std::string name = name_of(choice);
+  if (name == torch_.name()) return;
+  onnx_runtime_ = engine_of({name, choice.onnxruntime}, threads);
+}
+
+/// On ONNX Runtime, or on libtorch: for `why`, if that is not empty, and for networks that only
+/// libtorch runs.
+template <typename OnOnnxRuntime, typename OnTorch>
+auto DataEngine::either(const std::string& why, const OnOnnxRuntime& on_onnx_runtime,
+                        const OnTorch& on_torch) const {
+  if (!onnx_runtime_) return on_torch(torch_.loaded());
+  if (!why.empty() && !has_torch_component()) throw errors::needs_libtorch(why);
+  if (!why.empty()) return on_torch(torch_.loaded());
+  try {
+    return on_onnx_runtime(*onnx_runtime_);
+  } catch (const UnsupportedError&) {
+    if (!has_torch_component()) throw;
+    return on_torch(torch_.loaded());
+  }
+}
+
+Statistics DataEngine::measure(const Graph& graph, const Facts& facts, const Coupling& coupling,
+                               const Needs& needs, const CalibrationData& data) const {
+  std::string why = only_libtorch(graph, data);
+  if (!std::ranges::all_of(needs.channels, is_forward)) why = "a criterion that reads gradients";
+  return either(
+      why, [&](Engine& engine) { return measure_on(engine, graph, facts, coupling, needs, data); },
+      [&](TorchComponent& libtorch) {
+        return libtorch.measure(graph, facts, coupling, needs, data);
+      });
+}
+
+ErrorData DataEngine::samples(const Graph& graph, const CalibrationData& data, bool unseen) const {
+  return either(
+      only_libtorch(graph, data), [&](Engine&) { return array_samples(graph, data, unseen); },
+      [&](TorchComponent& libtorch) { return libtorch.samples(graph, data, unseen); });
+}
+
 Recovered DataEngine::recover(const Graph& original, const Plan& plan,
                               const RecoverySettings& settings, const CalibrationData& data) const {
   std::string why = only_libtorch(original, data);
@@ -75,10 +90,9 @@ Recovered DataEngine::recover(const Graph& original, const Plan& plan,
   for (const RecoveryMethod method : settings.steps) {
     if (!is_closed_form(method)) why = "--recover " + std::string(name_of(method));
   }
-  if (!onnx_runtime_ || !why.empty()) {
-    return libtorch_for(why).recover(original, plan, settings, data);
-  }
-  return recover_on(*onnx_runtime_, original, plan, settings, data);
+  return either(
+      why, [&](Engine& engine) { return recover_on(engine, original, plan, settings, data); },
+      [&](TorchComponent& libtorch) { return libtorch.recover(original, plan, settings, data); });
 }
 
 }  // namespace parsimony

@@ -34,7 +34,9 @@ class DataEngine {
                     const CalibrationData& data) const;
 
  private:
-  TorchComponent& libtorch_for(const std::string& what) const;
+  template <typename OnOnnxRuntime, typename OnTorch>
+  auto either(const std::string& why, const OnOnnxRuntime& on_onnx_runtime,
+              const OnTorch& on_torch) const;
 
   LazyTorch torch_;
   std::unique_ptr<Engine> onnx_runtime_;  ///< null: libtorch does all

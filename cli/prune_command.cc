@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -350,6 +351,8 @@ void prune(const PruneCommandOptions& options, const Session& session) {
   };
   std::vector<NamedFile> written = files_of(options).outputs;
   written.push_back({"--latency-table", options.prune.latency.table});
+  std::error_code ignored;  // what does not exist by then cannot be made in the sandbox
+  std::filesystem::create_directories(cache_folder(), ignored);  // for latency tables
   enter_sandbox(session.limits, written, runs_programs(options));
   if (const auto budget = parse_metric_budget(options.shorthand.budget)) {
     if (wants_ranks(options.ranks)) {

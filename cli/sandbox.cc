@@ -190,7 +190,6 @@ void enter_sandbox(const Limits& limits, std::span<const NamedFile> outputs, boo
     folders.push_back(fs::absolute(output.path).parent_path());
     folders.push_back(fs::weakly_canonical(output.path, ignored).parent_path());  // of a link
   }
-  if (!outputs.empty()) fs::create_directories(cache_folder(), ignored);  // for latency tables
   const bool alone = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   const bool writes = alone && forbid_writes(folders);
   const bool calls = alone && forbid_calls();

@@ -14,9 +14,11 @@ namespace {
 
 /// Integers as int64, which only the analysis reads; numbers as what they are, for they are run.
 std::vector<std::byte> to_bytes(const HostTensor& tensor) {
-  const size_t width = tensor.floating() ? size_of(tensor.dtype) : sizeof(int64_t);
+  const size_t width = size_of(tensor.dtype);
   std::vector<std::byte> bytes(tensor.count() * width);
-  if (!tensor.ints.empty()) std::memcpy(bytes.data(), tensor.ints.data(), bytes.size());
+  for (size_t i = 0; i < tensor.ints.size(); ++i) {
+    std::memcpy(bytes.data() + i * width, &tensor.ints[i], width);  // the lowest bytes come first
+  }
   for (size_t i = 0; i < tensor.floats.size(); ++i) {
     write_number(tensor.floats[i], tensor.dtype, bytes.data() + i * width);
   }
@@ -142,9 +144,9 @@ void GraphEditor::set_number(const std::string& key, const std::string& attribut
 
 void GraphEditor::set_input(const std::string& key, int input, const HostTensor& constant) {
   const auto& bytes = storage_.emplace_back(to_bytes(constant));
-  const DType type = constant.floating() ? constant.dtype : DType::kInt64;
   const auto id = graph_.weights.next_id();
-  graph_.weights.push_back({key + ".constant", type, constant.dims, bytes.data(), size_of(type)});
+  graph_.weights.push_back({key + ".constant" + std::to_string(input), constant.dtype,
+                            constant.dims, bytes.data(), size_of(constant.dtype)});
   connect(node(key), input, add_value(graph_.weight(id).name, id));
 }
 
