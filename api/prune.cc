@@ -7,10 +7,12 @@
 #include "parsimony/api/stopwatch.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/ranges.h"
+#include "parsimony/base/words.h"
 #include "parsimony/graph/finite.h"
 #include "parsimony/graph/graph_editor.h"
 #include "parsimony/pruners/elements/elements.h"
 #include "parsimony/pruners/errors.h"
+#include "parsimony/pruners/latency/multiples.h"
 #include "parsimony/speedup/make_plan.h"
 
 namespace parsimony {
@@ -160,6 +162,7 @@ class Planner {
     AxisMasks& masks = pruning_.allocation.masks;
     coupling = timed_("couple", [&] { return couple(graph_, facts, coupling_options_); });
     measure();
+    if (is_targeted()) read_steps();
     const Facts& sample = pruning_.analysis.sample;  // an amount of MACs is one sample's
     pruning_.allocation = timed_("score", [&] {
       return allocate(graph_, sample, coupling, settings_, criterion(), options_.choose,
@@ -170,9 +173,7 @@ class Planner {
     }
     const bool exact = options_.constants == Constants::kExact;
     exclude_groups(options_, coupling, masks);
-    const bool targeted = std::ranges::any_of(
-        settings_.requests, [](const Request& request) { return request.target.has_value(); });
-    if (targeted && !pruning_.latency) {
+    if (is_targeted() && !pruning_.latency) {
       pruning_.rounding = timed_("measure", [&] { return judge_rounding(); });
     }
     const ElementOptions elements{needs_.empty() ? nullptr : &statistics_, options_.mixing, !exact};
@@ -189,6 +190,26 @@ class Planner {
     if (made.refused.empty()) made.refused = timed_("check", [&] { return check(); });
     for (const NodeId node : made.refused) refuse(node);
     return made.refused.empty();
+  }
+
+  bool is_targeted() const {
+    return std::ranges::any_of(settings_.requests,
+                               [](const Request& request) { return request.target.has_value(); });
+  }
+
+  /// Widths that a table that the user names shows to be quick.
+  void read_steps() {
+    if (options_.tables == nullptr || options_.latency.table.empty()) return;
+    Probe probe = pruning_.analysis.probe;
+    probe.first = options_.latency.batch;
+    const Coupling& coupling = pruning_.analysis.coupling;
+    const auto subgraphs = subgraphs_of(graph_, infer(graph_, probe), coupling);
+    settings_.multiples = multiples_of(coupling, subgraphs, *options_.tables);
+    const auto known = std::ranges::count_if(settings_.multiples, [](int m) { return m > 0; });
+    const std::string note = "widths of " + std::to_string(known) + " of " +
+                             counted(std::ssize(coupling.groups), "group") +
+                             " are rounded to the steps of the times in " + options_.latency.table;
+    if (!contains(pruning_.notes, note)) pruning_.notes.push_back(note);
   }
 
   CriterionOptions criterion() const {

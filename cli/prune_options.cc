@@ -144,7 +144,8 @@ void add_latency(CLI::App& command, LatencyBudgetOptions& options) {
   const char* group = "With a budget of milliseconds";
   add_option(command, "--latency-table", options.table, "FILE",
              "Times of layers, read and added to (a file of the cache); those of another machine "
-             "are used as they are, or with --latency-command measured by it")
+             "are used as they are, or with --latency-command measured by it. With --round-to auto "
+             "widths follow their steps")
       ->group(group);
   add_latency_command(command, options.command, group);
   add_option(command, "--batch", options.batch, "N", "Samples per run (1)")

@@ -84,7 +84,9 @@ class Scorer {
   Limits limits_of(const Request& asked, GroupId g) const {
     Limits limits = parsimony::limits_of(asked, group(g).size);
     if (asked.target) {
-      limits.round_to = std::lcm(limits.round_to, multiple_for(*asked.target, graph_, group(g)));
+      const int measured = settings_.multiples.has(g) ? settings_.multiples[g] : 0;
+      limits.round_to = std::lcm(
+          limits.round_to, measured > 0 ? measured : multiple_for(*asked.target, graph_, group(g)));
     }
     return limits;
   }

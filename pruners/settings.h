@@ -85,6 +85,9 @@ struct Settings {
   IdVector<NodeId, LayerSetting> layers;    ///< see Layers for which nodes are layers
   std::vector<std::string> notes;           ///< what was ignored, and why
   Mixing mixing = Mixing::kExceptOutcomes;  ///< which groups that mix are pruned
+  /// With a target, of how many channels each group keeps multiples, as measured times show: see
+  /// multiples_of(). 0, or no entry: as of multiple_for().
+  PerGroup<int> multiples = {};
 };
 
 /// floor(share · count) and ceil(share · count), up to rounding: 0.29 · 100 is 29, not 28.999….

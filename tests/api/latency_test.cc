@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "parsimony/api/latency/standalone_subgraph.h"
 #include "parsimony/api/prune.h"
@@ -185,6 +186,31 @@ TEST(LatencyBudget, HoldsBesideOtherAmounts) {
   ASSERT_EQ(impossible.notes.size(), 1U);
   EXPECT_EQ(impossible.notes[0].find("asked for at most 1 parameters: no fewer than"), 0U)
       << impossible.notes[0];
+}
+
+TEST(Rounding, FollowsTheStepsOfATableThatIsNamed) {
+  Residual net;
+  const Analysis analysis = analyse(net.graph);
+  Meter meter;
+  LatencyTables tables;
+  Probe probe = analysis.probe;
+  probe.first = 1;
+  const Facts facts = infer(net.graph, probe);
+  measure_subgraphs({net.graph, probe, facts, analysis.coupling},
+                    subgraphs_of(net.graph, facts, analysis.coupling), meter, tables);
+  PruneOptions options;
+  options.tables = &tables;
+  options.latency.table = "board.json";
+  const ConfigList config = from_shorthand({.ratio = 0.4, .target = "x86-avx512"});
+  const Pruning pruning = plan_pruning(net.graph, config, options);
+  std::set<int64_t> kept;
+  for (const GroupId g : pruning.analysis.coupling.groups.ids()) {
+    kept.insert(pruning.allocation.masks.kept(g));
+  }
+  EXPECT_TRUE(kept.contains(20)) << "of 32, in blocks of four";
+  ASSERT_EQ(pruning.notes.size(), 1U);
+  EXPECT_EQ(pruning.notes[0],
+            "widths of 2 of 2 groups are rounded to the steps of the times in board.json");
 }
 
 /// Channels of the stem, which the residual sum ties to the block's result, and of the block
