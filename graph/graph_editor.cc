@@ -12,7 +12,7 @@
 namespace parsimony {
 namespace {
 
-/// Integers as int64, which only the analysis reads; numbers as what they are, for they are run.
+/// The elements in the tensor's own type: networks in memory are run.
 std::vector<std::byte> to_bytes(const HostTensor& tensor) {
   const size_t width = size_of(tensor.dtype);
   std::vector<std::byte> bytes(tensor.count() * width);

@@ -46,16 +46,22 @@ TEST(MultipleFor, CountsElementsOfTheAxis) {
   EXPECT_EQ(multiple(Target::kX86Avx2, 16, 3), 8);
 }
 
+/// One request for the first layer.
+Settings targeting(Target target) {
+  Settings settings;
+  settings.requests.resize(1);
+  settings.requests[0].target = target;
+  settings.layers.resize(1);
+  settings.layers[NodeId(0)] = {LayerSetting::State::kPruned, 0, 0};
+  return settings;
+}
+
 TEST(MultipleFor, BoundsWhatIsRemoved) {
   Chain chain;
   chain.add(std::vector<float>(64, 1), 64);
   chain.finish();
-  Settings settings;
-  settings.requests.resize(1);
+  Settings settings = targeting(Target::kX86Avx2);
   settings.requests[0].round_to = 3;
-  settings.requests[0].target = Target::kX86Avx2;
-  settings.layers.resize(1);
-  settings.layers[NodeId(0)] = {LayerSetting::State::kPruned, 0, 0};
   const Scored scored = score_units(chain.b.graph, chain.coupling, settings, {});
   ASSERT_EQ(scored.candidates.size(), 1U);
   EXPECT_EQ(scored.candidates[0].limits.round_to, 24) << "both";
@@ -83,11 +89,7 @@ TEST(MultipleOfSteps, GoesBeforeDocumentedWidths) {
   Chain chain;
   chain.add(std::vector<float>(64, 1), 64);
   chain.finish();
-  Settings settings;
-  settings.requests.resize(1);
-  settings.requests[0].target = Target::kX86Avx512;
-  settings.layers.resize(1);
-  settings.layers[NodeId(0)] = {LayerSetting::State::kPruned, 0, 0};
+  Settings settings = targeting(Target::kX86Avx512);
   const auto rounded_to = [&] {
     return score_units(chain.b.graph, chain.coupling, settings, {}).candidates[0].limits.round_to;
   };

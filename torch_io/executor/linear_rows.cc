@@ -10,13 +10,6 @@ namespace parsimony {
 
 using executor::Call;
 
-int64_t groups_of(const Node& node) {
-  const LinearKind kind = schema_of(node).linear.kind;
-  const bool convolves =
-      kind == LinearKind::kConvolution || kind == LinearKind::kTransposedConvolution;
-  return convolves ? Call(node, {}).integer("group", 1) : 1;
-}
-
 at::Tensor linear_rows(const Node& node, const at::Tensor& x, const at::Tensor& weight,
                        const std::vector<int64_t>& steps) {
   const Linear& linear = schema_of(node).linear;

@@ -23,9 +23,6 @@ at::Tensor linear_rows(const Node& node, const at::Tensor& x, const at::Tensor& 
 /// channels; negative counts from the end.
 at::Tensor answer_rows(const at::Tensor& answer, int64_t axis, int64_t groups);
 
-/// The number of groups of such a node.
-int64_t groups_of(const Node& node);
-
 }  // namespace parsimony
 
 namespace parsimony::torch_io {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/executor/linear_rows.h"
 #include "parsimony/torch_io/tensor.h"
@@ -72,7 +73,7 @@ class TorchSums final : public LayerSums {
     }
     const at::Tensor x = tensor_of(input).to(at::kFloat);
     sums_.add(linear_rows(fit_.node, x, torch_io::to_tensor(fit_.weight), fit_.steps),
-              answer_rows(lack, axis, groups_of(fit_.node)));
+              answer_rows(lack, axis, groups_of_layer(fit_.node)));
   }
 
   std::vector<Eigen::MatrixXd> solve() override { return sums_.solve(fit_.options.ridge, ranks_); }

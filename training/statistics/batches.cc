@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "parsimony/api/data/samples.h"
 #include "parsimony/api/errors.h"
 #include "parsimony/speedup/fit_layers.h"
 #include "parsimony/torch_io/executor/graph_module.h"
@@ -14,9 +15,7 @@
 namespace parsimony::training {
 namespace {
 
-// Test samples without labels: more would only take time.
-constexpr int64_t kMostHeld = 256;
-// With labels, which are noisier: the standard error of an accuracy of 90 % is one point.
+// Labels are noisy: the standard error of an accuracy of 90 % is one point.
 constexpr int64_t kMostTested = 1024;
 
 /// The first samples of a part of the data set.
@@ -106,12 +105,9 @@ Calibration calibration_of(std::shared_ptr<const InputData> data, int64_t sample
     result.values += element_count(input.dims) / first;
   }
   result.batches = batches_of(data, result.samples);
-  // Where a run takes several samples, it has none of both.
-  const int64_t begin = (result.samples + first - 1) / first * first;
-  result.held_samples = std::clamp<int64_t>(data->samples() - begin, 0, kMostHeld);
-  if (result.held_samples > 0) {
-    result.held = batches_of(std::move(data), result.held_samples, begin);
-  }
+  const HeldSamples held(*data, result.samples);
+  result.held_samples = held.count;
+  if (held.count > 0) result.held = batches_of(std::move(data), held.count, held.begin);
   return result;
 }
 
