@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "parsimony/api/recovery/row_sums.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/torch_io/executor/graph_module.h"
 #include "parsimony/torch_io/tensor.h"
@@ -29,7 +30,7 @@ void compare(const std::string& layer, const std::vector<int64_t>& dims,
   const at::Tensor weight = torch_io::to_tensor(graph.weights[WeightId(0)]);
   GraphModule module(graph);
   const at::Tensor y = module->forward(x).detach();
-  const int64_t groups = groups_of(node);
+  const int64_t groups = groups_of_layer(node);
   const bool convolves = node.op.starts_with("Conv");
   const at::Tensor wanted = answer_rows(y, convolves ? 1 : -1, groups);
   const at::Tensor rows = linear_rows(node, x, weight);
