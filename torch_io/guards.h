@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "parsimony/torch_io/tensor.h"
+
 namespace parsimony::torch_io {
 
 /// Puts a module into evaluation mode, and restores the mode of each of its parts at the end.
@@ -30,12 +32,15 @@ class Evaluating {
 };
 
 /// A network may keep state in its buffers, and two runs must start from the same. In-place changes
-/// during the lifetime of this object are reverted at its end.
+/// during the lifetime of this object are reverted at its end. Expanded tensors cannot be changed
+/// in place.
 class Preserved {
  public:
   template <typename Tensors>
   explicit Preserved(const Tensors& tensors) {
-    for (const at::Tensor& tensor : tensors) saved_.emplace_back(tensor, tensor.detach().clone());
+    for (const at::Tensor& tensor : tensors) {
+      if (!shows_elements_twice(tensor)) saved_.emplace_back(tensor, tensor.detach().clone());
+    }
   }
   ~Preserved() {
     const at::NoGradGuard no_grad;

@@ -156,6 +156,52 @@ TEST(PruneModule, ANormWithoutParametersHasNoneToCut) {
   EXPECT_EQ(model->buffers().front().size(0), 4);
 }
 
+/// A hidden layer between two others, whose tensors each test lays out its own way.
+struct Layered : nn::Module {
+  Layered() {
+    register_module("first", first);
+    register_module("up", up);
+    register_module("down", down);
+    register_module("last", last);
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    return last(down(up(first(x).relu()).relu()).relu() * gain);
+  }
+  nn::Linear first{8, 16}, up{16, 32}, down{32, 16}, last{16, 5};
+  at::Tensor gain = register_buffer("gain", at::rand({16}) + 1);
+};
+
+void expect_proven(Layered& model) {
+  const Pruned pruned = prune(model, at::rand({2, 8}), half());
+  EXPECT_TRUE(pruned.proof.holds()) << to_text(*pruned.proof.worst());
+  EXPECT_EQ(model.up->weight.sizes(), (std::vector<int64_t>{16, 8}));
+  EXPECT_EQ(model.down->weight.sizes(), (std::vector<int64_t>{8, 16}));
+  EXPECT_EQ(model.gain.numel(), 8);
+}
+
+TEST(PruneModule, ADecoderThatIsTheEncodersTransposeIsProven) {
+  Layered model;
+  model.down->weight.set_data(model.up->weight.detach().t());
+  expect_proven(model);
+}
+
+TEST(PruneModule, OverlappingViewsOfOneBufferAreProven) {
+  Layered model;
+  const at::Tensor buffer = at::randn({800}) / 4;
+  model.up->weight.set_data(buffer.narrow(0, 0, 512).view({32, 16}));
+  model.down->weight.set_data(buffer.narrow(0, 288, 512).view({16, 32}));
+  model.up->bias.set_data(buffer.narrow(0, 500, 32));
+  expect_proven(model);
+}
+
+TEST(PruneModule, ExpandedAndStridedTensorsAreProven) {
+  Layered model;
+  model.gain.set_data(at::full({1}, 2.0).expand({16}));
+  model.up->bias.set_data(at::full({1}, 0.5).expand({32}));
+  model.down->weight.set_data((at::randn({16, 64}) / 4).slice(1, 0, 64, 2));
+  expect_proven(model);
+}
+
 TEST(PruneModule, WhatDiffersIsPutBack) {
   const nn::Conv2d* conv = nullptr;
   ReshapingImpl model([&](const at::Tensor& x) {

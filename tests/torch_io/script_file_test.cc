@@ -3,17 +3,21 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "parsimony/api/apply.h"
+#include "parsimony/api/prune_model.h"
 #include "parsimony/base/errors.h"
 #include "parsimony/base/files.h"
 #include "parsimony/onnx_io/model_file.h"
 #include "parsimony/onnx_io/reader.h"
+#include "parsimony/torch_io/network.h"
 #include "parsimony/torch_io/script/editor.h"
+#include "parsimony/torch_io/script/model.h"
 #include "tests/support/fixture.h"
 #include "tests/torch_io/script_support.h"
 
@@ -90,6 +94,48 @@ TEST(ScriptFile, ExpandedTensorsGetMemoryOfTheirOwn) {
   const at::Tensor read = file.module().attr("w1").toTensor();
   EXPECT_TRUE(read.is_contiguous());
   EXPECT_TRUE(at::equal(read, expanded));
+}
+
+/// Three layers, of which the third multiplies by a view of the memory of the second's weight.
+torch::jit::Module net_of_views(const at::Tensor& up, const at::Tensor& down) {
+  return scripted(
+      "def forward(self, x):\n"
+      "    x = torch.relu(torch.linear(x, self.first))\n"
+      "    x = torch.relu(torch.linear(x, self.up))\n"
+      "    return torch.linear(torch.relu(torch.linear(x, self.down)), self.last)\n",
+      {{"first", at::randn({16, 6})}, {"up", up}, {"down", down}, {"last", at::randn({3, 16})}});
+}
+
+/// Prunes half of each layer of a file, and proves it.
+void expect_proven(const std::string& path) {
+  torch_io::ScriptModel model(path, {{{4, 6}, {}}});
+  torch_io::TorchEngine engine;
+  PruneOptions options;
+  options.inputs = {{{4, 6}, {}}};
+  options.require_proof = true;
+  const PruneResult result =
+      prune_model(model, from_shorthand({.criterion = "l1", .ratio = 0.5}), options, &engine);
+  EXPECT_TRUE(result.proof.holds());
+  EXPECT_EQ(result.pruning.plan.groups.size(), 3);
+}
+
+TEST(ScriptFile, ViewsOfOneMemoryAreProven) {
+  const TemporaryFolder folder;
+  at::manual_seed(6);
+  const at::Tensor up = at::randn({32, 16});
+  const at::Tensor buffer = at::randn({800});
+  for (const auto& [name, module] : {
+           std::pair("transposed", net_of_views(up, up.t())),
+           std::pair("overlapping", net_of_views(buffer.narrow(0, 0, 512).view({32, 16}),
+                                                 buffer.narrow(0, 288, 512).view({16, 32}))),
+           std::pair("strided", net_of_views(buffer.narrow(0, 0, 800).unfold(0, 16, 25), up.t())),
+       }) {
+    SCOPED_TRACE(name);
+    module.save(folder / "net.pt");
+    expect_proven(folder / "net.pt");
+    torch::jit::freeze(module).save(folder / "frozen.pt");
+    expect_proven(folder / "frozen.pt");
+  }
 }
 
 TEST(ScriptFile, PlansReplay) {

@@ -8,8 +8,6 @@
 #include <map>
 #include <span>
 
-#include "parsimony/base/errors.h"
-
 namespace parsimony::torch_io {
 namespace {
 
@@ -40,28 +38,100 @@ Plan plan() {
   return plan;
 }
 
-TEST(Zeroed, WhatGoesIsZeroAndComesBack) {
-  const Tensors tensors = originals();
+NetworkTensors network(const Tensors& tensors) {
+  NetworkTensors found{[tensors](const std::string& name) { return tensors.at(name); }, {}};
+  for (const auto& [name, tensor] : tensors) found.all.push_back(tensor);
+  return found;
+}
+
+/// What the plan leaves of w, v and u, whatever memory they are views of, and what else there is,
+/// which stays as it is; afterwards everything is as before, and in the same memory.
+void expect_zeros_in_these_alone(const Tensors& tensors) {
+  Tensors before;
+  std::map<std::string, const void*> memory;
+  for (const auto& [name, tensor] : tensors) {
+    before[name] = tensor.clone();
+    memory[name] = tensor.data_ptr();
+  }
   {
-    const Zeroed zeroed(plan(), [&](const std::string& name) { return tensors.at(name); });
+    const Zeroed zeroed(plan(), network(tensors));
     const at::Tensor w = at::zeros({4, 6});
     for (const int column : {1, 2, 3, 4}) w[2][column] = 13 + column;
     EXPECT_TRUE(at::equal(tensors.at("w"), w)) << tensors.at("w");
     EXPECT_TRUE(at::equal(tensors.at("v"), at::tensor({0, 9, 8, 0, 0, 0}, at::kFloat)));
     EXPECT_TRUE(at::equal(tensors.at("u"), at::tensor({0, 0, 3, 4, 5, 6}, at::kFloat)));
+    for (const auto& [name, tensor] : tensors) {
+      const bool is_other = name.starts_with("other");
+      if (!is_other && !name.starts_with("tied")) continue;
+      EXPECT_TRUE(at::equal(tensor, is_other ? before[name] : w)) << name;
+    }
   }
-  for (const auto& [name, tensor] : originals()) {
-    EXPECT_TRUE(at::equal(tensors.at(name), tensor)) << name;
+  for (const auto& [name, tensor] : tensors) {
+    EXPECT_TRUE(at::equal(tensor, before[name])) << name;
+    EXPECT_EQ(tensor.data_ptr(), memory[name]) << name;
   }
 }
 
-TEST(Zeroed, WhatCannotBeWrittenToIsRefusedBeforeAnythingChanges) {
+TEST(Zeroed, WhatGoesIsZeroAndComesBack) { expect_zeros_in_these_alone(originals()); }
+
+TEST(Zeroed, ATransposedViewStaysAndTheSameViewFollows) {
+  Tensors tensors = originals();
+  tensors["other"] = tensors.at("w").t();
+  tensors["tied"] = tensors.at("w").view({4, 6});
+  expect_zeros_in_these_alone(tensors);
+}
+
+TEST(Zeroed, OverlappingSlicesOfABufferAreApart) {
+  const at::Tensor buffer = at::arange(1, 41, at::kFloat);
+  Tensors tensors = originals();
+  tensors["w"] = buffer.narrow(0, 0, 24).view({4, 6});
+  tensors["other"] = buffer.narrow(0, 16, 12).view({3, 4});
+  tensors["other of it"] = buffer.narrow(0, 30, 10);
+  expect_zeros_in_these_alone(tensors);
+}
+
+TEST(Zeroed, SlicesThatDoNotOverlapStayInTheirMemory) {
+  const at::Tensor buffer = at::arange(1, 41, at::kFloat);
+  Tensors tensors = originals();
+  tensors["w"] = buffer.narrow(0, 0, 24).view({4, 6});
+  tensors["other"] = buffer.narrow(0, 24, 16);
+  const void* memory = tensors["w"].data_ptr();
+  const Zeroed zeroed(plan(), network(tensors));
+  EXPECT_EQ(tensors["w"].data_ptr(), memory);
+}
+
+TEST(Zeroed, ColumnsOfAWiderMatrixAreApart) {
+  const at::Tensor wide = at::zeros({4, 12});
+  wide.narrow(1, 0, 6).copy_(originals().at("w"));
+  Tensors tensors = originals();
+  tensors["w"] = wide.narrow(1, 0, 6);
+  tensors["other"] = wide.narrow(1, 6, 6);
+  expect_zeros_in_these_alone(tensors);
+}
+
+TEST(Zeroed, ExpandedTensorsCanBeZeroed) {
   Tensors tensors = originals();
   tensors["v"] = at::ones({1}).expand({6});
-  const at::Tensor w = tensors.at("w").clone();
-  const auto find = [&](const std::string& name) { return tensors.at(name); };
-  EXPECT_THROW(Zeroed(plan(), find), UnsupportedError);
-  EXPECT_TRUE(at::equal(tensors.at("w"), w));
+  expect_zeros_in_these_alone(tensors);
+}
+
+TEST(Zeroed, ATensorWhoseWindowsOverlapCanBeZeroed) {
+  const Plan rows = [] {
+    Plan plan;
+    PlanGroup group;
+    group.slices = {{"w", 0, "out", 4, {1, 3}}};
+    plan.groups = {group};
+    return plan;
+  }();
+  const at::Tensor signal = at::arange(1, 10, at::kFloat);
+  const Tensors tensors{{"w", signal.unfold(0, 6, 1)}};
+  const at::Tensor before = tensors.at("w").clone();
+  {
+    const Zeroed zeroed(rows, network(tensors));
+    EXPECT_TRUE(at::equal(tensors.at("w")[1], before[1]));
+    EXPECT_EQ(tensors.at("w")[2].abs().sum().item<float>(), 0);
+  }
+  EXPECT_TRUE(at::equal(tensors.at("w"), before));
 }
 
 }  // namespace

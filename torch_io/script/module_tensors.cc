@@ -119,8 +119,8 @@ std::optional<std::string> tensor_out_of_bounds(const jit::Module& module) {
 bool same_memory(const at::Tensor& a, const at::Tensor& b) {
   if (a.is_same(b)) return true;
   return a.defined() && b.defined() && a.layout() == at::kStrided && b.layout() == at::kStrided &&
-         a.numel() > 0 && a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() &&
-         a.strides() == b.strides();
+         a.numel() > 0 && a.data_ptr() == b.data_ptr() && a.scalar_type() == b.scalar_type() &&
+         a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "parsimony/torch_io/guards.h"
 #include "parsimony/torch_io/script/arguments_impl.h"
 #include "parsimony/torch_io/script/errors_impl.h"
+#include "parsimony/torch_io/script/module_tensors_impl.h"
 #include "parsimony/torch_io/script/origins_impl.h"
 #include "parsimony/torch_io/zeroed.h"
 
@@ -179,15 +180,17 @@ bool has_all(const ScriptGraph& script, const Plan& plan) {
 }
 
 TorchNetwork zeroed_run(const jit::Module& module, const ScriptGraph& script, const Plan& plan) {
-  const auto find = [origins = script.origins](const std::string& name) {
+  NetworkTensors tensors;
+  tensors.find = [origins = script.origins](const std::string& name) {
     const auto origin = origins->tensor_origins.find(name);
     if (origin == origins->tensor_origins.end()) throw script::errors::unknown_tensor(name);
     const script::TensorOrigin& held = origin->second;
     if (held.source.defined() && held.source.is_complex()) return at::view_as_real(held.source);
     return held.synthetic ? held.tensor : held.source;
   };
-  return [run = script_run(module), plan, find](const std::vector<TorchNetwork::List>& inputs) {
-    const Zeroed zeroed(plan, find);
+  script::for_each_tensor(module, [&](const at::Tensor& tensor) { tensors.all.push_back(tensor); });
+  return [run = script_run(module), plan, tensors](const std::vector<TorchNetwork::List>& inputs) {
+    const Zeroed zeroed(plan, tensors);
     return run.each(inputs);
   };
 }
