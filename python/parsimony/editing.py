@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -139,6 +139,27 @@ def alike(tensors: Dict[str, Tensor]) -> Dict[int, List[Tensor]]:
             key = id(tensor)
         by_memory.setdefault(key, {})[id(tensor)] = tensor
     return {one: list(same.values()) for same in by_memory.values() for one in same}
+
+
+def shown_elsewhere(tensors: Dict[str, Tensor]) -> Set[int]:
+    """The `id` of each tensor whose elements other views of the memory show too, such as its transpose,
+    or that shows them twice, as `expand` makes it."""
+    extents = {}
+    found: Set[int] = set()
+    for same in alike(tensors).values():
+        one = same[0]
+        if one.numel():
+            last = sum((size - 1) * stride for size, stride in zip(one.shape, one.stride()))
+            end = one.data_ptr() + (last + 1) * one.element_size()
+            extents[id(one)] = (one.data_ptr(), end, same)
+            if 0 in one.stride() or one.numel() > last + 1:
+                found.update(map(id, same))
+    before: Tuple[int, List[Tensor]] = (0, [])  # the end that lies farthest
+    for begin, end, same in sorted(extents.values(), key=lambda extent: extent[:2]):
+        if begin < before[0]:
+            found.update(map(id, before[1] + same))
+        before = max(before, (end, same), key=lambda extent: extent[0])
+    return found
 
 
 def own_tensors(module: nn.Module) -> Iterator[Tensor]:

@@ -1,8 +1,8 @@
-"""Optimizer states follow the parameters that a plan has cut."""
+"""What hangs on parameters that a plan has cut follows them: optimizer states, averages of weights."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 import torch
 from torch import Tensor, nn
@@ -10,54 +10,131 @@ from torch import Tensor, nn
 from .editing import alike, cut_tensor, named_tensors
 from .errors import ConfigError, UnsupportedError
 from .plan import Cuts, Plan
+from .pruning import apply, bare
 
 
 def carry_over(
-    optimizer: torch.optim.Optimizer, plan: Plan, model: Optional[nn.Module] = None
+    target: Union[torch.optim.Optimizer, nn.Module], plan: Plan, model: Optional[nn.Module] = None
 ) -> None:
-    """Cuts the states of an optimizer as `prune` has cut its parameters.
+    """Cuts the states of an optimizer, or a copy of the module, as `prune` has cut its parameters.
 
     Momenta, second moments and their maxima keep the elements of the kept weights: SGD, Adam, AdamW,
-    AMSGrad, RMSprop, Adagrad, and every other optimizer whose states have the shape of their parameter;
-    Adafactor's row and column moments, too. The parameters themselves are the same objects as before,
-    so the optimizer's groups need no change. A state that was carried over is left as it is.
+    AMSGrad, RMSprop, Adagrad, and every other optimizer whose states have the shape of their parameter,
+    alone or in lists and dictionaries; Adafactor's row and column moments, too. The parameters themselves
+    are the same objects as before, so the optimizer's groups need no change, whatever their order, and
+    parameters that it lacks need none. A state that was carried over is left as it is.
+
+    A copy is a module of the same names, or one that has such a module inside: a moving average
+    (`AveragedModel`, timm's `ModelEmaV3`). It keeps the elements that the module keeps.
 
     Args:
-        model: the pruned module; needed if the plan was loaded from a file.
+        target: the optimizer, or the copy.
+        model: the pruned module; needed if the plan was loaded from a file, and not for copies.
 
     Raises:
-        ConfigError: the module is not known, or a state fits the parameter neither before nor after.
-        UnsupportedError: the optimizer has states that do not belong to one parameter (LBFGS).
-        In both cases no state is changed.
+        ConfigError: the module is not known, has not been cut, or is not that of the plan or of the
+            optimizer; or a state fits its parameter neither before nor after.
+        UnsupportedError: the optimizer has states that do not belong to one parameter (LBFGS); or the
+            plan gives tensors new elements, which a copy cannot have.
+        In all cases nothing is changed.
     """
-    module = model if model is not None else plan.module
-    if module is None:
-        raise ConfigError("the plan does not know its module: give model=")
-    if isinstance(optimizer, torch.optim.LBFGS):
+    if isinstance(target, nn.Module):
+        return _cut_copy(target, plan)
+    if isinstance(target, torch.optim.LBFGS):
         raise UnsupportedError("the states of LBFGS are of all parameters together: make a new one")
-    tensors = named_tensors(module)
-    same = alike(tensors)
-    cuts: Dict[int, Tuple[str, Cuts]] = {
-        id(tensor): (name, axes)
-        for name, axes in plan.cuts().items()
-        if name in tensors
-        for tensor in same[id(tensors[name])]
-    }
+    known = model if model is not None else plan.module
+    if known is None:
+        raise ConfigError("the plan does not know its module: give model=")
+    module = bare(known)
+    cuts = _cuts_by_parameter(module, plan)
+    parameters = list(_parameters_of(target))
+    own = {id(tensor) for tensor in named_tensors(module).values()}
+    if parameters and not any(id(parameter) in own for parameter in parameters):
+        raise ConfigError("no parameter of the optimizer is one of the module's")
     changes = []
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            if id(parameter) not in cuts:
-                continue
-            name, axes = cuts[id(parameter)]
-            state = optimizer.state.get(parameter, {})
-            for key, value in state.items():
-                if isinstance(value, Tensor) and value.numel() > 1:
-                    changes.append((state, key, _follow(name, key, value, parameter, axes)))
+    for parameter in parameters:
+        if id(parameter) not in cuts:
+            continue
+        name, axes = cuts[id(parameter)]
+        state = target.state.get(parameter, {})
+        for key, value in state.items():
+            changes.append((state, key, _follow(name, key, value, parameter, axes)))
     for state, key, value in changes:
         state[key] = value
 
 
-def _follow(name: str, key: str, state: Tensor, parameter: Tensor, axes: Cuts) -> Tensor:
+def _cuts_by_parameter(module: nn.Module, plan: Plan) -> Dict[int, Tuple[str, Cuts]]:
+    """Name and cuts of each tensor that the plan has cut, by its `id`, those tied to it included."""
+    tensors = named_tensors(module)
+    same = alike(tensors)
+    found: Dict[int, Tuple[str, Cuts]] = {}
+    for name, axes in plan.cuts().items():
+        if name not in tensors:
+            raise ConfigError(f"the module has no tensor {name!r}, which the plan cuts")
+        shape = tuple(tensors[name].shape)
+        if any(axis >= len(shape) or shape[axis] >= cut.size for axis, cut in axes.items()):
+            raise ConfigError(f"tensor {name!r} of shape {shape} has not been cut by the plan")
+        found.update({id(tensor): (name, axes) for tensor in same[id(tensors[name])]})
+    return found
+
+
+def _parameters_of(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
+    """Those of its groups, and those that it has states of but no group any more."""
+    grouped: Dict[int, Tensor] = {
+        id(parameter): parameter
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
+    yield from grouped.values()
+    for key in optimizer.state:
+        if isinstance(key, Tensor) and id(key) not in grouped:
+            yield key
+
+
+def _cut_copy(copy: nn.Module, plan: Plan) -> None:
+    updated = [name for name in plan.values if not name.endswith(":mask")]
+    updated += [entry["tensor"] for entry in plan.data.get("zeros", [])]
+    if updated:
+        raise UnsupportedError(
+            f"the plan gives {updated[0]!r} elements that follow from those of the pruned module: "
+            "copy the module anew"
+        )
+    module = _module_of_plan(bare(copy), plan)
+    if module is not None:
+        apply(module, plan)
+
+
+def _module_of_plan(copy: nn.Module, plan: Plan) -> Optional[nn.Module]:
+    """The first part of `copy` that has all tensors of the plan; None if they are cut already."""
+    cuts = plan.cuts()
+    missing: List[str] = []
+    for part in copy.modules():
+        tensors = named_tensors(part)
+        lacking = [name for name in cuts if name not in tensors]
+        if lacking:
+            missing = missing or lacking
+            continue
+        cut = all(
+            tensors[name].shape[axis] == len(one.keep)
+            for name, axes in cuts.items()
+            for axis, one in axes.items()
+            if axis < tensors[name].dim()
+        )
+        return None if cut else part
+    raise ConfigError(f"the copy has no tensor {missing[0]!r}, which the plan cuts")
+
+
+def _follow(name: str, key: str, state: Any, parameter: Tensor, axes: Cuts) -> Any:
+    """A state of a parameter, or what a list or dictionary of states holds, cut with it."""
+    if isinstance(state, dict):
+        items = state.items()
+        return {
+            inner: _follow(name, f"{key}.{inner}", one, parameter, axes) for inner, one in items
+        }
+    if type(state) in (list, tuple):
+        return type(state)(_follow(name, key, one, parameter, axes) for one in state)
+    if not isinstance(state, Tensor) or state.numel() <= 1:
+        return state
     after = tuple(parameter.shape)
     before = tuple(axes[i].size if i in axes else size for i, size in enumerate(after))
     for axis_map in _layouts(len(after), key):

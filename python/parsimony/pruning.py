@@ -32,7 +32,7 @@ from .layers import Refusal
 from .plan import AttributeChange, Plan
 from .progress import Steps
 from .proof import NormsOverKept, compare, outputs_of
-from .replay import Masked, assign_values, replay, set_attributes
+from .replay import Masked, assign_values, beside_cuts, replay, set_attributes
 from .request import Answer, Config, Request, config_of
 from .sizes import SizeChange, attribute_choices, changed_sizes
 from .tensor_file import write_tensors
@@ -479,6 +479,11 @@ class _Pruning:
         left = sorted({name.rpartition(".")[0] for name in self.trace.unused})
         if left:
             plan.notes.append(f"not used by these inputs, and left as they are: {', '.join(left)}")
+        whole = beside_cuts(self.trace.unread, tensors, plan.cuts())
+        if whole:
+            plan.notes.append(
+                f"of a size that was cut beside them, and left, for forward does not read them: {whole}"
+            )
         return plan.bind(self.module)
 
 

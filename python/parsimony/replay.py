@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 import torch
 from torch import Tensor, nn
 
-from .editing import Journal, alike, named_tensors, set_zero
+from .editing import Journal, alike, named_tensors, set_zero, shown_elsewhere
 from .errors import ConfigError
 from .layers import Refusal, follow_tensors
 from .plan import AttributeChange, Cuts, Plan
@@ -93,6 +93,20 @@ def replay(
         assign_values(plan, tensors, journal)
 
 
+def beside_cuts(
+    names: Sequence[str], tensors: Mapping[str, Tensor], cuts: Mapping[str, Cuts]
+) -> List[str]:
+    """Those of `names` that have a size which tensors of the same module have lost."""
+    lost: Dict[str, Set[int]] = {}
+    for name, axes in cuts.items():
+        lost.setdefault(name.rpartition(".")[0], set()).update(cut.size for cut in axes.values())
+    return [
+        name
+        for name in names
+        if name not in cuts and lost.get(name.rpartition(".")[0], set()) & set(tensors[name].shape)
+    ]
+
+
 def set_attributes(module: nn.Module, changes: Sequence[AttributeChange], journal: Journal) -> None:
     """Sets the sizes of modules that are not standard layers."""
     for change in changes:
@@ -152,12 +166,14 @@ class Masked:
                     self._journal.set_data(tensor, tensor.data * mask.to(tensor))
             return {}
         found: Dict[int, Cuts] = {}
+        elsewhere = shown_elsewhere(self._tensors)
         for name, axes in cuts.items():
             tensor = self._tensors[name]
             if id(tensor) not in found:
-                if 0 in tensor.stride():  # expanded: its elements share their memory
+                if id(tensor) in elsewhere:
+                    own = tensor.data.clone(memory_format=torch.contiguous_format)
                     for other in same[id(tensor)]:
-                        self._journal.set_data(other, tensor.data.contiguous())
+                        self._journal.set_data(other, own)
                 # In place: the removed slices are all that is copied.
                 self._restore.append(set_zero(tensor.data, axes))
                 found.update({id(other): axes for other in same[id(tensor)]})

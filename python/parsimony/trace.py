@@ -222,18 +222,20 @@ class Trace:
                 self.uses.setdefault(name, []).append((operation, operand))
 
     @property
-    def unused(self) -> List[str]:
-        """Parameters that no operation reads."""
+    def unread(self) -> List[str]:
+        """Parameters and buffers with elements that no operation reads."""
         tensors = named_tensors(self.module)
         same = alike(tensors)
         used = {
             id(other) for name in self.uses if name in tensors for other in same[id(tensors[name])]
         }
-        return [
-            name
-            for name, tensor in tensors.items()
-            if isinstance(tensor, nn.Parameter) and tensor.numel() and id(tensor) not in used
-        ]
+        return [n for n, tensor in tensors.items() if tensor.numel() and id(tensor) not in used]
+
+    @property
+    def unused(self) -> List[str]:
+        """Parameters that no operation reads."""
+        tensors = named_tensors(self.module)
+        return [name for name in self.unread if isinstance(tensors[name], nn.Parameter)]
 
     def producers(self) -> Dict[str, int]:
         """The matrices that are only the weights of layers, and the axis of their output channels."""

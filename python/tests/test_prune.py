@@ -317,6 +317,42 @@ class Expanded(nn.Module):
         return self.last(self.first(x) + self.shift)
 
 
+class Views(nn.Module):
+    """Layers whose weights are different views of one memory: a transpose, or overlapping slices."""
+
+    def __init__(self, transposed: bool) -> None:
+        super().__init__()
+        self.first, self.up = nn.Linear(8, 16), nn.Linear(16, 32)
+        self.down, self.last = nn.Linear(32, 16), nn.Linear(16, 5)
+        if transposed:
+            self.down.weight = nn.Parameter(self.up.weight.detach().t())
+        else:
+            memory = torch.randn(800) / 4
+            self.up.weight = nn.Parameter(memory[:512].view(32, 16))
+            self.down.weight = nn.Parameter(memory[288:].view(16, 32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.relu(self.up(torch.relu(self.first(x))))
+        return self.last(torch.relu(self.down(hidden)))
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+def test_views_of_one_memory(transposed: bool) -> None:
+    model = Views(transposed)
+    plan = parsimony.prune(model, images(2, 8), ratio=0.5)
+    assert plan.proof is not None and not plan.notes
+    assert model.up.weight.shape == (16, 8) and model.down.weight.shape == (8, 16)
+
+
+def test_tensors_that_forward_does_not_read_are_named() -> None:
+    model = networks.perceptron()
+    model[0].lora_b = nn.Parameter(torch.rand(12, 2))
+    model[2].register_buffer("scale", torch.rand(10))
+    model[2].register_buffer("other", torch.rand(7))
+    plan = parsimony.prune(model, images(2, 4), ratio=0.5)
+    assert any("['0.lora_b', '2.scale']" in note for note in plan.notes)
+
+
 def test_expanded_buffers() -> None:
     model = Expanded()
     plan = parsimony.prune(model, images(2, 4), ratio=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from torch import nn
 
 import parsimony
 from parsimony import scores, tensor_file
+from parsimony.editing import cut_tensor
 from parsimony.trace import Inputs, Trace
 
 
@@ -97,14 +99,157 @@ def test_states_that_cannot_follow(halved: parsimony.Plan) -> None:
         parsimony.carry_over(torch.optim.LBFGS(model.parameters()), halved, model)
 
 
-def test_training_goes_on_as_if_cut_by_hand() -> None:
-    model = networks.perceptron()
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    step(model, optimizer)
-    plan = parsimony.prune(model, torch.randn(2, 4), ratio=0.5)
+def normed(norm: Any) -> nn.Sequential:
+    return nn.Sequential(
+        norm(nn.Conv1d(4, 16, 3)),
+        nn.ReLU(),
+        norm(nn.Conv1d(16, 8, 3)),
+        nn.ReLU(),
+        nn.Conv1d(8, 2, 1),
+    )
+
+
+class Adapted(nn.Module):
+    """A frozen layer with factors of low rank beside it, a mask of its own, and a tied last layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.hidden = nn.Embedding(9, 8), nn.Linear(8, 12).requires_grad_(False)
+        self.down, self.up = nn.Linear(8, 2, bias=False), nn.Linear(2, 12, bias=False)
+        self.back, self.head = nn.Linear(12, 8), nn.Linear(8, 9, bias=False)
+        self.head.weight = self.embedding.weight
+        self.register_buffer("causal", torch.ones(6, 6).tril())
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(tokens)
+        mixed = self.causal[: tokens.shape[1], : tokens.shape[1]] @ x
+        return self.head(torch.tanh(self.back(F.relu(self.hidden(mixed) + self.up(self.down(x))))))
+
+
+def square() -> nn.Sequential:
+    layers = [nn.Linear(16, 16, bias=False) for _ in range(3)]
+    return nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
+
+
+def adam(*groups: Any) -> torch.optim.Optimizer:
+    return torch.optim.Adam([{"params": list(group)} for group in groups], 0.01)
+
+
+TRAINED: Dict[str, Any] = {
+    "reversed": (square, lambda m: adam(reversed(list(m.parameters()))), (4, 16)),
+    "groups": (square, lambda m: adam(m[4].parameters(), [m[2].weight, m[0].weight]), (4, 16)),
+    "two": (square, lambda m: adam(m[2:].parameters()), (4, 16)),
+    "frozen": (Adapted, lambda m: adam(p for p in m.parameters() if p.requires_grad), None),
+    "weight_norm": (
+        lambda: normed(nn.utils.weight_norm),
+        lambda m: adam(m.parameters()),
+        (2, 4, 9),
+    ),
+}
+if hasattr(nn.utils.parametrizations, "weight_norm"):
+    TRAINED["parametrized"] = (
+        lambda: normed(nn.utils.parametrizations.weight_norm),
+        lambda m: adam(m.parameters()),
+        (2, 4, 9),
+    )
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_first_step_is_that_of_the_masked_original(name: str) -> None:
+    make, optimizer_of, shape = TRAINED[name]
+    inputs = torch.randn(shape) if shape else torch.randint(0, 9, (2, 5))
+
+    def one_step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+        model(inputs).square().sum().backward()
+        optimizer.step()
+
+    model, dense = make().double(), make().double()
+    inputs = inputs.double() if shape else inputs
+    optimizer = optimizer_of(model)
+    one_step(model, optimizer)
+    dense.load_state_dict(model.state_dict())
+    dense_optimizer = optimizer_of(dense)
+    dense_optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    plan = parsimony.prune(model, inputs, ratio=0.5)
     parsimony.carry_over(optimizer, plan)
-    for parameter in model.parameters():
-        assert optimizer.state[parameter]["exp_avg"].shape == parameter.shape
+    tensors = {**dict(dense.named_parameters()), **dict(dense.named_buffers())}
+    slices = [part for group in plan.groups for part in group["slices"]]
+    divisors = {(part["tensor"], part["axis"]) for part in slices if part["role"] == "with"}
+    with torch.no_grad():
+        for part in slices:
+            if (part["tensor"], part["axis"]) not in divisors:
+                gone = sorted(set(range(part["size"])) - set(part["keep"]))
+                tensors[part["tensor"]].index_fill_(part["axis"], torch.tensor(gone), 0)
+    one_step(model, optimizer)
+    one_step(dense, dense_optimizer)
+    cuts = plan.cuts()
+    assert cuts
+    for parameter_name, parameter in model.named_parameters():
+        wanted = cut_tensor(tensors[parameter_name], cuts.get(parameter_name, {}))
+        torch.testing.assert_close(parameter.detach(), wanted, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_averages_are_cut_with_the_module(inside: bool) -> None:
+    model = networks.Transformer()
+    average: nn.Module = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in average.parameters():
+            parameter.mul_(0.5)
+    dense = copy.deepcopy(average)
+    average = torch.optim.swa_utils.AveragedModel(average) if inside else average
+    plan = parsimony.prune(model, torch.randint(0, 20, (2, 6)), ratio=0.5)
+    for _ in range(2):  # a second time changes nothing
+        parsimony.carry_over(average, plan)
+    tensors = dict((average.module if inside else average).named_parameters())
+    for name, axes in plan.cuts().items():
+        if "in_proj" not in name:  # whose queries follow the root of the head's size
+            assert torch.equal(tensors[name], cut_tensor(dense.get_parameter(name), axes))
+    tokens = torch.randint(0, 20, (2, 6))
+    assert average(tokens).shape == model(tokens).shape
+
+
+def test_copies_that_cannot_follow(halved: parsimony.Plan) -> None:
+    with pytest.raises(parsimony.ConfigError, match="the copy has no tensor '0.weight'"):
+        parsimony.carry_over(networks.Residual(), halved)
+    model = networks.Residual()
+    average = copy.deepcopy(model)
+    x = torch.randn(1, 3, 6, 6)
+    plan = parsimony.prune(model, x, ratio=0.5, recover="bias", data=data(), samples=32)
+    with pytest.raises(parsimony.UnsupportedError, match="copy the module anew"):
+        parsimony.carry_over(average, plan)
+
+
+def test_states_in_lists_and_dictionaries(halved: parsimony.Plan) -> None:
+    model = networks.perceptron()
+    weight = model[2].weight
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    whole = torch.arange(120.0).view(10, 12)
+    optimizer.state[weight] = {
+        "history": [whole, whole + 1],
+        "factors": {"row": torch.arange(10.0)},
+    }
+    parsimony.apply(model, halved)
+    parsimony.carry_over(optimizer, halved, model)
+    state, cuts = optimizer.state[weight], halved.cuts()["2.weight"]
+    assert torch.equal(state["history"][1], cut_tensor(whole + 1, cuts))
+    assert state["factors"]["row"].tolist() == list(cuts[0].keep)
+
+
+def test_optimizers_and_modules_that_do_not_belong_together(halved: parsimony.Plan) -> None:
+    model = networks.perceptron()
+    optimizer = OPTIMIZERS["adam"](model.parameters())
+    step(model, optimizer)
+    with pytest.raises(parsimony.ConfigError, match="'0.weight' of shape .* has not been cut"):
+        parsimony.carry_over(optimizer, halved, model)
+    with pytest.raises(parsimony.ConfigError, match="no tensor '0.weight'"):
+        parsimony.carry_over(optimizer, halved, networks.Residual())
+    parsimony.apply(model, halved)
+    other = OPTIMIZERS["adam"](networks.perceptron().parameters())
+    with pytest.raises(parsimony.ConfigError, match="no parameter of the optimizer is one"):
+        parsimony.carry_over(other, halved, model)
+    parsimony.carry_over(optimizer, halved, nn.DataParallel(model))
     step(model, optimizer)
 
 
