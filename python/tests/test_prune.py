@@ -317,6 +317,25 @@ class Expanded(nn.Module):
         return self.last(self.first(x) + self.shift)
 
 
+class Activated(nn.Module):
+    """A convolution and an activation that other modules have, too: the trace hands it on."""
+
+    def __init__(self, inner: int, outer: int, activation: nn.Module) -> None:
+        super().__init__()
+        self.conv, self.activation = nn.Conv2d(inner, outer, 3, padding=1), activation
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.activation(self.conv(x))
+
+
+def test_an_activation_that_nested_modules_share() -> None:
+    shared = nn.SiLU()
+    nested = nn.Sequential(Activated(3, 8, shared), Activated(8, 8, shared))
+    model = nn.Sequential(nested, nn.Sequential(Activated(8, 8, shared)), nn.Conv2d(8, 2, 1))
+    plan = parsimony.prune(model, images(), ratio=0.5)
+    assert nested[0].conv.out_channels == 4 and len(plan.groups) == 3
+
+
 class Views(nn.Module):
     """Layers whose weights are different views of one memory: a transpose, or overlapping slices."""
 

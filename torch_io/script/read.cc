@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 
 #include "parsimony/graph/operators/factor.h"
@@ -71,6 +72,31 @@ std::vector<NodeId> unwritable(const ScriptGraph& script, const std::vector<Patc
   return nodes;
 }
 
+/// A copy of types, graphs and structure, which shares the tensors. libtorch copies methods before
+/// some of the modules that they take as arguments: the types of these are still the original's.
+jit::Module cloned(const jit::Module& module) {
+  jit::Module copy = module.clone(/*inplace=*/true);
+  std::unordered_map<c10::TypePtr, c10::TypePtr> types;
+  const auto parts = copy.modules();
+  auto part = parts.begin();
+  for (const jit::Module& original : module.modules()) {
+    types.emplace(original.type(), (*part).type());
+    ++part;
+  }
+  const auto remapped = [&](const c10::TypePtr& type) {
+    const auto found = types.find(type);
+    return found == types.end() ? type : found->second;
+  };
+  for (const auto& [from, to] : types) {
+    for (jit::Function* method : to->expectRef<c10::ClassType>().methods()) {
+      if (!method->isGraphFunction()) continue;
+      jit::toGraphFunction(*method).graph()->remapTypes(remapped);
+      method->setSchema(method->getSchema().cloneWithRemappedTypes(remapped));
+    }
+  }
+  return copy;
+}
+
 ScriptGraph begun(const jit::Module& module, const std::shared_ptr<jit::Graph>& graph) {
   ScriptGraph result;
   result.origins = std::make_shared<script::Origins>();
@@ -114,8 +140,8 @@ ScriptGraph read_script(const jit::Module& module, const std::vector<InputSpec>&
                         Computed computed) {
   if (!module.find_method("forward")) throw script::errors::no_forward();
   try {
-    const jit::Module own = module.clone(/*inplace=*/true);  // the tensors are shared
-    std::vector<std::string> notes = notes_of(own);          // before calls are inlined
+    const jit::Module own = cloned(module);
+    std::vector<std::string> notes = notes_of(own);  // before calls are inlined
     ScriptGraph result = read(own, inputs, computed);
     result.graph.notes = std::move(notes);
     result.graph.source = std::make_shared<ScriptSource>(result.origins);
