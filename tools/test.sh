@@ -30,6 +30,10 @@ if [ -z "$PARSIMONY_TEST_DATA" ]; then
   echo "The tests over them were skipped; everything else ran."
 fi
 
+echo "The ten slowest tests:"
+sed -n 's|^ *[0-9]*/[0-9]* Test *#[0-9]*: \([^ ]*\).* \([0-9.]*\) sec.*|\2 s  \1|p' "$log" | sort -rn | head -n 10
+echo
+
 # Again, so that it stands at the end whatever came between.
 sed -n '/tests passed,/,$p' "$log"
 exit "$status"

@@ -103,7 +103,7 @@ TEST_F(CliSweepSlow, WorkersDieWithTheirParent) {
   ASSERT_TRUE(run.says("epoch 1 of 200", 2)) << place_.bytes("said");
   EXPECT_TRUE(run.group_lives());
   run.kill();
-  for (int i = 0; i < 1000 && run.group_lives(); ++i) {
+  for (int i = 0; i < 6000 && run.group_lives(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_FALSE(run.group_lives());

@@ -13,7 +13,7 @@ namespace parsimony::test {
 
 /// Runs `work` once for each rank, and throws what any of them threw.
 inline void on_ranks(int size, const std::function<void(const training::RankGroup&)>& work,
-                     double timeout = 30) {
+                     double timeout = 120) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::exception_ptr> failures(static_cast<size_t>(size));
   {

@@ -27,7 +27,7 @@ function page(name, blocks, options, kind = []) {
 
 async function show(address, options = {}) {
   const shown = await open(browser, address, { viewport: { width: 1280, height: 860 }, reducedMotion: 'reduce', ...options });
-  await shown.page.waitForFunction(() => globalThis.parsimonyNetwork?.state.frames > 0, null, { timeout: 20000 });
+  await shown.page.waitForFunction(() => globalThis.parsimonyNetwork?.state.frames > 0, null, { timeout: 120000 });
   return shown;
 }
 

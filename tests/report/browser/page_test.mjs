@@ -26,7 +26,7 @@ function report(kind, ...options) {
 async function drawn(page, names) {
   await page.waitForFunction(
     (wanted) => wanted.every((name) => document.getElementById(`chart-${name}`)?.dataset.drawn),
-    names, { timeout: 20000 });
+    names, { timeout: 120000 });
   return page.evaluate((wanted) => wanted.map((name) => {
     const place = document.getElementById(`chart-${name}`);
     const marks = [...place.querySelectorAll('[class*="mark-"] path, .mark-rule line')].filter(
